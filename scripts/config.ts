@@ -129,6 +129,13 @@ const daemons = z.strictObject({
   webhook_secrets: texts.optional(),
 });
 
+const limits = z.strictObject({
+  max_upload_bytes: count.optional(),
+  max_file_bytes: count.optional(),
+  max_stored_bytes: z.int().min(1).optional(),
+  code_timeout_ms: z.int().min(1).max(600_000).optional(),
+});
+
 const config = z.strictObject({
   /** Roots, relative to the file; `null`: `skills`, else the folder itself. */
   skills: z
@@ -151,6 +158,8 @@ const config = z.strictObject({
   auth: z.enum(["keys", "none"]).nullable().default(null),
   max_body_bytes: count.default(52_428_800),
   max_output_bytes: count.default(104_857_600),
+  /** Of uploads to `/v1` (docs/skills-api.md). */
+  limits: z.optional(limits),
   /** What a hook has for its answer. */
   hook_timeout_ms: z.int().min(1).max(600_000).default(10_000),
   /** `null`: "120/60s" when deployed, "none" locally. */

@@ -20,6 +20,7 @@ export function servingConfig(
     ...(config.auth === null ? {} : { auth: config.auth }),
     max_body_bytes,
     max_output_bytes,
+    ...(config.limits === undefined ? {} : { limits: config.limits }),
     grace_ms: runner.grace_ms,
     hook_timeout_ms: config.hook_timeout_ms,
     ...(config.rate_limit === null

@@ -69,6 +69,10 @@ export class Deployment {
   readonly refusals = new RecentMap<string, number>(1000);
   /** Prompts, by tenant and digest, that the provider `mock` was sent to be cached. */
   readonly mockPrompts = new RecentMap<string, true>(1000);
+  /** Digests of assembled skills, by tenant and stored version; a version never changes. */
+  readonly assembled = new RecentMap<string, string>(1000);
+  /** When this isolate last removed what `/v1` no longer needs, in Unix ms. */
+  sweptAt = 0;
   /** The OpenAPI document of the tenant that asked last. */
   openapi: { catalog: LoadedCatalog; bytes: Uint8Array } | null = null;
   #open = false;

@@ -88,6 +88,23 @@ const servingConfig = z.lazy(() => {
     auth: z._default(z.enum(["keys", "none"]), "keys"),
     max_body_bytes: z._default(positive, 52_428_800),
     max_output_bytes: z._default(positive, 104_857_600),
+    limits: z._default(
+      z.strictObject({
+        /** Of an upload to `/v1/skills`: its body, and its files together. */
+        max_upload_bytes: z._default(positive, 31_457_280),
+        /** Of a file of `/v1/files`. */
+        max_file_bytes: z._default(positive, 95_000_000),
+        /** Of a tenant's files of `/v1/files` together. */
+        max_stored_bytes: z._default(positive, 10_737_418_240),
+        code_timeout_ms: z._default(positive, 120_000),
+      }),
+      {
+        max_upload_bytes: 31_457_280,
+        max_file_bytes: 95_000_000,
+        max_stored_bytes: 10_737_418_240,
+        code_timeout_ms: 120_000,
+      },
+    ),
     grace_ms: z._default(z.int().check(z.nonnegative()), 2000),
     /** What a hook has for an answer. */
     hook_timeout_ms: z._default(positive, 10_000),

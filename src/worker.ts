@@ -2,6 +2,7 @@
 import type { Bindings } from "./env.ts";
 import { createApp } from "./http/app.ts";
 import { sweepDaemons } from "./http/daemons/sweep.ts";
+import { sweepStored } from "./http/v1/sweep.ts";
 
 export { HandlerOutbound } from "./http/handler-outbound.ts";
 export { FileIndexObject } from "./session/file-index-object.ts";
@@ -14,5 +15,8 @@ const app = createApp();
 
 export default {
   fetch: (request, env, ctx) => app.fetch(request, env, ctx),
-  scheduled: (_, env, ctx) => sweepDaemons(env, (work) => ctx.waitUntil(work)),
+  scheduled: async (_, env, ctx) => {
+    ctx.waitUntil(sweepStored(env));
+    await sweepDaemons(env, (work) => ctx.waitUntil(work));
+  },
 } satisfies ExportedHandler<Bindings>;

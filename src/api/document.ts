@@ -120,6 +120,10 @@ function responseComponents(): JsonObject {
       { "application/json": { schema: ref("schemas", "ExecutionAccepted") } },
       { ...answerHeaders(), Location: { schema: { type: "string", format: "uri-reference" } } },
     ),
+    VendorError: answer(
+      "`{type, error: {type, message}, request_id}` for Anthropic's clients, `{error: {message, type, param, code}}` for OpenAI's",
+      { "application/json": { schema: { type: "object" } } },
+    ),
     Upstream: answer("Whatever the upstream answers", { "*/*": {} }, runHeaders()),
   };
 }

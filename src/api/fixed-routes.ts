@@ -23,6 +23,8 @@ import { SESSION_OPERATIONS } from "./session-routes.ts";
 import { SPENDING } from "./spending-routes.ts";
 import { TRANSCRIPT_OPERATIONS } from "./transcript-routes.ts";
 import { UPLOAD_OPERATIONS } from "./upload-routes.ts";
+import { V1_MODEL_OPERATIONS } from "./v1-model-routes.ts";
+import { V1_OPERATIONS } from "./v1-routes.ts";
 
 const CARD: Operation = {
   tag: "skills",
@@ -251,6 +253,8 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
   ...SESSION_FILE_OPERATIONS,
   ...TRANSCRIPT_OPERATIONS,
   ...UPLOAD_OPERATIONS,
+  ...V1_MODEL_OPERATIONS,
+  ...V1_OPERATIONS,
 };
 
 /** Path Items of all fixed routes. */

@@ -14,6 +14,8 @@ export interface Operation {
   answers: { [status: string]: JsonObject };
   /** Statuses beside those of `GUARDED`. */
   faults?: number[];
+  /** Whether errors have the shape of the client's dialect (docs/skills-api.md). */
+  vendor?: true;
 }
 
 /** Operations by id. Their routes are in `src/skill/fixed-routes.ts`. */
@@ -35,7 +37,7 @@ export const cursor = query("cursor", "Where the page before ended.", TEXT);
 export function render(
   id: string,
   scope: RouteScope,
-  { tag, summary, parameters, body, answers, faults = [] }: Operation,
+  { tag, summary, parameters, body, answers, faults = [], vendor }: Operation,
 ): JsonObject {
   const statuses = scope === "open" ? [403, 405, 500] : [...GUARDED, ...faults];
   const scopes = scope === "any" ? [] : [scope === "own" ? "invoke" : scope];
@@ -45,7 +47,10 @@ export function render(
     summary,
     ...(parameters === undefined ? {} : { parameters }),
     ...(body === undefined ? {} : { requestBody: body }),
-    responses: { ...problems(statuses), ...answers },
+    responses: {
+      ...(vendor === true ? { default: ref("responses", "VendorError") } : problems(statuses)),
+      ...answers,
+    },
     security: scope === "open" ? [] : [{ bearer: scopes }, { apiKey: scopes }],
   };
 }

@@ -1,6 +1,6 @@
 /** The routes of uploaded skills, and of versions. */
 import { cursor, json, type Operations, schema, slug } from "./operation.ts";
-import { answer, answerHeaders, BINARY, query, TEXT } from "./parts.ts";
+import { answer, answerHeaders, BINARY, object, query, TEXT } from "./parts.ts";
 
 const limit = query("limit", "Items per page.", { type: "integer", minimum: 1, maximum: 1000, default: 20 });
 
@@ -21,11 +21,16 @@ export const UPLOAD_OPERATIONS = {
   },
   putSkill: {
     tag: "publishing",
-    summary: "Uploads a skill's folder as a zip or tar, and serves it to the key's tenant",
+    summary:
+      "Uploads a skill's folder as a zip or tar, or names a stored skill, and serves it to the key's tenant",
     parameters: [slug],
     body: {
       required: true,
-      content: { "application/zip": { schema: BINARY }, "application/x-tar": { schema: BINARY } },
+      content: {
+        "application/zip": { schema: BINARY },
+        "application/x-tar": { schema: BINARY },
+        "application/json": { schema: object({ skill_id: TEXT, version: TEXT }, ["version"]) },
+      },
     },
     answers: {
       200: answer("It is replaced", json(schema("UploadResult"))),
@@ -34,7 +39,7 @@ export const UPLOAD_OPERATIONS = {
         Location: { schema: { type: "string", format: "uri-reference" } },
       }),
     },
-    faults: [408, 409, 413, 415, 422],
+    faults: [400, 404, 408, 409, 413, 415, 422],
   },
   deleteSkill: {
     tag: "publishing",

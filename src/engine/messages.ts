@@ -94,6 +94,8 @@ export interface ModelTurn {
   model: string;
   /** What of the request did not reach the provider as asked. */
   warnings?: Warning[];
+  /** The provider's own document, of a request that it got verbatim. */
+  document?: JsonObject;
 }
 
 /** Something that was asked for and not honoured, or not as asked. */
@@ -166,6 +168,18 @@ export interface ModelRequest {
   cache?: boolean;
   /** Merged into the request body last, verbatim. */
   extra?: JsonObject;
+  verbatim?: Verbatim;
+}
+
+/**
+ * The request as its client wrote it, in the words of a wire protocol: a target that speaks this protocol gets it as it is, with its
+ * own model. The other members say the same, for whoever counts tokens and for other targets.
+ */
+export interface Verbatim {
+  protocol: "anthropic";
+  body: JsonObject;
+  /** Beside the target's own headers, over which they win. */
+  headers: { [name: string]: string };
 }
 
 /** Ids of all tool calls, in their order. */

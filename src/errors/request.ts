@@ -4,7 +4,16 @@ import { define } from "../errors.ts";
 const near = (names: string[]): string => (names.length > 0 ? ` Did you mean ${names.join(", ")}?` : "");
 
 // 400
-export const BadRequest = define<{ detail: string }>("bad_request", 400, "Bad request", (d) => d);
+/** `param`: the field of the request, in a client's own words. */
+export const BadRequest = define<{ detail: string; param?: string }>(
+  "bad_request",
+  400,
+  "Bad request",
+  (d) => ({
+    detail: d.detail,
+    members: d.param === undefined ? {} : { param: d.param },
+  }),
+);
 export const BadPath = define<{ path: string; reason: string }>("bad_path", 400, "Bad path", (d) => {
   // It may be of any length.
   const path = d.path.slice(0, 1024).toWellFormed();
@@ -48,6 +57,25 @@ export const ModelNotResolved = define<{ option: string; reason: string }>(
   }),
 );
 
+export const FileNotDownloadable = define<{ id: string }>(
+  "file_not_downloadable",
+  400,
+  "File not downloadable",
+  (d) => ({
+    detail: `The file "${d.id}" was uploaded. Only files that a run generated can be downloaded here.`,
+    members: { file_id: d.id },
+  }),
+);
+export const StorageQuotaExceeded = define<{ limit: number }>(
+  "storage_quota_exceeded",
+  400,
+  "Storage quota exceeded",
+  (d) => ({
+    detail: `The tenant's files may have ${d.limit} bytes together (limits.max_stored_bytes in hull.toml). Delete some first.`,
+    members: { limit: d.limit },
+  }),
+);
+
 // 401, 403
 export const Unauthenticated = define<{ reason: string }>(
   "unauthenticated",
@@ -69,6 +97,10 @@ export const Forbidden = define<{ scope: string; tenant?: string }>(
     members: { scope: d.scope },
   }),
 );
+/** A skill of the deployment's own, which its tenants only read. */
+export const SkillReadOnly = define<{ id: string }>("skill_read_only", 403, "Skill read-only", (d) => ({
+  detail: `The skill "${d.id}" came with the deployment. It can be read and used, not changed.`,
+}));
 export const HostNotAllowed = define<{ host: string }>("host_not_allowed", 403, "Host not allowed", (d) => ({
   detail: `Requests for host "${d.host}" are refused: it is not in allowed_hosts. On loopback localhost, 127.0.0.1 and [::1] work too.`,
 }));
@@ -95,14 +127,22 @@ export const SkillNotTrusted = define<{ slug: string; error: string; reason: str
 export const NotFound = define<{ path: string }>("not_found", 404, "Not found", (d) => ({
   detail: `Nothing is served at ${d.path}. GET /skills lists the skills.`,
 }));
-export const SkillNotFound = define<{ slug: string; near: string[] }>(
+/** By its slug, or by the id of a stored one and perhaps the name of a version. */
+export const SkillNotFound = define<{ slug: string; near: string[] } | { id: string; version?: string }>(
   "skill_not_found",
   404,
   "Skill not found",
-  (d) => ({
-    detail: `No skill is called "${d.slug}".${near(d.near)} GET /skills lists the skills.`,
-    members: { near: d.near },
-  }),
+  (d) => {
+    if ("id" in d) {
+      // What was sent as an id may be anything.
+      const version = d.version === undefined ? "" : `version "${d.version.slice(0, 64)}" of the `;
+      return { detail: `There is no ${version}skill "${d.id.slice(0, 64)}".`, members: { near: [] } };
+    }
+    return {
+      detail: `No skill is called "${d.slug}".${near(d.near)} GET /skills lists the skills.`,
+      members: { near: d.near },
+    };
+  },
 );
 /** By its id, or by its path in a session's workspace. */
 export const FileNotFound = define<{ id: string } | { path: string }>(
@@ -116,6 +156,10 @@ export const FileNotFound = define<{ id: string } | { path: string }>(
     return { detail: `There is no file "${id}", or it has expired.`, members: { file_id: id } };
   },
 );
+export const FileExpired = define<{ id: string }>("file_expired", 404, "File expired", (d) => ({
+  detail: `The file "${d.id}" has expired; its content is gone.`,
+  members: { file_id: d.id },
+}));
 export const ExecutionNotFound = define<{ id: string }>(
   "execution_not_found",
   404,
@@ -228,10 +272,16 @@ export const PreconditionFailed = define<{ path: string }>(
     members: { path: d.path },
   }),
 );
-export const BodyTooLarge = define<{ limit: number }>("body_too_large", 413, "Body too large", (d) => ({
-  detail: `The body is larger than the ${d.limit} bytes allowed here.`,
-  members: { limit: d.limit },
-}));
+/** `setting`: what of hull.toml sets the limit. */
+export const BodyTooLarge = define<{ limit: number; setting?: string }>(
+  "body_too_large",
+  413,
+  "Body too large",
+  (d) => ({
+    detail: `The body is larger than the ${d.limit} bytes allowed here${d.setting === undefined ? "" : ` (${d.setting} in hull.toml)`}.`,
+    members: { limit: d.limit },
+  }),
+);
 export const UnsupportedMediaType = define<{ type: string; accepted: string[] }>(
   "unsupported_media_type",
   415,

@@ -17,13 +17,15 @@ import { routePath } from "./path.ts";
 import { logRequest, problemResponse } from "./problem.ts";
 import { mountAll } from "./routes.ts";
 import { skillRoute } from "./skills/routes.ts";
+import { dialectOf, isV1, withoutVendor } from "./v1/dialect.ts";
+import { errorResponse } from "./v1/errors.ts";
 
 /** Words for what a schema refuses; zod/mini has none of its own. */
 z.config(en());
 
 /** The whole surface as one Hono app. */
 export function createApp(): App {
-  const app: App = new Hono<AppTypes>({ getPath: (request) => routePath(request.url) });
+  const app: App = new Hono<AppTypes>({ getPath: (request) => withoutVendor(routePath(request.url)) });
   app.use(async (c, next) => {
     const deployment = deploymentOf(c.env);
     const context = new RequestContext(c.req.raw, deployment, (work) => c.executionCtx.waitUntil(work));
@@ -56,7 +58,9 @@ async function failure(thrown: Error, c: AppContext): Promise<Response> {
   const discarded = discardBody(context);
   if (context.settings.local) await discarded;
   else context.background(discarded);
-  return problemResponse(error, context);
+  return isV1(c.req.path)
+    ? errorResponse(error, context, dialectOf(context))
+    : problemResponse(error, context);
 }
 
 /** A deployment whose settings cannot be read: there is no redactor yet, so the caller learns the code only. */
@@ -84,6 +88,7 @@ function complete(c: AppContext, context: RequestContext): void {
   const { headers, status } = c.res;
   addCors(context, c.res);
   headers.set("x-request-id", context.requestId);
+  if (isV1(c.req.path)) headers.set("request-id", context.requestId);
   headers.set("x-content-type-options", "nosniff");
   headers.set("server-timing", context.serverTiming());
   headers.set("x-hull-duration-ms", String(context.durationMs));

@@ -28,6 +28,8 @@ export class RequestContext implements RunContext {
   readonly log: Record<string, unknown>;
   readonly spans?: SpanNote[];
   readonly storedConfig = new Map<string, Promise<StoredValue[]>>();
+  /** Whether the body has `custom_llm_provider`, which LiteLLM's clients send there or in the query. */
+  namesProvider = false;
   /** Settles when the answer is complete; later than the response itself where that is a stream. */
   finished: Promise<unknown> = Promise.resolve();
   /** What is to be done when the answer is complete. */

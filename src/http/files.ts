@@ -1,5 +1,6 @@
 /** `/files`: what clients upload and what runs produced, each tenant's own. */
 import { BadRequest, FileRequired, IdempotencyKeyReused, InputInvalid } from "../errors/request.ts";
+import { removeFileRow } from "../registry/stored-files/rows.ts";
 import { sha256 } from "../run/digest.ts";
 import {
   claimUpload,
@@ -7,6 +8,7 @@ import {
   type FileDocument,
   findFile,
   readFile,
+  type StoredFile,
   storeFile,
   UPLOADED_TTL_MS,
 } from "../run/files.ts";
@@ -128,7 +130,7 @@ function checkedName(name: string | null): string | null {
  * The type that the file is kept and sent again with. Where the client gives none it follows from the name; what curl
  * says of its own accord counts as none.
  */
-function keptType(sent: string | null, filename: string | null): string {
+export function keptType(sent: string | null, filename: string | null): string {
   const type = (sent ?? "").trim();
   const given = type !== "" && mediaType(type) !== "application/x-www-form-urlencoded";
   if (!given) return mediaTypeOf(filename ?? "");
@@ -140,17 +142,17 @@ export async function getFile(
   context: RequestContext,
   { id = "" }: Record<string, string>,
 ): Promise<Response> {
-  const file = await findFile(context.env, context.tenant, id);
-  return answerBytes(context.request, {
+  return answerFile(context, await findFile(context.env, context.tenant, id));
+}
+
+/** A file's bytes, whole or a range of them. */
+export function answerFile({ env, request }: RequestContext, file: StoredFile): Promise<Response> {
+  return answerBytes(request, {
     size: file.size,
     etag: file.etag,
-    headers: fileHeaders(file.mime, file.filename ?? id),
+    headers: fileHeaders(file.mime, file.filename ?? file.id),
     open: (range) =>
-      readFile(
-        context.env,
-        file,
-        range === null ? null : { offset: range.start, length: range.end - range.start },
-      ),
+      readFile(env, file, range === null ? null : { offset: range.start, length: range.end - range.start }),
   });
 }
 
@@ -175,5 +177,6 @@ export async function deleteFile(
 ): Promise<Response> {
   await findFile(context.env, context.tenant, id);
   await dropFile(context.env, context.tenant, id);
+  await removeFileRow(context.env, context.tenant, id);
   return new Response(null, { status: 204 });
 }

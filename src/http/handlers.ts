@@ -78,6 +78,30 @@ import { postTranscripts } from "./transcripts.ts";
 import { deleteSkill, getUploads, putSkill } from "./uploads.ts";
 import { getUsage } from "./usage.ts";
 
+import { postChatCompletions } from "./v1/chat.ts";
+import {
+  deleteStoredFile,
+  getStoredFile,
+  getStoredFileContent,
+  getStoredFiles,
+  postStoredFile,
+} from "./v1/files/routes.ts";
+import { postCountTokens, postMessages } from "./v1/messages.ts";
+import { getModel, getModelList } from "./v1/models.ts";
+import {
+  deleteStoredSkill,
+  deleteVersion,
+  getContent,
+  getDefaultContent,
+  getSkill,
+  getSkills,
+  getVersion,
+  getVersions,
+  postDefault,
+  postSkill,
+  postVersion,
+} from "./v1/skills/routes.ts";
+
 export const HANDLERS: { readonly [id in OperationId]: Handler } = {
   index: home,
   healthz,
@@ -188,4 +212,25 @@ export const HANDLERS: { readonly [id in OperationId]: Handler } = {
   listUploads: getUploads,
   putSkill,
   deleteSkill,
+  createMessage: postMessages,
+  countMessageTokens: postCountTokens,
+  createChatCompletion: postChatCompletions,
+  listV1Models: getModelList,
+  getV1Model: getModel,
+  listStoredSkills: getSkills,
+  createStoredSkill: postSkill,
+  getStoredSkill: getSkill,
+  updateStoredSkill: postDefault,
+  deleteStoredSkill,
+  getStoredSkillContent: getDefaultContent,
+  listStoredSkillVersions: getVersions,
+  createStoredSkillVersion: postVersion,
+  getStoredSkillVersion: getVersion,
+  deleteStoredSkillVersion: deleteVersion,
+  getStoredSkillVersionContent: getContent,
+  listStoredFiles: getStoredFiles,
+  createStoredFile: postStoredFile,
+  getStoredFile,
+  deleteStoredFile,
+  getStoredFileContent,
 };

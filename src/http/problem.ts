@@ -8,23 +8,26 @@ import { escapeHtml, HTML_HEADERS, htmlPage, wantsHtml } from "./html.ts";
 
 /** The problem document of an error, as a page where a browser shows it. What it holds has passed the redactor. */
 export function problemResponse(error: HullError, context: RequestContext): Response {
-  const { data } = error;
   const asPage = wantsHtml(context.request);
-  const headers = new Headers(
-    asPage
-      ? { ...HTML_HEADERS, "cache-control": "no-store" }
-      : { "content-type": "application/problem+json" },
-  );
+  const headers = problemHeaders(error);
+  if (asPage) for (const [name, value] of Object.entries(PAGE_HEADERS)) headers.set(name, value);
+  else headers.set("content-type", "application/problem+json");
+  const problem = problemOf(error, context);
+  const body = asPage ? problemPage(problem) : JSON.stringify(problem);
+  return new Response(body, { status: error.status, headers });
+}
+
+const PAGE_HEADERS = { ...HTML_HEADERS, "cache-control": "no-store" };
+
+/** What the status of an error wants in the headers, whatever the shape of its body. */
+export function problemHeaders({ data }: HullError): Headers {
+  const headers = new Headers();
   if (data.retry_after_s !== undefined) headers.set("retry-after", String(Math.ceil(data.retry_after_s)));
   if (data.status === 401) headers.set("www-authenticate", "Bearer");
   const allowed = data.members.allowed;
   if (data.status === 405 && Array.isArray(allowed)) headers.set("allow", allowed.join(", "));
   if (data.status === 416) headers.set("content-range", `bytes */${data.members.size}`);
-  const problem = problemOf(error, context);
-  return new Response(asPage ? problemPage(problem) : JSON.stringify(problem), {
-    status: data.status,
-    headers,
-  });
+  return headers;
 }
 
 /** What a person needs of a problem document. */

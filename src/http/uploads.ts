@@ -2,8 +2,11 @@
  * `/_hull/skills`: skills that a tenant uploads, served to that tenant without a publish. The
  * archive is checked as the build checks a folder, and stored under the keys of published skills.
  */
+import * as z from "zod/mini";
 import { BundleInvalid, SkillNotFound, UnsupportedMediaType } from "../errors/request.ts";
 import type { LoadedCatalog } from "../registry/published.ts";
+import { findBundle } from "../registry/stored-skills/bundles.ts";
+import { findVersion } from "../registry/stored-skills/rows.ts";
 import { publishedHolder } from "../registry/tenant-catalog.ts";
 import { listUploads, type Upload } from "../registry/uploads.ts";
 import { dropSkill, uploadSkill } from "../run/upload.ts";
@@ -12,7 +15,7 @@ import type { SourceFile } from "../skill/bundle.ts";
 import { readTar, TarError } from "../skill/tar.ts";
 import { FolderError, skillFiles, warnNotGranted } from "../skill/uploaded.ts";
 import { readZip, ZipError } from "../skill/zip.ts";
-import { readBody } from "./body.ts";
+import { readBody, readJson } from "./body.ts";
 import type { RequestContext } from "./context.ts";
 import { reconcileDaemons } from "./daemons/declared.ts";
 import { pageLimit } from "./page.ts";
@@ -26,14 +29,19 @@ const TAR_TYPES = ["application/x-tar"];
 /** What says nothing of the content; `curl -T` sends none. */
 const UNTYPED = ["", "application/octet-stream"];
 
+/** What names a stored skill in the place of an archive. */
+const storedShape = z.lazy(() =>
+  z.strictObject({ skill_id: z.string(), version: z.optional(z.union([z.string(), z.int()])) }),
+);
+
 /** `PUT /_hull/skills/:slug`: 201 for a new skill, 200 for one of the tenant's that is replaced. */
 export async function putSkill(context: RequestContext, params: Record<string, string>): Promise<Response> {
   const { caller, settings } = context;
   const { slug = "" } = params;
   const type = mediaType(context.request.headers.get("content-type"));
-  const accepted = [...ZIP_TYPES, ...TAR_TYPES];
+  const accepted = [...ZIP_TYPES, ...TAR_TYPES, "application/json"];
   if (![...accepted, ...UNTYPED].includes(type)) throw new UnsupportedMediaType({ type, accepted });
-  const files = await readArchive(context, type);
+  const files = type === "application/json" ? await readStored(context) : await readArchive(context, type);
   const { saved, record, existed, catalog, diagnostics, positions } = await uploadSkill(context, files, slug);
   if (existed || record.manifest.daemon !== undefined) redeclare(context, caller.tenant);
   const granted = grantedTo(settings, caller.tenant, slug);
@@ -88,6 +96,19 @@ function shown(
   const holder = publishedHolder(catalog, card);
   const shadow = holder === null ? null : { slug: holder.slug, route: holder.route };
   return { slug, tenant: owner, digest, created_at, updated_at, shadowed_by: shadow, card };
+}
+
+/** The files of a version that the tenant stored through `/v1/skills`. @throws SkillNotFound */
+async function readStored({ env, tenant, request }: RequestContext): Promise<SourceFile[]> {
+  const { skill_id: id, version: named = "latest" } = await readJson(request, storedShape);
+  const gone = (): Error => new SkillNotFound({ id, version: String(named) });
+  const version = await findVersion(env, tenant, id, String(named));
+  if (version === null) throw gone();
+  const bundle = await findBundle(env, tenant, version.digest);
+  const object = bundle === null ? null : await env.FILES.get(bundle.key);
+  if (bundle === null || object === null) throw gone();
+  const bytes = new Uint8Array(await object.arrayBuffer());
+  return skillFiles(await readZip(bytes, { max_bytes: bundle.size, max_entries: MAX_FILES }));
 }
 
 /** The files of the skill. @throws BundleInvalid */

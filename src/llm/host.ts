@@ -2,6 +2,7 @@
 import type { ModelRequest, ModelTurn, Sampling, Usage, Warning } from "../engine/messages.ts";
 import type { SearchDelegate } from "../engine/tool-vault/search.ts";
 import type { Capabilities } from "../model/capabilities.ts";
+import type { ResolvedTarget } from "../model/providers.ts";
 import type { Json, JsonObject, ModelTarget } from "../skill/manifest.ts";
 import type { CallFigures } from "./result.ts";
 
@@ -74,6 +75,15 @@ export interface ExchangeOptions {
   onAdmitted?: (() => void) | undefined;
   onText?: ((text: string) => void) | undefined;
   onReasoning?: ((text: string) => void) | undefined;
+  /** Events of a request that goes out verbatim, as the provider sent them. */
+  onEvent?: ((event: JsonObject) => void) | undefined;
+}
+
+/** What is known of a target before it is asked. */
+export interface Reached {
+  model: string;
+  protocol: ResolvedTarget["protocol"];
+  capabilities: Capabilities;
 }
 
 export interface LlmHost {
@@ -81,7 +91,7 @@ export interface LlmHost {
   choose(wish: ModelWish): ModelChoice;
   isProvider(name: string): boolean;
   /** How a target is reached. @throws HullError where it is not configured */
-  reach(target: ModelTarget): { model: string; capabilities: Capabilities };
+  reach(target: ModelTarget): Reached;
   /**
    * The turn, and which of the targets answered.
    * @throws HullError: those of `errors/provider.ts`, budgets, and the reason of the signal's abort

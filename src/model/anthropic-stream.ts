@@ -66,6 +66,7 @@ export function createAnthropicStream(target: WireTarget, sink: Sink): StreamRea
   return {
     push(received: StreamEvent): boolean {
       const event = eventObject(received, target);
+      sink.onEvent?.(event);
       switch (event.type) {
         case "content_block_delta": {
           const open = blocks[indexOf(event)];

@@ -33,7 +33,7 @@ export interface AttemptEntry {
 }
 
 export interface AttemptOptions extends Sink {
-  /** Ask the provider to stream; `onText`, `onReasoning` and `onOutput` are called in this case only. */
+  /** Ask the provider to stream; `onText`, `onReasoning`, `onEvent` and `onOutput` are called in this case only. */
   stream: boolean;
   /** Hears of text that came, whether or not anybody listens to it. */
   onOutput?: ((text: string) => void) | undefined;
@@ -178,16 +178,18 @@ function withEmptyWarning(turn: ModelTurn): ModelTurn {
 
 /** Hands on what a listener wants to hear, and knows whether it heard anything. */
 function listener(options: AttemptOptions): { sink: Sink; spoke(): boolean } {
-  const { onText, onReasoning, onOutput } = options;
+  const { onText, onReasoning, onEvent, onOutput } = options;
   let spoke = false;
-  const heard = (listen: ((text: string) => void) | undefined, note?: (text: string) => void) =>
+  const heard = <T>(listen: ((heard: T) => void) | undefined, note?: (heard: T) => void) =>
     (listen ?? note) &&
-    ((text: string): void => {
-      note?.(text);
+    ((piece: T): void => {
+      note?.(piece);
       spoke ||= listen !== undefined;
-      listen?.(text);
+      listen?.(piece);
     });
-  const sink = options.stream ? { onText: heard(onText, onOutput), onReasoning: heard(onReasoning) } : {};
+  const sink = options.stream
+    ? { onText: heard(onText, onOutput), onReasoning: heard(onReasoning), onEvent: heard(onEvent) }
+    : {};
   return { sink, spoke: () => spoke };
 }
 

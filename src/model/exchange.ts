@@ -1,8 +1,9 @@
 /** One HTTP attempt at a model call: request out, answer or failure in. */
 
-import type { Message, ModelTurn } from "../engine/messages.ts";
+import type { Message, ModelTurn, Verbatim } from "../engine/messages.ts";
 import { ProviderRedirectRefused, ProviderUnreachable, ReplayMissing } from "../errors/provider.ts";
 import { HullError } from "../errors.ts";
+import { isObject } from "../skill/json.ts";
 import { parsedJson } from "../skill/json-depth.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { withExtra } from "./extra.ts";
@@ -25,6 +26,7 @@ export type Outcome = { ok: true; turn: ModelTurn } | Failure;
 interface Sent {
   messages?: readonly Message[];
   extra?: JsonObject | undefined;
+  verbatim?: Verbatim | undefined;
 }
 
 export interface ExchangeOptions {
@@ -53,6 +55,11 @@ export async function exchange<Request extends Sent>(
   const { fetch, signal } = options;
   const { provider, model } = target;
   const stream = options.stream || wire.framing === "ndjson";
+  const verbatim = request.verbatim?.protocol === target.protocol ? request.verbatim : null;
+  const body =
+    verbatim === null
+      ? withExtra(wire.body(request, target, stream), request.extra, target)
+      : { ...verbatim.body, model, ...(stream ? { stream } : {}) };
   let response: Response;
   try {
     response = await fetch(target.url, {
@@ -62,9 +69,9 @@ export async function exchange<Request extends Sent>(
         accept: stream ? STREAM_TYPES[wire.framing] : "application/json",
         "user-agent": "hull",
         ...target.headers,
-        ...wire.headers?.(request, target),
+        ...(verbatim === null ? wire.headers?.(request, target) : verbatim.headers),
       },
-      body: JSON.stringify(withExtra(wire.body(request, target, stream), request.extra, target)),
+      body: JSON.stringify(body),
       redirect: "manual",
       signal,
     });
@@ -96,11 +103,13 @@ export async function exchange<Request extends Sent>(
     });
   }
   try {
-    const reader = wire.stream(target, options.sink);
+    const { onEvent: _, ...sink } = options.sink;
+    const reader = wire.stream(target, verbatim === null ? sink : options.sink);
     const answer = await readAnswer(response, wire.framing, reader, target, options);
     const turn = wire.parse(answer.document, target, callIdSource(request.messages ?? []));
     if (!answer.streamed) announce(turn, options.sink);
-    return { ok: true, turn };
+    const { document } = answer;
+    return { ok: true, turn: verbatim !== null && isObject(document) ? { ...turn, document } : turn };
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof HullError) return { ok: false, retry: false, error };

@@ -26,11 +26,12 @@ const PENALTIES = ["frequency_penalty", "presence_penalty"] as const satisfies (
 const ANTHROPIC_ONLY = ["interleaved_thinking", "beta_features"] as const;
 
 /**
- * The request as the target can take it. The mock takes everything.
+ * The request as the target can take it. The mock takes everything; what goes out verbatim stays as it is.
  * @throws ModelLacks for thinking or media that the model is known not to support
  */
 export function fitRequest(request: ModelRequest, target: ResolvedTarget, declared: Declared = {}): Fitted {
-  if (target.protocol === "mock") return { request, warnings: [] };
+  const asWritten = request.verbatim !== undefined && request.verbatim.protocol === target.protocol;
+  if (target.protocol === "mock" || asWritten) return { request, warnings: [] };
   checkCapabilities(request, target, declared);
   const draft = new Draft(request, target);
   if (request.thinking !== undefined && !target.capabilities.matched) {

@@ -1,5 +1,6 @@
 /** What the wire protocols share: their interface, and the ids and names of tool calls. */
 import { type Message, type ModelRequest, type ModelTurn, toolCallIds } from "../engine/messages.ts";
+import type { JsonObject } from "../skill/manifest.ts";
 import type { Capabilities } from "./capabilities.ts";
 import type { StreamEvent } from "./frames.ts";
 import type { Dialect } from "./registry/definition.ts";
@@ -15,6 +16,8 @@ export interface WireTarget extends Dialect {
 export interface Sink {
   onText?: ((text: string) => void) | undefined;
   onReasoning?: ((text: string) => void) | undefined;
+  /** Hears each event of a stream as the provider sent it, where the request went out verbatim. */
+  onEvent?: ((event: JsonObject) => void) | undefined;
 }
 
 /**

@@ -4,23 +4,18 @@
  */
 import { concat, toBase64 } from "../bytes.ts";
 import type { Redactor, StreamRedactor } from "../redact.ts";
-import type { RunEvent } from "./events.ts";
 
 /** A piece of a text: `text`, or `b64` where its bytes are no UTF-8. */
 export type Piece = { text: string } | { b64: string };
 
-export class DeltaText {
-  readonly #emit: (event: RunEvent) => Promise<void>;
-  readonly #eventOf: (piece: Piece) => RunEvent;
+export class DeltaText<Event> {
+  readonly #emit: (event: Event) => Promise<void>;
+  readonly #eventOf: (piece: Piece) => Event;
   readonly #redactor: StreamRedactor;
   #held: Uint8Array = new Uint8Array(0);
 
   /** @param eventOf makes the event of a piece */
-  constructor(
-    redactor: Redactor,
-    emit: (event: RunEvent) => Promise<void>,
-    eventOf: (piece: Piece) => RunEvent,
-  ) {
+  constructor(redactor: Redactor, emit: (event: Event) => Promise<void>, eventOf: (piece: Piece) => Event) {
     this.#redactor = redactor.stream();
     this.#emit = emit;
     this.#eventOf = eventOf;
@@ -52,6 +47,9 @@ export class DeltaText {
     await this.#emit(this.#eventOf(pieceOf(ready)));
   }
 }
+
+/** The text of a piece; empty where it is none. */
+export const textOf = (piece: Piece): string => ("text" in piece ? piece.text : "");
 
 /** Text where the bytes are UTF-8, else Base64. */
 export function pieceOf(bytes: Uint8Array): Piece {

@@ -66,7 +66,7 @@ export async function storeFile(
   };
   const { body, sha256 } = digested(content instanceof Uint8Array ? [content] : content);
   try {
-    const size = await store(shelf, body, knownSize);
+    const size = await storeOn(shelf, body, knownSize);
     const times = { created_at: new Date(now).toISOString(), expires_at: new Date(expiresAt).toISOString() };
     return { id, filename, mime, size, sha256: await sha256, ...times };
   } catch (error) {
@@ -76,7 +76,8 @@ export async function storeFile(
   }
 }
 
-async function store(shelf: Shelf, body: Body, knownSize: number | null): Promise<number> {
+/** Stores a body on a shelf; answers its bytes' number. */
+export async function storeOn(shelf: Shelf, body: Body, knownSize: number | null): Promise<number> {
   if (knownSize !== null && knownSize > HELD_BYTES) return (await storeSized(shelf, body, knownSize)).size;
   const content = await holdOrStore(shelf, body);
   return content instanceof Uint8Array ? (await storeWhole(shelf, content)).size : content.size;
@@ -172,7 +173,8 @@ export function dropInput(env: Bindings, tenant: string, stored: string[]): Prom
   return askIndex(env, tenant, (index) => index.drop(stored));
 }
 
-function fileKey(tenant: string, id: string): string {
+/** Where in R2 a file is. */
+export function fileKey(tenant: string, id: string): string {
   return `files/${tenant}/${id}`;
 }
 

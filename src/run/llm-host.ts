@@ -126,8 +126,8 @@ class Host implements LlmHost {
   }
 
   reach(target: ModelTarget) {
-    const { model, capabilities } = this.#resolve(target, { own: {}, native_search: false });
-    return { model, capabilities };
+    const { model, protocol, capabilities } = this.#resolve(target, { own: {}, native_search: false });
+    return { model, protocol, capabilities };
   }
 
   isProvider(name: string): boolean {
@@ -161,6 +161,7 @@ class Host implements LlmHost {
           signal: options.signal ?? this.#options.signal,
           onText: options.onText,
           onReasoning: options.onReasoning,
+          onEvent: options.onEvent,
           around: (request, target, call) => tracedCall(this.#context, request, target, call),
           admit: this.#admit(options),
           intercept: this.#mocking.intercept,

@@ -1,10 +1,12 @@
 /** mode: script — one process per call, its output the answer. */
+
 import { ClientClosedRequest, ExecutionLost, OutputTooLarge, RunnerProtocolError } from "../errors/run.ts";
 import { Internal } from "../errors.ts";
 import { executionSpec, scriptError } from "../tool/execution.ts";
 import type { EndedStatus, ExecutionSpec } from "../tool/protocol.ts";
 import { replayExecution, runExecution } from "../tool/runner-client.ts";
 import { DeltaText } from "./delta.ts";
+import type { RunEvent } from "./events.ts";
 import type { RunHandle, RunOutput } from "./handle.ts";
 import { checkedJson } from "./json-output.ts";
 import { filesAnswer, isActive, type OutputFile } from "./output-files.ts";
@@ -102,8 +104,8 @@ async function collect(
   const stdout = new Spool(budget);
   const tails = { stdout: new Tail(), stderr: new Tail() };
   const deltas = {
-    stdout: new DeltaText(toldRedactor, run.emit, (data) => ({ event: "delta", data })),
-    stderr: new DeltaText(toldRedactor, run.emit, (data) => ({ event: "stderr", data })),
+    stdout: new DeltaText<RunEvent>(toldRedactor, run.emit, (data) => ({ event: "delta", data })),
+    stderr: new DeltaText<RunEvent>(toldRedactor, run.emit, (data) => ({ event: "stderr", data })),
   };
   const keep = run.keep || run.record.manifest.output === "json";
   const files: OutputFile[] = [];

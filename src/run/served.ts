@@ -7,7 +7,7 @@ import type { RunState } from "../engine/agent/state.ts";
 import type { Part } from "../engine/messages.ts";
 import { OutputMissing } from "../errors/run.ts";
 import { Internal } from "../errors.ts";
-import type { LlmHost } from "../llm/host.ts";
+import type { Reached } from "../llm/host.ts";
 import type { ModelRegistry } from "../model/registry/definition.ts";
 import type { Manifest } from "../skill/manifest.ts";
 import { specOf } from "./agent/options.ts";
@@ -128,7 +128,7 @@ async function servedSpec(
   { id, context, record }: RunHandle,
   llm: LlmSettings,
   { parts, inputs }: Pick<ServedPlace, "parts" | "inputs">,
-  { model, capabilities }: ReturnType<LlmHost["reach"]>,
+  { model, capabilities }: Pick<Reached, "model" | "capabilities">,
 ): Promise<AgentSpec> {
   const { settings, bot, startedAt } = context;
   const { manifest } = record;

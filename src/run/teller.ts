@@ -9,8 +9,8 @@ export class Teller {
   readonly #context: RunContext;
   readonly #emit: (event: RunEvent) => Promise<void>;
   #round = 1;
-  #text: DeltaText;
-  #thought: DeltaText;
+  #text: DeltaText<RunEvent>;
+  #thought: DeltaText<RunEvent>;
 
   constructor(context: RunContext, emit: (event: RunEvent) => Promise<void>) {
     this.#context = context;
@@ -54,9 +54,9 @@ export class Teller {
     this.#thought = this.#make("thought");
   }
 
-  #make(event: "delta" | "thought"): DeltaText {
+  #make(event: "delta" | "thought"): DeltaText<RunEvent> {
     const round = this.#round;
-    return new DeltaText(this.#context.settings.toldRedactor, this.#emit, (piece) => ({
+    return new DeltaText<RunEvent>(this.#context.settings.toldRedactor, this.#emit, (piece) => ({
       event,
       data: { ...piece, round },
     }));

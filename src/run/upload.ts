@@ -11,7 +11,7 @@ import { storeSkill } from "../registry/store.ts";
 import { publishedHolder } from "../registry/tenant-catalog.ts";
 import { forgetValues } from "../registry/tool-config/store.ts";
 import { MAX_UPLOADS, removeUpload, saveUpload, type Upload, uploadsNear } from "../registry/uploads.ts";
-import type { Assembly } from "../skill/assemble.ts";
+import type { AssembledSkill, Assembly } from "../skill/assemble.ts";
 import { type SourceFile, utf8 } from "../skill/bundle.ts";
 import { type HookReader, loadFault, uploadFault } from "../skill/hooks.ts";
 import type { Card, Diagnostic, SkillRecord } from "../skill/manifest.ts";
@@ -73,6 +73,17 @@ export async function uploadSkill(
   await deployment.catalogs.read(tenant);
   context.log.upload = `${slug}@${skill.digest.slice(0, 12)}`;
   return { saved, record, existed: before !== null, catalog, diagnostics, positions };
+}
+
+/** What is made of the files of a skill that the tenant stored. @throws BundleInvalid */
+export async function assembled(
+  context: RunContext,
+  files: SourceFile[],
+  slug: string,
+): Promise<AssembledSkill> {
+  const { skill, diagnostics } = await assemble(context, files, slug);
+  if (skill === null) throw refused(diagnostics);
+  return skill;
 }
 
 /**

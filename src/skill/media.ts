@@ -89,3 +89,10 @@ export function mediaTypeOf(path: string): string {
   const extension = name.slice(name.lastIndexOf(".") + 1).toLowerCase();
   return BY_EXTENSION.get(extension) ?? "application/octet-stream";
 }
+
+/** The first extension of a media type, with its dot; empty where none is known. */
+export function extensionOf(type: string): string {
+  const essence = (of: string): string => (of.split(";")[0] ?? "").trim().toLowerCase();
+  for (const [extension, known] of BY_EXTENSION) if (essence(known) === essence(type)) return `.${extension}`;
+  return "";
+}

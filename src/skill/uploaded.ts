@@ -23,13 +23,15 @@ export class FolderError extends Error {
 /** What archivers of desktop systems add beside the folder. */
 const JUNK = /^__MACOSX\/|(?:^|\/)(?:\.DS_Store|Thumbs\.db)$/;
 
+export const isJunk = (path: string): boolean => JUNK.test(path);
+
 /**
  * The files of the skill in an archive, as the build would bundle them: the archive is the skill's folder, or holds
  * nothing beside it.
  * @throws FolderError
  */
 export function skillFiles(archive: readonly SourceFile[]): SourceFile[] {
-  const entries = archive.filter(({ path }) => !JUNK.test(path));
+  const entries = archive.filter(({ path }) => !isJunk(path));
   for (const { path } of entries) {
     if (/[\u0000-\u001f\u007f]|^[A-Za-z]:/.test(path)) {
       throw new FolderError(`the path ${JSON.stringify(path)} has control characters or a drive letter`);

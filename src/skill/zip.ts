@@ -17,11 +17,14 @@ interface ZipLimits {
 /** A zip that is broken, or holds what a skill never holds. `reason` is safe to show. */
 export class ZipError extends Error {
   readonly reason: string;
+  /** Whether it is a right zip, and unpacks to more bytes than the caller takes. */
+  readonly tooLarge: boolean;
 
-  constructor(reason: string) {
+  constructor(reason: string, { tooLarge = false }: { tooLarge?: boolean } = {}) {
     super(`zip refused: ${reason}`);
     this.name = "ZipError";
     this.reason = reason;
+    this.tooLarge = tooLarge;
   }
 }
 
@@ -68,7 +71,9 @@ export async function readZip(zip: Uint8Array<ArrayBuffer>, limits: ZipLimits): 
     const refused = paths.enter(name);
     if (refused !== null) throw new ZipError(refused);
     total += size;
-    if (total > limits.max_bytes) throw new ZipError(`more than ${limits.max_bytes} bytes unpacked`);
+    if (total > limits.max_bytes) {
+      throw new ZipError(`more than ${limits.max_bytes} bytes unpacked`, { tooLarge: true });
+    }
     if (size > RATIO_FROM_BYTES && size > packed * MAX_RATIO) {
       throw new ZipError(`${name} unpacks to more than ${MAX_RATIO} times its size`);
     }

@@ -38,6 +38,7 @@ export class MultipartReader {
   readonly #source: AsyncIterator<Uint8Array>;
   readonly #delimiter: Uint8Array;
   readonly #fail: (reason: string) => Error;
+  readonly #maxParts: number;
   /** What was read and, from `#at` on, not yet given out. The line break before the first boundary may be missing. */
   #data: Uint8Array = Uint8Array.of(CR, LF);
   #at = 0;
@@ -46,8 +47,14 @@ export class MultipartReader {
   #place: "content" | "boundary" | "end" = "content";
 
   /** @param fail makes the error that a body is refused with, which is no form */
-  constructor(source: AsyncIterator<Uint8Array>, boundary: string, fail: (reason: string) => Error) {
+  constructor(
+    source: AsyncIterator<Uint8Array>,
+    boundary: string,
+    fail: (reason: string) => Error,
+    maxParts = MAX_PARTS,
+  ) {
     this.#source = source;
+    this.#maxParts = maxParts;
     this.#delimiter = new TextEncoder().encode(`\r\n--${boundary}`);
     this.#fail = fail;
   }
@@ -62,7 +69,7 @@ export class MultipartReader {
       return null;
     }
     this.#parts += 1;
-    if (this.#parts > MAX_PARTS) throw this.#fail(`it has more than ${MAX_PARTS} parts`);
+    if (this.#parts > this.#maxParts) throw this.#fail(`it has more than ${this.#maxParts} parts`);
     const part = { ...(await this.#head()), body: this.#body(this.#parts) };
     this.#place = "content";
     return part;

@@ -10,7 +10,8 @@ export const NO_WAIT = [
 ];
 /**
  * Never sent; shown in executions.test.ts and testing.test.ts of test/e2e, since objects have an environment of their own;
- * in uploads.test.ts; in hooks.test.ts; in sessions.test.ts and sessions-crash.test.ts; in host-delegate.test.ts.
+ * in uploads.test.ts; in hooks.test.ts; in sessions.test.ts and sessions-crash.test.ts; in host-delegate.test.ts;
+ * in v1-skills.test.ts and v1-files.test.ts, where errors have other shapes.
  */
 const ELSEWHERE = [
   "client_closed_request",
@@ -25,6 +26,10 @@ const ELSEWHERE = [
   "run_cancelled",
   "run_lost",
   "host_delegate_failed",
+  "skill_read_only",
+  "file_not_downloadable",
+  "file_expired",
+  "storage_quota_exceeded",
 ];
 /** Members of only some of a code's answers. */
 const SOMETIMES = ["folder", "upload", "skill", "session_cost_usd", "retry_after_ms", "bytes", "files"];

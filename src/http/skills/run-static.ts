@@ -1,7 +1,9 @@
 /** mode: static-file — one file from the registry. */
+
 import { Internal } from "../../errors.ts";
 import { readBytes } from "../../registry/published.ts";
 import { DeltaText } from "../../run/delta.ts";
+import type { RunEvent } from "../../run/events.ts";
 import type { RunHandle, RunOutput } from "../../run/handle.ts";
 import { contentDisposition, isActive } from "../../run/output-files.ts";
 import type { SkillRecord } from "../../skill/manifest.ts";
@@ -44,7 +46,7 @@ export async function streamStatic(run: RunHandle): Promise<RunOutput> {
   const file = servedFile(run.record);
   const blob = await readBytes(run.context.env, "blob", file.sha256);
   run.started();
-  const deltas = new DeltaText(run.context.settings.toldRedactor, run.emit, (data) => ({
+  const deltas = new DeltaText<RunEvent>(run.context.settings.toldRedactor, run.emit, (data) => ({
     event: "delta",
     data,
   }));

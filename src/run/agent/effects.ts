@@ -260,6 +260,8 @@ async function carryOut(
   }
   if (call.name === READ_SKILL_RESOURCE && tool.executor === "builtin")
     return readSkillFile(context, spec, own?.record ?? null, call.arguments ?? {});
+  const text = tool.executor === "builtin" ? objectOf(tool.handler).text : undefined;
+  if (typeof text === "string") return plainResult("ok", text, null);
   if (tool.executor === "builtin") return runDynamicTool(planned, { context, spec }, at);
   if (tool.executor === "hook" && typeof tool.handler === "string") {
     const made = artifacts.call(effect);

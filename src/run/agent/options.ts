@@ -32,7 +32,7 @@ import { divide, listOf, type RunOptions, readRunOptions, runOptionNames } from 
 import { profileOf } from "./profile.ts";
 import { resumedFrom } from "./resume.ts";
 import { toolsOfSkill, withSkillTools } from "./skill-tools.ts";
-import { ownSkill, readSkills, servedSkill, toolsOf } from "./skills.ts";
+import { ownSkill, readSkills, servedSkill, skillOf, toolsOf } from "./skills.ts";
 import { webhookPolicy } from "./webhook-tool.ts";
 import { placedSkills, workspaceToolsOf } from "./workspace-option.ts";
 
@@ -44,6 +44,10 @@ export interface RunInput {
   publishes: boolean;
   /** What `readToolConfigs` made of the option before, where that was asked for early. */
   toolConfigs?: JsonObject;
+  /** Skills that are at hand, beside those that the options name. Absent: none. */
+  named?: readonly { record: SkillRecord; digest: string }[];
+  /** Whoever asks takes a call of its own tool for an answer, and asks again with the result. */
+  answers?: true;
 }
 
 /**
@@ -70,7 +74,7 @@ export async function agentSpec(
   checkConflicts(model.options);
   checkSession(model.options, at.session);
   const choice = host.choose(model.options);
-  const registry = await readSkills(context, options.skills);
+  const registry = withNamed(context, await readSkills(context, options.skills), input.named ?? []);
   const records = distinct(served === null ? registry.records : [served, ...registry.records]);
   const onActivation = options.skill_tools === "on_activation";
   const registered = withSkillTools(
@@ -86,7 +90,8 @@ export async function agentSpec(
   const remote = await withRemoteTools(context, local, sources);
   const { tools } = remote;
   const hosted = context.settings.host !== undefined;
-  checkTools(tools, { session: at.session, daemon: options.daemon === true, hosted });
+  const alone = at.session === null && input.answers !== true;
+  checkTools(tools, { alone, daemon: options.daemon === true, hosted });
   const profile = profileOf(options.profile);
   const search = readSearchOption(model.options.tool_search);
   if (search !== null && "faults" in search) throw refused(search.faults);
@@ -159,6 +164,16 @@ export async function agentSpec(
     ...(served === null || typeof call.max_tokens === "number" ? {} : { skill_max_tokens: true as const }),
   };
   return { ...spec, hooks: runHooks(spec, records) };
+}
+
+/** Skills that are at hand bring their instructions and files, and none of their tools. */
+function withNamed(
+  { settings }: RunContext,
+  registry: Awaited<ReturnType<typeof readSkills>>,
+  named: NonNullable<RunInput["named"]>,
+): typeof registry {
+  const skills = named.map(({ record, digest }) => skillOf(settings, record, digest));
+  return { ...registry, skills: [...registry.skills, ...skills] };
 }
 
 const catalogueTokens = (tokens: number | undefined): Pick<AgentSpec, "skill_catalogue_tokens"> =>
@@ -321,10 +336,10 @@ function executorOf({ name, executor }: Tool): AgentTool["executor"] {
 /** A tool that the client answers needs a client that can: not in anonymous runs and daemons. */
 function checkTools(
   tools: readonly AgentTool[],
-  { session, daemon, hosted }: { session: string | null; daemon: boolean; hosted: boolean },
+  { alone, daemon, hosted }: { alone: boolean; daemon: boolean; hosted: boolean },
 ): void {
   const client = tools.find(({ executor }) => executor === "client");
-  if (client !== undefined && (session === null || daemon)) {
+  if (client !== undefined && (alone || daemon)) {
     const where = daemon ? "a daemon" : "an anonymous run";
     throw new InvalidRequest({
       option: "tools",

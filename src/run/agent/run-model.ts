@@ -17,7 +17,8 @@ export interface RunModel {
 
 /** Chosen anew by each life of the run, alike. @throws InputInvalid for options that an older version took */
 export function modelOf(spec: AgentSpec, host: LlmHost): RunModel {
-  if (spec.served !== undefined) return servedModel(spec, spec.served);
+  // A run in the terms of a served skill may have options of its own all the same.
+  if (spec.served !== undefined && Object.keys(spec.call).length === 0) return servedModel(spec, spec.served);
   const read = readOptions(spec.call, (name) => host.isProvider(name));
   if ("faults" in read) throw refused(read.faults);
   const { options, own } = read;

@@ -10,12 +10,12 @@ const CUT = "\n[hull: the output of this call passed 1 MB; the rest is not shown
 type Stream = "emit" | "stdout" | "stderr";
 
 export class ToolOutput {
-  readonly #streams: Record<Stream, DeltaText>;
+  readonly #streams: Record<Stream, DeltaText<RunEvent>>;
   #left = MAX_BYTES;
 
   constructor(callId: string, redactor: Redactor, emit: (event: RunEvent) => void) {
     const text = (stream: Stream) =>
-      new DeltaText(
+      new DeltaText<RunEvent>(
         redactor,
         async (event) => emit(event),
         (piece) => ({ event: "tool_output", data: { call_id: callId, stream, ...piece } }),

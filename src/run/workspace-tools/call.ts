@@ -4,6 +4,7 @@ import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";
 import { argumentsFault } from "../../engine/workspace-tools/arguments.ts";
+import { codeCommand, isCodeTool } from "../../engine/workspace-tools/code-tools.ts";
 import type { SkillRecord } from "../../skill/manifest.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
 import type { RunContext } from "../context.ts";
@@ -69,9 +70,16 @@ export class WorkspaceTools {
     if (fault !== null) return plainResult("error", `${call.name}: ${fault}`, "schema_validation");
     const { cwd = "", active = [] } = from ?? {};
     const { context, spec, workspace, begun } = this.#options;
-    if (tool.handler === "Bash") {
+    const modules = spec.skills.flatMap(({ dir }) => dir ?? []);
+    const code = isCodeTool(tool.handler)
+      ? {
+          command: codeCommand(tool.handler, args, await workFolder(context, workspace), modules),
+          timeout_ms: context.settings.limits.code_timeout_ms,
+        }
+      : null;
+    if (tool.handler === "Bash" || code !== null) {
       return this.#bash({
-        args,
+        args: code ?? args,
         call_id: call.id,
         execution: `${run}-${effect}`,
         run,

@@ -3,6 +3,8 @@ import { parse } from "smol-toml";
 import { expect, test } from "vitest";
 import { API_KEYS_SCHEMA } from "../../../src/auth/schema.ts";
 import { CAPABILITY_RULES_SCHEMA } from "../../../src/model/registry/rules-schema.ts";
+import { STORED_FILES_SCHEMA } from "../../../src/registry/stored-files/schema.ts";
+import { STORED_SKILLS_SCHEMA } from "../../../src/registry/stored-skills/schema.ts";
 import { TOOL_CONFIG_SCHEMA } from "../../../src/registry/tool-config/schema.ts";
 import { UPLOADS_SCHEMA } from "../../../src/registry/uploads-schema.ts";
 import { DAEMONS_SCHEMA } from "../../../src/session/daemon/directory-schema.ts";
@@ -17,6 +19,8 @@ const SCHEMAS = {
   "0004_sessions.sql": SESSIONS_SCHEMA,
   "0005_tool_config.sql": TOOL_CONFIG_SCHEMA,
   "0006_daemons.sql": DAEMONS_SCHEMA,
+  "0007_stored_skills.sql": STORED_SKILLS_SCHEMA,
+  "0008_stored_files.sql": STORED_FILES_SCHEMA,
 };
 
 test("the migrations and what the Worker applies by itself are the same", () => {

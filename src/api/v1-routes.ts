@@ -1,0 +1,87 @@
+/** The routes below `/v1` that keep skills and files, in the dialects of the vendors' clients. */
+import type { JsonObject } from "../skill/manifest.ts";
+import { json, NO_MATCH, type Operation, type Operations } from "./operation.ts";
+import { answer, BINARY, inPath, query, ref, TEXT } from "./parts.ts";
+
+const id = inPath("id");
+const version = inPath("version");
+const LIST = [
+  query("limit", "Items per page.", { type: "integer", minimum: 0, maximum: 10_000, default: 20 }),
+  query("page", "Anthropic: `next_page` of the page before.", TEXT),
+  query("after", "OpenAI: id of the last item of the page before.", TEXT),
+  query("order", "OpenAI: by time.", { enum: ["asc", "desc"] }),
+];
+const ZIP = { "application/zip": { schema: BINARY } };
+
+const form = (properties: JsonObject): JsonObject => ({
+  required: true,
+  content: { "multipart/form-data": { schema: { type: "object", properties } } },
+});
+const SKILL_FORM = form({
+  "files[]": { type: "array", items: BINARY },
+  display_name: TEXT,
+  display_title: TEXT,
+  default: TEXT,
+});
+
+/** One that answers JSON, unless it says otherwise. */
+const operation = (
+  summary: string,
+  more: Partial<Operation> = {},
+  tag: Operation["tag"] = "skills",
+): Operation => ({
+  tag,
+  summary,
+  parameters: [id],
+  answers: { 200: answer("In the client's dialect", json({ type: "object" })) },
+  vendor: true,
+  ...more,
+});
+
+const ranged = [NO_MATCH, ref("parameters", "range"), ref("parameters", "if-range")];
+const bytes = (content: JsonObject): Operation["answers"] => ({
+  200: answer("The bytes", content),
+  206: answer("A range of them", content),
+  304: answer("Unchanged", null),
+});
+
+export const V1_OPERATIONS = {
+  listStoredSkills: operation("The tenant's stored skills", { parameters: LIST }),
+  createStoredSkill: operation("Stores a skill: its files or a zip", { parameters: [], body: SKILL_FORM }),
+  getStoredSkill: operation("A stored skill"),
+  updateStoredSkill: operation("OpenAI: chooses the default version", {
+    body: { required: true, content: json({ type: "object", properties: { default_version: TEXT } }) },
+  }),
+  deleteStoredSkill: operation("Removes a stored skill"),
+  getStoredSkillContent: operation("The default version as a zip", {
+    parameters: [id, ...ranged],
+    answers: bytes(ZIP),
+  }),
+  listStoredSkillVersions: operation("The versions of a stored skill", { parameters: [id, ...LIST] }),
+  createStoredSkillVersion: operation("Adds a version", { body: SKILL_FORM }),
+  getStoredSkillVersion: operation("A version, by any of its names", { parameters: [id, version] }),
+  deleteStoredSkillVersion: operation("Removes a version", { parameters: [id, version] }),
+  getStoredSkillVersionContent: operation("A version as a zip", {
+    parameters: [id, version, ...ranged],
+    answers: bytes(ZIP),
+  }),
+  listStoredFiles: operation(
+    "The tenant's files, the newest first",
+    {
+      parameters: [...LIST, query("ids[]", "Anthropic: these files alone.", { type: "array", items: TEXT })],
+    },
+    "files",
+  ),
+  createStoredFile: operation(
+    "Stores a file until it is deleted or expires",
+    { parameters: [], body: form({ file: BINARY, expires_in_seconds: TEXT, purpose: TEXT }) },
+    "files",
+  ),
+  getStoredFile: operation("What is known of a file", {}, "files"),
+  deleteStoredFile: operation("Removes a file", {}, "files"),
+  getStoredFileContent: operation(
+    "The bytes of a file",
+    { parameters: [id, ...ranged], answers: bytes({ "*/*": {} }) },
+    "files",
+  ),
+} satisfies Operations;

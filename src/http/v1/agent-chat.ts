@@ -1,0 +1,103 @@
+/** `POST /v1/chat/completions` where Hull runs tools: code in a container, and those that skills need. */
+import { toBase64 } from "../../bytes.ts";
+import type { Block } from "../../engine/messages.ts";
+import { completionOf } from "../../llm/openai-api/answer.ts";
+import type { ChatRequest } from "../../llm/openai-api/request.ts";
+import type { GeneratedFile } from "../../run/container.ts";
+import type { RequestContext } from "../context.ts";
+import { type AgentListener, type AgentOutcome, type AgentRun, openAgentRun } from "./agent-run.ts";
+import { ChatChunks } from "./chat-chunks.ts";
+import { errorBody } from "./errors.ts";
+import { ignoredHeader, streamedAnswer } from "./model-call.ts";
+import { SKILL_MODEL } from "./models.ts";
+
+/** Bytes of generated files that an answer itself may hold. */
+const MAX_INCLUDED = 10 * 1024 * 1024;
+
+/** Whether Hull has tools to run for a request. */
+export const runsChatTools = ({ model, container, code }: ChatRequest): boolean =>
+  model.startsWith(SKILL_MODEL) || container !== null || code !== null;
+
+/** Answers such a request, whole or as events. */
+export async function answerChatWithTools(context: RequestContext, asked: ChatRequest): Promise<Response> {
+  const abort = new AbortController();
+  const run = await openAgentRun(context, { ...asked, uploads: [] }, abort.signal);
+  const chosen = asked.request.tool_choice === "auto" ? [] : ["tool_choice"];
+  const ignored = ignoredHeader([...Object.keys(asked.extra), ...chosen], null);
+  const { model } = run.spec.model;
+  if (!asked.stream) {
+    context.request.signal.addEventListener("abort", () => abort.abort(), { once: true });
+    const silent = { text: () => {}, reasoning: () => {} };
+    const { turn, further } = await drive(context, run, asked, silent);
+    const whole = { ...completionOf(turn, run.beside, Date.now()), ...further };
+    return Response.json(context.redacted(whole), { headers: { "cache-control": "no-store", ...ignored } });
+  }
+  return streamedAnswer(context, {
+    headers: ignored,
+    async run(write, signal) {
+      signal.addEventListener("abort", () => abort.abort(), { once: true });
+      const emit = (chunk: unknown): void => write(`data: ${JSON.stringify(chunk)}\n\n`);
+      const chunks = new ChatChunks(model, context, emit);
+      const text = (piece: string): void => chunks.sink.onText?.(piece);
+      const reasoning = (piece: string): void => chunks.sink.onReasoning?.(piece);
+      const { turn, further } = await drive(context, run, asked, { text, reasoning });
+      chunks.finish(turn, { beside: run.beside, usage: asked.tells_usage, further });
+      write("data: [DONE]\n\n");
+    },
+    failed: (error) => `data: ${JSON.stringify(errorBody(error, context, "openai"))}\n\n`,
+  });
+}
+
+/** Drives the run; answers what it came to as one turn, and the further members of the answer. */
+async function drive(
+  context: RequestContext,
+  run: AgentRun,
+  { container: wish }: ChatRequest,
+  told: Pick<AgentListener, "text" | "reasoning">,
+) {
+  const listener: AgentListener = { ...told, turn: () => {}, call: () => {}, result: () => {} };
+  const outcome = await run.drive(listener);
+  const files = (await run.container?.generated(true)) ?? [];
+  const included =
+    wish?.includes_files === true ? { _litellm_generated_files: await withBytes(run, files) } : {};
+  const reached = outcome.max_iterations_reached ? { max_iterations_reached: true } : {};
+  context.log.generated_files = files.length;
+  return {
+    turn: turnOf(run, outcome),
+    further: { ...containerOf(run), generated_files: files, ...included, ...reached },
+  };
+}
+
+function turnOf({ spec }: AgentRun, { run, calls }: AgentOutcome) {
+  const { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = run.totals;
+  const text: Block = { type: "output_text", text: run.texts.join("") };
+  return {
+    blocks: [text, ...calls],
+    stop_reason: run.answered?.stop_reason ?? "end_turn",
+    raw_stop_reason: null,
+    usage: { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens },
+    provider: spec.model.provider,
+    model: spec.model.model,
+  };
+}
+
+function containerOf({ container, skills }: AgentRun): object {
+  if (container === null) return {};
+  const { id, expires_at } = container;
+  const used = skills.map(({ id: skill_id, version }) => ({ type: "custom", skill_id, version }));
+  return { container: { id, expires_at, skills: used } };
+}
+
+/** As LiteLLM's clients know them; what is beyond the limit has no bytes. */
+async function withBytes({ container }: AgentRun, files: readonly GeneratedFile[]): Promise<object[]> {
+  let left = MAX_INCLUDED;
+  const shown: object[] = [];
+  for (const file of files) {
+    const { filename: name, mime_type, size_bytes: size, file_id } = file;
+    const fits = container !== null && size <= left;
+    if (fits) left -= size;
+    const content_base64 = fits ? toBase64(await container.read(file)) : null;
+    shown.push({ name, mime_type, content_base64, size, file_id });
+  }
+  return shown;
+}

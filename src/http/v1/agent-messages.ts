@@ -1,0 +1,142 @@
+/** `POST /v1/messages` where Hull runs tools: code in a container, and those that skills need. */
+import type { ToolCallBlock } from "../../engine/messages.ts";
+import { isCodeTool } from "../../engine/workspace-tools/code-tools.ts";
+import { wireUsage } from "../../llm/anthropic-api/answer.ts";
+import { callBlock, resultBlock } from "../../llm/anthropic-api/executed.ts";
+import type { MessagesRequest } from "../../llm/anthropic-api/request.ts";
+import { anthropicStop } from "../../llm/stop-words.ts";
+import type { GeneratedFile } from "../../run/container.ts";
+import { isObject } from "../../skill/json.ts";
+import { parsedJson } from "../../skill/json-depth.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import type { RequestContext } from "../context.ts";
+import { type AgentListener, type AgentOutcome, type AgentRun, openAgentRun } from "./agent-run.ts";
+import { dialectOf } from "./dialect.ts";
+import { errorBody } from "./errors.ts";
+import { MessageEvents } from "./message-events.ts";
+import { ignoredHeader, streamedAnswer } from "./model-call.ts";
+import { SKILL_MODEL } from "./models.ts";
+import { formatted } from "./sse-event.ts";
+
+/** Whether Hull has tools to run for a request. */
+export function runsTools({ model, container, code, uploads }: MessagesRequest): boolean {
+  return model.startsWith(SKILL_MODEL) || container !== null || code !== null || uploads.length > 0;
+}
+
+/** Answers such a request, whole or as events. */
+export async function answerWithTools(context: RequestContext, asked: MessagesRequest): Promise<Response> {
+  const abort = new AbortController();
+  const run = await openAgentRun(context, asked, abort.signal);
+  const ignored = [...asked.ignored, ...(asked.request.tool_choice === "auto" ? [] : ["tool_choice"])];
+  if (!asked.stream) {
+    context.request.signal.addEventListener("abort", () => abort.abort(), { once: true });
+    const message = new WholeMessage();
+    await drive(context, run, (event) => message.push(event));
+    const headers = { "cache-control": "no-store", ...ignoredHeader(ignored, null) };
+    return Response.json(message.message, { headers });
+  }
+  return streamedAnswer(context, {
+    headers: ignoredHeader(ignored, null),
+    async run(write, signal) {
+      signal.addEventListener("abort", () => abort.abort(), { once: true });
+      await drive(context, run, (event) => write(formatted(event)));
+    },
+    failed: (error) => formatted({ ...errorBody(error, context, dialectOf(context)) }),
+  });
+}
+
+/** Drives the run, and tells of it as the events of one message. */
+async function drive(
+  context: RequestContext,
+  run: AgentRun,
+  emit: (event: JsonObject) => void,
+): Promise<void> {
+  const { spec, container } = run;
+  const events = new MessageEvents(spec.model.model, context, emit);
+  let executions = 0;
+  // What a call left is looked up before its result is told, and what follows the result is told after it.
+  let told: Promise<void> = Promise.resolve();
+  const then = (tell: () => void | Promise<void>): void => {
+    told = told.then(tell);
+    told.catch(() => {});
+  };
+  const listener: AgentListener = {
+    text: (text) => then(() => events.sink.onText?.(text)),
+    reasoning: (text) => then(() => events.sink.onReasoning?.(text)),
+    // Calls are told one by one.
+    turn: ({ blocks }) => then(() => events.rest(blocks.filter(({ type }) => type !== "tool_call"))),
+    call: (call) => then(() => events.block(callBlock(call))),
+    result: (call, result) =>
+      then(async () => {
+        if (isCodeTool(call.name)) executions += 1;
+        const files: GeneratedFile[] =
+          (await container?.generated(call.name === "litellm_code_execution")) ?? [];
+        const shown = { ...result, content: context.settings.redactor.text(result.content) };
+        events.block(
+          resultBlock(
+            call,
+            shown,
+            files.map(({ file_id }) => file_id),
+          ),
+        );
+      }),
+  };
+  const outcome = await run.drive(listener);
+  await told;
+  events.rest(outcome.calls);
+  events.end(stopOf(outcome), usageOf(run, outcome, executions), containerOf(run));
+}
+
+function stopOf({ run, calls }: AgentOutcome): string {
+  if (calls.length > 0) return "tool_use";
+  return anthropicStop({
+    stop_reason: run.answered?.stop_reason ?? "end_turn",
+    blocks: [] satisfies ToolCallBlock[],
+  });
+}
+
+function usageOf({ beside }: AgentRun, { run }: AgentOutcome, executions: number): JsonObject {
+  const { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = run.totals;
+  const usage = { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens };
+  const counts = { web_search_requests: 0, web_fetch_requests: 0, code_execution_requests: executions };
+  const whole = { ...wireUsage(usage, beside), server_tool_use: counts };
+  const json: JsonObject = JSON.parse(JSON.stringify(whole));
+  return json;
+}
+
+function containerOf({ container, skills }: AgentRun): JsonObject | null {
+  if (container === null) return null;
+  const { id, expires_at } = container;
+  const used = skills.map(({ id: skill_id, version }) => ({ type: "custom", skill_id, version }));
+  return { id, expires_at, skills: used.length === 0 ? null : used };
+}
+
+/** Folds the events of a message into the message. */
+class WholeMessage {
+  message: JsonObject = {};
+  readonly #content: JsonObject[] = [];
+  #input = "";
+
+  push(event: JsonObject): void {
+    const { type, message, content_block, delta, usage } = event;
+    const open = this.#content.at(-1);
+    if (type === "message_start" && isObject(message)) this.message = { ...message, content: this.#content };
+    else if (type === "content_block_start" && isObject(content_block)) {
+      this.#content.push({ ...content_block });
+      this.#input = "";
+    } else if (type === "content_block_delta" && isObject(delta) && open !== undefined)
+      this.#grow(open, delta);
+    else if (type === "content_block_stop" && open !== undefined && this.#input !== "") {
+      open.input = parsedJson(this.#input) ?? {};
+    } else if (type === "message_delta" && isObject(delta)) {
+      this.message = { ...this.message, ...delta, ...(usage === undefined ? {} : { usage }) };
+    }
+  }
+
+  #grow(open: JsonObject, delta: JsonObject): void {
+    if (typeof delta.partial_json === "string") this.#input += delta.partial_json;
+    for (const name of ["text", "thinking", "signature"]) {
+      if (typeof delta[name] === "string") open[name] = String(open[name] ?? "") + delta[name];
+    }
+  }
+}

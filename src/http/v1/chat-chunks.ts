@@ -1,0 +1,96 @@
+/** The stream of a chat completion: chunks for text and reasoning as they come, the rest when the turn is there. */
+import type { ModelTurn } from "../../engine/messages.ts";
+import {
+  type CompletionHead,
+  completionHead,
+  completionUsage,
+  reasoningOf,
+  refusalOf,
+  type WireChunk,
+  wireCalls,
+} from "../../llm/openai-api/answer.ts";
+import { openAiStop } from "../../llm/stop-words.ts";
+import type { Sink } from "../../model/wire.ts";
+import { DeltaText, textOf } from "../../run/delta.ts";
+import type { RequestContext } from "../context.ts";
+
+type Choice = WireChunk["choices"][number];
+
+export class ChatChunks {
+  readonly #head: CompletionHead;
+  readonly #context: RequestContext;
+  readonly #emit: (chunk: unknown) => void;
+  readonly #text: DeltaText<string>;
+  readonly #thought: DeltaText<string>;
+  #begun = false;
+  #spoke = false;
+
+  constructor(model: string, context: RequestContext, emit: (chunk: unknown) => void) {
+    this.#head = completionHead(model, Date.now());
+    this.#context = context;
+    this.#emit = emit;
+    const { toldRedactor } = context.settings;
+    this.#text = new DeltaText<string>(toldRedactor, async (content) => this.#delta({ content }), textOf);
+    this.#thought = new DeltaText<string>(
+      toldRedactor,
+      async (reasoning_content) => this.#delta({ reasoning_content }),
+      textOf,
+    );
+  }
+
+  readonly sink: Sink = {
+    onText: (text) => {
+      this.#spoke = true;
+      void this.#text.pushText(text);
+    },
+    onReasoning: (text) => {
+      this.#spoke = true;
+      void this.#thought.pushText(text);
+    },
+  };
+
+  /**
+   * Whatever of the turn has not been sent yet, and the end.
+   * @param usage whether a last chunk tells of it
+   * @param further members of the chunk that ends the answer
+   */
+  finish(
+    turn: ModelTurn,
+    { beside, usage, further = {} }: { beside: boolean; usage: boolean; further?: object },
+  ): void {
+    if (!this.#spoke) this.#announce(turn);
+    void this.#thought.end();
+    void this.#text.end();
+    const reasoning = reasoningOf(turn.blocks, false);
+    if (reasoning.reasoning_details !== undefined) this.#delta(reasoning);
+    const refusal = refusalOf(turn.blocks);
+    if (refusal !== null) this.#delta({ refusal });
+    for (const [index, call] of wireCalls(turn.blocks).entries()) {
+      this.#delta({ tool_calls: [{ index, ...call }] });
+    }
+    this.#choice({}, openAiStop(turn), further);
+    if (usage) this.#chunk([], { usage: completionUsage(turn.usage, beside) });
+  }
+
+  #announce({ blocks }: ModelTurn): void {
+    for (const block of blocks) {
+      if (block.type === "reasoning") this.sink.onReasoning?.(block.text);
+      if (block.type === "output_text") this.sink.onText?.(block.text);
+    }
+  }
+
+  #delta(delta: Choice["delta"]): void {
+    this.#choice(delta, null);
+  }
+
+  #choice(delta: Choice["delta"], finish_reason: Choice["finish_reason"], further: object = {}): void {
+    const whole = this.#begun ? delta : { role: "assistant" as const, content: "", ...delta };
+    this.#begun = true;
+    this.#chunk([{ index: 0, delta: whole, finish_reason, logprobs: null }], further);
+  }
+
+  #chunk(choices: Choice[], more: object = {}): void {
+    const chunk: WireChunk = { ...this.#head, object: "chat.completion.chunk", choices };
+    this.#emit(this.#context.redacted({ ...chunk, ...more }));
+  }
+}

@@ -1,0 +1,69 @@
+/** `POST /v1/chat/completions`: OpenAI's chat completions over every provider. */
+import type { ModelRequest } from "../../engine/messages.ts";
+import type { Reached } from "../../llm/host.ts";
+import { completionOf } from "../../llm/openai-api/answer.ts";
+import { type ChatRequest, readChatRequest } from "../../llm/openai-api/request.ts";
+import { readJson } from "../body.ts";
+import type { RequestContext } from "../context.ts";
+import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
+import { answerChatWithTools, runsChatTools } from "./agent-chat.ts";
+import { ChatChunks } from "./chat-chunks.ts";
+import { errorBody } from "./errors.ts";
+import { bodyShape } from "./messages.ts";
+import { callModel, ignoredHeader, openCall, streamedAnswer } from "./model-call.ts";
+
+/** `POST /v1/chat/completions`. */
+export async function postChatCompletions(context: RequestContext): Promise<Response> {
+  const body = await readJson(context.request, bodyShape, MAX_MODEL_BODY_BYTES);
+  const asked = readChatRequest(body);
+  if (runsChatTools(asked)) return answerChatWithTools(context, asked);
+  return asked.stream ? streamed(context, asked) : whole(context, asked);
+}
+
+async function whole(context: RequestContext, asked: ChatRequest): Promise<Response> {
+  const call = await openCall(context, asked.model, context.request.signal);
+  const { request, extra, ignored } = fitted(asked, call.reached);
+  const turn = await callModel(context, call, request, { stream: false, extra });
+  const headers = { "cache-control": "no-store", ...ignoredHeader(ignored, turn) };
+  return Response.json(context.redacted(completionOf(turn, call.beside, Date.now())), { headers });
+}
+
+async function streamed(context: RequestContext, asked: ChatRequest): Promise<Response> {
+  const abort = new AbortController();
+  const call = await openCall(context, asked.model, abort.signal);
+  const { request, extra, ignored } = fitted(asked, call.reached);
+  return streamedAnswer(context, {
+    headers: ignoredHeader(ignored, null),
+    async run(write, signal) {
+      signal.addEventListener("abort", () => abort.abort(), { once: true });
+      const emit = (chunk: unknown): void => write(`data: ${JSON.stringify(chunk)}\n\n`);
+      const chunks = new ChatChunks(call.reached.model, context, emit);
+      const turn = await callModel(context, call, request, { stream: true, extra, sink: chunks.sink });
+      chunks.finish(turn, { beside: call.beside, usage: asked.tells_usage });
+      write("data: [DONE]\n\n");
+    },
+    failed: (error) => `data: ${JSON.stringify(errorBody(error, context, "openai"))}\n\n`,
+  });
+}
+
+interface Fitted {
+  request: ModelRequest;
+  extra: ChatRequest["extra"];
+  ignored: string[];
+}
+
+/**
+ * The request as this target takes it. Only targets of the same protocol get members without a canonical form. Anthropic takes no
+ * further turn of thinking after a call of a tool unless the client sends the thinking before it back.
+ */
+function fitted({ request, extra }: ChatRequest, { protocol }: Reached): Fitted {
+  const ignored = protocol === "openai-chat" || protocol === "mock" ? [] : Object.keys(extra);
+  const own = protocol === "openai-chat" ? extra : {};
+  if (protocol !== "anthropic" || request.thinking === undefined) return { request, extra: own, ignored };
+  const last = request.messages.findLast(({ role }) => role === "assistant");
+  const calls = last?.role === "assistant" && last.content.some(({ type }) => type === "tool_call");
+  const thought = last?.role === "assistant" && last.content.some(({ type }) => type === "reasoning");
+  if (!calls || thought) return { request, extra: own, ignored };
+  const { thinking: _, ...plain } = request;
+  return { request: plain, extra: own, ignored: [...ignored, "reasoning_effort"] };
+}

@@ -1,0 +1,56 @@
+/**
+ * Which vendor's shapes a request below `/v1` speaks. The key header decides nothing: the current Anthropic SDK sends
+ * `Authorization: Bearer`, as OpenAI's does.
+ */
+import type { RequestContext } from "../context.ts";
+import { routePath } from "../path.ts";
+
+/** `anthropic_legacy`: Anthropic's beta of skills or files, which LiteLLM speaks too. */
+export type Dialect = "anthropic" | "anthropic_legacy" | "openai";
+
+/** Betas that ask for the older shapes of a resource. */
+const SKILLS_BETA = "skills-2025-10-02";
+const FILES_BETA = "files-api-2025-04-14";
+
+/** Routes that only one vendor has, with everything below them. */
+const ANTHROPIC_ROUTES = ["/v1/messages"];
+const OPENAI_ROUTES = ["/v1/chat", "/v1/responses", "/v1/conversations", "/v1/containers"];
+
+/** A route's path without the prefix that names a vendor: `/anthropic/v1/skills` is `/v1/skills`. */
+export function withoutVendor(path: string): string {
+  return path.replace(/^\/(?:anthropic|openai)(?=\/v1(?:\/|$))/, "");
+}
+
+/** Whether a route's path, without the vendor's prefix, is one of the vendors' routes. */
+export function isV1(path: string): boolean {
+  return path === "/v1" || path.startsWith("/v1/");
+}
+
+/** The dialect by path and headers, and by what is known of the body. */
+export function dialectOf({ request, namesProvider }: RequestContext): Dialect {
+  const whole = routePath(request.url);
+  const path = withoutVendor(whole);
+  const betas = betasOf(request);
+  const legacy = betas.includes(below(path, "/v1/files") ? FILES_BETA : SKILLS_BETA);
+  const anthropic: Dialect = legacy ? "anthropic_legacy" : "anthropic";
+  if (ANTHROPIC_ROUTES.some((route) => below(path, route))) return anthropic;
+  if (OPENAI_ROUTES.some((route) => below(path, route))) return "openai";
+  if (whole.startsWith("/anthropic/")) return anthropic;
+  if (whole.startsWith("/openai/")) return "openai";
+  const versioned = request.headers.has("anthropic-version");
+  if (versioned || betas.includes(SKILLS_BETA) || betas.includes(FILES_BETA)) return anthropic;
+  const named = namesProvider || new URL(request.url).searchParams.has("custom_llm_provider");
+  return named ? "anthropic_legacy" : "openai";
+}
+
+/** The entries of `anthropic-beta`; a header that appears twice reads as one list. */
+function betasOf({ headers }: Request): string[] {
+  return (headers.get("anthropic-beta") ?? "")
+    .split(",")
+    .map((beta) => beta.trim())
+    .filter(Boolean);
+}
+
+function below(path: string, route: string): boolean {
+  return path === route || path.startsWith(`${route}/`);
+}

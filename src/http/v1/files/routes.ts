@@ -1,0 +1,150 @@
+/** `/v1/files`: files that a tenant keeps, in three dialects over one store. */
+import { BadRequest, FileExpired, FileNotDownloadable, FileNotFound } from "../../../errors/request.ts";
+import {
+  type FileRow,
+  findFileRow,
+  findFileRows,
+  isExpired,
+  listFileRows,
+} from "../../../registry/stored-files/rows.ts";
+import { findFile } from "../../../run/files.ts";
+import { dropStoredFile } from "../../../run/stored-files.ts";
+import type { RequestContext } from "../../context.ts";
+import { answerFile } from "../../files.ts";
+import { jsonNow } from "../../page.ts";
+import { type Dialect, dialectOf } from "../dialect.ts";
+import { ascendingOf, cursorAt, limitOf, listDocument, pageOf } from "../lists.ts";
+import { sweepAfterChange } from "../sweep.ts";
+import { readFileForm } from "./upload.ts";
+
+type Params = Record<string, string>;
+
+const MAX_LIMIT = 1000;
+const OPENAI_LIMIT = 10_000;
+/** Ids that one request may ask for. */
+const MAX_IDS = 100;
+
+function fileDocument(file: FileRow, dialect: Dialect): object {
+  const { id, filename, size, purpose, created_us, expires_ms } = file;
+  if (dialect === "openai") {
+    const expires = expires_ms === null ? {} : { expires_at: Math.floor(expires_ms / 1000) };
+    const own = { id, object: "file", bytes: size, created_at: Math.floor(created_us / 1_000_000), filename };
+    return { ...own, purpose, status: "processed", ...expires };
+  }
+  const created_at = new Date(created_us / 1000).toISOString();
+  const own = { id, type: "file", filename, mime_type: file.mime, size_bytes: size, created_at };
+  const shown = { ...own, downloadable: file.downloadable };
+  if (dialect === "anthropic_legacy") return shown;
+  return { ...shown, expires_at: expires_ms === null ? null : new Date(expires_ms).toISOString() };
+}
+
+export async function postStoredFile(context: RequestContext): Promise<Response> {
+  const { background } = context;
+  const file = await readFileForm(context);
+  background(sweepAfterChange(context.deployment));
+  context.log.file = file.id;
+  return jsonNow(fileDocument(file, dialectOf(context)));
+}
+
+/** @throws FileNotFound */
+async function fileOf({ env, tenant }: RequestContext, { id = "" }: Params): Promise<FileRow> {
+  const file = await findFileRow(env, tenant, id);
+  if (file === null) throw new FileNotFound({ id });
+  return file;
+}
+
+export async function getStoredFile(context: RequestContext, params: Params): Promise<Response> {
+  return jsonNow(fileDocument(await fileOf(context, params), dialectOf(context)));
+}
+
+export async function deleteStoredFile(context: RequestContext, params: Params): Promise<Response> {
+  const { id } = await fileOf(context, params);
+  await dropStoredFile(context.env, context.tenant, id);
+  const openai = dialectOf(context) === "openai";
+  return jsonNow(openai ? { id, object: "file", deleted: true } : { id, type: "file_deleted" });
+}
+
+/** The bytes: to Anthropic's clients those of generated files only, as with the vendor. */
+export async function getStoredFileContent(context: RequestContext, params: Params): Promise<Response> {
+  const file = await fileOf(context, params);
+  const { id } = file;
+  if (isExpired(file)) throw new FileExpired({ id });
+  if (!file.downloadable && dialectOf(context) !== "openai") throw new FileNotDownloadable({ id });
+  return answerFile(context, await findFile(context.env, context.tenant, id));
+}
+
+export function getStoredFiles(context: RequestContext): Promise<Response> {
+  const dialect = dialectOf(context);
+  const query = new URL(context.request.url).searchParams;
+  if (dialect === "openai") return listForOpenai(context, query);
+  return dialect === "anthropic" ? listForAnthropic(context, query) : listForLegacy(context, query);
+}
+
+async function listForAnthropic(context: RequestContext, query: URLSearchParams): Promise<Response> {
+  const { env, tenant } = context;
+  for (const param of ["before_id", "after_id"]) {
+    if (query.has(param))
+      throw new BadRequest({ detail: `${param} is not accepted; page on with page.`, param });
+  }
+  const dialect = "anthropic";
+  const ids = [...new Set([...query.getAll("ids[]"), ...query.getAll("ids")])];
+  if (ids.length > 0) {
+    if (query.has("limit") || query.has("page")) {
+      throw new BadRequest({ detail: "ids is sent alone, without limit and page.", param: "ids" });
+    }
+    if (ids.length > MAX_IDS)
+      throw new BadRequest({ detail: `ids has at most ${MAX_IDS} ids.`, param: "ids" });
+    const found = await findFileRows(env, tenant, ids);
+    const data = found.map((file) => fileDocument(file, dialect));
+    return jsonNow(listDocument(data, { dialect, next: null, hasMore: false }));
+  }
+  const limit = limitOf(query, { max: MAX_LIMIT });
+  const after = await pageOf(context, query);
+  const found = await listFileRows(env, tenant, { limit: limit + 1, after, ascending: false, purpose: null });
+  const shown = found.slice(0, limit);
+  const last = shown.at(-1);
+  const next = found.length > limit && last !== undefined ? await cursorAt(context, last.created_us) : null;
+  const data = shown.map((file) => fileDocument(file, dialect));
+  return jsonNow(listDocument(data, { dialect, next, hasMore: next !== null }));
+}
+
+/** Pages behind `after_id` and before `before_id`, both with the newest file first. */
+async function listForLegacy(context: RequestContext, query: URLSearchParams): Promise<Response> {
+  const { env, tenant } = context;
+  const limit = limitOf(query, { max: MAX_LIMIT });
+  const [before, after] = [
+    await placeOf(context, query, "before_id"),
+    await placeOf(context, query, "after_id"),
+  ];
+  const ascending = before !== null;
+  const page = { limit: limit + 1, after: before ?? after, ascending, purpose: null };
+  const found = await listFileRows(env, tenant, page);
+  const shown = found.slice(0, limit);
+  const data = (ascending ? shown.toReversed() : shown).map((file) => fileDocument(file, "anthropic_legacy"));
+  const [first, last] = ascending ? [shown.at(-1), shown[0]] : [shown[0], shown.at(-1)];
+  const ends = { first_id: first?.id ?? null, last_id: last?.id ?? null };
+  return jsonNow({ data, has_more: found.length > limit, ...ends });
+}
+
+async function listForOpenai(context: RequestContext, query: URLSearchParams): Promise<Response> {
+  const { env, tenant } = context;
+  const limit = query.has("limit") ? limitOf(query, { max: OPENAI_LIMIT }) : OPENAI_LIMIT;
+  const after = await placeOf(context, query, "after");
+  const page = { limit: limit + 1, after, ascending: ascendingOf(query), purpose: query.get("purpose") };
+  const found = await listFileRows(env, tenant, page);
+  const data = found.slice(0, limit).map((file) => fileDocument(file, "openai"));
+  return jsonNow(listDocument(data, { dialect: "openai", next: null, hasMore: found.length > limit }));
+}
+
+/** Where the file that a parameter names is in the list. @throws BadRequest */
+async function placeOf(
+  { env, tenant }: RequestContext,
+  query: URLSearchParams,
+  param: string,
+): Promise<number | null> {
+  const id = query.get(param);
+  if (id === null || id === "") return null;
+  const file = await findFileRow(env, tenant, id);
+  if (file !== null) return file.created_us;
+  throw new BadRequest({ detail: `${param} names no file: "${id.slice(0, 64)}".`, param });
+}

@@ -1,0 +1,110 @@
+/** Reads the form of an upload to `/v1/files`: one file, and fields before or behind it. */
+import { BadRequest, BodyTooLarge, FileRequired } from "../../../errors/request.ts";
+import type { FileRow } from "../../../registry/stored-files/rows.ts";
+import { dropStoredFile, saveFile } from "../../../run/stored-files.ts";
+import { decodeUtf8 } from "../../../run/utf8.ts";
+import { extensionOf } from "../../../skill/media.ts";
+import type { Part } from "../../../tool/multipart-reader.ts";
+import type { RequestContext } from "../../context.ts";
+import { keptType } from "../../files.ts";
+import { formParts } from "../../form.ts";
+import { mediaType } from "../../skills/media-type.ts";
+import { dialectOf } from "../dialect.ts";
+
+/** Bytes of a form beside its file. */
+const FORM_BYTES = 64 * 1024;
+const MAX_FIELD_BYTES = 4096;
+const MAX_NAME = 255;
+/** Seconds of `expires_in_seconds` and of OpenAI's `expires_after[seconds]`. */
+const EXPIRES_IN = { min: 3600, max: 7_776_000 };
+const EXPIRES_AFTER = { min: 3600, max: 2_592_000 };
+const DEFAULT_PURPOSE = "user_data";
+
+/** Stores the file of a form. @throws FileRequired BodyTooLarge BadRequest StorageQuotaExceeded */
+export async function readFileForm(context: RequestContext): Promise<FileRow> {
+  const { request, settings, env, tenant } = context;
+  const { max_file_bytes: limit } = settings.limits;
+  if (mediaType(request.headers.get("content-type")) !== "multipart/form-data") {
+    throw new FileRequired({ hint: "Send it as multipart/form-data in the part file." });
+  }
+  const fields = new Map<string, string>();
+  const parts = formParts(request, limit + FORM_BYTES);
+  let row: FileRow | null = null;
+  try {
+    for await (const part of parts) {
+      if (part.filename === null && part.name !== "file") fields.set(part.name, await fieldOf(part));
+      else if (row !== null) throw new BadRequest({ detail: "An upload is one file.", param: "file" });
+      else if (part.name === "file") {
+        const named = nameAndType(part);
+        row = await saveFile(context, named, upTo(part.body, limit), async () => {
+          // Fields may stand behind the file; they decide how long it stays.
+          for await (const behind of parts) {
+            if (behind.filename !== null)
+              throw new BadRequest({ detail: "An upload is one file.", param: "file" });
+            fields.set(behind.name, await fieldOf(behind));
+          }
+          return settled(context, fields);
+        });
+      }
+    }
+  } catch (error) {
+    if (row !== null) await dropStoredFile(env, tenant, row.id).catch(() => {});
+    if (error instanceof BodyTooLarge) throw new BodyTooLarge({ limit, setting: "limits.max_file_bytes" });
+    throw error;
+  }
+  if (row === null) throw new FileRequired({ hint: "The form has no part file." });
+  return row;
+}
+
+async function fieldOf({ name, body }: Part): Promise<string> {
+  let text = "";
+  for await (const chunk of body) {
+    if (text.length + chunk.length > MAX_FIELD_BYTES) {
+      throw new BadRequest({
+        detail: `The field ${name.slice(0, 64)} is too long.`,
+        param: name.slice(0, 64),
+      });
+    }
+    text += decodeUtf8(chunk, `The field ${name.slice(0, 64)}`);
+  }
+  return text;
+}
+
+async function* upTo(body: AsyncIterable<Uint8Array>, limit: number): AsyncGenerator<Uint8Array, void> {
+  let length = 0;
+  for await (const chunk of body) {
+    length += chunk.length;
+    if (length > limit) throw new BodyTooLarge({ limit });
+    yield chunk;
+  }
+}
+
+/** @throws BadRequest for a name that no file should have */
+function nameAndType({ filename, type }: Part): { filename: string; mime: string } {
+  const last = (filename ?? "").split("/").at(-1) ?? "";
+  const mime = keptType(type, last);
+  if (last === "") return { filename: `unnamed${extensionOf(mime)}`, mime };
+  const length = Array.from(last).length;
+  if (length <= MAX_NAME && !/[<>:"|?*\\\u0000-\u001f\u007f]/.test(last)) return { filename: last, mime };
+  const what = `a name of 1 to ${MAX_NAME} characters without < > : " | ? * \\ and control characters`;
+  throw new BadRequest({ detail: `The file needs ${what}.`, param: "file" });
+}
+
+function settled(
+  context: RequestContext,
+  fields: ReadonlyMap<string, string>,
+): Pick<FileRow, "purpose" | "downloadable" | "expires_ms"> {
+  const openai = dialectOf(context) === "openai";
+  const field = openai ? "expires_after[seconds]" : "expires_in_seconds";
+  const { min, max } = openai ? EXPIRES_AFTER : EXPIRES_IN;
+  const text = fields.get(field);
+  const seconds = Number(text);
+  if (text !== undefined && !(/^\d{1,8}$/.test(text) && seconds >= min && seconds <= max)) {
+    throw new BadRequest({ detail: `${field} is a whole number from ${min} to ${max}.`, param: field });
+  }
+  return {
+    purpose: fields.get("purpose") || DEFAULT_PURPOSE,
+    downloadable: false,
+    expires_ms: text === undefined ? null : Date.now() + seconds * 1000,
+  };
+}

@@ -1,0 +1,63 @@
+/** Lists in pages as each dialect asks for them and shows them. */
+import { BadRequest } from "../../errors/request.ts";
+import { sha256 } from "../../run/digest.ts";
+import type { RequestContext } from "../context.ts";
+import { type Dialect, dialectOf, withoutVendor } from "./dialect.ts";
+
+const DEFAULT_LIMIT = 20;
+/** Characters of a cursor that bind it to its list. */
+const SEAL = 16;
+
+/** `?limit=`, 20 where it is not given. @throws BadRequest */
+export function limitOf(query: URLSearchParams, { min = 1, max }: { min?: number; max: number }): number {
+  const text = query.get("limit") ?? String(DEFAULT_LIMIT);
+  const limit = Number(text);
+  if (/^\d{1,6}$/.test(text) && limit >= min && limit <= max) return limit;
+  const detail = `limit is a whole number from ${min} to ${max}, not "${text.slice(0, 32)}".`;
+  throw new BadRequest({ detail, param: "limit" });
+}
+
+/** `?order=` of OpenAI's lists: whether the oldest come first. @throws BadRequest */
+export function ascendingOf(query: URLSearchParams): boolean {
+  const order = query.get("order") ?? "desc";
+  if (order === "asc" || order === "desc") return order === "asc";
+  throw new BadRequest({ detail: `order is asc or desc, not "${order.slice(0, 32)}".`, param: "order" });
+}
+
+/** What a cursor belongs to: nobody can use it in another list, dialect or tenant. */
+function seal(context: RequestContext, position: number): Promise<string> {
+  const { request, tenant } = context;
+  const path = withoutVendor(new URL(request.url).pathname);
+  const filter = new URL(request.url).searchParams.get("source") ?? "";
+  return sha256(JSON.stringify([tenant, dialectOf(context), path, filter, position]));
+}
+
+/** The position where the page begins; `null`: at the beginning. @throws BadRequest for a cursor of another list */
+export async function pageOf(context: RequestContext, query: URLSearchParams): Promise<number | null> {
+  const page = query.get("page");
+  if (page === null || page === "") return null;
+  const [, digits, sealed] = /^page_(\d{1,16})_([0-9a-f]{16})$/.exec(page) ?? [];
+  if (digits !== undefined && (await seal(context, Number(digits))).startsWith(sealed ?? " "))
+    return Number(digits);
+  const detail = "page is what next_page of the same list held before; this is not.";
+  throw new BadRequest({ detail, param: "page" });
+}
+
+/** What `next_page` says of the position of a page's last item. */
+export async function cursorAt(context: RequestContext, position: number): Promise<string> {
+  return `page_${position}_${(await seal(context, position)).slice(0, SEAL)}`;
+}
+
+/** A page's items with the cursor behind it. @param next `null`: it is the last one */
+export function listDocument(
+  data: readonly object[],
+  { dialect, next, hasMore }: { dialect: Dialect; next: string | null; hasMore: boolean },
+): object {
+  if (dialect === "anthropic") return { data, next_page: next };
+  if (dialect === "anthropic_legacy") return { data, has_more: hasMore, next_page: next };
+  return { object: "list", data, first_id: idOf(data[0]), last_id: idOf(data.at(-1)), has_more: hasMore };
+}
+
+function idOf(item: object | undefined): unknown {
+  return item !== undefined && "id" in item ? item.id : null;
+}

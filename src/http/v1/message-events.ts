@@ -1,0 +1,191 @@
+/**
+ * The stream of an Anthropic message: the provider's own events where it speaks this protocol, else those that text, reasoning and the
+ * finished turn amount to. Secrets are cut out of texts also where they come in pieces.
+ */
+import type { Block, ModelTurn } from "../../engine/messages.ts";
+import { emptyMessage, wireBlock, wireUsage } from "../../llm/anthropic-api/answer.ts";
+import { anthropicStop } from "../../llm/stop-words.ts";
+import type { Sink } from "../../model/wire.ts";
+import { DeltaText, textOf } from "../../run/delta.ts";
+import { isObject } from "../../skill/json.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import type { RequestContext } from "../context.ts";
+
+/** Members of deltas that hold a piece of a longer text. */
+const PIECES = ["text", "thinking", "partial_json"] as const;
+
+type Emit = (event: JsonObject) => void;
+
+export class MessageEvents {
+  readonly #model: string;
+  readonly #out: RedactedEvents;
+  /** The provider's own events are passed on. */
+  #own = false;
+  #begun = false;
+  /** Text or reasoning of the present turn was told. */
+  #told = false;
+  /** Number of the next block. */
+  #next = 0;
+  #open: "text" | "thinking" | null = null;
+
+  /** @param model of the message, until the provider names it */
+  constructor(model: string, context: RequestContext, emit: Emit) {
+    this.#model = model;
+    this.#out = new RedactedEvents(context, emit);
+  }
+
+  readonly sink: Sink = {
+    onEvent: (event) => {
+      this.#own = true;
+      this.#out.push(event);
+    },
+    onText: (text) => this.#piece("text", { type: "text_delta", text }),
+    onReasoning: (thinking) => this.#piece("thinking", { type: "thinking_delta", thinking }),
+  };
+
+  /** Whatever of the turn has not been sent yet, and the end. @param beside as of `wireUsage` */
+  finish(turn: ModelTurn, beside: boolean): void {
+    if (this.#own) return;
+    this.rest(turn.blocks);
+    this.end(anthropicStop(turn), plain({ ...wireUsage(turn.usage, beside) }), null);
+  }
+
+  /** What a turn holds beside the text and reasoning that were told as they came; all of it where nothing was. */
+  rest(blocks: readonly Block[]): void {
+    this.#begin();
+    const told = this.#told;
+    this.#close();
+    this.#told = false;
+    for (const block of blocks) {
+      if (!told) this.#whole(block);
+      else if (block.type !== "output_text") this.#rest(block);
+    }
+  }
+
+  /** A block that is there at once. */
+  block(block: JsonObject): void {
+    this.#begin();
+    this.#close();
+    this.#start(block);
+    this.#stop();
+  }
+
+  end(stop_reason: string, usage: JsonObject, container: JsonObject | null): void {
+    this.#begin();
+    this.#close();
+    const delta = { container, stop_details: null, stop_reason, stop_sequence: null };
+    this.#out.push({ type: "message_delta", delta, usage });
+    this.#out.push({ type: "message_stop" });
+  }
+
+  #begin(): void {
+    if (this.#begun) return;
+    this.#begun = true;
+    this.#out.push({ type: "message_start", message: plain(emptyMessage(this.#model)) });
+  }
+
+  #piece(kind: "text" | "thinking", delta: JsonObject): void {
+    if (this.#own) return;
+    this.#begin();
+    this.#told = true;
+    if (this.#open !== kind) {
+      this.#close();
+      this.#start(
+        kind === "text"
+          ? { type: kind, text: "", citations: null }
+          : { type: kind, thinking: "", signature: "" },
+      );
+      this.#open = kind;
+    }
+    this.#delta(delta);
+  }
+
+  /** What a block holds beside the text that was streamed: a provider's own form of its reasoning. */
+  #rest(block: Block): void {
+    if (block.type === "reasoning" || block.type === "reasoning_summary") {
+      if (block.native !== undefined) this.#whole({ ...block, text: "" }, "redacted_thinking");
+    } else this.#whole(block);
+  }
+
+  #whole(block: Block, as?: "redacted_thinking"): void {
+    const shown = plain(wireBlock(block));
+    if (as !== undefined) this.#start({ type: as, data: shown.signature ?? "" });
+    else if (shown.type === "tool_use") {
+      this.#start({ ...shown, input: {} });
+      this.#delta({ type: "input_json_delta", partial_json: JSON.stringify(shown.input) });
+    } else if (shown.type === "text") {
+      this.#start({ ...shown, text: "" });
+      this.#delta({ type: "text_delta", text: shown.text ?? "" });
+    } else if (shown.type === "thinking") {
+      this.#start({ ...shown, thinking: "", signature: "" });
+      this.#delta({ type: "thinking_delta", thinking: shown.thinking ?? "" });
+      this.#delta({ type: "signature_delta", signature: shown.signature ?? "" });
+    } else this.#start(shown);
+    this.#stop();
+  }
+
+  #start(content_block: JsonObject): void {
+    this.#out.push({ type: "content_block_start", index: this.#next, content_block });
+  }
+
+  #delta(delta: JsonObject): void {
+    this.#out.push({ type: "content_block_delta", index: this.#next, delta });
+  }
+
+  #stop(): void {
+    this.#out.push({ type: "content_block_stop", index: this.#next });
+    this.#next += 1;
+  }
+
+  #close(): void {
+    if (this.#open !== null) this.#stop();
+    this.#open = null;
+  }
+}
+
+/** Passes events on without the secrets in them. */
+class RedactedEvents {
+  readonly #context: RequestContext;
+  readonly #emit: Emit;
+  /** The text of each open block, by its index. */
+  readonly #texts = new Map<number, DeltaText<string>>();
+  /** The last event of each open block that held a piece of text. */
+  readonly #forms = new Map<number, (text: string) => JsonObject>();
+
+  constructor(context: RequestContext, emit: Emit) {
+    this.#context = context;
+    this.#emit = emit;
+  }
+
+  push(event: JsonObject): void {
+    const { type, index, delta } = event;
+    if (typeof index === "number" && type === "content_block_delta" && isObject(delta)) {
+      const member = PIECES.find((name) => typeof delta[name] === "string");
+      if (member !== undefined) {
+        this.#forms.set(index, (text) => ({ ...event, delta: { ...delta, [member]: text } }));
+        void this.#streamOf(index).pushText(String(delta[member]));
+        return;
+      }
+    }
+    // What was held back of the block's text stands before what follows it.
+    if (typeof index === "number") {
+      void this.#texts.get(index)?.end();
+      this.#texts.delete(index);
+    }
+    this.#emit(plain(this.#context.redacted(event)));
+  }
+
+  #streamOf(index: number): DeltaText<string> {
+    const known = this.#texts.get(index);
+    if (known !== undefined) return known;
+    const say = async (text: string): Promise<void> => {
+      const form = this.#forms.get(index);
+      if (form !== undefined) this.#emit(form(text));
+    };
+    const made = new DeltaText<string>(this.#context.settings.toldRedactor, say, textOf);
+    this.#texts.set(index, made);
+    return made;
+  }
+}
+
+const plain = (value: unknown): JsonObject => (isObject(value) ? value : {});

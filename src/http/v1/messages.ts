@@ -1,0 +1,82 @@
+/** `POST /v1/messages`: Anthropic's API over every provider. */
+import * as z from "zod/mini";
+import { messageOf } from "../../llm/anthropic-api/answer.ts";
+import { type MessagesRequest, readMessagesRequest } from "../../llm/anthropic-api/request.ts";
+import type { Reached } from "../../llm/host.ts";
+import { wrong } from "../../llm/wrong.ts";
+import { promptTokens } from "../../model/estimate.ts";
+import { isObject } from "../../skill/json.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import { readJson } from "../body.ts";
+import type { RequestContext } from "../context.ts";
+import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
+import { answerWithTools, runsTools } from "./agent-messages.ts";
+import { dialectOf } from "./dialect.ts";
+import { errorBody } from "./errors.ts";
+import { MessageEvents } from "./message-events.ts";
+import { callModel, ignoredHeader, openCall, streamedAnswer } from "./model-call.ts";
+import { formatted } from "./sse-event.ts";
+
+export const bodyShape = z.lazy(() => z.custom<JsonObject>(isObject, "must be an object"));
+
+/** `POST /v1/messages`. */
+export async function postMessages(context: RequestContext): Promise<Response> {
+  const body = await readJson(context.request, bodyShape, MAX_MODEL_BODY_BYTES);
+  const asked = readMessagesRequest(body, context.request.headers);
+  if (runsTools(asked) && !isNative(asked)) return answerWithTools(context, asked);
+  return asked.stream ? streamed(context, asked) : whole(context, asked);
+}
+
+/** Whether all skills of a request are Anthropic's own, which runs them itself. */
+const isNative = ({ container }: MessagesRequest): boolean =>
+  container !== null &&
+  container.skills.length > 0 &&
+  container.skills.every(({ kind }) => kind === "native");
+
+/** `POST /v1/messages/count_tokens`: an estimate, by the same rule that reserves budgets. */
+export async function postCountTokens(context: RequestContext): Promise<Response> {
+  const body = await readJson(context.request, bodyShape, MAX_MODEL_BODY_BYTES);
+  const { request } = readMessagesRequest(body, context.request.headers, true);
+  return Response.json({ input_tokens: promptTokens(request) }, { headers: { "cache-control": "no-store" } });
+}
+
+async function whole(context: RequestContext, asked: MessagesRequest): Promise<Response> {
+  const call = await openCall(context, asked.model, context.request.signal);
+  const ignored = checkFit(asked, call.reached);
+  const turn = await callModel(context, call, asked.request, { stream: false });
+  const headers = { "cache-control": "no-store", ...ignoredHeader(ignored, turn) };
+  return Response.json(context.redacted(messageOf(turn, call.beside)), { headers });
+}
+
+async function streamed(context: RequestContext, asked: MessagesRequest): Promise<Response> {
+  const abort = new AbortController();
+  const call = await openCall(context, asked.model, abort.signal);
+  const ignored = checkFit(asked, call.reached);
+  return streamedAnswer(context, {
+    headers: ignoredHeader(ignored, null),
+    async run(write, signal) {
+      signal.addEventListener("abort", () => abort.abort(), { once: true });
+      const events = new MessageEvents(call.reached.model, context, (event) => write(formatted(event)));
+      const turn = await callModel(context, call, asked.request, { stream: true, sink: events.sink });
+      events.finish(turn, call.beside);
+    },
+    failed: (error) => formatted({ ...errorBody(error, context, dialectOf(context)) }),
+  });
+}
+
+/**
+ * What the target gets nothing of. @throws InvalidRequest for a part that only Anthropic could take
+ */
+function checkFit({ foreign, ignored, container }: MessagesRequest, { protocol, model }: Reached): string[] {
+  if (protocol === "anthropic" || protocol === "mock") return [];
+  const [native] = container?.skills ?? [];
+  if (native !== undefined) {
+    throw wrong(
+      native.path,
+      `${native.id} is a skill of Anthropic, and ${model} is not a model of Anthropic`,
+    );
+  }
+  const [first] = foreign;
+  if (first === undefined) return ignored;
+  throw wrong(first.path, `only models of Anthropic take the type ${first.type}; ${model} does not`);
+}

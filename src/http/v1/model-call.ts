@@ -1,0 +1,122 @@
+/** One model call for a client of a vendor's API: by the host that makes all model calls, answered whole or as events. */
+import type { ModelRequest, ModelTurn } from "../../engine/messages.ts";
+import { type HullError, toHullError } from "../../errors.ts";
+import type { LlmHost, ModelChoice, Reached } from "../../llm/host.ts";
+import { exchangeTerms } from "../../llm/prepare.ts";
+import type { Sink } from "../../model/wire.ts";
+import { llmHost } from "../../run/llm-host.ts";
+import { llmError } from "../../run/llm-problem.ts";
+import { logError } from "../../run/problem.ts";
+import type { RequestContext } from "../context.ts";
+import { accountOf } from "../llm/account.ts";
+import { EventBody } from "../sse.ts";
+
+/** A whole answer may take as long as the vendors' clients wait for it, in ms. */
+const WHOLE_ANSWER_MS = 600_000;
+
+/** A model that was chosen and can be reached. */
+export interface OpenCall {
+  host: LlmHost;
+  choice: ModelChoice;
+  reached: Reached;
+  /** Whether the provider counts cached tokens beside `input_tokens`. */
+  beside: boolean;
+}
+
+/** @throws HullError where no model can be chosen, or its provider is not configured */
+export async function openCall(
+  context: RequestContext,
+  model: string,
+  signal: AbortSignal,
+): Promise<OpenCall> {
+  const account = accountOf(context, null);
+  const host = await llmHost(context, { signal, session: null, skill: null, account, single: true });
+  const choice = host.choose({ model });
+  const reached = host.reach(choice.target);
+  context.log.model = `${choice.target.provider}/${reached.model}`;
+  return { host, choice, reached, beside: reached.protocol === "anthropic" };
+}
+
+/** Makes the call. @throws HullError, failures of providers by their category */
+export async function callModel(
+  context: RequestContext,
+  { host, choice }: OpenCall,
+  request: ModelRequest,
+  { stream, extra = {}, sink = {} }: { stream: boolean; extra?: ModelRequest["extra"]; sink?: Sink },
+): Promise<ModelTurn> {
+  const terms = exchangeTerms({ stream, max_tokens: request.max_tokens }, host);
+  const asked = Object.keys(extra).length === 0 ? request : { ...request, extra };
+  try {
+    const { turn } = await host.exchange({
+      ...terms,
+      targets: [choice.target],
+      request: () => asked,
+      own: {},
+      native_search: false,
+      timeout_ms: stream ? terms.timeout_ms : Math.max(terms.timeout_ms, WHOLE_ANSWER_MS),
+      onText: sink.onText,
+      onReasoning: sink.onReasoning,
+      onEvent: sink.onEvent,
+    });
+    context.log.usage = host.figures(turn);
+    return turn;
+  } catch (error) {
+    throw llmError(error, context);
+  }
+}
+
+/** Names what of a request did not go to the provider. */
+export function ignoredHeader(names: readonly string[], turn: ModelTurn | null): Record<string, string> {
+  const warned = turn?.warnings?.flatMap(({ option }) => option ?? []) ?? [];
+  const all = [...new Set([...names, ...warned])].map((name) => name.replace(/[^\x21-\x7e]/g, "?"));
+  return all.length === 0 ? {} : { "x-hull-ignored": all.join(", ").slice(0, 1024) };
+}
+
+interface Streamed {
+  headers: Record<string, string>;
+  /** Makes the call and writes its events. */
+  run: (write: (event: string) => void, signal: AbortSignal) => Promise<void>;
+  /** The last event of a stream that failed. */
+  failed: (error: HullError) => string;
+}
+
+/**
+ * Answers as events once there is the first of them. @throws what fails before it, so that it has its own status
+ */
+export async function streamedAnswer(
+  context: RequestContext,
+  { headers, run, failed }: Streamed,
+): Promise<Response> {
+  const { signal } = context.request;
+  const abort = new AbortController();
+  if (signal.aborted) abort.abort();
+  else signal.addEventListener("abort", () => abort.abort(), { once: true });
+  const body = new EventBody(() => abort.abort());
+  const begun = Promise.withResolvers<void>();
+  let open = false;
+  const write = (event: string): void => {
+    open = true;
+    begun.resolve();
+    void body.write(event);
+  };
+  const finished = run(write, abort.signal).then(
+    () => body.close(),
+    async (thrown: unknown) => {
+      const error = toHullError(thrown);
+      if (!open) {
+        body.abandon();
+        begun.reject(error);
+        return;
+      }
+      logError(error, context);
+      await body.write(failed(error));
+      await body.close();
+    },
+  );
+  context.finished = finished;
+  context.background(finished);
+  await begun.promise;
+  return new Response(body.stream, {
+    headers: { ...headers, "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store" },
+  });
+}

@@ -1,0 +1,306 @@
+/** `/v1/skills`: skills that a tenant stores, in three dialects over one store. */
+import * as z from "zod/mini";
+import { BadRequest, SkillNotFound, SkillReadOnly } from "../../../errors/request.ts";
+import { readPointer } from "../../../registry/published.ts";
+import { findBundle } from "../../../registry/stored-skills/bundles.ts";
+import {
+  addVersion,
+  createSkill,
+  findSkill,
+  findVersion,
+  listSkills,
+  listVersions,
+  type RemovalRule,
+  removeSkill,
+  removeVersion,
+  type StoredSkill,
+  type StoredVersion,
+  setDefault,
+} from "../../../registry/stored-skills/rows.ts";
+import { contentDisposition } from "../../../run/output-files.ts";
+import { readJson } from "../../body.ts";
+import type { ByteRange } from "../../conditional.ts";
+import type { RequestContext } from "../../context.ts";
+import { jsonNow } from "../../page.ts";
+import { answerBytes } from "../../representation.ts";
+import { type Dialect, dialectOf } from "../dialect.ts";
+import { ascendingOf, cursorAt, limitOf, listDocument, pageOf } from "../lists.ts";
+import { sweepAfterChange } from "../sweep.ts";
+import {
+  deletedSkill,
+  deletedVersion,
+  publishedDocument,
+  skillDocument,
+  versionDocument,
+} from "./documents.ts";
+import { readSkillForm } from "./upload.ts";
+
+type Params = Record<string, string>;
+
+/** Largest `limit` of each list. */
+const SKILLS_LIMIT: { [dialect in Dialect]: number } = {
+  anthropic: 1000,
+  anthropic_legacy: 100,
+  openai: 100,
+};
+const VERSIONS_LIMIT: { [dialect in Dialect]: number } = {
+  anthropic: 1000,
+  anthropic_legacy: 1000,
+  openai: 100,
+};
+/** Bytes of `x-hull-diagnostics`. */
+const MAX_HEADER = 4000;
+
+export async function postSkill(context: RequestContext): Promise<Response> {
+  const { env, tenant, caller, background } = context;
+  const { label, ignored, version, dialect } = await readSkillForm(context, null);
+  const unique = dialect === "anthropic_legacy";
+  const made = await createSkill(env, tenant, { label, unique, by: caller.key_id, version });
+  background(sweepAfterChange(context.deployment));
+  if (made === "label_taken") {
+    const detail = `Another skill has the display_title "${label}". Choose another one, or add a version to that skill.`;
+    throw new BadRequest({ detail, param: "display_title" });
+  }
+  context.log.stored_skill = made.skill.id;
+  const response = jsonNow(skillDocument(made.skill, dialect));
+  return noted(response, made.version, ignored);
+}
+
+function noted(
+  response: Response,
+  { diagnostics }: StoredVersion,
+  ignored: readonly string[] = [],
+): Response {
+  if (diagnostics !== "[]") response.headers.set("x-hull-diagnostics", shortened(diagnostics));
+  if (ignored.length > 0)
+    response.headers.set("x-hull-ignored", ascii(ignored.join(", ")).slice(0, MAX_HEADER));
+  return response;
+}
+
+/** A JSON list as a header: as many of its items as fit. */
+function shortened(list: string): string {
+  const items: unknown[] = z.array(z.unknown()).parse(JSON.parse(list));
+  while (items.length > 1 && ascii(JSON.stringify(items)).length > MAX_HEADER) items.pop();
+  return ascii(JSON.stringify(items));
+}
+
+const ascii = (text: string): string =>
+  text.replace(/[^\x20-\x7e]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
+export async function getSkills(context: RequestContext): Promise<Response> {
+  const { env, tenant, request } = context;
+  const dialect = dialectOf(context);
+  const query = new URL(request.url).searchParams;
+  const openai = dialect === "openai";
+  const limit = limitOf(query, { min: openai ? 0 : 1, max: SKILLS_LIMIT[dialect] });
+  const source = openai ? "custom" : (query.get("source") ?? "custom");
+  if (!["custom", "anthropic", "plugin"].includes(source)) {
+    throw new BadRequest({ detail: "source is custom, anthropic or plugin.", param: "source" });
+  }
+  if (source === "plugin") return listPublished(context, dialect, limit);
+  if (source !== "custom") return jsonNow(listDocument([], { dialect, next: null, hasMore: false }));
+  const after = openai ? await placeOf(context, query) : await pageOf(context, query);
+  const ascending = openai && ascendingOf(query);
+  const page = { limit: limit + 1, after, ascending, withEmpty: dialect === "anthropic_legacy" };
+  const found = await listSkills(env, tenant, page);
+  const shown = found.slice(0, limit);
+  const hasMore = found.length > limit;
+  const last = shown.at(-1);
+  const next = hasMore && !openai && last !== undefined ? await cursorAt(context, last.created_us) : null;
+  const data = shown.map((skill) => skillDocument(skill, dialect));
+  return jsonNow(listDocument(data, { dialect, next, hasMore }));
+}
+
+/** The skills that came with the deployment, sorted by slug. */
+async function listPublished(context: RequestContext, dialect: Dialect, limit: number): Promise<Response> {
+  const { cards } = await context.deployment.registry.catalog(context.background);
+  const from = (await pageOf(context, new URL(context.request.url).searchParams)) ?? 0;
+  const publishedAt = await lastPublish(context);
+  const shown = cards.slice(from, from + limit);
+  const hasMore = cards.length > from + limit;
+  const next = hasMore ? await cursorAt(context, from + limit) : null;
+  const data = shown.map((card) => publishedDocument(card, publishedAt, dialect));
+  return jsonNow(listDocument(data, { dialect, next, hasMore }));
+}
+
+/** Unix ms; 0 where nobody published: the deployment brought its skill catalog along. */
+async function lastPublish({ env }: RequestContext): Promise<number> {
+  const pointer = await readPointer(env);
+  return pointer === null ? 0 : Date.parse(pointer.published_at);
+}
+
+/** Where the skill of `?after=` is in the list. @throws BadRequest */
+async function placeOf({ env, tenant }: RequestContext, query: URLSearchParams): Promise<number | null> {
+  const id = query.get("after");
+  if (id === null || id === "") return null;
+  const skill = await findSkill(env, tenant, id);
+  if (skill !== null) return skill.created_us;
+  throw new BadRequest({ detail: `after names no skill: "${id.slice(0, 64)}".`, param: "after" });
+}
+
+/** @throws SkillNotFound SkillReadOnly */
+async function skillOf(context: RequestContext, { id = "" }: Params): Promise<StoredSkill> {
+  const skill = await findSkill(context.env, context.tenant, id);
+  if (skill !== null) return skill;
+  const reads = ["GET", "HEAD"].includes(context.request.method);
+  const catalog = reads
+    ? null
+    : await context.deployment.registry.catalog(context.background).catch(() => null);
+  if (catalog?.bySlug.get(id) !== undefined) throw new SkillReadOnly({ id });
+  throw new SkillNotFound({ id });
+}
+
+/** @throws SkillNotFound */
+async function versionOf(context: RequestContext, params: Params): Promise<StoredVersion> {
+  const { id = "", version: name = "" } = params;
+  if (name === "latest" && dialectOf(context) === "anthropic_legacy") {
+    throw new BadRequest({ detail: "latest names no version in a path; use latest_version of the skill." });
+  }
+  const version = await findVersion(context.env, context.tenant, id, name);
+  if (version !== null) return version;
+  await skillOf(context, params);
+  throw new SkillNotFound({ id, version: name });
+}
+
+export async function getSkill(context: RequestContext, params: Params): Promise<Response> {
+  const dialect = dialectOf(context);
+  const { env, tenant, background } = context;
+  const { id = "" } = params;
+  const skill = await findSkill(env, tenant, id);
+  if (skill === null) {
+    const card = (await context.deployment.registry.catalog(background).catch(() => null))?.bySlug.get(id);
+    if (card === undefined) throw new SkillNotFound({ id });
+    return jsonNow(publishedDocument(card, await lastPublish(context), dialect));
+  }
+  checkNotEmpty(skill, dialect);
+  return jsonNow(skillDocument(skill, dialect));
+}
+
+/** A skill without versions exists in the legacy dialect alone. @throws BadRequest */
+function checkNotEmpty(skill: StoredSkill, dialect: Dialect): void {
+  if (skill.latest_id !== null || dialect === "anthropic_legacy") return;
+  throw new BadRequest({ detail: `The skill "${skill.id}" has no version. Upload one, or delete it.` });
+}
+
+const defaultShape = z.lazy(() => z.object({ default_version: z.union([z.string(), z.int()]) }));
+
+/** `POST /v1/skills/{id}` of OpenAI's: chooses the default version. */
+export async function postDefault(context: RequestContext, params: Params): Promise<Response> {
+  const { env, tenant, caller, request } = context;
+  const skill = await skillOf(context, params);
+  const { default_version } = await readJson(request, defaultShape);
+  const version = await findVersion(env, tenant, skill.id, String(default_version));
+  if (version === null) {
+    const detail = `The skill has no version "${String(default_version).slice(0, 64)}".`;
+    throw new BadRequest({ detail, param: "default_version" });
+  }
+  await setDefault(env, tenant, version, caller.key_id);
+  return jsonNow(skillDocument(await skillOf(context, params), dialectOf(context)));
+}
+
+export async function deleteStoredSkill(context: RequestContext, params: Params): Promise<Response> {
+  const { env, tenant, background } = context;
+  const dialect = dialectOf(context);
+  const { id } = await skillOf(context, params);
+  const removed = await removeSkill(env, tenant, id, dialect !== "anthropic_legacy");
+  background(sweepAfterChange(context.deployment));
+  if (removed) return jsonNow(deletedSkill(id, dialect));
+  await skillOf(context, params);
+  throw new BadRequest({ detail: `The skill "${id}" has versions. Delete them first.` });
+}
+
+export async function postVersion(context: RequestContext, params: Params): Promise<Response> {
+  const { env, tenant, caller, background } = context;
+  const { id, name } = await skillOf(context, params);
+  const { dialect, ignored, makeDefault, version } = await readSkillForm(context, name);
+  const added = await addVersion(env, tenant, id, { by: caller.key_id, version, makeDefault });
+  background(sweepAfterChange(context.deployment));
+  if (added === null) throw new SkillNotFound({ id });
+  context.log.stored_skill = `${id}@${added.number}`;
+  return noted(jsonNow(versionDocument(added, dialect)), added, ignored);
+}
+
+export async function getVersions(context: RequestContext, params: Params): Promise<Response> {
+  const { env, tenant, request } = context;
+  const dialect = dialectOf(context);
+  const query = new URL(request.url).searchParams;
+  const openai = dialect === "openai";
+  const limit = limitOf(query, { min: openai ? 0 : 1, max: VERSIONS_LIMIT[dialect] });
+  const { id } = await skillOf(context, params);
+  const ascending = openai ? ascendingOf(query) : dialect === "anthropic_legacy";
+  const after = openai ? await numberOf(context, id, query) : await pageOf(context, query);
+  const found = await listVersions(env, tenant, id, { limit: limit + 1, after, ascending });
+  const shown = found.slice(0, limit);
+  const hasMore = found.length > limit;
+  const last = shown.at(-1);
+  const next = hasMore && !openai && last !== undefined ? await cursorAt(context, last.number) : null;
+  const data = shown.map((version) => versionDocument(version, dialect));
+  return jsonNow(listDocument(data, { dialect, next, hasMore }));
+}
+
+/** Number of the version of `?after=`. @throws BadRequest */
+async function numberOf(
+  { env, tenant }: RequestContext,
+  id: string,
+  query: URLSearchParams,
+): Promise<number | null> {
+  const name = query.get("after");
+  if (name === null || name === "") return null;
+  const version = await findVersion(env, tenant, id, name);
+  if (version !== null) return version.number;
+  throw new BadRequest({ detail: `after names no version: "${name.slice(0, 64)}".`, param: "after" });
+}
+
+export async function getVersion(context: RequestContext, params: Params): Promise<Response> {
+  const version = await versionOf(context, params);
+  return noted(jsonNow(versionDocument(version, dialectOf(context))), version);
+}
+
+const REMOVAL: { [dialect in Dialect]: RemovalRule } = {
+  anthropic: "keep_one",
+  anthropic_legacy: "any",
+  openai: "keep_default",
+};
+
+export async function deleteVersion(context: RequestContext, params: Params): Promise<Response> {
+  const { env, tenant, background } = context;
+  const dialect = dialectOf(context);
+  const version = await versionOf(context, params);
+  const removed = await removeVersion(env, tenant, version, REMOVAL[dialect]);
+  background(sweepAfterChange(context.deployment));
+  if (removed) return jsonNow(deletedVersion(version, dialect));
+  const detail =
+    dialect === "openai"
+      ? "The default version cannot be deleted while there are others. Choose another default first."
+      : "The only version of a skill cannot be deleted. Delete the skill, or add a version first.";
+  throw new BadRequest({ detail });
+}
+
+export async function getDefaultContent(context: RequestContext, params: Params): Promise<Response> {
+  const skill = await skillOf(context, params);
+  checkNotEmpty(skill, "openai");
+  return getContent(context, { ...params, version: String(skill.default_number) });
+}
+
+/** The zip as it was uploaded, or one of the files that were. */
+export async function getContent(context: RequestContext, params: Params): Promise<Response> {
+  const { env, tenant, request } = context;
+  const version = await versionOf(context, params);
+  const gone = (): Error => new SkillNotFound({ id: version.skill, version: params.version ?? "" });
+  const digest = version.original ?? version.digest;
+  const bundle = await findBundle(env, tenant, digest);
+  if (bundle === null) throw gone();
+  const headers = new Headers({
+    "content-type": "application/zip",
+    "content-disposition": contentDisposition("attachment", `${version.name}.zip`),
+    "cache-control": "private, no-cache",
+    "x-hull-bundle": version.digest,
+  });
+  const open = async (range: ByteRange | null): Promise<ReadableStream<Uint8Array>> => {
+    const part = range === null ? {} : { range: { offset: range.start, length: range.end - range.start } };
+    const object = await env.FILES.get(bundle.key, part);
+    if (object === null) throw gone();
+    return object.body;
+  };
+  return answerBytes(request, { size: bundle.size, etag: `"${digest}"`, headers, open });
+}

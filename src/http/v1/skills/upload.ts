@@ -1,0 +1,181 @@
+/** Reads the form of an upload to `/v1/skills`: files one by one or as a zip, and the fields beside them. */
+import { join } from "../../../bytes.ts";
+import { BadRequest, BodyTooLarge, BundleInvalid } from "../../../errors/request.ts";
+import { storeBundle } from "../../../registry/stored-skills/bundles.ts";
+import type { NewVersion } from "../../../registry/stored-skills/rows.ts";
+import { decodeUtf8 } from "../../../run/utf8.ts";
+import type { SourceFile } from "../../../skill/bundle.ts";
+import type { UploadRules } from "../../../skill/stored-skill.ts";
+import { readZip, ZipError } from "../../../skill/zip.ts";
+import type { RequestContext } from "../../context.ts";
+import { formParts } from "../../form.ts";
+import { mediaType } from "../../skills/media-type.ts";
+import { type Dialect, dialectOf } from "../dialect.ts";
+
+/** Members of a zip, and parts of a form with room for its fields. */
+const MAX_MEMBERS = 10_000;
+const MAX_PARTS = MAX_MEMBERS + 10;
+const MAX_FIELD_BYTES = 4096;
+const OPENAI_LIMITS = { files: 500, file_bytes: 25 * 1024 * 1024 };
+const MAX_LABEL = { anthropic: 255, anthropic_legacy: 64 };
+/** Kept of what was found. */
+const MAX_FINDINGS = 20;
+/** The parts that hold files. */
+const FILE_PARTS = ["files[]", "files"];
+/** Fields that mean something here; all others are named in `x-hull-ignored`. */
+const FIELDS = ["display_name", "display_title", "default", "custom_llm_provider"];
+/** Stores that are not Hull's own. */
+const VENDORS = ["anthropic", "openai", "azure"];
+
+interface SkillForm {
+  dialect: Dialect;
+  label: string | null;
+  makeDefault: boolean;
+  /** Names of fields that mean nothing here. */
+  ignored: string[];
+  version: NewVersion;
+}
+
+/**
+ * Reads an upload, checks it, and stores its bundle.
+ * @param name that the skill has to have; `null`: any
+ * @throws BundleInvalid BodyTooLarge BadRequest MalformedMultipart
+ */
+export async function readSkillForm(context: RequestContext, name: string | null): Promise<SkillForm> {
+  const { request, settings, env, tenant } = context;
+  const { max_upload_bytes: limit } = settings.limits;
+  if (mediaType(request.headers.get("content-type")) !== "multipart/form-data") {
+    throw new BundleInvalid({
+      reason: "it has no SKILL.md; send its files as multipart/form-data in files[]",
+    });
+  }
+  const { parts, fields } = await readParts(request, limit);
+  if (fields.has("custom_llm_provider")) context.namesProvider = true;
+  const provider =
+    fields.get("custom_llm_provider") ?? new URL(request.url).searchParams.get("custom_llm_provider");
+  if (provider !== null && provider !== undefined && VENDORS.includes(provider)) {
+    const detail = `Skills are stored here, not at "${provider}". Leave custom_llm_provider out, or send litellm_proxy.`;
+    throw new BadRequest({ detail, param: "custom_llm_provider" });
+  }
+  const dialect = dialectOf(context);
+  const label = dialect === "openai" ? null : labelOf(fields, dialect);
+  const { files, zip } = await unpacked(parts, limit);
+  // Evaluated when first needed: it brings the YAML parser along.
+  const { readStoredSkill } = await import("../../../skill/stored-skill.ts");
+  const skill = await readStoredSkill(files, rulesOf(dialect, name));
+  const [digest, original] = await Promise.all([
+    storeBundle(env, tenant, skill.zip),
+    zip === null ? null : storeBundle(env, tenant, zip),
+  ]);
+  return {
+    dialect,
+    label,
+    makeDefault: fields.get("default") === "true",
+    ignored: [...fields.keys()].filter((field) => !FIELDS.includes(field)),
+    version: {
+      name: skill.name,
+      description: skill.description,
+      directory: skill.directory,
+      digest,
+      original,
+      diagnostics: JSON.stringify(skill.diagnostics.slice(0, MAX_FINDINGS)),
+    },
+  };
+}
+
+interface SentFile {
+  name: string;
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
+async function readParts(
+  request: Request,
+  limit: number,
+): Promise<{ parts: SentFile[]; fields: Map<string, string> }> {
+  const parts: SentFile[] = [];
+  const fields = new Map<string, string>();
+  try {
+    for await (const { name, filename, body } of formParts(request, limit, MAX_PARTS)) {
+      const isFile = filename !== null && FILE_PARTS.includes(name);
+      const chunks: Uint8Array[] = [];
+      let length = 0;
+      for await (const chunk of body) {
+        length += chunk.length;
+        if (!isFile && length > MAX_FIELD_BYTES) {
+          if (FIELDS.includes(name))
+            throw new BadRequest({ detail: `The field ${name} is too long.`, param: name });
+          break;
+        }
+        // What is read next may reuse the memory of this one.
+        chunks.push(chunk.slice());
+      }
+      const bytes = new Uint8Array(join(chunks));
+      if (isFile) parts.push({ name: filename, bytes });
+      else fields.set(name, FIELDS.includes(name) ? decodeUtf8(bytes, `The field ${name}`) : "");
+    }
+  } catch (error) {
+    if (error instanceof BodyTooLarge) throw tooLarge(limit);
+    throw error;
+  }
+  return { parts, fields };
+}
+
+const tooLarge = (limit: number): Error => new BodyTooLarge({ limit, setting: "limits.max_upload_bytes" });
+
+/** By its first bytes, whatever its part says that it is. */
+const isZip = ({ bytes }: SentFile): boolean =>
+  bytes[0] === 0x50 && bytes[1] === 0x4b && bytes[2] === 0x03 && bytes[3] === 0x04;
+
+async function unpacked(
+  parts: readonly SentFile[],
+  limit: number,
+): Promise<{ files: SourceFile[]; zip: Uint8Array<ArrayBuffer> | null }> {
+  const [first] = parts;
+  if (first === undefined)
+    throw new BundleInvalid({ reason: "it has no SKILL.md: the form has no part files[]" });
+  if (parts.length === 1 && isZip(first)) {
+    try {
+      const files = await readZip(first.bytes, { max_bytes: limit, max_entries: MAX_MEMBERS });
+      return { files, zip: first.bytes };
+    } catch (error) {
+      if (!(error instanceof ZipError)) throw error;
+      throw error.tooLarge ? tooLarge(limit) : new BundleInvalid({ reason: error.reason });
+    }
+  }
+  if (parts.some(isZip) && !parts.some(({ name }) => /(?:^|\/)skill\.md$/i.test(name))) {
+    throw new BundleInvalid({ reason: "a zip has to be the only file of the upload" });
+  }
+  const flat = parts.every(({ name }) => !name.includes("/"));
+  const names = parts.map(({ name }) => name);
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (flat && twice !== undefined) {
+    const reason = `two files are called ${JSON.stringify(twice)}; older clients send names without their folders, so send a zip`;
+    throw new BundleInvalid({ reason });
+  }
+  return { files: parts.map(({ name, bytes }) => ({ path: name, mode: 0o644, bytes })), zip: null };
+}
+
+function rulesOf(dialect: Dialect, name: string | null): UploadRules {
+  const openai = dialect === "openai";
+  return {
+    wants_directory: dialect === "anthropic_legacy",
+    checks_directory: !openai,
+    max_files: openai ? OPENAI_LIMITS.files : MAX_MEMBERS,
+    max_file_bytes: openai ? OPENAI_LIMITS.file_bytes : null,
+    one_skill_file: openai,
+    name,
+  };
+}
+
+/** @throws BadRequest */
+function labelOf(
+  fields: ReadonlyMap<string, string>,
+  dialect: "anthropic" | "anthropic_legacy",
+): string | null {
+  const param = fields.has("display_name") ? "display_name" : "display_title";
+  const label = fields.get(param) ?? null;
+  if (label === null || label === "") return null;
+  const max = MAX_LABEL[dialect];
+  if (Array.from(label).length <= max && !/[\u0000-\u001f\u007f\u2028\u2029]/.test(label)) return label;
+  throw new BadRequest({ detail: `${param} is one line of at most ${max} characters.`, param });
+}

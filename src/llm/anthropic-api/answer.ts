@@ -1,0 +1,86 @@
+/** A turn of any provider as the message that an Anthropic client expects. */
+import type { ContentBlock, Message, Usage as WireUsage } from "@anthropic-ai/sdk/resources/messages";
+import type { Block, ModelTurn, Usage } from "../../engine/messages.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import { parseErrorArguments } from "../blocks.ts";
+import { carried } from "../carried.ts";
+import { anthropicStop } from "../stop-words.ts";
+
+/** A typed block, or one of Anthropic's own as it came. */
+type WireBlock = ContentBlock | JsonObject;
+export type WireMessage = Omit<Message, "content"> & { content: WireBlock[] };
+
+/** An id in the form of Anthropic's. */
+const newMessageId = (): string => `msg_${crypto.randomUUID().replaceAll("-", "")}`;
+
+/** @param beside whether the provider counts cached tokens beside `input_tokens`, as Anthropic does */
+export function wireUsage(usage: Usage, beside: boolean): WireUsage {
+  const { input_tokens, output_tokens, cache_read_tokens: read, cache_write_tokens: write } = usage;
+  return {
+    input_tokens: beside ? input_tokens : Math.max(0, input_tokens - read - write),
+    output_tokens,
+    cache_read_input_tokens: read,
+    cache_creation_input_tokens: write,
+    cache_creation: null,
+    inference_geo: null,
+    output_tokens_details: null,
+    server_tool_use: null,
+    service_tier: null,
+    speed: null,
+  };
+}
+
+/** A message without content, as a stream begins with it. */
+export function emptyMessage(model: string): WireMessage {
+  const none: Usage = { input_tokens: 0, output_tokens: 0, cache_read_tokens: 0, cache_write_tokens: 0 };
+  return {
+    id: newMessageId(),
+    type: "message",
+    role: "assistant",
+    model,
+    content: [],
+    container: null,
+    diagnostics: null,
+    stop_details: null,
+    stop_reason: null,
+    stop_sequence: null,
+    usage: wireUsage(none, true),
+  };
+}
+
+/** The turn as a whole message: the provider's own document where there is one. */
+export function messageOf(turn: ModelTurn, beside: boolean): WireMessage | JsonObject {
+  if (turn.document !== undefined) return turn.document;
+  return {
+    ...emptyMessage(turn.model),
+    content: turn.blocks.map(wireBlock),
+    stop_reason: anthropicStop(turn),
+    usage: wireUsage(turn.usage, beside),
+  };
+}
+
+/** A block as Anthropic's clients know it; what they do not know is a `redacted_thinking` that they send back as it is. */
+export function wireBlock(block: Block): WireBlock {
+  switch (block.type) {
+    case "output_text":
+      return { type: "text", text: block.text, citations: null };
+    case "reasoning":
+    case "reasoning_summary": {
+      const own = block.type === "reasoning" ? block.signature : undefined;
+      const signature = own ?? (block.native === undefined ? "" : carried(block));
+      return { type: "thinking", thinking: block.text, signature };
+    }
+    case "tool_call": {
+      const { id, name, arguments: given, raw } = block;
+      return {
+        type: "tool_use",
+        id,
+        name,
+        input: given ?? parseErrorArguments(raw),
+        caller: { type: "direct" },
+      };
+    }
+    default:
+      return { type: "redacted_thinking", data: carried(block) };
+  }
+}

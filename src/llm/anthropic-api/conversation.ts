@@ -1,0 +1,256 @@
+/** The messages of an Anthropic client as canonical messages. */
+import type { Block, Media, Message, Part, ToolResultMessage } from "../../engine/messages.ts";
+import { isObject } from "../../skill/json.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { isCarried, uncarried } from "../carried.ts";
+import { wrong } from "../wrong.ts";
+import { executedCall, executedResult } from "./executed.ts";
+
+/** Something in a request that has no canonical form. */
+export interface Foreign {
+  /** E.g. `messages.0.content.1`. */
+  path: string;
+  type: string;
+}
+
+interface AnthropicConversation {
+  /** Texts of system messages, in order. */
+  system: string[];
+  messages: Message[];
+  /** What only Anthropic can be sent; the canonical messages hold its JSON text in its place. */
+  foreign: Foreign[];
+  /** Files that are to be in the container. */
+  uploads: ContainerUpload[];
+}
+
+interface ContainerUpload {
+  file_id: string;
+  /** Of the block that names it. */
+  path: string;
+}
+
+/** @throws InvalidRequest for a list that is none, and blocks without what their type needs */
+export function readConversation(list: Json | undefined): AnthropicConversation {
+  if (!Array.isArray(list) || list.length === 0) {
+    throw wrong("messages", "a list with at least one message is required");
+  }
+  const reader = new Reader();
+  for (const [index, message] of list.entries()) reader.read(message, `messages.${index}`);
+  const { system, messages, foreign, uploads } = reader;
+  return { system, messages, foreign, uploads };
+}
+
+/** The texts of a system prompt, or of any list of blocks, joined by a blank line. @throws InvalidRequest */
+export function blocksText(content: Json | undefined, path: string): string {
+  if (content === undefined || content === null) return "";
+  if (typeof content === "string") return content;
+  if (!Array.isArray(content)) throw wrong(path, "a text or a list of text blocks is expected");
+  return content
+    .map((block, n) => {
+      if (isObject(block) && block.type === "text" && typeof block.text === "string") return block.text;
+      throw wrong(`${path}.${n}`, "a text block is expected");
+    })
+    .join("\n\n");
+}
+
+class Reader {
+  readonly system: string[] = [];
+  readonly messages: Message[] = [];
+  readonly foreign: Foreign[] = [];
+  readonly uploads: ContainerUpload[] = [];
+  readonly #names = new Map<string, string>();
+
+  read(message: Json, path: string): void {
+    if (!isObject(message)) throw wrong(path, "a message is an object");
+    const { role, content } = message;
+    const blocks = blocksOf(content, `${path}.content`);
+    switch (role) {
+      case "user":
+        this.#user(blocks, `${path}.content`);
+        break;
+      case "assistant":
+        this.#assistant(blocks, `${path}.content`);
+        break;
+      case "system":
+        this.system.push(blocksText(content, `${path}.content`));
+        break;
+      default:
+        throw wrong(`${path}.role`, "the role is user, assistant or system");
+    }
+  }
+
+  #user(blocks: readonly JsonObject[], path: string): void {
+    const results: ToolResultMessage[] = [];
+    const parts: Part[] = [];
+    for (const [n, block] of blocks.entries()) {
+      const at = `${path}.${n}`;
+      if (block.type === "tool_result") results.push(this.#result(block, at, parts));
+      else parts.push(...this.#parts(block, at));
+    }
+    if (results.length > 0) this.messages.push({ role: "tool", results });
+    if (parts.length > 0 || results.length === 0) this.messages.push({ role: "user", content: parts });
+  }
+
+  /** Images of a result follow it as parts of the user: results of other providers' tools are text. */
+  #result(block: JsonObject, path: string, images: Part[]): ToolResultMessage {
+    const call_id = text(block, "tool_use_id", path);
+    const texts: string[] = [];
+    for (const [n, inner] of blocksOf(block.content ?? "", `${path}.content`).entries()) {
+      for (const part of this.#parts(inner, `${path}.content.${n}`)) {
+        if (part.type === "text") texts.push(part.text);
+        else images.push(part);
+      }
+    }
+    return {
+      call_id,
+      name: this.#names.get(call_id) ?? "",
+      content: texts.join("\n\n"),
+      is_error: block.is_error === true,
+    };
+  }
+
+  #parts(block: JsonObject, path: string): Part[] {
+    switch (block.type) {
+      case "text":
+        return [{ type: "text", text: text(block, "text", path) }];
+      case "image": {
+        const media = this.#media(block, path);
+        return [media === null ? this.#unknown(block, path) : { type: "image", ...media }];
+      }
+      case "document":
+        return this.#document(block, path);
+      case "container_upload":
+        return [this.#upload(block, path)];
+      case "search_result":
+        return [{ type: "text", text: searchText(block, path) }];
+      default:
+        return [this.#unknown(block, path)];
+    }
+  }
+
+  /** `null`: only Anthropic knows where it is, e.g. in a file that it stores. */
+  #media({ source }: JsonObject, path: string): Media | null {
+    if (!isObject(source)) throw wrong(`${path}.source`, "a source is required");
+    const at = `${path}.source`;
+    if (source.type === "base64") {
+      return { media_type: text(source, "media_type", at), data: text(source, "data", at) };
+    }
+    return source.type === "url" ? { url: text(source, "url", at) } : null;
+  }
+
+  /** A document that is text is sent as text, under its title. */
+  #document(block: JsonObject, path: string): Part[] {
+    const source = isObject(block.source) ? block.source : {};
+    const { title } = block;
+    const head = typeof title === "string" && title !== "" ? [`# ${title}`] : [];
+    if (source.type === "text") {
+      return [{ type: "text", text: [...head, text(source, "data", `${path}.source`)].join("\n\n") }];
+    }
+    if (source.type === "content") {
+      const inner = blocksOf(source.content, `${path}.source.content`);
+      const parts = inner.flatMap((part, n) => this.#parts(part, `${path}.source.content.${n}`));
+      return [...head.map((line): Part => ({ type: "text", text: line })), ...parts];
+    }
+    const named = typeof title === "string" ? { filename: title } : {};
+    const media = this.#media(block, path);
+    return [media === null ? this.#unknown(block, path) : { type: "document", ...named, ...media }];
+  }
+
+  /** A stored file that goes into the container; the model is told of it. */
+  #upload(block: JsonObject, path: string): Part {
+    const file_id = text(block, "file_id", path);
+    this.uploads.push({ file_id, path });
+    return { type: "text", text: `[The user put the file ${file_id} into $INPUT_DIR.]` };
+  }
+
+  #unknown(block: JsonObject, path: string): Part {
+    this.foreign.push({ path, type: typeof block.type === "string" ? block.type : "" });
+    return { type: "text", text: JSON.stringify(block) };
+  }
+
+  /** Calls that Hull carried out are shown within the assistant's message: each result ends a turn of the conversation. */
+  #assistant(blocks: readonly JsonObject[], path: string): void {
+    let content: Block[] = [];
+    let results: ToolResultMessage[] = [];
+    const flush = (): void => {
+      if (content.length > 0) this.messages.push({ role: "assistant", content });
+      if (results.length > 0) this.messages.push({ role: "tool", results });
+      [content, results] = [[], []];
+    };
+    for (const [n, block] of blocks.entries()) {
+      const at = `${path}.${n}`;
+      const call = executedCall(block);
+      const result = executedResult(block, this.#names);
+      if (result !== null) {
+        results.push(result);
+        continue;
+      }
+      if (results.length > 0) flush();
+      if (call !== null) this.#names.set(call.id, call.name);
+      content.push(...(call === null ? this.#said(block, at) : [call]));
+    }
+    flush();
+  }
+
+  #said(block: JsonObject, path: string): Block[] {
+    switch (block.type) {
+      case "text":
+        return [{ type: "output_text", text: text(block, "text", path) }];
+      case "thinking": {
+        const signature = typeof block.signature === "string" ? block.signature : "";
+        const own = signature === "" ? {} : { signature };
+        return [uncarried(signature) ?? { type: "reasoning", text: text(block, "thinking", path), ...own }];
+      }
+      case "redacted_thinking":
+        return [uncarried(text(block, "data", path)) ?? anthropicBlock(block)];
+      case "tool_use": {
+        const [id, name] = [text(block, "id", path), text(block, "name", path)];
+        this.#names.set(id, name);
+        const input = isObject(block.input) ? block.input : {};
+        return [{ type: "tool_call", id, name, arguments: input, raw: JSON.stringify(input) }];
+      }
+      default:
+        return [anthropicBlock(block)];
+    }
+  }
+}
+
+/** A block that only Anthropic understands: others go on without it. */
+const anthropicBlock = (value: JsonObject): Block => ({ type: "opaque", provider: "anthropic", value });
+
+function searchText(block: JsonObject, path: string): string {
+  const head = [block.title, block.source].filter((line) => typeof line === "string");
+  return [...head, blocksText(block.content, `${path}.content`)].join("\n");
+}
+
+function blocksOf(content: Json | undefined, path: string): JsonObject[] {
+  if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
+  if (!Array.isArray(content)) throw wrong(path, "a text or a list of blocks is expected");
+  return content.map((block, n) => {
+    if (isObject(block) && typeof block.type === "string") return block;
+    throw wrong(`${path}.${n}`, "a block is an object with a type");
+  });
+}
+
+function text(of: JsonObject, name: string, path: string): string {
+  const value = of[name];
+  if (typeof value === "string") return value;
+  throw wrong(`${path}.${name}`, "a text is required");
+}
+
+/**
+ * The messages as Anthropic takes them back: without the thinking of other providers, which it would refuse for its signature. The list
+ * itself where it holds none.
+ */
+export function withoutOthersThinking(list: Json): Json {
+  if (!Array.isArray(list)) return list;
+  const others = (block: Json): boolean =>
+    isObject(block) &&
+    ((block.type === "thinking" && (block.signature === "" || isCarried(String(block.signature)))) ||
+      (block.type === "redacted_thinking" && isCarried(String(block.data))));
+  return list.map((message) => {
+    if (!isObject(message) || !Array.isArray(message.content) || !message.content.some(others))
+      return message;
+    return { ...message, content: message.content.filter((block) => !others(block)) };
+  });
+}

@@ -1,0 +1,77 @@
+/** Calls that Hull carried out, as an Anthropic client is shown them and sends them back: pairs of a call and its result. */
+import type { AgentToolResult } from "../../engine/agent/records.ts";
+import type { ToolCallBlock, ToolResultMessage } from "../../engine/messages.ts";
+import { isObject } from "../../skill/json.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+
+const BASH = "bash_code_execution";
+const PYTHON = "code_execution";
+const NAMES: readonly string[] = [BASH, PYTHON];
+
+/** The block of a call. One of another tool than those for code is shown as a command, with what it really was beside it. */
+export function callBlock({ id, name, arguments: given, raw }: ToolCallBlock): JsonObject {
+  const input = given ?? {};
+  const own = NAMES.includes(name);
+  return {
+    type: "server_tool_use",
+    id,
+    name: own ? name : BASH,
+    input: own ? input : { command: `${name} ${raw}`.slice(0, 1000), tool: name, arguments: input },
+    caller: { type: "direct" },
+  };
+}
+
+/** The block of its result. @param files ids of files that it left for the user */
+export function resultBlock(
+  { id, name }: ToolCallBlock,
+  result: AgentToolResult,
+  files: readonly string[],
+): JsonObject {
+  const kind = name === PYTHON ? PYTHON : BASH;
+  const fault = name === BASH || name === PYTHON ? faultOf(result) : null;
+  const content: JsonObject =
+    fault === null
+      ? {
+          type: `${kind}_result`,
+          stdout: result.content,
+          stderr: "",
+          return_code: result.exit_code ?? (result.status === "ok" ? 0 : 1),
+          content: files.map((file_id) => ({ type: `${kind}_output`, file_id })),
+        }
+      : { type: `${kind}_tool_result_error`, error_code: fault };
+  return { type: `${kind}_tool_result`, tool_use_id: id, content };
+}
+
+/** Why a command has no exit code; `null`: it has one. */
+function faultOf({ status, exit_code, error_category }: AgentToolResult): string | null {
+  if (status === "ok" || exit_code !== null) return null;
+  if (error_category === "timeout") return "execution_time_exceeded";
+  return error_category === "schema_validation" ? "invalid_tool_input" : "unavailable";
+}
+
+/** The call that a block shows; `null`: it shows none. */
+export function executedCall({ type, id, name, input }: JsonObject): ToolCallBlock | null {
+  if (type !== "server_tool_use" || typeof id !== "string" || typeof name !== "string") return null;
+  if (!NAMES.includes(name) || !isObject(input)) return null;
+  const { tool, arguments: given } = input;
+  const real = typeof tool === "string" && isObject(given) ? { name: tool, given } : { name, given: input };
+  return { type: "tool_call", id, name: real.name, arguments: real.given, raw: JSON.stringify(real.given) };
+}
+
+/** The result that a block shows; `null`: it shows none. */
+export function executedResult(
+  { type, tool_use_id, content }: JsonObject,
+  names: ReadonlyMap<string, string>,
+): ToolResultMessage | null {
+  if (type !== `${BASH}_tool_result` && type !== `${PYTHON}_tool_result`) return null;
+  if (typeof tool_use_id !== "string" || !isObject(content)) return null;
+  const { stdout, stderr, return_code, error_code } = content;
+  const failed = typeof error_code === "string";
+  const texts = failed ? [`[hull: ${error_code}]`] : [stdout, stderr];
+  return {
+    call_id: tool_use_id,
+    name: names.get(tool_use_id) ?? "",
+    content: texts.filter((text) => typeof text === "string" && text !== "").join("\n"),
+    is_error: failed || (typeof return_code === "number" && return_code !== 0),
+  };
+}

@@ -1,0 +1,196 @@
+/** The body of `POST /v1/messages` as a canonical request, and what of it only Anthropic understands. */
+import type { ModelRequest, Sampling, Thinking, ToolChoice, ToolDefinition } from "../../engine/messages.ts";
+import type { CodeTool } from "../../engine/workspace-tools/code-tools.ts";
+import { reservedMembers } from "../../model/reserved.ts";
+import { isObject } from "../../skill/json.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { type ContainerWish, readContainer } from "../container-wish.ts";
+import { modelMember, numberMember, textsMember, tokensMember } from "../members.ts";
+import { wrong } from "../wrong.ts";
+import { blocksText, type Foreign, readConversation, withoutOthersThinking } from "./conversation.ts";
+
+export interface MessagesRequest {
+  model: string;
+  stream: boolean;
+  request: ModelRequest;
+  /** What a target that is not Anthropic cannot be sent, and may not do without. */
+  foreign: Foreign[];
+  /** Members of the body that only Anthropic gets. */
+  ignored: string[];
+  container: ContainerWish | null;
+  /** The tool for code that the client asked for; `null`: none. */
+  code: CodeTool | null;
+  /** Files that are to be in the container. */
+  uploads: { file_id: string; path: string }[];
+}
+
+/** Members with a canonical form. */
+const CANONICAL = new Set([
+  "model",
+  "messages",
+  "system",
+  "max_tokens",
+  "stream",
+  "tools",
+  "tool_choice",
+  "temperature",
+  "top_p",
+  "top_k",
+  "stop_sequences",
+  "thinking",
+  "output_config",
+  "output_format",
+  "cache_control",
+  "container",
+]);
+/** Members that Anthropic gets and that cost nothing beyond what is accounted. */
+const FREE = new Set(["metadata", "context_management", "service_tier", "betas"]);
+
+/** The first version of the tool for code, which ran Python alone. */
+const PYTHON_ONLY = "code_execution_20250522";
+
+/** Kinds of typed tools that the client itself runs, or that cost nothing. */
+const CLIENT_TOOLS = /^(?:bash|text_editor|computer|memory|tool_search_tool_(?:bm25|regex))_\d{8}$/;
+
+/**
+ * @param counting for `count_tokens`, which needs no `max_tokens`
+ * @throws InvalidRequest for what is missing, of another type, or not accounted
+ */
+export function readMessagesRequest(body: JsonObject, headers: Headers, counting = false): MessagesRequest {
+  const model = modelMember(body.model);
+  const further = Object.keys(body).filter((name) => !CANONICAL.has(name));
+  const own = Object.fromEntries(
+    Object.entries(body).filter(([name]) => !CANONICAL.has(name) && !FREE.has(name)),
+  );
+  for (const { path, reason } of reservedMembers(own)) throw wrong(path, `it cannot be set here: ${reason}`);
+  const { system, messages, foreign, uploads } = readConversation(body.messages);
+  const tools = readTools(body.tools);
+  const sampling = samplingOf(body);
+  const thinking = thinkingOf(body);
+  const format = formatOf(body);
+  const { betas, ...document } = body;
+  return {
+    model,
+    stream: body.stream === true,
+    request: {
+      system: [blocksText(body.system, "system"), ...system].filter((text) => text !== "").join("\n\n"),
+      messages,
+      tools: tools.definitions,
+      tool_choice: toolChoiceOf(body.tool_choice),
+      max_tokens: counting ? 1 : tokensMember("max_tokens", body.max_tokens),
+      json: format !== null,
+      ...(format === null ? {} : { schema: { schema: format, strict: true } }),
+      ...(Object.keys(sampling).length === 0 ? {} : { sampling }),
+      ...(thinking === null ? {} : { thinking }),
+      verbatim: {
+        protocol: "anthropic",
+        body: { ...document, messages: withoutOthersThinking(body.messages ?? []) },
+        headers: sentHeaders(headers, betas),
+      },
+    },
+    foreign: [...foreign, ...tools.foreign],
+    ignored: further,
+    container: readContainer(body.container),
+    code: tools.code,
+    uploads,
+  };
+}
+
+/** Version and betas as the client sent them. */
+function sentHeaders(headers: Headers, betas: Json | undefined): { [name: string]: string } {
+  const version = headers.get("anthropic-version");
+  const named = Array.isArray(betas) ? betas.filter((beta) => typeof beta === "string") : [];
+  const all = [...(headers.get("anthropic-beta")?.split(",") ?? []), ...named].map((beta) => beta.trim());
+  const beta = [...new Set(all)].filter((name) => name !== "").join(",");
+  return {
+    ...(version === null ? {} : { "anthropic-version": version }),
+    ...(beta === "" ? {} : { "anthropic-beta": beta }),
+  };
+}
+
+function samplingOf({ temperature, top_p, top_k, stop_sequences }: JsonObject): Sampling {
+  const stop = textsMember("stop_sequences", stop_sequences);
+  return {
+    ...numberMember("temperature", temperature),
+    ...numberMember("top_p", top_p),
+    ...numberMember("top_k", top_k),
+    ...(stop.length === 0 ? {} : { stop }),
+  };
+}
+
+function thinkingOf({ thinking, output_config: config }: JsonObject): Thinking | null {
+  const effort = isObject(config) ? config.effort : undefined;
+  const kind = isObject(thinking) ? thinking.type : undefined;
+  if (kind === "enabled" && isObject(thinking)) {
+    const { budget_tokens } = thinking;
+    return { mode: "enabled", ...(typeof budget_tokens === "number" ? { budget_tokens } : {}) };
+  }
+  if (kind === "disabled") return null;
+  if (effort === "low" || effort === "medium") return { mode: "effort", level: effort };
+  if (typeof effort === "string") return { mode: "effort", level: "high" };
+  return kind === "adaptive" ? { mode: "adaptive" } : null;
+}
+
+/** The JSON Schema of the answer; `null`: it is text. */
+function formatOf({ output_config: config, output_format }: JsonObject): JsonObject | null {
+  const format = (isObject(config) ? config.format : undefined) ?? output_format;
+  if (!isObject(format)) return null;
+  return format.type === "json_schema" && isObject(format.schema) ? format.schema : null;
+}
+
+function toolChoiceOf(choice: Json | undefined): ToolChoice {
+  if (!isObject(choice)) return "auto";
+  switch (choice.type) {
+    case "any":
+      return "required";
+    case "none":
+      return "none";
+    case "tool":
+      if (typeof choice.name === "string") return { name: choice.name };
+      throw wrong("tool_choice.name", "the name of a tool is required");
+    default:
+      return "auto";
+  }
+}
+
+interface ReadTools {
+  definitions: ToolDefinition[];
+  foreign: Foreign[];
+  code: CodeTool | null;
+}
+
+/** @throws InvalidRequest for a tool that a provider would run itself: it is not accounted */
+function readTools(list: Json | undefined): ReadTools {
+  if (list === undefined || list === null) return { definitions: [], foreign: [], code: null };
+  if (!Array.isArray(list)) throw wrong("tools", "a list is expected");
+  const definitions: ToolDefinition[] = [];
+  const foreign: Foreign[] = [];
+  let code: CodeTool | null = null;
+  for (const [n, tool] of list.entries()) {
+    const path = `tools.${n}`;
+    if (!isObject(tool)) throw wrong(path, "a tool is an object");
+    const { type, name, description, input_schema } = tool;
+    if (typeof type === "string" && /^code_execution_\d{8}$/.test(type)) {
+      code = type === PYTHON_ONLY ? "code_execution" : "bash_code_execution";
+      continue;
+    }
+    if (typeof type === "string" && type !== "custom") {
+      if (!CLIENT_TOOLS.test(type)) {
+        throw wrong(
+          path,
+          `the tool type ${type} cannot be used: what a provider runs itself is not accounted`,
+        );
+      }
+      foreign.push({ path, type });
+      continue;
+    }
+    if (typeof name !== "string") throw wrong(`${path}.name`, "a text is required");
+    if (!isObject(input_schema)) throw wrong(`${path}.input_schema`, "a JSON Schema object is required");
+    definitions.push({
+      name,
+      description: typeof description === "string" ? description : "",
+      parameters: input_schema,
+    });
+  }
+  return { definitions, foreign, code };
+}

@@ -1,0 +1,68 @@
+/** The member `container` of a request: where code runs, and which skills are there. */
+import { isObject } from "../skill/json.ts";
+import type { Json } from "../skill/manifest.ts";
+import { wrong } from "./wrong.ts";
+
+/** Most skills of a request. */
+const MOST_SKILLS = 20;
+
+export interface SkillWish {
+  /** `native`: a skill of the provider itself. */
+  kind: "local" | "native";
+  id: string;
+  /** `null`: the newest. */
+  version: string | null;
+  /** Whether the whole text goes into the system text at once. Else the model is told of the skill, and loads it. */
+  full: boolean;
+  /** It was named as LiteLLM's clients name theirs. */
+  litellm: boolean;
+  /** Of the reference in the request. */
+  path: string;
+}
+
+export interface ContainerWish {
+  /** `null`: a new one. */
+  id: string | null;
+  skills: SkillWish[];
+  /** Files that code makes are to be in the answer itself. */
+  includes_files: boolean;
+}
+
+/** @throws InvalidRequest */
+export function readContainer(given: Json | undefined): ContainerWish | null {
+  if (given === undefined || given === null) return null;
+  if (typeof given === "string") return { id: given, skills: [], includes_files: false };
+  if (!isObject(given)) throw wrong("container", "the id of a container, or an object, is expected");
+  const { id = null, skills: listed = null, injection = null } = given;
+  if (id !== null && typeof id !== "string") throw wrong("container.id", "a text is expected");
+  if (injection !== null && injection !== "full" && injection !== "progressive") {
+    throw wrong("container.injection", "full or progressive is expected");
+  }
+  if (listed !== null && !Array.isArray(listed)) throw wrong("container.skills", "a list is expected");
+  const list = listed ?? [];
+  if (list.length > MOST_SKILLS) {
+    throw wrong("container.skills", `${list.length} skills; at most ${MOST_SKILLS} are accepted`);
+  }
+  const skills = list.map((skill, n) => readWish(skill, `container.skills.${n}`, injection));
+  const includes_files = given.include_generated_files === true || skills.some(({ litellm }) => litellm);
+  return { id, skills, includes_files };
+}
+
+/** What LiteLLM's clients put before the id of a skill that its proxy stores. */
+const LITELLM = /^(?:litellm:litellm_|litellm:|litellm_)(?=skill_)/;
+
+function readWish(skill: Json, path: string, injection: "full" | "progressive" | null): SkillWish {
+  if (!isObject(skill) || typeof skill.skill_id !== "string") {
+    throw wrong(`${path}.skill_id`, "the id of a skill is required");
+  }
+  const { skill_id, type, version = null } = skill;
+  const prefixed = LITELLM.test(skill_id);
+  return {
+    kind: type === "anthropic" && !prefixed ? "native" : "local",
+    id: skill_id.replace(LITELLM, ""),
+    version: version === null || version === "latest" ? null : String(version),
+    full: injection === null ? prefixed : injection === "full",
+    litellm: prefixed,
+    path,
+  };
+}

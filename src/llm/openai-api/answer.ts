@@ -1,0 +1,116 @@
+/** A turn of any provider as the chat completion that an OpenAI client expects. */
+import type {
+  ChatCompletion,
+  ChatCompletionChunk,
+  ChatCompletionMessage,
+  ChatCompletionMessageFunctionToolCall,
+} from "openai/resources/chat/completions";
+import type { CompletionUsage } from "openai/resources/completions";
+import type { Block, ModelTurn, ToolCallBlock, Usage } from "../../engine/messages.ts";
+import { isObject } from "../../skill/json.ts";
+import { carried } from "../carried.ts";
+import { openAiStop } from "../stop-words.ts";
+
+/** What else providers of this protocol say, under the names that clients know. */
+interface Reasoning {
+  reasoning_content?: string;
+  /** Blocks that the client sends back as they are; each goes to the provider that made it. */
+  reasoning_details?: { type: "reasoning.encrypted"; data: string }[];
+}
+type Answer = ChatCompletionMessage & Reasoning;
+
+interface WireCompletion extends Omit<ChatCompletion, "choices"> {
+  choices: (Omit<ChatCompletion.Choice, "message"> & { message: Answer })[];
+}
+export interface WireChunk extends Omit<ChatCompletionChunk, "choices"> {
+  choices: (Omit<ChatCompletionChunk.Choice, "delta"> & {
+    delta: ChatCompletionChunk.Choice.Delta & Reasoning;
+  })[];
+}
+
+export interface CompletionHead {
+  id: string;
+  /** Unix seconds. */
+  created: number;
+  model: string;
+}
+
+/** @param now Unix ms */
+export const completionHead = (model: string, now: number): CompletionHead => ({
+  id: `chatcmpl-${crypto.randomUUID().replaceAll("-", "")}`,
+  created: Math.floor(now / 1000),
+  model,
+});
+
+/** @param beside whether the provider counts cached tokens beside `input_tokens`, as Anthropic does */
+export function completionUsage(usage: Usage, beside: boolean): CompletionUsage {
+  const { input_tokens, output_tokens, cache_read_tokens: read, cache_write_tokens: write } = usage;
+  const prompt_tokens = beside ? input_tokens + read + write : input_tokens;
+  return {
+    prompt_tokens,
+    completion_tokens: output_tokens,
+    total_tokens: prompt_tokens + output_tokens,
+    prompt_tokens_details: { cached_tokens: read },
+  };
+}
+
+export function completionOf(turn: ModelTurn, beside: boolean, now: number): WireCompletion {
+  const content = textOf(turn.blocks);
+  const calls = wireCalls(turn.blocks);
+  const message: Answer = {
+    role: "assistant",
+    content: content === "" ? null : content,
+    refusal: refusalOf(turn.blocks),
+    ...reasoningOf(turn.blocks, true),
+    ...(calls.length === 0 ? {} : { tool_calls: calls }),
+  };
+  return {
+    ...completionHead(turn.model, now),
+    object: "chat.completion",
+    choices: [{ index: 0, message, finish_reason: openAiStop(turn), logprobs: null }],
+    usage: completionUsage(turn.usage, beside),
+  };
+}
+
+const textOf = (blocks: readonly Block[]): string =>
+  blocks.map((block) => (block.type === "output_text" ? block.text : "")).join("");
+
+export function refusalOf(blocks: readonly Block[]): string | null {
+  for (const block of blocks) {
+    if (block.type !== "opaque" || !isObject(block.value)) continue;
+    if (typeof block.value.refusal === "string") return block.value.refusal;
+  }
+  return null;
+}
+
+export const wireCalls = (blocks: readonly Block[]): ChatCompletionMessageFunctionToolCall[] =>
+  blocks.flatMap((block) => (block.type === "tool_call" ? [wireCall(block)] : []));
+
+const wireCall = ({ id, name, raw }: ToolCallBlock): ChatCompletionMessageFunctionToolCall => ({
+  id,
+  type: "function",
+  function: { name, arguments: raw.trim() === "" ? "{}" : raw },
+});
+
+/** @param whole with the text, which a stream has told before */
+export function reasoningOf(blocks: readonly Block[], whole: boolean): Reasoning {
+  const text = whole ? blocks.map((block) => (isThought(block) ? block.text : "")).join("") : "";
+  const details = blocks.filter(mustGoBack);
+  return {
+    ...(text === "" ? {} : { reasoning_content: text }),
+    ...(details.length === 0
+      ? {}
+      : {
+          reasoning_details: details.map((block) => ({ type: "reasoning.encrypted", data: carried(block) })),
+        }),
+  };
+}
+
+const isThought = (block: Block) => block.type === "reasoning" || block.type === "reasoning_summary";
+
+/** Whether a provider wants its block back. A refusal is told of as such. */
+function mustGoBack(block: Block): boolean {
+  if (block.type === "reasoning") return block.signature !== undefined || block.native !== undefined;
+  if (block.type === "reasoning_summary") return block.native !== undefined;
+  return block.type === "opaque" && !(isObject(block.value) && typeof block.value.refusal === "string");
+}

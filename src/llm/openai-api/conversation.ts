@@ -1,0 +1,152 @@
+/** The messages of a chat completion's client as canonical messages. */
+import type { Block, Media, Message, Part, ToolResultMessage } from "../../engine/messages.ts";
+import { parseArguments } from "../../model/provider-document.ts";
+import { isObject } from "../../skill/json.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { uncarried } from "../carried.ts";
+import { wrong } from "../wrong.ts";
+
+interface ChatConversation {
+  /** Texts of system and developer messages, in order. */
+  system: string[];
+  messages: Message[];
+}
+
+/** @throws InvalidRequest for a list that is none, and messages without what their role needs */
+export function readChat(list: Json | undefined): ChatConversation {
+  if (!Array.isArray(list) || list.length === 0) {
+    throw wrong("messages", "a list with at least one message is required");
+  }
+  const system: string[] = [];
+  const messages: Message[] = [];
+  const names = new Map<string, string>();
+  for (const [index, message] of list.entries()) {
+    const path = `messages.${index}`;
+    if (!isObject(message)) throw wrong(path, "a message is an object");
+    switch (message.role) {
+      case "system":
+      case "developer":
+        system.push(textOf(message.content, `${path}.content`));
+        break;
+      case "user":
+        messages.push({ role: "user", content: partsOf(message.content, `${path}.content`) });
+        break;
+      case "assistant": {
+        const content = said(message, path);
+        for (const block of content) if (block.type === "tool_call") names.set(block.id, block.name);
+        if (content.length > 0) messages.push({ role: "assistant", content });
+        break;
+      }
+      case "tool": {
+        const result = resultOf(message, path, names);
+        const last = messages.at(-1);
+        if (last?.role === "tool") last.results.push(result);
+        else messages.push({ role: "tool", results: [result] });
+        break;
+      }
+      default:
+        throw wrong(`${path}.role`, "the role is system, developer, user, assistant or tool");
+    }
+  }
+  return { system, messages };
+}
+
+function said(message: JsonObject, path: string): Block[] {
+  const { tool_calls = null, reasoning_details = null } = message;
+  const text = message.content == null ? "" : textOf(message.content, `${path}.content`);
+  const calls = Array.isArray(tool_calls) ? tool_calls : [];
+  const thoughts = Array.isArray(reasoning_details) ? reasoning_details.flatMap(thoughtIn) : [];
+  return [
+    ...thoughts,
+    ...(text === "" ? [] : [{ type: "output_text" as const, text }]),
+    ...calls.map((call, n) => callOf(call, `${path}.tool_calls.${n}`)),
+  ];
+}
+
+/** What Hull put into `reasoning_details` itself; anything else there is of no use to the provider. */
+function thoughtIn(detail: Json): Block[] {
+  const block = isObject(detail) && typeof detail.data === "string" ? uncarried(detail.data) : null;
+  return block === null ? [] : [block];
+}
+
+function callOf(call: Json, path: string): Block {
+  const called = isObject(call) && isObject(call.function) ? call.function : null;
+  if (!isObject(call) || called === null || typeof called.name !== "string" || typeof call.id !== "string") {
+    throw wrong(path, "a call has an id and a function with name and arguments");
+  }
+  const raw =
+    typeof called.arguments === "string" ? called.arguments : JSON.stringify(called.arguments ?? {});
+  return { type: "tool_call", id: call.id, name: called.name, arguments: parseArguments(raw), raw };
+}
+
+function resultOf(message: JsonObject, path: string, names: ReadonlyMap<string, string>): ToolResultMessage {
+  const { tool_call_id, content } = message;
+  if (typeof tool_call_id !== "string") throw wrong(`${path}.tool_call_id`, "a text is required");
+  const name = names.get(tool_call_id) ?? "";
+  return { call_id: tool_call_id, name, content: textOf(content, `${path}.content`), is_error: false };
+}
+
+function textOf(content: Json | undefined, path: string): string {
+  return partsOf(content, path)
+    .map((part) => {
+      if (part.type === "text") return part.text;
+      throw wrong(path, "only text is expected here");
+    })
+    .join("\n\n");
+}
+
+function partsOf(content: Json | undefined, path: string): Part[] {
+  if (typeof content === "string") return [{ type: "text", text: content }];
+  if (!Array.isArray(content)) throw wrong(path, "a text or a list of parts is expected");
+  return content.map((part, n) => partOf(part, `${path}.${n}`));
+}
+
+function partOf(part: Json, path: string): Part {
+  if (!isObject(part)) throw wrong(path, "a part is an object with a type");
+  switch (part.type) {
+    case "text":
+      return { type: "text", text: textMember(part, "text", path) };
+    case "refusal":
+      return { type: "text", text: textMember(part, "refusal", path) };
+    case "image_url": {
+      const image = isObject(part.image_url) ? part.image_url : {};
+      const { detail } = image;
+      const known = (["auto", "low", "high"] as const).find((level) => level === detail);
+      const fine = known === undefined ? {} : { detail: known };
+      return { type: "image", ...fine, ...mediaOf(textMember(image, "url", `${path}.image_url`), path) };
+    }
+    case "input_audio": {
+      const audio = isObject(part.input_audio) ? part.input_audio : {};
+      const data = textMember(audio, "data", `${path}.input_audio`);
+      return { type: "audio", media_type: audio.format === "wav" ? "audio/wav" : "audio/mpeg", data };
+    }
+    case "file": {
+      const file = isObject(part.file) ? part.file : {};
+      if (typeof file.file_data !== "string") {
+        throw wrong(`${path}.file`, "a file is sent as file_data; stored files cannot be named here");
+      }
+      const named = typeof file.filename === "string" ? { filename: file.filename } : {};
+      const media = DATA_URL.test(file.file_data)
+        ? mediaOf(file.file_data, path)
+        : { media_type: "application/pdf", data: file.file_data };
+      return { type: "document", ...named, ...media };
+    }
+    default:
+      throw wrong(path, `the part type ${JSON.stringify(part.type ?? null)} is not known`);
+  }
+}
+
+const DATA_URL = /^data:([^;,]+);base64,/;
+
+function mediaOf(url: string, path: string): Media {
+  const inline = DATA_URL.exec(url);
+  if (inline !== null) return { media_type: inline[1] ?? "", data: url.slice(inline[0].length) };
+  if (/^https?:\/\//i.test(url)) return { url };
+  throw wrong(path, "the URL is an http, https or data URL");
+}
+
+function textMember(of: JsonObject, name: string, path: string): string {
+  const value = of[name];
+  if (typeof value === "string") return value;
+  throw wrong(`${path}.${name}`, "a text is required");
+}

@@ -1,0 +1,183 @@
+/**
+ * The rows of `/v1/files` in D1. A row comes before its bytes in R2 and counts from when they are there, so that no row
+ * lacks its bytes. Every query names the tenant: another tenant's id is an unknown one.
+ */
+import * as z from "zod/mini";
+import { databaseWith } from "../../database.ts";
+import type { Bindings } from "../../env.ts";
+import { STORED_FILES_SCHEMA } from "./schema.ts";
+
+/** How long what is known of an expired file stays, in ms. */
+const REMEMBERED_MS = 30 * 24 * 3_600_000;
+/** A row whose bytes did not come for so long never gets them. */
+const UNFINISHED_MS = 24 * 3_600_000;
+/** Files whose bytes one sweep removes. */
+const SWEPT = 100;
+
+export interface FileRow {
+  /** `file_<32 hex digits>`. */
+  id: string;
+  filename: string;
+  /** Media type with parameters. */
+  mime: string;
+  /** In bytes. */
+  size: number;
+  /** In OpenAI's words. */
+  purpose: string;
+  /** Whether Anthropic's clients may read the bytes: those of generated files only. */
+  downloadable: boolean;
+  /** Unix µs, unique per tenant. */
+  created_us: number;
+  /** Unix ms; `null`: never. */
+  expires_ms: number | null;
+}
+
+const rowShape = z.lazy(() =>
+  z.object({
+    id: z.string(),
+    filename: z.string(),
+    mime: z.string(),
+    size: z.int(),
+    purpose: z.string(),
+    downloadable: z.pipe(
+      z.int(),
+      z.transform((flag) => flag === 1),
+    ),
+    created_us: z.int(),
+    expires_ms: z.nullable(z.int()),
+  }),
+);
+const COLUMNS = "id, filename, mime, size, purpose, downloadable, created_us, expires_ms";
+/** `stored` is 0 until the bytes are there, and 2 once those of an expired file are gone. What is shown: complete, and not expired long ago. */
+const SHOWN = "stored > 0 AND (expires_ms IS NULL OR expires_ms > ?2)";
+
+const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, STORED_FILES_SCHEMA);
+const rememberedSince = (): number => Date.now() - REMEMBERED_MS;
+
+export const isExpired = ({ expires_ms }: FileRow): boolean =>
+  expires_ms !== null && expires_ms <= Date.now();
+
+/** Notes a file whose bytes are about to come, with nothing known of it but its id. */
+export async function beginFile(env: Bindings, tenant: string, id: string): Promise<void> {
+  const db = await database(env);
+  await db
+    .prepare(
+      `INSERT INTO stored_files (tenant, id, filename, mime, size, purpose, downloadable, stored, created_us, expires_ms)
+       SELECT ?1, ?2, '', '', 0, '', 0, 0,
+         max(?3, 1 + coalesce((SELECT max(created_us) FROM stored_files WHERE tenant = ?1), 0)), ?4`,
+    )
+    .bind(tenant, id, Date.now() * 1000, Date.now() + UNFINISHED_MS)
+    .run();
+}
+
+/**
+ * Makes a file count whose bytes are stored. `null`: with it the tenant would have more than `quota` bytes.
+ * @param file all but when it was begun
+ */
+export async function finishFile(
+  env: Bindings,
+  tenant: string,
+  file: Omit<FileRow, "created_us">,
+  quota: number,
+): Promise<FileRow | null> {
+  const { id, filename, mime, size, purpose, downloadable, expires_ms } = file;
+  const db = await database(env);
+  const row = await db
+    .prepare(
+      `UPDATE stored_files SET filename = ?3, mime = ?4, size = ?5, purpose = ?6, downloadable = ?7, expires_ms = ?8,
+         stored = 1
+       WHERE tenant = ?1 AND id = ?2 AND ?5 + (${USED}) <= ?10 RETURNING ${COLUMNS}`,
+    )
+    .bind(tenant, id, filename, mime, size, purpose, downloadable ? 1 : 0, expires_ms, Date.now(), quota)
+    .first();
+  return row === null ? null : rowShape.parse(row);
+}
+
+/** Bytes of the tenant ?1 at the time ?9. */
+const USED = `SELECT coalesce(sum(o.size), 0) FROM stored_files AS o
+  WHERE o.tenant = ?1 AND o.stored = 1 AND (o.expires_ms IS NULL OR o.expires_ms > ?9)`;
+
+/** `null` for an unknown or foreign id. An expired file is known for 30 days more. */
+export async function findFileRow(env: Bindings, tenant: string, id: string): Promise<FileRow | null> {
+  const [row] = await findFileRows(env, tenant, [id]);
+  return row ?? null;
+}
+
+/** Those of the ids that are known, the newest first. */
+export async function findFileRows(
+  env: Bindings,
+  tenant: string,
+  ids: readonly string[],
+): Promise<FileRow[]> {
+  const db = await database(env);
+  const { results } = await db
+    .prepare(
+      `SELECT ${COLUMNS} FROM stored_files WHERE tenant = ?1 AND ${SHOWN}
+       AND id IN (SELECT value FROM json_each(?3)) ORDER BY created_us DESC`,
+    )
+    .bind(tenant, rememberedSince(), JSON.stringify(ids))
+    .all();
+  return z.array(rowShape).parse(results);
+}
+
+/** Which files a page has: those after a place in this order, by time. */
+interface FilesPage {
+  limit: number;
+  /** `created_us` of the file before the page; `null`: from the beginning. */
+  after: number | null;
+  ascending: boolean;
+  /** `null`: any. */
+  purpose: string | null;
+}
+
+export async function listFileRows(env: Bindings, tenant: string, page: FilesPage): Promise<FileRow[]> {
+  const { limit, after, ascending, purpose } = page;
+  const db = await database(env);
+  const { results } = await db
+    .prepare(
+      `SELECT ${COLUMNS} FROM stored_files WHERE tenant = ?1 AND ${SHOWN} AND (?3 IS NULL OR purpose = ?3)
+       AND (?4 IS NULL OR created_us ${ascending ? ">" : "<"} ?4)
+       ORDER BY created_us ${ascending ? "ASC" : "DESC"} LIMIT ?5`,
+    )
+    .bind(tenant, rememberedSince(), purpose, after, limit)
+    .all();
+  return z.array(rowShape).parse(results);
+}
+
+/** Forgets a file, whose bytes are gone. */
+export async function removeFileRow(env: Bindings, tenant: string, id: string): Promise<void> {
+  const db = await database(env);
+  await db.prepare("DELETE FROM stored_files WHERE tenant = ? AND id = ?").bind(tenant, id).run();
+}
+
+const sweptShape = z.lazy(() => z.array(z.object({ tenant: z.string(), id: z.string() })));
+
+/**
+ * Removes the bytes of expired files, and rows of those that expired 30 days ago or were never complete.
+ * @param remove removes bytes of files
+ */
+export async function sweepFileRows(
+  env: Bindings,
+  remove: (files: { tenant: string; id: string }[]) => Promise<void>,
+): Promise<void> {
+  const db = await database(env);
+  const now = Date.now();
+  const found = await db
+    .prepare(
+      "SELECT tenant, id FROM stored_files WHERE expires_ms <= ?1 AND stored < 2 ORDER BY expires_ms LIMIT ?2",
+    )
+    .bind(now, SWEPT)
+    .all();
+  const expired = sweptShape.parse(found.results);
+  if (expired.length > 0) await remove(expired);
+  const swept = JSON.stringify(expired.map(({ id }) => id));
+  const bytesGone =
+    "UPDATE stored_files SET stored = 2 WHERE id IN (SELECT value FROM json_each(?)) AND stored = 1";
+  await db.batch([
+    db
+      .prepare("DELETE FROM stored_files WHERE stored = 0 AND id IN (SELECT value FROM json_each(?))")
+      .bind(swept),
+    db.prepare(bytesGone).bind(swept),
+    db.prepare("DELETE FROM stored_files WHERE expires_ms <= ?").bind(now - REMEMBERED_MS),
+  ]);
+}

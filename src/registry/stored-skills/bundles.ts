@@ -1,0 +1,87 @@
+/**
+ * Bundles of stored skills: zips in R2 under `skill-bundles/<tenant>/<random>`, found by tenant and SHA-256. A bundle's row comes
+ * before its bytes, and the rows of versions come after them, so that no version lacks its bundle. A bundle without a
+ * version is loose, and the sweep removes it an hour later.
+ */
+import * as z from "zod/mini";
+import { databaseWith } from "../../database.ts";
+import type { Bindings } from "../../env.ts";
+import { webCryptoHash } from "../../skill/bundle.ts";
+import { STORED_SKILLS_SCHEMA } from "./schema.ts";
+
+/** Longer than any request takes from a bundle to its version. */
+const LOOSE_FOR_MS = 3_600_000;
+/** Bundles that one sweep removes. */
+const SWEPT = 50;
+
+export const skillsDatabase = ({ DB }: Bindings): Promise<D1Database> =>
+  databaseWith(DB, STORED_SKILLS_SCHEMA);
+
+const placeShape = z.lazy(() => z.object({ key: z.string(), stored: z.int() }));
+
+const bundleShape = z.lazy(() => z.object({ key: z.string(), size: z.int() }));
+
+/** Stores bytes unless the tenant has them; answers their SHA-256. The bundle stays loose until a version refers to it. */
+export async function storeBundle(
+  env: Bindings,
+  tenant: string,
+  bytes: Uint8Array<ArrayBuffer>,
+): Promise<string> {
+  const digest = await webCryptoHash(bytes);
+  const db = await skillsDatabase(env);
+  // A doomed bundle may lose its bytes at any moment: the new bytes get a key of their own.
+  const row = await db
+    .prepare(
+      `INSERT INTO stored_bundles (tenant, digest, key, size, stored, doomed, loose_ms) VALUES (?1, ?2, ?3, ?4, 0, 0, ?5)
+       ON CONFLICT (tenant, digest) DO UPDATE SET key = iif(doomed, excluded.key, key), stored = iif(doomed, 0, stored),
+         doomed = 0, loose_ms = excluded.loose_ms
+       RETURNING key, stored`,
+    )
+    .bind(tenant, digest, `skill-bundles/${tenant}/${crypto.randomUUID()}`, bytes.length, Date.now())
+    .first();
+  const { key, stored } = placeShape.parse(row);
+  if (stored === 1) return digest;
+  await env.FILES.put(key, bytes, { sha256: digest, httpMetadata: { contentType: "application/zip" } });
+  await db
+    .prepare("UPDATE stored_bundles SET stored = 1 WHERE tenant = ? AND digest = ? AND key = ?")
+    .bind(tenant, digest, key)
+    .run();
+  return digest;
+}
+
+/** Where in R2 a bundle is, and its bytes' number; `null` where the tenant has none of this SHA-256. */
+export async function findBundle(
+  env: Bindings,
+  tenant: string,
+  digest: string,
+): Promise<{ key: string; size: number } | null> {
+  const db = await skillsDatabase(env);
+  const row = await db
+    .prepare("SELECT key, size FROM stored_bundles WHERE tenant = ? AND digest = ? AND stored = 1")
+    .bind(tenant, digest)
+    .first();
+  return row === null ? null : bundleShape.parse(row);
+}
+
+const looseShape = z.lazy(() =>
+  z.array(z.object({ tenant: z.string(), digest: z.string(), key: z.string() })),
+);
+
+const REFERRED = `EXISTS (SELECT 1 FROM stored_skill_versions AS v WHERE v.tenant = stored_bundles.tenant
+  AND (v.digest = stored_bundles.digest OR v.original = stored_bundles.digest))`;
+
+/** Removes bundles to which no version refers. */
+export async function sweepBundles(env: Bindings, now = Date.now()): Promise<void> {
+  const db = await skillsDatabase(env);
+  const old = now - LOOSE_FOR_MS;
+  const [, , found] = await db.batch([
+    db.prepare(`UPDATE stored_bundles SET loose_ms = NULL WHERE loose_ms < ? AND ${REFERRED}`).bind(old),
+    db.prepare("UPDATE stored_bundles SET doomed = 1 WHERE loose_ms < ?").bind(old),
+    db.prepare("SELECT tenant, digest, key FROM stored_bundles WHERE loose_ms < ? LIMIT ?").bind(old, SWEPT),
+  ]);
+  const loose = looseShape.parse(found?.results);
+  if (loose.length === 0) return;
+  await env.FILES.delete(loose.map(({ key }) => key));
+  const remove = "DELETE FROM stored_bundles WHERE tenant = ? AND digest = ? AND key = ? AND doomed = 1";
+  await db.batch(loose.map(({ tenant, digest, key }) => db.prepare(remove).bind(tenant, digest, key)));
+}

@@ -1,0 +1,365 @@
+/** Stored skills and their versions in D1. Every query names the tenant: another tenant's id is an unknown one. */
+import * as z from "zod/mini";
+import type { Bindings } from "../../env.ts";
+import { skillsDatabase } from "./bundles.ts";
+
+export interface StoredSkill {
+  /** `skill_01…`. */
+  id: string;
+  /** Of every version's SKILL.md. */
+  name: string;
+  /** What the client calls it; `null`: nothing. */
+  label: string | null;
+  /** Number of the version that OpenAI's clients get; `null` where there is no version. */
+  default_number: number | null;
+  /** Description of that version. */
+  description: string | null;
+  /** The newest version; `null` where there is none. */
+  latest_id: string | null;
+  latest_number: number | null;
+  latest_epoch: number | null;
+  /** Unix µs, unique per tenant. */
+  created_us: number;
+  updated_us: number;
+}
+
+export interface StoredVersion {
+  skill: string;
+  /** From 1, never reused. */
+  number: number;
+  /** Unix µs, unique and increasing per skill. */
+  epoch: number;
+  /** What stands behind `skver_` and `skillver_`. */
+  id: string;
+  name: string;
+  description: string;
+  /** The top folder of the upload. */
+  directory: string;
+  /** SHA-256 of the canonical zip. */
+  digest: string;
+  /** SHA-256 of the zip that was uploaded; `null`: files were. */
+  original: string | null;
+  /** JSON list of what was found and did not stop the upload. */
+  diagnostics: string;
+}
+
+/** What a version is made of. */
+export type NewVersion = Pick<
+  StoredVersion,
+  "name" | "description" | "directory" | "digest" | "original" | "diagnostics"
+>;
+
+const skillShape = z.lazy(() =>
+  z.object({
+    id: z.string(),
+    name: z.string(),
+    label: z.nullable(z.string()),
+    default_number: z.nullable(z.int()),
+    description: z.nullable(z.string()),
+    latest_id: z.nullable(z.string()),
+    latest_number: z.nullable(z.int()),
+    latest_epoch: z.nullable(z.int()),
+    created_us: z.int(),
+    updated_us: z.int(),
+  }),
+);
+const versionShape = z.lazy(() =>
+  z.object({
+    skill: z.string(),
+    number: z.int(),
+    epoch: z.int(),
+    id: z.string(),
+    name: z.string(),
+    description: z.string(),
+    directory: z.string(),
+    digest: z.string(),
+    original: z.nullable(z.string()),
+    diagnostics: z.string(),
+  }),
+);
+
+const VERSION = "skill, number, epoch, id, name, description, directory, digest, original, diagnostics";
+const SKILLS = `SELECT s.id, s.name, s.label, s.default_number, d.description, l.id AS latest_id,
+    l.number AS latest_number, l.epoch AS latest_epoch, s.created_us, s.updated_us
+  FROM stored_skills AS s
+  LEFT JOIN stored_skill_versions AS d ON d.tenant = s.tenant AND d.skill = s.id AND d.number = s.default_number
+  LEFT JOIN stored_skill_versions AS l ON l.tenant = s.tenant AND l.skill = s.id AND l.number =
+    (SELECT max(number) FROM stored_skill_versions WHERE tenant = s.tenant AND skill = s.id)`;
+
+const ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
+
+/** `01` and 22 characters, more than 128 bits of chance. */
+function newId(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(22));
+  return `01${Array.from(bytes, (byte) => ALPHABET[byte % ALPHABET.length]).join("")}`;
+}
+
+const nowUs = (): number => Date.now() * 1000;
+
+/** Adds the version that the skill's counters name; nothing where there is no such skill. */
+function insertVersion(
+  db: D1Database,
+  tenant: string,
+  skill: string,
+  version: NewVersion,
+): D1PreparedStatement {
+  const { name, description, directory, digest, original, diagnostics } = version;
+  return db
+    .prepare(
+      `INSERT INTO stored_skill_versions (tenant, ${VERSION})
+       SELECT s.tenant, s.id, s.last_number, s.last_epoch, ?3, ?4, ?5, ?6, ?7, ?8, ?9 FROM stored_skills AS s
+       WHERE s.tenant = ?1 AND s.id = ?2
+       RETURNING ${VERSION}`,
+    )
+    .bind(tenant, skill, newId(), name, description, directory, digest, original, diagnostics);
+}
+
+/** Bundles to which a version refers from now on. */
+function holdBundles(db: D1Database, tenant: string, { digest, original }: NewVersion): D1PreparedStatement {
+  return db
+    .prepare(
+      "UPDATE stored_bundles SET loose_ms = NULL WHERE tenant = ?1 AND digest IN (?2, ?3) AND doomed = 0",
+    )
+    .bind(tenant, digest, original);
+}
+
+/**
+ * Stores a new skill with its first version, whose bundles are stored.
+ * @param unique whether the label must be nobody else's in the tenant; then `"label_taken"` may be answered
+ */
+export async function createSkill(
+  env: Bindings,
+  tenant: string,
+  {
+    label,
+    unique,
+    by,
+    version,
+  }: { label: string | null; unique: boolean; by: string | null; version: NewVersion },
+): Promise<{ skill: StoredSkill; version: StoredVersion } | "label_taken"> {
+  const db = await skillsDatabase(env);
+  const id = `skill_${newId()}`;
+  const insert = db
+    .prepare(
+      `INSERT INTO stored_skills (tenant, id, name, label, default_number, last_number, last_epoch, created_us,
+         updated_us, created_by, updated_by)
+       SELECT ?1, ?2, ?3, ?4, 1, 1, now, now, now, ?5, ?5
+       FROM (SELECT max(?6, 1 + coalesce((SELECT max(created_us) FROM stored_skills WHERE tenant = ?1), 0)) AS now)
+       WHERE NOT ?7 OR ?4 IS NULL OR NOT EXISTS (SELECT 1 FROM stored_skills WHERE tenant = ?1 AND label = ?4)`,
+    )
+    .bind(tenant, id, version.name, label, by, nowUs(), unique ? 1 : 0);
+  const [, , added, found] = await db.batch([
+    insert,
+    holdBundles(db, tenant, version),
+    insertVersion(db, tenant, id, version),
+    oneSkill(db, tenant, id),
+  ]);
+  const [stored] = z.array(versionShape).parse(added?.results);
+  const [skill] = z.array(skillShape).parse(found?.results);
+  return stored === undefined || skill === undefined ? "label_taken" : { skill, version: stored };
+}
+
+/** Adds a version, whose bundles are stored. `null`: there is no such skill. */
+export async function addVersion(
+  env: Bindings,
+  tenant: string,
+  id: string,
+  { by, version, makeDefault }: { by: string | null; version: NewVersion; makeDefault: boolean },
+): Promise<StoredVersion | null> {
+  const db = await skillsDatabase(env);
+  const count = db
+    .prepare(
+      `UPDATE stored_skills SET last_number = last_number + 1, last_epoch = max(last_epoch + 1, ?3), updated_us = ?3,
+         updated_by = ?4, default_number = iif(?5 OR default_number IS NULL, last_number + 1, default_number)
+       WHERE tenant = ?1 AND id = ?2`,
+    )
+    .bind(tenant, id, nowUs(), by, makeDefault ? 1 : 0);
+  const [, , added] = await db.batch([
+    count,
+    holdBundles(db, tenant, version),
+    insertVersion(db, tenant, id, version),
+  ]);
+  return z.array(versionShape).parse(added?.results)[0] ?? null;
+}
+
+const oneSkill = (db: D1Database, tenant: string, id: string): D1PreparedStatement =>
+  db.prepare(`${SKILLS} WHERE s.tenant = ? AND s.id = ?`).bind(tenant, id);
+
+/** `null` for an unknown or foreign id. */
+export async function findSkill(env: Bindings, tenant: string, id: string): Promise<StoredSkill | null> {
+  const db = await skillsDatabase(env);
+  const { results } = await oneSkill(db, tenant, id).all();
+  return z.array(skillShape).parse(results)[0] ?? null;
+}
+
+/** Which skills a page has: those after a place in this order, by time. */
+interface SkillsPage {
+  limit: number;
+  /** `created_us` of the last one of the page before; `null`: from the beginning. */
+  after: number | null;
+  ascending: boolean;
+  /** Also skills that have no version. */
+  withEmpty: boolean;
+}
+
+export async function listSkills(env: Bindings, tenant: string, page: SkillsPage): Promise<StoredSkill[]> {
+  const { limit, after, ascending, withEmpty } = page;
+  const db = await skillsDatabase(env);
+  const { results } = await db
+    .prepare(
+      `${SKILLS} WHERE s.tenant = ?1 AND (?2 IS NULL OR s.created_us ${ascending ? ">" : "<"} ?2)
+       AND (?3 OR s.default_number IS NOT NULL) ORDER BY s.created_us ${ascending ? "ASC" : "DESC"} LIMIT ?4`,
+    )
+    .bind(tenant, after, withEmpty ? 1 : 0, limit)
+    .all();
+  return z.array(skillShape).parse(results);
+}
+
+/** Digits of a version's epoch in µs; its number has fewer. */
+const EPOCH_DIGITS = 16;
+
+/**
+ * A version by any of its names: `skver_…`, `skill_version_…`, `skillver_…`, its epoch, its number, `latest`. `null`: there is none, or
+ * no such skill.
+ */
+export async function findVersion(
+  env: Bindings,
+  tenant: string,
+  skill: string,
+  name: string,
+): Promise<StoredVersion | null> {
+  const where = versionNamed(name);
+  if (where === null) return null;
+  const db = await skillsDatabase(env);
+  const { results } = await db
+    .prepare(
+      `SELECT ${VERSION} FROM stored_skill_versions WHERE tenant = ?1 AND skill = ?2 AND ${where.sql}
+       ORDER BY number DESC LIMIT 1`,
+    )
+    .bind(tenant, skill, where.value)
+    .all();
+  return z.array(versionShape).parse(results)[0] ?? null;
+}
+
+function versionNamed(name: string): { sql: string; value: string | number } | null {
+  if (name === "latest") return { sql: "?3 = 'latest'", value: name };
+  const id = /^(?:skver|skillver|skill_version)_(01\w+)$/.exec(name)?.[1];
+  if (id !== undefined) return { sql: "id = ?3", value: id };
+  if (!/^[1-9]\d{0,15}$/.test(name)) return null;
+  return { sql: `${name.length === EPOCH_DIGITS ? "epoch" : "number"} = ?3`, value: Number(name) };
+}
+
+/** Which versions a page has: those after a number in this order. */
+interface VersionsPage {
+  limit: number;
+  after: number | null;
+  ascending: boolean;
+}
+
+export async function listVersions(
+  env: Bindings,
+  tenant: string,
+  skill: string,
+  { limit, after, ascending }: VersionsPage,
+): Promise<StoredVersion[]> {
+  const db = await skillsDatabase(env);
+  const { results } = await db
+    .prepare(
+      `SELECT ${VERSION} FROM stored_skill_versions WHERE tenant = ?1 AND skill = ?2
+       AND (?3 IS NULL OR number ${ascending ? ">" : "<"} ?3) ORDER BY number ${ascending ? "ASC" : "DESC"} LIMIT ?4`,
+    )
+    .bind(tenant, skill, after, limit)
+    .all();
+  return z.array(versionShape).parse(results);
+}
+
+/** Makes a version the default. */
+export async function setDefault(
+  env: Bindings,
+  tenant: string,
+  { skill, number }: StoredVersion,
+  by: string | null,
+): Promise<void> {
+  const db = await skillsDatabase(env);
+  await db
+    .prepare(
+      "UPDATE stored_skills SET default_number = ?3, updated_us = ?4, updated_by = ?5 WHERE tenant = ?1 AND id = ?2",
+    )
+    .bind(tenant, skill, number, nowUs(), by)
+    .run();
+}
+
+const LOOSEN = `UPDATE stored_bundles SET loose_ms = ?3 WHERE tenant = ?1 AND digest IN (
+  SELECT digest FROM stored_skill_versions WHERE tenant = ?1 AND skill = ?2 UNION
+  SELECT original FROM stored_skill_versions WHERE tenant = ?1 AND skill = ?2)`;
+const EMPTY = "NOT EXISTS (SELECT 1 FROM stored_skill_versions WHERE tenant = ?1 AND skill = ?2)";
+
+/**
+ * Removes a skill; answers whether it did.
+ * @param cascade with its versions; else only a skill that has none
+ */
+export async function removeSkill(
+  env: Bindings,
+  tenant: string,
+  id: string,
+  cascade: boolean,
+): Promise<boolean> {
+  const db = await skillsDatabase(env);
+  const versions = "DELETE FROM stored_skill_versions WHERE tenant = ?1 AND skill = ?2";
+  const cleared = [db.prepare(LOOSEN).bind(tenant, id, Date.now()), db.prepare(versions).bind(tenant, id)];
+  const results = await db.batch([
+    ...(cascade ? cleared : []),
+    db
+      .prepare(`DELETE FROM stored_skills WHERE tenant = ?1 AND id = ?2 AND ${EMPTY} RETURNING id`)
+      .bind(tenant, id),
+  ]);
+  return (results.at(-1)?.results.length ?? 0) > 0;
+}
+
+/**
+ * How a version goes: `keep_one`: not the only one; `keep_default`: not the default while there are others, and the last one
+ * takes its skill along; `any`: every one.
+ */
+export type RemovalRule = "keep_one" | "keep_default" | "any";
+
+const COUNT = "(SELECT count(*) FROM stored_skill_versions WHERE tenant = ?1 AND skill = ?2)";
+const RULES: { [rule in RemovalRule]: string } = {
+  any: "1",
+  keep_one: `${COUNT} > 1`,
+  keep_default: `(${COUNT} = 1 OR number <> (SELECT default_number FROM stored_skills WHERE tenant = ?1 AND id = ?2))`,
+};
+
+/** Removes a version; `false` where the rule keeps it. A default that is gone is followed by the newest version left. */
+export async function removeVersion(
+  env: Bindings,
+  tenant: string,
+  { skill, number }: StoredVersion,
+  rule: RemovalRule,
+): Promise<boolean> {
+  const db = await skillsDatabase(env);
+  const of = "tenant = ?1 AND skill = ?2";
+  const results = await db.batch([
+    db.prepare(LOOSEN).bind(tenant, skill, Date.now()),
+    db
+      .prepare(
+        `DELETE FROM stored_skill_versions WHERE ${of} AND number = ?3 AND ${RULES[rule]} RETURNING number`,
+      )
+      .bind(tenant, skill, number),
+    db
+      .prepare(
+        `UPDATE stored_skills SET updated_us = ?3, default_number =
+           (SELECT max(number) FROM stored_skill_versions WHERE ${of})
+         WHERE tenant = ?1 AND id = ?2 AND NOT EXISTS
+           (SELECT 1 FROM stored_skill_versions WHERE ${of} AND number = stored_skills.default_number)`,
+      )
+      .bind(tenant, skill, nowUs()),
+    ...(rule === "keep_default"
+      ? [
+          db
+            .prepare(`DELETE FROM stored_skills WHERE tenant = ?1 AND id = ?2 AND ${EMPTY}`)
+            .bind(tenant, skill),
+        ]
+      : []),
+  ]);
+  return (results[1]?.results.length ?? 0) > 0;
+}

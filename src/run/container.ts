@@ -1,0 +1,116 @@
+/** Containers of the vendors' APIs: each is the workspace of a session, which keeps its files from call to call. */
+
+import { CODE_FOLDERS } from "../engine/workspace-tools/code-tools.ts";
+import { CallNotFound } from "../errors/llm.ts";
+import { HullError, Internal } from "../errors.ts";
+import { mediaTypeOf } from "../skill/media.ts";
+import type { RunContext } from "./context.ts";
+import { findFile, readFile } from "./files.ts";
+import { clientWorkspace, sessionClient } from "./session-client.ts";
+import { saveFile } from "./stored-files.ts";
+import type { WorkspaceAccess, WorkspaceFile } from "./workspace/access.ts";
+import { writeFile } from "./workspace/store.ts";
+
+/** From its last use on, in ms. */
+const CONTAINER_TTL_MS = 30 * 24 * 3_600_000;
+const CONTAINER_ID = /^container_01[0-9a-f]{32}$/;
+/** Most files that one call leaves for the user. */
+const MOST_FILES = 100;
+/** A workspace holds no more. */
+const MOST_LISTED = 10_000;
+
+/** What OpenAI's clients read of a file that code made. */
+const PURPOSE = "assistants_output";
+
+/** A file that code left for the user. */
+export interface GeneratedFile {
+  file_id: string;
+  filename: string;
+  mime_type: string;
+  size_bytes: number;
+}
+
+export interface Container {
+  id: string;
+  /** RFC 3339. */
+  expires_at: string;
+  workspace: WorkspaceAccess;
+  /**
+   * The files that are new or changed since the last time, stored for the user.
+   * @param anywhere in the whole work folder; else in the output folder
+   */
+  generated(anywhere: boolean): Promise<GeneratedFile[]>;
+  /** The bytes of one of them. */
+  read(file: GeneratedFile): Promise<Uint8Array>;
+}
+
+/** Opens a container, or a new one. @throws CallNotFound for one that is unknown, another tenant's or expired */
+export async function openContainer(context: RunContext, id: string | null): Promise<Container> {
+  const own = id ?? `container_01${crypto.randomUUID().replaceAll("-", "")}`;
+  const missing = new CallNotFound({ what: "container", id: own });
+  if (!CONTAINER_ID.test(own)) throw missing;
+  const session = sessionClient(context, own);
+  if (id === null) {
+    await session.ask("open", { metadata: { container: true }, request_hash: null, imported: null });
+  } else {
+    const { updated_at } = await session.ask("view", null).catch((error: unknown) => {
+      throw error instanceof HullError && error.status === 404 ? missing : error;
+    });
+    if (Date.parse(updated_at) + CONTAINER_TTL_MS < Date.now()) throw missing;
+  }
+  const workspace = clientWorkspace(session);
+  const before = id === null ? [] : await workspace.listFiles(null, MOST_LISTED);
+  const known = new Map(before.map(({ path, sha256 }) => [path, sha256]));
+  return {
+    id: own,
+    expires_at: new Date(Date.now() + CONTAINER_TTL_MS).toISOString(),
+    workspace,
+    async generated(anywhere) {
+      const files = await workspace.listFiles(anywhere ? null : OUTPUT, MOST_LISTED);
+      const wanted = files.filter(({ path }) => (anywhere ? isMade(path) : isOutput(path)));
+      const found = wanted.filter(({ path, sha256 }) => known.get(path) !== sha256);
+      for (const { path, sha256 } of found) known.set(path, sha256);
+      return Promise.all(found.slice(0, MOST_FILES).map((file) => stored(context, workspace, file)));
+    },
+    async read({ file_id }) {
+      const file = await findFile(context.env, context.tenant, file_id);
+      return new Uint8Array(await new Response(await readFile(context.env, file, null)).arrayBuffer());
+    },
+  };
+}
+
+/** Puts a stored file into the input folder. @throws FileNotFound */
+export async function putUpload(context: RunContext, { workspace }: Container, id: string): Promise<void> {
+  const { env, tenant } = context;
+  const file = await findFile(env, tenant, id);
+  const path = `${CODE_FOLDERS.input}/${(file.filename ?? id).replaceAll("/", "_")}`;
+  if ((await workspace.findFile(path)) !== null) return;
+  const intent = { path, expected: null, size: file.size, executable: null };
+  await writeFile(env.FILES, workspace, intent, await readFile(env, file, null));
+}
+
+const OUTPUT = `${CODE_FOLDERS.output}/`;
+
+/** In the output folder itself, not in a folder in it. */
+const isOutput = (path: string): boolean =>
+  path.startsWith(OUTPUT) && !path.slice(OUTPUT.length).includes("/");
+
+/** Neither sent in by the user, nor hidden, nor a cache or a package. */
+const isMade = (path: string): boolean =>
+  !path.startsWith(`${CODE_FOLDERS.input}/`) &&
+  !/(?:^|\/)(?:\.|__pycache__\/|node_modules\/|site-packages\/)/.test(path);
+
+async function stored(
+  context: RunContext,
+  workspace: WorkspaceAccess,
+  { path, size }: WorkspaceFile,
+): Promise<GeneratedFile> {
+  const found = await workspace.findFile(path);
+  const object = found === null ? null : await context.env.FILES.get(found.key);
+  if (object === null) throw new Internal({ cause: `a container lost ${path}` });
+  const filename = path.slice(path.lastIndexOf("/") + 1);
+  const mime = mediaTypeOf(filename);
+  const settled = { purpose: PURPOSE, downloadable: true, expires_ms: null };
+  const { id } = await saveFile(context, { filename, mime }, object.body, () => settled);
+  return { file_id: id, filename, mime_type: mime, size_bytes: size };
+}

@@ -1,0 +1,61 @@
+/** Files that stay until they are deleted or expire, listed by `/v1/files`. They are files of `/files` too, under the same ids. */
+import type { Bindings } from "../env.ts";
+import { StorageQuotaExceeded } from "../errors/request.ts";
+import {
+  beginFile,
+  type FileRow,
+  finishFile,
+  removeFileRow,
+  sweepFileRows,
+} from "../registry/stored-files/rows.ts";
+import type { RunContext } from "./context.ts";
+import { fileKey, storeOn } from "./files.ts";
+import type { Body } from "./large-body.ts";
+
+/** What is known of a file when its body has been read. */
+type Settled = Pick<FileRow, "purpose" | "downloadable" | "expires_ms">;
+
+/**
+ * Stores a file. Its row is there before its bytes, so that whatever dies on the way, the sweep removes them.
+ * @param settle called when the body has been read
+ * @throws StorageQuotaExceeded
+ */
+export async function saveFile(
+  { env, tenant, settings }: RunContext,
+  { filename, mime }: { filename: string; mime: string },
+  body: Body,
+  settle: () => Settled | Promise<Settled>,
+): Promise<FileRow> {
+  const id = `file_${crypto.randomUUID().replaceAll("-", "")}`;
+  await beginFile(env, tenant, id);
+  try {
+    const shelf = {
+      bucket: env.FILES,
+      key: () => fileKey(tenant, id),
+      options: {
+        httpMetadata: { contentType: mime },
+        customMetadata: { filename: encodeURIComponent(filename) },
+      },
+    };
+    const size = await storeOn(shelf, body, null);
+    const limit = settings.limits.max_stored_bytes;
+    const row = await finishFile(env, tenant, { id, filename, mime, size, ...(await settle()) }, limit);
+    if (row === null) throw new StorageQuotaExceeded({ limit });
+    return row;
+  } catch (error) {
+    // Where it fails, the sweep does it later.
+    await dropStoredFile(env, tenant, id).catch(() => {});
+    throw error;
+  }
+}
+
+/** Removes a file with its bytes. */
+export async function dropStoredFile(env: Bindings, tenant: string, id: string): Promise<void> {
+  await env.FILES.delete(fileKey(tenant, id));
+  await removeFileRow(env, tenant, id);
+}
+
+/** Removes what has expired, and what was never complete. */
+export function sweepStoredFiles(env: Bindings): Promise<void> {
+  return sweepFileRows(env, (files) => env.FILES.delete(files.map(({ tenant, id }) => fileKey(tenant, id))));
+}

@@ -1,0 +1,141 @@
+/**
+ * A skill that a client stores through `/v1/skills`: which files it may have, and what is made of them. Pure. Import it lazily
+ * in the Worker, since it evaluates the `yaml` module.
+ */
+import { BundleInvalid } from "../errors/request.ts";
+import { ArchivePaths } from "./archive-paths.ts";
+import { type SourceFile, webCryptoHash } from "./bundle.ts";
+import { brokenUploadRules } from "./field-rules.ts";
+import { skillFileName } from "./file-text.ts";
+import { SHIPPED } from "./known-providers.ts";
+import type { Diagnostic } from "./manifest.ts";
+import { parseSkill } from "./parse-skill.ts";
+import { makeTools } from "./tools-json/handlers.ts";
+import { unbundled } from "./tools-json/unbundled.ts";
+import { FolderError, isJunk, skillFiles } from "./uploaded.ts";
+import { packZip } from "./zip-write.ts";
+
+export interface UploadRules {
+  /** Whether all files have to be in one top folder. */
+  wants_directory: boolean;
+  /** Whether that folder has to be called as the skill is. */
+  checks_directory: boolean;
+  /** Most files; bytes of the largest one; `null`: any. */
+  max_files: number;
+  max_file_bytes: number | null;
+  /** Whether there may be one SKILL.md only, in any folder and any letter case. */
+  one_skill_file: boolean;
+  /** The name that it has to have; `null`: any. */
+  name: string | null;
+}
+
+interface StoredSkillUpload {
+  name: string;
+  description: string;
+  /** Of the upload; the skill's name where it had none. */
+  directory: string;
+  /** Every file below a folder of the skill's name, in one order and with fixed times: equal files give equal bytes. */
+  zip: Uint8Array<ArrayBuffer>;
+  /** What was found and does not stop it. */
+  diagnostics: Diagnostic[];
+}
+
+const refused = (reason: string): Error => new BundleInvalid({ reason });
+
+/** Checks the files of an upload and makes the bundle of them. @throws BundleInvalid that names file, field and limit */
+export async function readStoredSkill(
+  sent: readonly SourceFile[],
+  rules: UploadRules,
+): Promise<StoredSkillUpload> {
+  const files = checkedPaths(sent.filter(({ path }) => !isJunk(path)));
+  checkLimits(files, rules);
+  const directory = topFolder(files);
+  if (directory === null && rules.wants_directory) {
+    throw refused("SKILL.md has to be in a folder of the skill's name, such as my-skill/SKILL.md");
+  }
+  const own = insideFolder(files);
+  const fileName = skillFileName(own.map(({ path }) => path)) ?? "SKILL.md";
+  const content = own.find(({ path }) => path === fileName)?.bytes ?? new Uint8Array();
+  const { record, verdicts, diagnostics } = parseSkill(content, { fileName, directory: directory ?? "" });
+  if (record === undefined) {
+    const fault = verdicts.lenient.diagnostics.find(({ level }) => level === "error");
+    throw refused(`${fileName}: ${clause(fault?.message ?? "it cannot be read")}`);
+  }
+  const { name, description } = record;
+  const [broken] = brokenUploadRules(name, description, false);
+  if (broken !== undefined) throw refused(`${fileName}, field ${broken.field}: ${clause(broken.message)}`);
+  if (rules.name !== null && name !== rules.name) {
+    throw refused(`${fileName}, field name: "${name}" is not the skill's name, which stays "${rules.name}"`);
+  }
+  if (rules.checks_directory && directory !== null && folded(directory) !== folded(name)) {
+    throw refused(`the folder "${directory}" is not called as the field name of ${fileName} says: "${name}"`);
+  }
+  const tools = await makeTools(
+    own,
+    { folder: name, base: "", keyVariables: SHIPPED.key_variables },
+    {
+      make: unbundled(own),
+      hash: webCryptoHash,
+    },
+  );
+  const placed = own.map((file) => ({ ...file, path: `${name}/${file.path}` }));
+  return {
+    name,
+    description,
+    directory: directory ?? name,
+    zip: packZip(placed),
+    diagnostics: [...diagnostics, ...tools.diagnostics],
+  };
+}
+
+/** A sentence as the end of another one. */
+const clause = (sentence: string): string => sentence.replace(/\.$/, "");
+
+const folded = (name: string): string => name.toLowerCase().replaceAll("_", "-");
+
+/** Paths in NFC, each once whatever the letter case. */
+function checkedPaths(files: readonly SourceFile[]): SourceFile[] {
+  const paths = new ArchivePaths();
+  const seen = new Map<string, string>();
+  return files.map((file) => {
+    const path = file.path.normalize("NFC");
+    const fault = paths.enter(path);
+    if (fault !== null) throw refused(fault);
+    const before = seen.get(path.toLowerCase());
+    if (before !== undefined) throw refused(`${before} and ${path} differ in letter case only`);
+    seen.set(path.toLowerCase(), path);
+    return { ...file, path };
+  });
+}
+
+function checkLimits(files: readonly SourceFile[], rules: UploadRules): void {
+  const { max_files, max_file_bytes, one_skill_file } = rules;
+  const skills = files.filter(({ path }) => /(?:^|\/)skill\.md$/i.test(path));
+  if (skills.length === 0) throw refused("it has no SKILL.md");
+  if (files.length > max_files) throw refused(`it has ${files.length} files; at most ${max_files}`);
+  const large = files.find(({ bytes }) => max_file_bytes !== null && bytes.length > max_file_bytes);
+  if (large !== undefined) {
+    throw refused(`the file ${large.path} has ${large.bytes.length} bytes; at most ${max_file_bytes}`);
+  }
+  if (one_skill_file && skills.length > 1) {
+    throw refused(
+      `it has several SKILL.md: ${skills.map(({ path }) => path).join(", ")}; exactly one is accepted`,
+    );
+  }
+}
+
+/** The one folder that holds everything; `null`: SKILL.md is at the top. */
+function topFolder(files: readonly SourceFile[]): string | null {
+  if (skillFileName(files.map(({ path }) => path)) !== null) return null;
+  const [first] = files;
+  return first?.path.includes("/") === true ? first.path.slice(0, first.path.indexOf("/")) : null;
+}
+
+function insideFolder(files: readonly SourceFile[]): SourceFile[] {
+  try {
+    return skillFiles(files);
+  } catch (error) {
+    if (error instanceof FolderError) throw refused(error.reason);
+    throw error;
+  }
+}

@@ -1,0 +1,200 @@
+/** `POST /v1/chat/completions` and `GET /v1/models`; the client is OpenAI's own SDK, unmodified. */
+import Anthropic from "@anthropic-ai/sdk";
+import OpenAI from "openai";
+import { describe, expect, test } from "vitest";
+import { sharedHull, sharedProvider } from "../support/shared.ts";
+
+const fake = await sharedProvider();
+const hull = await sharedHull({
+  args: ["--direct"],
+  env: {
+    ANTHROPIC_API_KEY: "sk-ant-e2e-key",
+    ANTHROPIC_BASE_URL: fake.url,
+    OPENAI_API_KEY: "sk-openai-e2e-key",
+    OPENAI_BASE_URL: `${fake.url}/v1`,
+  },
+  skills: {
+    "a/SKILL.md":
+      "---\nname: a\ndescription: Test.\nprovider: openai\nmodel: gpt-4o\n---\nAnswer in rhymes.\n",
+  },
+});
+
+const client = new OpenAI({ apiKey: "any", baseURL: `${hull.url}/v1`, maxRetries: 0 });
+const CLAUDE = "claude-opus-4-6";
+const GPT = "gpt-4o";
+const WEATHER: OpenAI.ChatCompletionTool = {
+  type: "function",
+  function: {
+    name: "weather",
+    description: "Tells the weather.",
+    parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+  },
+};
+const messages: OpenAI.ChatCompletionMessageParam[] = [
+  { role: "system", content: "Be brief." },
+  { role: "user", content: "Hello?" },
+];
+const sent = (n = 0): Record<string, unknown> => ({ ...fake.requests[n]?.body });
+
+describe("a chat completion", () => {
+  test("of a model of OpenAI's protocol keeps the members that have no other form", async () => {
+    fake.script([{ text: "Hi.", usage: { input: 9, output: 2, cache_read: 4 } }]);
+    const body = {
+      model: GPT,
+      messages,
+      user: "u1",
+      logit_bias: { "5": 1 },
+      max_completion_tokens: 50,
+      seed: 7,
+    };
+    const answer = await client.chat.completions.create({ ...body, parallel_tool_calls: false });
+    expect(sent()).toEqual({ ...body, parallel_tool_calls: false });
+    expect(answer).toMatchObject({
+      object: "chat.completion",
+      choices: [
+        { index: 0, finish_reason: "stop", message: { role: "assistant", content: "Hi.", refusal: null } },
+      ],
+      usage: {
+        prompt_tokens: 9,
+        completion_tokens: 2,
+        total_tokens: 11,
+        prompt_tokens_details: { cached_tokens: 4 },
+      },
+    });
+  });
+
+  test("of Anthropic's model goes out in its protocol, tools and results too", async () => {
+    fake.script([{ text: "Warm.", usage: { input: 10, output: 2, cache_read: 5 } }]);
+    const { data, response } = await client.chat.completions
+      .create({
+        model: CLAUDE,
+        max_tokens: 60,
+        stop: "END",
+        user: "u1",
+        tools: [WEATHER],
+        tool_choice: { type: "function", function: { name: "weather" } },
+        messages: [
+          ...messages,
+          {
+            role: "assistant",
+            content: null,
+            tool_calls: [
+              { id: "c1", type: "function", function: { name: "weather", arguments: '{"city":"Rome"}' } },
+            ],
+          },
+          { role: "tool", tool_call_id: "c1", content: "29 °C" },
+        ],
+      })
+      .withResponse();
+    expect(sent()).toMatchObject({
+      model: CLAUDE,
+      max_tokens: 60,
+      system: "Be brief.",
+      stop_sequences: ["END"],
+      tools: [{ name: "weather", input_schema: { type: "object" } }],
+      tool_choice: { type: "tool", name: "weather" },
+      messages: [
+        { role: "user", content: [{ type: "text", text: "Hello?" }] },
+        {
+          role: "assistant",
+          content: [{ type: "tool_use", id: "c1", name: "weather", input: { city: "Rome" } }],
+        },
+        { role: "user", content: [{ type: "tool_result", tool_use_id: "c1", content: "29 °C" }] },
+      ],
+    });
+    expect(data.choices[0]?.message.content).toBe("Warm.");
+    // Anthropic counts cached tokens beside the others.
+    expect(data.usage).toMatchObject({ prompt_tokens: 15, total_tokens: 17 });
+    expect(response.headers.get("x-hull-ignored")).toBe("user");
+  });
+
+  test.each([GPT, CLAUDE])("streams what it gives whole: %s", async (model) => {
+    const turn = {
+      text: ["One ", "two."],
+      tool_calls: [{ id: "call_1", name: "weather", arguments: { city: "Rome" } }],
+      usage: { input: 5, output: 6 },
+    };
+    fake.script([turn, turn]);
+    const body = { model, messages, tools: [WEATHER] };
+    const whole = await client.chat.completions.create(body);
+    const stream = client.chat.completions.stream({ ...body, stream_options: { include_usage: true } });
+    const streamed = await stream.finalChatCompletion();
+    const [one, two] = [whole.choices[0], streamed.choices[0]];
+    expect(two?.message.content).toBe("One two.");
+    expect(one?.message.content).toBe("One two.");
+    expect(two?.message.tool_calls).toMatchObject(one?.message.tool_calls ?? []);
+    expect([one?.finish_reason, two?.finish_reason]).toEqual(["tool_calls", "tool_calls"]);
+    expect(streamed.usage).toMatchObject({ prompt_tokens: 5, completion_tokens: 6 });
+  });
+
+  test("asks for JSON by a schema", async () => {
+    fake.script([{ text: '{"n":1}' }]);
+    const schema = { type: "object", properties: { n: { type: "integer" } } };
+    const response_format = {
+      type: "json_schema" as const,
+      json_schema: { name: "n", strict: true, schema },
+    };
+    await client.chat.completions.create({ model: GPT, messages, response_format });
+    expect(sent()).toMatchObject({
+      response_format: { type: "json_schema", json_schema: { strict: true, schema } },
+    });
+  });
+
+  test("keeps thinking that its provider wants back", async () => {
+    fake.script([
+      { text: "So.", reasoning: "hm", tool_calls: [{ id: "toolu_1", name: "weather", arguments: {} }] },
+    ]);
+    const body = { model: CLAUDE, messages, tools: [WEATHER], reasoning_effort: "high" as const };
+    const first = await client.chat.completions.create(body);
+    const message = first.choices[0]?.message;
+    expect(message).toMatchObject({ reasoning_content: "hm" });
+    const back: OpenAI.ChatCompletionMessageParam[] = message === undefined ? [] : [message];
+    const result = { role: "tool" as const, tool_call_id: "toolu_1", content: "29" };
+    await client.chat.completions.create({ ...body, messages: [...messages, ...back, result] });
+    expect(sent(1)).toMatchObject({ thinking: { type: "adaptive" } });
+    const [, said] = fake.requests[1]?.body.messages ?? [];
+    expect(said?.content).toMatchObject([
+      { type: "thinking", thinking: "hm" },
+      { type: "text" },
+      { type: "tool_use" },
+    ]);
+    // A client that leaves it out goes on without thinking.
+    const calls = message?.tool_calls ?? [];
+    const bare = { role: "assistant" as const, content: "So.", tool_calls: calls };
+    await client.chat.completions.create({ ...body, messages: [...messages, bare, result] });
+    expect(sent(2)).not.toHaveProperty("thinking");
+  });
+});
+
+describe("what goes wrong", () => {
+  test("has the SDK's classes and members", async () => {
+    fake.script([{ status: 429, headers: { "retry-after": "40" } }]);
+    const limited = await client.chat.completions.create({ model: GPT, messages }).catch((e: unknown) => e);
+    expect(limited).toBeInstanceOf(OpenAI.RateLimitError);
+    const many = await client.chat.completions
+      .create({ model: GPT, messages, n: 2 })
+      .catch((e: unknown) => e);
+    expect(many).toBeInstanceOf(OpenAI.BadRequestError);
+    expect(many).toMatchObject({ code: "invalid_request", param: "n", requestID: expect.any(String) });
+    expect(fake.requests).toHaveLength(1);
+  });
+
+  test("after the first event is an event", async () => {
+    fake.script([{ text: ["One ", "two"], cut: true }]);
+    const stream = client.chat.completions.stream({ model: GPT, messages });
+    await expect(stream.finalChatCompletion()).rejects.toBeInstanceOf(OpenAI.APIError);
+  });
+});
+
+test("models are listed for both vendors' clients, skills among them", async () => {
+  const listed = [];
+  for await (const model of client.models.list()) listed.push(model);
+  expect(listed.map(({ id }) => id)).toEqual(
+    expect.arrayContaining(["skill/a", "claude-haiku-4-5-20251001"]),
+  );
+  expect(await client.models.retrieve("skill/a")).toMatchObject({ object: "model", owned_by: "hull" });
+  await expect(client.models.retrieve("none")).rejects.toBeInstanceOf(OpenAI.NotFoundError);
+  const anthropic = new Anthropic({ apiKey: "any", baseURL: hull.url });
+  const [first] = (await anthropic.models.list()).data;
+  expect(first).toMatchObject({ type: "model", display_name: expect.any(String) });
+});

@@ -1,0 +1,344 @@
+/** Skills and code execution below `/v1`: the clients are the vendors' own SDKs, unmodified. */
+import Anthropic, { toFile } from "@anthropic-ai/sdk";
+import OpenAI from "openai";
+import { describe, expect, test } from "vitest";
+import { sharedHull, sharedProvider } from "../support/shared.ts";
+
+const fake = await sharedProvider();
+const hull = await sharedHull({
+  args: ["--direct"],
+  env: {
+    ANTHROPIC_API_KEY: "sk-ant-e2e-key",
+    ANTHROPIC_BASE_URL: fake.url,
+    OPENAI_API_KEY: "sk-openai-e2e-key",
+    OPENAI_BASE_URL: `${fake.url}/v1`,
+  },
+  skills: {
+    "rhymes/SKILL.md":
+      "---\nname: rhymes\ndescription: Answers in rhymes.\nprovider: openai\nmodel: gpt-4o\n---\nAnswer in rhymes, always.\n",
+  },
+});
+
+const ADMIN = "hull-admin-canary-0123456789";
+const keyed = await sharedHull({
+  args: ["--direct"],
+  project: { "hull.toml": "[limits]\ncode_timeout_ms = 3000\n" },
+  env: { HULL_ADMIN_KEY: ADMIN, OPENAI_API_KEY: "sk-openai-e2e-key", OPENAI_BASE_URL: `${fake.url}/v1` },
+});
+
+const client = new Anthropic({ apiKey: "any", baseURL: hull.url, maxRetries: 0 });
+const CODE = { type: "code_execution_20250825" as const, name: "code_execution" as const };
+const PYTHON = { type: "code_execution_20250522" as const, name: "code_execution" as const };
+const WEATHER: Anthropic.Tool = {
+  name: "weather",
+  description: "Tells the weather.",
+  input_schema: { type: "object", properties: { city: { type: "string" } } },
+};
+const ask = { max_tokens: 500, messages: [{ role: "user" as const, content: "Do it." }] };
+const bash = (command: string, id = "c1") => ({
+  tool_calls: [{ id, name: "bash_code_execution", arguments: { command } }],
+});
+const kinds = ({ content }: { content: { type: string }[] }): string[] => content.map(({ type }) => type);
+const sent = (n: number): string => JSON.stringify(fake.requests[n]?.body);
+
+async function storedSkill(name: string, files: Record<string, string> = {}): Promise<string> {
+  const skill = `---\nname: ${name}\ndescription: Knows ${name}.\n---\nThe secret of ${name} is 42.\n`;
+  const all = Object.entries({ "SKILL.md": skill, ...files });
+  const uploads = all.map(([path, text]) => toFile(Buffer.from(text), `${name}/${path}`));
+  return (await client.skills.create({ files: await Promise.all(uploads) })).id;
+}
+
+describe.each(["gpt-4o", "claude-opus-4-6"])("code execution with %s", (model) => {
+  test("runs in a container, and hands out its files; streamed it is the same message", async () => {
+    const turns = [
+      { text: "Let me see.", ...bash('echo "hello $((6*7))"; echo a,b > "$OUTPUT_DIR/out.csv"') },
+      { text: "It is 42." },
+    ];
+    fake.script([...turns, ...turns]);
+    const body = { ...ask, model, tools: [CODE] };
+    const whole = await client.messages.create(body);
+    expect(kinds(whole)).toEqual(["text", "server_tool_use", "bash_code_execution_tool_result", "text"]);
+    expect(whole.content[2]).toMatchObject({
+      tool_use_id: "c1",
+      content: {
+        type: "bash_code_execution_result",
+        stdout: "hello 42",
+        return_code: 0,
+        content: [{ type: "bash_code_execution_output", file_id: expect.stringMatching(/^file_/) }],
+      },
+    });
+    expect(whole.stop_reason).toBe("end_turn");
+    expect(whole.container).toMatchObject({ id: expect.stringMatching(/^container_01/) });
+    expect(whole.usage.server_tool_use).toMatchObject({ code_execution_requests: 1 });
+    const id = /file_[0-9a-f]{32}/.exec(JSON.stringify(whole.content))?.[0] ?? "";
+    expect(await (await client.files.download(id)).text()).toBe("a,b\n");
+    const streamed = await client.messages.stream(body).finalMessage();
+    expect(kinds(streamed)).toEqual(kinds(whole));
+    expect(streamed.stop_reason).toBe("end_turn");
+    expect(streamed.container).toMatchObject({ id: expect.stringMatching(/^container_01/) });
+  });
+
+  test("calls of the client's own tools go to the client, and the conversation goes on", async () => {
+    const both = {
+      tool_calls: [
+        { id: "c1", name: "bash_code_execution", arguments: { command: "echo seven" } },
+        { id: "c2", name: "weather", arguments: { city: "Rome" } },
+      ],
+    };
+    fake.script([both, { text: "Warm." }]);
+    const body = { ...ask, model, tools: [CODE, WEATHER] };
+    const first = await client.messages.create(body);
+    expect(kinds(first)).toEqual(["server_tool_use", "bash_code_execution_tool_result", "tool_use"]);
+    expect(first.stop_reason).toBe("tool_use");
+    const result = { type: "tool_result" as const, tool_use_id: "c2", content: "29 °C" };
+    const history: Anthropic.MessageParam[] = [
+      ...ask.messages,
+      { role: "assistant", content: first.content as Anthropic.ContentBlockParam[] },
+      { role: "user", content: [result] },
+    ];
+    const container = first.container?.id ?? null;
+    const second = await client.messages.create({ ...body, messages: history, container });
+    expect(second.content).toMatchObject([{ type: "text", text: "Warm." }]);
+    expect(sent(1)).toContain("seven");
+    expect(sent(1)).toContain("29 °C");
+  });
+});
+
+describe("a container", () => {
+  test("keeps its files for the next request; python runs in it too", async () => {
+    fake.script([bash("echo kept > note.txt"), { text: "Done." }]);
+    const first = await client.messages.create({ ...ask, model: "gpt-4o", tools: [CODE] });
+    const container = first.container?.id ?? "";
+    const code = { code: "print(open('note.txt').read().strip() + '!')" };
+    fake.script([{ tool_calls: [{ id: "c1", name: "code_execution", arguments: code }] }, { text: "Done." }]);
+    const second = await client.messages.create({ ...ask, model: "gpt-4o", tools: [PYTHON], container });
+    expect(second.content[1]).toMatchObject({
+      type: "code_execution_tool_result",
+      content: { type: "code_execution_result", stdout: "kept!", return_code: 0 },
+    });
+    expect(second.container?.id).toBe(container);
+  });
+
+  test("has the files that the user sends in", async () => {
+    const stored = await hull.call("/files?filename=in.txt", "from the user");
+    const { id } = (await stored.json()) as { id: string };
+    fake.script([bash("cat $INPUT_DIR/in.txt"), { text: "Done." }]);
+    const upload = { type: "container_upload" as const, file_id: id };
+    const messages = [
+      { role: "user" as const, content: [upload, { type: "text" as const, text: "Read it." }] },
+    ];
+    const answer = await client.messages.create({ ...ask, messages, model: "gpt-4o", tools: [CODE] });
+    expect(JSON.stringify(answer.content)).toContain("from the user");
+  });
+
+  test("that is unknown is none", async () => {
+    const unknown = `container_01${"0".repeat(32)}`;
+    const refused = client.messages.create({ ...ask, model: "gpt-4o", tools: [CODE], container: unknown });
+    await expect(refused).rejects.toBeInstanceOf(Anthropic.NotFoundError);
+  });
+
+  test("tells a failed command's exit code", async () => {
+    fake.script([bash("echo oops >&2; exit 3"), { text: "Done." }]);
+    const answer = await client.messages.create({ ...ask, model: "gpt-4o", tools: [CODE] });
+    expect(answer.content[1]).toMatchObject({ content: { return_code: 3 } });
+    expect(JSON.stringify(answer.content[1])).toContain("oops");
+  });
+});
+
+test("a command past its time limit says so, and the answer goes on", async () => {
+  const { key } = (await (
+    await keyed.post(
+      "/admin/keys",
+      { tenant: "three", scopes: ["invoke"], name: "t" },
+      { "x-api-key": ADMIN },
+    )
+  ).json()) as { key: string };
+  const limited = new Anthropic({ apiKey: key, baseURL: keyed.url, maxRetries: 0 });
+  fake.script([bash("sleep 600"), { text: "Too slow." }]);
+  const answer = await limited.messages.create({ ...ask, model: "gpt-4o", tools: [CODE] });
+  expect(answer.content).toMatchObject([
+    { type: "server_tool_use" },
+    { content: { type: "bash_code_execution_tool_result_error", error_code: "execution_time_exceeded" } },
+    { type: "text", text: "Too slow." },
+  ]);
+});
+
+describe("skills", () => {
+  test("that are stored are told of, and loaded by the model; their programs run", async () => {
+    const skill_id = await storedSkill("sums", { "scripts/sum.sh": "echo sum $(($1 + $2))\n" });
+    fake.script([
+      { tool_calls: [{ id: "l1", name: "load_skill", arguments: { name: "sums" } }] },
+      (request) => {
+        const [, folder] = /Base directory for this skill: (\S+)/.exec(JSON.stringify(request.body)) ?? [];
+        return bash(`bash ${folder?.replace(/\\n.*$/, "")}/scripts/sum.sh 3 4`, "b1");
+      },
+      { text: "Seven." },
+    ]);
+    const container = { skills: [{ type: "custom" as const, skill_id, version: "latest" }] };
+    const answer = await client.messages.create({ ...ask, model: "gpt-4o", tools: [CODE], container });
+    expect(sent(0)).toContain("Knows sums.");
+    expect(sent(0)).not.toContain("secret of sums");
+    expect(sent(1)).toContain("secret of sums is 42");
+    expect(JSON.stringify(answer.content)).toContain("sum 7");
+    expect(answer.container?.skills).toMatchObject([
+      { type: "custom", skill_id, version: expect.stringMatching(/^skver_/) },
+    ]);
+    // What was shown as a command goes back as the call that it was.
+    fake.script([{ text: "Bye." }]);
+    const history: Anthropic.MessageParam[] = [
+      ...ask.messages,
+      { role: "assistant", content: answer.content as Anthropic.ContentBlockParam[] },
+      { role: "user", content: "And now?" },
+    ];
+    await client.messages.create({ ...ask, messages: history, model: "gpt-4o", tools: [CODE], container });
+    expect(sent(3)).toContain('"name":"load_skill"');
+  });
+
+  test.each([
+    ["litellm:", ""],
+    ["litellm_", ""],
+    ["litellm:litellm_", ""],
+  ])("with the prefix %s are put into the system text whole", async (prefix) => {
+    const skill_id = await storedSkill("facts");
+    fake.script([{ text: "42." }]);
+    const container = { skills: [{ type: "custom" as const, skill_id: `${prefix}${skill_id}` }] };
+    const system = [{ type: "text" as const, text: "Be brief." }];
+    await client.messages.create({ ...ask, model: "gpt-4o", system, container });
+    const [first] = fake.requests[0]?.body.messages ?? [];
+    expect(first).toEqual({
+      role: "system",
+      content: "Be brief.\n\n---\n\n# Available Skills\n\n## Skill: facts\n\nThe secret of facts is 42.",
+    });
+  });
+
+  test("that nobody has are refused before a model is asked", async () => {
+    const wish = (skill_id: string, type: "custom" | "anthropic" = "custom") =>
+      client.messages.create({
+        ...ask,
+        model: "gpt-4o",
+        container: { skills: [{ type, skill_id, version: "latest" }] },
+      });
+    await expect(wish("skill_01nobody")).rejects.toThrow(/skill_01nobody/);
+    await expect(wish("xlsx", "anthropic")).rejects.toThrow(/xlsx is a skill of Anthropic/);
+    expect(fake.requests).toHaveLength(0);
+  });
+
+  test("of Anthropic's own go to Anthropic as they were sent", async () => {
+    const container = { skills: [{ type: "anthropic" as const, skill_id: "xlsx", version: "latest" }] };
+    const body = { ...ask, model: "claude-opus-4-6", tools: [CODE], container };
+    await client.messages.create(body);
+    expect(fake.requests[0]?.body).toEqual(body);
+  });
+
+  test("that are served are models", async () => {
+    fake.script([{ text: "Cat, hat." }]);
+    await client.messages.create({ ...ask, model: "skill/rhymes", system: "Be brief." });
+    expect(fake.requests[0]?.body).toMatchObject({ model: "gpt-4o" });
+    const [first] = fake.requests[0]?.body.messages ?? [];
+    expect(String(first?.content)).toMatch(/^Answer in rhymes, always\.\s+Be brief\.$/);
+  });
+
+  test("after ten rounds of tools the model is asked once more", async () => {
+    fake.script((request) =>
+      request.body.tool_choice === "none" ? { text: "Enough." } : bash("true", `c${fake.requests.length}`),
+    );
+    const answer = await client.messages.create({ ...ask, model: "gpt-4o", tools: [CODE] });
+    expect(fake.requests).toHaveLength(11);
+    expect(answer.content.at(-1)).toMatchObject({ type: "text", text: "Enough." });
+  });
+});
+
+describe("chat completions", () => {
+  const openai = new OpenAI({ apiKey: "any", baseURL: `${hull.url}/v1`, maxRetries: 0 });
+  const messages = [{ role: "user" as const, content: "Do it." }];
+  const python = (code: string) => ({
+    tool_calls: [{ id: "c1", name: "litellm_code_execution", arguments: { code } }],
+  });
+
+  test("with a whole skill: its text, a tool of its own, Python with its modules, generated files", async () => {
+    const skill_id = await storedSkill("plots", { "plotting.py": "def name():\n    return 'ball'\n" });
+    const code =
+      "import plotting; open(plotting.name() + '.gif', 'wb').write(b'GIF'); open('data', 'w').write('x')";
+    fake.script([python(code), { text: "Done." }]);
+    const body = {
+      model: "claude-opus-4-6",
+      messages,
+      temperature: 0.5,
+      container: { skills: [{ type: "custom", skill_id: `litellm:${skill_id}` }] },
+    };
+    const answer = await openai.chat.completions.create(body);
+    expect(fake.requests[0]?.body).toMatchObject({ temperature: 0.5 });
+    const tools = (fake.requests[0]?.body.tools ?? []) as { name: string; input_schema: object }[];
+    expect(tools.map(({ name }) => name)).toEqual(
+      expect.arrayContaining([skill_id, "litellm_code_execution"]),
+    );
+    expect(tools.every(({ input_schema }) => input_schema !== undefined)).toBe(true);
+    expect(fake.requests[0]?.body).not.toHaveProperty("container");
+    expect(fake.requests[1]?.body).toMatchObject({ temperature: 0.5 });
+    expect(answer).toMatchObject({
+      choices: [{ finish_reason: "stop", message: { content: "Done." } }],
+      container: { id: expect.stringMatching(/^container_01/) },
+      _litellm_generated_files: expect.arrayContaining([
+        expect.objectContaining({ name: "ball.gif", size: 3, content_base64: "R0lG" }),
+        expect.objectContaining({ name: "data", size: 1 }),
+      ]),
+    });
+  });
+
+  test("stream the texts of all rounds, and end with container and files", async () => {
+    const turns = [{ text: "Wait. ", ...bash("echo 1 > out.parquet") }, { text: "Done." }];
+    fake.script([...turns, ...turns]);
+    const tools: OpenAI.ChatCompletionTool[] = JSON.parse('[{"type":"code_execution"}]');
+    const whole = await openai.chat.completions.create({ model: "gpt-4o", messages, tools });
+    const chunks = await openai.chat.completions.create({ model: "gpt-4o", messages, tools, stream: true });
+    let text = "";
+    let last: object = {};
+    for await (const chunk of chunks) {
+      text += chunk.choices[0]?.delta.content ?? "";
+      last = chunk;
+    }
+    expect(whole.choices[0]?.message.content).toBe("Wait. Done.");
+    expect(text).toBe("Wait. Done.");
+    expect(last).toMatchObject({
+      container: { id: expect.stringMatching(/^container_01/) },
+      generated_files: [{ filename: "out.parquet", file_id: expect.stringMatching(/^file_/) }],
+    });
+  });
+
+  test("run a served skill that is named as a model", async () => {
+    fake.script([{ text: "Cat, hat." }]);
+    const answer = await openai.chat.completions.create({ model: "skill/rhymes", messages });
+    expect(answer.choices[0]?.message.content).toBe("Cat, hat.");
+    expect(sent(0)).toContain("Answer in rhymes, always.");
+    const unknown = openai.chat.completions.create({ model: "skill/none", messages });
+    await expect(unknown).rejects.toBeInstanceOf(OpenAI.NotFoundError);
+  });
+});
+
+test("attack: containers and skills of another tenant are none", async () => {
+  const admin = { "x-api-key": ADMIN };
+  const key = async (tenant: string): Promise<string> => {
+    const made = await keyed.post(
+      "/admin/keys",
+      { tenant, scopes: ["invoke", "publish"], name: tenant },
+      admin,
+    );
+    return ((await made.json()) as { key: string }).key;
+  };
+  const [one, two] = [await key("one"), await key("two")].map(
+    (apiKey) => new Anthropic({ apiKey, baseURL: keyed.url, maxRetries: 0 }),
+  );
+  const body = { ...ask, model: "gpt-4o", tools: [CODE] };
+  fake.script([bash("echo mine > note.txt"), { text: "Done." }]);
+  const first = await one?.messages.create(body);
+  const container = first?.container?.id ?? "";
+  await expect(two?.messages.create({ ...body, container })).rejects.toBeInstanceOf(Anthropic.NotFoundError);
+  const skill = "---\nname: own\ndescription: Mine.\n---\nHi.\n";
+  const stored = await one?.skills.create({ files: [await toFile(Buffer.from(skill), "own/SKILL.md")] });
+  const skills = [{ type: "custom" as const, skill_id: stored?.id ?? "", version: "latest" }];
+  await expect(two?.messages.create({ ...body, container: { skills } })).rejects.toThrow(/there is no skill/);
+  fake.script([{ text: "Hi." }]);
+  expect(await one?.messages.create({ ...body, container: { id: container, skills } })).toMatchObject({
+    container: { id: container },
+  });
+});

@@ -1,0 +1,156 @@
+/** `/v1/files`, and the errors below `/v1`, as the vendors' own clients see them, against a real `hull dev`. */
+import Anthropic, * as current from "@anthropic-ai/sdk";
+import LegacyAnthropic, { AuthenticationError as LegacyAuthenticationError } from "anthropic-sdk-legacy";
+import OpenAI, { AuthenticationError, NotFoundError } from "openai";
+import OpenAI7 from "openai-7";
+import { describe, expect, test } from "vitest";
+import { sharedHull } from "../support/shared.ts";
+
+const ADMIN = "e2e-admin-key-0123456789";
+const hull = await sharedHull({
+  env: { HULL_ADMIN_KEY: ADMIN },
+  project: { "hull.toml": "[limits]\nmax_file_bytes = 20000000\n" },
+  args: ["--direct"],
+});
+
+/** What a client sent: method, path with query, and headers. */
+interface Sent {
+  line: string;
+  headers: Headers;
+}
+const sent: Sent[] = [];
+const recording = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
+  const request = new Request(input, init);
+  const { pathname, search } = new URL(request.url);
+  sent.push({ line: `${request.method} ${pathname}${search}`, headers: request.headers });
+  return fetch(input, init);
+};
+const take = (): Sent[] => sent.splice(0);
+
+const at = { apiKey: ADMIN, fetch: recording };
+const ga = new Anthropic({ ...at, baseURL: hull.url });
+const legacy = new LegacyAnthropic({ ...at, baseURL: hull.url });
+const openai = new OpenAI({ ...at, baseURL: `${hull.url}/v1` });
+const openai7 = new OpenAI7({ ...at, baseURL: `${hull.url}/v1` });
+
+const file = (name: string, content: string | Uint8Array = "a,b\n") =>
+  current.toFile(Buffer.from(content), name, { type: "text/csv" });
+const caught = (call: PromiseLike<unknown>): Promise<unknown> =>
+  Promise.resolve(call).then(
+    () => expect.fail("it was to fail"),
+    (error: unknown) => error,
+  );
+
+describe("files", () => {
+  test("@anthropic-ai/sdk 1.12.0: upload, metadata, list, refused download, deletion", async () => {
+    const made = await ga.files.upload({ file: await file("b.csv"), expires_in_seconds: 3600 });
+    expect(made).toMatchObject({ type: "file", filename: "b.csv", size_bytes: 4, downloadable: false });
+    expect(Date.parse(made.expires_at ?? "")).toBeGreaterThan(Date.now() + 3_500_000);
+    expect((await ga.files.retrieveMetadata(made.id)).id).toBe(made.id);
+    const refused = await caught(ga.files.download(made.id));
+    expect(refused).toBeInstanceOf(Anthropic.FileNotDownloadableError);
+    expect(refused).toMatchObject({ status: 400, errorCode: "file_not_downloadable" });
+    expect((await ga.files.list({ ids: [made.id, "file_none"] })).data.map(({ id }) => id)).toEqual([
+      made.id,
+    ]);
+    const ids = [made.id];
+    for (const name of ["1", "2", "3"]) ids.unshift((await ga.files.upload({ file: await file(name) })).id);
+    const seen: string[] = [];
+    for await (const { id } of ga.files.list({ limit: 2 })) seen.push(id);
+    expect(seen).toEqual(ids);
+    for (const id of ids) expect(await ga.files.delete(id)).toEqual({ id, type: "file_deleted" });
+  });
+
+  test("@anthropic-ai/sdk 0.117.1: upload, metadata, list, deletion", async () => {
+    const ids: string[] = [];
+    for (const name of ["1", "2", "3"]) {
+      ids.unshift((await legacy.beta.files.upload({ file: await file(name) })).id);
+    }
+    expect(await legacy.beta.files.retrieveMetadata(ids[0] ?? "")).not.toHaveProperty("expires_at");
+    const seen: string[] = [];
+    for await (const { id } of legacy.beta.files.list({ limit: 2 })) seen.push(id);
+    expect(seen).toEqual(ids);
+    for (const id of ids) expect((await legacy.beta.files.delete(id)).type).toBe("file_deleted");
+  });
+
+  test("openai: upload, metadata, list, download, deletion", async () => {
+    const bytes = crypto.getRandomValues(new Uint8Array(65_536));
+    const large = Buffer.concat(Array.from({ length: 160 }, () => bytes));
+    for (const client of [openai, openai7]) {
+      const made = await client.files.create({
+        file: await file("b.csv", large),
+        purpose: "assistants",
+        expires_after: { anchor: "created_at", seconds: 3600 },
+      });
+      expect(made).toMatchObject({
+        object: "file",
+        bytes: large.length,
+        purpose: "assistants",
+        filename: "b.csv",
+      });
+      expect((await client.files.retrieve(made.id)).expires_at).toBeGreaterThan(Date.now() / 1000);
+      expect((await client.files.list({ purpose: "assistants" })).data.map(({ id }) => id)).toEqual([
+        made.id,
+      ]);
+      const content = Buffer.from(await (await client.files.content(made.id)).arrayBuffer());
+      expect(content.equals(large)).toBe(true);
+      expect(await client.files.delete(made.id)).toMatchObject({ id: made.id, deleted: true });
+    }
+  });
+});
+
+describe("errors", () => {
+  test("are of the class that each SDK has for them, with the id of the request and Hull's text", async () => {
+    const unknown = await caught(ga.files.retrieveMetadata("file_none"));
+    expect(unknown).toBeInstanceOf(current.NotFoundError);
+    expect(unknown).toMatchObject({ type: "not_found_error", requestID: expect.stringMatching(/^\w/) });
+    expect(unknown).toMatchObject({ apiMessage: expect.stringContaining('There is no file "file_none"') });
+    const other = await caught(openai.files.retrieve("file_none"));
+    expect(other).toBeInstanceOf(NotFoundError);
+    expect(other).toMatchObject({
+      code: "file_not_found",
+      type: "not_found_error",
+      requestID: expect.any(String),
+    });
+    const large = await caught(ga.files.upload({ file: await file("x", new Uint8Array(20_000_001)) }));
+    expect(large).toBeInstanceOf(current.ContentTooLargeError);
+    expect(large).toMatchObject({ status: 413, type: "request_too_large", requestID: expect.any(String) });
+    expect(String(large)).toContain("limits.max_file_bytes");
+    expect(
+      (await caught(openai.embeddings.create({ input: "x", model: "x" }))) instanceof NotFoundError,
+    ).toBe(true);
+  });
+
+  test("of a wrong key show that it is the key", async () => {
+    const key = { apiKey: "wrong", maxRetries: 0 };
+    const anthropic = await caught(new Anthropic({ ...key, baseURL: hull.url }).skills.list());
+    expect(anthropic).toBeInstanceOf(current.AuthenticationError);
+    const older = await caught(new LegacyAnthropic({ ...key, baseURL: hull.url }).beta.skills.list());
+    expect(older).toBeInstanceOf(LegacyAuthenticationError);
+    const other = await caught(new OpenAI({ ...key, baseURL: `${hull.url}/v1` }).skills.list());
+    expect(other).toBeInstanceOf(AuthenticationError);
+    for (const error of [anthropic, older, other]) expect(String(error)).toContain("API key is not known");
+  });
+});
+
+test("what each client sends is what the dialects are told apart by", async () => {
+  await ga.skills.list();
+  await legacy.beta.skills.list();
+  await legacy.beta.files.list();
+  await openai.skills.list();
+  await openai7.files.list();
+  await ga.files.list({ ids: ["file_1", "file_2"] });
+  const names = ["authorization", "x-api-key", "anthropic-version", "anthropic-beta"];
+  const shown = take()
+    .slice(-6)
+    .map(({ line, headers }) => [decodeURIComponent(line), ...names.map((name) => headers.get(name))]);
+  const bearer = `Bearer ${ADMIN}`;
+  expect(shown).toEqual([
+    ["GET /v1/skills", bearer, null, "2026-10-21", null],
+    ["GET /v1/skills?beta=true", null, ADMIN, "2023-06-01", "skills-2025-10-02"],
+    ["GET /v1/files?beta=true", null, ADMIN, "2023-06-01", "files-api-2025-04-14"],
+    ["GET /v1/skills", bearer, null, null, null],
+    ["GET /v1/files", bearer, null, null, null],
+    ["GET /v1/files?ids[]=file_1&ids[]=file_2", bearer, null, "2026-10-21", null],
+  ]);
+});

@@ -1,0 +1,253 @@
+/** `POST /v1/messages` over several providers; the client is Anthropic's own SDK, unmodified. */
+import Anthropic from "@anthropic-ai/sdk";
+import Legacy from "anthropic-sdk-legacy";
+import OpenAI from "openai";
+import OpenAI7 from "openai-7";
+import { describe, expect, test } from "vitest";
+import { sharedHull, sharedProvider } from "../support/shared.ts";
+
+const SECRET = "sk-ant-e2e-key-4711";
+const fake = await sharedProvider();
+const hull = await sharedHull({
+  args: ["--direct"],
+  env: {
+    ANTHROPIC_API_KEY: SECRET,
+    ANTHROPIC_BASE_URL: fake.url,
+    OPENAI_API_KEY: "sk-openai-e2e-key",
+    OPENAI_BASE_URL: `${fake.url}/v1`,
+  },
+  skills: { "a/SKILL.md": "---\nname: a\ndescription: Test.\nprovider: mock\n---\nHi.\n" },
+});
+
+const JSON_TYPE = { "content-type": "application/json" };
+const client = new Anthropic({ apiKey: "any", baseURL: hull.url, maxRetries: 0 });
+const CLAUDE = "claude-opus-4-6";
+const GPT = "gpt-4o";
+const WEATHER: Anthropic.Tool = {
+  name: "weather",
+  description: "Tells the weather.",
+  input_schema: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+};
+const ask = { max_tokens: 100, messages: [{ role: "user" as const, content: "Hello?" }] };
+const sent = (n = 0): Record<string, unknown> => ({ ...fake.requests[n]?.body });
+const texts = ({ content }: Anthropic.Message): string =>
+  content.map((block) => (block.type === "text" ? block.text : "")).join("");
+
+describe("an Anthropic model gets what the client sent", () => {
+  test("as it is, with version and betas; the answer comes back as it is", async () => {
+    fake.script([{ text: "Hi.", usage: { input: 7, output: 2, cache_read: 3 } }]);
+    const body = {
+      ...ask,
+      model: CLAUDE,
+      system: [{ type: "text" as const, text: "Be brief.", cache_control: { type: "ephemeral" as const } }],
+      metadata: { user_id: "u1" },
+      stop_sequences: ["END"],
+      a_new_field: { x: 1 },
+    };
+    const answer = await client.messages.create(body, { headers: { "anthropic-beta": "a-beta,b-beta" } });
+    expect(sent()).toEqual(body);
+    expect(fake.requests[0]?.headers).toMatchObject({
+      "x-api-key": SECRET,
+      "anthropic-version": "2026-10-21",
+      "anthropic-beta": "a-beta,b-beta",
+    });
+    expect(texts(answer)).toBe("Hi.");
+    expect(answer).toMatchObject({
+      model: CLAUDE,
+      stop_reason: "end_turn",
+      usage: { input_tokens: 7, output_tokens: 2, cache_read_input_tokens: 3 },
+    });
+    const usage = await (await hull.call("/llm/usage")).json();
+    expect(usage).toMatchObject({ input_tokens: 7, output_tokens: 2, call_count: 1 });
+  });
+
+  test("streamed, with the provider's own events", async () => {
+    const turn = {
+      text: ["One ", "two ", "three."],
+      reasoning: "hm",
+      tool_calls: [{ id: "toolu_1", name: "weather", arguments: { city: "Rome" } }],
+    };
+    fake.script([turn, turn]);
+    const body = { ...ask, model: CLAUDE, tools: [WEATHER] };
+    const whole = await client.messages.create(body);
+    const streamed = await client.messages.stream(body).finalMessage();
+    expect(streamed.content).toEqual(whole.content);
+    expect(streamed.stop_reason).toBe("tool_use");
+    expect(streamed.usage).toMatchObject({ output_tokens: whole.usage.output_tokens });
+    expect(sent(1)).toEqual({ ...body, stream: true });
+  });
+
+  test("a key of the deployment in the answer is cut out, also across deltas", async () => {
+    const turn = { text: ["The key is sk-ant", "-e2e-", "key-4711, yes."] };
+    fake.script([turn, { text: turn.text.join("") }]);
+    const streamed = await client.messages.stream({ ...ask, model: CLAUDE }).finalMessage();
+    const whole = await client.messages.create({ ...ask, model: CLAUDE });
+    expect([texts(streamed), texts(whole)]).toEqual(Array(2).fill("The key is [redacted], yes."));
+  });
+
+  test("what a provider runs itself is not accounted, and refused", async () => {
+    const web = { type: "web_search_20250305" as const, name: "web_search" as const };
+    const refused = client.messages.create({ ...ask, model: CLAUDE, tools: [web] });
+    await expect(refused).rejects.toThrow(/tools\.0.*web_search_20250305.*not accounted/);
+    expect(fake.requests).toHaveLength(0);
+  });
+});
+
+describe("a model of another provider", () => {
+  test("gets the conversation in its own protocol", async () => {
+    fake.script([{ text: "Warm.", usage: { input: 30, output: 4, cache_read: 10 } }]);
+    const answer = await client.messages.create({
+      model: GPT,
+      max_tokens: 50,
+      system: [{ type: "text", text: "Be brief." }],
+      tools: [WEATHER],
+      tool_choice: { type: "any" },
+      stop_sequences: ["END"],
+      metadata: { user_id: "u1" },
+      messages: [
+        {
+          role: "user",
+          content: [
+            { type: "text", text: "How is it?" },
+            { type: "image", source: { type: "base64", media_type: "image/png", data: "aGk=" } },
+          ],
+        },
+        {
+          role: "assistant",
+          content: [
+            { type: "thinking", thinking: "secret", signature: "s" },
+            { type: "tool_use", id: "toolu_1", name: "weather", input: { city: "Rome" } },
+          ],
+        },
+        {
+          role: "user",
+          content: [
+            { type: "tool_result", tool_use_id: "toolu_1", content: [{ type: "text", text: "29 °C" }] },
+            { type: "text", text: "Well?" },
+          ],
+        },
+      ],
+    });
+    expect(sent()).toMatchObject({
+      model: GPT,
+      max_completion_tokens: 50,
+      stop: ["END"],
+      tool_choice: "required",
+      tools: [{ type: "function", function: { name: "weather", parameters: WEATHER.input_schema } }],
+      messages: [
+        { role: "system", content: "Be brief." },
+        {
+          role: "user",
+          content: [
+            { type: "text", text: "How is it?" },
+            { type: "image_url", image_url: { url: "data:image/png;base64,aGk=" } },
+          ],
+        },
+        { role: "assistant", tool_calls: [{ id: "toolu_1", function: { arguments: '{"city":"Rome"}' } }] },
+        { role: "tool", tool_call_id: "toolu_1", content: "29 °C" },
+        { role: "user", content: "Well?" },
+      ],
+    });
+    expect(answer).toMatchObject({
+      type: "message",
+      role: "assistant",
+      content: [{ type: "text", text: "Warm." }],
+      stop_reason: "end_turn",
+      usage: { input_tokens: 20, output_tokens: 4, cache_read_input_tokens: 10 },
+    });
+  });
+
+  test("streams the same message as it gives whole, and names what was ignored", async () => {
+    const turn = {
+      text: ["One ", "two."],
+      reasoning: "hm",
+      tool_calls: [{ id: "call_1", name: "weather", arguments: { city: "Rome" } }],
+      usage: { input: 5, output: 6 },
+    };
+    fake.script([turn, turn]);
+    const body = { ...ask, model: GPT, tools: [WEATHER], metadata: { user_id: "u" }, a_new_field: 1 };
+    const whole = await client.messages.create(body).withResponse();
+    const stream = client.messages.stream(body);
+    const streamed = await stream.finalMessage();
+    expect(streamed.content).toEqual(whole.data.content);
+    expect(whole.data.content.map(({ type }) => type)).toEqual(["thinking", "text", "tool_use"]);
+    expect([streamed.stop_reason, whole.data.stop_reason]).toEqual(["tool_use", "tool_use"]);
+    expect(streamed.usage).toMatchObject({ input_tokens: 5, output_tokens: 6 });
+    expect(whole.response.headers.get("x-hull-ignored")).toBe("metadata, a_new_field");
+    expect(stream.response?.headers.get("x-hull-ignored")).toBe("metadata, a_new_field");
+    expect(sent()).not.toHaveProperty("a_new_field");
+  });
+
+  test("is not sent what only Anthropic takes", async () => {
+    const editor = { type: "text_editor_20250728" as const, name: "str_replace_based_edit_tool" as const };
+    const refused = client.messages.create({ ...ask, model: GPT, tools: [editor] });
+    await expect(refused).rejects.toThrow(
+      /tools\.0: only models of Anthropic take the type text_editor_20250728/,
+    );
+  });
+});
+
+describe("what goes wrong", () => {
+  test("has the SDK's classes", async () => {
+    fake.script([{ status: 429, headers: { "retry-after": "40" } }, { status: 400 }]);
+    const limited = await client.messages.create({ ...ask, model: CLAUDE }).catch((error: unknown) => error);
+    expect(limited).toBeInstanceOf(Anthropic.RateLimitError);
+    expect(limited).toMatchObject({ requestID: expect.any(String), type: "rate_limit_error" });
+    const bad = await client.messages.create({ ...ask, model: CLAUDE }).catch((error: unknown) => error);
+    expect(bad).toBeInstanceOf(Anthropic.BadRequestError);
+    const nothing = await client.messages
+      .create({ ...ask, model: GPT, messages: [] })
+      .catch((e: unknown) => e);
+    expect(nothing).toBeInstanceOf(Anthropic.BadRequestError);
+  });
+
+  test("a budget that is used up is told once, and no provider is asked", async () => {
+    const budget = { window: "total", max_cost_usd: 0.000001 };
+    await hull.call("/budgets/tenant", JSON.stringify(budget), { method: "PUT", headers: JSON_TYPE });
+    const patient = new Anthropic({ apiKey: "any", baseURL: hull.url, maxRetries: 2 });
+    const refused = await patient.messages.create({ ...ask, model: CLAUDE }).catch((e: unknown) => e);
+    expect(refused).toMatchObject({ status: 402, type: "billing_error" });
+    const chat = await new OpenAI({ apiKey: "any", baseURL: `${hull.url}/v1` }).chat.completions
+      .create({ model: CLAUDE, messages: ask.messages })
+      .catch((e: unknown) => e);
+    expect(chat).toMatchObject({ status: 402, code: "insufficient_quota" });
+    expect(fake.requests).toHaveLength(0);
+    await hull.call("/budgets/tenant", undefined, { method: "DELETE" });
+  });
+
+  test("before the first event has a status, after it is an event", async () => {
+    fake.script([
+      { status: 429, headers: { "retry-after": "40" } },
+      { text: ["One ", "two"], cut: true },
+    ]);
+    const early = client.messages.stream({ ...ask, model: CLAUDE }).finalMessage();
+    await expect(early).rejects.toBeInstanceOf(Anthropic.RateLimitError);
+    const late = await client.messages
+      .stream({ ...ask, model: CLAUDE })
+      .finalMessage()
+      .catch((e: unknown) => e);
+    expect(String(late)).toMatch(/api_error/);
+  });
+});
+
+test("tokens are counted by estimate, for every provider", async () => {
+  const { input_tokens } = await client.messages.countTokens({ model: GPT, messages: ask.messages });
+  expect(input_tokens).toBe(2);
+});
+
+test("older and newer clients of both vendors work alike", async () => {
+  fake.script(() => ({ text: ["One ", "two."] }));
+  const legacy = new Legacy({ apiKey: "any", baseURL: hull.url, maxRetries: 0 });
+  for (const model of [CLAUDE, GPT]) {
+    const whole = await legacy.messages.create({ ...ask, model, temperature: 0.5 });
+    expect(whole.content).toMatchObject([{ type: "text", text: "One two." }]);
+    const streamed = await legacy.beta.messages.stream({ ...ask, model, betas: ["b-beta"] }).finalMessage();
+    expect(streamed.content).toMatchObject([{ type: "text", text: "One two." }]);
+    const seven = new OpenAI7({ apiKey: "any", baseURL: `${hull.url}/openai/v1`, maxRetries: 0 });
+    const stream = seven.chat.completions.stream({ model, messages: ask.messages });
+    expect((await stream.finalChatCompletion()).choices[0]?.message.content).toBe("One two.");
+  }
+  expect(fake.requests[0]?.headers).toMatchObject({ "anthropic-version": "2023-06-01" });
+  expect(fake.requests[1]?.headers).toMatchObject({ "anthropic-beta": "b-beta" });
+  expect(sent(0)).toMatchObject({ temperature: 0.5 });
+});

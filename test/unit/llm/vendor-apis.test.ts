@@ -1,0 +1,95 @@
+/** What of a conversation goes through the shapes of the vendors' APIs and comes back. */
+import { describe, expect, it } from "vitest";
+import type { Block, Message } from "../../../src/engine/messages.ts";
+import { messageOf } from "../../../src/llm/anthropic-api/answer.ts";
+import { readConversation } from "../../../src/llm/anthropic-api/conversation.ts";
+import { readMessagesRequest } from "../../../src/llm/anthropic-api/request.ts";
+import { completionOf } from "../../../src/llm/openai-api/answer.ts";
+import { readChat } from "../../../src/llm/openai-api/conversation.ts";
+import type { Json, JsonObject } from "../../../src/skill/manifest.ts";
+
+const BLOCKS: Block[] = [
+  { type: "reasoning", text: "hm", native: { provider: "openrouter", value: [{ type: "x" }] } },
+  { type: "reasoning_summary", text: "so", native: { provider: "openai", value: { id: "rs_1" } } },
+  { type: "output_text", text: "Well." },
+  { type: "tool_call", id: "c1", name: "weather", arguments: { city: "Rome" }, raw: '{"city":"Rome"}' },
+  { type: "opaque", provider: "google", value: { call_id: "c1", extra_content: { signature: "s" } } },
+];
+const TURN = {
+  blocks: BLOCKS,
+  stop_reason: "tool_use" as const,
+  raw_stop_reason: null,
+  usage: { input_tokens: 1, output_tokens: 1, cache_read_tokens: 0, cache_write_tokens: 0 },
+  provider: "openrouter",
+  model: "m",
+};
+const plain = (value: unknown): Json => JSON.parse(JSON.stringify(value));
+const objectOf = (value: unknown): JsonObject => JSON.parse(JSON.stringify(value));
+
+describe("what a provider wants back", () => {
+  it("comes back through Anthropic's messages, in its place", () => {
+    const { content } = messageOf(TURN, false);
+    const { messages } = readConversation([
+      { role: "user", content: "Hi." },
+      { role: "assistant", content: plain(content) },
+    ]);
+    expect(messages[1]).toEqual({ role: "assistant", content: BLOCKS });
+  });
+
+  it("comes back through chat completions", () => {
+    const [choice] = completionOf(TURN, false, 0).choices;
+    const { messages } = readChat([plain(choice?.message)]);
+    const [said] = messages;
+    const blocks = said?.role === "assistant" ? said.content : [];
+    for (const block of BLOCKS) expect(blocks).toContainEqual(block);
+  });
+
+  it("does not reach Anthropic, which refuses the thinking of others", () => {
+    const { content } = messageOf(TURN, false);
+    const own = { type: "thinking", thinking: "mine", signature: "real" };
+    const assistant = { role: "assistant", content: [own, ...[plain(content)].flat()] };
+    const body = { model: "m", max_tokens: 5, messages: [{ role: "user", content: "Hi." }, assistant] };
+    const { request } = readMessagesRequest(objectOf(body), new Headers());
+    const sent = JSON.stringify(request.verbatim?.body);
+    expect(sent).toContain('"signature":"real"');
+    expect(sent).not.toContain("hull.");
+  });
+});
+
+it("calls that Hull carried out are turns of their own", () => {
+  const result = { type: "bash_code_execution_result", stdout: "7", stderr: "", return_code: 1, content: [] };
+  const { messages } = readConversation([
+    {
+      role: "assistant",
+      content: [
+        { type: "text", text: "Look." },
+        { type: "server_tool_use", id: "s1", name: "bash_code_execution", input: { command: "ls" } },
+        { type: "bash_code_execution_tool_result", tool_use_id: "s1", content: result },
+        { type: "tool_use", id: "t1", name: "weather", input: {} },
+      ],
+    },
+    { role: "user", content: [{ type: "tool_result", tool_use_id: "t1", content: "29" }] },
+  ]);
+  const results = messages.flatMap((message: Message) => (message.role === "tool" ? message.results : []));
+  expect(messages.map(({ role }) => role)).toEqual(["assistant", "tool", "assistant", "tool"]);
+  expect(results).toEqual([
+    { call_id: "s1", name: "bash_code_execution", content: "7", is_error: true },
+    { call_id: "t1", name: "weather", content: "29", is_error: false },
+  ]);
+});
+
+it.each([
+  [{ max_tokens: 5 }, "model"],
+  [{ model: "m", messages: [{ role: "user", content: "Hi." }] }, "max_tokens"],
+  [
+    { model: "m", max_tokens: 5, messages: [{ role: "user", content: [{ text: "x" }] }] },
+    "messages.0.content.0",
+  ],
+  [{ model: "m", max_tokens: 5, messages: "x" }, "messages"],
+  [{ model: "m", max_tokens: 5, messages: [{ role: "user", content: "x" }], speed: "fast" }, "speed"],
+  [{ model: "m", max_tokens: 5, messages: [{ role: "user", content: "x" }], mcp_servers: [] }, "mcp_servers"],
+])("a request that cannot be is refused where it is wrong: %j", (body, path) => {
+  expect(() => readMessagesRequest(body, new Headers())).toThrow(
+    new RegExp(`^${path.replaceAll(".", "\\.")}: `),
+  );
+});

@@ -1,0 +1,97 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { type Dialect, dialectOf, nameProvider } from "../../src/http/v1/dialect.ts";
+import { Client, mockSkill } from "./served.ts";
+
+const VERSION = { "anthropic-version": "2026-10-21" };
+const beta = (list: string): Record<string, string> => ({ "anthropic-beta": list });
+const BOTH = beta("files-api-2025-04-14,skills-2025-10-02");
+const BEARER = { authorization: "Bearer hull_x" };
+
+describe("the dialect of a request", () => {
+  it.each<[string, Record<string, string>, Dialect]>([
+    ["/v1/skills", {}, "openai"],
+    ["/v1/skills", BEARER, "openai"],
+    ["/v1/skills", { "x-api-key": "hull_x" }, "openai"],
+    ["/v1/skills?beta=true", {}, "openai"],
+    ["/v1/skills", { ...BEARER, ...VERSION }, "anthropic"],
+    ["/v1/skills?beta=true", VERSION, "anthropic"],
+    ["/v1/skills", beta("skills-2025-10-02"), "anthropic_legacy"],
+    ["/v1/skills", { ...VERSION, ...beta("other-2025-01-01, skills-2025-10-02") }, "anthropic_legacy"],
+    ["/v1/skills", beta("files-api-2025-04-14"), "anthropic"],
+    ["/v1/files", beta("files-api-2025-04-14"), "anthropic_legacy"],
+    ["/v1/files", beta("skills-2025-10-02"), "anthropic"],
+    ["/v1/files/file_1", BOTH, "anthropic_legacy"],
+    ["/v1/skills/skill_1", BOTH, "anthropic_legacy"],
+    ["/v1/skills", beta("something-else"), "openai"],
+    ["/v1/skills?custom_llm_provider=litellm_proxy", {}, "anthropic_legacy"],
+    ["/v1/skills?custom_llm_provider=litellm_proxy", VERSION, "anthropic"],
+    ["/anthropic/v1/skills", {}, "anthropic"],
+    ["/anthropic/v1/skills", beta("skills-2025-10-02"), "anthropic_legacy"],
+    ["/openai/v1/skills", { ...VERSION, ...BOTH }, "openai"],
+    ["/v1/messages", {}, "anthropic"],
+    ["/v1/messages/count_tokens", {}, "anthropic"],
+    ["/v1/chat/completions", VERSION, "openai"],
+    ["/v1/responses", VERSION, "openai"],
+    ["/v1/containers/c", VERSION, "openai"],
+  ])("%s with %o is %s", (path, headers, dialect) => {
+    expect(dialectOf(new Request(`http://localhost${path}`, { headers }))).toBe(dialect);
+  });
+
+  it("is LiteLLM's where the body names a provider, and not where a version header names Anthropic", () => {
+    const plain = new Request("http://localhost/v1/skills");
+    const versioned = new Request("http://localhost/v1/skills", { headers: VERSION });
+    for (const request of [plain, versioned]) nameProvider(request);
+    expect([dialectOf(plain), dialectOf(versioned)]).toEqual(["anthropic_legacy", "anthropic"]);
+  });
+
+  it("adds up a header that appears twice", () => {
+    const headers = new Headers();
+    headers.append("anthropic-beta", "files-api-2025-04-14");
+    headers.append("anthropic-beta", "skills-2025-10-02");
+    expect(dialectOf(new Request("http://localhost/v1/skills", { headers }))).toBe("anthropic_legacy");
+  });
+});
+
+describe("errors below /v1", () => {
+  const client = new Client();
+  const keyed = new Client({ HULL_ADMIN_KEY: "hull-admin-canary-0123456789" });
+  beforeAll(() => client.publish({ cat: mockSkill("cat") }));
+
+  it.each([
+    ["401", keyed, 401, "authentication_error", "unauthenticated"],
+    ["404", client, 404, "not_found_error", "not_found"],
+  ])("a %s has each dialect's shape and the request's id", async (_, target, status, type, code) => {
+    const openai = await target.fetch("/v1/nothing");
+    expect(openai.status).toBe(status);
+    const message = expect.stringMatching(/\w/);
+    expect(await openai.json()).toEqual({ error: { message, type, param: null, code } });
+    for (const path of ["/v1/nothing", "/anthropic/v1/nothing"]) {
+      const anthropic = await target.fetch(path, { headers: VERSION });
+      expect(anthropic.status).toBe(status);
+      expect(anthropic.headers.get("content-type")).toBe("application/json");
+      const id = anthropic.headers.get("request-id");
+      expect(anthropic.headers.get("x-request-id")).toBe(id);
+      expect(await anthropic.json()).toEqual({ type: "error", error: { type, message }, request_id: id });
+    }
+  });
+
+  it("tell the SDKs not to repeat what a repetition does not mend", async () => {
+    const closed = new Client({ HULL_ENV: "deployed" });
+    for (const [headers, type] of [
+      [{}, "server_error"],
+      [VERSION, "overloaded_error"],
+    ] as const) {
+      const response = await closed.fetch("/v1/skills", { headers });
+      expect([response.status, response.headers.get("x-should-retry")]).toEqual([503, "false"]);
+      expect(await response.json()).toMatchObject({ error: { type } });
+    }
+    const unknown = await client.fetch("/v1/nothing");
+    expect(unknown.headers.get("x-should-retry")).toBeNull();
+  });
+
+  it("native routes keep problem documents", async () => {
+    const response = await client.fetch("/skills/nothing", { headers: VERSION });
+    expect(response.headers.get("content-type")).toBe("application/problem+json");
+    expect(response.headers.get("request-id")).toBeNull();
+  });
+});
