@@ -52,6 +52,14 @@ const MOCK = { provider: "mock" };
 const ASK = { name: "ask", description: "Asks a person.", parameters: { q: { type: "string" } } };
 const DRAW = { name: "draw", description: "Draws.", handler: "draw", parameters: {} };
 
+const SKILL = "skill/artist";
+const SAID = [{ role: "user", content: "Hello." }];
+const FORM = "multipart/form-data; boundary=edge";
+/** A form with one file. */
+const part = (field: string, filename: string, content: string): string =>
+  `--edge\r\nContent-Disposition: form-data; name="${field}"; filename="${filename}"\r\n\r\n${content}\r\n--edge--\r\n`;
+const FOX = part("files[]", "fox/SKILL.md", "---\nname: fox\ndescription: Finds foxes.\n---\nLook.\n");
+
 /** In the order in which they are run. */
 const EXAMPLES: [OperationId, () => Example][] = [
   ["index", () => at("/", undefined, { headers: { accept: "application/json" } })],
@@ -219,6 +227,27 @@ const EXAMPLES: [OperationId, () => Example][] = [
   ["resumeDaemonAt", () => at("/daemons/resume", { persist_path: "mails" })],
   ["resumeDaemon", () => at(`/daemons/${made.daemon}/resume`, {}, { after: `/daemons/${made.daemon}/stop` })],
   ["deleteDaemon", () => at(`/daemons/${made.daemon}`)],
+  ["createMessage", () => at("/v1/messages", { model: SKILL, max_tokens: 50, messages: SAID })],
+  ["countMessageTokens", () => at("/v1/messages/count_tokens", { model: SKILL, messages: SAID })],
+  ["createChatCompletion", () => at("/v1/chat/completions", { model: SKILL, messages: SAID })],
+  ["listV1Models", () => at("/v1/models")],
+  ["getV1Model", () => at(`/v1/models/${SKILL}`)],
+  ["createStoredSkill", () => raw("/v1/skills", FOX, FORM)],
+  ["listStoredSkills", () => at("/v1/skills")],
+  ["getStoredSkill", () => at(`/v1/skills/${made.stored}`)],
+  ["createStoredSkillVersion", () => raw(`/v1/skills/${made.stored}/versions`, FOX, FORM)],
+  ["listStoredSkillVersions", () => at(`/v1/skills/${made.stored}/versions`)],
+  ["updateStoredSkill", () => at(`/v1/skills/${made.stored}`, { default_version: "2" })],
+  ["getStoredSkillContent", () => at(`/v1/skills/${made.stored}/content`)],
+  ["getStoredSkillVersion", () => at(`/v1/skills/${made.stored}/versions/1`)],
+  ["getStoredSkillVersionContent", () => at(`/v1/skills/${made.stored}/versions/1/content`)],
+  ["deleteStoredSkillVersion", () => at(`/v1/skills/${made.stored}/versions/1`)],
+  ["deleteStoredSkill", () => at(`/v1/skills/${made.stored}`)],
+  ["createStoredFile", () => raw("/v1/files", part("file", "note.txt", "A note."), FORM)],
+  ["listStoredFiles", () => at("/v1/files")],
+  ["getStoredFile", () => at(`/v1/files/${made.file_kept}`)],
+  ["getStoredFileContent", () => at(`/v1/files/${made.file_kept}/content`)],
+  ["deleteStoredFile", () => at(`/v1/files/${made.file_kept}`)],
 ];
 
 /** What later examples need of an answer. */
@@ -227,6 +256,8 @@ function note(id: OperationId, answer: JsonObject): void {
   if (id === "uploadFile") made.file = String(answer.id);
   if (id === "addKey") made.key = String(answer.id);
   if (id === "startRun") made.run = String(answer.run_id);
+  if (id === "createStoredSkill") made.stored = String(answer.id);
+  if (id === "createStoredFile") made.file_kept = String(answer.id);
   if (id === "spawnDaemon") made.daemon = String(answer.id);
   if (id !== "listApprovals") return;
   made.approval = String(first.id);

@@ -1,11 +1,13 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { type Dialect, dialectOf, nameProvider } from "../../src/http/v1/dialect.ts";
+import { type Dialect, dialectOf } from "../../src/http/v1/dialect.ts";
 import { Client, mockSkill } from "./served.ts";
 
 const VERSION = { "anthropic-version": "2026-10-21" };
 const beta = (list: string): Record<string, string> => ({ "anthropic-beta": list });
 const BOTH = beta("files-api-2025-04-14,skills-2025-10-02");
 const BEARER = { authorization: "Bearer hull_x" };
+
+const sent = (request: Request) => ({ request, namesProvider: false });
 
 describe("the dialect of a request", () => {
   it.each<[string, Record<string, string>, Dialect]>([
@@ -34,21 +36,23 @@ describe("the dialect of a request", () => {
     ["/v1/responses", VERSION, "openai"],
     ["/v1/containers/c", VERSION, "openai"],
   ])("%s with %o is %s", (path, headers, dialect) => {
-    expect(dialectOf(new Request(`http://localhost${path}`, { headers }))).toBe(dialect);
+    expect(dialectOf(sent(new Request(`http://localhost${path}`, { headers })))).toBe(dialect);
   });
 
   it("is LiteLLM's where the body names a provider, and not where a version header names Anthropic", () => {
     const plain = new Request("http://localhost/v1/skills");
     const versioned = new Request("http://localhost/v1/skills", { headers: VERSION });
-    for (const request of [plain, versioned]) nameProvider(request);
-    expect([dialectOf(plain), dialectOf(versioned)]).toEqual(["anthropic_legacy", "anthropic"]);
+    const dialects = [plain, versioned].map((request) =>
+      dialectOf({ ...sent(request), namesProvider: true }),
+    );
+    expect(dialects).toEqual(["anthropic_legacy", "anthropic"]);
   });
 
   it("adds up a header that appears twice", () => {
     const headers = new Headers();
     headers.append("anthropic-beta", "files-api-2025-04-14");
     headers.append("anthropic-beta", "skills-2025-10-02");
-    expect(dialectOf(new Request("http://localhost/v1/skills", { headers }))).toBe("anthropic_legacy");
+    expect(dialectOf(sent(new Request("http://localhost/v1/skills", { headers })))).toBe("anthropic_legacy");
   });
 });
 

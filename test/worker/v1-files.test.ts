@@ -153,7 +153,7 @@ describe("content", () => {
 
   it("of a generated file goes to all, whole, in ranges, and not again to who has it", async () => {
     const bytes = crypto.getRandomValues(new Uint8Array(5000));
-    const context = new RequestContext(new Request("http://localhost/"), open.env, () => {});
+    const context = new RequestContext(new Request("http://localhost/"), open.deployment, () => {});
     context.admit({ ...LOCAL_CALLER, tenant: "red" });
     const settled = { purpose: "assistants_output", downloadable: true, expires_ms: null };
     const file = { filename: "out.svg", mime: "image/svg+xml" };

@@ -27,7 +27,10 @@ export function isV1(path: string): boolean {
 }
 
 /** The dialect by path and headers, and by what is known of the body. */
-export function dialectOf({ request, namesProvider }: RequestContext): Dialect {
+export function dialectOf({
+  request,
+  namesProvider,
+}: Pick<RequestContext, "request" | "namesProvider">): Dialect {
   const whole = routePath(request.url);
   const path = withoutVendor(whole);
   const betas = betasOf(request);
