@@ -62,8 +62,8 @@ test("a run is followed to its end; one that waits is stopped; a closed session 
 });
 
 test.each<[string[], string]>([
-  [["sessions", "show"], "with which session"],
-  [["sessions", "send", "x"], "with which session"],
+  [["sessions", "show"], "on which session"],
+  [["sessions", "send", "x"], "on which session"],
   [["sessions", "send", "x", "y", "--delivery", "soon"], "interrupt_immediate"],
   [["sessions", "tail", "x", "--after", "first"], "no number"],
   [["logs"], "Which session"],
