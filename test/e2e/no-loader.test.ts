@@ -71,7 +71,7 @@ let site: Server;
 let url: string;
 beforeAll(async () => {
   repo = await mkdtemp(join(tmpdir(), "hull-no-loader-"));
-  for (const part of ["src", "scripts", "container", "typed", "assets", "migrations", "package.json"])
+  for (const part of ["src", "scripts", "bin", "container", "typed", "assets", "migrations", "package.json"])
     await cp(join(REPO, part), join(repo, part), { recursive: true });
   for (const part of ["node_modules", "tsconfig.json", "tsconfig.base.json"])
     await symlink(join(REPO, part), join(repo, part));

@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 import { PREBUILT_RULES, prebuiltSources } from "../support/prebuilt-sources.ts";
@@ -14,6 +15,8 @@ export default defineConfig({
   ],
   test: {
     name: "worker",
+    // Without it one file runs at a time, after all others.
+    maxWorkers: availableParallelism(),
     include: ["**/*.test.ts"],
     // The bundle of the sources is another one in each run.
     fsModuleCache: false,
