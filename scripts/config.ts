@@ -134,6 +134,7 @@ const limits = z.strictObject({
   max_file_bytes: count.optional(),
   max_stored_bytes: z.int().min(1).optional(),
   code_timeout_ms: z.int().min(1).max(600_000).optional(),
+  answer_ms: z.int().min(1).max(600_000).optional(),
 });
 
 const config = z.strictObject({

@@ -67,7 +67,10 @@ export function nextAgentStep(
     case "ended":
       return { type: "settled", status: run.status, error: run.error };
     case "open":
-      return { type: "record", records: opening(state, run) };
+      return {
+        type: "record",
+        records: pauses(run, now) ? [settled(run, "budget_exhausted")] : opening(state, run),
+      };
     case "match": {
       const due = dueMatch(state, run);
       if ("ask" in due) return due.ask;
@@ -93,6 +96,10 @@ export function nextAgentStep(
       return idleStep(state, run);
   }
 }
+
+/** Whether it is time to rest before another model call. */
+const pauses = ({ spec, iterations }: RunState, now: number): boolean =>
+  spec.pause_at !== undefined && now >= spec.pause_at && iterations > 0;
 
 function opening(state: AgentState, run: RunState): AgentRecordBody[] {
   const { spec } = run;

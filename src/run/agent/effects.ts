@@ -4,8 +4,15 @@ import { plainResult } from "../../engine/agent/calls.ts";
 import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
 import { READ_SKILL_RESOURCE } from "../../engine/agent/skill-resource.ts";
 import type { AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
-import type { AgentEffectContext, AgentEffects, AgentStep, PlannedCall } from "../../engine/agent/step.ts";
+import type {
+  AgentEffectContext,
+  AgentEffects,
+  AgentRequest,
+  AgentStep,
+  PlannedCall,
+} from "../../engine/agent/step.ts";
 import { isArtifact } from "../../engine/artifact.ts";
+import type { ModelRequest, ModelTurn } from "../../engine/messages.ts";
 import { OutputWindow, type ToolOutcome } from "../../engine/tool-result.ts";
 import { ClientClosedRequest } from "../../errors/run.ts";
 import { HullError } from "../../errors.ts";
@@ -13,7 +20,7 @@ import type { CallWatcher, LlmHost } from "../../llm/host.ts";
 import { exchangeTerms } from "../../llm/prepare.ts";
 import { turnText } from "../../llm/result.ts";
 import { systemClock } from "../../model/clock.ts";
-import { objectOf } from "../../skill/json.ts";
+import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import { runCommandTool } from "../../tool/command.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
@@ -87,9 +94,19 @@ export function agentEffects(options: EffectsOptions): AgentEffects & { close():
     model ??= modelOf(options.spec, options.host);
     return model;
   };
+  const beside = besideOf(options.spec);
   return {
     close: () => servers.close(),
-    callModel: (step, at) => callModel(options, chosen(), step, at),
+    async callModel(step, at) {
+      const answer = await callModel(
+        options,
+        chosen(),
+        { ...step, request: { ...step.request, ...beside.now() } },
+        at,
+      );
+      beside.answered(answer.turn);
+      return answer;
+    },
     runTool: (planned, at) =>
       tracedTool(options.context, planned.call, () => runTool(options, servers, planned, at)),
     async callHook(step, { signal }) {
@@ -109,10 +126,26 @@ export function agentEffects(options: EffectsOptions): AgentEffects & { close():
   };
 }
 
+/** What goes with each request: a container that the provider opened for one call is that of the next. */
+function besideOf({ beside }: AgentSpec) {
+  let opened: Json = null;
+  return {
+    now(): Pick<ModelRequest, "beside"> {
+      if (beside === undefined) return {};
+      const { container } = beside.body;
+      if (opened === null || !isObject(container)) return { beside };
+      return { beside: { ...beside, body: { ...beside.body, container: { ...container, id: opened } } } };
+    },
+    answered({ container }: ModelTurn): void {
+      if (container?.id !== undefined) opened = container.id;
+    },
+  };
+}
+
 async function callModel(
   { host, spec, watcher }: EffectsOptions,
   { targets: all, settings, options, own, structured }: RunModel,
-  { request: asked, iteration }: AgentStep & { type: "call_model" },
+  { request: asked, iteration }: { request: AgentRequest & Pick<ModelRequest, "beside">; iteration: number },
   { provider, signal }: AgentEffectContext,
 ): ReturnType<AgentEffects["callModel"]> {
   // Once a fallback of the skill has answered, the run stays with it.
