@@ -22,7 +22,7 @@ const hull = await sharedHull({
 const ADMIN = "hull-admin-canary-0123456789";
 const keyed = await sharedHull({
   args: ["--direct"],
-  project: { "hull.toml": "[limits]\ncode_timeout_ms = 3000\n" },
+  project: { "hull.toml": "[limits]\ncode_timeout_ms = 3000\nanswer_ms = 1\n" },
   env: { HULL_ADMIN_KEY: ADMIN, OPENAI_API_KEY: "sk-openai-e2e-key", OPENAI_BASE_URL: `${fake.url}/v1` },
 });
 
@@ -145,7 +145,7 @@ describe("a container", () => {
   });
 });
 
-test("a command past its time limit says so, and the answer goes on", async () => {
+test("a command past its time limit says so; an answer past its time pauses, and goes on where the client sends it back", async () => {
   const { key } = (await (
     await keyed.post(
       "/admin/keys",
@@ -154,13 +154,24 @@ test("a command past its time limit says so, and the answer goes on", async () =
     )
   ).json()) as { key: string };
   const limited = new Anthropic({ apiKey: key, baseURL: keyed.url, maxRetries: 0 });
-  fake.script([bash("sleep 600"), { text: "Too slow." }]);
-  const answer = await limited.messages.create({ ...ask, model: "gpt-4o", tools: [CODE] });
+  fake.script([bash("echo here > note.txt; sleep 600"), bash("cat note.txt", "c2"), { text: "Too slow." }]);
+  const body = { ...ask, model: "gpt-4o", tools: [CODE] };
+  const answer = await limited.messages.create(body);
   expect(answer.content).toMatchObject([
     { type: "server_tool_use" },
     { content: { type: "bash_code_execution_tool_result_error", error_code: "execution_time_exceeded" } },
-    { type: "text", text: "Too slow." },
   ]);
+  expect(answer.stop_reason).toBe("pause_turn");
+  const said = (n: Anthropic.Message): Anthropic.MessageParam => ({
+    role: "assistant",
+    content: n.content as Anthropic.ContentBlockParam[],
+  });
+  const container = answer.container?.id ?? null;
+  const messages = [...ask.messages, said(answer)];
+  const second = await limited.messages.create({ ...body, container, messages });
+  expect(second).toMatchObject({ stop_reason: "pause_turn", content: [{}, { content: { stdout: "here" } }] });
+  const third = await limited.messages.create({ ...body, container, messages: [...messages, said(second)] });
+  expect(third).toMatchObject({ stop_reason: "end_turn", content: [{ type: "text", text: "Too slow." }] });
 });
 
 describe("skills", () => {
@@ -228,6 +239,150 @@ describe("skills", () => {
     const body = { ...ask, model: "claude-opus-4-6", tools: [CODE], container };
     await client.messages.create(body);
     expect(fake.requests[0]?.body).toEqual(body);
+  });
+
+  test("of Anthropic's own stand beside stored ones: Anthropic is sent its own, Hull runs the others", async () => {
+    const skill_id = await storedSkill("maths");
+    const own = { type: "anthropic" as const, skill_id: "xlsx", version: "latest" };
+    const used = {
+      type: "server_tool_use",
+      id: "srvtoolu_1",
+      name: "bash_code_execution",
+      input: { command: "ls" },
+    };
+    const result = {
+      type: "bash_code_execution_tool_result",
+      tool_use_id: "srvtoolu_1",
+      content: { type: "bash_code_execution_result", stdout: "a", stderr: "", return_code: 0, content: [] },
+    };
+    const upstream = {
+      id: "container_up",
+      expires_at: "2027-01-01T00:00:00Z",
+      skills: [{ ...own, version: "20251013" }],
+    };
+    const message = (content: object[], stop_reason: string) => ({
+      body: {
+        id: "msg_1",
+        type: "message",
+        role: "assistant",
+        model: "claude-opus-4-6",
+        content,
+        stop_reason,
+        usage: { input_tokens: 1, output_tokens: 1 },
+        container: upstream,
+      },
+    });
+    const load = { type: "tool_use", id: "toolu_1", name: "load_skill", input: { name: "maths" } };
+    fake.script([
+      message([{ type: "text", text: "Let me see." }, used, result, load], "tool_use"),
+      message([{ type: "text", text: "42." }], "end_turn"),
+    ]);
+    const answer = await client.messages.create(
+      {
+        ...ask,
+        model: "claude-opus-4-6",
+        tools: [CODE],
+        metadata: { user_id: "u1" },
+        container: { skills: [{ type: "custom", skill_id, version: "latest" }, own] },
+      },
+      { headers: { "anthropic-beta": "files-api-2025-04-14" } },
+    );
+    const [first, second] = fake.requests;
+    expect(first?.body).toMatchObject({ container: { skills: [own] }, metadata: { user_id: "u1" } });
+    expect(first?.body.tools).toContainEqual(CODE);
+    expect(sent(0)).toContain("Knows maths.");
+    expect(sent(0)).not.toContain(skill_id);
+    expect(first?.headers).toMatchObject({
+      "anthropic-beta": "files-api-2025-04-14",
+      "anthropic-version": "2026-10-21",
+    });
+    // Every further call says the same, but for the conversation, and for the container that Anthropic opened.
+    expect(second?.body).toMatchObject({
+      metadata: { user_id: "u1" },
+      container: { id: "container_up", skills: [own] },
+    });
+    expect(second?.body.tools).toEqual(first?.body.tools);
+    expect(sent(1)).toContain('"srvtoolu_1"');
+    expect(kinds(answer)).toEqual([
+      "text",
+      "server_tool_use",
+      "bash_code_execution_tool_result",
+      "server_tool_use",
+      "bash_code_execution_tool_result",
+      "text",
+    ]);
+    expect(answer.container).toMatchObject({
+      id: "container_up",
+      skills: [
+        { type: "custom", skill_id },
+        { type: "anthropic", skill_id: "xlsx", version: "20251013" },
+      ],
+    });
+  });
+
+  test("that only Anthropic may have go there by their ids, and to no other provider", async () => {
+    const wish = (model: string) => {
+      const skills = [{ type: "custom" as const, skill_id: "skill_01atAnthropic", version: "latest" }];
+      return client.messages.create({ ...ask, model, tools: [CODE], container: { skills } });
+    };
+    await wish("claude-opus-4-6");
+    expect(fake.requests[0]?.body).toMatchObject({
+      container: { skills: [{ skill_id: "skill_01atAnthropic" }] },
+    });
+    await expect(wish("gpt-4o")).rejects.toThrow(/there is no skill .*skill_01atAnthropic/);
+  });
+
+  test("may be twenty, of a client of the beta eight", async () => {
+    const many = (n: number, beta: string) => {
+      const skills = Array.from({ length: n }, (_, i) => ({
+        type: "custom" as const,
+        skill_id: `skill_01n${i}`,
+        version: "latest",
+      }));
+      return client.messages.create(
+        { ...ask, model: "claude-opus-4-6", container: { skills } },
+        { headers: beta === "" ? {} : { "anthropic-beta": beta } },
+      );
+    };
+    await expect(many(21, "")).rejects.toThrow(/21 skills; at most 20/);
+    await expect(many(9, "skills-2025-10-02,code-execution-2025-08-25")).rejects.toThrow(
+      /9 skills; at most 8/,
+    );
+    await many(9, "");
+  });
+
+  test("that are stored bring the tools of their tools.json, which the client's history names as they were", async () => {
+    const tools = [
+      {
+        name: "double",
+        description: "Doubles a number.",
+        script: "scripts/double.js",
+        parameters: { n: { type: "number", description: "The number." } },
+      },
+    ];
+    const skill_id = await storedSkill("doubles", {
+      "tools.json": JSON.stringify(tools),
+      "scripts/double.js": "export default ({ n }) => ({ twice: n * 2 });\n",
+    });
+    fake.script([
+      { tool_calls: [{ id: "d1", name: "double", arguments: { n: 21 } }] },
+      { text: "42." },
+      { text: "Bye." },
+    ]);
+    const container = { skills: [{ type: "custom" as const, skill_id, version: "latest" }] };
+    const answer = await client.messages.create({ ...ask, model: "gpt-4o", container });
+    expect(answer.content).toMatchObject([
+      { name: "bash_code_execution", input: { tool: "double", arguments: { n: 21 } } },
+      { content: { stdout: expect.stringContaining("42") } },
+      { type: "text", text: "42." },
+    ]);
+    const history: Anthropic.MessageParam[] = [
+      ...ask.messages,
+      { role: "assistant", content: answer.content as Anthropic.ContentBlockParam[] },
+      { role: "user", content: "And now?" },
+    ];
+    await client.messages.create({ ...ask, messages: history, model: "gpt-4o", container });
+    expect(sent(2)).toContain('"name":"double"');
   });
 
   test("that are served are models", async () => {

@@ -72,6 +72,8 @@ export interface AgentSkill {
   plugin?: string;
   /** The skill was uploaded, and approves nothing. */
   uploaded?: true;
+  /** It has no address: its digest alone finds it. Absent: its name does. */
+  stored?: true;
   /** Calls that need no approval while the skill is active, as entries of `allowed-tools`. Absent: none. */
   approved_tools?: string[];
 }

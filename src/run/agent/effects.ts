@@ -250,9 +250,12 @@ async function runTool(
 const isForModel = (error: unknown): error is HullError =>
   error instanceof HullError && !(error instanceof ClientClosedRequest);
 
-/** The served skill of a name, as the run has it. */
-async function skillNamed({ context, own }: EffectsOptions, slug: string): Promise<SkillRecord> {
-  return own?.record.manifest.slug === slug ? own.record : servedSkill(context, slug);
+/** The skill of a name, as the run has it. */
+async function skillNamed({ context, own, spec }: EffectsOptions, slug: string): Promise<SkillRecord> {
+  if (own?.record.manifest.slug === slug) return own.record;
+  const stored = spec.skills.find((skill) => skill.name === slug && skill.stored === true);
+  if (stored?.digest !== undefined) return context.deployment.registry.skill(stored.digest);
+  return servedSkill(context, slug);
 }
 
 /** What a handler or a server answers, within the limit of the served skill. Commands are kept within it as they write. */
