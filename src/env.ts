@@ -83,6 +83,7 @@ const servingConfig = z.lazy(() => {
   return z.strictObject({
     name: z._default(z.string(), "hull"),
     cors_origins: texts,
+    public_skills: texts,
     allowed_hosts: texts,
     allowed_origins: texts,
     auth: z._default(z.enum(["keys", "none"]), "keys"),
