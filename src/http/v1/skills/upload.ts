@@ -36,7 +36,7 @@ interface SkillForm {
 }
 
 /** What came with an upload. */
-export interface SentSkill {
+interface SentSkill {
   files: SentFile[];
   fields: Map<string, string>;
   /** Another store than Hull's, where the client wants it stored; `null`: none. */
