@@ -460,6 +460,44 @@ describe("chat completions", () => {
     });
   });
 
+  test("that call tools of Hull and of the client at once show the client its own; the follow-up has both", async () => {
+    const both = {
+      text: "Both.",
+      tool_calls: [
+        { id: "c1", name: "bash_code_execution", arguments: { command: "echo seven > n; cat n" } },
+        { id: "c2", name: "weather", arguments: { city: "Rome" } },
+      ],
+    };
+    fake.script([bash("echo before", "c0"), both, { text: "Warm." }]);
+    const tools: OpenAI.ChatCompletionTool[] = JSON.parse(
+      '[{"type":"code_execution"},{"type":"function","function":{"name":"weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}}]',
+    );
+    const first = await openai.chat.completions.create({ model: "gpt-4o", messages, tools });
+    const [choice] = first.choices;
+    expect(choice).toMatchObject({
+      finish_reason: "tool_calls",
+      message: { tool_calls: [{ function: { name: "weather", arguments: '{"city":"Rome"}' } }] },
+    });
+    const [call] = choice?.message.tool_calls ?? [];
+    const history: OpenAI.ChatCompletionMessageParam[] = [
+      ...messages,
+      ...(choice === undefined ? [] : [choice.message]),
+      { role: "tool", tool_call_id: call?.id ?? "", content: "29 °C" },
+    ];
+    const second = await openai.chat.completions.create({ model: "gpt-4o", messages: history, tools });
+    expect(second.choices[0]?.message.content).toBe("Warm.");
+    expect(fake.requests[2]?.body.messages).toMatchObject([
+      { role: "user" },
+      { role: "assistant", tool_calls: [{ id: "c0" }] },
+      { role: "tool", tool_call_id: "c0", content: expect.stringContaining("before") },
+      { role: "assistant", content: "Both.", tool_calls: [{ id: "c1" }, { id: "c2" }] },
+      { role: "tool", tool_call_id: "c1", content: expect.stringContaining("seven") },
+      { role: "tool", tool_call_id: "c2", content: "29 °C" },
+    ]);
+    const container = (answer: object): unknown => JSON.parse(JSON.stringify(answer)).container.id;
+    expect(container(second)).toBe(container(first));
+  });
+
   test("run a served skill that is named as a model", async () => {
     fake.script([{ text: "Cat, hat." }]);
     const answer = await openai.chat.completions.create({ model: "skill/rhymes", messages });

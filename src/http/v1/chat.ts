@@ -9,13 +9,14 @@ import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { answerChatWithTools, runsChatTools } from "./agent-chat.ts";
 import { ChatChunks } from "./chat-chunks.ts";
 import { errorBody } from "./errors.ts";
+import { withKeptTurns } from "./kept-turns.ts";
 import { bodyShape } from "./messages.ts";
 import { callModel, ignoredHeader, openCall, streamedAnswer } from "./model-call.ts";
 
 /** `POST /v1/chat/completions`. */
 export async function postChatCompletions(context: RequestContext): Promise<Response> {
   const body = await readJson(context.request, bodyShape, MAX_MODEL_BODY_BYTES);
-  const asked = readChatRequest(body);
+  const asked = await withKeptTurns(context, readChatRequest(body));
   if (runsChatTools(asked)) return answerChatWithTools(context, asked);
   return asked.stream ? streamed(context, asked) : whole(context, asked);
 }
