@@ -11,6 +11,7 @@ import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { answerWithTools, runsTools } from "./agent-messages.ts";
+import { checkCodeCaller } from "./code-callers.ts";
 import { dialectOf } from "./dialect.ts";
 import { errorBody } from "./errors.ts";
 import { MessageEvents } from "./message-events.ts";
@@ -25,6 +26,7 @@ export async function postMessages(context: RequestContext): Promise<Response> {
   const body = await readJson(context.request, bodyShape, MAX_MODEL_BODY_BYTES);
   const asked = readMessagesRequest(body, context.request.headers);
   if (runsTools(asked)) {
+    checkCodeCaller(context, asked);
     const skills = await referencedSkills(context, asked, context.request.signal);
     // Where all skills are Anthropic's own, it runs everything itself.
     if (skills.native.length === 0 || skills.local.length > 0) return answerWithTools(context, asked, skills);
