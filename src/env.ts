@@ -84,6 +84,7 @@ const servingConfig = z.lazy(() => {
     name: z._default(z.string(), "hull"),
     cors_origins: texts,
     public_skills: texts,
+    pass_through: texts,
     allowed_hosts: texts,
     allowed_origins: texts,
     auth: z._default(z.enum(["keys", "none"]), "keys"),

@@ -22,8 +22,14 @@ const hull = await sharedHull({
 const ADMIN = "hull-admin-canary-0123456789";
 const keyed = await sharedHull({
   args: ["--direct"],
-  project: { "hull.toml": "[limits]\ncode_timeout_ms = 3000\nanswer_ms = 1\n" },
-  env: { HULL_ADMIN_KEY: ADMIN, OPENAI_API_KEY: "sk-openai-e2e-key", OPENAI_BASE_URL: `${fake.url}/v1` },
+  project: { "hull.toml": 'pass_through = ["anthropic"]\n[limits]\ncode_timeout_ms = 3000\nanswer_ms = 1\n' },
+  env: {
+    HULL_ADMIN_KEY: ADMIN,
+    ANTHROPIC_API_KEY: "sk-ant-passed-key",
+    ANTHROPIC_BASE_URL: fake.url,
+    OPENAI_API_KEY: "sk-openai-e2e-key",
+    OPENAI_BASE_URL: `${fake.url}/v1`,
+  },
 });
 
 const client = new Anthropic({ apiKey: "any", baseURL: hull.url, maxRetries: 0 });
@@ -401,6 +407,44 @@ describe("skills", () => {
     expect(fake.requests).toHaveLength(11);
     expect(answer.content.at(-1)).toMatchObject({ type: "text", text: "Enough." });
   });
+});
+
+test("where hull.toml passes a provider's requests through, they go to it whole, and stored skills still run here", async () => {
+  const web = { type: "web_search_20250305" as const, name: "web_search" as const };
+  const body = { ...ask, model: "claude-opus-4-6", tools: [CODE, web], mcp_servers: [] };
+  const post = async (url: string, headers: Record<string, string>, more: object = {}) => {
+    const sending = { "content-type": "application/json", "anthropic-version": "2026-10-21", ...headers };
+    const content = JSON.stringify({ ...body, ...more });
+    return fetch(`${url}/v1/messages`, { method: "POST", headers: sending, body: content });
+  };
+  expect((await post(hull.url, {})).status).toBe(400);
+  expect(fake.requests).toHaveLength(0);
+  const passed = await post(keyed.url, { "x-api-key": ADMIN });
+  expect(passed.status).toBe(200);
+  expect(fake.requests[0]?.body).toEqual(body);
+  expect(fake.requests[0]?.headers["x-api-key"]).toBe("sk-ant-passed-key");
+  expect(JSON.stringify(fake.requests[0])).not.toContain(ADMIN);
+  const form = new FormData();
+  form.append(
+    "files[]",
+    new File(["---\nname: own\ndescription: Own.\n---\nHi.\n"], "own/SKILL.md"),
+    "own/SKILL.md",
+  );
+  const stored = await fetch(`${keyed.url}/v1/skills`, {
+    method: "POST",
+    headers: { "x-api-key": ADMIN },
+    body: form,
+  });
+  const { id } = (await stored.json()) as { id: string };
+  const container = { skills: [{ type: "custom", skill_id: id, version: "latest" }] };
+  expect((await post(keyed.url, { "x-api-key": ADMIN }, { container })).status).toBe(400);
+  const own = await post(
+    keyed.url,
+    { "x-api-key": ADMIN },
+    { container, tools: [CODE], mcp_servers: undefined },
+  );
+  expect(own.status).toBe(200);
+  expect(sent(1)).toContain('"load_skill"');
 });
 
 describe("chat completions", () => {
