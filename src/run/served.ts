@@ -9,7 +9,7 @@ import { OutputMissing } from "../errors/run.ts";
 import { Internal } from "../errors.ts";
 import type { Reached } from "../llm/host.ts";
 import type { ModelRegistry } from "../model/registry/definition.ts";
-import type { Manifest } from "../skill/manifest.ts";
+import { EFFORTS, type Manifest } from "../skill/manifest.ts";
 import { specOf } from "./agent/options.ts";
 import { profileOf } from "./agent/profile.ts";
 import { MemoryLog } from "./agent/run-log.ts";
@@ -145,6 +145,7 @@ async function servedSpec(
     tools: forFiles.length > 0,
   });
   const self = own_skill ?? skill;
+  const effort = EFFORTS[manifest.activation?.effort?.toLowerCase() ?? ""];
   const { max_tool_rounds = forFiles.length > 0 ? ROUNDS_WITH_FILES : TOOL_ROUNDS } = llm;
   const base = specOf(
     {},
@@ -189,6 +190,7 @@ async function servedSpec(
       max_tool_output_bytes: llm.max_tool_output_bytes,
       json: manifest.output === "json",
       max_tokens: llm.max_tokens,
+      ...(effort === undefined ? {} : { thinking: { mode: "effort", level: effort } }),
       timeout_ms: manifest.timeout_ms,
       idle_timeout_ms: manifest.idle_timeout_ms,
       ...(forFiles.length === 0 ? {} : { inputs }),

@@ -3,7 +3,7 @@
  * life. JSON-safe.
  */
 import type { Json, JsonObject, McpServer, Risk, SideEffectLevel, ToolKind } from "../../skill/manifest.ts";
-import type { Message, ToolDefinition, Warning } from "../messages.ts";
+import type { Message, Thinking, ToolDefinition, Warning } from "../messages.ts";
 import type { TaskLedger } from "./task-ledger.ts";
 
 /** How a tool call is carried out; what it takes beyond that is the driver's business. `isolate`: a handler of Skill Tools. */
@@ -171,6 +171,8 @@ export interface ServedTerms {
   /** Ask for JSON where the provider has such a mode. */
   json: boolean;
   max_tokens: number;
+  /** How much the model thinks. Absent: as the provider does by itself. */
+  thinking?: Thinking;
   /** Of each model call, and of the silence within one. */
   timeout_ms: number;
   idle_timeout_ms: number;

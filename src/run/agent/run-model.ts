@@ -37,9 +37,14 @@ export function modelOf(spec: AgentSpec, host: LlmHost): RunModel {
 /** A skill says what its model is asked. */
 function servedModel(
   { model, fallback = [] }: AgentSpec,
-  { max_tokens, timeout_ms, idle_timeout_ms, json }: ServedTerms,
+  { max_tokens, timeout_ms, idle_timeout_ms, json, thinking }: ServedTerms,
 ): RunModel {
-  const settings = { max_tokens, json, ...(json ? { json_as_text: true } : {}) };
+  const settings = {
+    max_tokens,
+    json,
+    ...(json ? { json_as_text: true } : {}),
+    ...(thinking === undefined ? {} : { thinking }),
+  };
   return {
     options: { max_tokens, timeout_ms, idle_timeout_ms },
     own: {},
