@@ -25,6 +25,7 @@ import { TRANSCRIPT_OPERATIONS } from "./transcript-routes.ts";
 import { UPLOAD_OPERATIONS } from "./upload-routes.ts";
 import { V1_MODEL_OPERATIONS } from "./v1-model-routes.ts";
 import { V1_OPERATIONS } from "./v1-routes.ts";
+import { WORKFLOW_OPERATIONS } from "./workflow-routes.ts";
 
 const CARD: Operation = {
   tag: "skills",
@@ -252,6 +253,7 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
   ...DAEMON_OPERATIONS,
   ...SESSION_FILE_OPERATIONS,
   ...TRANSCRIPT_OPERATIONS,
+  ...WORKFLOW_OPERATIONS,
   ...UPLOAD_OPERATIONS,
   ...V1_MODEL_OPERATIONS,
   ...V1_OPERATIONS,

@@ -13,6 +13,7 @@ import { sessionFileSchemas } from "./session-file-routes.ts";
 import { sessionSchemas } from "./session-schemas.ts";
 import { spendingSchemas } from "./spending-schemas.ts";
 import { transcriptSchemas } from "./transcript-routes.ts";
+import { workflowSchemas } from "./workflow-routes.ts";
 
 const TEXTS: JsonObject = { type: "array", items: TEXT };
 const DIGEST: JsonObject = { type: "string", pattern: "^[0-9a-f]{64}$" };
@@ -253,6 +254,7 @@ export function schemaComponents(): JsonObject {
     ...modelSchemas(),
     ...sessionSchemas(),
     ...daemonSchemas(),
+    ...workflowSchemas(),
     ...configSchemas(),
     ...sessionFileSchemas(),
     ...spendingSchemas(),

@@ -9,6 +9,7 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { DaemonOperations } from "../daemon/rpc.ts";
 import type { NamedRequest } from "../named-request.ts";
 import type { UnlistedRpc } from "../unlisted/rpc.ts";
+import type { WorkflowOperations } from "../workflow/rpc.ts";
 
 /** Which session, and the request that asks. */
 export interface SessionCaller {
@@ -127,7 +128,7 @@ type WorkspaceOperations = {
 };
 
 /** By name: what is asked, and what is answered. JSON-safe. */
-export interface SessionOperations extends WorkspaceOperations, DaemonOperations {
+export interface SessionOperations extends WorkspaceOperations, DaemonOperations, WorkflowOperations {
   /** Makes the session unless it is there. */
   open: {
     /** `imported`: what it begins with; a session that is there must have been made by the same request then. */
