@@ -3,7 +3,7 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { requiredInputs, time, totalOutcomes, type Visit, type WorkflowState } from "./state.ts";
 
 /** What a run is doing: `waiting` where only time or somebody outside can let it go on. */
-export type WorkflowStatus = "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled";
+type WorkflowStatus = "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled";
 
 export function statusOf(state: WorkflowState): WorkflowStatus {
   if (state.finished !== null) return state.finished.status;

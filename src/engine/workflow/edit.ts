@@ -20,7 +20,7 @@ export interface EditInput {
 }
 
 /** Where times and ids come from. */
-export interface EditSource {
+interface EditSource {
   /** RFC 3339. */
   now: string;
   newId: () => string;

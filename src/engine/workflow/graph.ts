@@ -9,7 +9,7 @@ import { contextPolicyShape } from "./select-artifacts.ts";
 
 const maybe = z.exactOptional;
 
-export const NODE_KINDS = [
+const NODE_KINDS = [
   "stage",
   "verify",
   "condition",
@@ -21,7 +21,7 @@ export const NODE_KINDS = [
   "subagent",
   "wait",
 ] as const;
-export type NodeKind = (typeof NODE_KINDS)[number];
+type NodeKind = (typeof NODE_KINDS)[number];
 
 /** What an id of a node may be: it stands in ids of stages and events. */
 const NODE_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
@@ -148,11 +148,11 @@ const shapes = once(() => {
 });
 
 export const nodeShape = () => shapes().node;
-export const edgeShape = () => shapes().edge;
+const edgeShape = () => shapes().edge;
 export const graphShape = () => shapes().graph;
 
 /** A node as it is given, without its defaults. */
-export type GivenNode = z.infer<ReturnType<typeof nodeShape>>;
+type GivenNode = z.infer<ReturnType<typeof nodeShape>>;
 export type Edge = z.infer<ReturnType<typeof edgeShape>>;
 type GivenGraph = z.infer<ReturnType<typeof graphShape>>;
 
@@ -178,8 +178,7 @@ export interface Graph {
   audit_log: Json[];
 }
 
-/** The nodes of the shorthand, and the edges between those that are there. */
-const SHORTHAND = ["act", "verify", "repair"] as const;
+/** Edges of the shorthand, between those of its nodes that are there. */
 const SHORTHAND_EDGES: readonly Edge[] = [
   { from: "act", to: "verify" },
   { from: "verify", to: "repair", branch: "failed" },
@@ -231,7 +230,7 @@ export function readGraph(given: Json, newId: () => string): { graph: Graph } | 
 }
 
 /** A node with its id and kind. */
-export function nodeOf(id: string, node: GivenNode): Node {
+function nodeOf(id: string, node: GivenNode): Node {
   return { ...node, id, kind: node.kind ?? "stage" };
 }
 

@@ -9,7 +9,7 @@ import { selectArtifacts } from "./select-artifacts.ts";
 import { requiredInputs, time, type Visit, type WorkflowState } from "./state.ts";
 
 /** Branches that run at once where the run's options say nothing, and items of a map. */
-export const MAX_CONCURRENT = 8;
+const MAX_CONCURRENT = 8;
 
 export interface Decision {
   /** To be stored, in this order, before anything else is done. */
@@ -259,7 +259,7 @@ function mapGoesOn(
 }
 
 /** Whether the items of a map are worked on, and are not artifacts as they stand. */
-export function isMapWork({ mode, prompt, system, tools, model_policy }: Node): boolean {
+function isMapWork({ mode, prompt, system, tools, model_policy }: Node): boolean {
   return [mode, prompt, system, tools, model_policy].some((field) => field !== undefined);
 }
 

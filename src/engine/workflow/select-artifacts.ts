@@ -24,7 +24,7 @@ const shape = once(() => {
   });
 });
 export const contextPolicyShape = () => shape();
-export type ContextPolicy = z.infer<ReturnType<typeof shape>>;
+type ContextPolicy = z.infer<ReturnType<typeof shape>>;
 
 const FRESHNESS: { readonly [word: string]: number | undefined } = { fresh: 3, live: 3, recent: 2, stale: 0 };
 const freshnessOf = ({ freshness }: WorkflowArtifact): number => FRESHNESS[freshness ?? ""] ?? 1;

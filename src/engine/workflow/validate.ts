@@ -5,14 +5,14 @@ import { exceeds } from "./ceiling.ts";
 import type { Edge, Graph, Node } from "./graph.ts";
 
 /** A finding names its node, or its edge by its place in `edges`. */
-export interface GraphFinding {
+interface GraphFinding {
   /** Dotted path, e.g. `nodes.draft.input_contract`, `edges.3.to`. */
   path: string;
   message: string;
   node?: string;
 }
 
-export interface Validation {
+interface Validation {
   valid: boolean;
   errors: GraphFinding[];
   warnings: GraphFinding[];

@@ -20,7 +20,7 @@ import type { WorkspaceAccess } from "../workspace/access.ts";
 import { runBash } from "../workspace-tools/bash.ts";
 
 /** What an attempt needs of the object that the run lives in. */
-export interface AttemptPlace {
+interface AttemptPlace {
   context: RunContext;
   /** Name of the soft ledger that its calls count in. */
   account: string;
@@ -44,9 +44,39 @@ const AGENT: JsonObject = {
 const RENAMED: { readonly [field: string]: string | undefined } = { model_tier: "tier" };
 
 /** The session in which an attempt runs. */
-export function childSession(run: string, { node, visit, attempt, item }: AttemptKey): string {
+function childSession(run: string, { node, visit, attempt, item }: AttemptKey): string {
   const place = item === undefined ? "" : `.i${item}`;
   return `wfs_${sha256(`${run}/${node}/${visit}/${attempt}${place}`).slice(0, 32)}`;
+}
+
+/** All sessions in which attempts of a run have run, or run. */
+export function childSessions(state: WorkflowState): string[] {
+  const { run_id, graph } = state.spec;
+  const ended = state.stages
+    .filter(({ id }) => id.startsWith(`${run_id}:`))
+    .map((stage) => ({
+      node: stage.node_id,
+      visit: Number(stage.id.split(":").at(-1)),
+      attempts: stage.attempts.length,
+    }));
+  const open = state.visits.map(({ node, visit, attempts }) => ({
+    node,
+    visit,
+    attempts: attempts.length + 1,
+  }));
+  return [...ended, ...open].flatMap(({ node, visit, attempts }) => {
+    const { kind, map_policy } = graph.nodes[node] ?? {};
+    if (kind !== "stage" && kind !== "subagent" && kind !== "verify" && kind !== "map") return [];
+    const items =
+      kind !== "map"
+        ? [undefined]
+        : Array.from({ length: map_policy?.items?.length ?? state.artifacts.length }, (_, item) => item);
+    return Array.from({ length: attempts }, (_, i) =>
+      items.map((item) =>
+        childSession(run_id, { node, visit, attempt: i + 1, ...(item === undefined ? {} : { item }) }),
+      ),
+    ).flat();
+  });
 }
 
 const childRun = (session: string): string => session.replace(/^wfs_/, "run_");

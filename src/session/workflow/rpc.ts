@@ -3,7 +3,7 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { NamedRequest } from "../named-request.ts";
 
 /** Until when an answer waits. */
-export type WorkflowWait = "none" | "terminal";
+type WorkflowWait = "none" | "terminal";
 
 /** By name: what is asked, and what is answered. JSON-safe. Documents are as `runDocument` makes them. */
 export interface WorkflowOperations {

@@ -11,7 +11,8 @@ import { HullError } from "../../errors.ts";
 import { newId } from "../../llm/transcript.ts";
 import { detachedContext } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
-import { carryOutAttempt } from "../../run/workflow/attempt.ts";
+import { sessionClient } from "../../run/session-client.ts";
+import { carryOutAttempt, childSessions } from "../../run/workflow/attempt.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import { Rows } from "../conversation/rows.ts";
 import { WATCH_MS } from "../lives.ts";
@@ -56,6 +57,7 @@ export class Workflow {
         if (state === null) return;
         for (const abort of this.#working.values()) abort.abort();
         this.#working.clear();
+        await Promise.all(childSessions(state).map((child) => this.#removeChild(tenant, child)));
         await forgetWorkflowRun(conversation.env, tenant, id);
         this.#state = undefined;
         this.#rows.forget();
@@ -127,6 +129,15 @@ export class Workflow {
     } catch (error) {
       console.error(JSON.stringify({ event: "workflow_not_indexed", id: session.id, error: String(error) }));
     }
+  }
+
+  async #removeChild(tenant: string, child: string): Promise<void> {
+    const { deployment, background, log } = this.#conversation;
+    const origin = { requestId: this.#origin.request_id, tenant, startedAt: log.now() };
+    const session = sessionClient(detachedContext(deployment, origin, background), child);
+    await session.ask("remove", null).catch((error: unknown) => {
+      if (!(error instanceof HullError) || error.code !== CallNotFound.code) throw error;
+    });
   }
 
   #load(): WorkflowState | null {
