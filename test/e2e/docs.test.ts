@@ -118,6 +118,7 @@ test.each<[document: string, among: RegExp, printed: RegExp[]]>([
     /\/daemons/,
     [/"daemon_state":"idle"/, /"payload":\{"mail":17\}|"queued_event_count":1/],
   ],
+  ["docs/workflows.md", /\/execute/, [/"status":"completed"/, /"node_id":"check"/]],
   ["docs/configuration.md", /\/config/, [/"maxLength":"per_bot"/, /"address":"how_long_is_"/]],
 ])("%s: its shell examples do what they say", async (path, among, printed) => {
   const examples = blocks(read(path)).filter(({ language, text }) => language === "bash" && among.test(text));

@@ -23,6 +23,7 @@ import type {
 import { ConversationStore } from "../../src/session/conversation/store.ts";
 import { Daemon } from "../../src/session/daemon/daemon.ts";
 import { keepSnapshots } from "../../src/session/daemon/keep.ts";
+import { Workflow } from "../../src/session/workflow/workflow.ts";
 import type { JsonObject } from "../../src/skill/manifest.ts";
 import { checkEvent } from "../support/sse.ts";
 import { SPEC } from "../unit/engine/agent/harness.ts";
@@ -126,7 +127,12 @@ export class World {
         await Promise.allSettled(work);
       }
     };
-    return { conversation, desk: new SessionDesk(conversation, daemon), over, kill };
+    return {
+      conversation,
+      desk: new SessionDesk(conversation, daemon, new Workflow(conversation, storage)),
+      over,
+      kill,
+    };
   }
 
   /** The process dies, another one takes the session up, and after a while its alarm comes. */
