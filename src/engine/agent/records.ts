@@ -151,6 +151,8 @@ export type AgentRecord = { v: 1; at: number } & (
       /** The call used a soft budget up. Absent: it did not. */
       budget_exceeded?: true;
     }
+  /** The provider refused to search tools: Hull does from now on, and the model is asked again. */
+  | { type: "search_refused"; run: string; effect: string; warnings: Warning[] }
   /** What the loop made of the turn: `message` is what history keeps of it, if anything. */
   | {
       type: "turn_taken";
