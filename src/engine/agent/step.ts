@@ -78,6 +78,7 @@ type ModelAnswer =
       warnings: Warning[];
       retries?: JsonObject[];
       budget_exceeded?: true;
+      searches?: SearchEvent[];
     }
   /** The provider refused to search tools. */
   | { warnings: Warning[] };

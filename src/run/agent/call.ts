@@ -151,7 +151,7 @@ const clientTool = (tool: Tool): AgentTool => ({
 
 /** What the records of a call came to. */
 function outcomeOf(prepared: Prepared, log: RunLog, host: LlmHost): CallOutcome {
-  const { spec, model, vault, choice, transcript } = prepared;
+  const { spec, model, choice, transcript } = prepared;
   const warnings = [...prepared.warnings];
   const events: SearchEvent[] = [];
   const retries: JsonObject[] = [];
@@ -171,7 +171,7 @@ function outcomeOf(prepared: Prepared, log: RunLog, host: LlmHost): CallOutcome 
     figures = added(figures, { ...host.figures(last), cost_usd: record.cost_usd });
     warnings.push(...record.warnings);
     retries.push(...(record.retries ?? []));
-    events.push(...(vault?.observed(last) ?? []));
+    events.push(...(record.searches ?? []));
   }
   if (last === null || figures === null) throw new Internal({ cause: "a call ended without an answer" });
   const { further, message } = saidSince(spec, log.state());

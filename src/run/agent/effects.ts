@@ -151,7 +151,9 @@ async function callModel(
   });
   if ("warnings" in answer) return answer;
   const exceeded = host.budgetExceeded ? { budget_exceeded: true as const } : {};
-  return { ...answer, ...exceeded, warnings: answer.turn.warnings ?? [] };
+  const found = vault?.observed(answer.turn) ?? [];
+  const searched = found.length === 0 ? {} : { searches: found };
+  return { ...answer, ...exceeded, ...searched, warnings: answer.turn.warnings ?? [] };
 }
 
 async function summarize(
