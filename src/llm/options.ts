@@ -4,6 +4,7 @@
  */
 
 import * as z from "zod/mini";
+import { readPresent } from "../engine/fault.ts";
 import { once } from "../memo.ts";
 import { reservedMembers } from "../model/reserved.ts";
 import { isObject, withoutNulls } from "../skill/json.ts";
@@ -107,7 +108,8 @@ const STRUCTURES = ["budget", "route_policy", "output_format", "tool_choice"];
 
 /** A call's options without the parts for providers. */
 export const callOptions = z.lazy(() => z.object(shapes()));
-const optionNames = once(() => Object.keys(shapes()));
+const members = once(shapes);
+const optionNames = once(() => Object.keys(members()));
 /** The limits of time are in ms here, however they were given. */
 export type CallOptions = Omit<z.infer<typeof callOptions>, "timeout" | "idle_timeout">;
 
@@ -150,9 +152,9 @@ export function readOptions(
       faults.push({ path: `options.${name}`, message });
     }
   }
-  const parsed = callOptions.safeParse(known);
-  if (!parsed.success) {
-    for (const issue of parsed.error.issues) {
+  const read = readPresent(members(), known);
+  if ("issues" in read) {
+    for (const issue of read.issues) {
       const path = ["options", ...issue.path].join(".");
       const option = issue.path[0];
       faults.push({
@@ -161,7 +163,7 @@ export function readOptions(
       });
     }
   }
-  return faults.length > 0 || !parsed.success ? { faults } : { options: inMilliseconds(parsed.data), own };
+  return faults.length > 0 || "issues" in read ? { faults } : { options: inMilliseconds(read.data), own };
 }
 
 /** Limits given in seconds as those in ms, which count where both are given. */

@@ -1,7 +1,7 @@
 /** The options of an agent run beside those of a call: names and types. */
 import * as z from "zod/mini";
 import { LEDGER_STATUSES } from "../../engine/agent/task-ledger.ts";
-import { shapeFaults, shown } from "../../engine/fault.ts";
+import { readPresent, shapeFaults, shown } from "../../engine/fault.ts";
 import { compactionShapes } from "../../llm/compaction-options.ts";
 import { TEXTS } from "../../llm/options.ts";
 import { once } from "../../memo.ts";
@@ -140,8 +140,9 @@ function shapes() {
 export const runOptions = z.lazy(() => z.object(shapes()));
 export type RunOptions = z.infer<typeof runOptions>;
 
+const members = once(shapes);
 /** The names of the options of runs alone. */
-export const runOptionNames = once((): readonly string[] => Object.keys(shapes()));
+export const runOptionNames = once((): readonly string[] => Object.keys(members()));
 
 /** Options of which the members, too, count as absent where they are `null`; in the others a `null` may be a value. */
 const STRUCTURES = [
@@ -173,9 +174,9 @@ export function divide(given: JsonObject): { run: JsonObject; call: JsonObject }
 export function readRunOptions(
   given: JsonObject,
 ): { options: RunOptions } | { faults: { path: string; message: string }[] } {
-  const parsed = runOptions.safeParse(given);
-  if (parsed.success) return { options: parsed.data };
-  const faults = shapeFaults(parsed.error).map(({ path, message }) => {
+  const read = readPresent(members(), given);
+  if ("data" in read) return { options: read.data };
+  const faults = shapeFaults(read).map(({ path, message }) => {
     const at = ["options", ...path].join(".");
     return { path: at, message: `${at}: ${message}; got ${shown(given[String(path[0])])}` };
   });
