@@ -2,8 +2,7 @@
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Message, ToolChoice, ToolDefinition } from "../messages.ts";
-import { textToolContract } from "../text-tools/contract.ts";
-import { asTextFormat } from "../text-tools/conversation.ts";
+import { asTextFormat, textToolContract } from "../text-tools/contract.ts";
 import { nextCallStep, type SearchTool } from "./calls.ts";
 import {
   type CompactionPlan,
