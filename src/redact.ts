@@ -90,7 +90,7 @@ export class Redactor {
     if (typeof value === "string") return this.text(value) !== value;
     if (Array.isArray(value)) return value.some((item) => this.#holdsSecret(item));
     if (typeof value !== "object" || value === null) return false;
-    for (const key of Object.keys(value)) {
+    for (const key in value) {
       if (this.#holdsSecret(key) || this.#holdsSecret(Reflect.get(value, key))) return true;
     }
     return false;
