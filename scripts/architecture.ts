@@ -27,7 +27,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   bytes: [],
   memo: [],
   recent: [],
-  redact: ["bytes", "secrets"],
+  redact: ["bytes", "memo", "secrets"],
   env: [
     "errors",
     "secrets",

@@ -11,7 +11,6 @@ import type { CallInput } from "../llm/prepare.ts";
 import type { LlmResult } from "../llm/result.ts";
 import { callStructured } from "../llm/structured-call.ts";
 import { type Transcript, transcriptShape } from "../llm/transcript.ts";
-import { isObject } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { runAnonymous } from "./agent/anonymous.ts";
 import { callModel } from "./agent/call.ts";
@@ -56,12 +55,21 @@ export function operationInput(request: OperationRequest): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(request));
 }
 
-/** @throws HullError, failures of providers by their category */
-export async function runOperation(handle: OperationHandle): Promise<RunOutput> {
-  const { context, signal, input } = handle;
-  if (input.text === null) throw new Internal({ cause: "an operation without its request" });
-  // Written by `operationInput`.
-  const request: OperationRequest = JSON.parse(decodeUtf8(input.text, "The request"));
+/** @throws Internal where the input was not written by `operationInput` */
+function requestIn({ text }: OperationHandle["input"]): OperationRequest {
+  if (text === null) throw new Internal({ cause: "an operation without its request" });
+  return JSON.parse(decodeUtf8(text, "The request"));
+}
+
+/**
+ * @param request absent: the handle's input is
+ * @throws HullError, failures of providers by their category
+ */
+export async function runOperation(
+  handle: OperationHandle,
+  request: OperationRequest = requestIn(handle.input),
+): Promise<RunOutput> {
+  const { context, signal } = handle;
   try {
     const { account } = request;
     // Mocks that were used by earlier lives of a run are not used again.
@@ -75,11 +83,11 @@ export async function runOperation(handle: OperationHandle): Promise<RunOutput> 
     );
     const result = await perform(handle, request, host);
     context.log.usage = result.usage;
-    const shown = context.settings.redactor.json(result);
+    const { redactor } = context.settings;
     return {
-      body: JSON.stringify(shown),
+      body: handle.keep ? redactor.jsonText(result) : "",
       headers: { "content-type": "application/json", "cache-control": "no-store" },
-      done: isObject(shown) ? shown : {},
+      done: handle.streaming ? redactor.json(result) : {},
     };
   } catch (error) {
     throw llmError(error, context);
