@@ -10,7 +10,7 @@ import { Internal } from "../errors.ts";
 import type { Reached } from "../llm/host.ts";
 import type { ModelRegistry } from "../model/registry/definition.ts";
 import { EFFORTS, type Manifest } from "../skill/manifest.ts";
-import { specOf } from "./agent/options.ts";
+import { specModel, specOf } from "./agent/options.ts";
 import { profileOf } from "./agent/profile.ts";
 import { MemoryLog } from "./agent/run-log.ts";
 import { toolsOfSkill, withSkillTools } from "./agent/skill-tools.ts";
@@ -159,16 +159,7 @@ async function servedSpec(
       skills: [],
       profile: profileOf(undefined),
       policies: { policy: settings.policy ?? null },
-      model: {
-        provider: llm.target.provider,
-        model,
-        context_window: null,
-        native_tools: capabilities.native_tools,
-        defer_loading: capabilities.defer_loading,
-        tool_search: [...capabilities.tool_search],
-        ...(capabilities.vision === false ? { vision: false } : {}),
-        ...(capabilities.pdf === true ? { pdf: true } : {}),
-      },
+      model: specModel({ target: { ...llm.target, model }, capabilities, context_window: null }),
       call: {},
     },
   );

@@ -195,7 +195,7 @@ export class World {
       prompt: [{ role: "user", content: [{ type: "text", text: prompt }] }],
     };
     const request = { name: `start ${run_id}`, hash: "h" };
-    return this.ask("start", { run_id, spec: JSON.stringify(whole), request, wait: "none" });
+    return this.ask("start", { run_id, spec: whole, request, wait: "none" });
   }
 
   say(text: string, delivery: Delivery = "finish_step") {

@@ -194,6 +194,13 @@ export interface AgentSpec {
   skills: AgentSkill[];
   /** The run answers a call of its skill with the model's last text. Absent: with a document. */
   served?: ServedTerms;
+  /**
+   * The run is one answer: its first turn, whatever calls that makes, or the first that does more than search for tools.
+   * Absent: it goes on as its turns want it to.
+   */
+  single?: true;
+  /** What the first answer is to start with. Absent: anything. */
+  prefill?: string;
   /** When it ends at the latest, Unix ms, and how long that was in ms. Absent: never. */
   deadline?: { at: number; ms: number };
   /** Further targets where the model fails; a run stays with the one that answered. Absent: none. */

@@ -48,6 +48,10 @@ export function wakeLimitReached(run: RunState): WakeLimit | null {
 export const hasTools = (spec: AgentSpec): boolean =>
   spec.tools.length > 0 || resourceDefinition(spec) !== null;
 
+/** Whether any text of the model is the answer that a caller waits for, and a refusal is the caller's to see. */
+export const answersCaller = ({ served, single }: AgentSpec): boolean =>
+  served !== undefined || single === true;
+
 /** Whether tools may still be called: after its last round a served skill is only to answer. */
 export function mayCallTools({ spec, iterations }: RunState): boolean {
   return spec.served === undefined || (iterations <= spec.served.max_tool_rounds && hasTools(spec));

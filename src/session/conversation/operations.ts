@@ -1,6 +1,5 @@
 /** What can be asked of a session, by name (`rpc.ts`). */
 
-import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { IdempotencyKeyReused } from "../../errors/request.ts";
 import { toHullError } from "../../errors.ts";
 import { readText, sendText } from "../../run/long-text.ts";
@@ -227,11 +226,10 @@ function handlersOf(conversation: Conversation): Handlers {
       const { run_id }: { run_id: string } = JSON.parse(known.answer);
       return run_id;
     }),
-    start: within(async ({ run_id, spec: text, request, wait }, row, { request_id, mock_scope }) => {
+    start: within(async ({ run_id, spec, request, wait }, row, { request_id, mock_scope }) => {
       const begin = () => {
         conversation.active(row);
         conversation.quiet(row);
-        const spec: AgentSpec = JSON.parse(text);
         runs.start(spec, { request_id, mock_scope });
         return { run_id };
       };

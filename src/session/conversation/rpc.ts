@@ -1,5 +1,6 @@
 /** What the Worker and a SessionObject tell each other. Types only. */
 import type { Delivery, Feedback, SessionState } from "../../engine/agent/records.ts";
+import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { Artifact } from "../../engine/artifact.ts";
 import type { Message } from "../../engine/messages.ts";
 import type { ErrorData } from "../../errors.ts";
@@ -113,8 +114,8 @@ export interface CompactCall {
   keep_last: number;
   /** Stands in for a summary that would be made. */
   summary: string | null;
-  /** `AgentSpec` as JSON: whose model writes the summary, for `llm`. */
-  spec: string | null;
+  /** Whose model writes the summary, for `llm`. */
+  spec: AgentSpec | null;
 }
 
 type Named = { request: NamedRequest };
@@ -164,11 +165,10 @@ export interface SessionOperations extends WorkspaceOperations, DaemonOperations
   started: { in: Named; out: string | null };
   /**
    * Begins a run, and waits for it as `answer` does, unless `wait` is `none`.
-   * @param spec `AgentSpec` as JSON
    * @param request `null`: it has no key
    */
   start: {
-    in: { run_id: string; spec: string; request: NamedRequest | null; wait: Wait | null };
+    in: { run_id: string; spec: AgentSpec; request: NamedRequest | null; wait: Wait | null };
     out: RunView;
   };
   runs: { in: { limit: number; before: number }; out: { data: RunView[]; next: number | null } };
