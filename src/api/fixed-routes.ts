@@ -35,6 +35,12 @@ const CARD: Operation = {
   faults: [404],
 };
 
+const FILE_ANSWERS = {
+  200: answer("The file", { "*/*": {} }, tagged()),
+  206: answer("A range of the file", { "*/*": {} }, tagged()),
+  304: UNCHANGED,
+};
+
 /** What each operation takes and answers. */
 export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
   index: {
@@ -69,6 +75,42 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
     parameters: [NO_MATCH],
     answers: { 200: answer("OpenAPI 3.1", json({ type: "object" }), tagged()), 304: UNCHANGED },
     faults: [404],
+  },
+  getLlmsText: {
+    tag: "skills",
+    summary: "What is served here, as text for models",
+    answers: { 200: answer("Markdown, as llmstxt.org has it", { "text/plain": { schema: TEXT } }) },
+  },
+  getDiscoveryIndex: {
+    tag: "skills",
+    summary: "The skills whose files can be downloaded, with digests",
+    parameters: [NO_MATCH],
+    answers: {
+      200: answer(
+        "The index of the Agent Skills Discovery RFC, version 0.2.0",
+        json({
+          type: "object",
+          properties: { $schema: TEXT, skills: { type: "array", items: { type: "object" } } },
+          required: ["$schema", "skills"],
+        }),
+        tagged(),
+      ),
+      304: UNCHANGED,
+    },
+  },
+  getDiscoveryArchive: {
+    tag: "skills",
+    summary: "A skill's folder as a zip: {archive} is its slug and .zip",
+    parameters: [inPath("archive"), NO_MATCH, ref("parameters", "range"), ref("parameters", "if-range")],
+    answers: FILE_ANSWERS,
+    faults: [404, 416],
+  },
+  getDiscoveryFile: {
+    tag: "skills",
+    summary: "A file of a skill's folder",
+    parameters: [slug, inPath("path"), NO_MATCH, ref("parameters", "range"), ref("parameters", "if-range")],
+    answers: FILE_ANSWERS,
+    faults: [404, 416],
   },
   docs: {
     tag: "operation",

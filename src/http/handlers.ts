@@ -12,6 +12,7 @@ import {
 } from "./daemons/daemons.ts";
 import { postEvent } from "./daemons/events.ts";
 import { postDaemon } from "./daemons/spawn.ts";
+import { getDiscoveryArchive, getDiscoveryFile, getDiscoveryIndex, getLlmsText } from "./discovery/routes.ts";
 import { docsFile, docsPage } from "./docs.ts";
 import { deleteExecution, getExecution, getExecutionEvents, getExecutionResult } from "./executions.ts";
 import { deleteFile, getFile, postFile } from "./files.ts";
@@ -130,6 +131,10 @@ export const HANDLERS: { readonly [id in OperationId]: Handler } = {
   readyz,
   metrics: getMetrics,
   openapi: getOpenapi,
+  getLlmsText,
+  getDiscoveryIndex,
+  getDiscoveryArchive,
+  getDiscoveryFile,
   docs: docsPage,
   docsFile,
   listSkills,

@@ -1,6 +1,7 @@
 /** `GET /`: what is served here, for people as HTML and for programs as JSON. */
 import type { Card } from "../skill/manifest.ts";
 import type { RequestContext } from "./context.ts";
+import { DISCOVERY_LINKS } from "./discovery/routes.ts";
 import { escapeHtml, HTML_HEADERS, htmlPage } from "./html.ts";
 import { servedTo } from "./served.ts";
 
@@ -13,10 +14,11 @@ export async function home(context: RequestContext): Promise<Response> {
   const catalog = await servedTo(context);
   const { name } = context.settings;
   if ((context.request.headers.get("accept") ?? "").includes("application/json")) {
-    return Response.json({ name, skills: catalog.cards.length, catalog: catalog.id, listing: "/skills" });
+    const index = { name, skills: catalog.cards.length, catalog: catalog.id, listing: "/skills" };
+    return Response.json(index, { headers: { link: DISCOVERY_LINKS } });
   }
   return new Response(page(name, catalog.cards), {
-    headers: { ...HTML_HEADERS, "cache-control": "no-cache" },
+    headers: { ...HTML_HEADERS, "cache-control": "no-cache", link: DISCOVERY_LINKS },
   });
 }
 

@@ -352,6 +352,8 @@ export interface SkillRecord {
   signature?: { signer: string };
   /** The tenant that uploaded it. Absent: a folder of the deployment's own. Whoever reads the record sees whom to trust. */
   uploaded_by?: string;
+  /** It is one that the tenant stored for requests to name. Absent: it has an address, and so a slug of its own. */
+  stored?: true;
 }
 
 /** What `GET /skills` shows of a skill; `version` is the skill digest. */

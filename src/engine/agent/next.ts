@@ -73,7 +73,7 @@ export function nextAgentStep(
     case "ended":
       return { type: "settled", status: run.status, error: run.error };
     case "open":
-      return { type: "record", records: opening(state, run) };
+      return orPause({ type: "record", records: opening(state, run) }, run, now);
     case "match": {
       const due = dueMatch(state, run);
       if ("ask" in due) return due.ask;
@@ -91,13 +91,23 @@ export function nextAgentStep(
         ? modelStep(state, run, askingOf(state, run, vault))
         : { type: "record", records: takeTurn(state, run, run.turn, vault) };
     case "tools":
-      return nextCallStep(state, run, vault, now, flying) ?? afterTools(state, run, vault);
+      return nextCallStep(state, run, vault, now, flying) ?? orPause(afterTools(state, run, vault), run, now);
     case "after":
     case "shortened":
-      return afterTools(state, run, vault);
+      return orPause(afterTools(state, run, vault), run, now);
     case "idle":
       return idleStep(state, run);
   }
+}
+
+/** The step, or the end of a run that is to rest before another model call. */
+function orPause(step: AgentStep, run: RunState, now: number): AgentStep {
+  const { pause_at = Number.POSITIVE_INFINITY } = run.spec;
+  if (step.type !== "record" || now < pause_at || run.iterations === 0) return step;
+  const records = step.records.map((record) =>
+    record.type === "iteration_started" ? settled(run, "budget_exhausted") : record,
+  );
+  return { ...step, records };
 }
 
 function opening(state: AgentState, run: RunState): AgentRecordBody[] {

@@ -3,7 +3,7 @@
  * life. JSON-safe.
  */
 import type { Json, JsonObject, McpServer, Risk, SideEffectLevel, ToolKind } from "../../skill/manifest.ts";
-import type { Message, Thinking, ToolDefinition, Warning } from "../messages.ts";
+import type { Beside, Message, Thinking, ToolDefinition, Warning } from "../messages.ts";
 import type { TaskLedger } from "./task-ledger.ts";
 
 /** How a tool call is carried out; what it takes beyond that is the driver's business. `isolate`: a handler of Skill Tools. */
@@ -72,6 +72,8 @@ export interface AgentSkill {
   plugin?: string;
   /** The skill was uploaded, and approves nothing. */
   uploaded?: true;
+  /** It has no address: its digest alone finds it. Absent: its name does. */
+  stored?: true;
   /** Calls that need no approval while the skill is active, as entries of `allowed-tools`. Absent: none. */
   approved_tools?: string[];
 }
@@ -203,6 +205,10 @@ export interface AgentSpec {
   prefill?: string;
   /** When it ends at the latest, Unix ms, and how long that was in ms. Absent: never. */
   deadline?: { at: number; ms: number };
+  /** From then on (Unix ms) no further model call begins; the run ends after its last results. Absent: never. */
+  pause_at?: number;
+  /** Goes with every request to a model of its protocol. Absent: nothing. */
+  beside?: Beside;
   /** Further targets where the model fails; a run stays with the one that answered. Absent: none. */
   fallback?: { provider: string; model: string | null }[];
   /** Name of the served skill that the run is. Absent: it is none. */

@@ -4,8 +4,15 @@ import { plainResult } from "../../engine/agent/calls.ts";
 import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
 import { READ_SKILL_RESOURCE } from "../../engine/agent/skill-resource.ts";
 import type { AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
-import type { AgentEffectContext, AgentEffects, AgentStep, PlannedCall } from "../../engine/agent/step.ts";
+import type {
+  AgentEffectContext,
+  AgentEffects,
+  AgentRequest,
+  AgentStep,
+  PlannedCall,
+} from "../../engine/agent/step.ts";
 import { isArtifact } from "../../engine/artifact.ts";
+import type { ModelRequest, ModelTurn } from "../../engine/messages.ts";
 import { OutputWindow, type ToolOutcome } from "../../engine/tool-result.ts";
 import { ClientClosedRequest } from "../../errors/run.ts";
 import { HullError } from "../../errors.ts";
@@ -13,7 +20,7 @@ import type { CallWatcher, LlmHost } from "../../llm/host.ts";
 import { exchangeTerms } from "../../llm/prepare.ts";
 import { turnText } from "../../llm/result.ts";
 import { systemClock } from "../../model/clock.ts";
-import { objectOf } from "../../skill/json.ts";
+import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import { runCommandTool } from "../../tool/command.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
@@ -89,9 +96,19 @@ export function agentEffects(options: EffectsOptions): AgentEffects & { close():
     model ??= modelOf(options.spec, options.host);
     return model;
   };
+  const beside = besideOf(options.spec);
   return {
     close: () => servers.close(),
-    callModel: (step, at) => callModel(options, chosen(), step, at),
+    async callModel(step, at) {
+      const answer = await callModel(
+        options,
+        chosen(),
+        { ...step, request: { ...step.request, ...beside.now() } },
+        at,
+      );
+      beside.answered(answer.turn);
+      return answer;
+    },
     runTool: (planned, at) =>
       tracedTool(options.context, planned.call, () => runTool(options, servers, planned, at)),
     async callHook(step, { signal }) {
@@ -111,10 +128,26 @@ export function agentEffects(options: EffectsOptions): AgentEffects & { close():
   };
 }
 
+/** What goes with each request: a container that the provider opened for one call is that of the next. */
+function besideOf({ beside }: AgentSpec) {
+  let opened: Json = null;
+  return {
+    now(): Pick<ModelRequest, "beside"> {
+      if (beside === undefined) return {};
+      const { container } = beside.body;
+      if (opened === null || !isObject(container)) return { beside };
+      return { beside: { ...beside, body: { ...beside.body, container: { ...container, id: opened } } } };
+    },
+    answered({ container }: ModelTurn): void {
+      if (container?.id !== undefined) opened = container.id;
+    },
+  };
+}
+
 async function callModel(
   { host, spec, vault, watcher }: EffectsOptions,
   { targets: all, settings, options, own, structured }: RunModel,
-  { request: asked, iteration }: AgentStep & { type: "call_model" },
+  { request: asked, iteration }: { request: AgentRequest & Pick<ModelRequest, "beside">; iteration: number },
   { provider, signal }: AgentEffectContext,
 ): ReturnType<AgentEffects["callModel"]> {
   // Once a fallback of the skill has answered, the run stays with it.
@@ -227,9 +260,12 @@ async function runTool(
 const isForModel = (error: unknown): error is HullError =>
   error instanceof HullError && !(error instanceof ClientClosedRequest);
 
-/** The served skill of a name, as the run has it. */
-async function skillNamed({ context, own }: EffectsOptions, slug: string): Promise<SkillRecord> {
-  return own?.record.manifest.slug === slug ? own.record : servedSkill(context, slug);
+/** The skill of a name, as the run has it. */
+async function skillNamed({ context, own, spec }: EffectsOptions, slug: string): Promise<SkillRecord> {
+  if (own?.record.manifest.slug === slug) return own.record;
+  const stored = spec.skills.find((skill) => skill.name === slug && skill.stored === true);
+  if (stored?.digest !== undefined) return context.deployment.registry.skill(stored.digest);
+  return servedSkill(context, slug);
 }
 
 /** What a handler or a server answers, within the limit of the served skill. Commands are kept within it as they write. */

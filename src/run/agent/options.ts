@@ -79,7 +79,15 @@ export async function agentSpec(
   const registered = withSkillTools(
     allTools(context.settings, model.options, served, registry.tools),
     // The run's own skill is active from the start.
-    records.flatMap((record) => toolsOfSkill(context.settings, record, onActivation && record !== served)),
+    [
+      ...records.flatMap((record) =>
+        toolsOfSkill(context.settings, record, onActivation && record !== served),
+      ),
+      ...(input.named ?? []).flatMap(({ record }) => [
+        ...toolsOf(record),
+        ...toolsOfSkill(context.settings, record, false),
+      ]),
+    ],
   );
   const dynamic = options.dynamic_tools === true ? dynamicTools(input.publishes) : [];
   const defined = [...registered, ...dynamic.filter((tool) => !isNamed(registered, tool))];
@@ -183,7 +191,7 @@ export function toolOptions({
   };
 }
 
-/** Skills that are at hand bring their instructions and files, and none of their tools. */
+/** Skills that are at hand beside those that the options name; their tools give way to the run's own. */
 function withNamed(
   { settings }: RunContext,
   registry: Awaited<ReturnType<typeof readSkills>>,
