@@ -1,4 +1,5 @@
 /** The shapes that Hull's own routes take and give, as JSON Schema 2020-12. */
+import { once } from "../memo.ts";
 import { type JsonObject, MODES, RISKS, TIERS } from "../skill/manifest.ts";
 import { callSchemas } from "./call-routes.ts";
 import { configSchemas } from "./config-routes.ts";
@@ -72,8 +73,8 @@ function uploadSchemas(): JsonObject {
 }
 
 /** All of `components/schemas` that does not depend on the skills. */
-export function schemaComponents(): JsonObject {
-  return {
+export const schemaComponents = once(
+  (): JsonObject => ({
     ...uploadSchemas(),
     Problem: problemSchema(),
     Digest: DIGEST,
@@ -259,5 +260,5 @@ export function schemaComponents(): JsonObject {
     ...sessionFileSchemas(),
     ...spendingSchemas(),
     ...mockSchemas(),
-  };
-}
+  }),
+);

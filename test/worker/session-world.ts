@@ -1,6 +1,5 @@
 /** A session's object around which processes die: storage that stops taking writes, and a world that outlives each life. */
 import { runInDurableObject } from "cloudflare:test";
-import { env as boundEnv } from "cloudflare:workers";
 import { Deployment } from "../../src/deployment.ts";
 import type { AgentRecord, AgentToolResult, Delivery } from "../../src/engine/agent/records.ts";
 import type { AgentSpec } from "../../src/engine/agent/spec.ts";
@@ -27,6 +26,7 @@ import { Workflow } from "../../src/session/workflow/workflow.ts";
 import type { JsonObject } from "../../src/skill/manifest.ts";
 import { checkEvent } from "../support/sse.ts";
 import { SPEC } from "../unit/engine/agent/harness.ts";
+import { bindings } from "./file-bindings.ts";
 import { mortal } from "./session-storage.ts";
 
 export { SPEC, tool } from "../unit/engine/agent/harness.ts";
@@ -113,7 +113,7 @@ export class World {
     const work: Promise<unknown>[] = [];
     const conversation = new Conversation({
       storage,
-      deployment: new Deployment(Object.assign({}, boundEnv as Bindings, this.script.env)),
+      deployment: new Deployment(Object.assign({}, bindings, this.script.env)),
       background: (promise) => void work.push(promise),
       parts: this.#parts(),
       now: () => ++this.now,
@@ -309,7 +309,7 @@ export async function inWorld<T>(
   death = IMMORTAL,
   wrap = (storage: DurableObjectStorage): DurableObjectStorage => storage,
 ): Promise<T> {
-  const { SESSIONS } = boundEnv as Bindings;
+  const { SESSIONS } = bindings;
   const id = newName();
   return runInDurableObject(SESSIONS.get(SESSIONS.idFromName(`t/${id}`)), async (_, state) => {
     const world = new World(id, wrap(state.storage), script, death);
