@@ -381,7 +381,7 @@ export type DaemonRequest = RunOptions & {
   system?: string | null;
   /** A name for people. */
   name?: string;
-  /** A folder of the session's files: the snapshot is kept there as `daemon.json`, the summary as `daemon.meta.json`. Only one running daemon of a tenant may have a path (409 `daemon_path_taken`). */
+  /** A folder of the session's files: the snapshot is kept there as `daemon.json`, the summary as `daemon.meta.json`. Only one running daemon of a tenant may have a path (409 `daemon_path_taken`). Without a path Hull writes no file, and the daemon's name for `POST /daemons/resume` is `daemons/<id>`. */
   persist_path?: string;
   /** Another name of `persist_path`. */
   state_dir?: string;
@@ -862,6 +862,8 @@ export type RunOptions = CallOptions & {
     on_escalation?: string;
   };
   /** How long an approval may take. */
+  approval_timeout_ms?: number;
+  /** `approval_timeout_ms` in seconds. */
   approval_timeout_s?: number;
   /** How many messages at the beginning stay. */
   keep_first?: number;
@@ -1245,10 +1247,10 @@ export interface EventData {
     /** What the decision is bound to. */
     arguments_digest: string;
     risk: string;
-    /** Unix ms. */
-    requested_at: number;
-    /** Unix ms. */
-    expires_at: number;
+    /** RFC 3339. */
+    requested_at: string;
+    /** RFC 3339. */
+    expires_at: string;
   };
   /** Hull compared the run's skills with the latest message. */
   skill_matched: {
