@@ -71,6 +71,7 @@ import {
   getTranscript,
   postSession,
 } from "./sessions/sessions.ts";
+import { postSignIn, postSignOut, showSignIn } from "./sign-in.ts";
 import { listSkills } from "./skills/cards.ts";
 import { getConfig, putConfig } from "./skills/config.ts";
 import { cardRoute } from "./skills/routes.ts";
@@ -127,6 +128,9 @@ import {
 
 export const HANDLERS: { readonly [id in OperationId]: Handler } = {
   index: home,
+  showSignIn,
+  signIn: postSignIn,
+  signOut: postSignOut,
   healthz,
   readyz,
   metrics: getMetrics,

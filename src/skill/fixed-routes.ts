@@ -11,6 +11,9 @@ export type RouteScope = "open" | "any" | "own" | "invoke" | "publish" | "admin"
 /** Of two paths that match a request, the first counts. */
 export const FIXED_ROUTES = [
   ["index", "GET", "/", "invoke"],
+  ["showSignIn", "GET", "/console/sign-in", "open"],
+  ["signIn", "POST", "/console/sign-in", "open"],
+  ["signOut", "POST", "/console/sign-out", "any"],
   ["healthz", "GET", "/healthz", "open"],
   ["readyz", "GET", "/readyz", "open"],
   ["metrics", "GET", "/metrics", "admin"],
