@@ -96,7 +96,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "llm",
     "run",
   ],
-  console: [...VOCABULARY],
+  console: [...VOCABULARY, "skill"],
   http: [
     ...VOCABULARY,
     "deployment",

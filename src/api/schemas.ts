@@ -100,6 +100,10 @@ export function schemaComponents(): JsonObject {
           description: "Runs with it have tools to read and write files and to run commands.",
         },
         namespace: { type: "string", description: "The author's folder or the plugin that it lies in." },
+        input_schema: {
+          type: "object",
+          description: "JSON Schema of the input, where it declares one; not in listings.",
+        },
         signature: {
           ...object({ signer: DIGEST, trusted: { type: "boolean" } }),
           description: "Whether the deployment trusts who signed it; not in listings.",
@@ -126,6 +130,7 @@ export function schemaComponents(): JsonObject {
         "signer",
         "workspaceTools",
         "namespace",
+        "input_schema",
         "signature",
         "diagnostics",
         "tool_details",

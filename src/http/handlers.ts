@@ -1,6 +1,7 @@
 /** What each operation of the fixed routes does. */
 import type { OperationId } from "../skill/fixed-routes.ts";
 import { deleteBudget, getBudget, getBudgets, putBudget } from "./budgets.ts";
+import type { ConsoleOperation } from "./console.ts";
 import {
   deleteDaemon,
   getDaemon,
@@ -16,7 +17,6 @@ import { docsFile, docsPage } from "./docs.ts";
 import { deleteExecution, getExecution, getExecutionEvents, getExecutionResult } from "./executions.ts";
 import { deleteFile, getFile, postFile } from "./files.ts";
 import { healthz, readyz } from "./health.ts";
-import { home } from "./home.ts";
 import { deleteKey, getKeys, postKey } from "./keys.ts";
 import { deleteCapabilities, getCapabilities, putCapabilities } from "./llm/capabilities.ts";
 import { deleteMocks, getMockCalls, postMocks } from "./llm/mocks.ts";
@@ -102,8 +102,7 @@ import {
   postVersion,
 } from "./v1/skills/routes.ts";
 
-export const HANDLERS: { readonly [id in OperationId]: Handler } = {
-  index: home,
+export const HANDLERS: { readonly [id in Exclude<OperationId, ConsoleOperation>]: Handler } = {
   healthz,
   readyz,
   metrics: getMetrics,

@@ -10,7 +10,9 @@ export type RouteScope = "open" | "any" | "own" | "invoke" | "publish" | "admin"
 
 /** Of two paths that match a request, the first counts. */
 export const FIXED_ROUTES = [
-  ["index", "GET", "/", "invoke"],
+  ["index", "GET", "/", "own"],
+  ["consolePage", "GET", "/console/:path{.+}", "own"],
+  ["consoleForm", "POST", "/console/:path{.+}", "own"],
   ["healthz", "GET", "/healthz", "open"],
   ["readyz", "GET", "/readyz", "open"],
   ["metrics", "GET", "/metrics", "admin"],

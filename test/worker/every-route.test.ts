@@ -30,8 +30,8 @@ interface Example {
   headers?: Record<string, string>;
   /** Asks for events: the body is not read, since some streams never end. */
   events?: true;
-  /** Where the answer is no success: the runner is not there. */
-  status?: 503;
+  /** Where the answer is no success: the runner is not there, or a browser is sent on. */
+  status?: 503 | 303;
   /** Path of a call that has to come before. */
   after?: string;
 }
@@ -54,6 +54,7 @@ const DRAW = { name: "draw", description: "Draws.", handler: "draw", parameters:
 
 const SKILL = "skill/artist";
 const SAID = [{ role: "user", content: "Hello." }];
+const FIELDS = "application/x-www-form-urlencoded";
 const FORM = "multipart/form-data; boundary=edge";
 /** A form with one file. */
 const part = (field: string, filename: string, content: string): string =>
@@ -63,6 +64,8 @@ const FOX = part("files[]", "fox/SKILL.md", "---\nname: fox\ndescription: Finds 
 /** In the order in which they are run. */
 const EXAMPLES: [OperationId, () => Example][] = [
   ["index", () => at("/", undefined, { headers: { accept: "application/json" } })],
+  ["consolePage", () => at("/console/skills/artist")],
+  ["consoleForm", () => ({ ...raw("/console/skills/artist/try", "text=Hello.", FIELDS), status: 303 })],
   ["healthz", () => at("/healthz")],
   ["readyz", () => at("/readyz", undefined, { status: 503 })],
   ["metrics", () => at("/metrics")],

@@ -1,0 +1,86 @@
+/** The console's paths: which page each has, and what each form does. */
+
+import { html } from "hono/html";
+import { NotFound } from "../errors/request.ts";
+import { toHullError } from "../errors.ts";
+import type { Api } from "./api.ts";
+import { type Page, shownPage } from "./layout.ts";
+import { SCRIPT } from "./script.ts";
+import { skillPage, trySkill } from "./skill-page.ts";
+import { skillsPage } from "./skills-page.ts";
+import { STYLE } from "./style.ts";
+
+type Params = readonly string[];
+type Show = (api: Api, ...params: string[]) => Promise<Page>;
+type Act = (api: Api, ...params: string[]) => Promise<Response>;
+
+const ID = "([A-Za-z0-9][A-Za-z0-9._:-]{0,127})";
+const at = (pattern: string): RegExp => new RegExp(`^${pattern}$`);
+
+const PAGES: readonly (readonly [RegExp, Show])[] = [
+  [at("/"), skillsPage],
+  [at(`/console/skills/${ID}`), skillPage],
+];
+
+const ACTIONS: readonly (readonly [RegExp, Act])[] = [[at(`/console/skills/${ID}/try`), trySkill]];
+
+/** Streams and files, which are no pages. */
+const READS: readonly (readonly [RegExp, Act])[] = [];
+
+/** Answers a request for the console. What goes wrong is a page too. */
+export async function answerConsole(api: Api): Promise<Response> {
+  try {
+    return await answer(api);
+  } catch (thrown) {
+    // A program gets what the API answers programs.
+    if (!/text\/html/.test(api.request.headers.get("accept") ?? "")) throw thrown;
+    const problem = api.problem(toHullError(thrown));
+    return shownPage(api, problemPage(problem));
+  }
+}
+
+async function answer(api: Api): Promise<Response> {
+  const path = api.url.pathname;
+  if (api.request.method === "POST") {
+    const [act, params] = found(ACTIONS, path);
+    return act(api, ...params);
+  }
+  const read = READS.find(([pattern]) => pattern.test(path));
+  if (read !== undefined) return read[1](api, ...paramsOf(read[0], path));
+  const [show, params] = found(PAGES, path);
+  return shownPage(api, await show(api, ...params));
+}
+
+/** @throws NotFound */
+function found<T>(all: readonly (readonly [RegExp, T])[], path: string): [T, Params] {
+  const entry = all.find(([pattern]) => pattern.test(path));
+  if (entry === undefined) throw new NotFound({ path });
+  return [entry[1], paramsOf(entry[0], path)];
+}
+
+const paramsOf = (pattern: RegExp, path: string): Params => (pattern.exec(path) ?? []).slice(1);
+
+function problemPage({ status, title, detail, code, request_id }: ReturnType<Api["problem"]>): Page {
+  return {
+    title,
+    status,
+    body: html`<h1>${title}</h1><p class="note bad">${detail}</p>
+<p class="dim">${status} <code>${code}</code>, request <code>${request_id}</code>. <a href="/">Skills</a></p>`,
+  };
+}
+
+const FILES: ReadonlyMap<string, readonly [type: string, text: string]> = new Map([
+  ["/console/style.css", ["text/css; charset=utf-8", STYLE]],
+  ["/console/script.js", ["text/javascript; charset=utf-8", SCRIPT]],
+]);
+
+/** The stylesheet or the script; `null` for any other path. They are the same for everybody, so that no key is needed. */
+export async function consoleFile(request: Request): Promise<Response | null> {
+  const [type, text] = FILES.get(new URL(request.url).pathname) ?? [];
+  if (type === undefined || text === undefined) return null;
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+  const etag = `"${Array.from(new Uint8Array(digest, 0, 12), (byte) => byte.toString(16).padStart(2, "0")).join("")}"`;
+  const headers = { "content-type": type, "cache-control": "no-cache", etag };
+  if (request.headers.get("if-none-match") === etag) return new Response(null, { status: 304, headers });
+  return new Response(text, { headers });
+}

@@ -1,0 +1,118 @@
+/** The console's pages, as they are without a browser. */
+import { beforeAll, describe, expect, it } from "vitest";
+import { Client, mockSkill } from "./served.ts";
+
+const client = new Client();
+const HTML = { accept: "text/html" };
+const EVIL = `<script>alert(1)</script>"'><img src=x onerror=alert(1)>`;
+const EVIL_SLUG = "evil-script-alert-1-script-img-src-x-onerror-alert-1";
+
+beforeAll(async () => {
+  await client.publish({
+    cat: mockSkill("cat"),
+    evil: {
+      "SKILL.md": `---\nname: ${JSON.stringify(`evil ${EVIL}`)}\ndescription: ${JSON.stringify(`[x](javascript:alert(1)) ${EVIL}`)}\nmode: static-file\nserve: page.txt\n---\n${EVIL}\n`,
+      "page.txt": EVIL,
+    },
+    shaped: mockSkill(
+      "shaped",
+      "input_schema: {type: object, required: [n], properties: {n: {type: integer, default: 3}}}\n",
+    ),
+  });
+});
+
+async function page(path: string, init: RequestInit = {}): Promise<{ response: Response; text: string }> {
+  const response = await client.fetch(path, { ...init, headers: HTML });
+  return { response, text: await response.text() };
+}
+
+/** What a browser would send of a form. */
+function sent(fields: Record<string, string>): { method: string; body: FormData } {
+  const body = new FormData();
+  for (const [name, value] of Object.entries(fields)) body.set(name, value);
+  return { method: "POST", body };
+}
+
+describe("every page", () => {
+  it("has a strict policy, the navigation, and marks where one is", async () => {
+    const { response, text } = await page("/");
+    expect(response.status).toBe(200);
+    const policy = response.headers.get("content-security-policy") ?? "";
+    const nonce = /script-src 'nonce-([^']+)'/.exec(policy)?.[1];
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).not.toContain("unsafe");
+    expect(text).toContain(`nonce="${nonce}"`);
+    expect(response.headers.get("referrer-policy")).toBe("no-referrer");
+    expect(text).toContain('<a href="/" aria-current="page">Skills</a>');
+    expect((await page("/")).response.headers.get("content-security-policy")).not.toBe(policy);
+  });
+
+  it("its script and stylesheet are the same for everybody and can be cached", async () => {
+    for (const path of ["/console/style.css", "/console/script.js"]) {
+      const first = await client.fetch(path);
+      const etag = first.headers.get("etag") ?? "";
+      expect(first.status).toBe(200);
+      expect((await client.fetch(path, { headers: { "if-none-match": etag } })).status).toBe(304);
+    }
+  });
+
+  it("what is not there is a page in the same house, and a problem document for programs", async () => {
+    const { response, text } = await page("/console/nowhere");
+    expect(response.status).toBe(404);
+    expect(text).toContain('<nav aria-label="Console">');
+    const problem = await client.fetch("/console/nowhere");
+    expect([problem.status, problem.headers.get("content-type")]).toEqual([404, "application/problem+json"]);
+  });
+});
+
+describe("skills", () => {
+  it("are listed, searched and filtered", async () => {
+    expect((await page("/")).text).toContain('<a href="/console/skills/cat">cat</a>');
+    const found = (await page("/?q=shaped")).text;
+    expect(found).toContain("/console/skills/shaped");
+    expect(found).not.toContain("/console/skills/cat");
+    expect((await page("/?q=zebra")).text).toContain("No skill matches");
+    expect((await page("/?mode=static-file")).text).not.toContain("/console/skills/cat");
+  });
+
+  it("attack: what a skill says of itself is text", async () => {
+    for (const path of ["/", `/console/skills/${EVIL_SLUG}`]) {
+      const { text } = await page(path);
+      expect(text).toContain("&lt;script&gt;alert(1)&lt;/script&gt;");
+      expect(text).not.toContain("<script>alert");
+      expect(text).not.toContain("<img");
+      expect(text).not.toMatch(/href="javascript/i);
+    }
+  });
+
+  it("one has its form by what it takes, and says how to call it", async () => {
+    const { text } = await page("/console/skills/shaped");
+    expect(text).toContain("&quot;n&quot;: 3");
+    expect(text).toContain("curl -X POST http://localhost:3000/skills/shaped");
+    expect((await page("/console/skills/cat")).text).toContain('<textarea id="text" name="text">');
+  });
+
+  it("trying one without the script leads to the page of its run", async () => {
+    const { response } = await page("/console/skills/cat/try", sent({ text: "hi" }));
+    expect(response.status).toBe(303);
+    expect(response.headers.get("location")).toMatch(/^\/console\/runs\/ex_[0-9a-f]{32}$/);
+    const refused = await page("/console/skills/shaped/try", sent({ json: '{"n": "x"}' }));
+    expect(refused.response.status).toBe(422);
+    expect(refused.text).toContain("Input");
+  });
+
+  it("what a static file answers is shown as text", async () => {
+    const { response, text } = await page(`/console/skills/${EVIL_SLUG}/try`, sent({}));
+    expect(response.status).toBe(200);
+    expect(text).toContain("&lt;script&gt;");
+    expect(text).not.toContain("<script>alert");
+  });
+});
+
+it("attack: a page of another origin can send no form", async () => {
+  const headers = { origin: "https://evil.example", accept: "text/html" };
+  const { method, body } = sent({ text: "hi" });
+  const refused = await client.fetch("/console/skills/cat/try", { method, body, headers });
+  expect(refused.status).toBe(403);
+});
