@@ -32,6 +32,8 @@ export interface Api {
   ask(operation: OperationId, asked?: Asked): Promise<Response>;
   /** Calls a skill by its slug. @throws HullError */
   callSkill(slug: string, asked: Asked): Promise<Response>;
+  /** How many of the tenant's runs wait for an approval. */
+  waiting(): Promise<number>;
   /** The fields of the form that was sent. @throws HullError for a form that cannot be read, or is not the console's own */
   form(): Promise<FormData>;
   /** Logs an error and answers its problem document. */

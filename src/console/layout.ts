@@ -13,6 +13,7 @@ export interface Page {
 
 const PLACES = [
   ["/", "Skills", "invoke"],
+  ["/console/runs", "Runs", "invoke"],
   ["/docs", "API", "invoke"],
 ] as const;
 
@@ -88,4 +89,11 @@ function tokenField(api: Api): Html | "" {
 /** Sends a browser that sent a form to the page that shows what came of it. */
 export function seeOther(location: string): Response {
   return new Response(null, { status: 303, headers: { location, "cache-control": "no-store" } });
+}
+/** A link to the next page of a list; nothing where there is none. */
+export function nextPage(api: Api, cursor: string | null): Html | "" {
+  if (cursor === null) return "";
+  const query = new URLSearchParams(api.url.searchParams);
+  query.set("cursor", cursor);
+  return html`<p><a href="${api.url.pathname}?${query.toString()}" rel="next">Next page</a></p>`;
 }

@@ -5,6 +5,8 @@ import { NotFound } from "../errors/request.ts";
 import { toHullError } from "../errors.ts";
 import type { Api } from "./api.ts";
 import { type Page, shownPage } from "./layout.ts";
+import { cancelRun, runCassette, runEvents, runPage } from "./run-page.ts";
+import { runsPage } from "./runs-page.ts";
 import { SCRIPT } from "./script.ts";
 import { skillPage, trySkill } from "./skill-page.ts";
 import { skillsPage } from "./skills-page.ts";
@@ -20,12 +22,20 @@ const at = (pattern: string): RegExp => new RegExp(`^${pattern}$`);
 const PAGES: readonly (readonly [RegExp, Show])[] = [
   [at("/"), skillsPage],
   [at(`/console/skills/${ID}`), skillPage],
+  [at("/console/runs"), runsPage],
+  [at(`/console/runs/${ID}`), runPage],
 ];
 
-const ACTIONS: readonly (readonly [RegExp, Act])[] = [[at(`/console/skills/${ID}/try`), trySkill]];
+const ACTIONS: readonly (readonly [RegExp, Act])[] = [
+  [at(`/console/skills/${ID}/try`), trySkill],
+  [at(`/console/runs/${ID}/cancel`), cancelRun],
+];
 
 /** Streams and files, which are no pages. */
-const READS: readonly (readonly [RegExp, Act])[] = [];
+const READS: readonly (readonly [RegExp, Act])[] = [
+  [at(`/console/runs/${ID}/events`), runEvents],
+  [at(`/console/runs/${ID}/cassette`), runCassette],
+];
 
 /** Answers a request for the console. What goes wrong is a page too. */
 export async function answerConsole(api: Api): Promise<Response> {

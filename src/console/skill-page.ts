@@ -3,6 +3,8 @@ import { html } from "hono/html";
 import * as z from "zod/mini";
 import { type Api, asked } from "./api.ts";
 import { type Page, seeOther, shownPage } from "./layout.ts";
+import { runList } from "./run-shapes.ts";
+import { runTable } from "./runs-page.ts";
 import { duration, type Html, pretty, size, when } from "./text.ts";
 
 const maybe = z.optional;
@@ -44,9 +46,10 @@ const versions = z.object({
 
 export async function skillPage(api: Api, slug: string): Promise<Page> {
   const params = { slug };
-  const [shown, known] = await Promise.all([
+  const [shown, known, runs] = await Promise.all([
     asked(api, card, "getCard", { params }),
     asked(api, versions, "listVersions", { params, query: { limit: "10" } }),
+    asked(api, runList, "listAllRuns", { query: { name: slug, limit: "10" } }),
   ]);
   return {
     title: shown.name,
@@ -59,6 +62,7 @@ ${shown.stale === true ? html`<p class="note wait">The folder is broken, so its 
 ${toolTable(shown)}${findings(shown)}
 <h2>Call it</h2>${calls(api, shown)}
 ${shown.doc === undefined || shown.doc.trim() === "" ? "" : html`<h2>Documentation</h2><pre tabindex="0">${shown.doc}</pre>`}
+<h2>Last runs</h2>${runs.data.length === 0 ? html`<p>None in 30 days.</p>` : runTable(runs.data)}
 <h2>Versions</h2><ul>${known.data.map(({ digest, published_at, current }) => html`<li><code>${digest.slice(0, 12)}</code> ${when(published_at)}${current ? html` <span class="state good">served</span>` : ""}</li>`)}</ul>`,
   };
 }

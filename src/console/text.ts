@@ -61,3 +61,10 @@ export function pretty(value: unknown): string {
 export function short(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
 }
+
+/** What names a text, so that a page can tell whether it has changed (FNV-1a). */
+export function mark(text: string): string {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i += 1) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return (hash >>> 0).toString(16);
+}

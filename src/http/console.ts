@@ -6,6 +6,7 @@ import { grants, type Scope } from "../auth/api-key.ts";
 import type { Api, Asked } from "../console/api.ts";
 import { BadRequest, Forbidden } from "../errors/request.ts";
 import { logError, problemOf } from "../run/problem.ts";
+import { countWaiting } from "../session/run-index.ts";
 import { FIXED_ROUTES, type OperationId, type RouteScope } from "../skill/fixed-routes.ts";
 import { checkDeclaredLength } from "./body.ts";
 import type { RequestContext } from "./context.ts";
@@ -73,6 +74,7 @@ function apiOf(context: RequestContext, handlers: Handlers): Api {
       const { card } = await findSlug(context, slug);
       return runSkill(within(card.route, card.method, asked), card);
     },
+    waiting: () => countWaiting(context.env, caller.tenant),
     form: () => formOf(context),
     problem: (error) => {
       logError(error, context);

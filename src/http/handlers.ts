@@ -14,7 +14,13 @@ import {
 import { postEvent } from "./daemons/events.ts";
 import { postDaemon } from "./daemons/spawn.ts";
 import { docsFile, docsPage } from "./docs.ts";
-import { deleteExecution, getExecution, getExecutionEvents, getExecutionResult } from "./executions.ts";
+import {
+  deleteExecution,
+  getExecution,
+  getExecutionEvents,
+  getExecutionResult,
+  getExecutionTrace,
+} from "./executions.ts";
 import { deleteFile, getFile, postFile } from "./files.ts";
 import { healthz, readyz } from "./health.ts";
 import { deleteKey, getKeys, postKey } from "./keys.ts";
@@ -36,6 +42,7 @@ import { getOpenapi } from "./openapi.ts";
 import { postCall, postCompletion, postStream, postStructured } from "./operations.ts";
 import { listObjects, publishCatalog, putBundle } from "./publish.ts";
 import type { Handler } from "./routes.ts";
+import { getAllRuns, getIndexedRun, getRunFigures } from "./run-index.ts";
 import { getArtifact, getArtifacts } from "./sessions/artifacts.ts";
 import {
   postAbandon,
@@ -57,7 +64,16 @@ import {
   putSessionFile,
 } from "./sessions/files.ts";
 import { getApprovals, postApproval, postFeedback, postMessage, postToolResult } from "./sessions/inbox.ts";
-import { getEvents, getRun, getRuns, postCancel, postNamedRun, postRun } from "./sessions/runs.ts";
+import {
+  getEvents,
+  getRun,
+  getRunEvents,
+  getRuns,
+  getRunTrace,
+  postCancel,
+  postNamedRun,
+  postRun,
+} from "./sessions/runs.ts";
 import {
   deleteSession,
   getAncestry,
@@ -118,6 +134,7 @@ export const HANDLERS: { readonly [id in Exclude<OperationId, ConsoleOperation>]
   deleteExecution,
   getExecutionResult,
   getExecutionEvents,
+  traceExecution: getExecutionTrace,
   listObjects,
   putObjects: putBundle,
   publishCatalog,
@@ -128,6 +145,9 @@ export const HANDLERS: { readonly [id in Exclude<OperationId, ConsoleOperation>]
   getConfig,
   putConfig,
   runAgent: postNamedRun,
+  listAllRuns: getAllRuns,
+  getRunFigures,
+  getIndexedRun,
   callModel: postCall,
   streamModel: postStream,
   callStructured: postStructured,
@@ -192,6 +212,8 @@ export const HANDLERS: { readonly [id in Exclude<OperationId, ConsoleOperation>]
   listRuns: getRuns,
   startRun: postRun,
   getRun,
+  traceRun: getRunTrace,
+  followRun: getRunEvents,
   cancelRun: postCancel,
   listDaemons: getDaemons,
   spawnDaemon: postDaemon,

@@ -110,6 +110,60 @@ describe("skills", () => {
   });
 });
 
+describe("runs", () => {
+  /** A run in a session, ended. */
+  async function ran(id: string, mock: unknown[], tools: unknown[] = []): Promise<string> {
+    await client.post("/sessions", { id });
+    const options = { provider: "mock", mock, tools };
+    const answer = await client.post(`/sessions/${id}/runs?wait=idle`, { prompt: `Hi ${EVIL}`, options });
+    const { run_id } = await answer.json<{ run_id: string }>();
+    await expect.poll(async () => (await client.fetch(`/runs/${run_id}`)).status).toBe(200);
+    return run_id;
+  }
+
+  it("are listed with filters, and say what would fill an empty list", async () => {
+    const run = await ran("shown", [{ text: "Yes." }]);
+    const { text } = await page("/console/runs?session=shown");
+    expect(text).toContain(`/console/runs/${run}`);
+    expect(text).toMatch(/id="runs" data-refresh="3000" data-mark="[0-9a-f]+"/);
+    expect((await page("/console/runs?name=zebra")).text).toContain("No run matches");
+  });
+
+  it("attack: one shows its steps and its answer as text, folded", async () => {
+    const ask = { name: "ask", description: "Asks.", parameters: { q: { type: "string" } } };
+    const run = await ran("evil", [{ tool_calls: [{ name: "ask", arguments: { q: EVIL } }] }], [ask]);
+    const { text } = await page(`/console/runs/${run}`);
+    expect(text).toContain("It waits for its client to answer a tool call.");
+    expect(text).toContain("tool <strong>ask</strong>");
+    expect(text).not.toContain("<script>alert");
+    expect(text).not.toContain("<img");
+    expect(text).toContain(`data-events="/console/runs/${run}/events"`);
+    const { response } = await page(`/console/runs/${run}/cancel`, sent({}));
+    expect(response.headers.get("location")).toBe(`/console/runs/${run}`);
+    await expect
+      .poll(async () => (await page(`/console/runs/${run}`)).text)
+      .toContain("It ended because somebody cancelled it.");
+  });
+
+  it("one that was tried is followed from its first event, or from the last that was seen", async () => {
+    const { response } = await page("/console/skills/cat/try", sent({ text: "hi" }));
+    const path = response.headers.get("location") ?? "";
+    const all = await (await client.fetch(`${path}/events`)).text();
+    expect(all).toContain("event: start");
+    expect(all).toContain("event: done");
+    const rest = await (await client.fetch(`${path}/events?after=1`)).text();
+    expect(rest).not.toContain("event: start");
+    const { text } = await page(path);
+    expect(text).toContain("<h2>Answer</h2>");
+    expect(text).toContain("model <strong>mock</strong>");
+  });
+
+  it("of another tenant, or none, is not found", async () => {
+    expect((await page("/console/runs/run_nowhere")).response.status).toBe(404);
+    expect((await page("/console/runs/ex_00000000000000000000000000000000")).response.status).toBe(404);
+  });
+});
+
 it("attack: a page of another origin can send no form", async () => {
   const headers = { origin: "https://evil.example", accept: "text/html" };
   const { method, body } = sent({ text: "hi" });
