@@ -14,15 +14,18 @@ export interface Page {
 const PLACES = [
   ["/", "Skills", "invoke"],
   ["/console/runs", "Runs", "invoke"],
+  ["/console/sessions", "Sessions", "invoke"],
+  ["/console/approvals", "Approvals", "invoke"],
   ["/docs", "API", "invoke"],
 ] as const;
 
-/** The whole page as a response. @param waiting how many approvals wait */
+/** The whole page as a response. */
 export async function shownPage(
   api: Api,
   { title, body, status = 200, headers = {} }: Page,
 ): Promise<Response> {
   const nonce = crypto.randomUUID();
+  const waiting = await api.waiting();
   const text = await html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title} · ${api.name}</title>
@@ -31,7 +34,7 @@ export async function shownPage(
 <script src="/console/script.js" defer nonce="${nonce}"></script></head>
 <body><a class="skip" href="#main">Skip to the content</a>
 <header><strong>${api.name}</strong>
-<nav aria-label="Console"><ul>${PLACES.filter(([, , scope]) => api.may(scope)).map(([path, name]) => place(api, path, name))}</ul></nav>
+<nav aria-label="Console"><ul>${PLACES.filter(([, , scope]) => api.may(scope)).map(([path, name]) => place(api, path, name, waiting))}</ul></nav>
 <span class="who">Tenant ${api.tenant}${signOut(api)}</span></header>
 <main id="main" tabindex="-1">${body}</main>
 <div id="said" role="status" class="skip"></div>
@@ -63,13 +66,13 @@ function policy(nonce: string): string {
   ].join("; ");
 }
 
-function place(api: Api, path: string, name: string): Html {
+function place(api: Api, path: string, name: string, waiting: number): Html {
   const at = api.url.pathname;
   const here =
     at === path ||
     (path !== "/" && at.startsWith(`${path}/`)) ||
     (path === "/" && at.startsWith("/console/skills"));
-  return html`<li><a href="${path}"${here ? raw(' aria-current="page"') : ""}>${name}</a></li>`;
+  return html`<li><a href="${path}"${here ? raw(' aria-current="page"') : ""}>${name}${path === "/console/approvals" ? html`<span id="waiting">${waiting === 0 ? "" : ` (${waiting})`}</span>` : ""}</a></li>`;
 }
 
 function signOut(api: Api): Html | "" {
@@ -82,7 +85,7 @@ export function form(api: Api, action: string, fields: Html, cls = ""): Html {
 }
 
 /** What ties a form to who is signed in. */
-function tokenField(api: Api): Html | "" {
+export function tokenField(api: Api): Html | "" {
   return api.token === "" ? "" : html`<input type="hidden" name="token" value="${api.token}">`;
 }
 

@@ -4,10 +4,23 @@ import { html } from "hono/html";
 import { NotFound } from "../errors/request.ts";
 import { toHullError } from "../errors.ts";
 import type { Api } from "./api.ts";
+import { approvalsPage, decideApproval } from "./approvals-page.ts";
+import { artifactFile, artifactPage, artifactView } from "./artifact-page.ts";
 import { type Page, shownPage } from "./layout.ts";
 import { cancelRun, runCassette, runEvents, runPage } from "./run-page.ts";
 import { runsPage } from "./runs-page.ts";
 import { SCRIPT } from "./script.ts";
+import {
+  changeSession,
+  deleteSession,
+  downloadFile,
+  forkSession,
+  saySomething,
+  sessionPage,
+  sessionRunEvents,
+  uploadFile,
+} from "./session-page.ts";
+import { openSession, sessionsPage } from "./sessions-page.ts";
 import { skillPage, trySkill } from "./skill-page.ts";
 import { skillsPage } from "./skills-page.ts";
 import { STYLE } from "./style.ts";
@@ -17,6 +30,8 @@ type Show = (api: Api, ...params: string[]) => Promise<Page>;
 type Act = (api: Api, ...params: string[]) => Promise<Response>;
 
 const ID = "([A-Za-z0-9][A-Za-z0-9._:-]{0,127})";
+/** What tools call things. */
+const NAME = "([^/]+)";
 const at = (pattern: string): RegExp => new RegExp(`^${pattern}$`);
 
 const PAGES: readonly (readonly [RegExp, Show])[] = [
@@ -24,17 +39,32 @@ const PAGES: readonly (readonly [RegExp, Show])[] = [
   [at(`/console/skills/${ID}`), skillPage],
   [at("/console/runs"), runsPage],
   [at(`/console/runs/${ID}`), runPage],
+  [at("/console/sessions"), sessionsPage],
+  [at(`/console/sessions/${ID}`), sessionPage],
+  [at(`/console/sessions/${ID}/artifacts/${NAME}`), artifactPage],
+  [at("/console/approvals"), approvalsPage],
 ];
 
 const ACTIONS: readonly (readonly [RegExp, Act])[] = [
   [at(`/console/skills/${ID}/try`), trySkill],
   [at(`/console/runs/${ID}/cancel`), cancelRun],
+  [at("/console/sessions"), openSession],
+  [at(`/console/sessions/${ID}/say`), saySomething],
+  [at(`/console/sessions/${ID}/fork`), forkSession],
+  [at(`/console/sessions/${ID}/(compact|archive|resume)`), changeSession],
+  [at(`/console/sessions/${ID}/delete`), deleteSession],
+  [at(`/console/sessions/${ID}/files`), uploadFile],
+  [at(`/console/approvals/${ID}/${ID}`), decideApproval],
 ];
 
 /** Streams and files, which are no pages. */
 const READS: readonly (readonly [RegExp, Act])[] = [
   [at(`/console/runs/${ID}/events`), runEvents],
   [at(`/console/runs/${ID}/cassette`), runCassette],
+  [at(`/console/sessions/${ID}/runs/${ID}/events`), sessionRunEvents],
+  [at(`/console/sessions/${ID}/files/(.+)`), downloadFile],
+  [at(`/console/sessions/${ID}/artifacts/${NAME}/view`), artifactView],
+  [at(`/console/sessions/${ID}/artifacts/${NAME}/file`), artifactFile],
 ];
 
 /** Answers a request for the console. What goes wrong is a page too. */
@@ -68,7 +98,14 @@ function found<T>(all: readonly (readonly [RegExp, T])[], path: string): [T, Par
   return [entry[1], paramsOf(entry[0], path)];
 }
 
-const paramsOf = (pattern: RegExp, path: string): Params => (pattern.exec(path) ?? []).slice(1);
+/** What a path names, decoded. @throws NotFound */
+function paramsOf(pattern: RegExp, path: string): Params {
+  try {
+    return (pattern.exec(path) ?? []).slice(1).map(decodeURIComponent);
+  } catch {
+    throw new NotFound({ path });
+  }
+}
 
 function problemPage({ status, title, detail, code, request_id }: ReturnType<Api["problem"]>): Page {
   return {

@@ -164,6 +164,97 @@ describe("runs", () => {
   });
 });
 
+describe("sessions", () => {
+  const options = (mock: unknown[]): string => JSON.stringify({ provider: "mock", mock });
+
+  it("one is opened, spoken to, forked, archived, and deleted only where its id was typed", async () => {
+    expect((await page("/console/sessions", sent({ id: "talk" }))).response.headers.get("location")).toBe(
+      "/console/sessions/talk",
+    );
+    const fields = { prompt: `Hi ${EVIL}`, options: options([{ text: `Hello ${EVIL}` }]) };
+    const said = await page("/console/sessions/talk/say", sent(fields));
+    expect(said.response.status).toBe(303);
+    await expect
+      .poll(async () => (await page("/console/sessions/talk")).text)
+      .toContain("Hello &lt;script&gt;");
+    const { text } = await page("/console/sessions/talk");
+    expect(text).not.toContain("<script>alert");
+    expect(text).not.toContain("<img");
+    expect(text).toContain("/console/runs/run_");
+    const fork = await page("/console/sessions/talk/fork", sent({ keep_first: "1" }));
+    const forked = fork.response.headers.get("location") ?? "";
+    expect((await page(forked)).text).toContain('<a href="/console/sessions/talk">talk</a>');
+    await page("/console/sessions/talk/archive", sent({}));
+    expect((await page("/console/sessions/talk")).text).toContain("Make it active again");
+    expect((await page("/console/sessions/talk/delete", sent({ sure: "tal" }))).response.status).toBe(400);
+    await page("/console/sessions/talk/delete", sent({ sure: "talk" }));
+    expect((await page("/console/sessions/talk")).response.status).toBe(404);
+  });
+
+  it("attack: names of files and what artifacts hold are text; an artifact's frame is confined", async () => {
+    await client.post("/sessions", { id: "made" });
+    const upload = new FormData();
+    upload.set("file", new File(["x"], "a <b> & 'c'.txt"));
+    await page("/console/sessions/made/files", { method: "POST", body: upload });
+    const { text } = await page("/console/sessions/made");
+    expect(text).toContain("a &lt;b&gt; &amp;");
+    const path = /href="(\/console\/sessions\/made\/files\/[^"]+)"/.exec(text)?.[1] ?? "";
+    const file = await client.fetch(path.replaceAll("&#39;", "'"));
+    expect(await file.text()).toBe("x");
+    expect((await page("/console/sessions/made/artifacts/none")).response.status).toBe(404);
+  });
+});
+
+describe("approvals", () => {
+  /** A run that waits for one. */
+  async function asks(id: string): Promise<void> {
+    await client.post("/sessions", { id });
+    const ask = { name: "ask", description: "Asks.", parameters: { q: { type: "string" } } };
+    const mock = [{ tool_calls: [{ name: "ask", arguments: { q: EVIL } }] }, { text: "Done." }];
+    const policy = { require_approval: ["ask"] };
+    const body = {
+      prompt: "Ask.",
+      options: { provider: "mock", mock, tools: [ask], approval_policy: policy },
+    };
+    await client.post(`/sessions/${id}/runs?wait=idle`, body);
+    await expect
+      .poll(async () => (await page("/console/approvals")).text)
+      .toContain(`/console/approvals/${id}/`);
+  }
+  /** Action and digest of the first form for a session. */
+  function formOf(text: string, id: string): { action: string; arguments_digest: string } {
+    const [, action = ""] = new RegExp(`action="(/console/approvals/${id}/[^"]+)"`).exec(text) ?? [];
+    const [, arguments_digest = ""] =
+      /name="arguments_digest" value="([^"]+)"/.exec(text.slice(text.indexOf(action))) ?? [];
+    return { action, arguments_digest };
+  }
+
+  it("one that waits is counted, shown with its arguments as text, and granted for these alone", async () => {
+    await asks("waits");
+    const { text } = await page("/console/approvals");
+    expect(text).toContain('<span id="waiting"> (1)</span>');
+    expect(text).not.toContain("<script>alert");
+    const { action, arguments_digest } = formOf(text, "waits");
+    const others = sent({ decision: "approve", scope: "once", arguments_digest: "0".repeat(64) });
+    expect((await page(action, others)).response.status).toBe(409);
+    const granted = await page(action, sent({ decision: "approve", scope: "once", arguments_digest }));
+    expect(granted.response.headers.get("location")).toBe("/console/approvals");
+    const again = await page(action, sent({ decision: "approve", scope: "once", arguments_digest }));
+    expect(again.response.status).toBe(409);
+    await expect.poll(async () => (await page("/console/approvals")).text).toContain("Nothing waits.");
+  });
+
+  it("one is denied with a reason", async () => {
+    await asks("denied");
+    const { action, arguments_digest } = formOf((await page("/console/approvals")).text, "denied");
+    await page(action, sent({ decision: "deny", arguments_digest, reason: "not today" }));
+    const runs = await (await client.fetch("/runs?session=denied")).json<{ data: { id: string }[] }>();
+    await expect
+      .poll(async () => (await page(`/console/runs/${runs.data[0]?.id}`)).text)
+      .toContain("not today");
+  });
+});
+
 it("attack: a page of another origin can send no form", async () => {
   const headers = { origin: "https://evil.example", accept: "text/html" };
   const { method, body } = sent({ text: "hi" });
