@@ -16,6 +16,10 @@ const PLACES = [
   ["/console/runs", "Runs", "invoke"],
   ["/console/sessions", "Sessions", "invoke"],
   ["/console/approvals", "Approvals", "invoke"],
+  ["/console/daemons", "Daemons", "invoke"],
+  ["/console/usage", "Usage", "invoke"],
+  ["/console/models", "Models", "invoke"],
+  ["/console/keys", "Keys", "admin"],
   ["/docs", "API", "invoke"],
 ] as const;
 

@@ -6,7 +6,10 @@ import { toHullError } from "../errors.ts";
 import type { Api } from "./api.ts";
 import { approvalsPage, decideApproval } from "./approvals-page.ts";
 import { artifactFile, artifactPage, artifactView } from "./artifact-page.ts";
+import { changeDaemon, daemonPage, daemonsPage, sendEvent } from "./daemons-page.ts";
+import { keysPage, makeKey, revokeKey } from "./keys-page.ts";
 import { type Page, shownPage } from "./layout.ts";
+import { checkProvider, modelsPage, testCall } from "./models-page.ts";
 import { cancelRun, runCassette, runEvents, runPage } from "./run-page.ts";
 import { runsPage } from "./runs-page.ts";
 import { SCRIPT } from "./script.ts";
@@ -24,6 +27,7 @@ import { openSession, sessionsPage } from "./sessions-page.ts";
 import { skillPage, trySkill } from "./skill-page.ts";
 import { skillsPage } from "./skills-page.ts";
 import { STYLE } from "./style.ts";
+import { setBudget, usagePage } from "./usage-page.ts";
 
 type Params = readonly string[];
 type Show = (api: Api, ...params: string[]) => Promise<Page>;
@@ -43,6 +47,11 @@ const PAGES: readonly (readonly [RegExp, Show])[] = [
   [at(`/console/sessions/${ID}`), sessionPage],
   [at(`/console/sessions/${ID}/artifacts/${NAME}`), artifactPage],
   [at("/console/approvals"), approvalsPage],
+  [at("/console/daemons"), daemonsPage],
+  [at(`/console/daemons/${ID}`), daemonPage],
+  [at("/console/usage"), usagePage],
+  [at("/console/models"), modelsPage],
+  [at("/console/keys"), keysPage],
 ];
 
 const ACTIONS: readonly (readonly [RegExp, Act])[] = [
@@ -55,6 +64,13 @@ const ACTIONS: readonly (readonly [RegExp, Act])[] = [
   [at(`/console/sessions/${ID}/delete`), deleteSession],
   [at(`/console/sessions/${ID}/files`), uploadFile],
   [at(`/console/approvals/${ID}/${ID}`), decideApproval],
+  [at(`/console/daemons/${ID}/(wake|stop|resume)`), changeDaemon],
+  [at(`/console/daemons/${ID}/send`), sendEvent],
+  [at("/console/usage/budget"), setBudget],
+  [at("/console/models/call"), testCall],
+  [at(`/console/models/${ID}/check`), checkProvider],
+  [at("/console/keys"), makeKey],
+  [at(`/console/keys/${ID}/revoke`), revokeKey],
 ];
 
 /** Streams and files, which are no pages. */

@@ -255,6 +255,60 @@ describe("approvals", () => {
   });
 });
 
+describe("the other pages", () => {
+  it("a daemon shows why it sleeps; an event is sent, it is stopped and started again", async () => {
+    expect((await page("/console/daemons")).text).toContain("No daemon yet");
+    const made = await client.post("/daemons", {
+      name: `watcher ${EVIL}`,
+      prompt: "Wait.",
+      options: { provider: "mock", mock: [{ text: "Nothing to do." }, { text: "Seen." }] },
+    });
+    const { id } = await made.json<{ id: string }>();
+    const path = `/console/daemons/${id}`;
+    expect([made.status, id]).toEqual([201, expect.any(String)]);
+    await expect
+      .poll(async () => (await page("/console/daemons")).text)
+      .toContain("watcher &lt;script&gt;");
+    await expect.poll(async () => (await page(path)).text).toContain("It sleeps until an event");
+    expect((await page(path)).text).not.toContain("<script>alert");
+    expect((await page(`${path}/send`, sent({ event: '{"mail": 1}' }))).response.status).toBe(303);
+    await expect.poll(async () => (await page(path)).text).toMatch(/<dd>event, /);
+    await page(`${path}/stop`, sent({}));
+    expect((await page(path)).text).toContain("Somebody stopped it");
+    await page(`${path}/resume`, sent({}));
+    expect((await page(path)).text).not.toContain("Somebody stopped it");
+    await client.fetch(`/daemons/${id}`, { method: "DELETE" });
+  });
+
+  it("usage is summed; a budget is set", async () => {
+    expect((await page("/console/usage")).text).toContain("Tokens in");
+    expect((await page("/console/usage?by=skill")).text).toContain("<td>cat</td>");
+    const budget = { scope: "skill:cat", window: "day", max_cost_usd: "2.5" };
+    expect((await page("/console/usage/budget", sent(budget))).response.status).toBe(303);
+    expect((await page("/console/usage")).text).toMatch(/skill:cat<\/td><td>day<\/td>.*\$2\.50/);
+    await client.fetch("/budgets/skill:cat", { method: "DELETE" });
+  });
+
+  it("models name the variable that a provider lacks; a check and a call are made", async () => {
+    expect((await page("/console/models")).text).toContain("<code>OPENAI_API_KEY</code>");
+    expect((await page("/console/models/mock/check", sent({}))).text).toContain("It is there.");
+    const call = { provider: "mock", prompt: "Say hello." };
+    expect((await page("/console/models/call", sent(call))).text).toContain("Answer of mock");
+  });
+
+  it("a key is made, shown once, and revoked", async () => {
+    const made = (await page("/console/keys", sent({ name: "CI", tenant: "acme", scopes: "invoke" }))).text;
+    const key = /<pre id="key"[^>]*>(hull_[^<]+)</.exec(made)?.[1] ?? "";
+    expect(key).toMatch(/^hull_/);
+    const { text } = await page("/console/keys");
+    expect(text).not.toContain(key);
+    expect(text).toContain("CI");
+    const revoke = /action="(\/console\/keys\/key_[0-9a-f]+\/revoke)"/.exec(text)?.[1] ?? "";
+    await page(revoke, sent({}));
+    expect((await page("/console/keys")).text).toContain("No key yet");
+  });
+});
+
 it("attack: a page of another origin can send no form", async () => {
   const headers = { origin: "https://evil.example", accept: "text/html" };
   const { method, body } = sent({ text: "hi" });
