@@ -3,6 +3,7 @@
  * goes with the environment that it was read from.
  */
 import { KnownKeys } from "./auth/known-keys.ts";
+import { SignIns } from "./auth/sign-in.ts";
 import { type Bindings, readSettings, type Settings } from "./env.ts";
 import { CatalogMissing } from "./errors/request.ts";
 import { ConfiguredMocks } from "./model/mock/deployment.ts";
@@ -53,6 +54,7 @@ export class Deployment {
   readonly registry: SkillRegistry;
   readonly catalogs: TenantCatalogs;
   readonly keys: KnownKeys;
+  readonly signIns: SignIns;
   readonly sealer: Sealer;
   /** `null`: there is no Worker Loader. */
   readonly isolates: Isolates | null;
@@ -93,6 +95,7 @@ export class Deployment {
     this.registry = new SkillRegistry(env, this.settings);
     this.catalogs = new TenantCatalogs(env, this.registry);
     this.keys = new KnownKeys(env, this.settings.adminKey);
+    this.signIns = new SignIns(this.settings.secretKeys[0] ?? this.settings.adminKey);
     this.sealer = new Sealer(this.settings.secretKeys);
     this.isolates = env.LOADER === undefined ? null : new Isolates(env.LOADER);
   }

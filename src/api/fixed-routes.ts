@@ -17,7 +17,7 @@ import {
   tagged,
   UNCHANGED,
 } from "./operation.ts";
-import { answer, answerHeaders, BINARY, inPath, query, ref, TEXT } from "./parts.ts";
+import { answer, answerHeaders, BINARY, inPath, object, query, ref, TEXT } from "./parts.ts";
 import { SESSION_FILE_OPERATIONS } from "./session-file-routes.ts";
 import { SESSION_OPERATIONS } from "./session-routes.ts";
 import { SPENDING } from "./spending-routes.ts";
@@ -25,6 +25,19 @@ import { TRANSCRIPT_OPERATIONS } from "./transcript-routes.ts";
 import { UPLOAD_OPERATIONS } from "./upload-routes.ts";
 import { V1_MODEL_OPERATIONS } from "./v1-model-routes.ts";
 import { V1_OPERATIONS } from "./v1-routes.ts";
+
+const SEES_OTHER = answer("The page to go on to", null, {
+  ...answerHeaders(),
+  Location: { schema: { type: "string", format: "uri-reference" } },
+});
+const fields = (...names: string[]): JsonObject => ({
+  required: true,
+  content: {
+    "application/x-www-form-urlencoded": {
+      schema: object(Object.fromEntries(names.map((name) => [name, TEXT])), names.slice(1)),
+    },
+  },
+});
 
 const CARD: Operation = {
   tag: "skills",
@@ -61,12 +74,32 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
     },
     answers: {
       200: answer("What came of it", { "text/html": { schema: TEXT } }),
-      303: answer("The page that shows what came of it", null, {
-        ...answerHeaders(),
-        Location: { schema: { type: "string", format: "uri-reference" } },
-      }),
+      303: SEES_OTHER,
     },
     faults: [400, 404, 409, 413, 422],
+  },
+  showSignIn: {
+    tag: "operation",
+    summary: "A form to sign in with a browser",
+    parameters: [query("next", "Path to go on to.", TEXT)],
+    answers: { 200: answer("The form", { "text/html": { schema: TEXT } }) },
+  },
+  signIn: {
+    tag: "operation",
+    summary: "Signs a browser in by an API key: a cookie stands for it for 12 hours",
+    body: fields("key", "next"),
+    answers: {
+      303: SEES_OTHER,
+      401: answer("The key is not known: the form again", { "text/html": { schema: TEXT } }),
+    },
+    faults: [400, 408, 413, 503],
+  },
+  signOut: {
+    tag: "operation",
+    summary: "Signs a browser out",
+    body: fields("token"),
+    answers: { 303: SEES_OTHER },
+    faults: [400, 408, 413],
   },
   healthz: {
     tag: "operation",

@@ -37,7 +37,7 @@ export async function approvalsPage(api: Api): Promise<Page> {
   return {
     title: "Approvals",
     body: html`<h1>Approvals</h1>
-<div id="approvals" data-refresh="2000" data-mark="${mark(oldest.map(({ open }) => open.id).join())}" data-say="${said}">${oldest.length === 0 ? nothing() : oldest.map((one) => card(api, one))}</div>`,
+<div id="approvals" data-refresh="3000" data-mark="${mark(oldest.map(({ open }) => open.id).join())}" data-say="${said}">${oldest.length === 0 ? nothing() : oldest.map((one) => card(api, one))}</div>`,
   };
 }
 

@@ -1,7 +1,9 @@
 /** What every page of the console has around it, and the headers of its answer. */
 import { html, raw } from "hono/html";
 import type { Api } from "./api.ts";
-import type { Html } from "./text.ts";
+import { SCRIPT } from "./script.ts";
+import { STYLE } from "./style.ts";
+import { type Html, mark } from "./text.ts";
 
 /** A page's own part. */
 export interface Page {
@@ -23,6 +25,9 @@ const PLACES = [
   ["/docs", "API", "invoke"],
 ] as const;
 
+/** Changes with the script and the stylesheet, so that browsers can keep them. */
+const VERSION = mark(STYLE + SCRIPT);
+
 /** The whole page as a response. */
 export async function shownPage(
   api: Api,
@@ -34,8 +39,8 @@ export async function shownPage(
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title} · ${api.name}</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="/console/style.css" nonce="${nonce}">
-<script src="/console/script.js" defer nonce="${nonce}"></script></head>
+<link rel="stylesheet" href="/console/style.css?v=${VERSION}" nonce="${nonce}">
+<script src="/console/script.js?v=${VERSION}" defer nonce="${nonce}"></script></head>
 <body><a class="skip" href="#main">Skip to the content</a>
 <header><strong>${api.name}</strong>
 <nav aria-label="Console"><ul>${PLACES.filter(([, , scope]) => api.may(scope)).map(([path, name]) => place(api, path, name, waiting))}</ul></nav>

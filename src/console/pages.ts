@@ -101,6 +101,8 @@ async function answer(api: Api): Promise<Response> {
     const [act, params] = found(ACTIONS, path);
     return act(api, ...params);
   }
+  const loaded = FILES.get(path);
+  if (loaded !== undefined) return file(loaded);
   const read = READS.find(([pattern]) => pattern.test(path));
   if (read !== undefined) return read[1](api, ...paramsOf(read[0], path));
   const [show, params] = found(PAGES, path);
@@ -137,13 +139,7 @@ const FILES: ReadonlyMap<string, readonly [type: string, text: string]> = new Ma
   ["/console/script.js", ["text/javascript; charset=utf-8", SCRIPT]],
 ]);
 
-/** The stylesheet or the script; `null` for any other path. They are the same for everybody, so that no key is needed. */
-export async function consoleFile(request: Request): Promise<Response | null> {
-  const [type, text] = FILES.get(new URL(request.url).pathname) ?? [];
-  if (type === undefined || text === undefined) return null;
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
-  const etag = `"${Array.from(new Uint8Array(digest, 0, 12), (byte) => byte.toString(16).padStart(2, "0")).join("")}"`;
-  const headers = { "content-type": type, "cache-control": "no-cache", etag };
-  if (request.headers.get("if-none-match") === etag) return new Response(null, { status: 304, headers });
-  return new Response(text, { headers });
+function file([type, text]: readonly [type: string, text: string]): Response {
+  // Their addresses change with them.
+  return new Response(text, { headers: { "content-type": type, "cache-control": "private, max-age=86400" } });
 }

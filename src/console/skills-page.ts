@@ -14,6 +14,8 @@ const cards = z.array(
     slug: z.string(),
     description: z.string(),
     mode: z.string(),
+    method: z.string(),
+    route: z.string(),
     version: z.string(),
     stale: z.optional(z.boolean()),
     uploaded: z.optional(z.boolean()),
@@ -78,9 +80,9 @@ ${found.map((card) => row(card, byName.get(card.slug)))}</tbody></table></div>`;
 }
 
 function row(
-  { slug, name, mode, description, version, stale, uploaded, daemon }: Card,
+  { slug, name, mode, method, route, description, version, stale, uploaded, daemon }: Card,
   sums?: Figures,
 ): Html {
-  return html`<tr><td><a href="/console/skills/${slug}">${name}</a></td><td>${mode}</td><td>${short(description, 240)}</td><td>${stale === true ? html`<span class="state wait" title="The folder is broken; its last good version is served.">stale</span>` : html`<span class="state good">served</span>`}${uploaded === true ? " uploaded" : ""}${daemon === true ? " daemon" : ""}</td><td class="n">${count(sums?.calls)}</td><td class="n">${count(sums?.failures)}</td><td class="n">${duration(sums?.p50_ms)}</td><td class="n">${money(sums?.cost_usd)}</td><td><code>${version.slice(0, 12)}</code></td></tr>
+  return html`<tr><td><a href="/console/skills/${slug}">${name}</a><br><small><code>${method} ${route}</code></small></td><td>${mode}</td><td>${short(description, 240)}</td><td>${stale === true ? html`<span class="state wait" title="The folder is broken; its last good version is served.">stale</span>` : html`<span class="state good">served</span>`}${uploaded === true ? " uploaded" : ""}${daemon === true ? " daemon" : ""}</td><td class="n">${count(sums?.calls)}</td><td class="n">${count(sums?.failures)}</td><td class="n">${duration(sums?.p50_ms)}</td><td class="n">${money(sums?.cost_usd)}</td><td><code>${version.slice(0, 12)}</code></td></tr>
 `;
 }

@@ -10,10 +10,9 @@ import { countWaiting } from "../session/run-index.ts";
 import { FIXED_ROUTES, type OperationId, type RouteScope } from "../skill/fixed-routes.ts";
 import { checkDeclaredLength } from "./body.ts";
 import type { RequestContext } from "./context.ts";
-import { guard } from "./guard.ts";
-import { checkRate } from "./rate.ts";
+import { checkFormToken } from "./guard.ts";
 import type { Handler } from "./routes.ts";
-import { findSlug } from "./served.ts";
+import { findSlug, servedTo } from "./served.ts";
 import { runSkill } from "./skills/run.ts";
 
 /** The operations that the console itself carries out. */
@@ -32,19 +31,13 @@ async function index(
   show: (context: RequestContext) => Promise<Response>,
 ): Promise<Response> {
   if (!(context.request.headers.get("accept") ?? "").includes("application/json")) return show(context);
-  await guard(context, "invoke");
-  await checkRate(context);
-  const catalog = await context.deployment.catalogs.of(context.tenant, context.background);
+  const catalog = await servedTo(context);
   const { name } = context.settings;
   return Response.json({ name, skills: catalog.cards.length, catalog: catalog.id, listing: "/skills" });
 }
 
 async function answered(context: RequestContext, handlers: Handlers): Promise<Response> {
-  const { answerConsole, consoleFile } = await import("../console/pages.ts");
-  const file = await consoleFile(context.request);
-  if (file !== null) return file;
-  await guard(context, "invoke");
-  await checkRate(context);
+  const { answerConsole } = await import("../console/pages.ts");
   return answerConsole(apiOf(context, handlers));
 }
 
@@ -60,8 +53,8 @@ function apiOf(context: RequestContext, handlers: Handlers): Api {
     name: settings.name,
     tenant: caller.tenant,
     may,
-    token: "",
-    signedIn: false,
+    token: context.signIn?.token ?? "",
+    signedIn: context.signIn !== null,
     ask: async (id, asked = {}) => {
       if (!isAsked(handlers, id)) throw new BadRequest({ detail: "The console does not ask itself." });
       const [method, path, scope] = ROUTES.get(id) ?? ["GET", "/", "admin"];
@@ -123,14 +116,16 @@ function requestFor(
     : new Request(url, { method, headers: sent, signal, body: content });
 }
 
-/** @throws BadRequest for a body that is no form, BodyTooLarge */
-async function formOf({ request, settings }: RequestContext): Promise<FormData> {
+/** @throws BadRequest for a body that is no form, BodyTooLarge, FormNotTrusted */
+async function formOf(context: RequestContext): Promise<FormData> {
+  const { request, settings } = context;
   checkDeclaredLength(request, settings.max_body_bytes);
-  try {
-    return await request.formData();
-  } catch {
+  const fields = await request.formData().catch(() => {
     throw new BadRequest({
       detail: "The console takes forms: multipart/form-data, or application/x-www-form-urlencoded.",
     });
-  }
+  });
+  const token = fields.get("token");
+  await checkFormToken(context, typeof token === "string" ? token : null);
+  return fields;
 }

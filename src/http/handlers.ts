@@ -86,6 +86,7 @@ import {
   getTranscript,
   postSession,
 } from "./sessions/sessions.ts";
+import { postSignIn, postSignOut, showSignIn } from "./sign-in.ts";
 import { listSkills } from "./skills/cards.ts";
 import { getConfig, putConfig } from "./skills/config.ts";
 import { cardRoute } from "./skills/routes.ts";
@@ -119,6 +120,9 @@ import {
 } from "./v1/skills/routes.ts";
 
 export const HANDLERS: { readonly [id in Exclude<OperationId, ConsoleOperation>]: Handler } = {
+  showSignIn,
+  signIn: postSignIn,
+  signOut: postSignOut,
   healthz,
   readyz,
   metrics: getMetrics,

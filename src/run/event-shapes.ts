@@ -17,6 +17,7 @@ const texts = () => z.array(z.string());
 const anything = () => z.unknown();
 const object = () => z.record(z.string(), z.unknown());
 const round = () => about(z.int().check(z.nonnegative()), "The model call, counted from 1.");
+const time = () => about(z.iso.datetime(), "RFC 3339.");
 const iteration = () => about(count(), "Model calls before this event, itself included where it is one.");
 const callId = () => about(text(), "The id that the model gave the call.");
 
@@ -119,8 +120,8 @@ export const EVENTS = {
       arguments: object(),
       arguments_digest: about(text(), "What the decision is bound to."),
       risk: text(),
-      requested_at: about(count(), "Unix ms."),
-      expires_at: about(count(), "Unix ms."),
+      requested_at: time(),
+      expires_at: time(),
     }),
     "A call waits for a person to decide about it.",
   ),

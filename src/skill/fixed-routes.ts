@@ -10,9 +10,12 @@ export type RouteScope = "open" | "any" | "own" | "invoke" | "publish" | "admin"
 
 /** Of two paths that match a request, the first counts. */
 export const FIXED_ROUTES = [
-  ["index", "GET", "/", "own"],
-  ["consolePage", "GET", "/console/:path{.+}", "own"],
-  ["consoleForm", "POST", "/console/:path{.+}", "own"],
+  ["showSignIn", "GET", "/console/sign-in", "open"],
+  ["signIn", "POST", "/console/sign-in", "open"],
+  ["signOut", "POST", "/console/sign-out", "any"],
+  ["index", "GET", "/", "invoke"],
+  ["consolePage", "GET", "/console/:path{.+}", "invoke"],
+  ["consoleForm", "POST", "/console/:path{.+}", "invoke"],
   ["healthz", "GET", "/healthz", "open"],
   ["readyz", "GET", "/readyz", "open"],
   ["metrics", "GET", "/metrics", "admin"],

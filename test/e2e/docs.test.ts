@@ -1,6 +1,7 @@
 /** The shell examples of README.md and of pages in docs, run as they stand against a real server. */
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -125,6 +126,20 @@ test.each<[document: string, among: RegExp, printed: RegExp[]]>([
   const text = await shell(here(examples.map((block) => block.text).join("")), {}, keyed.root);
   expect(text).not.toContain("urn:hull:problem");
   for (const expected of printed) expect(text).toMatch(expected);
+});
+
+test("docs/client.md: its programs print what the comments below them say", async () => {
+  const programs = blocks(read("docs/client.md")).filter(({ language }) => language === "ts");
+  expect(programs).toHaveLength(3);
+  for (const [index, { text }] of programs.entries()) {
+    const file = join(open.root, `client-${index}.mts`);
+    await writeFile(
+      file,
+      text.replace("hullrun/client", new URL("typed/client/client.mjs", `file://${REPO}`).href),
+    );
+    const { stdout } = await run(process.execPath, [file], { env: { HULL_URL: open.url } });
+    for (const [, comment = ""] of text.matchAll(/^\/\/ (.*)$/gm)) expect(stdout).toMatch(pattern(comment));
+  }
 });
 
 test("docs/budgets.md: what curl prints, in order", async () => {

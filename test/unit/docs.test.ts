@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { parse as parseToml } from "smol-toml";
 import { expect, test } from "vitest";
 import type { Command } from "../../scripts/command.ts";
-import { generatedDocuments } from "../../scripts/docs.ts";
+import { generatedClient, generatedDocuments } from "../../scripts/docs.ts";
 import * as budget from "../../src/errors/budget.ts";
 import * as daemon from "../../src/errors/daemon.ts";
 import * as hook from "../../src/errors/hook.ts";
@@ -78,6 +78,13 @@ test("http.md lists every error code with its status, and no other", () => {
 
 test("pages and tables that are written from the code are what it says now: npm run docs", () => {
   for (const [path, text] of generatedDocuments()) expect(read(path), path).toBe(text);
+});
+
+test("the package's client is what its sources say now: npm run docs", () => {
+  const made = generatedClient();
+  for (const [path, text] of made) expect(read(path), path).toBe(text);
+  const files = readdirSync(join(ROOT, "typed/client")).map((name) => `typed/client/${name}`);
+  expect(sorted(files)).toEqual(sorted([...made.keys()].filter((path) => path.startsWith("typed/"))));
 });
 
 test("manifest.md lists every field of a tool, provider and key, and no other", () => {

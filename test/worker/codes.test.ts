@@ -175,6 +175,12 @@ const PROVOKED: Record<string, () => Promise<Response>> = {
   unauthenticated: () => ask("/skills", {}, keyed),
   host_not_allowed: () => ask("http://evil.example/skills", { headers: { host: "evil.example" } }),
   origin_not_allowed: () => post("/skills/mock", "hi", { origin: "https://evil.example" }),
+  form_not_trusted: async () => {
+    const form = { "content-type": "application/x-www-form-urlencoded" };
+    const signIn = { method: "POST", body: `key=${ADMIN}`, headers: form };
+    const cookie = (await ask("/console/sign-in", signIn, keyed)).headers.get("set-cookie")?.split(";")[0];
+    return ask("/skills/mock", { method: "POST", body: "hi", headers: { cookie: cookie ?? "" } }, keyed);
+  },
   skill_not_trusted: () => asking(strict)("/skills/mock", { input: "hi" }),
   forbidden: () => withKey(["invoke"], (key) => admin("/admin/keys", {}, key)),
   not_found: () => ask("/nowhere"),

@@ -48,12 +48,11 @@ describe("every page", () => {
     expect((await page("/")).response.headers.get("content-security-policy")).not.toBe(policy);
   });
 
-  it("its script and stylesheet are the same for everybody and can be cached", async () => {
-    for (const path of ["/console/style.css", "/console/script.js"]) {
-      const first = await client.fetch(path);
-      const etag = first.headers.get("etag") ?? "";
-      expect(first.status).toBe(200);
-      expect((await client.fetch(path, { headers: { "if-none-match": etag } })).status).toBe(304);
+  it("loads its script and stylesheet from addresses that change with them", async () => {
+    const { text } = await page("/");
+    for (const [, path = ""] of text.matchAll(/(?:src|href)="(\/console\/s[^"]+\?v=[0-9a-f]+)"/g)) {
+      const file = await client.fetch(path);
+      expect([file.status, file.headers.get("cache-control")]).toEqual([200, "private, max-age=86400"]);
     }
   });
 
@@ -260,15 +259,14 @@ describe("the other pages", () => {
     expect((await page("/console/daemons")).text).toContain("No daemon yet");
     const made = await client.post("/daemons", {
       name: `watcher ${EVIL}`,
-      prompt: "Wait.",
-      options: { provider: "mock", mock: [{ text: "Nothing to do." }, { text: "Seen." }] },
+      task: "Wait.",
+      provider: "mock",
+      mock: [{ text: "Nothing to do." }, { text: "Seen." }],
     });
     const { id } = await made.json<{ id: string }>();
     const path = `/console/daemons/${id}`;
     expect([made.status, id]).toEqual([201, expect.any(String)]);
-    await expect
-      .poll(async () => (await page("/console/daemons")).text)
-      .toContain("watcher &lt;script&gt;");
+    await expect.poll(async () => (await page("/console/daemons")).text).toContain("watcher &lt;script&gt;");
     await expect.poll(async () => (await page(path)).text).toContain("It sleeps until an event");
     expect((await page(path)).text).not.toContain("<script>alert");
     expect((await page(`${path}/send`, sent({ event: '{"mail": 1}' }))).response.status).toBe(303);
@@ -314,4 +312,73 @@ it("attack: a page of another origin can send no form", async () => {
   const { method, body } = sent({ text: "hi" });
   const refused = await client.fetch("/console/skills/cat/try", { method, body, headers });
   expect(refused.status).toBe(403);
+});
+
+describe("a browser that signed in", () => {
+  const ADMIN = "admin-key-of-the-console-0123456789";
+  const keyed = new Client({ HULL_ADMIN_KEY: ADMIN });
+  const own = { accept: "text/html", "sec-fetch-site": "same-origin" };
+
+  /** The cookie for a key. */
+  async function cookieFor(key: string): Promise<string> {
+    const body = new URLSearchParams({ key, next: "/" });
+    const answer = await keyed.fetch("/console/sign-in", { method: "POST", body, headers: own });
+    expect(answer.status).toBe(303);
+    return (answer.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
+  }
+  async function keyOf(...scopes: string[]): Promise<string> {
+    const headers = { authorization: `Bearer ${ADMIN}`, "content-type": "application/json" };
+    const body = JSON.stringify({ tenant: "acme", scopes });
+    return (
+      await (await keyed.fetch("/admin/keys", { method: "POST", headers, body })).json<{ key: string }>()
+    ).key;
+  }
+  const show = async (path: string, cookie: string, init: RequestInit = {}) => {
+    const response = await keyed.fetch(path, { ...init, headers: { ...own, cookie } });
+    return {
+      status: response.status,
+      text: await response.text(),
+      location: response.headers.get("location"),
+    };
+  };
+
+  it("attack: sends forms by the token of its cookie alone", async () => {
+    expect((await keyed.fetch("/", { headers: own })).status).toBe(401);
+    const cookie = await cookieFor(ADMIN);
+    const { text } = await show("/console/sessions", cookie);
+    const token = /name="token" value="([^"]+)"/.exec(text)?.[1] ?? "";
+    expect(text).toContain("Sign out");
+    for (const wrong of ["", "x".repeat(token.length)]) {
+      expect(await show("/console/sessions", cookie, sent({ id: "s1", token: wrong }))).toMatchObject({
+        status: 403,
+      });
+    }
+    expect(await show("/console/sessions/s1", cookie)).toMatchObject({ status: 404 });
+    expect(await show("/console/sessions", cookie, sent({ id: "s1", token }))).toMatchObject({
+      status: 303,
+      location: "/console/sessions/s1",
+    });
+    const other = await cookieFor(await keyOf("invoke"));
+    expect(await show("/console/sessions", other, sent({ id: "s2", token }))).toMatchObject({ status: 403 });
+  });
+
+  it("attack: is offered, and may do, what its key allows, and sees its own tenant alone", async () => {
+    await keyed.fetch("/sessions", {
+      method: "POST",
+      body: JSON.stringify({ id: "operators" }),
+      headers: { authorization: `Bearer ${ADMIN}`, "content-type": "application/json" },
+    });
+    const cookie = await cookieFor(await keyOf("invoke"));
+    const { text } = await show("/console/sessions", cookie);
+    expect(text).toContain("Tenant acme");
+    expect(text).not.toContain("operators");
+    expect(text).not.toContain('href="/console/keys"');
+    expect(await show("/console/sessions/operators", cookie)).toMatchObject({ status: 404 });
+    expect(await show("/console/keys", cookie)).toMatchObject({ status: 403 });
+    const token = /name="token" value="([^"]+)"/.exec(text)?.[1] ?? "";
+    const key = sent({ token, tenant: "acme", scopes: "admin" });
+    expect(await show("/console/keys", cookie, key)).toMatchObject({ status: 403 });
+    const budget = sent({ token, scope: "tenant", window: "day", max_cost_usd: "1" });
+    expect(await show("/console/usage/budget", cookie, budget)).toMatchObject({ status: 403 });
+  });
 });

@@ -105,7 +105,7 @@ export interface RunPolicies {
   dropped?: string[];
   /** A host delegate is asked first where a call needs an approval. */
   host?: true;
-  /** Seconds until an unanswered approval counts as a denial. */
+  /** Seconds, also less than one, until an unanswered approval counts as a denial. */
   approval_timeout_s: number;
 }
 

@@ -9,6 +9,8 @@ import { parseErrorArguments } from "../../llm/blocks.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { RunEvent } from "../events.ts";
 
+const rfc3339 = (ms: number): string => new Date(ms).toISOString();
+
 /** Events of a record. @param state as it was before the record */
 export function eventsOf(record: AgentRecord, state: AgentState): RunEvent[] {
   const { run } = state;
@@ -56,8 +58,11 @@ export function eventsOf(record: AgentRecord, state: AgentState): RunEvent[] {
       // Where hooks still may rewrite it, it is told once they have.
       return goesThroughHooks(run.spec, open.call.name, result) ? [] : toolResult(open.effect, result, state);
     }
-    case "approval_requested":
-      return [{ event: "approval_request", data: { ...record.request } }];
+    case "approval_requested": {
+      const { requested_at, expires_at, ...request } = record.request;
+      const times = { requested_at: rfc3339(requested_at), expires_at: rfc3339(expires_at) };
+      return [{ event: "approval_request", data: { ...request, ...times } }];
+    }
     case "feedback_added":
       return [{ event: "feedback_injected", data: { ...record.feedback } }];
     case "skill_invoked":

@@ -227,12 +227,19 @@ export function specOf(options: RunOptions, { profile, policies, ...parts }: Spe
       ...policies,
       approval_policy: options.approval_policy ?? null,
       permissions: options.permissions ?? null,
-      approval_timeout_s: options.approval_timeout_s ?? 86_400,
+      approval_timeout_s: approvalSeconds(options),
     },
     ...(options.bot === undefined ? {} : { bot: options.bot }),
     compaction: compaction(options),
     daemon: null,
   };
+}
+
+function approvalSeconds({
+  approval_timeout_ms: ms,
+  approval_timeout_s: seconds = 86_400,
+}: RunOptions): number {
+  return ms === undefined ? seconds : ms / 1000;
 }
 
 /** The skill's own further targets, unless the options name a model. */
