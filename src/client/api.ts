@@ -284,6 +284,10 @@ export type Card = {
   workspaceTools?: true;
   /** The author's folder or the plugin that it lies in. */
   namespace?: string;
+  /** JSON Schema of the input, where it declares one; not in listings. */
+  input_schema?: {
+    [name: string]: unknown;
+  };
   /** Whether the deployment trusts who signed it; not in listings. */
   signature?: {
     signer: string;
