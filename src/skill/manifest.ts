@@ -127,11 +127,21 @@ export interface Activation {
   agent?: string;
   /** The model of a plain Agent Skill, as other clients name it: `opus`. */
   model?: string;
-  /** How much the model thinks, as other clients name it: `high`. */
+  /** How much the model thinks, as its author wrote it: a key of `EFFORTS`, or a word that only other clients know. */
   effort?: string;
   /** What commands in its text are written for. */
   shell?: string;
 }
+
+/** What other clients write as `effort`, as the level that providers know. */
+export const EFFORTS: { readonly [effort: string]: "low" | "medium" | "high" | undefined } = {
+  minimal: "low",
+  low: "low",
+  medium: "medium",
+  high: "high",
+  xhigh: "high",
+  max: "high",
+};
 
 /** A normalised manifest. Durations in ms, sizes in bytes. Mode-specific parts are present exactly for their mode. */
 export interface Manifest {

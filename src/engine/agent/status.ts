@@ -50,6 +50,10 @@ export const hasTools = (spec: AgentSpec): boolean =>
   resourceDefinition(spec) !== null ||
   spec.skills.some(({ disable_model_invocation }) => !disable_model_invocation);
 
+/** Whether any text of the model is the answer that a caller waits for, and a refusal is the caller's to see. */
+export const answersCaller = ({ served, single }: AgentSpec): boolean =>
+  served !== undefined || single === true;
+
 /** Whether tools may still be called: after its last round a served skill is only to answer. */
 export function mayCallTools({ spec, iterations }: RunState): boolean {
   return spec.served === undefined || (iterations <= spec.served.max_tool_rounds && hasTools(spec));

@@ -64,6 +64,8 @@ interface EffectsOptions {
   artifacts: RunArtifacts;
   /** The served skill that the run is, as it was when it began. Absent: it is looked up by name. */
   own?: OwnSkill;
+  /** What the run's options came to, where that is known. Absent: they are read. */
+  model?: RunModel;
   /** Is told of text and reasoning as they come. */
   watcher: CallWatcher;
   /** Is told what no record holds, e.g. output of tools. */
@@ -89,7 +91,7 @@ const DEFAULT_TOOL_TIMEOUT_MS = 60_000;
 export function agentEffects(options: EffectsOptions): AgentEffects & { close(): void } {
   const { vault } = options;
   const servers = new RunServers(options.context);
-  let model: RunModel | null = null;
+  let model = options.model ?? null;
   const chosen = (): RunModel => {
     model ??= modelOf(options.spec, options.host);
     return model;
@@ -104,7 +106,7 @@ export function agentEffects(options: EffectsOptions): AgentEffects & { close():
         { ...step, request: { ...step.request, ...beside.now() } },
         at,
       );
-      beside.answered(answer.turn);
+      if ("turn" in answer) beside.answered(answer.turn);
       return answer;
     },
     runTool: (planned, at) =>
@@ -143,7 +145,7 @@ function besideOf({ beside }: AgentSpec) {
 }
 
 async function callModel(
-  { host, spec, watcher }: EffectsOptions,
+  { host, spec, vault, watcher }: EffectsOptions,
   { targets: all, settings, options, own, structured }: RunModel,
   { request: asked, iteration }: { request: AgentRequest & Pick<ModelRequest, "beside">; iteration: number },
   { provider, signal }: AgentEffectContext,
@@ -171,12 +173,20 @@ async function callModel(
     return { turn, cost_usd: host.figures(turn).cost_usd };
   };
   const sentinel = spec.persistent ? spec.done_sentinel : null;
-  const answer =
-    structured === null
-      ? await ask(asked, 0)
-      : await structuredTurn({ structured, sentinel }, asked, ask, (entry) => host.log(entry));
+  const searches = spec.single === true ? (name: string) => vault?.owns(name) === true : null;
+  const answer = await (structured === null
+    ? ask(asked, 0)
+    : structuredTurn({ structured, sentinel, searches }, asked, ask, (entry) => host.log(entry))
+  ).catch((error) => {
+    const refused = asked.tool_search === undefined ? null : (vault?.afterRefusal(error) ?? null);
+    if (refused === null) throw error;
+    return { warnings: [...refused] };
+  });
+  if ("warnings" in answer) return answer;
   const exceeded = host.budgetExceeded ? { budget_exceeded: true as const } : {};
-  return { ...answer, ...exceeded, warnings: answer.turn.warnings ?? [] };
+  const found = vault?.observed(answer.turn) ?? [];
+  const searched = found.length === 0 ? {} : { searches: found };
+  return { ...answer, ...exceeded, ...searched, warnings: answer.turn.warnings ?? [] };
 }
 
 async function summarize(

@@ -47,7 +47,7 @@ interface BashPlace {
   workspace: WorkspaceAccess;
   /** What is remembered of detached executions; `null`: the run does not outlive its process. */
   known: KnownExecutions | null;
-  skills: SkillFolders;
+  skills: Pick<SkillFolders, "toRun">;
   /** Names the folder of the run's skills in the runner. */
   skillsKey: string;
   emit: (event: RunEvent) => void;
