@@ -1,5 +1,8 @@
 /** `/v1/messages` and chat completions where Hull runs tools, without a runner: what the deployment decides, and what fails. */
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { grantsOf } from "../../src/run/variables.ts";
+import { assembleSkill } from "../../src/skill/assemble.ts";
+import type { SkillRecord } from "../../src/skill/manifest.ts";
 import { Client, mockSkill } from "./served.ts";
 
 const MOCKED = { HULL_ENV: "local", HULL_LLM: '{"llm":{"mock_routes":true}}' };
@@ -53,4 +56,19 @@ it("bodies of model routes have up to 32 MiB", async () => {
     413,
     { error: { type: "request_too_large" } },
   ]);
+});
+
+it("attack: a stored skill is granted nothing under its name alone, which any tenant may give it", async () => {
+  const grants = JSON.stringify({ status: ["PLAIN"], "acme/status": ["OWN"] });
+  const { settings } = new Client({ ...MOCKED, HULL_GRANTS: grants }).deployment;
+  const { skill: uploaded } = await assembleSkill(
+    [{ path: "SKILL.md", mode: 0o644, bytes: new Uint8Array(new TextEncoder().encode(mockSkill("status"))) }],
+    { folder: "status", file: "SKILL.md", uploadedBy: "acme" },
+  );
+  if (uploaded === null) throw new TypeError("the skill is not valid");
+  const { record } = uploaded;
+  const granted = (of: SkillRecord): string[] => [...(grantsOf(settings, of) ?? [])].sort();
+  expect(granted(record)).toEqual(["OWN", "PLAIN"]);
+  expect(granted({ ...record, stored: true })).toEqual(["OWN"]);
+  expect(granted({ ...record, stored: true, uploaded_by: "other" })).toEqual([]);
 });
