@@ -145,7 +145,7 @@ test.each<[path: string, but: string, expected: string[]]>([
     ],
   ],
   // What deploy.md has too has been run there.
-  ["docs/tutorial-deploy.md", "docs/deploy.md", ["0 errors", "website", '"max_cost_usd":20', '{"data":']],
+  ["docs/tutorial-deploy.md", "docs/deploy.md", ["0 errors", "hull_", '"max_cost_usd":20', '{"data":']],
 ])("%s: every hull and curl command, in order", async (path, but, expected) => {
   const others = new Set(but === "" ? [] : shellLines(read(but)));
   const lines = shellLines(read(path)).filter(
