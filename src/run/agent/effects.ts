@@ -106,7 +106,7 @@ export function agentEffects(options: EffectsOptions): AgentEffects & { close():
         { ...step, request: { ...step.request, ...beside.now() } },
         at,
       );
-      beside.answered(answer.turn);
+      if ("turn" in answer) beside.answered(answer.turn);
       return answer;
     },
     runTool: (planned, at) =>

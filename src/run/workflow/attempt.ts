@@ -193,7 +193,7 @@ async function runStage(
   };
   signal.addEventListener("abort", stop, { once: true });
   try {
-    const start = { run_id: run, spec: JSON.stringify(agent), request: null, wait: "terminal" as const };
+    const start = { run_id: run, spec: agent, request: null, wait: "terminal" as const };
     const view = await session.ask("start", start);
     if (view.error !== undefined) {
       const { code, detail } = view.error;
