@@ -97,7 +97,7 @@ async function driven(
     begun = true;
   };
   const own = { record, files };
-  const told = streaming ? "text" : "nothing";
+  const streams = streaming ? "text" : "nothing";
   const emit = (event: RunEvent): Promise<void> => run.emit(event);
   try {
     const place = workspace === null ? {} : { workspace };
@@ -108,7 +108,7 @@ async function driven(
       log,
       durable,
       own,
-      told,
+      streams,
       admitted,
       emit,
       ...place,

@@ -72,9 +72,9 @@ export function readAgentSkill(
   const others = Array.from(root.entries.keys()).filter((key) => !PLAIN_FIELDS.includes(key));
   const named = textOf(root.entries.get("model")?.value ?? root)?.trim();
   const model = FOREIGN_MODELS.find((each) => each === named);
-  const told = [...warnMissed(findings, root, others), ...(model === undefined ? [] : ["model"])];
-  const untold = others.filter((key) => !told.includes(key));
-  reportWithoutEffect(findings, root, untold, known);
+  const reported = [...warnMissed(findings, root, others), ...(model === undefined ? [] : ["model"])];
+  const unreported = others.filter((key) => !reported.includes(key));
+  reportWithoutEffect(findings, root, unreported, known);
   const activation = model === undefined ? read.activation : { ...read.activation, model };
   if (metadata === null) others.push("metadata");
   if (body.trim() === "") {

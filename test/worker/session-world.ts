@@ -13,7 +13,7 @@ import type { RunEvent } from "../../src/run/events.ts";
 import { RunArtifacts } from "../../src/run/handler/artifacts.ts";
 import { readText } from "../../src/run/long-text.ts";
 import { Conversation, type ConversationHooks } from "../../src/session/conversation/conversation.ts";
-import { SessionDesk } from "../../src/session/conversation/operations.ts";
+import { SessionDispatcher } from "../../src/session/conversation/operations.ts";
 import type {
   SessionAnswer,
   SessionOperation,
@@ -57,7 +57,7 @@ export function said(text: string, delivery: Delivery = "finish_step") {
 
 interface Life {
   conversation: Conversation;
-  desk: SessionDesk;
+  desk: SessionDispatcher;
   /** Resolves when nothing of this life is under way any more. */
   over: () => Promise<void>;
   kill: () => void;
@@ -129,7 +129,7 @@ export class World {
     };
     return {
       conversation,
-      desk: new SessionDesk(conversation, daemon, new Workflow(conversation, storage)),
+      desk: new SessionDispatcher(conversation, daemon, new Workflow(conversation, storage)),
       over,
       kill,
     };

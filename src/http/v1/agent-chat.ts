@@ -55,9 +55,9 @@ async function drive(
   context: RequestContext,
   run: AgentRun,
   { container: wish }: ChatRequest,
-  told: Pick<AgentListener, "text" | "reasoning">,
+  deltas: Pick<AgentListener, "text" | "reasoning">,
 ) {
-  const listener: AgentListener = { ...told, turn: () => {}, call: () => {}, result: () => {} };
+  const listener: AgentListener = { ...deltas, turn: () => {}, call: () => {}, result: () => {} };
   const outcome = await run.drive(listener);
   const files = (await run.container?.generated(true)) ?? [];
   const included =

@@ -63,7 +63,7 @@ export async function callModel(
     log,
     durable: null,
     prepared,
-    told: emit === undefined ? "nothing" : "text and reasoning",
+    streams: emit === undefined ? "nothing" : "text and reasoning",
     emit: emit ?? (async () => {}),
   });
   return outcomeOf(prepared, log, host);

@@ -4,12 +4,12 @@ import { Internal } from "../../errors.ts";
 import { historyOf } from "../../llm/history.ts";
 import { emptyTranscript, newId } from "../../llm/transcript.ts";
 import { cancelRequest } from "../../tool/runner-client.ts";
+import { AnswerStream } from "../answer-stream.ts";
 import type { RunEvent } from "../events.ts";
 import { RunArtifacts } from "../handler/artifacts.ts";
 import { llmHost } from "../llm-host.ts";
 import { llmError } from "../llm-problem.ts";
 import { runnerEndpoint } from "../runner.ts";
-import { Teller } from "../teller.ts";
 import { furtherOf } from "./earlier-calls.ts";
 import { agentEffects } from "./effects.ts";
 import type { AgentParts } from "./parts.ts";
@@ -24,7 +24,7 @@ export const SESSION_PARTS: AgentParts = {
     // Mocks that were used by earlier lives are not used again.
     const host = await llmHost(context, of, memo ?? spec.call.mock);
     const vault = runVault(spec, context);
-    const teller = new Teller(context, async (event) => place.emit(event));
+    const answers = new AnswerStream(context, async (event) => place.emit(event));
     const { close: _, ...effects } = agentEffects({
       context,
       host,
@@ -34,14 +34,14 @@ export const SESSION_PARTS: AgentParts = {
       artifacts: new RunArtifacts((id) => place.artifact(id)),
       records: () => place.records(),
       workspace,
-      watcher: teller.watcher,
+      watcher: answers.watcher,
       emit: (event: RunEvent) => place.emit(event),
     });
     let first: number | null = null;
     const callModel: AgentEffects["callModel"] = async (step, at) => {
       first ??= step.iteration;
       try {
-        return await teller.telling(step.iteration + 1, () => effects.callModel(step, at));
+        return await answers.during(step.iteration + 1, () => effects.callModel(step, at));
       } catch (error) {
         throw llmError(error, context);
       } finally {

@@ -55,7 +55,7 @@ export async function callSkillTool(asked: SkillToolCall, place: HandlerPlace): 
     return resultOf(refused, [], null);
   }
   const { values, secrets, diagnostics } = await place.config(record, tool);
-  const told = new ToolOutput(call.id, settings.toldRedactor.with(secrets), place.emit);
+  const output = new ToolOutput(call.id, settings.eventRedactor.with(secrets), place.emit);
   const redactor = settings.redactor.with(secrets);
   const shelved = new Shelved(place, redactor);
   const handled: HandlerCall = {
@@ -77,12 +77,12 @@ export async function callSkillTool(asked: SkillToolCall, place: HandlerPlace): 
     timeoutMs: Math.max(1, Math.min(tool.timeout_ms, asked.leftMs)),
     signal: asked.signal,
     note: (note: HandlerNote) => {
-      if (note.kind === "output") told.push(note.stream, note.text);
+      if (note.kind === "output") output.push(note.stream, note.text);
       else shelved.add(note.value);
     },
   };
   const { outcome, runtime } = await carriedOut(handled, asked, place);
-  await told.end();
+  await output.end();
   const checkedOutcome = withSchema(outcome, tool, settings.local);
   const ended: HandlerOutcome = JSON.parse(
     JSON.stringify(
@@ -146,11 +146,11 @@ class Shelved {
     await this.#kept;
     const { value, fault } = outcome;
     const returned = fault === null && isArtifact(value) ? await this.#keep(value) : null;
-    const told = { ...outcome, diagnostics: [...outcome.diagnostics, ...this.#findings] };
-    if (returned === null) return told;
+    const whole = { ...outcome, diagnostics: [...outcome.diagnostics, ...this.#findings] };
+    if (returned === null) return whole;
     return "line" in returned
-      ? { ...told, value: returned.line }
-      : { ...told, value: returned, fault: "tool_error" };
+      ? { ...whole, value: returned.line }
+      : { ...whole, value: returned, fault: "tool_error" };
   }
 
   async #keep(value: JsonObject): Promise<{ line: string } | { error: string }> {

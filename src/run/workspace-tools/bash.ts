@@ -66,7 +66,7 @@ export async function runBash(command: Command, place: BashPlace): Promise<Agent
   const text = String(command.args.command);
   const spec = specOf(command, place, workspace, list);
   const output = new BashOutput(env.FILES, place.workspace, command.execution);
-  const told = new ToolOutput(command.call_id, settings.toldRedactor, emit);
+  const live = new ToolOutput(command.call_id, settings.eventRedactor, emit);
   const options = runOptions(context, command.signal, known);
   try {
     const { status, notKept } = await runWithWorkspace(
@@ -79,7 +79,7 @@ export async function runBash(command: Command, place: BashPlace): Promise<Agent
       },
       async (event) => {
         if (event.kind === "stdout" || event.kind === "stderr")
-          told.push("stdout", await output.push(event.bytes));
+          live.push("stdout", await output.push(event.bytes));
       },
     );
     if (status.cause === "lost") {
@@ -105,7 +105,7 @@ export async function runBash(command: Command, place: BashPlace): Promise<Agent
     if (error instanceof ExecutionLost) return unknown(0);
     throw error;
   } finally {
-    await told.end();
+    await live.end();
   }
 }
 

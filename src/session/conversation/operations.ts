@@ -38,7 +38,7 @@ type All = { [K in SessionOperation]: (input: Input<K>, caller: SessionCaller) =
 type Handlers = Omit<All, keyof DaemonOperations | keyof WorkflowOperations>;
 
 /** Answers questions about one session; what goes wrong is an answer too. */
-export class SessionDesk {
+export class SessionDispatcher {
   readonly #handlers: All;
   readonly #conversation: Conversation;
 

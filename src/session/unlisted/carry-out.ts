@@ -61,7 +61,7 @@ async function handleOf(
   const { deployment, log, calls, context } = place;
   const { store } = log;
   const script = "mode" in what && what.mode === "script";
-  const replayed = new ReplayedOutput(call.begun && script ? outputTold(store) : []);
+  const replayed = new ReplayedOutput(call.begun && script ? outputSent(store) : []);
   let { begun } = call;
   if (begun && !script) tellRestart(log);
   return {
@@ -101,7 +101,7 @@ function durableOf(life: CallLife, run: RunRow, { log, files }: Place): Durable 
     log: {
       state: () => log.state(),
       records: () => store.records(),
-      begin: (records) => write(() => log.append(log.applied(records), { untold: true })),
+      begin: (records) => write(() => log.append(log.applied(records), { silent: true })),
       append: (batch, memo) =>
         write(() => {
           const kept = memo === null ? {} : { memo: JSON.stringify(memo) };
@@ -127,7 +127,7 @@ function tellRestart({ store, events }: SessionLog): void {
 }
 
 /** What was told of a script's output. */
-function outputTold(store: ConversationStore): RunEvent[] {
+function outputSent(store: ConversationStore): RunEvent[] {
   const all: RunEvent[] = [];
   for (let seen = 0; ; ) {
     const more = store.events(seen);
