@@ -102,8 +102,8 @@ async function perform(
   const { context, signal } = handle;
   const call = async (input: CallInput): Promise<LlmResult> => {
     const streams = handle.streaming ? { emit: (event: RunEvent) => handle.emit(event) } : {};
-    const place = { host, signal, started: () => handle.started(), ...streams };
-    return (await callModel(context, input, place)).result;
+    const environment = { host, signal, started: () => handle.started(), ...streams };
+    return (await callModel(context, input, environment)).result;
   };
   switch (request.operation) {
     case "llm/call": {

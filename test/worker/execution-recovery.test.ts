@@ -7,8 +7,8 @@ import {
   newCall,
   OPERATIONS,
   runner,
-  textOf,
   streamedBy,
+  textOf,
   withSettings,
   withStorage,
 } from "./execution-world.ts";

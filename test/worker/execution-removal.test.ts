@@ -1,7 +1,16 @@
 /** Calls that are removed, or expire, while something else happens to them. */
 import { beforeEach, describe, expect, it } from "vitest";
 import type { ExecutionCall } from "../../src/session/unlisted/rpc.ts";
-import { client, type Life, life, newCall, runner, textOf, streamedBy, withStorage } from "./execution-world.ts";
+import {
+  client,
+  type Life,
+  life,
+  newCall,
+  runner,
+  streamedBy,
+  textOf,
+  withStorage,
+} from "./execution-world.ts";
 
 /** R2 whose deletions take until they are let go on. */
 function slowRemoval() {

@@ -220,8 +220,8 @@ export class World {
   #parts(): AgentParts {
     const world = this;
     return {
-      async begin(spec, place) {
-        const artifacts = new RunArtifacts((id) => place.artifact(id));
+      async begin(spec, environment) {
+        const artifacts = new RunArtifacts((id) => environment.artifact(id));
         return {
           vault: null,
           further: () => ({}),
@@ -233,7 +233,7 @@ export class World {
               if (reply instanceof Error) throw reply;
               const text = typeof reply === "string" ? reply : (reply.text ?? "");
               for (const word of text.match(/\S+ ?/g) ?? []) {
-                place.emit({ event: "delta", data: { text: word, round: iteration + 1 } });
+                environment.emit({ event: "delta", data: { text: word, round: iteration + 1 } });
                 const pace = typeof reply === "string" ? 0 : (reply.pace ?? 0);
                 await new Promise((resolve) => setTimeout(resolve, pace));
               }

@@ -14,7 +14,6 @@ import { answerCall, decide, listApprovals } from "./approvals.ts";
 import type { Conversation } from "./conversation.ts";
 import { forkInto } from "./fork.ts";
 import { compactNow } from "./manual-compaction.ts";
-import { placeOf } from "./place.ts";
 import type {
   LongText,
   RunView,
@@ -26,6 +25,7 @@ import type {
   SessionView,
   Wait,
 } from "./rpc.ts";
+import { runEnvironment } from "./run-environment.ts";
 import { MESSAGE_WAKE } from "./runs.ts";
 import type { SessionRow } from "./store.ts";
 import { runAnswer, runEntry, runView, usualWait } from "./views.ts";
@@ -156,7 +156,7 @@ function handlersOf(conversation: Conversation): Handlers {
       conversation.active(session);
       conversation.quiet(session);
       const about = { run_id: `compact-${store.lastRecord()}`, request_id, mock_scope, startedAt: log.now() };
-      const place = placeOf({
+      const environment = runEnvironment({
         deployment,
         background,
         store,
@@ -167,7 +167,7 @@ function handlersOf(conversation: Conversation): Handlers {
         memo: null,
         remember: () => {},
       });
-      const compacted = await conversation.changing(() => compactNow(log, call, { parts, place }));
+      const compacted = await conversation.changing(() => compactNow(log, call, { parts, environment }));
       return { ...conversation.view(), compacted: compacted === null ? null : { ...compacted } };
     }),
     fork: within(async ({ dst, keep_first, request }, row, caller) => {
