@@ -244,7 +244,7 @@ export interface Settings extends Omit<ServingConfig, "rate_limit"> {
   /** Removes provider keys and Hull's own secrets, from answers too. */
   redactor: Redactor;
   /** For errors, logs and events: removes also what proxy skills send upstream. */
-  toldRedactor: Redactor;
+  eventRedactor: Redactor;
   /**
    * Reads one variable or secret by name; an empty value counts as unset. For `HULL_X` that is not set, `HARN_X` is read,
    * secrets excepted.
@@ -267,14 +267,14 @@ export function readSettings(env: Bindings): Settings {
   const sent = Object.values(config.mcp.servers).flatMap(({ headers }) =>
     templateVariables(Object.values(headers)),
   );
-  const told = [...Object.values(grants).flat(), ...sent];
-  const toldRedactor = new Redactor([...secrets, ...told.flatMap((name) => read(name) ?? [])]);
+  const exposed = [...Object.values(grants).flat(), ...sent];
+  const eventRedactor = new Redactor([...secrets, ...exposed.flatMap((name) => read(name) ?? [])]);
   const providerKeys = new Set(PROVIDER_KEY_VARIABLES);
   const learnKeys = (names: readonly string[]): void => {
     for (const name of names) providerKeys.add(name);
     const values = names.flatMap((name) => read(name) ?? []);
     redactor.learn(values);
-    toldRedactor.learn(values);
+    eventRedactor.learn(values);
   };
   learnKeys(keyVariablesOf(models));
   const local = v.HULL_ENV === "local";
@@ -302,7 +302,7 @@ export function readSettings(env: Bindings): Settings {
     providerKeys,
     learnKeys,
     redactor,
-    toldRedactor,
+    eventRedactor,
     read,
   };
 }
@@ -313,7 +313,7 @@ export function learnVariables(known: Settings, variables: readonly string[]): v
   const short = known.local ? [] : tooShortToRedact(names, known.read);
   // Names only; whoever runs the deployment is who can mend it.
   if (short.length > 0) console.warn(JSON.stringify({ event: "secrets_too_short", variables: short }));
-  known.toldRedactor.learn(variables.flatMap((name) => known.read(name) ?? []));
+  known.eventRedactor.learn(variables.flatMap((name) => known.read(name) ?? []));
 }
 
 function variable(env: Bindings): (name: string) => string | undefined {

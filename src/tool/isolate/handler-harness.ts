@@ -20,7 +20,7 @@ export interface HarnessCall {
   /** Longest result. */
   most: number;
   /** Longest text of all notes together. */
-  mostTold: number;
+  mostStreamed: number;
   /** Most bytes of changed files. */
   mostChanged: number;
 }
@@ -117,7 +117,7 @@ const changesOf = (folder, seeds, most) => {
 };
 
 const contextOf = (call, workDir, store, hear) => {
-  let told = 0;
+  let streamed = 0;
   const pending = new Set();
   const ask = (kind, text) => {
     const answer = hear(kind, text);
@@ -126,9 +126,9 @@ const contextOf = (call, workDir, store, hear) => {
     return answer;
   };
   const tell = async (kind, text) => {
-    if (told > call.mostTold) return;
+    if (streamed > call.mostStreamed) return;
     // The listener cuts what is over; this only keeps one who talks for ever from being heard for ever.
-    told += text.length + 1;
+    streamed += text.length + 1;
     await ask(kind, text);
   };
   store.log = (line, end = "\\n") => { tell("stderr", line + end).catch(() => {}); };

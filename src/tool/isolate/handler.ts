@@ -157,7 +157,7 @@ const MAIN = ".hull/main.js";
 
 function harnessCall(call: HandlerCall, { python }: HandlerHelp): HarnessCall {
   const { args, config, env, models, callId, sessionId, bot, timeoutMs } = call;
-  const limits = { timeout: timeoutMs, most: MAX_RESULT, mostTold: MAX_TOLD, mostChanged: MAX_CHANGED };
+  const limits = { timeout: timeoutMs, most: MAX_RESULT, mostStreamed: MAX_TOLD, mostChanged: MAX_CHANGED };
   return { args, config, env, models, callId, sessionId, bot, python: python !== null, ...limits };
 }
 
