@@ -10,7 +10,7 @@ import { summaryFrom } from "./compaction.ts";
 import { compactionRecord, nextAgentStep, type Vault } from "./next.ts";
 import type { AgentRecord, AgentRecordBody, AgentToolResult } from "./records.ts";
 import type { AgentState, RunState } from "./state.ts";
-import { deadlineError } from "./status.ts";
+import { answersCaller, deadlineError } from "./status.ts";
 import type { AgentEffectContext, AgentEffects, AgentStep, PlannedCall } from "./step.ts";
 import { goesThroughHooks } from "./tool-hooks.ts";
 import { settled } from "./turn.ts";
@@ -213,13 +213,13 @@ class AgentDrive {
     const { effect } = step;
     const at = { run: run.spec.run_id, effect };
     switch (step.type) {
-      case "call_model":
-        return {
-          type: "model_call_settled",
-          ...at,
-          // Nothing else is under way beside it.
-          ...(await effects.callModel(step, this.#context(effect, this.#signal))),
-        };
+      case "call_model": {
+        // Nothing else is under way beside it.
+        const answer = await effects.callModel(step, this.#context(effect, this.#signal));
+        return "turn" in answer
+          ? { type: "model_call_settled", ...at, ...answer }
+          : { type: "search_refused", ...at, ...answer };
+      }
       case "call_hook":
         return this.#callHook(run, step);
       case "summarize":
@@ -291,7 +291,7 @@ class AgentDrive {
       this.#state = applyAgentRecord(this.#state, record);
     const run = this.#run();
     if (run.stage === "ended") return;
-    if (fault.code === "budget_exceeded" && run.spec.served === undefined) {
+    if (fault.code === "budget_exceeded" && !answersCaller(run.spec)) {
       this.#add(settled(run, "budget_exhausted"));
       return;
     }

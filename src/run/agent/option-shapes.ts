@@ -115,6 +115,7 @@ function shapes() {
     policy: maybe(policyShape),
     approval_policy: maybe(approvalPolicyShape),
     permissions: maybe(permissionsShape),
+    approval_timeout_ms: maybe(z.int().check(z.positive())),
     approval_timeout_s: maybe(z.number().check(z.positive())),
     ...compactionShapes(),
     daemon: maybe(flag),
