@@ -186,7 +186,7 @@ function prettyText(text: string): string {
 function toolTable({ tools = [], tool_details }: Card): Html | "" {
   if (tools.length === 0 && (tool_details ?? []).length === 0) return "";
   if (tool_details === undefined) return html`<h2>Tools</h2><p>${tools.join(", ")}</p>`;
-  return html`<h2>Tools</h2><div class="scroll"><table><thead><tr><th>Tool</th><th>What it does</th><th>Runs in</th><th>Risk</th></tr></thead><tbody>
+  return html`<h2>Tools</h2><div class="scroll" tabindex="0"><table><thead><tr><th>Tool</th><th>What it does</th><th>Runs in</th><th>Risk</th></tr></thead><tbody>
 ${tool_details.map(({ name, description = "", tier = "", tier_reason, risk = "" }) => html`<tr><td><code>${name}</code></td><td>${description}</td><td title="${tier_reason ?? ""}">${tier}</td><td>${risk}</td></tr>`)}</tbody></table></div>`;
 }
 
