@@ -10,6 +10,7 @@ import { changeDaemon, daemonPage, daemonsPage, sendEvent } from "./daemons-page
 import { keysPage, makeKey, revokeKey } from "./keys-page.ts";
 import { type Page, shownPage } from "./layout.ts";
 import { checkProvider, modelsPage, testCall } from "./models-page.ts";
+import { referencePage } from "./reference-page.ts";
 import { cancelRun, runCassette, runEvents, runPage } from "./run-page.ts";
 import { runsPage } from "./runs-page.ts";
 import { SCRIPT } from "./script.ts";
@@ -41,6 +42,7 @@ const at = (pattern: string): RegExp => new RegExp(`^${pattern}$`);
 const PAGES: readonly (readonly [RegExp, Show])[] = [
   [at("/"), skillsPage],
   [at(`/console/skills/${ID}`), skillPage],
+  [at("/docs"), referencePage],
   [at("/console/runs"), runsPage],
   [at(`/console/runs/${ID}`), runPage],
   [at("/console/sessions"), sessionsPage],

@@ -13,7 +13,7 @@ import {
 } from "./daemons/daemons.ts";
 import { postEvent } from "./daemons/events.ts";
 import { postDaemon } from "./daemons/spawn.ts";
-import { docsFile, docsPage } from "./docs.ts";
+import { docsFile } from "./docs.ts";
 import {
   deleteExecution,
   getExecution,
@@ -127,7 +127,6 @@ export const HANDLERS: { readonly [id in Exclude<OperationId, ConsoleOperation>]
   readyz,
   metrics: getMetrics,
   openapi: getOpenapi,
-  docs: docsPage,
   docsFile,
   listSkills,
   getCard: cardRoute,

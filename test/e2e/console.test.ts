@@ -70,6 +70,7 @@ describe("every page", () => {
       ["usage", "/console/usage"],
       ["models", "/console/models"],
       ["keys", "/console/keys"],
+      ["reference", "/docs?q=sessions"],
       ["none", "/console/nowhere"],
     ];
   };

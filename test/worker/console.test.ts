@@ -278,6 +278,17 @@ describe("the other pages", () => {
     await client.fetch(`/daemons/${id}`, { method: "DELETE" });
   });
 
+  it("the reference lists every operation with a curl line, and is searched", async () => {
+    const { text } = await page("/docs");
+    expect(text).toContain("<code>POST /sessions/{id}/runs</code>");
+    expect(text).toContain("curl -X POST &#39;http://localhost:3000/sessions/{id}/runs&#39;");
+    expect(text).toContain("/skills/cat");
+    const found = (await page("/docs?q=approvals+post")).text;
+    expect(found).toContain("/sessions/{id}/approvals/{approval}");
+    expect(found).not.toContain("/budgets");
+    expect((await page("/docs?q=zebra")).text).toContain("No operation matches");
+  });
+
   it("usage is summed; a budget is set", async () => {
     expect((await page("/console/usage")).text).toContain("Tokens in");
     expect((await page("/console/usage?by=skill")).text).toContain("<td>cat</td>");
