@@ -8,7 +8,7 @@ import { isOver, type Run, reason, runName, runShape, stateLabel } from "./run-s
 import { count, duration, type Html, money, pretty, when } from "./text.ts";
 
 /** Steps on one page. */
-const STEPS = "200";
+const STEPS = "100";
 
 const maybe = z.optional;
 const execution = z.looseObject({

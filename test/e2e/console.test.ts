@@ -44,7 +44,7 @@ async function shot(page: Page, name: string): Promise<void> {
 /** What a page says, once it says this. */
 async function says(page: Page, text: string): Promise<void> {
   await page.waitForFunction(`document.body.innerText.includes(${JSON.stringify(text)})`, {
-    timeout: 15_000,
+    timeout: 60_000,
   });
 }
 

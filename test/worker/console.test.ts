@@ -10,6 +10,10 @@ const EVIL_SLUG = "evil-script-alert-1-script-img-src-x-onerror-alert-1";
 beforeAll(async () => {
   await client.publish({
     cat: mockSkill("cat"),
+    artist: {
+      "SKILL.md": mockSkill("artist"),
+      "hooks.js": "export const draw = (given) => ({ __artifact__: true, ...given });",
+    },
     evil: {
       "SKILL.md": `---\nname: ${JSON.stringify(`evil ${EVIL}`)}\ndescription: ${JSON.stringify(`[x](javascript:alert(1)) ${EVIL}`)}\nmode: static-file\nserve: page.txt\n---\n${EVIL}\n`,
       "page.txt": EVIL,
@@ -202,6 +206,35 @@ describe("sessions", () => {
     expect(await file.text()).toBe("x");
     expect((await page("/console/sessions/made/artifacts/none")).response.status).toBe(404);
   });
+});
+
+it("attack: an artifact is text on its page, and in a frame that reaches nothing", async () => {
+  const content = "<script>parent.document.title = 'reached'</script>";
+  const given = { id: "page", type: "html", title: `Page ${EVIL}`, content };
+  await client.post("/sessions", { id: "drawn" });
+  const tool = {
+    name: "draw",
+    description: "Draws.",
+    handler: "draw",
+    parameters: { type: "object", properties: {}, additionalProperties: true },
+  };
+  const mock = [{ tool_calls: [{ name: "draw", arguments: given }] }, { text: "Made." }];
+  const options = { provider: "mock", skills: ["artist"], tools: [tool], mock };
+  await client.post("/sessions/drawn/runs", { prompt: "Draw.", options });
+  const path = "/console/sessions/drawn/artifacts/page";
+  expect((await page("/console/sessions/drawn")).text).toContain(`href="${path}"`);
+  const { text } = await page(path);
+  expect(text).toContain('<iframe sandbox="allow-scripts"');
+  expect(text).toContain("&lt;script&gt;parent.document");
+  expect(text).not.toContain("<script>parent");
+  expect(text).not.toContain("<img");
+  const view = await client.fetch(`${path}/view`);
+  expect(await view.text()).toBe(content);
+  const policy = view.headers.get("content-security-policy") ?? "";
+  expect(policy).toContain("sandbox allow-scripts; default-src 'none'");
+  expect(policy).not.toContain("allow-same-origin");
+  const file = await client.fetch(`${path}/file`);
+  expect(file.headers.get("content-disposition")).toContain("attachment");
 });
 
 describe("approvals", () => {
