@@ -25,6 +25,7 @@ import {
   uploadFile,
 } from "./session-page.ts";
 import { openSession, sessionsPage } from "./sessions-page.ts";
+import { saveConfig } from "./skill-config.ts";
 import { skillPage, trySkill } from "./skill-page.ts";
 import { skillsPage } from "./skills-page.ts";
 import { STYLE } from "./style.ts";
@@ -58,6 +59,7 @@ const PAGES: readonly (readonly [RegExp, Show])[] = [
 
 const ACTIONS: readonly (readonly [RegExp, Act])[] = [
   [at(`/console/skills/${ID}/try`), trySkill],
+  [at(`/console/skills/${ID}/config`), saveConfig],
   [at(`/console/runs/${ID}/cancel`), cancelRun],
   [at("/console/sessions"), openSession],
   [at(`/console/sessions/${ID}/say`), saySomething],

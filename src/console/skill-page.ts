@@ -5,6 +5,7 @@ import { type Api, asked } from "./api.ts";
 import { type Page, seeOther, shownPage } from "./layout.ts";
 import { runList } from "./run-shapes.ts";
 import { runTable } from "./runs-page.ts";
+import { configForms } from "./skill-config.ts";
 import { duration, type Html, pretty, size, when } from "./text.ts";
 
 const maybe = z.optional;
@@ -46,10 +47,11 @@ const versions = z.object({
 
 export async function skillPage(api: Api, slug: string): Promise<Page> {
   const params = { slug };
-  const [shown, known, runs] = await Promise.all([
+  const [shown, known, runs, configured] = await Promise.all([
     asked(api, card, "getCard", { params }),
     asked(api, versions, "listVersions", { params, query: { limit: "10" } }),
     asked(api, runList, "listAllRuns", { query: { name: slug, limit: "10" } }),
+    configForms(api, slug),
   ]);
   return {
     title: shown.name,
@@ -60,6 +62,7 @@ ${shown.stale === true ? html`<p class="note wait">The folder is broken, so its 
 <dt>Version</dt><dd><code>${shown.version.slice(0, 12)}</code></dd>${signed(shown)}</dl>
 <h2>Try it</h2>${tryForm(api, shown)}
 ${toolTable(shown)}${findings(shown)}
+${configured}
 <h2>Call it</h2>${calls(api, shown)}
 ${shown.doc === undefined || shown.doc.trim() === "" ? "" : html`<h2>Documentation</h2><pre tabindex="0">${shown.doc}</pre>`}
 <h2>Last runs</h2>${runs.data.length === 0 ? html`<p>None in 30 days.</p>` : runTable(runs.data)}

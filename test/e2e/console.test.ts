@@ -152,6 +152,7 @@ test("a page of a run that was open while the server was killed recovers by itse
   expect(await kill(hull, "worker")).toBeGreaterThan(0);
   await writeFile(join(marks, "go"), "");
   await page.waitForSelector("#answer", { timeout: 60_000 });
+  await says(page, "It was taken up after its process died");
   expect(await page.$eval("main", (main) => main.innerText)).toContain(
     "It ended because the model had nothing more to do.",
   );

@@ -1,6 +1,7 @@
 /** The console's pages, as they are without a browser. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { Client, mockSkill } from "./served.ts";
+import { param, publishTools, skillTool } from "./tool-skills.ts";
 
 const client = new Client();
 const HTML = { accept: "text/html" };
@@ -425,4 +426,31 @@ describe("a browser that signed in", () => {
     const budget = sent({ token, scope: "tenant", window: "day", max_cost_usd: "1" });
     expect(await show("/console/usage/budget", cookie, budget)).toMatchObject({ status: 403 });
   });
+});
+
+it("a skill's tools are configured; a secret is never shown again", async () => {
+  const CANARY = "canary-5d1c88f0-secret";
+  const configured = new Client({ HULL_ENV: "local", HULL_SECRET_KEY: "k".repeat(32) });
+  const config = [
+    param("model", { type: "text", default: "small" }),
+    param("maxCost", { type: "number", min: 0, max: 50, default: 1 }),
+    param("token", { type: "secret" }),
+  ];
+  await publishTools(configured, { site: [skillTool("build", { config })] });
+  const path = "/console/skills/site";
+  const text = async () => (await configured.fetch(path, { headers: HTML })).text();
+  const save = (fields: Record<string, string>) =>
+    configured.fetch(`${path}/config`, { ...sent({ tool: "build", ...fields }), headers: HTML });
+  expect(await text()).toContain('name="value model" value="small"');
+  const types = { "type model": "text", "type maxCost": "json" };
+  const saved = await save({ ...types, "value model": "7", "value maxCost": "2.5", "secret token": CANARY });
+  expect(saved.status).toBe(303);
+  const shown = await text();
+  expect(shown).toContain('name="value model" value="7"');
+  expect(shown).toContain('name="value maxCost" value="2.5"');
+  expect(shown).toContain("secret, set");
+  expect(shown).not.toContain(CANARY);
+  expect((await save({ ...types, "value maxCost": "51" })).status).toBe(422);
+  await save({ ...types, "value model": "" });
+  expect(await text()).toContain('name="value model" value="small"');
 });
