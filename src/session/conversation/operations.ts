@@ -247,8 +247,8 @@ function handlersOf(conversation: Conversation): Handlers {
     }),
     run: within(({ run_id }, { id }) => runView(log, id, runs.row(run_id))),
     trace: within(({ run_id, ...page }) => {
-      const { first_record } = runs.row(run_id);
-      return traceOf(store.records(first_record - 1), run_id, page);
+      const { first_record, recoveries } = runs.row(run_id);
+      return { ...traceOf(store.records(first_record - 1), run_id, page), recovered: recoveries > 0 };
     }),
     answer: within(({ run_id, wait }, row) => answer(run_id, wait, row)),
     cancel: within(({ run_id }, { id }) => {

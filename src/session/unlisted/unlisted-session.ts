@@ -16,7 +16,7 @@ import { anonymousRunId, isOperation } from "../../run/operation.ts";
 import type { RunRow } from "../conversation/run-rows.ts";
 import type { SessionLog } from "../conversation/session-log.ts";
 import type { ConversationStore } from "../conversation/store.ts";
-import { traceOf } from "../conversation/trace.ts";
+import { type RunTrace, traceOf } from "../conversation/trace.ts";
 import { Lives, RunOver, WATCH_MS } from "../lives.ts";
 import type { RunEntry } from "../run-entry.ts";
 import { noteRuns } from "../run-index.ts";
@@ -196,8 +196,13 @@ export class UnlistedSession {
   }
 
   steps(caller: string, page: { after: number; limit: number }): string | null {
-    if (this.#known(caller) === null) return null;
-    return JSON.stringify(this.#log.answered(traceOf(this.#store.records(), null, page)));
+    const known = this.#known(caller);
+    if (known === null) return null;
+    const trace: RunTrace = {
+      ...traceOf(this.#store.records(), null, page),
+      recovered: known.run.recoveries > 0,
+    };
+    return JSON.stringify(this.#log.answered(trace));
   }
 
   /** Stops a run that is under way, and its processes; removes one that has ended. */
