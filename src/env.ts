@@ -11,6 +11,9 @@ import { approvalsShape, policyShape } from "./skill/policy.ts";
 import { NO_SIGNATURES, signaturesShape } from "./skill/trust.ts";
 import { DEFAULT_WORKSPACE_TOOLS, workspaceToolsShape } from "./skill/workspace-settings.ts";
 
+/** The tenant of callers without a key where a deployment is public: what it has, everybody can see. */
+export const PUBLIC_TENANT = "public";
+
 /** What the Worker asks of a container's Durable Object beside passing requests on. */
 export interface RunnerRpc extends Rpc.DurableObjectBranded {
   /** The secret that tickets for this container are signed with; made once, kept in the object's storage. */

@@ -10,8 +10,6 @@ export type Scope = (typeof SCOPES)[number];
 
 /** The operator's tenant: that of `HULL_ADMIN_KEY`, and of local dev without keys. It alone publishes. */
 export const DEFAULT_TENANT = "default";
-/** The tenant of callers without a key where a deployment is public: what it has, everybody can see. */
-export const PUBLIC_TENANT = "public";
 
 /** A key as it is stored: what it may do, and nothing that it could be made from. */
 export interface ApiKey {

@@ -1,5 +1,6 @@
 /** Who makes a request. */
-import { type ApiKey, DEFAULT_TENANT, PUBLIC_TENANT, SCOPES, type Scope } from "./api-key.ts";
+import { PUBLIC_TENANT } from "../env.ts";
+import { type ApiKey, DEFAULT_TENANT, SCOPES, type Scope } from "./api-key.ts";
 
 export interface Caller {
   /** Nothing of another tenant may be shown to this caller. */

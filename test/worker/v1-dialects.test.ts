@@ -103,6 +103,14 @@ describe("errors below /v1", () => {
 describe("attack: without a key, where the deployment is public", () => {
   const open = new Client({ HULL_PUBLIC: "1" });
   const messages = [{ role: "user", content: "Hi." }];
+  const graph = { nodes: { v: { kind: "verify", verify: { command: "echo ran" } } } };
+  it.each([
+    ["/runs", { prompt: "x", options: { provider: "mock", workspace_tools: true } }],
+    ["/runs", { prompt: "x", options: { provider: "mock", workspace_tools: ["Bash"] } }],
+    ["/workflows/execute", { task: "t", graph, options: { provider: "mock" } }],
+  ])("%s runs no command that %j asks for", async (path, body) => {
+    expect(await (await open.post(path, body)).text()).toContain("for callers with a key");
+  });
   const whole = { skills: [{ type: "custom", skill_id: "cat" }], injection: "full" };
   it.each([
     ["/v1/messages", { tools: [{ type: "code_execution_20250825", name: "code_execution" }] }],

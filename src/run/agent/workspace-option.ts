@@ -2,6 +2,7 @@
 import { isAtLeast } from "../../engine/agent/policy.ts";
 import type { AgentSkill, AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
 import { workspaceTools } from "../../engine/workspace-tools/definitions.ts";
+import { PUBLIC_TENANT } from "../../env.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
 import type { SkillRecord } from "../../skill/manifest.ts";
 import { WORKSPACE_TOOLS, type WorkspaceTool, workspaceTool } from "../../skill/tool-names.ts";
@@ -31,11 +32,20 @@ export function workspaceToolsOf(
  * @throws InvalidRequest where the option names something else
  */
 function wantedWorkspaceTools(
-  context: Pick<RunContext, "settings">,
+  context: Pick<RunContext, "settings" | "tenant">,
   given: boolean | readonly string[] | undefined,
   records: readonly SkillRecord[],
 ): WorkspaceTool[] {
   const asked = typeof given === "object" ? given.map(named) : given;
+  // A public deployment runs its own skills for everybody, and no commands of everybody's choice.
+  if (context.tenant === PUBLIC_TENANT) {
+    if (asked !== undefined && asked !== false)
+      throw new InvalidRequest({
+        option: "workspace_tools",
+        detail: "workspace_tools are for callers with a key.",
+      });
+    if (records.length === 0) return [];
+  }
   const { enabled } = context.settings.workspace_tools;
   const trusted = records.filter((record) => mayHaveWorkspaceTools(context.settings, record));
   // A run that is nothing but what was uploaded has what uploads have.
@@ -50,8 +60,10 @@ function wantedWorkspaceTools(
 }
 
 /** Whether a call of a served skill takes files of any kind, since its run has tools to work on them. */
-export const takesAnyFile = (context: Pick<RunContext, "settings">, record: SkillRecord): boolean =>
-  record.manifest.mode === "llm" && wantedWorkspaceTools(context, undefined, [record]).length > 0;
+export const takesAnyFile = (
+  context: Pick<RunContext, "settings" | "tenant">,
+  record: SkillRecord,
+): boolean => record.manifest.mode === "llm" && wantedWorkspaceTools(context, undefined, [record]).length > 0;
 
 function named(name: string): WorkspaceTool {
   const tool = workspaceTool(name);

@@ -8,6 +8,7 @@ import { completed, failed } from "../../engine/workflow/outcomes.ts";
 import { type AttemptKey, NO_USAGE, type Outcome, type Usage } from "../../engine/workflow/records.ts";
 import { stagePrompt } from "../../engine/workflow/stage-prompt.ts";
 import { time, visitOf, type WorkflowState } from "../../engine/workflow/state.ts";
+import { PUBLIC_TENANT } from "../../env.ts";
 import { newId } from "../../llm/transcript.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -337,12 +338,16 @@ async function verifyText(
     spec.policy,
     node.capability_policy === undefined ? null : asJson(node.capability_policy),
   );
-  if (context.settings.workspace_tools.enabled === "never" || !mayExecute(policy)) {
-    const message = `The command of the node "${node.id}" may not run: ${
-      mayExecute(policy)
+  const refused =
+    context.tenant === PUBLIC_TENANT
+      ? "commands are for callers with a key"
+      : context.settings.workspace_tools.enabled === "never"
         ? "this deployment has no workspace tools"
-        : "the side-effect ceiling is below process_exec"
-    }.`;
+        : mayExecute(policy)
+          ? null
+          : "the side-effect ceiling is below process_exec";
+  if (refused !== null) {
+    const message = `The command of the node "${node.id}" may not run: ${refused}.`;
     return { text: "", exit_code: null, ran: failed("error", "tool_rejected", message) };
   }
   const execution = executionOf(spec.run_id, key);
