@@ -53,6 +53,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "src/run/handler/isolate-names.ts",
     "src/run/metrics.ts",
     "src/session/ledger/rpc.ts",
+    "src/session/run-entry.ts",
   ],
   skill: VOCABULARY,
   auth: [...VOCABULARY, "database"],
@@ -98,7 +99,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "llm",
     "run",
   ],
-  console: [...VOCABULARY],
+  console: [...VOCABULARY, "skill"],
   http: [
     ...VOCABULARY,
     "deployment",

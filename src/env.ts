@@ -84,6 +84,7 @@ const servingConfig = z.lazy(() => {
     name: z._default(z.string(), "hull"),
     cors_origins: texts,
     public_skills: texts,
+    pass_through: texts,
     allowed_hosts: texts,
     allowed_origins: texts,
     auth: z._default(z.enum(["keys", "none"]), "keys"),
@@ -320,12 +321,24 @@ function variable(env: Bindings): (name: string) => string | undefined {
     const value: unknown = Reflect.get(env, name);
     return typeof value === "string" && value !== "" ? value : undefined;
   };
-  return (name) => {
+  const either = (name: string): string | undefined => {
     const value = own(name);
     if (value !== undefined || !name.startsWith("HULL_") || SECRET_VARIABLES.includes(name)) return value;
     return own(`HARN_${name.slice("HULL_".length)}`);
   };
+  // The platform takes a while to answer, and every model call asks for some.
+  const known = new Map<string, string | undefined>();
+  return (name) => {
+    const found = known.get(name);
+    if (found !== undefined || known.has(name)) return found;
+    const value = either(name);
+    if (known.size < MAX_READ) known.set(name, value);
+    return value;
+  };
 }
+
+/** Names of variables that are remembered; skills and providers may name any number of them. */
+const MAX_READ = 1000;
 
 /** The text itself, or what stands in the parts `HULL_LLM_1` … of `parts:<n>`: a variable holds 5 KB at most. */
 function joined(text: string, read: Settings["read"]): string {

@@ -61,6 +61,30 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
     summary: "What is served here, as a page or as JSON",
     answers: { 200: answer("The index", { "text/html": { schema: TEXT }, ...json(schema("Index")) }) },
   },
+  consolePage: {
+    tag: "operation",
+    summary: "A page of the console, or a file that its pages load",
+    parameters: [inPath("path")],
+    answers: { 200: answer("The page", { "text/html": { schema: TEXT } }) },
+    faults: [400, 404],
+  },
+  consoleForm: {
+    tag: "operation",
+    summary: "A form of the console: what a person does by hand",
+    parameters: [inPath("path")],
+    body: {
+      required: true,
+      content: {
+        "application/x-www-form-urlencoded": { schema: { type: "object" } },
+        "multipart/form-data": { schema: { type: "object" } },
+      },
+    },
+    answers: {
+      200: answer("What came of it", { "text/html": { schema: TEXT } }),
+      303: SEES_OTHER,
+    },
+    faults: [400, 404, 409, 413, 422],
+  },
   showSignIn: {
     tag: "operation",
     summary: "A form to sign in with a browser",

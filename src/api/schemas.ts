@@ -102,6 +102,10 @@ export const schemaComponents = once(
           description: "Runs with it have tools to read and write files and to run commands.",
         },
         namespace: { type: "string", description: "The author's folder or the plugin that it lies in." },
+        input_schema: {
+          type: "object",
+          description: "JSON Schema of the input, where it declares one; not in listings.",
+        },
         signature: {
           ...object({ signer: DIGEST, trusted: { type: "boolean" } }),
           description: "Whether the deployment trusts who signed it; not in listings.",
@@ -128,6 +132,7 @@ export const schemaComponents = once(
         "signer",
         "workspaceTools",
         "namespace",
+        "input_schema",
         "signature",
         "diagnostics",
         "tool_details",

@@ -76,6 +76,11 @@ export class RequestContext implements RunContext {
     return this.#caller;
   }
 
+  /** The caller, where the guard let the request pass already, or the one that it is made of. */
+  get admitted(): Caller | null {
+    return this.#caller;
+  }
+
   get tenant(): string {
     return this.caller.tenant;
   }

@@ -34,7 +34,8 @@ export function checkHost(context: RequestContext): void {
 
 /**
  * Lets a call pass that may be made, and notes whose it is: origin first, then the key. Local dev that loopback alone reaches is its developer's without a key. One that other machines reach runs things
- * for everybody where it is declared public, and does nothing else without a key.
+ * for everybody where it is declared public, and does nothing else without a key. What Hull asks on behalf of a request that
+ * passed has the same caller.
  * @param scope `any`: every key will do
  * @param anyOrigin for what runs nothing: static files
  * @throws OriginNotAllowed, AuthNotConfigured, Unauthenticated, Forbidden, FormNotTrusted
@@ -44,7 +45,11 @@ export async function guard(
   scope: Scope | "any",
   { anyOrigin = false }: { anyOrigin?: boolean } = {},
 ): Promise<void> {
-  const { settings, request } = context;
+  const { settings, request, admitted } = context;
+  if (admitted !== null) {
+    if (scope === "any" || grants(admitted.scopes, scope)) return;
+    throw new Forbidden({ scope });
+  }
   const open = openTo(settings, scope);
   // What a client sends as a key where none is configured says nothing about it.
   const keyed = await keysConfigured(context);

@@ -1,6 +1,7 @@
 /** What each operation of the fixed routes does. */
 import type { OperationId } from "../skill/fixed-routes.ts";
 import { deleteBudget, getBudget, getBudgets, putBudget } from "./budgets.ts";
+import type { ConsoleOperation } from "./console.ts";
 import {
   deleteDaemon,
   getDaemon,
@@ -14,10 +15,15 @@ import { postEvent } from "./daemons/events.ts";
 import { postDaemon } from "./daemons/spawn.ts";
 import { getDiscoveryArchive, getDiscoveryFile, getDiscoveryIndex, getLlmsText } from "./discovery/routes.ts";
 import { docsFile, docsPage } from "./docs.ts";
-import { deleteExecution, getExecution, getExecutionEvents, getExecutionResult } from "./executions.ts";
+import {
+  deleteExecution,
+  getExecution,
+  getExecutionEvents,
+  getExecutionResult,
+  getExecutionTrace,
+} from "./executions.ts";
 import { deleteFile, getFile, postFile } from "./files.ts";
 import { healthz, readyz } from "./health.ts";
-import { home } from "./home.ts";
 import { deleteKey, getKeys, postKey } from "./keys.ts";
 import { deleteCapabilities, getCapabilities, putCapabilities } from "./llm/capabilities.ts";
 import { deleteMocks, getMockCalls, postMocks } from "./llm/mocks.ts";
@@ -37,6 +43,7 @@ import { getOpenapi } from "./openapi.ts";
 import { postCall, postCompletion, postStream, postStructured } from "./operations.ts";
 import { listObjects, publishCatalog, putBundle } from "./publish.ts";
 import type { Handler } from "./routes.ts";
+import { getAllRuns, getIndexedRun, getRunFigures } from "./run-index.ts";
 import { getArtifact, getArtifacts } from "./sessions/artifacts.ts";
 import {
   postAbandon,
@@ -58,7 +65,16 @@ import {
   putSessionFile,
 } from "./sessions/files.ts";
 import { getApprovals, postApproval, postFeedback, postMessage, postToolResult } from "./sessions/inbox.ts";
-import { getEvents, getRun, getRuns, postCancel, postNamedRun, postRun } from "./sessions/runs.ts";
+import {
+  getEvents,
+  getRun,
+  getRunEvents,
+  getRuns,
+  getRunTrace,
+  postCancel,
+  postNamedRun,
+  postRun,
+} from "./sessions/runs.ts";
 import {
   deleteSession,
   getAncestry,
@@ -126,8 +142,7 @@ import {
   postWorkflowSignal,
 } from "./workflows/runs.ts";
 
-export const HANDLERS: { readonly [id in OperationId]: Handler } = {
-  index: home,
+export const HANDLERS: { readonly [id in Exclude<OperationId, ConsoleOperation>]: Handler } = {
   showSignIn,
   signIn: postSignIn,
   signOut: postSignOut,
@@ -150,6 +165,7 @@ export const HANDLERS: { readonly [id in OperationId]: Handler } = {
   deleteExecution,
   getExecutionResult,
   getExecutionEvents,
+  traceExecution: getExecutionTrace,
   listObjects,
   putObjects: putBundle,
   publishCatalog,
@@ -160,6 +176,9 @@ export const HANDLERS: { readonly [id in OperationId]: Handler } = {
   getConfig,
   putConfig,
   runAgent: postNamedRun,
+  listAllRuns: getAllRuns,
+  getRunFigures,
+  getIndexedRun,
   callModel: postCall,
   streamModel: postStream,
   callStructured: postStructured,
@@ -224,6 +243,8 @@ export const HANDLERS: { readonly [id in OperationId]: Handler } = {
   listRuns: getRuns,
   startRun: postRun,
   getRun,
+  traceRun: getRunTrace,
+  followRun: getRunEvents,
   cancelRun: postCancel,
   listDaemons: getDaemons,
   spawnDaemon: postDaemon,

@@ -118,6 +118,7 @@ async function driven(
     const ended = log.state().run;
     if (ended !== null) {
       context.log.usage = usageOf(ended);
+      context.log.cost_usd = ended.totals.cost_usd;
       context.log.rounds = ended.iterations;
       context.log.tool_calls = ended.tools_used.length;
     }

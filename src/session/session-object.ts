@@ -96,6 +96,10 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
     return this.#unlisted.status(caller);
   }
 
+  async steps(caller: string, page: { after: number; limit: number }): Promise<string | null> {
+    return this.#unlisted.steps(caller, page);
+  }
+
   cancel(caller: string): Promise<"cancelled" | "removed" | null> {
     return this.#unlisted.cancel(caller);
   }

@@ -70,6 +70,8 @@ const FOX = part("files[]", "fox/SKILL.md", "---\nname: fox\ndescription: Finds 
 /** In the order in which they are run. */
 const EXAMPLES: [OperationId, () => Example][] = [
   ["index", () => at("/", undefined, { headers: { accept: "application/json" } })],
+  ["consolePage", () => at("/console/skills/artist")],
+  ["consoleForm", () => ({ ...raw("/console/skills/artist/try", "text=Hello.", FIELDS), status: 303 })],
   ["showSignIn", () => at("/console/sign-in?next=/docs")],
   ["signIn", () => ({ ...raw("/console/sign-in", "key=x&next=/docs", FIELDS), status: 303 })],
   ["signOut", () => ({ ...raw("/console/sign-out", "token=", FIELDS), status: 303 })],
@@ -90,6 +92,10 @@ const EXAMPLES: [OperationId, () => Example][] = [
   ["getExecution", () => at(`/executions/${made.execution}`)],
   ["getExecutionResult", () => at(`/executions/${made.execution}/result`)],
   ["getExecutionEvents", () => at(`/executions/${made.execution}/events`, undefined, { events: true })],
+  ["traceExecution", () => at(`/executions/${made.execution}/trace`)],
+  ["listAllRuns", () => at("/runs?limit=5&kind=call")],
+  ["getRunFigures", () => at("/runs/figures")],
+  ["getIndexedRun", () => at(`/runs/${made.execution}`)],
   ["deleteExecution", () => at(`/executions/${made.execution}`)],
   ["listObjects", () => at("/_hull/bundles")],
   ["putObjects", () => raw(`/_hull/bundles/${DIGEST}`, TAR, "application/x-tar")],
@@ -202,6 +208,8 @@ const EXAMPLES: [OperationId, () => Example][] = [
     "answerToolCall",
     () => at("/sessions/example/tool-results", { tool_call_id: made.call ?? "", content: "Ada" }),
   ],
+  ["traceRun", () => at(`/sessions/example/runs/${made.run}/trace`)],
+  ["followRun", () => at(`/sessions/example/runs/${made.run}/events`, undefined, { events: true })],
   ["cancelRun", () => at(`/sessions/example/runs/${made.run}/cancel`, {})],
   ["listArtifacts", () => at("/sessions/example/artifacts")],
   ["getArtifact", () => at("/sessions/example/artifacts/page?version=1")],

@@ -12,7 +12,7 @@ import { thrownBy } from "../../session/conversation/done.ts";
 import type { RunView } from "../../session/conversation/rpc.ts";
 import { readJson, readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
-import { lastSeen } from "../executions.ts";
+import { lastSeen, traceJson, tracePage } from "../executions.ts";
 import { accountOf } from "../llm/account.ts";
 import { anonymousRun, MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { jsonNow, pageLimit } from "../page.ts";
@@ -107,8 +107,10 @@ function answered(context: RequestContext, run: RunView, headers: Record<string,
     ...(awaiting === undefined ? {} : { awaiting }),
     ...(approvals === undefined ? {} : { approvals }),
   };
-  const result = shown(context, { ...made, ...waits });
-  return Response.json(result, { headers: { ...headers, "cache-control": "no-store" } });
+  const body = context.settings.redactor.jsonText({ ...made, ...waits });
+  return new Response(body, {
+    headers: { ...headers, "content-type": "application/json", "cache-control": "no-store" },
+  });
 }
 
 function eventStream(body: ReadableStream<Uint8Array>, headers: Record<string, string> = {}): Response {
@@ -131,6 +133,16 @@ export const getRuns: Route = async (context, { id = "" }) => {
 
 export const getRun: Route = async (context, { id = "", run = "" }) =>
   jsonNow(shown(context, await sessionOf(context, id).ask("run", { run_id: run })));
+
+/** `GET /sessions/:id/runs/:run/trace`: what it did so far, a page of steps at a time. */
+export const getRunTrace: Route = async (context, { id = "", run = "" }) => {
+  const page = await sessionOf(context, id).ask("trace", { run_id: run, ...tracePage(context) });
+  return jsonNow(shown(context, traceJson(page)));
+};
+
+/** `GET /sessions/:id/runs/:run/events`: those so far, then those to come, up to its end. */
+export const getRunEvents: Route = async (context, { id = "", run = "" }) =>
+  eventStream(await sessionOf(context, id).events(run, lastSeen(context.request, id)));
 
 /** `POST /sessions/:id/runs/:run/cancel`: ends it; one that has ended stays as it is. */
 export const postCancel: Route = async (context, { id = "", run = "" }) => {

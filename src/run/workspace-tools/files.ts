@@ -11,6 +11,7 @@ import {
 } from "../../engine/workspace-tools/file-location.ts";
 import { numberedLines } from "../../engine/workspace-tools/lines.ts";
 import { type GrepMode, GrepSearch, globbed, globFilter } from "../../engine/workspace-tools/listing.ts";
+import { type BlobCache, MAX_FILE_BYTES } from "../../registry/blob-cache.ts";
 import { utf8 } from "../../skill/bundle.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
@@ -40,6 +41,8 @@ export interface FileAnswer {
 
 interface FileToolsOptions {
   bucket: R2Bucket;
+  /** What the isolate has read before. */
+  contents: BlobCache;
   workspace: WorkspaceAccess;
   skills: SkillFolders;
   folders: RunFolders;
@@ -193,12 +196,20 @@ export class FileTools {
   }
 
   #readable(file: WorkspaceFile & { key: string }): Readable {
-    const { bucket } = this.#options;
-    const read = async (): Promise<Uint8Array | null> => {
-      const object = await bucket.get(file.key);
-      return object === null ? null : new Uint8Array(await object.arrayBuffer());
-    };
+    const read = (): Promise<Uint8Array | null> => this.#content(file.key);
     return { shown: this.#shown(file.path), path: file.path, size: file.size, read };
+  }
+
+  /** `null`: it is gone. @param key is written once, so that what was read under it stays true */
+  async #content(key: string): Promise<Uint8Array | null> {
+    const { bucket, contents } = this.#options;
+    const known = contents.get(key);
+    if (known !== undefined) return known;
+    const object = await bucket.get(key);
+    if (object === null) return null;
+    const bytes = new Uint8Array(await object.arrayBuffer());
+    if (bytes.length <= MAX_FILE_BYTES) contents.set(key, bytes);
+    return bytes;
   }
 
   /** All files of a folder; `path` is relative to it. */
@@ -232,8 +243,7 @@ export class FileTools {
       read: async () => {
         loaded ??= load();
         await loaded;
-        const object = await this.#options.bucket.get(keys.get(file.sha256) ?? "");
-        return object === null ? null : new Uint8Array(await object.arrayBuffer());
+        return this.#content(keys.get(file.sha256) ?? "");
       },
     }));
   }

@@ -28,6 +28,7 @@ import type {
 import { runEnvironment } from "./run-environment.ts";
 import { MESSAGE_WAKE } from "./runs.ts";
 import type { SessionRow } from "./store.ts";
+import { traceOf } from "./trace.ts";
 import { runAnswer, runEntry, runView, usualWait } from "./views.ts";
 import { listPage, tailOf } from "./visible.ts";
 
@@ -245,6 +246,10 @@ function handlersOf(conversation: Conversation): Handlers {
       return { data: page.map((run) => runEntry(id, run)), next };
     }),
     run: within(({ run_id }, { id }) => runView(log, id, runs.row(run_id))),
+    trace: within(({ run_id, ...page }) => {
+      const { first_record } = runs.row(run_id);
+      return traceOf(store.records(first_record - 1), run_id, page);
+    }),
     answer: within(({ run_id, wait }, row) => answer(run_id, wait, row)),
     cancel: within(({ run_id }, { id }) => {
       runs.cancel(run_id);

@@ -47,7 +47,8 @@ export interface HandlerRpc extends Rpc.WorkerEntrypointBranded {
 /**
  * The harness for a module of this name, relative to the harness. `run` answers `{kind, text, written, removed, left}`:
  * `value` with JSON, `thrown` with a message, `invalid` with a reason, or `timeout`; files that were written, paths that
- * are gone, and `[path, why]` of what was not taken.
+ * are gone, and `[path, why]` of what was not taken. Where nothing changed it answers a text, since an object costs the platform
+ * far more: a line with the kind, and the rest.
  */
 export const handlerHarness = (module: string): string => `${HARNESS}
 import process from "node:process";
@@ -206,7 +207,9 @@ export default class extends WorkerEntrypoint {
     } catch (error) {
       return { kind: "thrown", text: "The work folder cannot be read: " + messageOf(error), ...none };
     }
-    return { ...first, ...changes };
+    const { written, removed, left } = changes;
+    const changed = written.length > 0 || removed.length > 0 || left.length > 0;
+    return changed ? { ...first, ...changes } : first.kind + "\\n" + first.text;
   }
 
   async check(timeout) {
