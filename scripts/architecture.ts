@@ -1,4 +1,4 @@
-/** Checks the house rules (docs/architecture.md): who may import whom, file sizes, and what source may not contain. */
+/** Checks the rules of the architecture (docs/architecture.md): who may import whom, file sizes, and what source may not contain. */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -181,7 +181,7 @@ interface Import {
 }
 
 /** All violations in a checkout, sorted by file and line. */
-export function checkHouse(root: string): Violation[] {
+export function checkArchitecture(root: string): Violation[] {
   const files = CHECKED.flatMap((dir) => (existsSync(join(root, dir)) ? sourceFiles(join(root, dir)) : []));
   const sources = new Map(files.map((file) => [relative(root, file), readFileSync(file, "utf8")]));
   const imports = new Map(Array.from(sources, ([file, text]) => [file, importsOf(text)]));
@@ -204,7 +204,7 @@ function sourceFiles(dir: string): string[] {
   });
 }
 
-/** The part of the house a file belongs to: its folder under src, the name of a file directly in src, or its top folder. */
+/** The part of the architecture a file belongs to: its folder under src, the name of a file directly in src, or its top folder. */
 function partOf(file: string): string {
   const [top = "", second = ""] = file.split("/");
   return top === "src" ? second.replace(/\.ts$/, "") : top;
@@ -425,7 +425,7 @@ if (import.meta.main) {
       if (fixed !== text) writeFileSync(file, fixed);
     }
   }
-  const violations = checkHouse(root);
+  const violations = checkArchitecture(root);
   for (const { file, line, message, warning } of violations)
     process.stderr.write(`${file}:${line} ${warning === true ? "warning: " : ""}${message}\n`);
   process.exitCode = violations.every(({ warning }) => warning === true) ? 0 : 1;

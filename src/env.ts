@@ -314,7 +314,7 @@ export function readSettings(env: Bindings): Settings {
 export function learnVariables(known: Settings, variables: readonly string[]): void {
   const names = [...variables, ...SECRET_VARIABLES, ...known.providerKeys];
   const short = known.local ? [] : tooShortToRedact(names, known.read);
-  // Names only; whoever runs the deployment is who can mend it.
+  // Names only; whoever runs the deployment is who can fix it.
   if (short.length > 0) console.warn(JSON.stringify({ event: "secrets_too_short", variables: short }));
   known.eventRedactor.learn(variables.flatMap((name) => known.read(name) ?? []));
 }

@@ -91,7 +91,7 @@ export function locationOf({ location }: Message, folder: string): Pick<ModuleFa
 /** What to do about an import that leads nowhere, or about a fault of syntax. */
 export function buildHint(text: string): string {
   const missing = /^Could not resolve "([^"]+)"/.exec(text)?.[1];
-  if (missing === undefined) return "Mend the source; the build checks syntax, not types.";
+  if (missing === undefined) return "Fix the source; the build checks syntax, not types.";
   return missing.startsWith(".")
     ? "Correct the path; it is relative to the file that imports it and carries its extension."
     : `Install it where the skill or the project can see it: npm install ${missing}.`;

@@ -194,7 +194,7 @@ function clashes(
   if (own === null) {
     const message =
       "The tools.json beside skill.ts is not a list of tools, so that the two cannot be joined.";
-    return [{ code: "typed_clash", message, hint: "Mend it, or move its tools into skill.ts." }];
+    return [{ code: "typed_clash", message, hint: "Fix it, or move its tools into skill.ts." }];
   }
   const names = new Set(own.map((tool) => tool?.name));
   const paths = new Set(files.map(({ path }) => path));

@@ -8,7 +8,7 @@ interface AnswerOptions {
   outDir: string;
   /** Print failures as problem documents. */
   json: boolean;
-  /** Told of each event of a stream after it is printed. */
+  /** Called with each event of a stream after it is printed. */
   onEvent?: (event: string | undefined, value: Record<string, unknown>) => void;
 }
 

@@ -28,7 +28,7 @@ interface ReplayOptions {
   /** Keeps the time that passed between pieces. */
   realtime: boolean;
   redactor: Redactor;
-  /** Told of each call that was not recorded. */
+  /** Called with each call that was not recorded. */
   onLine: (line: string) => void;
 }
 

@@ -28,7 +28,7 @@ export function commandLine(args: readonly string[]): string {
 
 export class Wrangler {
   readonly #cwd: string;
-  /** Told of every call before it is made. */
+  /** Called with every call before it is made. */
   readonly #onCall: (line: string) => void;
 
   /** @param cwd where wrangler looks for `.env` */

@@ -33,7 +33,7 @@ function changesLine(
   before: ReadonlyMap<string, string>,
   now: ReadonlyMap<string, string>,
   skills: readonly BuiltSkill[],
-  mended: number,
+  fixed: number,
 ): string {
   const slugs = [...now.keys()];
   const parts: [string, string[]][] = [
@@ -45,7 +45,7 @@ function changesLine(
   const told = parts
     .filter(([, names]) => names.length > 0)
     .map(([what, names]) => `; ${what} ${listed(names)}`);
-  const solved = mended === 0 ? "" : `; ${counted(mended, "finding")} gone`;
+  const solved = fixed === 0 ? "" : `; ${counted(fixed, "finding")} gone`;
   return `Reloaded: ${counted(now.size, "skill")}${told.join("")}${solved}\n`;
 }
 

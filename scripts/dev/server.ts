@@ -41,7 +41,7 @@ interface ServerOptions {
   watch: boolean;
   /** What stands in the providers' place. */
   models?: ModelStandIns;
-  /** Told of every build that is served, the first one included. */
+  /** Called with every build that is served, the first one included. */
   onBuild: (result: BuildResult, first: boolean) => void;
   onLine: (line: string, from: "worker" | "runner" | "hull") => void;
 }

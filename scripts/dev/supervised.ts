@@ -14,7 +14,7 @@ interface SupervisedOptions {
   /** Written to its stdin at each start; stdin then stays open. */
   input?: string;
   onLine: (line: string, stream: "stdout" | "stderr") => void;
-  /** Told before each restart. */
+  /** Called before each restart. */
   onCrash: (code: number | null, signal: NodeJS.Signals | null) => void;
 }
 

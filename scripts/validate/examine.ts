@@ -90,7 +90,7 @@ export function lint({ folder, text, parsed: { record } }: Examined, grounds: Gr
     const paths = files.map(({ path }) => path);
     for (const target of missingReferences(record.body, paths)) {
       const message = `The text links to ${target}, which is not in the folder.`;
-      const hint = "Add the file, or mend the link; paths begin at the skill's folder.";
+      const hint = "Add the file, or fix the link; paths begin at the skill's folder.";
       found.push({ ...warning, code: "reference_missing", file: folder.file, message, hint });
     }
   }

@@ -18,7 +18,7 @@ export type CallEnd =
 export interface Admission {
   /** Waits until an attempt may be made; asked before each of them. @throws HullError */
   turn(bounds: Bounds): Promise<void>;
-  /** Told once. Never throws. */
+  /** Called once. Never throws. */
   settle(end: CallEnd): Promise<void>;
 }
 

@@ -150,14 +150,14 @@ function waitAfter(
   const overloaded = !outcome.ok && outcome.error.data.members.provider_status === OVERLOADED;
   const own = instant ? 0 : retry.wait_ms(n, clock.random()) * (overloaded ? OVERLOADED_FACTOR : 1);
   if (outcome.ok) return retry.again_when_empty && isEmpty(outcome.turn) ? own : null;
-  if (!retry.mends(outcome)) return null;
+  if (!retry.helps(outcome)) return null;
   const { retry_after_ms } = outcome;
   if (retry_after_ms === undefined) return own;
   if (retry_after_ms > MAX_RETRY_AFTER_MS) return null;
   return instant ? 0 : retry_after_ms;
 }
 
-/** Ollama's native endpoint answers nothing now and then, which a second call mends: it costs no retry. */
+/** Ollama's native endpoint answers nothing now and then, which a second call fixes: it costs no retry. */
 const isIdleOllama = (target: ResolvedTarget, turn: ModelTurn): boolean =>
   target.protocol === "ollama" &&
   !turn.blocks.some((block) => saysSomething(block) && block.type !== "reasoning");

@@ -15,7 +15,7 @@ import { classify } from "./classify.ts";
 import { providerWords } from "./provider-document.ts";
 
 const RETRYABLE = new Set([408, 409, 429, 500, 502, 503, 504, 529]);
-/** What no further attempt mends, whatever the status. */
+/** What no further attempt fixes, whatever the status. */
 const FINAL: readonly unknown[] = ["context_overflow", "content_policy"] satisfies FailureReason[];
 
 /** Seconds that a rate-limited caller is told to wait where the provider does not say. */

@@ -7,7 +7,7 @@ export interface RetryPolicy {
   /** Whether `timeout_ms` bounds each attempt by itself, or all of them with their waits. */
   timeout: "attempt" | "call";
   /** Whether a failure is worth another attempt, as far as the number allows. */
-  mends(failure: Failure): boolean;
+  helps(failure: Failure): boolean;
   /** Ms before retry `n`, from 1; `random` in [0, 1). Four times as long after status 529. */
   wait_ms(n: number, random: number): number;
   /** Ask again after an answer that cost output tokens and holds nothing. */
@@ -21,7 +21,7 @@ const SKILL_WAITS_MS = [250, 500];
 export const SKILL_RETRIES: RetryPolicy = {
   retries: SKILL_WAITS_MS.length,
   timeout: "call",
-  mends: (failure) => failure.retry,
+  helps: (failure) => failure.retry,
   wait_ms: (n, random) => (SKILL_WAITS_MS[n - 1] ?? 0) * (0.5 + random),
   again_when_empty: false,
 };
@@ -31,7 +31,7 @@ export function llmRetries(retries: number, backoff_ms: number): RetryPolicy {
   return {
     retries,
     timeout: "attempt",
-    mends: (failure) => isTransient(failure.error),
+    helps: (failure) => isTransient(failure.error),
     wait_ms: (n, random) => backoff_ms * 2 ** Math.min(n, 4) * (1 + 0.2 * random),
     again_when_empty: true,
   };

@@ -16,7 +16,7 @@ export interface Shelf {
   key(): string;
   /** Of the object that is made. */
   options?: R2MultipartOptions & Pick<R2PutOptions, "sha256">;
-  /** Told before anything is stored under a key; `uploadId`: of an upload in parts. */
+  /** Called before anything is stored under a key; `uploadId`: of an upload in parts. */
   note?(key: string, uploadId: string | null): Promise<void>;
 }
 

@@ -34,7 +34,7 @@ interface CommandToolContext {
   read: (name: string) => string | undefined;
   granted: ReadonlySet<string> | null;
   providerKeys: ReadonlySet<string>;
-  /** Told when the process starts: how long the call waited for a place, in ms. */
+  /** Called when the process starts: how long the call waited for a place, in ms. */
   started?: (queueMs: number) => void;
 }
 

@@ -255,7 +255,7 @@ describe("secrets", () => {
     await put(new Tenant(keyed(`${OLD} ${NEW}`), red.key), {});
   });
 
-  it("without a key only secrets fail, and say how to mend it", async () => {
+  it("without a key only secrets fail, and say how to fix it", async () => {
     const none = new Tenant(keyed(""), red.key);
     expect((await put(none, { model: "m" })).status).toBe(200);
     const refused = await put(none, { token: CANARY });

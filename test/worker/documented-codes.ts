@@ -1,7 +1,7 @@
 /** The codes of docs/http.md, and what is special about some. */
 import documentation from "../../docs/http.md?raw";
 
-/** Configuration faults and others that waiting does not mend. */
+/** Configuration faults and others that waiting does not fix. */
 export const NO_WAIT = [
   "provider_not_configured",
   "provider_misconfigured",

@@ -322,7 +322,7 @@ class AgentDrive {
 const faultOf = (error: unknown): HullError =>
   error === undefined ? new ClientClosedRequest({}) : toHullError(error);
 
-/** What a second try may mend. */
+/** What a second try may fix. */
 const RETRIED = new Set([
   "tool_error",
   "mcp_server_error",

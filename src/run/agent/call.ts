@@ -39,7 +39,7 @@ interface CallEnvironment {
   signal: AbortSignal;
   /** The request is sound; from now on a provider is asked. */
   started?: () => void;
-  /** Is told of text and reasoning as they come. Absent: nobody is. */
+  /** Receives text and reasoning as they come. Absent: nobody listens. */
   emit?: (event: RunEvent) => Promise<void>;
 }
 

@@ -66,9 +66,9 @@ interface EffectsOptions {
   own?: OwnSkill;
   /** What the run's options came to, where that is known. Absent: they are read. */
   model?: RunModel;
-  /** Is told of text and reasoning as they come. */
+  /** Receives text and reasoning as they come. */
   watcher: CallWatcher;
-  /** Is told what no record holds, e.g. output of tools. */
+  /** Receives what no record holds, e.g. output of tools. */
   emit: (event: RunEvent) => void;
 }
 

@@ -139,7 +139,7 @@ interface Child {
   files: SessionFiles;
   /** Removes what is left of a session. */
   clear: (row: SessionRow) => Promise<void>;
-  /** Told in the transaction from which on everybody sees the fork. */
+  /** Called in the transaction from which on everybody sees the fork. */
   created: () => void;
 }
 

@@ -33,13 +33,13 @@ interface RunsOptions extends EndOptions {
   deployment: Deployment;
   background: (work: Promise<unknown>) => void;
   workspace: WorkspaceAccess;
-  /** Told when a run begins; what it writes is stored with that. */
+  /** Called when a run begins; what it writes is stored with that. */
   started: (spec: AgentSpec) => void;
-  /** Told when a run rests; what it writes is stored with that. */
+  /** Called when a run rests; what it writes is stored with that. */
   rested: (step: WaitStep) => void;
-  /** Told when a run is woken; what it writes is stored with that. */
+  /** Called when a run is woken; what it writes is stored with that. */
   woke: (wake: Wake) => void;
-  /** Told when a run has ended. */
+  /** Called when a run has ended. */
   ended: (run: string) => void;
 }
 

@@ -28,7 +28,7 @@ interface SessionFilesOptions {
   store: ConversationStore;
   /** Unix ms. */
   now: () => number;
-  /** Told in the transaction that makes the changes. @param own they are the work of the session's run */
+  /** Called in the transaction that makes the changes. @param own they are the work of the session's run */
   changed: (changes: readonly WatchedChange[], own: boolean) => void;
 }
 

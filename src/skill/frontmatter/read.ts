@@ -7,7 +7,7 @@ import type { Findings } from "../findings.ts";
 import type { MapNode, Position } from "../tree.ts";
 import { conflictFault, conflictMarker, missingFrontmatter } from "./faults.ts";
 import { type Split, splitAtLines, splitStrictly, withLineFeeds } from "./fences.ts";
-import { MOST_MENDED, mendFields } from "./mend.ts";
+import { MOST_REPAIRED, repairFields } from "./repair.ts";
 import { readYaml, type YamlFault, type YamlReading } from "./yaml.ts";
 
 /** Largest SKILL.md, in bytes. */
@@ -209,7 +209,7 @@ function readRetrying(source: string, start: Position, remedies: Remedy[]): Yaml
   const ways = [
     () => quoteValues(source, UNQUOTED),
     () => quoteValues(source, UNQUOTED_OR_FLOW),
-    () => mendFields(source, isReadable) ?? source,
+    () => repairFields(source, isReadable) ?? source,
   ];
   const fault: YamlFault = first.fault ?? { at: first.node?.at ?? start, message: NO_FIELDS };
   for (const way of fault.final === true ? [] : ways) {
@@ -239,7 +239,7 @@ const UNQUOTED_OR_FLOW = /^([^\s#:'"[{&*!|>%@`-][^:\n]*):[ \t]+(?!["'|>])(\S.*)$
 /** Lists and mappings in brackets that can be read stay what they are. */
 const quoteValues = (source: string, pattern: RegExp): string =>
   source.replace(pattern, (line: string, key: string, value: string) =>
-    source.length <= MOST_MENDED && /^[[{]/.test(value) && isReadable(line)
+    source.length <= MOST_REPAIRED && /^[[{]/.test(value) && isReadable(line)
       ? line
       : `${key}: ${JSON.stringify(value.trim())}`,
   );

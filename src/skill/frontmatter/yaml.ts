@@ -57,7 +57,7 @@ export function readYaml(source: string, start: Position): YamlReading {
     const { line, col } = counter.linePos(offset);
     return { line: start.line + line - 1, column: line === 1 ? start.column + col - 1 : col };
   };
-  // One mistake in YAML usually makes several errors; the first is the one to mend.
+  // One mistake in YAML usually makes several errors; the first is the one to fix.
   const [error] = document.errors;
   if (error !== undefined) {
     const tooDeep = error.code === "RESOURCE_EXHAUSTION";

@@ -90,7 +90,7 @@ function readList(findings: Findings, content: Uint8Array | string): Slot[] {
       "manifest_json",
       { at },
       `tools.json is not valid JSON: ${message}`,
-      "The skill has no tools until this is mended.",
+      "The skill has no tools until this is fixed.",
     );
     return [];
   }

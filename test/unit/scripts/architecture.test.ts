@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { checkHouse, withoutSpreadLiterals } from "../../../scripts/architecture.ts";
+import { checkArchitecture, withoutSpreadLiterals } from "../../../scripts/architecture.ts";
 import { folder } from "./folder.ts";
 
-test("a clean house has no violations", () => {
+test("a clean tree has no violations", () => {
   const root = folder({
     "src/errors.ts": 'export const throwing = "throw new Error(";\n',
     "src/skill/a.ts":
@@ -12,7 +12,7 @@ test("a clean house has no violations", () => {
     "scripts/x.ts": 'import { a } from "../src/skill/a.ts";\nthrow new Error(String(a));\n',
     "test/t.ts": 'import { a } from "../src/skill/a.ts";\nexport const t = a;\n',
   });
-  expect(checkHouse(root)).toEqual([]);
+  expect(checkArchitecture(root)).toEqual([]);
 });
 
 const CASES: [string, Record<string, string>, string, number, RegExp][] = [
@@ -122,12 +122,12 @@ const CASES: [string, Record<string, string>, string, number, RegExp][] = [
 ];
 
 test.each(CASES)("%s", (_, files, file, line, message) => {
-  expect(checkHouse(folder(files))).toEqual([{ file, line, message: expect.stringMatching(message) }]);
+  expect(checkArchitecture(folder(files))).toEqual([{ file, line, message: expect.stringMatching(message) }]);
 });
 
 test("a long file is a warning", () => {
   const root = folder({ "src/http/a.ts": "x\n".repeat(600), "src/http/b.ts": "x\n".repeat(601) });
-  expect(checkHouse(root)).toEqual([
+  expect(checkArchitecture(root)).toEqual([
     { file: "src/http/b.ts", line: 601, message: expect.stringMatching(/601 lines/), warning: true },
   ]);
 });

@@ -144,7 +144,7 @@ export const FIXTURES: Record<string, Fixture[]> = {
     })),
     ...["null", "~"].map((value) => ({ fields: described(value), ...OK, has: { description: value } })),
   ],
-  "20: what no quotes mend": [
+  "20: what no quotes fix": [
     { fields: `${HEAD}metadata:\n  a: b: c`, S: yaml, L: yaml },
     { fields: `${HEAD}metadata:\n\ta: b`, S: yaml, L: yaml },
     { fields: described('"open'), S: yaml, L: yaml },

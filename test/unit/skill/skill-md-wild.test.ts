@@ -8,7 +8,7 @@ import { parseSkill } from "../../../src/skill/parse-skill.ts";
 const DIRECTORY = "tidy-notes";
 const NAMED = "name: tidy-notes\n";
 const yaml = ["frontmatter_yaml"];
-const mended = ["yaml_quoted_retry"];
+const repaired = ["yaml_quoted_retry"];
 const missing = ["frontmatter_missing"];
 const SORTS = "Sorts notes. Use when notes pile up.";
 
@@ -30,144 +30,144 @@ const SHAPES: Record<string, Shape> = {
   "a colon in the description": {
     fields: "description: Sorts notes: by date, by tag",
     strict: yaml,
-    lenient: mended,
+    lenient: repaired,
     description: "Sorts notes: by date, by tag",
   },
   "a colon at the end, and a list below": {
     fields: "description: Use when:\n  - notes pile up\n  - tags are missing",
     strict: yaml,
-    lenient: mended,
+    lenient: repaired,
     description: "Use when: - notes pile up - tags are missing",
   },
   "a colon in a line that goes on": {
     fields: "description: Sorts notes. Keywords: tidy,\n  clean, sort: all of them",
     strict: yaml,
-    lenient: mended,
+    lenient: repaired,
     description: "Sorts notes. Keywords: tidy, clean, sort: all of them",
   },
   "a colon in the second line only": {
     fields: `description: Sorts notes.\n  Keywords: "tidy", "clean"`,
     strict: yaml,
-    lenient: mended,
+    lenient: repaired,
     description: 'Sorts notes. Keywords: "tidy", "clean"',
   },
   "a description of several lines, and a colon in another field": {
     fields: "description: Sorts notes.\n  Use when notes pile up.\nargument-hint: folder: where they are",
     strict: yaml,
-    lenient: mended,
+    lenient: repaired,
     description: SORTS,
   },
   "text behind the sign of a folded block": {
     fields: `description: > ${SORTS}\nmetadata:\n  author: somebody`,
     strict: yaml,
-    lenient: mended,
+    lenient: repaired,
     description: SORTS,
     has: { metadata: { author: "somebody" } },
   },
   "text behind the sign of a literal block": {
     fields: `description: | ${SORTS}`,
     strict: yaml,
-    lenient: mended,
+    lenient: repaired,
     description: SORTS,
   },
   "text behind the sign of a block that is stripped, and more below": {
     fields: "description: >- Sorts notes.\n  Use when notes pile up.",
     strict: yaml,
-    lenient: mended,
+    lenient: repaired,
     description: SORTS,
   },
   "a literal block that is not indented": {
     fields: "description: |\nSorts notes.\nUse when: notes pile up.\n\nExamples: many\nlicense: MIT",
     strict: yaml,
-    lenient: mended,
+    lenient: repaired,
     description: "Sorts notes.\nUse when: notes pile up.\n\nExamples: many",
     has: { license: "MIT" },
   },
   "a folded block that is not indented": {
     fields: "description: >\nSorts notes.\nUse when notes pile up.\nallowed-tools: Read, Write",
     strict: yaml,
-    lenient: mended,
+    lenient: repaired,
     description: SORTS,
     has: { allowed_tools: ["Read", "Write"] },
   },
   "text on the lines below the key, not indented": {
     fields: "description:\nSorts notes. Use when notes\npile up.",
     strict: yaml,
-    lenient: mended,
+    lenient: repaired,
     description: SORTS,
   },
   "a line that goes on at the margin": {
     fields: "description: Sorts notes. Use when\nnotes pile up.",
     strict: yaml,
-    lenient: mended,
+    lenient: repaired,
     description: SORTS,
   },
   "a quotation, and text behind it": {
     fields: 'description: "tidy" or "sort" means this skill',
     strict: yaml,
-    lenient: mended,
+    lenient: repaired,
     description: '"tidy" or "sort" means this skill',
   },
   "several quotations": {
     fields: `description: ${SORTS}\nwhen_to_use: "tidy up", "sort my notes", clean`,
     strict: yaml,
-    lenient: mended,
+    lenient: repaired,
     description: SORTS,
     has: { activation: { when_to_use: '"tidy up", "sort my notes", clean' } },
   },
   "several quotations, a last one too": {
     fields: `description: "tidy", 'sort', "clean"`,
     strict: yaml,
-    lenient: mended,
+    lenient: repaired,
     description: `"tidy", 'sort', "clean"`,
   },
   "quotation marks inside of the same marks": {
     fields: 'description: "Use when the user says "tidy up" or "sort""',
     strict: yaml,
-    lenient: mended,
+    lenient: repaired,
     description: 'Use when the user says "tidy up" or "sort"',
   },
   "an apostrophe inside of apostrophes": {
     fields: "description: 'Sorts the user's notes'",
     strict: yaml,
-    lenient: mended,
+    lenient: repaired,
     description: "Sorts the user's notes",
   },
   "a path with backslashes in quotation marks": {
     fields: String.raw`description: "Sorts C:\projects\notes"`,
     strict: yaml,
-    lenient: mended,
+    lenient: repaired,
     description: String.raw`Sorts C:\projects\notes`,
   },
   "quotation marks that end at the margin": {
     fields: 'description: "Sorts notes. Use when\nnotes pile up."',
     strict: yaml,
-    lenient: mended,
+    lenient: repaired,
     description: SORTS,
   },
   "no blank behind the colon": {
     text: `---\nname:tidy-notes\ndescription:${SORTS}\n---\nBody.\n`,
     strict: ["frontmatter_not_mapping"],
-    lenient: mended,
+    lenient: repaired,
     description: SORTS,
   },
   "no blank behind one colon": {
     text: `---\nname:tidy-notes\ndescription: ${SORTS}\n---\nBody.\n`,
     strict: yaml,
-    lenient: mended,
+    lenient: repaired,
     description: SORTS,
   },
   "wide colons": {
     fields: `description：${SORTS}`,
     strict: yaml,
-    lenient: mended,
+    lenient: repaired,
     description: SORTS,
   },
   // Hints, tools and globs as other clients write them.
   "hints in brackets; lists of tools stay lists": {
     fields: `description: ${SORTS}\nargument-hint: [folder] [--deep|--flat]\nallowed-tools: [Read, "Bash(git add:*)"]`,
     strict: yaml,
-    lenient: mended,
+    lenient: repaired,
     description: SORTS,
     has: {
       allowed_tools: ["Read", "Bash(git add:*)"],
@@ -184,14 +184,14 @@ const SHAPES: Record<string, Shape> = {
   "globs and stars": {
     fields: `description: ${SORTS}\nglobs: **/*.md,*.txt\nallowed-tools: *`,
     strict: yaml,
-    lenient: [...mended, "field_not_carried_out"],
+    lenient: [...repaired, "field_not_carried_out"],
     description: SORTS,
     has: { allowed_tools: ["*"] },
   },
   "a star among plain words of a list": {
     fields: `description: ${SORTS}\nkeywords: [tidy, **sort, notes]`,
     strict: yaml,
-    lenient: mended,
+    lenient: repaired,
     description: SORTS,
   },
   "tools with stars between": {

@@ -16,8 +16,8 @@ interface Field {
   unindented: boolean;
 }
 
-/** Longer frontmatter is not mended, in characters: each field is parsed by itself, and broken YAML slowly. */
-export const MOST_MENDED = 16_384;
+/** Longer frontmatter is not repaired, in characters: each field is parsed by itself, and broken YAML slowly. */
+export const MOST_REPAIRED = 16_384;
 
 /** A key at the margin; without a blank behind the colon too, but no address. Others than plain words begin no field. */
 const KEY = /^([A-Za-z_][\w-]*)[:：](?!\/\/)(.*)$/;
@@ -29,19 +29,19 @@ const BLOCK = /^([|>])[-+\d]*(?:[ \t]+(.*))?$/;
  * The source with its unreadable fields in quotes; `null`: there is nothing to do, or no way to tell what is meant.
  * @param readable whether YAML reads these lines as a mapping
  */
-export function mendFields(source: string, readable: (lines: string) => boolean): string | null {
-  if (source.length > MOST_MENDED) return null;
+export function repairFields(source: string, readable: (lines: string) => boolean): string | null {
+  if (source.length > MOST_REPAIRED) return null;
   const { head, fields } = fieldsOf(source);
-  let mended = false;
+  let repaired = false;
   const parts = fields.map((field) => {
     const lines = field.lines.join("\n");
     if (readable(lines)) return lines;
     const text = textOf(field);
     if (text === null) return lines;
-    mended = true;
+    repaired = true;
     return `${field.key}: ${JSON.stringify(text)}${"\n".repeat(field.lines.length - 1)}`;
   });
-  return mended ? [...head, ...parts].join("\n") : null;
+  return repaired ? [...head, ...parts].join("\n") : null;
 }
 
 function fieldsOf(source: string): { head: string[]; fields: Field[] } {
