@@ -1,14 +1,32 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
+import { BaseSequencer } from "vitest/node";
 
 const cores = availableParallelism();
 /** For what hangs: far longer than anything takes on a machine that is busy with other things. */
 const HANGS = { testTimeout: 240_000, hookTimeout: 240_000 };
 
+/**
+ * Short files that take long: at the end of a run they would go on alone. Otherwise vitest begins with what took long in the last
+ * run, or, where it remembers none, with the largest files.
+ */
+const LONG =
+  /(?:execution-recovery|package|deploy|executions|sigkill|npm-start|docs|daemons|packages|journal)\.test\.ts$/;
+
+class LongFirst extends BaseSequencer {
+  override async sort(...args: Parameters<BaseSequencer["sort"]>): ReturnType<BaseSequencer["sort"]> {
+    const files = await super.sort(...args);
+    const isLong = ({ moduleId }: { moduleId: string }): boolean => LONG.test(moduleId);
+    return [...files.filter(isLong), ...files.filter((file) => !isLong(file))];
+  }
+}
+
 /** `unit` and `real` run in Node, `worker` inside workerd. */
 export default defineConfig({
   test: {
-    maxWorkers: cores,
+    // One more than there are cores, since some tests wait for a clock.
+    maxWorkers: cores + 1,
+    sequence: { sequencer: LongFirst },
     projects: [
       {
         test: {
@@ -26,11 +44,11 @@ export default defineConfig({
           name: "real",
           include: ["test/{runner,e2e}/**/*.test.ts"],
           globalSetup: "test/support/global-setup.ts",
+          // What a file changes is in processes of its own.
+          isolate: false,
           // After the others, and more at once than there are cores: these tests mostly wait for processes.
           sequence: { groupOrder: 1 },
-          maxWorkers: cores + 1,
-          // Real processes on CI's two shared cores: a test that fails there for want of a core runs once more.
-          retry: process.env.CI === undefined ? 0 : 1,
+          maxWorkers: cores * 3,
         },
       },
     ],

@@ -84,9 +84,11 @@ describe("two slots", () => {
     const waited = answers.filter(({ status, tookMs }) => status === 503 && tookMs >= 9900);
     const refused = answers.filter(({ status, tookMs }) => status === 503 && tookMs < 9900);
     expect([ran.length, waited.length + refused.length]).toEqual([2, 598]);
-    // Where taking in 600 requests takes as long as the wait, places become free for the last ones.
-    if (Math.max(...refused.map(({ ms }) => ms)) < 9900) expect(waited).toHaveLength(256);
-    else expect(waited.length).toBeGreaterThan(256);
+    // Where taking in 600 requests takes as long as the wait, places become free for the last ones, and refusals come late too.
+    const last = Math.max(...answers.map(({ ms }) => ms));
+    const late = Math.max(0, ...refused.map(({ ms }) => ms));
+    if (last < 20_000 && late < 9900) expect(waited).toHaveLength(256);
+    else expect(waited.length).toBeGreaterThanOrEqual(256);
     for (const { code, retryAfter } of [...waited, ...refused]) {
       expect(code).toBe("runner_busy");
       expect(Number(retryAfter)).toBeGreaterThanOrEqual(1);

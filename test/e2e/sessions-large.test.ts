@@ -41,7 +41,6 @@ async function read(path: string) {
 
 test.skipIf(process.platform !== "linux")(
   `${SAID_MB} MB are read in memory that does not grow with them`,
-  { timeout: 120_000 },
   async () => {
     await post("/sessions", { id: "large" });
     // What the object was told is kept in rows of 256 KiB.

@@ -94,13 +94,25 @@ test("S11: ignored files rebuild nothing, and another skill keeps its version", 
   expect((await card("late")).version).toBe(before.version);
 });
 
+/** A skill that says its word once the gate is there. */
+const gated = (word: string, gate: string): string =>
+  shout(word).replace("echo", `until [ -e ${gate} ]; do sleep 0.05; done; echo`);
+
 test("a reload lets a call that has begun finish on its own version", async () => {
-  await hull.write("slow/SKILL.md", shout("slow").replace("Shout", "Slow").replace("echo", "sleep 1; echo"));
-  expect(await becomes("slow", /^200/)).toBe("200 slow");
+  const gate = join(hull.root, "slow-gate");
+  const shown = async (): Promise<unknown> => (await hull.call("/skills/slow/card")).status;
+  await hull.write("slow/SKILL.md", gated("slow", gate).replace("Shout", "Slow"));
+  await until(shown, (status) => status === 200);
   const call = said("slow");
-  await running("sleep 1; echo slow");
+  await running(`until [ -e ${gate} ]`);
+  const { version } = await card("slow");
   await hull.write("slow/SKILL.md", shout("fast").replace("Shout", "Slow"));
-  expect(await becomes("slow", /fast/)).toBe("200 fast");
+  await until(
+    async () => (await card("slow")).version,
+    (now) => now !== version,
+  );
+  expect(await said("slow")).toBe("200 fast");
+  await writeFile(gate, "");
   expect(await call).toBe("200 slow");
 });
 
@@ -132,10 +144,11 @@ test("S119: a rollback serves the digests of before; a call under way ends on it
   await hull.write("shout/SKILL.md", shout("before"));
   await becomes("shout", /before/);
   const before = await version();
-  await hull.write("shout/SKILL.md", shout("after").replace("echo", "sleep 1; echo"));
+  const gate = join(hull.root, "gate");
+  await hull.write("shout/SKILL.md", gated("after", gate));
   await until(version, (now) => now !== before);
   const begun = said("shout");
-  await running("sleep 1; echo after");
+  await running(`until [ -e ${gate} ]`);
   const rolled = await runHull(["publish", "--rollback", "--url", hull.url], { cwd: hull.root });
   expect(rolled.code).toBe(0);
   const answer = await hull.call("/skills/shout", "");
@@ -143,6 +156,7 @@ test("S119: a rollback serves the digests of before; a call under way ends on it
     "before\n",
     `shout@${before.slice(0, 12)}`,
   ]);
+  await writeFile(gate, "");
   expect(await begun).toBe("200 after");
 });
 

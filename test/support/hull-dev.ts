@@ -105,7 +105,7 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
       resolve(code);
     });
   });
-  const printed = async (pattern: RegExp, limitMs = 20_000, after = 0): Promise<string> =>
+  const printed = async (pattern: RegExp, limitMs = 60_000, after = 0): Promise<string> =>
     until(
       () => {
         if (exit !== null) throw new Error(`hull dev ended with ${exit.code}:\n${output}`);

@@ -244,7 +244,7 @@ export async function gone(mark: string): Promise<void> {
 export async function until<T>(
   read: () => Promise<T> | T,
   check: (value: T) => boolean,
-  limitMs = 20_000,
+  limitMs = 60_000,
 ): Promise<T> {
   const end = Date.now() + limitMs;
   // Looking costs processor time that what is waited for needs too: less and less often.

@@ -1,6 +1,6 @@
 /** Runs before each test file: the file begins with empty stores, and with modules of the tests that no other file has used. */
 import { reset } from "cloudflare:test";
-import { beforeAll, vi } from "vitest";
+import { afterAll, beforeAll, vi } from "vitest";
 
 declare global {
   interface ImportMeta {
@@ -29,4 +29,9 @@ beforeAll(async () => {
   await reset();
   // The isolate remembers that it made the tables.
   await DB.batch(statements.map((statement) => DB.prepare(statement)));
+});
+
+// What a test that failed left replaced is the next file's too.
+afterAll(() => {
+  vi.restoreAllMocks();
 });

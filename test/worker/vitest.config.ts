@@ -16,8 +16,8 @@ export default defineConfig({
   ],
   test: {
     name: "worker",
-    // Without it one file runs at a time, after all others.
-    maxWorkers: availableParallelism(),
+    // Without it one file runs at a time, after all others. As many as the unit tests have.
+    maxWorkers: availableParallelism() + 1,
     include: ["**/*.test.ts"],
     // Files share a workerd, whose start and import of the sources take longer than the tests of most files; see setup.ts.
     isolate: false,
