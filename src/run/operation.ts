@@ -20,6 +20,7 @@ import type { OperationHandle, RunOutput } from "./handle.ts";
 import { llmHost } from "./llm-host.ts";
 import { errorDict, llmError } from "./llm-problem.ts";
 import type { callBody, completionBody, structuredBody } from "./request-bodies.ts";
+import { type ResponsesOperation, runResponse } from "./responses/perform.ts";
 import { callInSession, sessionNamed } from "./session-call.ts";
 import { Teller } from "./teller.ts";
 import { decodeUtf8 } from "./utf8.ts";
@@ -40,9 +41,10 @@ export type OperationRequest = { account: string } & (
     }
   | { operation: "llm/structured"; body: z.infer<typeof structuredBody> }
   | { operation: "llm/completion"; body: z.infer<typeof completionBody> }
+  | ResponsesOperation
 );
 
-const NAMES: readonly string[] = ["llm/call", "runs", "llm/structured", "llm/completion"];
+const NAMES: readonly string[] = ["llm/call", "runs", "llm/structured", "llm/completion", "responses"];
 
 /** Whether an execution of this name is an operation, and not a skill's: no slug holds a slash, or is reserved. */
 export const isOperation = (name: string): name is OperationRequest["operation"] => NAMES.includes(name);
@@ -61,6 +63,7 @@ export async function runOperation(handle: OperationHandle): Promise<RunOutput> 
   if (input.text === null) throw new Internal({ cause: "an operation without its request" });
   // Written by `operationInput`.
   const request: OperationRequest = JSON.parse(decodeUtf8(input.text, "The request"));
+  if (request.operation === "responses") return runResponse(handle, request);
   const teller = new Teller(context, (event) => handle.emit(event));
   try {
     const { account } = request;
@@ -90,7 +93,7 @@ export async function runOperation(handle: OperationHandle): Promise<RunOutput> 
 
 async function perform(
   handle: OperationHandle,
-  request: OperationRequest,
+  request: Exclude<OperationRequest, ResponsesOperation>,
   host: LlmHost,
   teller: Teller,
 ): Promise<Record<string, unknown>> {

@@ -3,13 +3,14 @@ import { toBase64 } from "../../bytes.ts";
 import type { Block } from "../../engine/messages.ts";
 import { completionOf } from "../../llm/openai-api/answer.ts";
 import type { ChatRequest } from "../../llm/openai-api/request.ts";
+import { SKILL_MODEL } from "../../llm/skill-model.ts";
 import type { GeneratedFile } from "../../run/container.ts";
+import { type AgentListener, type AgentOutcome, type AgentRun, openAgentRun } from "../../run/vendor-run.ts";
 import type { RequestContext } from "../context.ts";
-import { type AgentListener, type AgentOutcome, type AgentRun, openAgentRun } from "./agent-run.ts";
+import { accountOf } from "../llm/account.ts";
 import { ChatChunks } from "./chat-chunks.ts";
 import { errorBody } from "./errors.ts";
 import { ignoredHeader, streamedAnswer } from "./model-call.ts";
-import { SKILL_MODEL } from "./models.ts";
 
 /** Bytes of generated files that an answer itself may hold. */
 const MAX_INCLUDED = 10 * 1024 * 1024;
@@ -21,7 +22,11 @@ export const runsChatTools = ({ model, container, code }: ChatRequest): boolean 
 /** Answers such a request, whole or as events. */
 export async function answerChatWithTools(context: RequestContext, asked: ChatRequest): Promise<Response> {
   const abort = new AbortController();
-  const run = await openAgentRun(context, { ...asked, uploads: [] }, abort.signal);
+  const run = await openAgentRun(
+    context,
+    { ...asked, uploads: [] },
+    { signal: abort.signal, account: accountOf(context, null) },
+  );
   const chosen = asked.request.tool_choice === "auto" ? [] : ["tool_choice"];
   const ignored = ignoredHeader([...Object.keys(asked.extra), ...chosen], null);
   const { model } = run.spec.model;

@@ -4,18 +4,19 @@ import { isCodeTool } from "../../engine/workspace-tools/code-tools.ts";
 import { wireUsage } from "../../llm/anthropic-api/answer.ts";
 import { callBlock, resultBlock } from "../../llm/anthropic-api/executed.ts";
 import type { MessagesRequest } from "../../llm/anthropic-api/request.ts";
+import { SKILL_MODEL } from "../../llm/skill-model.ts";
 import { anthropicStop } from "../../llm/stop-words.ts";
 import type { GeneratedFile } from "../../run/container.ts";
+import { type AgentListener, type AgentOutcome, type AgentRun, openAgentRun } from "../../run/vendor-run.ts";
 import { isObject } from "../../skill/json.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
-import { type AgentListener, type AgentOutcome, type AgentRun, openAgentRun } from "./agent-run.ts";
+import { accountOf } from "../llm/account.ts";
 import { dialectOf } from "./dialect.ts";
 import { errorBody } from "./errors.ts";
 import { MessageEvents } from "./message-events.ts";
 import { ignoredHeader, streamedAnswer } from "./model-call.ts";
-import { SKILL_MODEL } from "./models.ts";
 import { formatted } from "./sse-event.ts";
 
 /** Whether Hull has tools to run for a request. */
@@ -26,7 +27,7 @@ export function runsTools({ model, container, code, uploads }: MessagesRequest):
 /** Answers such a request, whole or as events. */
 export async function answerWithTools(context: RequestContext, asked: MessagesRequest): Promise<Response> {
   const abort = new AbortController();
-  const run = await openAgentRun(context, asked, abort.signal);
+  const run = await openAgentRun(context, asked, { signal: abort.signal, account: accountOf(context, null) });
   const ignored = [...asked.ignored, ...(asked.request.tool_choice === "auto" ? [] : ["tool_choice"])];
   if (!asked.stream) {
     context.request.signal.addEventListener("abort", () => abort.abort(), { once: true });

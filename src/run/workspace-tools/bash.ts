@@ -38,6 +38,8 @@ export interface Command {
   /** The skill that HULL_SKILL_DIR names; `null`: none. */
   skill: string | null;
   signal: AbortSignal;
+  /** Hosts that it may reach, which the deployment allows; absent: all that the deployment allows. */
+  network?: readonly string[];
 }
 
 interface BashPlace {
@@ -108,7 +110,7 @@ export async function runBash(command: Command, place: BashPlace): Promise<Agent
 }
 
 function specOf(
-  { args, execution, run, cwd, skill }: Command,
+  { args, execution, run, cwd, skill, network: own }: Command,
   { context, known, skillsKey }: BashPlace,
   workspace: { id: string; version: number },
   list: { name: string; digest: string }[],
@@ -138,12 +140,22 @@ function specOf(
       language: "bash",
       config: "{}",
       context: "{}",
-      network: network === false ? null : { hosts: network === true ? null : network },
+      network: networkOf(network, own),
       ...(cwd === "" ? {} : { cwd }),
       ...(active === null ? {} : { skill: active }),
     },
     ...(list.length === 0 ? {} : { skills: { key: skillsKey, list } }),
   };
+}
+
+/** What a command may reach; `null`: nothing. */
+function networkOf(
+  deployment: boolean | readonly string[],
+  own: readonly string[] | undefined,
+): { hosts: string[] | null } | null {
+  if (deployment === false || own?.length === 0) return null;
+  if (own !== undefined) return { hosts: [...own] };
+  return { hosts: deployment === true ? null : [...deployment] };
 }
 
 /** Why a command did not end by itself; `null`: it did. @throws ClientClosedRequest where nobody waits any more */

@@ -76,6 +76,8 @@ export interface UnlistedRpc {
    */
   follow(caller: string, after: number, early: boolean): Promise<ExecutionEvents | null>;
   status(caller: string): Promise<ExecutionStatus | null>;
-  /** Stops a run that is under way; removes one that has ended. */
-  cancel(caller: string): Promise<"cancelled" | "removed" | null>;
+  /** The text that it was begun with. */
+  input(caller: string): Promise<Uint8Array | ReadableStream<Uint8Array> | null>;
+  /** Stops a run that is under way; removes one that has ended, unless that is to be kept. */
+  cancel(caller: string, keeps?: boolean): Promise<"cancelled" | "removed" | "ended" | null>;
 }

@@ -1,27 +1,28 @@
 /** A request of a vendor's client whose tools Hull runs: a run of the engine with the conversation's container as its work folder. */
-import type { Applied } from "../../engine/agent/apply.ts";
-import { isAtLeast } from "../../engine/agent/policy.ts";
-import type { AgentToolResult } from "../../engine/agent/records.ts";
-import type { AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
-import type { RunState } from "../../engine/agent/state.ts";
-import type { ModelRequest, ModelTurn, ToolCallBlock } from "../../engine/messages.ts";
-import { type CodeTool, codeTool } from "../../engine/workspace-tools/code-tools.ts";
-import { SkillNotFound } from "../../errors/request.ts";
-import type { ContainerWish, SkillWish } from "../../llm/container-wish.ts";
-import { messageJson } from "../../llm/messages.ts";
-import { wrong } from "../../llm/wrong.ts";
-import { agentSpec } from "../../run/agent/options.ts";
-import { MemoryLog, type RunLog } from "../../run/agent/run-log.ts";
-import { driveStateless } from "../../run/agent/stateless.ts";
-import { type Container, openContainer, putUpload } from "../../run/container.ts";
-import type { RunEvent } from "../../run/events.ts";
-import { llmHost } from "../../run/llm-host.ts";
-import { llmError } from "../../run/llm-problem.ts";
-import { type NamedSkill, namedSkill } from "../../run/v1-skills.ts";
-import type { JsonObject } from "../../skill/manifest.ts";
-import type { RequestContext } from "../context.ts";
-import { accountOf } from "../llm/account.ts";
-import { SKILL_MODEL } from "./models.ts";
+import { applyAgentRecord } from "../engine/agent/apply.ts";
+import { isAtLeast } from "../engine/agent/policy.ts";
+import type { AgentRecord, AgentToolResult } from "../engine/agent/records.ts";
+import type { AgentSpec, AgentTool } from "../engine/agent/spec.ts";
+import { type AgentState, EMPTY_SESSION, type RunState } from "../engine/agent/state.ts";
+import type { ModelRequest, ModelTurn, ToolCallBlock } from "../engine/messages.ts";
+import { type CodeTool, codeTool } from "../engine/workspace-tools/code-tools.ts";
+import { SkillNotFound } from "../errors/request.ts";
+import type { ContainerWish, SkillWish } from "../llm/container-wish.ts";
+import { messageJson } from "../llm/messages.ts";
+import { SKILL_MODEL } from "../llm/skill-model.ts";
+import { wrong } from "../llm/wrong.ts";
+import type { JsonObject } from "../skill/manifest.ts";
+import { agentSpec } from "./agent/options.ts";
+import { MemoryLog, type RunLog } from "./agent/run-log.ts";
+import { driveStateless } from "./agent/stateless.ts";
+import { type Container, openContainer, putUpload } from "./container.ts";
+import type { RunContext } from "./context.ts";
+import type { Durable } from "./durable.ts";
+import type { RunEvent } from "./events.ts";
+import { llmHost } from "./llm-host.ts";
+import { llmError } from "./llm-problem.ts";
+import { type NamedSkill, namedSkill } from "./v1-skills.ts";
+import { skillsFolder } from "./workspace-tools/where.ts";
 
 /** After so many rounds of tools the model is asked once more, and may call none. */
 const MAX_TOOL_ROUNDS = 10;
@@ -37,6 +38,21 @@ interface AgentAsk {
   container: ContainerWish | null;
   code: CodeTool | null;
   uploads: readonly { file_id: string; path: string }[];
+  /** Where they were found before: the skills of the run, and its container. Absent: they are what `container` names. */
+  given?: { skills: NamedSkill[]; container: Container };
+  /** Hosts that the tool for code may reach; absent: those of the deployment. */
+  network?: readonly string[];
+}
+
+/** Who asks, and what is to outlive them. */
+interface RunPlace {
+  signal: AbortSignal;
+  /** Name of the soft ledger that it counts in. */
+  account: string;
+  /** Names the run; absent: it gets a name. */
+  execution?: string;
+  /** Absent, or `null`: the run ends with the process. */
+  durable?: Durable | null;
 }
 
 /** Whoever makes an answer of a run is told of it as it goes on; texts are redacted. */
@@ -48,6 +64,8 @@ export interface AgentListener {
   /** Hull carries out a call of the model. */
   call(call: ToolCallBlock): void;
   result(call: ToolCallBlock, result: AgentToolResult): void;
+  /** Pieces of text and reasoning with their rounds, and that a round begins anew; absent: `text` and `reasoning` are told. */
+  event?(event: RunEvent): Promise<void>;
 }
 
 export interface AgentRun {
@@ -71,23 +89,26 @@ export interface AgentOutcome {
 
 /** @throws HullError for what cannot be run as it was asked */
 export async function openAgentRun(
-  context: RequestContext,
+  context: RunContext,
   ask: AgentAsk,
-  signal: AbortSignal,
+  { signal, account, execution, durable = null }: RunPlace,
 ): Promise<AgentRun> {
-  const { container: wish, uploads } = ask;
-  const account = accountOf(context, null);
+  const { container: wish, uploads, given } = ask;
   const host = await llmHost(context, { signal, session: null, skill: null, account });
-  const skills = await Promise.all((wish?.skills ?? []).map((skill) => resolved(context, skill)));
-  checkTwice(skills, wish?.skills ?? []);
-  const id = `ex_${crypto.randomUUID().replaceAll("-", "")}`;
-  const spec = withTerms(await specOf(context, ask, skills, host, `run_${id.slice(3)}`), ask);
+  const skills = given?.skills ?? (await resolvedSkills(context, wish?.skills ?? []));
+  const id = execution ?? `ex_${crypto.randomUUID().replaceAll("-", "")}`;
+  // A run that is taken up is what it was when it began.
+  const begun = durable?.log.state().run?.spec;
+  const spec = begun ?? withTerms(await specOf(context, ask, skills, host, `run_${id.slice(3)}`), ask);
   const needed =
     spec.tools.some(({ executor }) => executor === "workspace") ||
     uploads.length > 0 ||
     (wish !== null && wish.id !== null);
-  const container = needed ? await openContainer(context, wish?.id ?? null) : null;
-  if (container !== null) for (const { file_id } of uploads) await putUpload(context, container, file_id);
+  // The files of a run that outlives its process are its own.
+  const opened =
+    needed && given === undefined && durable === null ? await openContainer(context, wish?.id ?? null) : null;
+  const container = opened ?? given?.container ?? null;
+  if (opened !== null) for (const { file_id } of uploads) await putUpload(context, opened, file_id);
   context.log.execution_id = id;
   context.log.run_id = spec.run_id;
   context.log.model = `${spec.model.provider}/${spec.model.model}`;
@@ -99,16 +120,16 @@ export async function openAgentRun(
     container,
     async drive(listener) {
       const clients = new Set(ask.request.tools.map(({ name }) => name));
-      const log = new ListenedLog(listener, clients);
+      const log = new ListenedLog(durable?.log ?? new MemoryLog(null), listener, clients);
       try {
         const { run } = await driveStateless(context, spec, {
           host,
           signal,
           execution: id,
           log,
-          durable: null,
+          durable,
           told: "text and reasoning",
-          emit: async (event) => tell(event, listener),
+          emit: (event) => tell(event, listener),
           ...(container === null ? {} : { workspace: container.workspace }),
         });
         context.log.usage = { ...run.totals };
@@ -123,7 +144,14 @@ export async function openAgentRun(
   };
 }
 
-async function resolved(context: RequestContext, wish: SkillWish): Promise<NamedSkill> {
+/** The skills that a request names. @throws InvalidRequest SkillNotFound */
+async function resolvedSkills(context: RunContext, wishes: readonly SkillWish[]): Promise<NamedSkill[]> {
+  const skills = await Promise.all(wishes.map((skill) => resolved(context, skill)));
+  checkTwice(skills, wishes);
+  return skills;
+}
+
+async function resolved(context: RunContext, wish: SkillWish): Promise<NamedSkill> {
   if (wish.kind === "native") {
     throw wrong(
       wish.path,
@@ -141,7 +169,7 @@ async function resolved(context: RequestContext, wish: SkillWish): Promise<Named
 }
 
 /** Two skills of one name would lie in one folder. @throws InvalidRequest */
-function checkTwice(skills: readonly NamedSkill[], wishes: readonly SkillWish[]): void {
+export function checkTwice(skills: readonly NamedSkill[], wishes: readonly { path: string }[]): void {
   for (const [n, { id, record }] of skills.entries()) {
     const other = skills.slice(0, n).find((known) => known.record.manifest.slug === record.manifest.slug);
     if (other === undefined) continue;
@@ -151,7 +179,7 @@ function checkTwice(skills: readonly NamedSkill[], wishes: readonly SkillWish[])
 }
 
 async function specOf(
-  context: RequestContext,
+  context: RunContext,
   ask: AgentAsk,
   skills: readonly NamedSkill[],
   host: Awaited<ReturnType<typeof llmHost>>,
@@ -185,14 +213,20 @@ async function specOf(
   } as const;
   const spec = await agentSpec(context, host, input, { run, session: null });
   const own = [...whole.map(skillTool), ...codeTools(context, ask, whole)];
-  const system = [spec.system, request.system].filter((text) => text !== "").join("\n\n") + injected(whole);
-  const hidden = new Set(whole.map(({ record }) => record.manifest.slug));
+  const shell = ask.code === "shell";
+  const folder = skillsFolder(context, spec).path;
+  const shown = shell ? listed(skills, folder) : injected(whole);
+  const system = [spec.system, request.system].filter((text) => text !== "").join("\n\n") + shown;
+  const hidden = new Set((shell ? skills : whole).map(({ record }) => record.manifest.slug));
   return {
     ...spec,
     system: system.trim(),
-    skills: spec.skills.map((skill) =>
-      hidden.has(skill.name) ? { ...skill, disable_model_invocation: true } : skill,
-    ),
+    skills: spec.skills.map((skill) => {
+      if (!hidden.has(skill.name)) return skill;
+      // The model reads it through the shell, where its folder is.
+      const dir = shell ? { dir: `${folder}/${skill.name}` } : {};
+      return { ...skill, ...dir, disable_model_invocation: true };
+    }),
     tools: [...spec.tools, ...own],
   };
 }
@@ -202,8 +236,8 @@ async function specOf(
  * @throws InvalidRequest where this deployment runs no code
  */
 function codeTools(
-  { settings }: RequestContext,
-  { code, request }: AgentAsk,
+  { settings }: RunContext,
+  { code, request, network }: AgentAsk,
   whole: readonly NamedSkill[],
 ): AgentTool[] {
   const python = whole.some(({ record }) => record.files.some(({ path }) => path.endsWith(".py")));
@@ -214,9 +248,11 @@ function codeTools(
     throw wrong("tools", "this deployment runs no code: its hull.toml turns workspace tools off");
   }
   const { require_risk = "none" } = settings.approvals;
-  return names.map(codeTool).map((tool) => {
-    return isAtLeast(tool.risk, require_risk) ? { ...tool, needs_approval: true } : tool;
-  });
+  return names
+    .map((name) => codeTool(name, network))
+    .map((tool) => {
+      return isAtLeast(tool.risk, require_risk) ? { ...tool, needs_approval: true } : tool;
+    });
 }
 
 const LITELLM_TOOL = "litellm_code_execution" as const;
@@ -250,6 +286,16 @@ function injected(skills: readonly NamedSkill[]): string {
   return `\n\n---\n\n# Available Skills\n\n${texts.join("\n\n---\n\n")}`;
 }
 
+/** What a model with a shell is told of skills: it reads them itself. */
+function listed(skills: readonly NamedSkill[], folder: string): string {
+  if (skills.length === 0) return "";
+  const lines = skills.map(
+    ({ record: { manifest } }) =>
+      `- ${manifest.slug}: ${manifest.description} (${folder}/${manifest.slug}/SKILL.md)`,
+  );
+  return `\n\n# Skills\n\nRead a skill's SKILL.md with the shell before you do what it is for.\n\n${lines.join("\n")}`;
+}
+
 /** A run whose last text is the answer, as one of a served skill. */
 function withTerms(spec: AgentSpec, { request }: AgentAsk): AgentSpec {
   return {
@@ -269,40 +315,51 @@ function withTerms(spec: AgentSpec, { request }: AgentAsk): AgentSpec {
   };
 }
 
-function tell({ event, data }: RunEvent, listener: AgentListener): void {
+async function tell(told: RunEvent, listener: AgentListener): Promise<void> {
+  const { event, data } = told;
+  if (listener.event !== undefined) return listener.event(told);
   if (event === "delta") listener.text(String(data.text ?? ""));
   if (event === "thought") listener.reasoning(String(data.text ?? ""));
 }
 
-/** Keeps the records in memory, and tells of turns, calls and results. */
+/** Tells of turns, calls and results as they are recorded; first of those that an earlier life of the run recorded. */
 class ListenedLog implements RunLog {
-  readonly #log = new MemoryLog(null);
+  readonly #log: RunLog;
   readonly #listener: AgentListener;
   /** Names of the client's own tools. */
   readonly #clients: ReadonlySet<string>;
 
-  constructor(listener: AgentListener, clients: ReadonlySet<string>) {
+  constructor(log: RunLog, listener: AgentListener, clients: ReadonlySet<string>) {
+    this.#log = log;
     this.#listener = listener;
     this.#clients = clients;
+    let state = EMPTY_SESSION;
+    for (const record of log.records()) {
+      const before = state;
+      state = applyAgentRecord(before, record);
+      this.#tell(record, before);
+    }
   }
 
   state = (): ReturnType<RunLog["state"]> => this.#log.state();
-  records = (): ReturnType<MemoryLog["records"]> => this.#log.records();
+  records = (): ReturnType<RunLog["records"]> => this.#log.records();
   begin: RunLog["begin"] = (records) => this.#log.begin(records);
 
-  append(batch: readonly Applied[]): void {
-    this.#log.append(batch);
-    for (const { record, before } of batch) {
-      if (record.type === "model_call_settled") this.#listener.turn(record.turn);
-      if (record.type === "turn_taken") {
-        for (const call of record.calls) if (!this.#clients.has(call.name)) this.#listener.call(call);
-      }
-      if (!("result" in record) || !("effect" in record) || record.type === "tool_executed") continue;
-      if (record.type === "hook_settled" || record.type === "tool_searched") continue;
-      const open = before.run?.calls.find(({ effect }) => effect === record.effect);
-      if (open !== undefined && !this.#clients.has(open.call.name)) {
-        this.#listener.result(open.call, record.result);
-      }
+  append: RunLog["append"] = (batch, memo) => {
+    this.#log.append(batch, memo);
+    for (const { record, before } of batch) this.#tell(record, before);
+  };
+
+  #tell(record: AgentRecord, before: AgentState): void {
+    if (record.type === "model_call_settled") this.#listener.turn(record.turn);
+    if (record.type === "turn_taken") {
+      for (const call of record.calls) if (!this.#clients.has(call.name)) this.#listener.call(call);
+    }
+    if (!("result" in record) || !("effect" in record) || record.type === "tool_executed") return;
+    if (record.type === "hook_settled" || record.type === "tool_searched") return;
+    const open = before.run?.calls.find(({ effect }) => effect === record.effect);
+    if (open !== undefined && !this.#clients.has(open.call.name)) {
+      this.#listener.result(open.call, record.result);
     }
   }
 }
