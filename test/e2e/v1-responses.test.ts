@@ -18,6 +18,16 @@ const hull = await sharedHull({
     OPENAI_API_KEY: "sk-openai-e2e-key",
     OPENAI_BASE_URL: `${fake.url}/v1`,
   },
+  project: {
+    "hull.toml": `
+[llm.providers.by-responses]
+base_url = "${fake.url}"
+api = "responses"
+
+[llm.aliases]
+plain = { id = "m", provider = "by-responses" }
+`,
+  },
   skills: {
     "rhymes/SKILL.md":
       "---\nname: rhymes\ndescription: Answers in rhymes.\nprovider: openai\nmodel: gpt-4o\n---\nAnswer in rhymes.\n",
@@ -295,6 +305,32 @@ describe("a request", () => {
     });
     const after = client.responses.create({ model: GPT, input: "And?", previous_response_id: id });
     await expect(after).rejects.toMatchObject({ status: 400, param: "previous_response_id" });
+  });
+
+  test("tells which members did not reach the provider; one of the same protocol gets them", async () => {
+    fake.script([{ text: "Hi." }, { text: "Hi." }]);
+    const more = { user: "u1", prompt_cache_key: "k", brand_new: 1 };
+    const chat = await client.responses.create({ model: GPT, input: "Hello?", ...more }).asResponse();
+    expect(chat.headers.get("x-hull-ignored")).toBe("user, prompt_cache_key, brand_new");
+    expect(sent()).not.toContain("brand_new");
+    const same = await client.responses.create({ model: "plain", input: "Hello?", ...more }).asResponse();
+    expect(same.headers.get("x-hull-ignored")).toBeNull();
+    expect(fake.requests[1]?.body).toMatchObject(more);
+  });
+
+  test("with an Idempotency-Key is answered once", async () => {
+    fake.script([{ text: "One." }, { text: "Two." }]);
+    const body = { model: GPT, input: "Count.", tools: [SHELL] };
+    const key = { headers: { "idempotency-key": "count" } };
+    const [first, second] = [
+      await seven.responses.create(body, key),
+      await seven.responses.create(body, key),
+    ];
+    expect(second).toEqual(first);
+    expect(fake.requests).toHaveLength(1);
+    const other = seven.responses.create({ ...body, input: "Count on." }, key);
+    await expect(other).rejects.toMatchObject({ code: "idempotency_key_reused" });
+    await expect(client.responses.cancel(first.id)).rejects.toMatchObject({ status: 400 });
   });
 
   test("for a served skill as a model", async () => {

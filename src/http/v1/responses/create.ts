@@ -22,6 +22,7 @@ import {
   type ResponsesOperation,
   takesFurther,
 } from "../../../run/responses/perform.ts";
+import type { Begun } from "../../../session/unlisted/rpc.ts";
 import { isObject } from "../../../skill/json.ts";
 import type { Json, JsonObject } from "../../../skill/manifest.ts";
 import { readJson } from "../../body.ts";
@@ -36,10 +37,17 @@ import { ignoredHeader, openCall, streamedAnswer } from "../model-call.ts";
 import { formatted } from "../sse-event.ts";
 import { newDigits, responseExecution, storedItems } from "./ids.ts";
 import { shownEvent, shownResponse, showsReasoning } from "./shown.ts";
-import { errorMembers, itemsUpTo, streamStored } from "./stored.ts";
+import {
+  documentOf,
+  errorMembers,
+  itemsUpTo,
+  type StoredResponse,
+  storedResponse,
+  streamStored,
+} from "./stored.ts";
 
-/** Items that a conversation brings into a response. */
-const MOST_ITEMS = 10_000;
+/** Items of a conversation that are read at once. */
+const PAGE = 20;
 /** Characters of an item that a conversation keeps. */
 const MAX_ITEM = 1024 * 1024;
 
@@ -47,6 +55,8 @@ const MAX_ITEM = 1024 * 1024;
 export async function postResponses(context: RequestContext): Promise<Response> {
   const body = await readJson(context.request, bodyShape, MAX_MODEL_BODY_BYTES);
   const asked = readResponses(body);
+  const known = asked.store ? await answerKnown(context, asked, body) : null;
+  if (known !== null) return known;
   const ignored = await checkModel(context, asked, body);
   const history = await historyOf(context, asked);
   const input = storedItems(withReferences(asked.input, history));
@@ -81,22 +91,48 @@ interface Made {
 /** One that is carried out in an object of its own, and kept there. */
 async function stored(
   context: RequestContext,
-  { stream, background, include }: ResponsesAsk,
+  asked: ResponsesAsk,
   { request, body, headers }: Made & { body: JsonObject },
 ): Promise<Response> {
   const execution = responseExecution(context, String(request.head.id));
   const id = `ex_${String(request.head.id).slice("resp_".length)}`;
-  const { text } = await takeInput(context, id, { text: operationInput(request), files: [] }, "responses");
+  const input = { text: operationInput(request), files: [] };
+  const { text } = await takeInput(context, id, input, "responses");
   const request_hash = await requestHash(context, body);
   const begun = await execution.begin({ skill: "responses", digest: "", request_hash, text, files: [] });
+  return answerBegun(context, asked, { begun, execution, request, headers });
+}
+
+/** A request with the key of an earlier one is answered as that one. `null`: there is none. @throws IdempotencyKeyReused */
+async function answerKnown(
+  context: RequestContext,
+  asked: ResponsesAsk,
+  body: JsonObject,
+): Promise<Response | null> {
+  if (idempotencyKey(context.request) === null) return null;
+  const id = `resp_${await digitsOf(context)}`;
+  const begun = await responseExecution(context, id).attach(await requestHash(context, body));
+  if (begun === null) return null;
+  const headers = { "x-hull-replayed": "1" };
+  return answerBegun(context, asked, { begun, headers, ...(await storedResponse(context, id)) });
+}
+
+async function answerBegun(
+  context: RequestContext,
+  { stream, background, include }: ResponsesAsk,
+  { begun, headers, ...response }: StoredResponse & { begun: Begun; headers: Record<string, string> },
+): Promise<Response> {
   if (begun === "other_request")
     throw new IdempotencyKeyReused({ key: context.request.headers.get("idempotency-key") ?? "" });
   context.log.execution = begun;
+  const { execution, request } = response;
   const reasoning = showsReasoning(include, true);
-  if (stream)
-    return streamStored(context, { execution, request }, { after: -1, reasoning, early: true, headers });
+  if (stream) return streamStored(context, response, { after: -1, reasoning, early: true, headers });
   const all = { "cache-control": "no-store", ...headers };
-  if (background) return Response.json(context.redacted(request.head), { headers: all });
+  if (background) {
+    const document = begun === "started" ? request.head : await documentOf(response);
+    return Response.json(context.redacted(shownResponse(document, reasoning)), { headers: all });
+  }
   const answer = await execution.answer();
   if (!answer.ok) throw storedError(answer);
   const document: JsonObject = JSON.parse(await new Response(answer.body).text());
@@ -162,26 +198,42 @@ async function checkModel(
 ): Promise<string[]> {
   const further = Object.keys(furtherMembers(body));
   const runs = model.startsWith(SKILL_MODEL) || (shell !== null && shell !== "local");
-  if (model.startsWith(SKILL_MODEL)) return further;
+  const chosen = runs && (body.tool_choice ?? "auto") !== "auto" ? ["tool_choice"] : [];
+  if (model.startsWith(SKILL_MODEL)) return [...further, ...chosen];
   const { reached } = await openCall(context, model, context.request.signal);
   const own = !runs && (takesFurther(reached.protocol) || reached.protocol === "mock");
   const memory = shell !== null && shell !== "local" && shell.kind === "new" && shell.memory_limit !== null;
-  return [...(own ? [] : further), ...(memory ? ["memory_limit"] : [])];
+  return [...(own ? [] : further), ...chosen, ...(memory ? ["memory_limit"] : [])];
 }
 
-/** The items before its own. @throws CallNotFound */
+/** The items before its own. @throws CallNotFound; InvalidRequest where they are too many to be sent */
 async function historyOf(
   context: RequestContext,
   { previous, conversation }: ResponsesAsk,
 ): Promise<JsonObject[]> {
   const { env, tenant } = context;
-  if (previous !== null) return itemsUpTo(context, previous);
+  if (previous !== null) {
+    const items = await itemsUpTo(context, previous);
+    if (JSON.stringify(items).length > MAX_MODEL_BODY_BYTES) throw tooLong("previous_response_id");
+    return items;
+  }
   if (conversation === null) return [];
   if ((await findConversation(env, tenant, conversation)) === null)
     throw new CallNotFound({ what: "conversation", id: conversation });
-  const page = { limit: MOST_ITEMS, after: null, ascending: true };
-  return (await listItems(env, tenant, conversation, page)).map(({ item }) => item);
+  const items: JsonObject[] = [];
+  let length = 0;
+  for (let after: number | null = null; ; ) {
+    const page = await listItems(env, tenant, conversation, { limit: PAGE, after, ascending: true });
+    for (const { item } of page) length += JSON.stringify(item).length;
+    if (length > MAX_MODEL_BODY_BYTES) throw tooLong("conversation");
+    items.push(...page.map(({ item }) => item));
+    after = page.at(-1)?.seq ?? null;
+    if (page.length < PAGE) return items;
+  }
 }
+
+const tooLong = (path: string): Error =>
+  wrong(path, `the conversation before has more than ${MAX_MODEL_BODY_BYTES} characters; begin a new one`);
 
 /** Items that are named by their ids, which the conversation before has. @throws InvalidRequest */
 function withReferences(input: readonly JsonObject[], history: readonly JsonObject[]): JsonObject[] {

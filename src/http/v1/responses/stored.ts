@@ -33,12 +33,13 @@ async function found<T>(id: string, ask: () => Promise<T>): Promise<T> {
   }
 }
 
-interface StoredResponse {
+export interface StoredResponse {
   execution: ExecutionClient;
   request: ResponsesOperation;
 }
 
-async function storedResponse(context: RequestContext, id: string): Promise<StoredResponse> {
+/** @throws CallNotFound */
+export async function storedResponse(context: RequestContext, id: string): Promise<StoredResponse> {
   const execution = responseExecution(context, id);
   const text = await found(id, () => execution.input());
   // Written by `operationInput`.
@@ -46,8 +47,8 @@ async function storedResponse(context: RequestContext, id: string): Promise<Stor
   return { execution, request };
 }
 
-/** The response as it is now. */
-async function documentOf({ execution, request }: StoredResponse): Promise<JsonObject> {
+/** The response as it is now, or what it ended as. */
+export async function documentOf({ execution, request }: StoredResponse): Promise<JsonObject> {
   const { status, error } = await execution.status();
   if (status === "running") return { ...request.head, status: "in_progress" };
   if (error !== null) {
