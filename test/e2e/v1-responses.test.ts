@@ -307,6 +307,27 @@ describe("a request", () => {
     await expect(after).rejects.toMatchObject({ status: 400, param: "previous_response_id" });
   });
 
+  test.each([true, false])(
+    "streams while the provider speaks (store: %s), and ends where it breaks off",
+    async (store) => {
+      const gate = Promise.withResolvers<void>();
+      fake.script([
+        { text: ["One, ", "two"], paced: async (n) => (n === 1 ? gate.promise : null), cut: true },
+      ]);
+      const body = { model: GPT, input: "Count.", stream: true as const, store };
+      const events: OpenAI.Responses.ResponseStreamEvent[] = [];
+      for await (const event of await client.responses.create(body)) {
+        events.push(event);
+        if (event.type === "response.output_text.delta") gate.resolve();
+      }
+      const [created] = events;
+      if (created?.type !== "response.created") throw new Error("no beginning");
+      expect(events.some((event) => event.type === "response.output_text.delta")).toBe(true);
+      expect(events.at(-1)).toMatchObject({ type: "response.failed", response: { status: "failed" } });
+      if (store) expect((await client.responses.retrieve(created.response.id)).status).toBe("failed");
+    },
+  );
+
   test("tells which members did not reach the provider; one of the same protocol gets them", async () => {
     fake.script([{ text: "Hi." }, { text: "Hi." }]);
     const more = { user: "u1", prompt_cache_key: "k", brand_new: 1 };

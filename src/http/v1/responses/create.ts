@@ -12,8 +12,10 @@ import { SKILL_MODEL } from "../../../llm/skill-model.ts";
 import { wrong } from "../../../llm/wrong.ts";
 import { findConversation, listItems } from "../../../registry/conversations/rows.ts";
 import { openContainer, outputFiles } from "../../../run/container.ts";
+import type { RunEvent } from "../../../run/events.ts";
 import type { OperationHandle } from "../../../run/handle.ts";
 import { operationInput, runOperation } from "../../../run/operation.ts";
+import { problemOf } from "../../../run/problem.ts";
 import { ResponseEvents } from "../../../run/responses/events.ts";
 import { checkFiles } from "../../../run/responses/inlined.ts";
 import {
@@ -37,14 +39,7 @@ import { ignoredHeader, openCall, streamedAnswer } from "../model-call.ts";
 import { formatted } from "../sse-event.ts";
 import { newDigits, responseExecution, storedItems } from "./ids.ts";
 import { shownEvent, shownResponse, showsReasoning } from "./shown.ts";
-import {
-  documentOf,
-  errorMembers,
-  itemsUpTo,
-  type StoredResponse,
-  storedResponse,
-  streamStored,
-} from "./stored.ts";
+import { documentOf, itemsUpTo, type StoredResponse, storedResponse, streamStored } from "./stored.ts";
 
 /** Items of a conversation that are read at once. */
 const PAGE = 20;
@@ -165,28 +160,30 @@ async function passing(
     const all = { "cache-control": "no-store", ...headers };
     return Response.json(context.redacted(shownResponse(document, reasoning)), { headers: all });
   }
+  const events = new ResponseEvents(request.head, placeOf(request));
+  const texts = (made: readonly JsonObject[]): string =>
+    made.map((event) => formatted(context.redacted(shownEvent(event, reasoning)))).join("");
   return streamedAnswer(context, {
     headers,
     async run(write, signal) {
       signal.addEventListener("abort", () => abort.abort(), { once: true });
-      const events = new ResponseEvents(request.head, placeOf(request));
-      const send = (made: readonly JsonObject[]): void => {
-        for (const event of made) write(formatted(context.redacted(shownEvent(event, reasoning))));
-      };
       let begun = false;
       const started = (): void => {
-        if (!begun) send(events.begin());
+        if (!begun) write(texts(events.begin()));
         begun = true;
       };
-      const emit: OperationHandle["emit"] = async (event) => {
+      const send = (event: RunEvent): void => {
         started();
-        send(events.push(event));
+        const text = texts(events.push(event));
+        if (text !== "") write(text);
       };
-      const { done } = await runOperation({ ...handle, started, emit });
-      started();
-      send(events.push({ event: "done", data: { ok: true, ...done } }));
+      const { done } = await runOperation({ ...handle, started, emit: async (event) => send(event) });
+      send({ event: "done", data: { ok: true, ...done } });
     },
-    failed: (error) => formatted({ type: "error", ...errorMembers(error, context) }),
+    failed: (error) => {
+      events.push({ event: "error", data: problemOf(error, context) });
+      return texts(events.push({ event: "done", data: { ok: false } }));
+    },
   });
 }
 

@@ -11,7 +11,6 @@ import type { JsonObject } from "../../../skill/manifest.ts";
 import type { RequestContext } from "../../context.ts";
 import type { ExecutionClient } from "../../execution-client.ts";
 import { jsonNow } from "../../page.ts";
-import { errorBody } from "../errors.ts";
 import { ascendingOf, limitOf } from "../lists.ts";
 import { streamedAnswer } from "../model-call.ts";
 import { formatted } from "../sse-event.ts";
@@ -128,15 +127,14 @@ export function streamStored(
         send(events.push(event));
       });
     },
-    failed: (error) => formatted({ type: "error", ...errorMembers(error, context) }),
+    failed: (error) => formatted(errorEvent(error, context)),
   });
 }
 
-/** An error in a stream, as its event has it. */
-export function errorMembers(error: HullError, context: RequestContext): object {
-  const body = errorBody(error, context, "openai");
-  const own = "error" in body && typeof body.error === "object" ? body.error : {};
-  return { code: null, param: null, ...own, sequence_number: 0 };
+/** The event of a stream that cannot go on. */
+function errorEvent(error: HullError, context: RequestContext): object {
+  const { detail, code } = error.data;
+  return { type: "error", code, message: String(context.redacted(detail)), param: null, sequence_number: 0 };
 }
 
 const BREAKS = 4;
