@@ -168,6 +168,7 @@ describe("a conversation goes on", () => {
   });
 
   test("in a conversation, whose items are kept", async () => {
+    expect((await client.conversations.create()).id).toMatch(/^conv_/);
     const conversation = await client.conversations.create({
       metadata: { topic: "sums" },
       items: [{ type: "message", role: "user", content: "My number is 7." }],

@@ -72,8 +72,7 @@ const bodyOf = (context: RequestContext): Promise<JsonObject> =>
 /** `POST /v1/conversations`. */
 export async function postConversation(context: RequestContext): Promise<Response> {
   const { env, tenant } = context;
-  const text = await context.request.clone().text();
-  const body = text.trim() === "" ? {} : await bodyOf(context);
+  const body = context.request.body === null ? {} : await bodyOf(context);
   const items = itemsIn(body.items);
   const row = { id: `conv_${newDigits()}`, metadata: metadataOf(body.metadata), created_ms: Date.now() };
   await addConversation(env, tenant, row);
