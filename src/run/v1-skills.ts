@@ -1,6 +1,7 @@
 /** Skills as `/v1` names them: those that the tenant stored, by id and version, and those that are served, by slug. */
 import { BundleInvalid, SkillNotFound } from "../errors/request.ts";
 import { Internal } from "../errors.ts";
+import type { SkillWish } from "../llm/container-wish.ts";
 import { storeSkill } from "../registry/store.ts";
 import { findBundle } from "../registry/stored-skills/bundles.ts";
 import { findSkill, findVersion, type StoredVersion } from "../registry/stored-skills/rows.ts";
@@ -16,25 +17,42 @@ export interface NamedSkill {
   id: string;
   /** The version that was found: `skver_…` of a stored skill, else the digest's beginning. */
   version: string;
+  /** The same as Anthropic's beta of skills names it: Unix µs; `null` for a served skill. */
+  epoch: string | null;
+  /** What the client called it, else its name. */
+  label: string;
   record: SkillRecord;
   /** Of the record. */
   digest: string;
 }
 
+/** A skill that Hull has. */
+export interface LocalSkill extends NamedSkill {
+  /** What the request says of it. */
+  wish: Pick<SkillWish, "path" | "full">;
+}
+
+export interface ReferencedSkills {
+  /** In the request's order, as `native`. */
+  local: LocalSkill[];
+  /** Of Anthropic's own. */
+  native: SkillWish[];
+}
+
 const UNPACKED = { max_bytes: 128 * 1024 * 1024, max_entries: 20_000 };
 
 /**
- * Finds a skill.
+ * Finds a skill; `null` where the tenant has none of this id.
  * @param version any name that `/v1/skills` takes, `null`: what its client gets without one
  * @param otherwise which that is; OpenAI's clients get the default version
- * @throws SkillNotFound
+ * @throws SkillNotFound for an unknown version
  */
 export async function namedSkill(
   context: RunContext,
   id: string,
   version: string | null,
   otherwise: "newest" | "default" = "newest",
-): Promise<NamedSkill> {
+): Promise<NamedSkill | null> {
   const { deployment, env, tenant, background } = context;
   const stored = await findSkill(env, tenant, id);
   if (stored !== null) {
@@ -42,13 +60,15 @@ export async function namedSkill(
     const name = version ?? own?.toString() ?? "latest";
     const found = await findVersion(env, tenant, id, name);
     if (found === null) throw new SkillNotFound({ id, version: name });
-    return { id, version: `skver_${found.id}`, ...(await assembledVersion(context, found)) };
+    const named = { id, version: `skver_${found.id}`, epoch: String(found.epoch) };
+    return { ...named, label: stored.label ?? stored.name, ...(await assembledVersion(context, found)) };
   }
   const card = (await deployment.catalogs.of(tenant, background)).bySlug.get(id);
-  if (card === undefined) throw new SkillNotFound({ id });
+  if (card === undefined) return null;
   const record = await deployment.registry.skill(card.version);
   checkTrust(context.settings, record);
-  return { id, version: card.version.slice(0, 12), record, digest: card.version };
+  const named = { id, version: card.version.slice(0, 12), epoch: null, label: record.manifest.name };
+  return { ...named, record, digest: card.version };
 }
 
 /** The record of a stored version, made of its bundle by the code that takes uploads in. */
@@ -99,7 +119,8 @@ export async function inlineSkill(
     const own = files.map((file) => ({ ...file, path: file.path.slice(file.path.indexOf("/") + 1) }));
     const { record, digest, ...rest } = await assembled(context, own, checked.name);
     await storeSkill(env, { record, digest, ...rest });
-    return { id: name, version: digest.slice(0, 12), record, digest };
+    const named = { id: name, version: digest.slice(0, 12), epoch: null, label: record.manifest.name };
+    return { ...named, record, digest };
   } catch (error) {
     if (error instanceof ZipError) throw new BundleInvalid({ reason: error.reason });
     throw error;

@@ -26,6 +26,7 @@ import type {
   KnownCall,
 } from "./unlisted/rpc.ts";
 import { UnlistedSession } from "./unlisted/unlisted-session.ts";
+import { Workflow } from "./workflow/workflow.ts";
 
 /**
  * A session: a conversation or a daemon, addressed by its tenant and its id, or a single call that outlives its connection,
@@ -47,7 +48,7 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
     this.#unlisted = new UnlistedSession({ storage, deployment, background, log: this.#conversation.log });
     const daemon = new Daemon(this.#conversation, storage);
     keepSnapshots(this.#conversation, daemon);
-    this.#desk = new SessionDesk(this.#conversation, daemon);
+    this.#desk = new SessionDesk(this.#conversation, daemon, new Workflow(this.#conversation, storage));
   }
 
   ask(question: LongText): Promise<LongText> {
@@ -89,6 +90,10 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
 
   async status(caller: string): Promise<ExecutionStatus | null> {
     return this.#unlisted.status(caller);
+  }
+
+  async steps(caller: string, page: { after: number; limit: number }): Promise<string | null> {
+    return this.#unlisted.steps(caller, page);
   }
 
   async input(caller: string): Promise<Uint8Array | ReadableStream<Uint8Array> | null> {

@@ -94,7 +94,8 @@ export function codeCommand(
   if (name === "bash_code_execution") return `${folders}\n${given}`;
   if (name === "shell") return `${folders}\n${shellScript(shellCommands(args))}`;
   const end = endOf(given);
-  const path = modules.length === 0 ? "" : `export PYTHONPATH='${modules.join(":")}'\n`;
+  const path =
+    modules.length === 0 ? "" : `export PYTHONPATH='${modules.join(":")}'"\${PYTHONPATH:+:$PYTHONPATH}"\n`;
   return `${folders}\n${path}python3 - <<'${end}'\n${given}\n${end}`;
 }
 

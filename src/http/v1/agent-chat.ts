@@ -11,6 +11,7 @@ import { accountOf } from "../llm/account.ts";
 import { ChatChunks } from "./chat-chunks.ts";
 import { errorBody } from "./errors.ts";
 import { ignoredHeader, streamedAnswer } from "./model-call.ts";
+import { referencedSkills, shownSkills } from "./skill-references.ts";
 
 /** Bytes of generated files that an answer itself may hold. */
 const MAX_INCLUDED = 10 * 1024 * 1024;
@@ -22,13 +23,15 @@ export const runsChatTools = ({ model, container, code }: ChatRequest): boolean 
 /** Answers such a request, whole or as events. */
 export async function answerChatWithTools(context: RequestContext, asked: ChatRequest): Promise<Response> {
   const abort = new AbortController();
+  const skills = await referencedSkills(context, asked, abort.signal);
   const run = await openAgentRun(
     context,
-    { ...asked, uploads: [] },
+    { ...asked, uploads: [], hosted: [], pauses: false, skills },
     { signal: abort.signal, account: accountOf(context, null) },
   );
   const chosen = asked.request.tool_choice === "auto" ? [] : ["tool_choice"];
-  const ignored = ignoredHeader([...Object.keys(asked.extra), ...chosen], null);
+  const own = run.protocol === "openai-chat" ? [] : Object.keys(asked.extra);
+  const ignored = ignoredHeader([...own, ...chosen], null);
   const { model } = run.spec.model;
   if (!asked.stream) {
     context.request.signal.addEventListener("abort", () => abort.abort(), { once: true });
@@ -69,7 +72,7 @@ async function drive(
   context.log.generated_files = files.length;
   return {
     turn: turnOf(run, outcome),
-    further: { ...containerOf(run), generated_files: files, ...included, ...reached },
+    further: { ...containerOf(run, outcome), generated_files: files, ...included, ...reached },
   };
 }
 
@@ -86,10 +89,11 @@ function turnOf({ spec }: AgentRun, { run, calls }: AgentOutcome) {
   };
 }
 
-function containerOf({ container, skills }: AgentRun): object {
+function containerOf({ container, skills }: AgentRun, { hosted }: AgentOutcome): object {
+  const used = shownSkills(skills, hosted, false);
+  if (hosted !== null) return { container: { ...hosted, skills: used } };
   if (container === null) return {};
   const { id, expires_at } = container;
-  const used = skills.map(({ id: skill_id, version }) => ({ type: "custom", skill_id, version }));
   return { container: { id, expires_at, skills: used } };
 }
 

@@ -16,7 +16,7 @@ import type { OperationHandle, RunOutput } from "../handle.ts";
 import { llmHost } from "../llm-host.ts";
 import { llmError } from "../llm-problem.ts";
 import { Teller } from "../teller.ts";
-import type { NamedSkill } from "../v1-skills.ts";
+import type { LocalSkill } from "../v1-skills.ts";
 import { type AgentListener, openAgentRun } from "../vendor-run.ts";
 import { ResponseEvents } from "./events.ts";
 import { inlined } from "./inlined.ts";
@@ -192,13 +192,7 @@ async function runTools(
 ): Promise<Ended> {
   const { context, signal, durable, id } = handle;
   const opened = container === null ? null : await openContainer(context, container.id);
-  const given =
-    opened === null || container === null
-      ? {}
-      : {
-          given: { skills: await skillsOf(context, container), container: opened },
-          network: container.network,
-        };
+  const skills = { local: container === null ? [] : await skillsOf(context, container), native: [] };
   const run = await openAgentRun(
     context,
     {
@@ -207,7 +201,11 @@ async function runTools(
       container: null,
       code: container === null ? null : "shell",
       uploads: [],
-      ...given,
+      beside: { protocol: "openai-chat", body: {}, tools: [], headers: {} },
+      hosted: [],
+      pauses: false,
+      skills,
+      ...(opened === null || container === null ? {} : { opened, network: container.network }),
     },
     { signal, account, execution: id, durable },
   );
@@ -237,15 +235,14 @@ async function runTools(
   };
 }
 
-function skillsOf(context: RunContext, { skills }: ResponseContainer): Promise<NamedSkill[]> {
+function skillsOf(context: RunContext, { skills }: ResponseContainer): Promise<LocalSkill[]> {
   const { registry } = context.deployment;
   return Promise.all(
-    skills.map(async ({ id, version, digest }) => ({
-      id,
-      version,
-      digest,
-      record: await registry.skill(digest),
-    })),
+    skills.map(async ({ id, version, digest }) => {
+      const record = await registry.skill(digest);
+      const named = { id, version, digest, record, epoch: null, label: record.manifest.name };
+      return { ...named, wish: { path: "tools", full: false } };
+    }),
   );
 }
 

@@ -40,6 +40,8 @@ export interface Command {
   signal: AbortSignal;
   /** Hosts that it may reach, which the deployment allows; absent: all that the deployment allows. */
   network?: readonly string[];
+  /** Python finds the packages that the run's skills need. */
+  packages?: true;
 }
 
 interface BashPlace {
@@ -47,7 +49,7 @@ interface BashPlace {
   workspace: WorkspaceAccess;
   /** What is remembered of detached executions; `null`: the run does not outlive its process. */
   known: KnownExecutions | null;
-  skills: SkillFolders;
+  skills: Pick<SkillFolders, "toRun">;
   /** Names the folder of the run's skills in the runner. */
   skillsKey: string;
   emit: (event: RunEvent) => void;
@@ -110,7 +112,7 @@ export async function runBash(command: Command, place: BashPlace): Promise<Agent
 }
 
 function specOf(
-  { args, execution, run, cwd, skill, network: own }: Command,
+  { args, execution, run, cwd, skill, packages, network: own }: Command,
   { context, known, skillsKey }: BashPlace,
   workspace: { id: string; version: number },
   list: { name: string; digest: string }[],
@@ -143,6 +145,7 @@ function specOf(
       network: networkOf(network, own),
       ...(cwd === "" ? {} : { cwd }),
       ...(active === null ? {} : { skill: active }),
+      ...(packages === undefined ? {} : { packages }),
     },
     ...(list.length === 0 ? {} : { skills: { key: skillsKey, list } }),
   };

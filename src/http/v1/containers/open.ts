@@ -1,15 +1,14 @@
 /** Containers as OpenAI's clients ask for them: new ones with skills and files, and those that are there. */
 import { fromBase64 } from "../../../bytes.ts";
-import { SkillNotFound } from "../../../errors/request.ts";
 import type { ContainerSkill, ContainerTerms } from "../../../llm/openai-api/shell-wish.ts";
 import { wrong } from "../../../llm/wrong.ts";
 import { type Container, openContainer, putUpload } from "../../../run/container.ts";
 import type { ResponseContainer } from "../../../run/responses/perform.ts";
-import { inlineSkill, type NamedSkill, namedSkill } from "../../../run/v1-skills.ts";
-import { checkTwice } from "../../../run/vendor-run.ts";
+import { inlineSkill, type LocalSkill, type NamedSkill, namedSkill } from "../../../run/v1-skills.ts";
 import { objectOf } from "../../../skill/json.ts";
 import type { JsonObject } from "../../../skill/manifest.ts";
 import type { RequestContext } from "../../context.ts";
+import { checkTwice } from "../skill-references.ts";
 
 /** A new container. @param path of its terms in the request. @throws InvalidRequest BundleInvalid SkillNotFound FileNotFound */
 export async function newContainer(
@@ -18,9 +17,12 @@ export async function newContainer(
   { path, about }: { path: string; about: JsonObject },
 ): Promise<Container> {
   checkNetwork(context, terms.network, path);
-  const skills: NamedSkill[] = [];
-  for (const wish of terms.skills) skills.push(await skillOf(context, wish));
-  checkTwice(skills, terms.skills);
+  const skills: LocalSkill[] = [];
+  for (const wish of terms.skills) {
+    const { path: at } = wish;
+    skills.push({ ...(await skillOf(context, wish)), wish: { path: at, full: false } });
+  }
+  checkTwice(skills);
   const { network, memory_limit } = terms;
   const kept: JsonObject = {
     ...about,
@@ -53,13 +55,9 @@ async function skillOf(context: RequestContext, wish: ContainerSkill): Promise<N
     if (zip === null) throw wrong(`${wish.path}.source.data`, "Base64 is expected");
     return inlineSkill(context, wish.name, zip);
   }
-  try {
-    return await namedSkill(context, wish.id, wish.version, "default");
-  } catch (error) {
-    if (error instanceof SkillNotFound && wish.version === null)
-      throw wrong(`${wish.path}.skill_id`, `there is no skill "${wish.id.slice(0, 64)}"`);
-    throw error;
-  }
+  const found = await namedSkill(context, wish.id, wish.version, "default");
+  if (found !== null) return found;
+  throw wrong(`${wish.path}.skill_id`, `there is no skill "${wish.id.slice(0, 64)}"`);
 }
 
 function decoded(text: string): Uint8Array<ArrayBuffer> | null {
