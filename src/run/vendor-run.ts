@@ -146,7 +146,7 @@ export async function openAgentRun(
           log,
           durable,
           // What a provider ran stands between the texts of a turn: such a turn is told whole.
-          told: hosted ? "nothing" : "text and reasoning",
+          streams: hosted ? "nothing" : "text and reasoning",
           emit: (event) => tell(event, listener),
           ...(container === null ? {} : { workspace: container.workspace }),
         });

@@ -9,13 +9,13 @@ import { exchangeTerms } from "../../llm/prepare.ts";
 import { SKILL_MODEL } from "../../llm/skill-model.ts";
 import { appendItems } from "../../registry/conversations/rows.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
+import { AnswerStream } from "../answer-stream.ts";
 import { type Container, containerFileId, openContainer, outputFiles } from "../container.ts";
 import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
 import type { OperationHandle, RunOutput } from "../handle.ts";
 import { llmHost } from "../llm-host.ts";
 import { llmError } from "../llm-problem.ts";
-import { Teller } from "../teller.ts";
 import type { LocalSkill } from "../v1-skills.ts";
 import { type AgentListener, openAgentRun } from "../vendor-run.ts";
 import { ResponseEvents } from "./events.ts";
@@ -145,10 +145,10 @@ async function callModel(
     part({ turn: earlier.blocks });
     return earlier.ended;
   }
-  const teller = new Teller(context, emit);
+  const answer = new AnswerStream(context, emit);
   const terms = exchangeTerms({ stream: streaming, max_tokens: request.max_tokens }, host);
-  const { onText, onReasoning } = streaming ? teller.watcher : {};
-  const { turn } = await teller.telling(1, () =>
+  const { onText, onReasoning } = streaming ? answer.watcher : {};
+  const { turn } = await answer.during(1, () =>
     host.exchange({
       ...terms,
       targets: [choice.target],

@@ -76,7 +76,7 @@ export interface UnlistedRpc {
    */
   follow(caller: string, after: number, early: boolean): Promise<ExecutionEvents | null>;
   status(caller: string): Promise<ExecutionStatus | null>;
-  /** What the run did so far, as JSON (`TracePage`); a script has no steps. @param after how many come before the page */
+  /** What the run did so far, as JSON (`RunTrace`); a script has no steps. @param after how many come before the page */
   steps(caller: string, page: { after: number; limit: number }): Promise<string | null>;
   /** The text that it was begun with. */
   input(caller: string): Promise<Uint8Array | ReadableStream<Uint8Array> | null>;
