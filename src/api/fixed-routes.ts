@@ -24,6 +24,7 @@ import { SPENDING } from "./spending-routes.ts";
 import { TRANSCRIPT_OPERATIONS } from "./transcript-routes.ts";
 import { UPLOAD_OPERATIONS } from "./upload-routes.ts";
 import { V1_MODEL_OPERATIONS } from "./v1-model-routes.ts";
+import { V1_RESPONSE_OPERATIONS } from "./v1-response-routes.ts";
 import { V1_OPERATIONS } from "./v1-routes.ts";
 import { WORKFLOW_OPERATIONS } from "./workflow-routes.ts";
 
@@ -360,6 +361,7 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
   ...WORKFLOW_OPERATIONS,
   ...UPLOAD_OPERATIONS,
   ...V1_MODEL_OPERATIONS,
+  ...V1_RESPONSE_OPERATIONS,
   ...V1_OPERATIONS,
 };
 

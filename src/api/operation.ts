@@ -51,6 +51,8 @@ export function render(
       ...(vendor === true ? { default: ref("responses", "VendorError") } : problems(statuses)),
       ...answers,
     },
-    security: scope === "open" ? [] : [{ bearer: scopes }, { apiKey: scopes }],
+    // The document itself says what an operation wants that does not say it.
+    ...(scopes[0] === "invoke" ? {} : { security: [{ bearer: scopes }, { apiKey: scopes }] }),
+    ...(scope === "open" ? { security: [] } : {}),
   };
 }

@@ -29,17 +29,24 @@ export interface ExecutionClient {
   follow(after: number, early: boolean): Promise<ExecutionEvents>;
   status(): Promise<ExecutionStatus>;
   trace(page: { after: number; limit: number }): Promise<RunTrace>;
-  cancel(): Promise<"cancelled" | "removed">;
+  /** The text that it was begun with. */
+  input(): Promise<Uint8Array | ReadableStream<Uint8Array>>;
+  /** @param keeps one that has ended is not removed */
+  cancel(keeps?: boolean): Promise<"cancelled" | "removed" | "ended">;
 }
 
 /**
  * The execution of an id. A question that fails on the way is asked again: an object that died takes its run up where it was.
+ * @param caller whose it is, where not the request's caller alone
  * @throws ExecutionNotFound for what is no execution id
  */
-export function executionOf(context: RequestContext, id: string): ExecutionClient {
+export function executionOf(
+  context: RequestContext,
+  id: string,
+  caller = callerOf(context),
+): ExecutionClient {
   if (!/^ex_[0-9a-f]{32}$/.test(id)) throw new ExecutionNotFound({ id });
   const { SESSIONS } = context.env;
-  const caller = callerOf(context);
   const ask = async <T>(
     question: (object: DurableObjectStub<SessionRpc>) => Promise<T>,
     retriesLeft = RETRIES,
@@ -76,7 +83,9 @@ export function executionOf(context: RequestContext, id: string): ExecutionClien
       return trace;
     },
     status: async () => found<ExecutionStatus>(await ask(async (object) => await object.status(caller))),
+    input: async () => found(await ask(async (object) => await object.input(caller))),
     // Asked twice, it would remove what it was to stop.
-    cancel: async () => found(await ask(async (object) => await object.cancel(caller), 0)),
+    cancel: async (keeps = false) =>
+      found(await ask(async (object) => await object.cancel(caller, keeps), keeps ? RETRIES : 0)),
   };
 }

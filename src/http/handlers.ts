@@ -98,6 +98,27 @@ import { getUsage } from "./usage.ts";
 
 import { postChatCompletions } from "./v1/chat.ts";
 import {
+  deleteContainer,
+  deleteContainerFile,
+  getContainer,
+  getContainerFile,
+  getContainerFileContent,
+  getContainerFiles,
+  getContainers,
+  postContainer,
+  postContainerFile,
+} from "./v1/containers/routes.ts";
+import {
+  deleteConversation,
+  deleteItem,
+  getConversation,
+  getItem,
+  getItems,
+  postConversation,
+  postItems,
+  updateConversation,
+} from "./v1/conversations/routes.ts";
+import {
   deleteStoredFile,
   getStoredFile,
   getStoredFileContent,
@@ -106,6 +127,8 @@ import {
 } from "./v1/files/routes.ts";
 import { postCountTokens, postMessages } from "./v1/messages.ts";
 import { getModel, getModelList } from "./v1/models.ts";
+import { postResponses } from "./v1/responses/create.ts";
+import { cancelResponse, deleteResponse, getInputItems, getResponse } from "./v1/responses/stored.ts";
 import {
   deleteStoredSkill,
   deleteVersion,
@@ -286,6 +309,28 @@ export const HANDLERS: { readonly [id in Exclude<OperationId, ConsoleOperation>]
   createChatCompletion: postChatCompletions,
   listV1Models: getModelList,
   getV1Model: getModel,
+  createResponse: postResponses,
+  getResponse,
+  deleteResponse,
+  cancelResponse,
+  listResponseInput: getInputItems,
+  createConversation: postConversation,
+  getConversation,
+  updateConversation,
+  deleteConversation,
+  listConversationItems: getItems,
+  createConversationItems: postItems,
+  getConversationItem: getItem,
+  deleteConversationItem: deleteItem,
+  listContainers: getContainers,
+  createContainer: postContainer,
+  getContainer,
+  deleteContainer,
+  listContainerFiles: getContainerFiles,
+  createContainerFile: postContainerFile,
+  getContainerFile,
+  deleteContainerFile,
+  getContainerFileContent,
   listStoredSkills: getSkills,
   createStoredSkill: postSkill,
   getStoredSkill: getSkill,

@@ -50,7 +50,7 @@ export const anonymousRun = async (
 };
 
 type Asked = OperationRequest extends infer R
-  ? R extends OperationRequest
+  ? R extends Exclude<OperationRequest, { operation: "responses" }>
     ? Omit<R, "account">
     : never
   : never;

@@ -3,6 +3,7 @@
 import { CODE_FOLDERS } from "../engine/workspace-tools/code-tools.ts";
 import { CallNotFound } from "../errors/llm.ts";
 import { HullError, Internal } from "../errors.ts";
+import type { JsonObject } from "../skill/manifest.ts";
 import { mediaTypeOf } from "../skill/media.ts";
 import type { RunContext } from "./context.ts";
 import { findFile, readFile } from "./files.ts";
@@ -34,6 +35,11 @@ export interface Container {
   id: string;
   /** RFC 3339. */
   expires_at: string;
+  /** The same. */
+  created_at: string;
+  last_active_at: string;
+  /** What was said of it when it was made. */
+  metadata: JsonObject;
   workspace: WorkspaceAccess;
   /**
    * The files that are new or changed since the last time, stored for the user.
@@ -44,26 +50,45 @@ export interface Container {
   read(file: GeneratedFile): Promise<Uint8Array>;
 }
 
-/** Opens a container, or a new one. @throws CallNotFound for one that is unknown, another tenant's or expired */
-export async function openContainer(context: RunContext, id: string | null): Promise<Container> {
+/** How long a container is kept after its last change, in ms. @param metadata as of `Container` */
+export function containerTtl({ expires_minutes }: JsonObject): number {
+  return typeof expires_minutes === "number" ? expires_minutes * 60_000 : CONTAINER_TTL_MS;
+}
+
+/**
+ * Opens a container, or a new one.
+ * @param about of a new one
+ * @throws CallNotFound for one that is unknown, another tenant's or expired
+ */
+export async function openContainer(
+  context: RunContext,
+  id: string | null,
+  about: JsonObject = {},
+): Promise<Container> {
   const own = id ?? `container_01${crypto.randomUUID().replaceAll("-", "")}`;
   const missing = new CallNotFound({ what: "container", id: own });
   if (!CONTAINER_ID.test(own)) throw missing;
   const session = sessionClient(context, own);
   if (id === null) {
-    await session.ask("open", { metadata: { container: true }, request_hash: null, imported: null });
-  } else {
-    const { updated_at } = await session.ask("view", null).catch((error: unknown) => {
-      throw error instanceof HullError && error.status === 404 ? missing : error;
+    await session.ask("open", {
+      metadata: { ...about, container: true },
+      request_hash: null,
+      imported: null,
     });
-    if (Date.parse(updated_at) + CONTAINER_TTL_MS < Date.now()) throw missing;
   }
+  const { updated_at, created_at, metadata } = await session.ask("view", null).catch((error: unknown) => {
+    throw error instanceof HullError && error.status === 404 ? missing : error;
+  });
+  if (Date.parse(updated_at) + containerTtl(metadata) < Date.now()) throw missing;
   const workspace = clientWorkspace(session);
   const before = id === null ? [] : await workspace.listFiles(null, MOST_LISTED);
   const known = new Map(before.map(({ path, sha256 }) => [path, sha256]));
   return {
     id: own,
-    expires_at: new Date(Date.now() + CONTAINER_TTL_MS).toISOString(),
+    expires_at: new Date(Date.now() + containerTtl(metadata)).toISOString(),
+    created_at,
+    last_active_at: updated_at,
+    metadata,
     workspace,
     async generated(anywhere) {
       const files = await workspace.listFiles(anywhere ? null : OUTPUT, MOST_LISTED);
@@ -87,6 +112,33 @@ export async function putUpload(context: RunContext, { workspace }: Container, i
   if ((await workspace.findFile(path)) !== null) return;
   const intent = { path, expected: null, size: file.size, executable: null };
   await writeFile(env.FILES, workspace, intent, await readFile(env, file, null));
+}
+
+/** Digests of the files in the output folder, by path. */
+export async function outputFiles({ workspace }: Container): Promise<Record<string, string>> {
+  const files = await workspace.listFiles(OUTPUT, MOST_LISTED);
+  return Object.fromEntries(
+    files.flatMap(({ path, sha256 }): [string, string][] => (isOutput(path) ? [[path, sha256]] : [])),
+  );
+}
+
+const CONTAINER_FILE = "cfile_";
+
+/** The id of a file in its container: its path, in hex digits of UTF-8. */
+export const containerFileId = (path: string): string =>
+  CONTAINER_FILE +
+  [...new TextEncoder().encode(path)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+
+/** The path that such an id stands for; `null`: it is none. */
+export function containerFilePath(id: string): string | null {
+  const digits = /^cfile_((?:[0-9a-f]{2})+)$/.exec(id)?.[1];
+  if (digits === undefined) return null;
+  const bytes = (digits.match(/../g) ?? []).map((byte) => Number.parseInt(byte, 16));
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(new Uint8Array(bytes));
+  } catch {
+    return null;
+  }
 }
 
 const OUTPUT = `${CODE_FOLDERS.output}/`;

@@ -4,6 +4,7 @@ import type { Artifact } from "../engine/artifact.ts";
 import type { Json } from "../skill/manifest.ts";
 import type { KnownExecutions } from "../tool/runner-client.ts";
 import type { RunLog } from "./agent/run-log.ts";
+import type { RunEvent } from "./events.ts";
 import type { WorkspaceAccess } from "./workspace/access.ts";
 
 export interface Durable extends KnownExecutions {
@@ -15,6 +16,8 @@ export interface Durable extends KnownExecutions {
   readonly memo: Json;
   /** Keeps a value for later lives, in place of the one before. */
   remember(value: Json): void;
+  /** All that was told so far, by earlier lives too. */
+  told(): RunEvent[];
   /** Files of the run, which its later lives find as they are. */
   workspace(): WorkspaceAccess;
 }

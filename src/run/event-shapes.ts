@@ -42,7 +42,7 @@ export const EVENTS = {
       mode: maybe(about(z.enum(["script", "static-file", "proxy", "llm"]), "Of calls of skills.")),
       operation: maybe(
         about(
-          z.enum(["llm/call", "llm/structured", "llm/completion", "runs", "workflows"]),
+          z.enum(["llm/call", "llm/structured", "llm/completion", "runs", "workflows", "responses"]),
           "Of calls of models, runs and workflow runs.",
         ),
       ),
@@ -225,6 +225,15 @@ export const EVENTS = {
       resumed: flag(),
     }),
     "A daemon woke.",
+  ),
+  response_part: about(
+    z.object({
+      turn: maybe(about(z.array(object()), "Blocks of a finished turn; its text was told by `delta`.")),
+      call: maybe(about(object(), "A call that Hull carries out.")),
+      result: maybe(about(object(), "The result of such a call.")),
+      files: maybe(about(z.array(object()), "Files that the response leaves in its container.")),
+    }),
+    "A part of a stored response, which its stream is made of. No stream shows it as it is.",
   ),
   error: about(
     z.looseObject({

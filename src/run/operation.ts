@@ -21,6 +21,7 @@ import type { OperationHandle, RunOutput } from "./handle.ts";
 import { llmHost } from "./llm-host.ts";
 import { errorDict, llmError } from "./llm-problem.ts";
 import type { callBody, completionBody, structuredBody } from "./request-bodies.ts";
+import { type ResponsesOperation, runResponse } from "./responses/perform.ts";
 import { callInSession, sessionNamed } from "./session-call.ts";
 import { decodeUtf8 } from "./utf8.ts";
 
@@ -40,9 +41,10 @@ export type OperationRequest = { account: string } & (
     }
   | { operation: "llm/structured"; body: z.infer<typeof structuredBody> }
   | { operation: "llm/completion"; body: z.infer<typeof completionBody> }
+  | ResponsesOperation
 );
 
-const NAMES: readonly string[] = ["llm/call", "runs", "llm/structured", "llm/completion"];
+const NAMES: readonly string[] = ["llm/call", "runs", "llm/structured", "llm/completion", "responses"];
 
 /** Whether an execution of this name is an operation, and not a skill's: no slug holds a slash, or is reserved. */
 export const isOperation = (name: string): name is OperationRequest["operation"] => NAMES.includes(name);
@@ -69,6 +71,7 @@ export async function runOperation(
   handle: OperationHandle,
   request: OperationRequest = requestIn(handle.input),
 ): Promise<RunOutput> {
+  if (request.operation === "responses") return runResponse(handle, request);
   const { context, signal } = handle;
   try {
     const { account } = request;
@@ -96,7 +99,7 @@ export async function runOperation(
 
 async function perform(
   handle: OperationHandle,
-  request: OperationRequest,
+  request: Exclude<OperationRequest, ResponsesOperation>,
   host: LlmHost,
 ): Promise<Record<string, unknown>> {
   const { context, signal } = handle;

@@ -1,11 +1,12 @@
 /** Skills as `/v1` names them: those that the tenant stored, by id and version, and those that are served, by slug. */
-import { SkillNotFound } from "../errors/request.ts";
+import { BundleInvalid, SkillNotFound } from "../errors/request.ts";
 import { Internal } from "../errors.ts";
+import type { SkillWish } from "../llm/container-wish.ts";
 import { storeSkill } from "../registry/store.ts";
 import { findBundle } from "../registry/stored-skills/bundles.ts";
 import { findSkill, findVersion, type StoredVersion } from "../registry/stored-skills/rows.ts";
 import type { SkillRecord } from "../skill/manifest.ts";
-import { readZip } from "../skill/zip.ts";
+import { readZip, ZipError } from "../skill/zip.ts";
 import type { RunContext } from "./context.ts";
 import { checkTrust } from "./trust.ts";
 import { assembled } from "./upload.ts";
@@ -25,22 +26,38 @@ export interface NamedSkill {
   digest: string;
 }
 
+/** A skill that Hull has. */
+export interface LocalSkill extends NamedSkill {
+  /** What the request says of it. */
+  wish: Pick<SkillWish, "path" | "full">;
+}
+
+export interface ReferencedSkills {
+  /** In the request's order, as `native`. */
+  local: LocalSkill[];
+  /** Of Anthropic's own. */
+  native: SkillWish[];
+}
+
 const UNPACKED = { max_bytes: 128 * 1024 * 1024, max_entries: 20_000 };
 
 /**
  * Finds a skill; `null` where the tenant has none of this id.
- * @param version any name that `/v1/skills` takes, `null`: the newest
+ * @param version any name that `/v1/skills` takes, `null`: what its client gets without one
+ * @param otherwise which that is; OpenAI's clients get the default version
  * @throws SkillNotFound for an unknown version
  */
 export async function namedSkill(
   context: RunContext,
   id: string,
   version: string | null,
+  otherwise: "newest" | "default" = "newest",
 ): Promise<NamedSkill | null> {
   const { deployment, env, tenant, background } = context;
   const stored = await findSkill(env, tenant, id);
   if (stored !== null) {
-    const name = version ?? "latest";
+    const own = otherwise === "default" ? stored.default_number : null;
+    const name = version ?? own?.toString() ?? "latest";
     const found = await findVersion(env, tenant, id, name);
     if (found === null) throw new SkillNotFound({ id, version: name });
     const named = { id, version: `skver_${found.id}`, epoch: String(found.epoch) };
@@ -72,4 +89,40 @@ async function assembledVersion(
   await storeSkill(env, skill);
   deployment.assembled.set(key, skill.digest);
   return { record: skill.record, digest: skill.digest };
+}
+
+const UPLOAD_RULES = {
+  wants_directory: false,
+  checks_directory: false,
+  max_files: 500,
+  max_file_bytes: 25 * 1024 * 1024,
+  one_skill_file: true,
+};
+
+/**
+ * The skill of a zip that a request brings along, checked as an upload is.
+ * @throws BundleInvalid
+ */
+export async function inlineSkill(
+  context: RunContext,
+  name: string,
+  zip: Uint8Array<ArrayBuffer>,
+): Promise<NamedSkill> {
+  const { env, settings } = context;
+  const limits = { max_bytes: settings.limits.max_upload_bytes, max_entries: UNPACKED.max_entries };
+  // Evaluated when first needed: it brings the YAML parser along.
+  const { readStoredSkill } = await import("../skill/stored-skill.ts");
+  try {
+    const sent = await readZip(zip, limits);
+    const checked = await readStoredSkill(sent, { ...UPLOAD_RULES, name });
+    const files = await readZip(checked.zip, UNPACKED);
+    const own = files.map((file) => ({ ...file, path: file.path.slice(file.path.indexOf("/") + 1) }));
+    const { record, digest, ...rest } = await assembled(context, own, checked.name);
+    await storeSkill(env, { record, digest, ...rest });
+    const named = { id: name, version: digest.slice(0, 12), epoch: null, label: record.manifest.name };
+    return { ...named, record, digest };
+  } catch (error) {
+    if (error instanceof ZipError) throw new BundleInvalid({ reason: error.reason });
+    throw error;
+  }
 }

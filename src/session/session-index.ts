@@ -66,3 +66,31 @@ export async function listSessions(
     .all();
   return pageOf(z.array(entry).parse(results), limit);
 }
+
+/** A page of sessions whose ids begin alike. */
+interface PrefixPage {
+  prefix: string;
+  limit: number;
+  /** Of the session before the page; `null`: from the beginning of the order. */
+  after: { id: string; created_at: string } | null;
+  ascending: boolean;
+}
+
+/** A tenant's sessions whose ids begin with a prefix, by the time when they were made. */
+export async function listSessionsBy(
+  env: Bindings,
+  tenant: string,
+  { prefix, limit, after, ascending }: PrefixPage,
+): Promise<SessionEntry[]> {
+  const db = await database(env);
+  const [beyond, order] = ascending ? [">", "ASC"] : ["<", "DESC"];
+  const { results } = await db
+    .prepare(
+      `SELECT id, state, created_at, parent_id, metadata FROM sessions
+       WHERE tenant = ?1 AND substr(id, 1, length(?2)) = ?2 AND (?3 IS NULL OR (created_at, id) ${beyond} (?3, ?4))
+       ORDER BY created_at ${order}, id ${order} LIMIT ?5`,
+    )
+    .bind(tenant, prefix, after?.created_at ?? null, after?.id ?? null, limit)
+    .all();
+  return z.array(entry).parse(results);
+}

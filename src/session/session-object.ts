@@ -100,8 +100,12 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
     return this.#unlisted.steps(caller, page);
   }
 
-  cancel(caller: string): Promise<"cancelled" | "removed" | null> {
-    return this.#unlisted.cancel(caller);
+  async input(caller: string): Promise<Uint8Array | ReadableStream<Uint8Array> | null> {
+    return this.#unlisted.input(caller);
+  }
+
+  cancel(caller: string, keeps = false): Promise<"cancelled" | "removed" | "ended" | null> {
+    return this.#unlisted.cancel(caller, keeps);
   }
 
   override async alarm(): Promise<void> {

@@ -273,6 +273,31 @@ const EXAMPLES: [OperationId, () => Example][] = [
   ["createMessage", () => at("/v1/messages", { model: SKILL, max_tokens: 50, messages: SAID })],
   ["countMessageTokens", () => at("/v1/messages/count_tokens", { model: SKILL, messages: SAID })],
   ["createChatCompletion", () => at("/v1/chat/completions", { model: SKILL, messages: SAID })],
+  ["createResponse", () => at("/v1/responses", { model: SKILL, input: "Hello." })],
+  ["getResponse", () => at(`/v1/responses/${made.response}`)],
+  ["listResponseInput", () => at(`/v1/responses/${made.response}/input_items`)],
+  ["cancelResponse", () => at(`/v1/responses/${made.later}/cancel`)],
+  ["deleteResponse", () => at(`/v1/responses/${made.response}`)],
+  ["createConversation", () => at("/v1/conversations", { items: SAID })],
+  ["getConversation", () => at(`/v1/conversations/${made.conversation}`)],
+  ["updateConversation", () => at(`/v1/conversations/${made.conversation}`, { metadata: { a: "b" } })],
+  ["createConversationItems", () => at(`/v1/conversations/${made.conversation}/items`, { items: SAID })],
+  ["listConversationItems", () => at(`/v1/conversations/${made.conversation}/items`)],
+  ["getConversationItem", () => at(`/v1/conversations/${made.conversation}/items/${made.item}`)],
+  ["deleteConversationItem", () => at(`/v1/conversations/${made.conversation}/items/${made.item}`)],
+  ["deleteConversation", () => at(`/v1/conversations/${made.conversation}`)],
+  ["createContainer", () => at("/v1/containers", { name: "box" })],
+  ["listContainers", () => at("/v1/containers")],
+  ["getContainer", () => at(`/v1/containers/${made.container}`)],
+  [
+    "createContainerFile",
+    () => raw(`/v1/containers/${made.container}/files`, part("file", "note.txt", "A note."), FORM),
+  ],
+  ["listContainerFiles", () => at(`/v1/containers/${made.container}/files`)],
+  ["getContainerFile", () => at(`/v1/containers/${made.container}/files/${made.inside}`)],
+  ["getContainerFileContent", () => at(`/v1/containers/${made.container}/files/${made.inside}/content`)],
+  ["deleteContainerFile", () => at(`/v1/containers/${made.container}/files/${made.inside}`)],
+  ["deleteContainer", () => at(`/v1/containers/${made.container}`)],
   ["listV1Models", () => at("/v1/models")],
   ["getV1Model", () => at(`/v1/models/${SKILL}`)],
   ["createStoredSkill", () => raw("/v1/skills", FOX, FORM)],
@@ -300,6 +325,11 @@ function note(id: OperationId, answer: JsonObject): void {
   if (id === "addKey") made.key = String(answer.id);
   if (id === "startRun") made.run = String(answer.run_id);
   if (id === "createStoredSkill") made.stored = String(answer.id);
+  if (id === "createResponse") made.response = String(answer.id);
+  if (id === "createConversation") made.conversation = String(answer.id);
+  if (id === "createConversationItems") made.item = String(first.id);
+  if (id === "createContainer") made.container = String(answer.id);
+  if (id === "createContainerFile") made.inside = String(answer.id);
   if (id === "createStoredFile") made.file_kept = String(answer.id);
   if (id === "executeWorkflow") made.flow = String(objectOf(answer.run).id);
   if (id === "forkWorkflowRun") made.forked = String(objectOf(answer.run).id);
@@ -335,6 +365,8 @@ beforeAll(async () => {
     headers: { "idempotency-key": "example" },
   });
   made.execution = run.headers.get("x-hull-execution-id") ?? "";
+  const later = await client.post("/v1/responses", { model: SKILL, input: "Hello.", background: true });
+  made.later = (await later.json<{ id: string }>()).id;
 });
 
 describe("every fixed route", () => {

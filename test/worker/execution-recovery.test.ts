@@ -17,10 +17,11 @@ import { mortal } from "./session-storage.ts";
 /** What every life has to answer alike: of an operation's document the part that no clock or chance has a say in. */
 function lasting(skill: string, answer: string): unknown {
   if (OPERATIONS[skill] === undefined || answer.startsWith("error")) return answer;
-  const { text, data, status, iterations, tools_used, mock_calls, transcript, run_id } = JSON.parse(answer);
+  const { text, data, status, iterations, tools_used, mock_calls, transcript, run_id, output } =
+    JSON.parse(answer);
   const messages = transcript?.messages?.map(({ role, content }: Record<string, unknown>) => [role, content]);
   const mocked = mock_calls?.map(({ messages: sent }: { messages: unknown[] }) => sent.length);
-  return { text, data, status, iterations, tools_used, messages, mocked, named: typeof run_id };
+  return { text, data, status, iterations, tools_used, messages, mocked, named: typeof run_id, output };
 }
 
 describe("a run whose process dies at any of its writes", () => {

@@ -73,6 +73,19 @@ export const OPERATIONS: Record<string, string> = {
       options: { ...model, mock: [{ text: '{"a":"out"}' }] },
     },
   }),
+  responses: JSON.stringify({
+    ...asked,
+    operation: "responses",
+    body: { model: "skill/asks" },
+    head: { id: `resp_${"0".repeat(32)}`, object: "response", status: "in_progress", output: [] },
+    history: [],
+    input: [
+      { type: "message", id: "msg_1", role: "user", content: [{ type: "input_text", text: "what is out" }] },
+    ],
+    conversation: null,
+    container: null,
+    local_shell: false,
+  }),
   "llm/completion": JSON.stringify({
     ...asked,
     operation: "llm/completion",

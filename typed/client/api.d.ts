@@ -1107,7 +1107,7 @@ export interface EventData {
         /** Of calls of skills. */
         mode?: "script" | "static-file" | "proxy" | "llm";
         /** Of calls of models, runs and workflow runs. */
-        operation?: "llm/call" | "llm/structured" | "llm/completion" | "runs" | "workflows";
+        operation?: "llm/call" | "llm/structured" | "llm/completion" | "runs" | "workflows" | "responses";
         /** Of runs. */
         run_id?: string;
         /** Of runs; `null` without a session. */
@@ -1339,6 +1339,25 @@ export interface EventData {
         /** The files that changed. */
         watch_paths: string[];
         resumed: boolean;
+    };
+    /** A part of a stored response, which its stream is made of. No stream shows it as it is. */
+    response_part: {
+        /** Blocks of a finished turn; its text was told by `delta`. */
+        turn?: {
+            [name: string]: unknown;
+        }[];
+        /** A call that Hull carries out. */
+        call?: {
+            [name: string]: unknown;
+        };
+        /** The result of such a call. */
+        result?: {
+            [name: string]: unknown;
+        };
+        /** Files that the response leaves in its container. */
+        files?: {
+            [name: string]: unknown;
+        }[];
     };
     /** The problem document of a run that failed; `done` follows. */
     error: {

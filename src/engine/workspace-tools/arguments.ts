@@ -19,6 +19,10 @@ function valueFault({ type, enum: choices, minimum }: JsonObject, value: Json): 
     const fits = typeof value === "number" && Number.isInteger(value) && value >= least;
     return fits ? null : `a whole number from ${least}`;
   }
+  if (type === "array") {
+    const fits = Array.isArray(value) && value.every((item) => typeof item === "string");
+    return fits ? null : "a list of texts";
+  }
   if (type === "boolean") return typeof value === "boolean" ? null : "true or false";
   if (typeof value !== "string") return "a text";
   return !Array.isArray(choices) || choices.includes(value) ? null : `one of ${choices.join(", ")}`;

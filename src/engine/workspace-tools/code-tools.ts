@@ -1,10 +1,11 @@
 /** Code execution as the vendors' clients know it: tools that run in the work folder as `Bash` does. Pure. */
 
+import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { AgentTool } from "../agent/spec.ts";
 
 /** Which tool a client asked for. */
-export type CodeTool = "bash_code_execution" | "code_execution" | "litellm_code_execution";
+export type CodeTool = "bash_code_execution" | "code_execution" | "litellm_code_execution" | "shell";
 
 /** Folders of the work folder: what a client sends in, and what it gets back. */
 export const CODE_FOLDERS = { input: "input", output: "output" } as const;
@@ -27,18 +28,32 @@ const FACTS = {
       "Runs Python code in an isolated sandbox. Its files are kept between calls, and files that the code writes come back to the user. The modules of the skills can be imported.",
     what: "The Python code to run",
   },
+  shell: {
+    argument: "commands",
+    description: `Runs commands with bash in the container of this conversation, one after the other, each in a shell of its own. Files are kept between calls. ${FOLDERS}`,
+    what: "The commands",
+  },
 } as const;
+const TIMEOUT: JsonObject = {
+  type: "integer",
+  minimum: 1,
+  description: "Most milliseconds for all commands together",
+};
 
-/** The tool as a run has it. */
-export function codeTool(name: CodeTool): AgentTool {
+/** The tool as a run has it. @param network hosts that it may reach; absent: those of the deployment */
+export function codeTool(name: CodeTool, network?: readonly string[]): AgentTool {
   const { argument, description, what } = FACTS[name];
+  const given: JsonObject =
+    name === "shell"
+      ? { [argument]: { type: "array", items: { type: "string" }, description: what }, timeout_ms: TIMEOUT }
+      : { [argument]: { type: "string", description: what } };
   return {
     definition: {
       name,
       description,
       parameters: {
         type: "object",
-        properties: { [argument]: { type: "string", description: what } },
+        properties: given,
         required: [argument],
         additionalProperties: false,
       },
@@ -46,12 +61,21 @@ export function codeTool(name: CodeTool): AgentTool {
     executor: "workspace",
     annotations: { side_effect_level: "process_exec" },
     risk: "dangerous",
-    handler: name,
+    handler: network === undefined ? name : { code: name, network: [...network] },
     skill: null,
   };
 }
 
 export const isCodeTool = (name: Json): name is CodeTool => typeof name === "string" && name in FACTS;
+
+/** What the handler of a tool for code says; `null`: it is another tool's. */
+export function codeHandler(handler: Json): { code: CodeTool; network: string[] | null } | null {
+  if (isCodeTool(handler)) return { code: handler, network: null };
+  const { code = null, network } = objectOf(handler);
+  if (!isCodeTool(code)) return null;
+  const hosts = Array.isArray(network) ? network.filter((host) => typeof host === "string") : null;
+  return { code, network: hosts };
+}
 
 /**
  * The bash command of a call.
@@ -68,9 +92,51 @@ export function codeCommand(
   const given = String(args[FACTS[name].argument] ?? "");
   const folders = `export INPUT_DIR='${folder}/${input}' OUTPUT_DIR='${folder}/${output}'; mkdir -p "$INPUT_DIR" "$OUTPUT_DIR"`;
   if (name === "bash_code_execution") return `${folders}\n${given}`;
-  let end = "END_OF_CODE";
-  while (given.includes(end)) end += "_";
+  if (name === "shell") return `${folders}\n${shellScript(shellCommands(args))}`;
+  const end = endOf(given);
   const path =
     modules.length === 0 ? "" : `export PYTHONPATH='${modules.join(":")}'"\${PYTHONPATH:+:$PYTHONPATH}"\n`;
   return `${folders}\n${path}python3 - <<'${end}'\n${given}\n${end}`;
+}
+
+/** The commands of a call of the shell. */
+export const shellCommands = ({ commands }: JsonObject): string[] =>
+  Array.isArray(commands) ? commands.map(String) : [];
+
+/** A mark that a text does not hold. */
+function endOf(text: string): string {
+  let end = "END_OF_CODE";
+  while (text.includes(end)) end += "_";
+  return end;
+}
+
+/** Several commands: each says how it ended, and the last one that failed is how the call ended. */
+function shellScript(commands: readonly string[]): string {
+  if (commands.length <= 1) return commands[0] ?? "";
+  const parts = commands.map((command, index) => {
+    const end = endOf(command);
+    const read = `hull_command=$(cat <<'${end}'\n${command}\n${end}\n)`;
+    return `${read}\n( eval "$hull_command" ); hull_ended=$?; [ $hull_ended = 0 ] || hull_status=$hull_ended\nprintf '\\n[hull: command ${index + 1}: exit code %s]\\n' "$hull_ended"`;
+  });
+  return `hull_status=0\n${parts.join("\n")}\nexit $hull_status`;
+}
+
+const ENDED = /\n?\[hull: command \d+: exit code (\d+)\]\n?/g;
+
+/** What each of the commands of such a call wrote, and how it ended; `null`: the call ended with it, as the call did. */
+export function shellOutputs(
+  content: string,
+  commands: number,
+): { stdout: string; exit_code: number | null }[] {
+  const outputs: { stdout: string; exit_code: number | null }[] = [];
+  let from = 0;
+  for (const found of content.matchAll(ENDED)) {
+    outputs.push({ stdout: content.slice(from, found.index), exit_code: Number(found[1]) });
+    from = found.index + found[0].length;
+  }
+  const rest = content.slice(from).replace(/\n?exit code \d+$/, "");
+  const last = outputs.at(-1);
+  if (last !== undefined && outputs.length >= commands) last.stdout += rest;
+  else outputs.push({ stdout: rest, exit_code: null });
+  return outputs;
 }

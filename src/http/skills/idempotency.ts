@@ -56,9 +56,14 @@ interface TakenInput {
   hashes: string[];
 }
 
-/** Reads an input to its end, so that it can be kept. */
-export async function takeInput({ env }: RequestContext, id: string, input: RunInput): Promise<TakenInput> {
-  const shelf = { bucket: env.FILES, key: () => `executions/${id}/input-${crypto.randomUUID()}` };
+/** Reads an input to its end, so that it can be kept. @param folder of R2, where it is large */
+export async function takeInput(
+  { env }: RequestContext,
+  id: string,
+  input: RunInput,
+  folder: "executions" | "responses" = "executions",
+): Promise<TakenInput> {
+  const shelf = { bucket: env.FILES, key: () => `${folder}/${id}/input-${crypto.randomUUID()}` };
   const bodies = new HeldBodies(shelf);
   const hashes: string[] = [];
   for (const body of [

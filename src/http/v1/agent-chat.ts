@@ -4,15 +4,16 @@ import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { Block, Message, ToolCallBlock } from "../../engine/messages.ts";
 import { completionOf } from "../../llm/openai-api/answer.ts";
 import type { ChatRequest } from "../../llm/openai-api/request.ts";
+import { SKILL_MODEL } from "../../llm/skill-model.ts";
 import { type GeneratedFile, openContainer } from "../../run/container.ts";
+import { type AgentListener, type AgentOutcome, type AgentRun, openAgentRun } from "../../run/vendor-run.ts";
 import type { RequestContext } from "../context.ts";
-import { type AgentListener, type AgentOutcome, type AgentRun, openAgentRun } from "./agent-run.ts";
+import { accountOf } from "../llm/account.ts";
 import { ChatChunks } from "./chat-chunks.ts";
 import { errorBody } from "./errors.ts";
 import { keepTurns } from "./kept-turns.ts";
 import { ignoredHeader, streamedAnswer } from "./model-call.ts";
-import { SKILL_MODEL } from "./models.ts";
-import { shownSkills } from "./skill-references.ts";
+import { referencedSkills, shownSkills } from "./skill-references.ts";
 
 /** Bytes of generated files that an answer itself may hold. */
 const MAX_INCLUDED = 10 * 1024 * 1024;
@@ -24,7 +25,12 @@ export const runsChatTools = ({ model, container, code }: ChatRequest): boolean 
 /** Answers such a request, whole or as events. */
 export async function answerChatWithTools(context: RequestContext, asked: ChatRequest): Promise<Response> {
   const abort = new AbortController();
-  const run = await openAgentRun(context, { ...asked, uploads: [], hosted: [], pauses: false }, abort.signal);
+  const skills = await referencedSkills(context, asked, abort.signal);
+  const run = await openAgentRun(
+    context,
+    { ...asked, uploads: [], hosted: [], pauses: false, skills },
+    { signal: abort.signal, account: accountOf(context, null) },
+  );
   const chosen = asked.request.tool_choice === "auto" ? [] : ["tool_choice"];
   const own = run.protocol === "openai-chat" ? [] : Object.keys(asked.extra);
   const ignored = ignoredHeader([...own, ...chosen], null);

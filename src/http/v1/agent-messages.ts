@@ -4,19 +4,21 @@ import { isCodeTool } from "../../engine/workspace-tools/code-tools.ts";
 import { wireUsage } from "../../llm/anthropic-api/answer.ts";
 import { callBlock, resultBlock } from "../../llm/anthropic-api/executed.ts";
 import type { MessagesRequest } from "../../llm/anthropic-api/request.ts";
+import { SKILL_MODEL } from "../../llm/skill-model.ts";
 import { anthropicStop } from "../../llm/stop-words.ts";
 import type { GeneratedFile } from "../../run/container.ts";
+import type { ReferencedSkills } from "../../run/v1-skills.ts";
+import { type AgentListener, type AgentOutcome, type AgentRun, openAgentRun } from "../../run/vendor-run.ts";
 import { isObject } from "../../skill/json.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
-import { type AgentListener, type AgentOutcome, type AgentRun, openAgentRun } from "./agent-run.ts";
+import { accountOf } from "../llm/account.ts";
 import { dialectOf } from "./dialect.ts";
 import { errorBody } from "./errors.ts";
 import { MessageEvents } from "./message-events.ts";
 import { ignoredHeader, streamedAnswer } from "./model-call.ts";
-import { SKILL_MODEL } from "./models.ts";
-import { type ReferencedSkills, shownSkills } from "./skill-references.ts";
+import { shownSkills } from "./skill-references.ts";
 import { formatted } from "./sse-event.ts";
 
 /** Whether Hull has tools to run for a request. */
@@ -31,7 +33,11 @@ export async function answerWithTools(
   skills: ReferencedSkills,
 ): Promise<Response> {
   const abort = new AbortController();
-  const run = await openAgentRun(context, { ...asked, skills, pauses: true }, abort.signal);
+  const run = await openAgentRun(
+    context,
+    { ...asked, skills, pauses: true },
+    { signal: abort.signal, account: accountOf(context, null) },
+  );
   const chosen = asked.request.tool_choice === "auto" ? [] : ["tool_choice"];
   const ignored = run.beside ? chosen : [...asked.ignored, ...chosen];
   if (!asked.stream) {

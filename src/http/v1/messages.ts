@@ -3,6 +3,7 @@ import * as z from "zod/mini";
 import { messageOf } from "../../llm/anthropic-api/answer.ts";
 import { type MessagesRequest, readMessagesRequest } from "../../llm/anthropic-api/request.ts";
 import type { Reached } from "../../llm/host.ts";
+import { SKILL_MODEL } from "../../llm/skill-model.ts";
 import { wrong } from "../../llm/wrong.ts";
 import { promptTokens } from "../../model/estimate.ts";
 import { isObject } from "../../skill/json.ts";
@@ -16,7 +17,6 @@ import { dialectOf } from "./dialect.ts";
 import { errorBody } from "./errors.ts";
 import { MessageEvents } from "./message-events.ts";
 import { callModel, ignoredHeader, openCall, streamedAnswer } from "./model-call.ts";
-import { SKILL_MODEL } from "./models.ts";
 import { referencedSkills } from "./skill-references.ts";
 import { formatted } from "./sse-event.ts";
 

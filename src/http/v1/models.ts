@@ -1,5 +1,6 @@
 /** `GET /v1/models`: what a client can name as a model, in either vendor's shape. */
 import { CallNotFound } from "../../errors/llm.ts";
+import { SKILL_MODEL } from "../../llm/skill-model.ts";
 import type { ModelRegistry } from "../../model/registry/definition.ts";
 import { inferProvider } from "../../model/registry/infer.ts";
 import { isUsable, type ReadVariable } from "../../model/registry/reach.ts";
@@ -18,9 +19,6 @@ interface Named {
   /** Tokens; `null`: unknown. */
   window: number | null;
 }
-
-/** What stands before a skill's slug where a skill is named as a model. */
-export const SKILL_MODEL = "skill/";
 
 /** `GET /v1/models`: the models of providers that can be called, aliases, and the llm skills, by name. In one page. */
 export async function getModelList(context: RequestContext): Promise<Response> {

@@ -1,24 +1,12 @@
 /** Which skills a request of a vendor's client means: Hull's, and those that Anthropic itself runs. */
 import type { ContainerWish, SkillWish } from "../../llm/container-wish.ts";
+import { SKILL_MODEL } from "../../llm/skill-model.ts";
 import { wrong } from "../../llm/wrong.ts";
-import { type NamedSkill, namedSkill } from "../../run/v1-skills.ts";
+import { type LocalSkill, type NamedSkill, namedSkill, type ReferencedSkills } from "../../run/v1-skills.ts";
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
 import { openCall } from "./model-call.ts";
-import { SKILL_MODEL } from "./models.ts";
-
-/** A skill that Hull has. */
-export interface LocalSkill extends NamedSkill {
-  wish: SkillWish;
-}
-
-export interface ReferencedSkills {
-  /** In the request's order, as `native`. */
-  local: LocalSkill[];
-  /** Of Anthropic's own. */
-  native: SkillWish[];
-}
 
 /**
  * Finds the skills of a request, before any model is asked.
@@ -51,7 +39,7 @@ async function located(context: RequestContext, wish: SkillWish): Promise<NamedS
 }
 
 /** Two skills of one name would lie in one folder. @throws InvalidRequest */
-function checkTwice(skills: readonly LocalSkill[]): void {
+export function checkTwice(skills: readonly LocalSkill[]): void {
   for (const [n, { id, record, wish }] of skills.entries()) {
     const other = skills.slice(0, n).find((known) => known.record.manifest.slug === record.manifest.slug);
     if (other === undefined) continue;

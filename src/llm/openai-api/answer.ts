@@ -109,7 +109,7 @@ export function reasoningOf(blocks: readonly Block[], whole: boolean): Reasoning
 const isThought = (block: Block) => block.type === "reasoning" || block.type === "reasoning_summary";
 
 /** Whether a provider wants its block back. A refusal is told of as such. */
-function mustGoBack(block: Block): boolean {
+export function mustGoBack(block: Block): boolean {
   if (block.type === "reasoning") return block.signature !== undefined || block.native !== undefined;
   if (block.type === "reasoning_summary") return block.native !== undefined;
   return block.type === "opaque" && !(isObject(block.value) && typeof block.value.refusal === "string");

@@ -38,6 +38,8 @@ export interface Command {
   /** The skill that HULL_SKILL_DIR names; `null`: none. */
   skill: string | null;
   signal: AbortSignal;
+  /** Hosts that it may reach, which the deployment allows; absent: all that the deployment allows. */
+  network?: readonly string[];
   /** Python finds the packages that the run's skills need. */
   packages?: true;
 }
@@ -110,7 +112,7 @@ export async function runBash(command: Command, environment: BashEnvironment): P
 }
 
 function specOf(
-  { args, execution, run, cwd, skill, packages }: Command,
+  { args, execution, run, cwd, skill, packages, network: own }: Command,
   { context, known, skillsKey }: BashEnvironment,
   workspace: { id: string; version: number },
   list: { name: string; digest: string }[],
@@ -140,13 +142,23 @@ function specOf(
       language: "bash",
       config: "{}",
       context: "{}",
-      network: network === false ? null : { hosts: network === true ? null : network },
+      network: networkOf(network, own),
       ...(cwd === "" ? {} : { cwd }),
       ...(active === null ? {} : { skill: active }),
       ...(packages === undefined ? {} : { packages }),
     },
     ...(list.length === 0 ? {} : { skills: { key: skillsKey, list } }),
   };
+}
+
+/** What a command may reach; `null`: nothing. */
+function networkOf(
+  deployment: boolean | readonly string[],
+  own: readonly string[] | undefined,
+): { hosts: string[] | null } | null {
+  if (deployment === false || own?.length === 0) return null;
+  if (own !== undefined) return { hosts: [...own] };
+  return { hosts: deployment === true ? null : [...deployment] };
 }
 
 /** Why a command did not end by itself; `null`: it did. @throws ClientClosedRequest where nobody waits any more */

@@ -4,7 +4,7 @@ import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";
 import { argumentsFault } from "../../engine/workspace-tools/arguments.ts";
-import { codeCommand, isCodeTool } from "../../engine/workspace-tools/code-tools.ts";
+import { codeCommand, codeHandler } from "../../engine/workspace-tools/code-tools.ts";
 import type { SkillRecord } from "../../skill/manifest.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
 import type { RunContext } from "../context.ts";
@@ -71,12 +71,15 @@ export class WorkspaceTools {
     const { cwd = "", active = [] } = from ?? {};
     const { context, spec, workspace, begun } = this.#options;
     const modules = spec.skills.flatMap(({ dir }) => dir ?? []);
-    const code = isCodeTool(tool.handler)
-      ? {
-          command: codeCommand(tool.handler, args, await workFolder(context, workspace), modules),
-          timeout_ms: context.settings.limits.code_timeout_ms,
-        }
-      : null;
+    const asked = codeHandler(tool.handler);
+    const { code_timeout_ms: most } = context.settings.limits;
+    const code =
+      asked === null
+        ? null
+        : {
+            command: codeCommand(asked.code, args, await workFolder(context, workspace), modules),
+            timeout_ms: typeof args.timeout_ms === "number" ? Math.min(args.timeout_ms, most) : most,
+          };
     if (tool.handler === "Bash" || code !== null) {
       return this.#bash({
         args: code ?? args,
@@ -87,6 +90,7 @@ export class WorkspaceTools {
         cwd,
         skill: active.at(-1) ?? spec.own_skill?.name ?? null,
         signal,
+        ...(asked?.network == null ? {} : { network: asked.network }),
         ...(code === null ? {} : { packages: true as const }),
       });
     }

@@ -1,6 +1,6 @@
 /** The folders of a run's skills, as the workspace tools see them: read-only, side by side, under the skills' names. */
 import type { AgentSpec } from "../../engine/agent/spec.ts";
-import { isCodeTool } from "../../engine/workspace-tools/code-tools.ts";
+import { codeHandler } from "../../engine/workspace-tools/code-tools.ts";
 import type { Settings } from "../../env.ts";
 import type { SkillRegistry } from "../../registry/published.ts";
 import { fileNamed } from "../../skill/file-lookup.ts";
@@ -83,7 +83,7 @@ export class SkillFolders {
     const known = own_skill === undefined ? skills : [own_skill, ...skills];
     const served = new Map(known.flatMap(({ name, dir, digest }) => (dir && digest ? [[name, digest]] : [])));
     // Whoever asks for code execution runs what they please: their skills' programs are no more than that.
-    const free = this.#spec.tools.some(({ handler }) => isCodeTool(handler));
+    const free = this.#spec.tools.some(({ handler }) => codeHandler(handler) !== null);
     const folders = await Promise.all(
       [...served].map(async ([name, digest]) => {
         const own = this.#own?.manifest.slug === name ? this.#own : null;

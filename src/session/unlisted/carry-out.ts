@@ -96,7 +96,7 @@ async function handleOf(
 }
 
 function durableOf(life: CallLife, run: RunRow, { log, files }: CallEnvironment): Durable {
-  const { store } = log;
+  const { store, events } = log;
   const write = <T>(work: () => T): T => {
     if (life.over) throw new RunOver();
     return work();
@@ -112,6 +112,11 @@ function durableOf(life: CallLife, run: RunRow, { log, files }: CallEnvironment)
           log.append(batch, { write: () => store.updateRun(run.id, kept) });
         }),
     },
+    told: () =>
+      write(() => {
+        events.flush();
+        return told(store);
+      }),
     workspace: files,
     artifact: (id) => store.artifacts.latest(id),
     memo: run.memo === null ? null : JSON.parse(run.memo),
@@ -130,13 +135,16 @@ function tellRestart({ store, events }: SessionLog): void {
   events.announce();
 }
 
-/** What was told of a script's output. */
-function outputSent(store: ConversationStore): RunEvent[] {
+function told(store: ConversationStore): RunEvent[] {
   const all: RunEvent[] = [];
   for (let seen = 0; ; ) {
     const more = store.events(seen);
     seen = more.at(-1)?.seq ?? seen;
     if (more.length === 0) return all;
-    all.push(...more.filter(({ event }) => event === "delta" || event === "stderr"));
+    all.push(...more);
   }
 }
+
+/** What was told of a script's output. */
+const outputSent = (store: ConversationStore): RunEvent[] =>
+  told(store).filter(({ event }) => event === "delta" || event === "stderr");

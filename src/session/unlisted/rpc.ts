@@ -78,6 +78,8 @@ export interface UnlistedRpc {
   status(caller: string): Promise<ExecutionStatus | null>;
   /** What the run did so far, as JSON (`RunTrace`); a script has no steps. @param after how many come before the page */
   steps(caller: string, page: { after: number; limit: number }): Promise<string | null>;
-  /** Stops a run that is under way; removes one that has ended. */
-  cancel(caller: string): Promise<"cancelled" | "removed" | null>;
+  /** The text that it was begun with. */
+  input(caller: string): Promise<Uint8Array | ReadableStream<Uint8Array> | null>;
+  /** Stops a run that is under way; removes one that has ended, unless that is to be kept. */
+  cancel(caller: string, keeps?: boolean): Promise<"cancelled" | "removed" | "ended" | null>;
 }

@@ -1,6 +1,6 @@
 /**
  * The session of one idempotent or asynchronous call: it is in no list, the call is its only run, and it goes a day after the
- * run's end. The run is carried out by the same code as one that the Worker waits for; what happens is stored before it is told,
+ * run's end, that of a response after 30 days. The run is carried out by the same code as one that the Worker waits for; what happens is stored before it is told,
  * so that the run goes on after the death of its process.
  */
 import type { Deployment } from "../../deployment.ts";
@@ -34,8 +34,9 @@ import type {
   KnownCall,
 } from "./rpc.ts";
 
-/** How long a result can be asked for after the end, in ms. */
+/** How long a result can be asked for after the end, in ms; that of a response as long as its vendor keeps one. */
 const KEPT_MS = 24 * 3_600_000;
+const RESPONSE_KEPT_MS = 30 * KEPT_MS;
 /** Longer than the runner remembers an execution: until then a new run of the id needs a name of its own there. */
 const REMOVED_MS = 15 * 60_000;
 /** What could not be removed is tried again after this many ms. */
@@ -205,12 +206,19 @@ export class UnlistedSession {
     return JSON.stringify(this.#log.answered(trace));
   }
 
-  /** Stops a run that is under way, and its processes; removes one that has ended. */
-  async cancel(caller: string): Promise<"cancelled" | "removed" | null> {
+  /** The text that the run was begun with. */
+  async input(caller: string): Promise<Uint8Array | ReadableStream<Uint8Array> | null> {
+    const text = this.#known(caller)?.call.input.text ?? null;
+    return text === null ? null : openBody(this.#env, this.#calls, text);
+  }
+
+  /** Stops a run that is under way, and its processes; removes one that has ended, unless that is to be kept. */
+  async cancel(caller: string, keeps = false): Promise<"cancelled" | "removed" | "ended" | null> {
     const known = this.#known(caller);
     if (known === null) return null;
     const { call, run, id } = known;
     if (run.settled_at !== null) {
+      if (keeps) return "ended";
       this.#remove(call);
       return "removed";
     }
@@ -253,7 +261,7 @@ export class UnlistedSession {
     return session === null || run === null ? null : { call, run, id: session.id };
   }
 
-  #keepInput({ id, text, files, bot }: ExecutionCall, spent: string[]): StoredInput {
+  #keepInput({ id, skill, text, files, bot }: ExecutionCall, spent: string[]): StoredInput {
     const keep = (name: string, content: Uint8Array | { key: string; size: number }) => {
       if (!(content instanceof Uint8Array)) return content;
       this.#calls.writeContent(name, content);
@@ -266,7 +274,7 @@ export class UnlistedSession {
         mime,
         place: keep(`file-${index}`, content),
       })),
-      body: `executions/${id}/body-${crypto.randomUUID()}`,
+      body: `${skill === "responses" ? skill : "executions"}/${id}/body-${crypto.randomUUID()}`,
       ...(bot === undefined ? {} : { bot }),
       ...(spent.length === 0 ? {} : { spent }),
     };
@@ -360,7 +368,7 @@ export class UnlistedSession {
     const current = this.#store.run(run.id);
     if (current === null || current.settled_at !== null) return;
     const settled_at = this.#log.now();
-    const expires = settled_at + KEPT_MS;
+    const expires = settled_at + (call.name === "responses" ? RESPONSE_KEPT_MS : KEPT_MS);
     this.#store.transaction(() => {
       const redacted = events.map((event) => this.#log.redacted(event));
       const done_event = this.#store.appendEvents([...this.#log.events.take(), ...redacted]);

@@ -3,6 +3,7 @@ import { parse } from "smol-toml";
 import { expect, test } from "vitest";
 import { API_KEYS_SCHEMA } from "../../../src/auth/schema.ts";
 import { CAPABILITY_RULES_SCHEMA } from "../../../src/model/registry/rules-schema.ts";
+import { CONVERSATIONS_SCHEMA } from "../../../src/registry/conversations/schema.ts";
 import { STORED_FILES_SCHEMA } from "../../../src/registry/stored-files/schema.ts";
 import { STORED_SKILLS_SCHEMA } from "../../../src/registry/stored-skills/schema.ts";
 import { TOOL_CONFIG_SCHEMA } from "../../../src/registry/tool-config/schema.ts";
@@ -25,6 +26,7 @@ const SCHEMAS = {
   "0008_stored_files.sql": STORED_FILES_SCHEMA,
   "0009_runs.sql": RUNS_SCHEMA,
   "0012_workflows.sql": WORKFLOWS_SCHEMA,
+  "0013_conversations.sql": CONVERSATIONS_SCHEMA,
 };
 
 test("the migrations and what the Worker applies by itself are the same", () => {

@@ -1,9 +1,9 @@
 /** Skills whose whole text goes into the system text at once, in the form that LiteLLM's clients know. */
-import type { AgentTool } from "../../engine/agent/spec.ts";
-import { isObject } from "../../skill/json.ts";
-import { parsedJson } from "../../skill/json-depth.ts";
-import type { JsonObject } from "../../skill/manifest.ts";
-import type { LocalSkill } from "./skill-references.ts";
+import type { AgentTool } from "../engine/agent/spec.ts";
+import { isObject } from "../skill/json.ts";
+import { parsedJson } from "../skill/json-depth.ts";
+import type { JsonObject } from "../skill/manifest.ts";
+import type { LocalSkill } from "./v1-skills.ts";
 
 export const LITELLM_TOOL = "litellm_code_execution" as const;
 /** Characters of a tool's description. */

@@ -1,29 +1,30 @@
 /** A request of a vendor's client whose tools Hull runs: a run of the engine with the conversation's container as its work folder. */
-import type { Applied } from "../../engine/agent/apply.ts";
-import { isAtLeast } from "../../engine/agent/policy.ts";
-import type { AgentToolResult } from "../../engine/agent/records.ts";
-import type { AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
-import type { RunState } from "../../engine/agent/state.ts";
-import type { Beside, ModelRequest, ModelTurn, ToolCallBlock } from "../../engine/messages.ts";
-import { type CodeTool, codeTool } from "../../engine/workspace-tools/code-tools.ts";
-import type { Settings } from "../../env.ts";
-import type { ContainerWish } from "../../llm/container-wish.ts";
-import type { Reached } from "../../llm/host.ts";
-import { messageJson } from "../../llm/messages.ts";
-import { wrong } from "../../llm/wrong.ts";
-import { agentSpec } from "../../run/agent/options.ts";
-import { MemoryLog, type RunLog } from "../../run/agent/run-log.ts";
-import { driveStateless } from "../../run/agent/stateless.ts";
-import { type Container, openContainer, putUpload } from "../../run/container.ts";
-import type { RunEvent } from "../../run/events.ts";
-import { llmHost } from "../../run/llm-host.ts";
-import { llmError } from "../../run/llm-problem.ts";
-import type { JsonObject } from "../../skill/manifest.ts";
-import type { RequestContext } from "../context.ts";
-import { accountOf } from "../llm/account.ts";
-import { SKILL_MODEL } from "./models.ts";
-import { type LocalSkill, type ReferencedSkills, referencedSkills } from "./skill-references.ts";
+import { applyAgentRecord } from "../engine/agent/apply.ts";
+import { isAtLeast } from "../engine/agent/policy.ts";
+import type { AgentRecord, AgentToolResult } from "../engine/agent/records.ts";
+import type { AgentSpec, AgentTool } from "../engine/agent/spec.ts";
+import { type AgentState, EMPTY_SESSION, type RunState } from "../engine/agent/state.ts";
+import type { Beside, ModelRequest, ModelTurn, ToolCallBlock } from "../engine/messages.ts";
+import { type CodeTool, codeTool } from "../engine/workspace-tools/code-tools.ts";
+import type { Settings } from "../env.ts";
+import type { ContainerWish } from "../llm/container-wish.ts";
+import type { Reached } from "../llm/host.ts";
+import { messageJson } from "../llm/messages.ts";
+import { SKILL_MODEL } from "../llm/skill-model.ts";
+import { wrong } from "../llm/wrong.ts";
+import type { JsonObject } from "../skill/manifest.ts";
+import { agentSpec } from "./agent/options.ts";
+import { MemoryLog, type RunLog } from "./agent/run-log.ts";
+import { driveStateless } from "./agent/stateless.ts";
+import { type Container, openContainer, putUpload } from "./container.ts";
+import type { RunContext } from "./context.ts";
+import type { Durable } from "./durable.ts";
+import type { RunEvent } from "./events.ts";
+import { llmHost } from "./llm-host.ts";
+import { llmError } from "./llm-problem.ts";
+import type { LocalSkill, ReferencedSkills } from "./v1-skills.ts";
 import { injectedTexts, LITELLM_TOOL, skillTool } from "./whole-skills.ts";
+import { skillsFolder } from "./workspace-tools/where.ts";
 
 /** After so many rounds of tools the model is asked once more, and may call none. */
 const MAX_TOOL_ROUNDS = 10;
@@ -44,8 +45,23 @@ interface AgentAsk {
   hosted: readonly JsonObject[];
   /** Whether the client goes on where an answer pauses. */
   pauses: boolean;
-  /** What was found for `container`, where that was done before. */
-  skills?: ReferencedSkills;
+  /** What was found for `container`, or is in the container that is open. */
+  skills: ReferencedSkills;
+  /** One that is open already; absent: it is what `container` says. */
+  opened?: Container;
+  /** Hosts that the tool for code may reach; absent: those of the deployment. */
+  network?: readonly string[];
+}
+
+/** Who asks, and what is to outlive them. */
+interface RunPlace {
+  signal: AbortSignal;
+  /** Name of the soft ledger that it counts in. */
+  account: string;
+  /** Names the run; absent: it gets a name. */
+  execution?: string;
+  /** Absent, or `null`: the run ends with the process. */
+  durable?: Durable | null;
 }
 
 /** Whoever makes an answer of a run is told of it as it goes on; texts are redacted. */
@@ -57,6 +73,8 @@ export interface AgentListener {
   /** Hull carries out a call of the model. */
   call(call: ToolCallBlock): void;
   result(call: ToolCallBlock, result: AgentToolResult): void;
+  /** Pieces of text and reasoning with their rounds, and that a round begins anew; absent: `text` and `reasoning` are told. */
+  event?(event: RunEvent): Promise<void>;
 }
 
 export interface AgentRun {
@@ -85,22 +103,26 @@ export interface AgentOutcome {
 
 /** @throws HullError for what cannot be run as it was asked */
 export async function openAgentRun(
-  context: RequestContext,
+  context: RunContext,
   ask: AgentAsk,
-  signal: AbortSignal,
+  { signal, account, execution, durable = null }: RunPlace,
 ): Promise<AgentRun> {
-  const { container: wish, uploads } = ask;
-  const account = accountOf(context, null);
+  const { container: wish, uploads, skills } = ask;
   const host = await llmHost(context, { signal, session: null, skill: null, account });
-  const skills = ask.skills ?? (await referencedSkills(context, ask, signal));
-  const id = `ex_${crypto.randomUUID().replaceAll("-", "")}`;
-  const made = await specOf(context, ask, skills, host, `run_${id.slice(3)}`);
-  const spec = withBeside(withTerms(made, ask, context.settings.limits), ask, skills);
+  const id = execution ?? `ex_${crypto.randomUUID().replaceAll("-", "")}`;
+  const make = async (): Promise<AgentSpec> => {
+    const made = await specOf(context, ask, skills, host, `run_${id.slice(3)}`);
+    return withBeside(withTerms(made, ask, context.settings.limits), ask, skills);
+  };
+  // A run that is taken up is what it was when it began.
+  const spec = durable?.log.state().run?.spec ?? (await make());
   const hosted = skills.native.length > 0;
   const wanted = hosted ? null : (wish?.id ?? null);
   const needed =
     spec.tools.some(({ executor }) => executor === "workspace") || uploads.length > 0 || wanted !== null;
-  const container = needed ? await openContainer(context, wanted) : null;
+  // The files of a run that outlives its process are its own.
+  const opens = needed && ask.opened === undefined && durable === null;
+  const container = opens ? await openContainer(context, wanted) : (ask.opened ?? null);
   if (container !== null) for (const { file_id } of uploads) await putUpload(context, container, file_id);
   context.log.execution_id = id;
   context.log.run_id = spec.run_id;
@@ -115,17 +137,17 @@ export async function openAgentRun(
     container,
     async drive(listener) {
       const clients = new Set(ask.request.tools.map(({ name }) => name));
-      const log = new ListenedLog(listener, clients);
+      const log = new ListenedLog(durable?.log ?? new MemoryLog(null), listener, clients);
       try {
         const { run } = await driveStateless(context, spec, {
           host,
           signal,
           execution: id,
           log,
-          durable: null,
+          durable,
           // What a provider ran stands between the texts of a turn: such a turn is told whole.
           streams: hosted ? "nothing" : "text and reasoning",
-          emit: async (event) => tell(event, listener),
+          emit: (event) => tell(event, listener),
           ...(container === null ? {} : { workspace: container.workspace }),
         });
         context.log.usage = { ...run.totals };
@@ -175,7 +197,7 @@ const HOSTED_TOOL = { type: "code_execution_20250825", name: "code_execution" };
 const HOSTED_BETAS = "code-execution-2025-08-25,skills-2025-10-02";
 
 async function specOf(
-  context: RequestContext,
+  context: RunContext,
   ask: AgentAsk,
   { local, native }: ReferencedSkills,
   host: Awaited<ReturnType<typeof llmHost>>,
@@ -212,15 +234,20 @@ async function specOf(
     ...whole.map(skillTool),
     ...codeTools(context, native.length > 0 ? { ...ask, code: null } : ask, whole),
   ];
-  const system =
-    [spec.system, request.system].filter((text) => text !== "").join("\n\n") + injectedTexts(whole);
-  const hidden = new Set(whole.map(({ record }) => record.manifest.slug));
+  const shell = ask.code === "shell";
+  const folder = skillsFolder(context, spec).path;
+  const shown = shell ? listed(local, folder) : injectedTexts(whole);
+  const system = [spec.system, request.system].filter((text) => text !== "").join("\n\n") + shown;
+  const hidden = new Set((shell ? local : whole).map(({ record }) => record.manifest.slug));
   return {
     ...spec,
     system: system.trim(),
-    skills: spec.skills.map((skill) =>
-      hidden.has(skill.name) ? { ...skill, disable_model_invocation: true } : skill,
-    ),
+    skills: spec.skills.map((skill) => {
+      if (!hidden.has(skill.name)) return skill;
+      // The model reads it through the shell, where its folder is.
+      const dir = shell ? { dir: `${folder}/${skill.name}` } : {};
+      return { ...skill, ...dir, disable_model_invocation: true };
+    }),
     tools: [...spec.tools, ...own],
   };
 }
@@ -230,8 +257,8 @@ async function specOf(
  * @throws InvalidRequest where this deployment runs no code
  */
 function codeTools(
-  { settings }: RequestContext,
-  { code, request }: AgentAsk,
+  { settings }: RunContext,
+  { code, request, network }: AgentAsk,
   whole: readonly LocalSkill[],
 ): AgentTool[] {
   const python = whole.some(({ record }) => record.files.some(({ path }) => path.endsWith(".py")));
@@ -242,9 +269,19 @@ function codeTools(
     throw wrong("tools", "this deployment runs no code: its hull.toml turns workspace tools off");
   }
   const { require_risk = "none" } = settings.approvals;
-  return names.map(codeTool).map((tool) => {
-    return isAtLeast(tool.risk, require_risk) ? { ...tool, needs_approval: true } : tool;
-  });
+  return names
+    .map((name) => codeTool(name, network))
+    .map((tool) => (isAtLeast(tool.risk, require_risk) ? { ...tool, needs_approval: true } : tool));
+}
+
+/** What a model with a shell is told of skills: it reads them itself. */
+function listed(skills: readonly LocalSkill[], folder: string): string {
+  if (skills.length === 0) return "";
+  const lines = skills.map(
+    ({ record: { manifest } }) =>
+      `- ${manifest.slug}: ${manifest.description} (${folder}/${manifest.slug}/SKILL.md)`,
+  );
+  return `\n\n# Skills\n\nRead a skill's SKILL.md with the shell before you do what it is for.\n\n${lines.join("\n")}`;
 }
 
 /** A run whose last text is the answer, as one of a served skill. */
@@ -271,45 +308,56 @@ function withTerms(
   };
 }
 
-function tell({ event, data }: RunEvent, listener: AgentListener): void {
+async function tell(told: RunEvent, listener: AgentListener): Promise<void> {
+  const { event, data } = told;
+  if (listener.event !== undefined) return listener.event(told);
   if (event === "delta") listener.text(String(data.text ?? ""));
   if (event === "thought") listener.reasoning(String(data.text ?? ""));
 }
 
-/** Keeps the records in memory, and tells of turns, calls and results. */
+/** Tells of turns, calls and results as they are recorded; first of those that an earlier life of the run recorded. */
 class ListenedLog implements RunLog {
-  readonly #log = new MemoryLog(null);
+  readonly #log: RunLog;
   readonly #listener: AgentListener;
   /** Names of the client's own tools. */
   readonly #clients: ReadonlySet<string>;
   /** The provider's own container, as its last turn named it; `null`: none did. */
   hosted: JsonObject | null = null;
 
-  constructor(listener: AgentListener, clients: ReadonlySet<string>) {
+  constructor(log: RunLog, listener: AgentListener, clients: ReadonlySet<string>) {
+    this.#log = log;
     this.#listener = listener;
     this.#clients = clients;
+    let state = EMPTY_SESSION;
+    for (const record of log.records()) {
+      const before = state;
+      state = applyAgentRecord(before, record);
+      this.#tell(record, before);
+    }
   }
 
   state = (): ReturnType<RunLog["state"]> => this.#log.state();
-  records = (): ReturnType<MemoryLog["records"]> => this.#log.records();
+  records = (): ReturnType<RunLog["records"]> => this.#log.records();
   begin: RunLog["begin"] = (records) => this.#log.begin(records);
 
-  append(batch: readonly Applied[]): void {
-    this.#log.append(batch);
-    for (const { record, before } of batch) {
-      if (record.type === "model_call_settled") {
-        this.hosted = record.turn.container ?? this.hosted;
-        this.#listener.turn(record.turn);
-      }
-      if (record.type === "turn_taken") {
-        for (const call of record.calls) if (!this.#clients.has(call.name)) this.#listener.call(call);
-      }
-      if (!("result" in record) || !("effect" in record) || record.type === "tool_executed") continue;
-      if (record.type === "hook_settled" || record.type === "tool_searched") continue;
-      const open = before.run?.calls.find(({ effect }) => effect === record.effect);
-      if (open !== undefined && !this.#clients.has(open.call.name)) {
-        this.#listener.result(open.call, record.result);
-      }
+  append: RunLog["append"] = (batch, memo) => {
+    this.#log.append(batch, memo);
+    for (const { record, before } of batch) this.#tell(record, before);
+  };
+
+  #tell(record: AgentRecord, before: AgentState): void {
+    if (record.type === "model_call_settled") {
+      this.hosted = record.turn.container ?? this.hosted;
+      this.#listener.turn(record.turn);
+    }
+    if (record.type === "turn_taken") {
+      for (const call of record.calls) if (!this.#clients.has(call.name)) this.#listener.call(call);
+    }
+    if (!("result" in record) || !("effect" in record) || record.type === "tool_executed") return;
+    if (record.type === "hook_settled" || record.type === "tool_searched") return;
+    const open = before.run?.calls.find(({ effect }) => effect === record.effect);
+    if (open !== undefined && !this.#clients.has(open.call.name)) {
+      this.#listener.result(open.call, record.result);
     }
   }
 }

@@ -1,0 +1,105 @@
+/** The routes below `/v1` of OpenAI's Responses API: responses, conversations, containers. */
+import type { Json, JsonObject } from "../skill/manifest.ts";
+import { json, type Operation, type Operations } from "./operation.ts";
+import { answer, BINARY, inPath, object, query, TEXT } from "./parts.ts";
+
+const LIST = { type: "array", items: { type: "object" } };
+const PAGE = object({ object: { const: "list" }, data: LIST, has_more: { type: "boolean" } });
+const RESPONSE = object({ id: TEXT, object: { const: "response" }, status: TEXT, output: LIST });
+const CONVERSATION = object({ id: TEXT, object: { const: "conversation" }, metadata: { type: "object" } });
+const CONTAINER = object({ id: TEXT, object: { const: "container" }, name: TEXT, status: TEXT });
+const FILE = object({ id: TEXT, object: { const: "container.file" }, path: TEXT });
+const GONE = object({ id: TEXT, deleted: { const: true } });
+const EVENTS = { "text/event-stream": { schema: { ...TEXT, description: "The events of a response." } } };
+
+const id = inPath("id");
+const PAGING = [
+  query("limit", "Items per page.", { type: "integer", minimum: 1, maximum: 100, default: 20 }),
+  query("after", "Id of the last item of the page before.", TEXT),
+  query("order", "By time.", { enum: ["asc", "desc"] }),
+];
+const body = (shape: Json, required = true): JsonObject => ({ required, content: json(shape) });
+
+const operation = (summary: string, shape: Json, more: Partial<Operation> = {}): Operation => ({
+  tag: "models",
+  summary,
+  parameters: [id],
+  answers: { 200: answer("In the shape of OpenAI's API", json(shape)) },
+  vendor: true,
+  ...more,
+});
+
+export const V1_RESPONSE_OPERATIONS = {
+  createResponse: operation("OpenAI's Responses API, over every provider", RESPONSE, {
+    parameters: [],
+    body: body(object({ model: TEXT, input: {} })),
+    answers: {
+      200: answer("The response, or its events with `stream: true`", { ...json(RESPONSE), ...EVENTS }),
+    },
+  }),
+  getResponse: operation("A stored response, or its events with `?stream=true`", RESPONSE, {
+    parameters: [
+      id,
+      query("stream", "Whether its events are wanted.", { type: "boolean" }),
+      query("starting_after", "`sequence_number` of the last event that is not wanted.", { type: "integer" }),
+      query("include", "What the answer is to hold beside.", { type: "array", items: TEXT }),
+    ],
+    answers: { 200: answer("The response, or its events", { ...json(RESPONSE), ...EVENTS }) },
+  }),
+  deleteResponse: operation("Removes a stored response", GONE),
+  cancelResponse: operation("Stops a response in the background", RESPONSE),
+  listResponseInput: operation("The input of a stored response", PAGE, { parameters: [id, ...PAGING] }),
+  createConversation: operation("Begins a conversation", CONVERSATION, {
+    parameters: [],
+    body: body(object({ items: LIST, metadata: { type: "object" } }, ["items", "metadata"]), false),
+  }),
+  getConversation: operation("A conversation", CONVERSATION),
+  updateConversation: operation("Changes a conversation's metadata", CONVERSATION, {
+    body: body(object({ metadata: { type: "object" } })),
+  }),
+  deleteConversation: operation("Removes a conversation", GONE),
+  listConversationItems: operation("A conversation's items, the newest first", PAGE, {
+    parameters: [id, ...PAGING],
+  }),
+  createConversationItems: operation("Appends items to a conversation", PAGE, {
+    body: body(object({ items: LIST })),
+  }),
+  getConversationItem: operation("An item of a conversation", object({ id: TEXT, type: TEXT }), {
+    parameters: [id, inPath("item")],
+  }),
+  deleteConversationItem: operation("Removes an item of a conversation", CONVERSATION, {
+    parameters: [id, inPath("item")],
+  }),
+  listContainers: operation("The tenant's containers, the newest first", PAGE, { parameters: PAGING }),
+  createContainer: operation("Makes a container for code execution", CONTAINER, {
+    parameters: [],
+    body: body(object({ name: TEXT })),
+  }),
+  getContainer: operation("A container", CONTAINER),
+  deleteContainer: operation("Removes a container with its files", GONE, {
+    answers: { 204: answer("It is removed", null) },
+  }),
+  listContainerFiles: operation("The files of a container, the newest first", PAGE, {
+    parameters: [id, ...PAGING],
+  }),
+  createContainerFile: operation("Puts a file into a container", FILE, {
+    body: {
+      required: true,
+      content: {
+        "multipart/form-data": { schema: { type: "object", properties: { file: BINARY } } },
+        ...json(object({ file_id: TEXT })),
+      },
+    },
+  }),
+  getContainerFile: operation("What is known of a container's file", FILE, {
+    parameters: [id, inPath("file")],
+  }),
+  deleteContainerFile: operation("Removes a container's file", GONE, {
+    parameters: [id, inPath("file")],
+    answers: { 204: answer("It is removed", null) },
+  }),
+  getContainerFileContent: operation("The bytes of a container's file", FILE, {
+    parameters: [id, inPath("file")],
+    answers: { 200: answer("The bytes, whole or a range", { "*/*": { schema: BINARY } }) },
+  }),
+} satisfies Operations;

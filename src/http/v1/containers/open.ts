@@ -1,0 +1,84 @@
+/** Containers as OpenAI's clients ask for them: new ones with skills and files, and those that are there. */
+import { fromBase64 } from "../../../bytes.ts";
+import type { ContainerSkill, ContainerTerms } from "../../../llm/openai-api/shell-wish.ts";
+import { wrong } from "../../../llm/wrong.ts";
+import { type Container, openContainer, putUpload } from "../../../run/container.ts";
+import type { ResponseContainer } from "../../../run/responses/perform.ts";
+import { inlineSkill, type LocalSkill, type NamedSkill, namedSkill } from "../../../run/v1-skills.ts";
+import { objectOf } from "../../../skill/json.ts";
+import type { JsonObject } from "../../../skill/manifest.ts";
+import type { RequestContext } from "../../context.ts";
+import { checkTwice } from "../skill-references.ts";
+
+/** A new container. @param path of its terms in the request. @throws InvalidRequest BundleInvalid SkillNotFound FileNotFound */
+export async function newContainer(
+  context: RequestContext,
+  terms: ContainerTerms,
+  { path, about }: { path: string; about: JsonObject },
+): Promise<Container> {
+  checkNetwork(context, terms.network, path);
+  const skills: LocalSkill[] = [];
+  for (const wish of terms.skills) {
+    const { path: at } = wish;
+    skills.push({ ...(await skillOf(context, wish)), wish: { path: at, full: false } });
+  }
+  checkTwice(skills);
+  const { network, memory_limit } = terms;
+  const kept: JsonObject = {
+    ...about,
+    network,
+    skills: skills.map(({ id, version, digest }) => ({ id, version, digest })),
+    ...(memory_limit === null ? {} : { memory_limit }),
+  };
+  const container = await openContainer(context, null, kept);
+  for (const id of terms.files) await putUpload(context, container, id);
+  return container;
+}
+
+/** What was kept of a container when it was made. */
+export function termsOf({
+  metadata,
+}: Pick<Container, "metadata">): Pick<ResponseContainer, "skills" | "network"> {
+  const { skills, network } = metadata;
+  return {
+    skills: (Array.isArray(skills) ? skills : []).map((skill) => {
+      const { id, version, digest } = objectOf(skill);
+      return { id: String(id), version: String(version), digest: String(digest) };
+    }),
+    network: (Array.isArray(network) ? network : []).map(String),
+  };
+}
+
+async function skillOf(context: RequestContext, wish: ContainerSkill): Promise<NamedSkill> {
+  if (wish.kind === "inline") {
+    const zip = decoded(wish.zip);
+    if (zip === null) throw wrong(`${wish.path}.source.data`, "Base64 is expected");
+    return inlineSkill(context, wish.name, zip);
+  }
+  const found = await namedSkill(context, wish.id, wish.version, "default");
+  if (found !== null) return found;
+  throw wrong(`${wish.path}.skill_id`, `there is no skill "${wish.id.slice(0, 64)}"`);
+}
+
+function decoded(text: string): Uint8Array<ArrayBuffer> | null {
+  try {
+    return new Uint8Array(fromBase64(text));
+  } catch {
+    return null;
+  }
+}
+
+/** Commands reach no more than the deployment lets them. */
+function checkNetwork({ settings }: RequestContext, hosts: readonly string[], path: string): void {
+  const { network } = settings.workspace_tools;
+  const refused = hosts.find(
+    (host) => network === false || (network !== true && !network.some((own) => covers(own, host))),
+  );
+  if (refused === undefined) return;
+  const at = path === "" ? "network_policy" : `${path}.network_policy`;
+  throw wrong(`${at}.allowed_domains`, `this deployment lets no command reach ${refused}`);
+}
+
+/** Whether all that a host or `*.host` means is meant by another one. */
+const covers = (own: string, host: string): boolean =>
+  own === host || (own.startsWith("*.") && host.replace(/^\*\./, ".").endsWith(own.slice(1)));

@@ -1,0 +1,236 @@
+/** `/v1/containers`: where OpenAI's clients let code run. Each is the workspace of a session of its id. */
+
+import { CODE_FOLDERS } from "../../../engine/workspace-tools/code-tools.ts";
+import { CallNotFound } from "../../../errors/llm.ts";
+import { BadPath, BadRequest, FileRequired, WorkspaceFull } from "../../../errors/request.ts";
+import { Internal } from "../../../errors.ts";
+import { readTerms } from "../../../llm/openai-api/shell-wish.ts";
+import { wrong } from "../../../llm/wrong.ts";
+import {
+  type Container,
+  containerFileId,
+  containerFilePath,
+  containerTtl,
+  openContainer,
+} from "../../../run/container.ts";
+import { findFile, readFile } from "../../../run/files.ts";
+import { sessionClient } from "../../../run/session-client.ts";
+import type { WorkspaceFile } from "../../../run/workspace/access.ts";
+import { writeFile } from "../../../run/workspace/store.ts";
+import { listSessionsBy, noteSession } from "../../../session/session-index.ts";
+import { isObject } from "../../../skill/json.ts";
+import type { Json, JsonObject } from "../../../skill/manifest.ts";
+import { mediaTypeOf } from "../../../skill/media.ts";
+import { pathFault, staysBehind } from "../../../tool/workspace-path.ts";
+import { readJson } from "../../body.ts";
+import type { RequestContext } from "../../context.ts";
+import { fileHeaders } from "../../files.ts";
+import { formParts } from "../../form.ts";
+import { MAX_MODEL_BODY_BYTES } from "../../operations.ts";
+import { jsonNow } from "../../page.ts";
+import { answerBytes } from "../../representation.ts";
+import { MAX_FILE_BYTES } from "../../sessions/files.ts";
+import { mediaType } from "../../skills/media-type.ts";
+import { ascendingOf, limitOf } from "../lists.ts";
+import { bodyShape } from "../messages.ts";
+import { ignoredHeader } from "../model-call.ts";
+import { newContainer } from "./open.ts";
+
+type Params = Record<string, string>;
+
+const PREFIX = "container_01";
+const MAX_LIMIT = 100;
+const MAX_MINUTES = 30 * 24 * 60;
+const MOST_FILES = 10_000;
+/** Bytes of a form beside its file. */
+const FORM_BYTES = 64 * 1024;
+
+const seconds = (time: string): number => Math.floor(Date.parse(time) / 1000);
+
+function shown(
+  { id, created_at, metadata }: Pick<Container, "id" | "created_at" | "metadata">,
+  last_active_at: string,
+): JsonObject {
+  const { name = "", network, memory_limit } = metadata;
+  const hosts = Array.isArray(network) ? network : [];
+  const over = Date.parse(last_active_at) + containerTtl(metadata) < Date.now();
+  return {
+    id,
+    object: "container",
+    created_at: seconds(created_at),
+    name,
+    status: over ? "expired" : "running",
+    last_active_at: seconds(last_active_at),
+    expires_after: { anchor: "last_active_at", minutes: Math.floor(containerTtl(metadata) / 60_000) },
+    network_policy: hosts.length === 0 ? { type: "disabled" } : { type: "allowlist", allowed_domains: hosts },
+    ...(memory_limit === undefined ? {} : { memory_limit }),
+  };
+}
+
+/** `POST /v1/containers`. @throws InvalidRequest BundleInvalid SkillNotFound FileNotFound */
+export async function postContainer(context: RequestContext): Promise<Response> {
+  const body = await readJson(context.request, bodyShape, MAX_MODEL_BODY_BYTES);
+  if (typeof body.name !== "string") throw wrong("name", "a text is required");
+  const terms = readTerms(body, "");
+  const expires = minutesOf(body.expires_after);
+  const about = { name: body.name, ...(expires === null ? {} : { expires_minutes: expires }) };
+  const container = await newContainer(context, terms, { path: "", about });
+  const { id, created_at, metadata } = container;
+  // Its own object writes the row too, a moment later: whoever made it finds it in the list at once.
+  const row = { id, state: "active", created_at, parent_id: null, metadata };
+  await noteSession(context.env, context.tenant, row);
+  const headers = ignoredHeader(terms.memory_limit === null ? [] : ["memory_limit"], null);
+  return Response.json(shown(container, container.last_active_at), {
+    headers: { "cache-control": "no-store", ...headers },
+  });
+}
+
+function minutesOf(given: Json | undefined): number | null {
+  if (given === undefined || given === null) return null;
+  const { anchor, minutes } = isObject(given) ? given : {};
+  if (anchor !== "last_active_at") throw wrong("expires_after.anchor", "last_active_at is expected");
+  if (typeof minutes === "number" && Number.isInteger(minutes) && minutes > 0 && minutes <= MAX_MINUTES)
+    return minutes;
+  throw wrong("expires_after.minutes", `a whole number from 1 to ${MAX_MINUTES} is expected`);
+}
+
+/** `GET /v1/containers/:id`. @throws CallNotFound */
+export async function getContainer(context: RequestContext, { id = "" }: Params): Promise<Response> {
+  const container = await openContainer(context, id);
+  return jsonNow(shown(container, container.last_active_at));
+}
+
+/** `GET /v1/containers`. When each was last used is told of one that is asked for by its id. @throws BadRequest */
+export async function getContainers(context: RequestContext): Promise<Response> {
+  const { env, tenant, request } = context;
+  const query = new URL(request.url).searchParams;
+  const limit = limitOf(query, { max: MAX_LIMIT });
+  const named = query.get("after");
+  const before = named === null ? null : await openContainer(context, named).catch(() => null);
+  if (named !== null && before === null)
+    throw new BadRequest({ detail: `after names no container: "${named.slice(0, 64)}".`, param: "after" });
+  const page = { prefix: PREFIX, limit: limit + 1, after: before, ascending: ascendingOf(query) };
+  const found = await listSessionsBy(env, tenant, page);
+  const data = await Promise.all(
+    found.slice(0, limit).map(async (row) => {
+      const { updated_at } = await sessionClient(context, row.id).ask("view", null);
+      return shown(row, updated_at);
+    }),
+  );
+  const ends = { first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null };
+  return jsonNow({ object: "list", data, ...ends, has_more: found.length > limit });
+}
+
+/** `DELETE /v1/containers/:id`: with its files. @throws CallNotFound */
+export async function deleteContainer(context: RequestContext, { id = "" }: Params): Promise<Response> {
+  await openContainer(context, id);
+  await sessionClient(context, id).ask("remove", null);
+  return new Response(null, { status: 204 });
+}
+
+function shownFile(
+  id: string,
+  { path, size, modified_at }: Pick<WorkspaceFile, "path" | "size" | "modified_at">,
+) {
+  return {
+    id: containerFileId(path),
+    object: "container.file",
+    bytes: size,
+    container_id: id,
+    created_at: Math.floor(modified_at / 1000),
+    path,
+    source: path.startsWith(`${CODE_FOLDERS.input}/`) ? "user" : "assistant",
+  };
+}
+
+/** @throws CallNotFound */
+async function fileOf(context: RequestContext, { id = "", file = "" }: Params) {
+  const container = await openContainer(context, id);
+  const path = containerFilePath(file);
+  const found = path === null ? null : await container.workspace.findFile(path);
+  if (found === null) throw new CallNotFound({ what: "file", id: file });
+  return { container, found };
+}
+
+/** `GET /v1/containers/:id/files`, by time. @throws CallNotFound BadRequest */
+export async function getContainerFiles(context: RequestContext, { id = "" }: Params): Promise<Response> {
+  const { workspace } = await openContainer(context, id);
+  const query = new URL(context.request.url).searchParams;
+  const limit = limitOf(query, { max: MAX_LIMIT });
+  const newest = (await workspace.listFiles(null, MOST_FILES)).sort((a, b) => b.version - a.version);
+  const all = ascendingOf(query) ? newest.reverse() : newest;
+  const files = all.map((file) => shownFile(id, file));
+  const named = query.get("after");
+  const from = named === null ? 0 : files.findIndex((file) => file.id === named) + 1;
+  if (named !== null && from === 0)
+    throw new BadRequest({ detail: `after names no file: "${named.slice(0, 64)}".`, param: "after" });
+  const data = files.slice(from, from + limit);
+  const ends = { first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null };
+  return jsonNow({ object: "list", data, ...ends, has_more: files.length > from + limit });
+}
+
+/** `POST /v1/containers/:id/files`: the part `file` of a form, or a stored file by `file_id`. */
+export async function postContainerFile(context: RequestContext, { id = "" }: Params): Promise<Response> {
+  const container = await openContainer(context, id);
+  if (mediaType(context.request.headers.get("content-type")) === "multipart/form-data") {
+    for await (const part of formParts(context.request, MAX_FILE_BYTES + FORM_BYTES)) {
+      if (part.name === "file") return written(context, container, part.filename ?? "unnamed", part.body);
+    }
+    throw new FileRequired({ hint: "The form has no part file." });
+  }
+  const { file_id } = await readJson(context.request, bodyShape, MAX_MODEL_BODY_BYTES);
+  if (typeof file_id !== "string")
+    throw wrong("file_id", "the id of a file, or a form with the part file, is required");
+  const file = await findFile(context.env, context.tenant, file_id);
+  return written(context, container, file.filename ?? file_id, await readFile(context.env, file, null));
+}
+
+/** Puts a file into the input folder. @throws BadPath WorkspaceFull */
+async function written(
+  context: RequestContext,
+  { id, workspace }: Container,
+  filename: string,
+  body: AsyncIterable<Uint8Array>,
+): Promise<Response> {
+  const path = `${CODE_FOLDERS.input}/${filename.slice(filename.lastIndexOf("/") + 1)}`.normalize("NFC");
+  const reason = pathFault(path) ?? (path.split("/").some(staysBehind) ? "is not kept" : null);
+  if (reason !== null) throw new BadPath({ path, reason });
+  const intent = { path, expected: null, size: null, executable: null };
+  const outcome = await writeFile(context.env.FILES, workspace, intent, body);
+  if ("refused" in outcome) {
+    if (outcome.refused === "full") throw new WorkspaceFull(outcome);
+    if (outcome.refused === "path") throw new BadPath({ path, reason: outcome.reason });
+    throw new Internal({ cause: `a file was refused: ${outcome.refused}` });
+  }
+  return jsonNow(shownFile(id, { path, size: outcome.size, modified_at: outcome.modified_at }));
+}
+
+export async function getContainerFile(context: RequestContext, params: Params): Promise<Response> {
+  const { container, found } = await fileOf(context, params);
+  return jsonNow(shownFile(container.id, found));
+}
+
+/** `DELETE /v1/containers/:id/files/:file`. */
+export async function deleteContainerFile(context: RequestContext, params: Params): Promise<Response> {
+  const { container, found } = await fileOf(context, params);
+  await container.workspace.changeFiles([{ kind: "delete", path: found.path, expected: null }]);
+  return new Response(null, { status: 204 });
+}
+
+/** `GET /v1/containers/:id/files/:file/content`: the bytes, whole or a range of them. */
+export async function getContainerFileContent(context: RequestContext, params: Params): Promise<Response> {
+  const { found } = await fileOf(context, params);
+  const { path, key, size, sha256 } = found;
+  return answerBytes(context.request, {
+    size,
+    etag: `"${sha256}"`,
+    headers: fileHeaders(mediaTypeOf(path), path.slice(path.lastIndexOf("/") + 1)),
+    open: async (range) => {
+      const options =
+        range === null ? {} : { range: { offset: range.start, length: range.end - range.start } };
+      const object = await context.env.FILES.get(key, options);
+      if (object === null) throw new Internal({ cause: `R2 lacks ${key}` });
+      return object.body;
+    },
+  });
+}

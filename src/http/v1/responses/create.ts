@@ -1,0 +1,328 @@
+/** `POST /v1/responses`: OpenAI's responses over every provider. */
+import { CallNotFound } from "../../../errors/llm.ts";
+import { IdempotencyKeyReused } from "../../../errors/request.ts";
+import {
+  furtherMembers,
+  type ResponsesAsk,
+  readResponses,
+  responseRequest,
+  withoutFile,
+} from "../../../llm/openai-api/response-request.ts";
+import { SKILL_MODEL } from "../../../llm/skill-model.ts";
+import { wrong } from "../../../llm/wrong.ts";
+import { findConversation, listItems } from "../../../registry/conversations/rows.ts";
+import { openContainer, outputFiles } from "../../../run/container.ts";
+import type { RunEvent } from "../../../run/events.ts";
+import type { OperationHandle } from "../../../run/handle.ts";
+import { operationInput, runOperation } from "../../../run/operation.ts";
+import { problemOf } from "../../../run/problem.ts";
+import { ResponseEvents } from "../../../run/responses/events.ts";
+import { checkFiles } from "../../../run/responses/inlined.ts";
+import {
+  placeOf,
+  type ResponseContainer,
+  type ResponsesOperation,
+  takesFurther,
+} from "../../../run/responses/perform.ts";
+import type { Begun } from "../../../session/unlisted/rpc.ts";
+import { isObject } from "../../../skill/json.ts";
+import type { Json, JsonObject } from "../../../skill/manifest.ts";
+import { readJson } from "../../body.ts";
+import type { RequestContext } from "../../context.ts";
+import { storedError } from "../../executions.ts";
+import { accountOf } from "../../llm/account.ts";
+import { MAX_MODEL_BODY_BYTES } from "../../operations.ts";
+import { callName, idempotencyKey, requestHash, takeInput } from "../../skills/idempotency.ts";
+import { newContainer, termsOf } from "../containers/open.ts";
+import { bodyShape } from "../messages.ts";
+import { ignoredHeader, openCall, streamedAnswer } from "../model-call.ts";
+import { formatted } from "../sse-event.ts";
+import { newDigits, responseExecution, storedItems } from "./ids.ts";
+import { shownEvent, shownResponse, showsReasoning } from "./shown.ts";
+import { documentOf, itemsUpTo, type StoredResponse, storedResponse, streamStored } from "./stored.ts";
+
+/** Items of a conversation that are read at once. */
+const PAGE = 20;
+/** Characters of an item that a conversation keeps. */
+const MAX_ITEM = 1024 * 1024;
+
+/** `POST /v1/responses`. */
+export async function postResponses(context: RequestContext): Promise<Response> {
+  const body = await readJson(context.request, bodyShape, MAX_MODEL_BODY_BYTES);
+  const asked = readResponses(body);
+  const known = asked.store ? await answerKnown(context, asked, body) : null;
+  if (known !== null) return known;
+  const ignored = await checkModel(context, asked, body);
+  const history = await historyOf(context, asked);
+  const input = storedItems(withReferences(asked.input, history));
+  checkItems(asked, input);
+  await checkFiles(context, input);
+  const whole = [...history, ...input].map(withoutFile);
+  if (responseRequest(body, whole).messages.length === 0) throw wrong("input", "a message is required");
+  const container = await containerOf(context, asked, body.tools);
+  const digits = await digitsOf(context);
+  const request: ResponsesOperation & { account: string } = {
+    operation: "responses",
+    account: accountOf(context, null),
+    body: storedBody(body, container),
+    head: headOf(body, asked, { id: `resp_${digits}`, container }),
+    history,
+    input,
+    conversation: asked.conversation,
+    container,
+    local_shell: asked.shell === "local",
+  };
+  context.log.response = request.head.id ?? null;
+  const headers = ignoredHeader(ignored, null);
+  if (asked.store) return stored(context, asked, { request, body, headers });
+  return passing(context, asked, { request, digits, headers });
+}
+
+interface Made {
+  request: ResponsesOperation & { account: string };
+  headers: Record<string, string>;
+}
+
+/** One that is carried out in an object of its own, and kept there. */
+async function stored(
+  context: RequestContext,
+  asked: ResponsesAsk,
+  { request, body, headers }: Made & { body: JsonObject },
+): Promise<Response> {
+  const execution = responseExecution(context, String(request.head.id));
+  const id = `ex_${String(request.head.id).slice("resp_".length)}`;
+  const input = { text: operationInput(request), files: [] };
+  const { text } = await takeInput(context, id, input, "responses");
+  const request_hash = await requestHash(context, body);
+  const begun = await execution.begin({ skill: "responses", digest: "", request_hash, text, files: [] });
+  return answerBegun(context, asked, { begun, execution, request, headers });
+}
+
+/** A request with the key of an earlier one is answered as that one. `null`: there is none. @throws IdempotencyKeyReused */
+async function answerKnown(
+  context: RequestContext,
+  asked: ResponsesAsk,
+  body: JsonObject,
+): Promise<Response | null> {
+  if (idempotencyKey(context.request) === null) return null;
+  const id = `resp_${await digitsOf(context)}`;
+  const begun = await responseExecution(context, id).attach(await requestHash(context, body));
+  if (begun === null) return null;
+  const headers = { "x-hull-replayed": "1" };
+  return answerBegun(context, asked, { begun, headers, ...(await storedResponse(context, id)) });
+}
+
+async function answerBegun(
+  context: RequestContext,
+  { stream, background, include }: ResponsesAsk,
+  { begun, headers, ...response }: StoredResponse & { begun: Begun; headers: Record<string, string> },
+): Promise<Response> {
+  if (begun === "other_request")
+    throw new IdempotencyKeyReused({ key: context.request.headers.get("idempotency-key") ?? "" });
+  context.log.execution = begun;
+  const { execution, request } = response;
+  const reasoning = showsReasoning(include, true);
+  if (stream) return streamStored(context, response, { after: -1, reasoning, early: true, headers });
+  const all = { "cache-control": "no-store", ...headers };
+  if (background) {
+    const document = begun === "started" ? request.head : await documentOf(response);
+    return Response.json(context.redacted(shownResponse(document, reasoning)), { headers: all });
+  }
+  const answer = await execution.answer();
+  if (!answer.ok) throw storedError(answer);
+  const document: JsonObject = JSON.parse(await new Response(answer.body).text());
+  return Response.json(shownResponse(document, reasoning), { headers: all });
+}
+
+/** One that nobody keeps. */
+async function passing(
+  context: RequestContext,
+  { stream, include }: ResponsesAsk,
+  { request, digits, headers }: Made & { digits: string },
+): Promise<Response> {
+  const reasoning = showsReasoning(include, false);
+  const abort = new AbortController();
+  const handle: OperationHandle = {
+    id: `ex_${digits}`,
+    context,
+    input: { text: operationInput(request), files: [] },
+    signal: abort.signal,
+    durable: null,
+    streaming: stream,
+    keep: true,
+    started: () => {},
+    emit: async () => {},
+  };
+  if (!stream) {
+    context.request.signal.addEventListener("abort", () => abort.abort(), { once: true });
+    const output = await runOperation(handle);
+    const document: JsonObject = isObject(output.done.response) ? output.done.response : {};
+    const all = { "cache-control": "no-store", ...headers };
+    return Response.json(context.redacted(shownResponse(document, reasoning)), { headers: all });
+  }
+  const events = new ResponseEvents(request.head, placeOf(request));
+  const texts = (made: readonly JsonObject[]): string =>
+    made.map((event) => formatted(context.redacted(shownEvent(event, reasoning)))).join("");
+  return streamedAnswer(context, {
+    headers,
+    async run(write, signal) {
+      signal.addEventListener("abort", () => abort.abort(), { once: true });
+      let begun = false;
+      const started = (): void => {
+        if (!begun) write(texts(events.begin()));
+        begun = true;
+      };
+      const send = (event: RunEvent): void => {
+        started();
+        const text = texts(events.push(event));
+        if (text !== "") write(text);
+      };
+      const { done } = await runOperation({ ...handle, started, emit: async (event) => send(event) });
+      send({ event: "done", data: { ok: true, ...done } });
+    },
+    failed: (error) => {
+      events.push({ event: "error", data: problemOf(error, context) });
+      return texts(events.push({ event: "done", data: { ok: false } }));
+    },
+  });
+}
+
+/** What the model's provider gets nothing of. @throws HullError where no model can be chosen, or its provider is not configured */
+async function checkModel(
+  context: RequestContext,
+  { model, shell }: ResponsesAsk,
+  body: JsonObject,
+): Promise<string[]> {
+  const further = Object.keys(furtherMembers(body));
+  const runs = model.startsWith(SKILL_MODEL) || (shell !== null && shell !== "local");
+  const chosen = runs && (body.tool_choice ?? "auto") !== "auto" ? ["tool_choice"] : [];
+  if (model.startsWith(SKILL_MODEL)) return [...further, ...chosen];
+  const { reached } = await openCall(context, model, context.request.signal);
+  const own = !runs && (takesFurther(reached.protocol) || reached.protocol === "mock");
+  const memory = shell !== null && shell !== "local" && shell.kind === "new" && shell.memory_limit !== null;
+  return [...(own ? [] : further), ...chosen, ...(memory ? ["memory_limit"] : [])];
+}
+
+/** The items before its own. @throws CallNotFound; InvalidRequest where they are too many to be sent */
+async function historyOf(
+  context: RequestContext,
+  { previous, conversation }: ResponsesAsk,
+): Promise<JsonObject[]> {
+  const { env, tenant } = context;
+  if (previous !== null) {
+    const items = await itemsUpTo(context, previous);
+    if (JSON.stringify(items).length > MAX_MODEL_BODY_BYTES) throw tooLong("previous_response_id");
+    return items;
+  }
+  if (conversation === null) return [];
+  if ((await findConversation(env, tenant, conversation)) === null)
+    throw new CallNotFound({ what: "conversation", id: conversation });
+  const items: JsonObject[] = [];
+  let length = 0;
+  for (let after: number | null = null; ; ) {
+    const page = await listItems(env, tenant, conversation, { limit: PAGE, after, ascending: true });
+    for (const { item } of page) length += JSON.stringify(item).length;
+    if (length > MAX_MODEL_BODY_BYTES) throw tooLong("conversation");
+    items.push(...page.map(({ item }) => item));
+    after = page.at(-1)?.seq ?? null;
+    if (page.length < PAGE) return items;
+  }
+}
+
+const tooLong = (path: string): Error =>
+  wrong(path, `the conversation before has more than ${MAX_MODEL_BODY_BYTES} characters; begin a new one`);
+
+/** Items that are named by their ids, which the conversation before has. @throws InvalidRequest */
+function withReferences(input: readonly JsonObject[], history: readonly JsonObject[]): JsonObject[] {
+  return input.flatMap((item, n): JsonObject[] => {
+    if (item.type !== "item_reference") return [item];
+    const named = history.some(({ id }) => id === item.id);
+    if (!named) throw wrong(`input.${n}.id`, "the conversation before has no item of this id");
+    // It is in the conversation already.
+    return [];
+  });
+}
+
+function checkItems({ conversation }: ResponsesAsk, input: readonly JsonObject[]): void {
+  if (conversation === null) return;
+  const large = input.findIndex((item) => JSON.stringify(item).length > MAX_ITEM);
+  if (large === -1) return;
+  throw wrong(
+    `input.${large}`,
+    `an item of a conversation has at most ${MAX_ITEM} characters; store its file`,
+  );
+}
+
+/** @throws InvalidRequest CallNotFound */
+async function containerOf(
+  context: RequestContext,
+  { shell }: ResponsesAsk,
+  tools: Json | undefined,
+): Promise<ResponseContainer | null> {
+  if (shell === null || shell === "local") return null;
+  const at = Array.isArray(tools) ? tools.findIndex((tool) => isObject(tool) && tool.type === "shell") : 0;
+  if (context.settings.workspace_tools.enabled === "never")
+    throw wrong(`tools.${at}`, "this deployment runs no code: its hull.toml turns workspace tools off");
+  const path = `tools.${at}.environment`;
+  const opened =
+    shell.kind === "container"
+      ? await openContainer(context, shell.id)
+      : await newContainer(context, shell, { path, about: { name: "" } });
+  return { id: opened.id, ...termsOf(opened), before: await outputFiles(opened) };
+}
+
+/** The same key is the same response. */
+async function digitsOf(context: RequestContext): Promise<string> {
+  const key = idempotencyKey(context.request);
+  return key === null ? newDigits() : (await callName(context, key, "responses")).slice(0, 32);
+}
+
+/** The request as it is kept: the container stands for what it was made of. */
+function storedBody({ input: _, ...body }: JsonObject, container: ResponseContainer | null): JsonObject {
+  return { ...body, tools: shownTools(body.tools, container) };
+}
+
+function shownTools(tools: Json | undefined, container: ResponseContainer | null): Json[] {
+  if (!Array.isArray(tools)) return [];
+  if (container === null) return tools;
+  const environment = { type: "container_reference", container_id: container.id };
+  return tools.map((tool) => (isObject(tool) && tool.type === "shell" ? { ...tool, environment } : tool));
+}
+
+/** The response as it begins. */
+function headOf(
+  body: JsonObject,
+  { model, background, store, previous, conversation, metadata }: ResponsesAsk,
+  { id, container }: { id: string; container: ResponseContainer | null },
+): JsonObject {
+  const { instructions = null, max_output_tokens = null, temperature = null, top_p = null } = body;
+  const { parallel_tool_calls = true, tool_choice = "auto", reasoning, text, user } = body;
+  return {
+    id,
+    object: "response",
+    created_at: Math.floor(Date.now() / 1000),
+    completed_at: null,
+    status: background ? "queued" : "in_progress",
+    background,
+    error: null,
+    incomplete_details: null,
+    instructions,
+    max_output_tokens,
+    model,
+    output: [],
+    parallel_tool_calls: parallel_tool_calls ?? true,
+    previous_response_id: previous,
+    conversation: conversation === null ? null : { id: conversation },
+    reasoning: { effort: null, summary: null, ...(isObject(reasoning) ? reasoning : {}) },
+    store,
+    temperature,
+    text: { format: { type: "text" }, ...(isObject(text) ? text : {}) },
+    tool_choice: tool_choice ?? "auto",
+    tools: shownTools(body.tools, container),
+    top_p,
+    truncation: "disabled",
+    usage: null,
+    metadata,
+    ...(typeof user === "string" ? { user } : {}),
+  };
+}

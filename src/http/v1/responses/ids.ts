@@ -1,0 +1,43 @@
+/** Ids of responses and items. A response has the id of the execution that makes it, under another prefix. */
+import { CallNotFound } from "../../../errors/llm.ts";
+import type { JsonObject } from "../../../skill/manifest.ts";
+import type { RequestContext } from "../../context.ts";
+import { type ExecutionClient, executionOf } from "../../execution-client.ts";
+
+export const newDigits = (): string => crypto.randomUUID().replaceAll("-", "");
+
+/** Whose responses a request may see: the tenant's. */
+const ownerOf = ({ tenant }: RequestContext): string => `${tenant}/`;
+
+/** @throws CallNotFound for what is no id of a response */
+export function responseExecution(context: RequestContext, id: string): ExecutionClient {
+  const digits = /^resp_([0-9a-f]{32})$/.exec(id)?.[1];
+  if (digits === undefined) throw new CallNotFound({ what: "response", id });
+  return executionOf(context, `ex_${digits}`, ownerOf(context));
+}
+
+const PREFIXES: Readonly<Record<string, string>> = {
+  message: "msg",
+  reasoning: "rs",
+  function_call: "fc",
+  function_call_output: "fco",
+  shell_call: "sh",
+  shell_call_output: "sho",
+};
+
+/** Items as they are kept and shown: each with an id, and messages with lists of parts. */
+export const storedItems = (items: readonly JsonObject[]): JsonObject[] => items.map(storedItem);
+
+function storedItem(item: JsonObject): JsonObject {
+  const { type = "message", id } = item;
+  const own = typeof id === "string" && /^[A-Za-z0-9_-]{1,128}$/.test(id) ? id : newId(String(type));
+  if (type !== "message") return { status: "completed", ...item, id: own };
+  const { content, role } = item;
+  const text = role === "assistant" ? "output_text" : "input_text";
+  const annotations = role === "assistant" ? { annotations: [] } : {};
+  const parts =
+    typeof content === "string" ? [{ type: text, text: content, ...annotations }] : (content ?? []);
+  return { status: "completed", ...item, id: own, type: "message", content: parts };
+}
+
+const newId = (type: string): string => `${PREFIXES[type] ?? "item"}_${newDigits()}`;

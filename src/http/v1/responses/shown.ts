@@ -1,0 +1,29 @@
+/** A response as its client is to see it. */
+import { isObject } from "../../../skill/json.ts";
+import type { Json, JsonObject } from "../../../skill/manifest.ts";
+
+const ENCRYPTED = "reasoning.encrypted_content";
+
+/** Whether the client sends reasoning back itself, or asked for it. Else Hull keeps it. */
+export const showsReasoning = (include: readonly string[], store: boolean): boolean =>
+  !store || include.includes(ENCRYPTED);
+
+/** An item without what only Hull needs. */
+export function shownItem(item: Json, reasoning: boolean): Json {
+  if (reasoning || !isObject(item) || item.type !== "reasoning") return item;
+  const { encrypted_content: _, ...rest } = item;
+  return rest;
+}
+
+export function shownResponse(response: JsonObject, reasoning: boolean): JsonObject {
+  const { output } = response;
+  if (!Array.isArray(output)) return response;
+  return { ...response, output: output.map((item) => shownItem(item, reasoning)) };
+}
+
+/** An event of a response's stream. */
+export function shownEvent(event: JsonObject, reasoning: boolean): JsonObject {
+  const { item, response } = event;
+  if (item !== undefined) return { ...event, item: shownItem(item, reasoning) };
+  return isObject(response) ? { ...event, response: shownResponse(response, reasoning) } : event;
+}

@@ -1,0 +1,216 @@
+/** `/v1/responses/{id}`: what is stored of a response, its stream from the beginning or later, its end. */
+import * as z from "zod/mini";
+import { CallNotFound } from "../../../errors/llm.ts";
+import { BadRequest } from "../../../errors/request.ts";
+import { type ErrorData, HullError, Internal } from "../../../errors.ts";
+import { readFrames } from "../../../model/frames.ts";
+import type { RunEvent } from "../../../run/events.ts";
+import { failure, ResponseEvents } from "../../../run/responses/events.ts";
+import { placeOf, type ResponsesOperation } from "../../../run/responses/perform.ts";
+import type { JsonObject } from "../../../skill/manifest.ts";
+import type { RequestContext } from "../../context.ts";
+import type { ExecutionClient } from "../../execution-client.ts";
+import { jsonNow } from "../../page.ts";
+import { ascendingOf, limitOf } from "../lists.ts";
+import { streamedAnswer } from "../model-call.ts";
+import { formatted } from "../sse-event.ts";
+import { responseExecution } from "./ids.ts";
+import { shownEvent, shownItem, shownResponse, showsReasoning } from "./shown.ts";
+
+type Params = Record<string, string>;
+
+const MAX_INCLUDED = 100;
+
+/** Answers what `ask` does. @throws CallNotFound where there is no such response of the tenant's */
+async function found<T>(id: string, ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (error instanceof HullError && error.code === "execution_not_found")
+      throw new CallNotFound({ what: "response", id });
+    throw error;
+  }
+}
+
+export interface StoredResponse {
+  execution: ExecutionClient;
+  request: ResponsesOperation;
+}
+
+/** @throws CallNotFound */
+export async function storedResponse(context: RequestContext, id: string): Promise<StoredResponse> {
+  const execution = responseExecution(context, id);
+  const text = await found(id, () => execution.input());
+  // Written by `operationInput`.
+  const request: ResponsesOperation = JSON.parse(await new Response(text).text());
+  return { execution, request };
+}
+
+/** The response as it is now, or what it ended as. */
+export async function documentOf({ execution, request }: StoredResponse): Promise<JsonObject> {
+  const { status, error } = await execution.status();
+  if (status === "running") return { ...request.head, status: "in_progress" };
+  if (error !== null) {
+    const data: ErrorData = JSON.parse(error);
+    return { ...request.head, ...failure({ ...data }) };
+  }
+  const answer = await execution.answer();
+  if (!answer.ok) throw new Internal({ cause: "a response that is done has no answer" });
+  const document: JsonObject = JSON.parse(await new Response(answer.body).text());
+  return document;
+}
+
+/** A finished response, for what goes on from it: the items of its whole conversation. @throws InvalidRequest CallNotFound */
+export async function itemsUpTo(context: RequestContext, id: string): Promise<JsonObject[]> {
+  const stored = await storedResponse(context, id);
+  const { status, output } = await documentOf(stored);
+  if (status !== "completed" && status !== "incomplete") {
+    const detail = `previous_response_id: the response ${id} is ${String(status)}; only a completed one can be continued.`;
+    throw new BadRequest({ detail, param: "previous_response_id" });
+  }
+  const { history, input } = stored.request;
+  const items = Array.isArray(output) ? output : [];
+  return [...history, ...input, ...items.flatMap((item) => objectsIn(item))];
+}
+
+const objectsIn = (item: unknown): JsonObject[] => objectShape.parse([item]);
+const objectShape = z.array(z.record(z.string(), z.json()));
+
+const reasoningShown = (context: RequestContext): boolean => {
+  const query = new URL(context.request.url).searchParams;
+  return showsReasoning([...query.getAll("include"), ...query.getAll("include[]")], true);
+};
+
+/** `GET /v1/responses/:id`; with `?stream=true` its events, those after `?starting_after=` alone. */
+export async function getResponse(context: RequestContext, { id = "" }: Params): Promise<Response> {
+  const query = new URL(context.request.url).searchParams;
+  const stored = await storedResponse(context, id);
+  const reasoning = reasoningShown(context);
+  if (query.get("stream") !== "true") {
+    return jsonNow(context.redacted(shownResponse(await documentOf(stored), reasoning)));
+  }
+  const text = query.get("starting_after") ?? "-1";
+  const after = Number(text);
+  if (!/^(?:-1|\d{1,15})$/.test(text)) {
+    const detail = "starting_after is the sequence_number of an event.";
+    throw new BadRequest({ detail, param: "starting_after" });
+  }
+  return streamStored(context, stored, { after, reasoning, early: false, headers: {} });
+}
+
+/** The stream of a stored response. @param early a failure before the first event has its own status */
+export function streamStored(
+  context: RequestContext,
+  { execution, request }: StoredResponse,
+  {
+    after,
+    reasoning,
+    early,
+    headers,
+  }: { after: number; reasoning: boolean; early: boolean; headers: Record<string, string> },
+): Promise<Response> {
+  return streamedAnswer(context, {
+    headers,
+    async run(write, signal) {
+      const events = new ResponseEvents(request.head, placeOf(request));
+      const send = (made: readonly JsonObject[]): void => {
+        for (const event of made) {
+          const { sequence_number: n } = event;
+          if (typeof n === "number" && n > after)
+            write(formatted(context.redacted(shownEvent(event, reasoning))));
+        }
+      };
+      let begun = false;
+      await followed(execution, { early, signal }, (event) => {
+        if (!begun) send(events.begin());
+        begun = true;
+        send(events.push(event));
+      });
+    },
+    failed: (error) => formatted(errorEvent(error, context)),
+  });
+}
+
+/** The event of a stream that cannot go on. */
+function errorEvent(error: HullError, context: RequestContext): object {
+  const { detail, code } = error.data;
+  return { type: "error", code, message: String(context.redacted(detail)), param: null, sequence_number: 0 };
+}
+
+const BREAKS = 4;
+const MAX_EVENT = 256 * 1024 * 1024;
+
+/** Tells of all events of an execution up to its end, also while its process dies and comes back. */
+async function followed(
+  execution: ExecutionClient,
+  { early, signal }: { early: boolean; signal: AbortSignal },
+  tell: (event: RunEvent) => void,
+): Promise<void> {
+  let seen = 0;
+  let ended = false;
+  const broken = (reason: string): HullError => new Internal({ cause: reason });
+  for (let breaks = 0; !ended; breaks += 1) {
+    const events = await execution.follow(seen, early);
+    if (!events.ok) {
+      const error: ErrorData = JSON.parse(events.error);
+      throw new HullError(error);
+    }
+    const options = {
+      framing: "sse" as const,
+      max_event: MAX_EVENT,
+      max_bytes: Number.MAX_SAFE_INTEGER,
+      signal,
+      unusable: broken,
+      cutOff: broken,
+    };
+    try {
+      await readFrames(events.body, options, ({ event = "", data, unfinished = false }) => {
+        if (unfinished) return true;
+        seen += 1;
+        const told: RunEvent = JSON.parse(`{"event":${JSON.stringify(event)},"data":${data}}`);
+        tell(told);
+        ended = event === "done";
+        return ended;
+      });
+    } catch (error) {
+      if (signal.aborted || breaks >= BREAKS) throw error;
+    }
+    if (!ended && breaks >= BREAKS) throw broken("the events of a response broke off");
+  }
+}
+
+/** `DELETE /v1/responses/:id`: stops it where it runs, and removes everything of it. */
+export async function deleteResponse(context: RequestContext, { id = "" }: Params): Promise<Response> {
+  const execution = responseExecution(context, id);
+  const done = await found(id, () => execution.cancel());
+  if (done === "cancelled") await execution.cancel();
+  return jsonNow({ id, object: "response", deleted: true });
+}
+
+/** `POST /v1/responses/:id/cancel`. One that has ended stays as it is. @throws BadRequest for one that is not in the background */
+export async function cancelResponse(context: RequestContext, { id = "" }: Params): Promise<Response> {
+  const stored = await storedResponse(context, id);
+  if (stored.request.head.background !== true) {
+    throw new BadRequest({ detail: `The response ${id} does not run in the background.` });
+  }
+  await stored.execution.cancel(true);
+  return jsonNow(context.redacted(shownResponse(await documentOf(stored), reasoningShown(context))));
+}
+
+/** `GET /v1/responses/:id/input_items`. @throws BadRequest */
+export async function getInputItems(context: RequestContext, { id = "" }: Params): Promise<Response> {
+  const { request } = await storedResponse(context, id);
+  const query = new URL(context.request.url).searchParams;
+  const limit = limitOf(query, { max: MAX_INCLUDED });
+  const items = ascendingOf(query) ? request.input : request.input.toReversed();
+  const after = query.get("after");
+  const from = after === null ? 0 : items.findIndex((item) => item.id === after) + 1;
+  if (after !== null && from === 0) {
+    throw new BadRequest({ detail: `after names no item: "${after.slice(0, 64)}".`, param: "after" });
+  }
+  const shown = items.slice(from, from + limit).map((item) => shownItem(item, reasoningShown(context)));
+  const [first, last] = [items[from], items[from + shown.length - 1]];
+  const ends = { first_id: first?.id ?? null, last_id: last?.id ?? null };
+  const has_more = items.length > from + limit;
+  return jsonNow(context.redacted({ object: "list", data: shown, ...ends, has_more }));
+}

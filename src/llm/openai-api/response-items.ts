@@ -1,0 +1,189 @@
+/** Items of a response's input and output as canonical messages. */
+import type { Block, Media, Message, Part, ToolResultMessage } from "../../engine/messages.ts";
+import { parseArguments } from "../../model/provider-document.ts";
+import { isObject } from "../../skill/json.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { uncarried } from "../carried.ts";
+import { wrong } from "../wrong.ts";
+import { SHELL } from "./shell-items.ts";
+
+interface ItemConversation {
+  /** Texts of system and developer messages, in order. */
+  system: string[];
+  messages: Message[];
+}
+
+/** @param pathOf where an item stands in the request. @throws InvalidRequest for what has no form in a conversation */
+export function readItems(items: readonly JsonObject[], pathOf: (index: number) => string): ItemConversation {
+  const reader = new ItemReader();
+  for (const [index, item] of items.entries()) reader.read(item, pathOf(index));
+  return { system: reader.system, messages: reader.messages };
+}
+
+class ItemReader {
+  readonly system: string[] = [];
+  readonly messages: Message[] = [];
+  readonly #names = new Map<string, string>();
+
+  read(item: JsonObject, path: string): void {
+    switch (item.type ?? "message") {
+      case "message":
+        this.#message(item, path);
+        return;
+      case "reasoning":
+        this.#said(thoughtsIn(item));
+        return;
+      case "function_call":
+        this.#called(textMember(item, "name", path), textMember(item, "arguments", path), item, path);
+        return;
+      case "function_call_output":
+      case "shell_call_output":
+        this.#result(item, path);
+        return;
+      case "shell_call": {
+        const action = isObject(item.action) ? item.action : {};
+        const { tool, arguments: given, commands = [], timeout_ms } = action;
+        const own = typeof tool === "string" && isObject(given);
+        const limit = typeof timeout_ms === "number" ? { timeout_ms } : {};
+        const args = own ? given : { commands, ...limit };
+        this.#called(own ? tool : SHELL, JSON.stringify(args), item, path);
+        return;
+      }
+      default:
+        throw wrong(path, `an item of type ${JSON.stringify(item.type ?? null)} cannot be carried`);
+    }
+  }
+
+  #message(item: JsonObject, path: string): void {
+    const content = `${path}.content`;
+    switch (item.role) {
+      case "system":
+      case "developer":
+        this.system.push(textOf(item.content, content));
+        return;
+      case "user":
+        this.messages.push({ role: "user", content: partsOf(item.content, content) });
+        return;
+      case "assistant": {
+        const text = textOf(item.content, content);
+        this.#said(text === "" ? [] : [{ type: "output_text", text }]);
+        return;
+      }
+      default:
+        throw wrong(`${path}.role`, "the role is user, assistant, system or developer");
+    }
+  }
+
+  #called(name: string, raw: string, item: JsonObject, path: string): void {
+    const id = textMember(item, "call_id", path);
+    this.#names.set(id, name);
+    this.#said([{ type: "tool_call", id, name, arguments: parseArguments(raw), raw }]);
+  }
+
+  #said(blocks: readonly Block[]): void {
+    if (blocks.length === 0) return;
+    const last = this.messages.at(-1);
+    if (last?.role === "assistant") last.content.push(...blocks);
+    else this.messages.push({ role: "assistant", content: [...blocks] });
+  }
+
+  #result(item: JsonObject, path: string): void {
+    const call_id = textMember(item, "call_id", path);
+    const shell = item.type === "shell_call_output";
+    const { content, is_error } = shell
+      ? shellResult(item.output, `${path}.output`)
+      : { content: textOf(item.output, `${path}.output`), is_error: false };
+    const result: ToolResultMessage = { call_id, name: this.#names.get(call_id) ?? "", content, is_error };
+    const last = this.messages.at(-1);
+    if (last?.role === "tool") last.results.push(result);
+    else this.messages.push({ role: "tool", results: [result] });
+  }
+}
+
+/** What a provider wants back of its reasoning; the rest is of no use to it. */
+function thoughtsIn({ encrypted_content }: JsonObject): Block[] {
+  if (typeof encrypted_content !== "string") return [];
+  const block = uncarried(encrypted_content);
+  return block === null ? [] : [block];
+}
+
+function shellResult(output: Json | undefined, path: string): { content: string; is_error: boolean } {
+  if (!Array.isArray(output)) throw wrong(path, "a list of outputs is expected");
+  let is_error = false;
+  const texts = output.map((one, n) => {
+    if (!isObject(one)) throw wrong(`${path}.${n}`, "an output is an object");
+    const { stdout, stderr, outcome } = one;
+    const ended = isObject(outcome) ? outcome : {};
+    const failed = ended.type === "timeout" || (ended.type === "exit" && ended.exit_code !== 0);
+    if (failed) is_error = true;
+    const end =
+      ended.type === "timeout" ? "[hull: stopped at its time limit]" : `exit code ${ended.exit_code}`;
+    return [stdout, stderr, failed ? end : ""]
+      .filter((text) => typeof text === "string" && text !== "")
+      .join("\n");
+  });
+  return { content: texts.join("\n"), is_error };
+}
+
+function textOf(content: Json | undefined, path: string): string {
+  return partsOf(content, path)
+    .map((part) => {
+      if (part.type === "text") return part.text;
+      throw wrong(path, "only text is expected here");
+    })
+    .join("\n\n");
+}
+
+function partsOf(content: Json | undefined, path: string): Part[] {
+  if (typeof content === "string") return [{ type: "text", text: content }];
+  if (!Array.isArray(content)) throw wrong(path, "a text or a list of parts is expected");
+  return content.map((part, n) => partOf(part, `${path}.${n}`));
+}
+
+function partOf(part: Json, path: string): Part {
+  if (!isObject(part)) throw wrong(path, "a part is an object with a type");
+  switch (part.type) {
+    case "input_text":
+    case "output_text":
+    case "text":
+      return { type: "text", text: textMember(part, "text", path) };
+    case "refusal":
+      return { type: "text", text: textMember(part, "refusal", path) };
+    case "input_image": {
+      const known = (["auto", "low", "high"] as const).find((level) => level === part.detail);
+      const fine = known === undefined ? {} : { detail: known };
+      return { type: "image", ...fine, ...mediaOf(textMember(part, "image_url", path), `${path}.image_url`) };
+    }
+    case "input_file": {
+      const named = typeof part.filename === "string" ? { filename: part.filename } : {};
+      if (typeof part.file_url === "string") return { type: "document", ...named, url: part.file_url };
+      const data = textMember(part, "file_data", path);
+      const media = DATA_URL.test(data)
+        ? mediaOf(data, `${path}.file_data`)
+        : { media_type: "application/pdf", data };
+      return { type: "document", ...named, ...media };
+    }
+    case "input_audio": {
+      const audio = isObject(part.input_audio) ? part.input_audio : {};
+      const data = textMember(audio, "data", `${path}.input_audio`);
+      return { type: "audio", media_type: audio.format === "wav" ? "audio/wav" : "audio/mpeg", data };
+    }
+    default:
+      throw wrong(path, `a part of type ${JSON.stringify(part.type ?? null)} cannot be carried`);
+  }
+}
+
+const DATA_URL = /^data:([^;,]+);base64,/;
+
+function mediaOf(url: string, path: string): Media {
+  const inline = DATA_URL.exec(url);
+  if (inline !== null) return { media_type: inline[1] ?? "", data: url.slice(inline[0].length) };
+  if (/^https?:\/\//i.test(url)) return { url };
+  throw wrong(path, "the URL is an http, https or data URL");
+}
+
+function textMember(of: JsonObject, name: string, path: string): string {
+  const value = of[name];
+  if (typeof value === "string") return value;
+  throw wrong(`${path}.${name}`, "a text is required");
+}

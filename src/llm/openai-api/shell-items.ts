@@ -1,0 +1,62 @@
+/** Calls that Hull carried out, and calls of a client's own shell, as items of a response. */
+import type { AgentToolResult } from "../../engine/agent/records.ts";
+import type { ToolCallBlock } from "../../engine/messages.ts";
+import { shellCommands, shellOutputs } from "../../engine/workspace-tools/code-tools.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+
+/** The name under which a model is offered it. */
+export const SHELL = "shell";
+
+/** A tool that a client offers as `{type: "shell", environment: {type: "local"}}`. */
+export const LOCAL_SHELL = {
+  name: SHELL,
+  description: "Runs commands with the user's shell, one after the other.",
+  parameters: {
+    type: "object",
+    properties: {
+      commands: { type: "array", items: { type: "string" }, description: "The commands" },
+      timeout_ms: { type: "integer", minimum: 1, description: "Most milliseconds for all commands" },
+    },
+    required: ["commands"],
+    additionalProperties: false,
+  } satisfies JsonObject,
+};
+
+/** The members of a call's item beside id and status. A call of another tool is shown as a command, with what it really was. */
+export function shellCall(
+  { id, name, arguments: given, raw }: ToolCallBlock,
+  container: string | null,
+): JsonObject {
+  const args = given ?? {};
+  const { timeout_ms = null } = args;
+  const own = name === SHELL;
+  const action: JsonObject = {
+    commands: own ? shellCommands(args) : [`${name} ${raw}`.slice(0, 1000)],
+    max_output_length: null,
+    timeout_ms: own ? timeout_ms : null,
+    ...(own ? {} : { tool: name, arguments: args }),
+  };
+  const environment: JsonObject =
+    container === null ? { type: "local" } : { type: "container_reference", container_id: container };
+  return { type: "shell_call", call_id: id, action, environment };
+}
+
+/** What a result's item shows; `commands`: how many the call had. */
+export type ShownResult = Pick<AgentToolResult, "content" | "exit_code" | "error_category" | "status"> & {
+  id: string;
+  name: string;
+  commands: number;
+};
+
+/** The members of its result's item beside id and status. */
+export function shellOutput(result: ShownResult): JsonObject {
+  const { id, name, commands, content, exit_code, error_category, status } = result;
+  const last = exit_code ?? (status === "ok" ? 0 : 1);
+  const whole = name === SHELL ? shellOutputs(content, commands) : [{ stdout: content, exit_code: null }];
+  const output = whole.map(({ stdout, exit_code: code }, n): JsonObject => {
+    const stopped = error_category === "timeout" && n === whole.length - 1;
+    const outcome: JsonObject = stopped ? { type: "timeout" } : { type: "exit", exit_code: code ?? last };
+    return { stdout, stderr: "", outcome };
+  });
+  return { type: "shell_call_output", call_id: id, max_output_length: null, output };
+}

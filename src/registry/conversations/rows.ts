@@ -1,0 +1,141 @@
+/** Conversations of OpenAI's clients in D1. Every query names the tenant: another tenant's id is an unknown one. */
+import * as z from "zod/mini";
+import { databaseWith } from "../../database.ts";
+import type { Bindings } from "../../env.ts";
+import { objectOf } from "../../skill/json.ts";
+import { parsedJson } from "../../skill/json-depth.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import { CONVERSATIONS_SCHEMA } from "./schema.ts";
+
+export interface ConversationRow {
+  /** `conv_<32 hex digits>`. */
+  id: string;
+  metadata: JsonObject;
+  /** Unix ms. */
+  created_ms: number;
+}
+
+/** An item, with an id. */
+export interface ItemRow {
+  seq: number;
+  id: string;
+  item: JsonObject;
+}
+
+const json = () =>
+  z.pipe(
+    z.string(),
+    z.transform((text): JsonObject => objectOf(parsedJson(text) ?? {})),
+  );
+const conversationShape = z.lazy(() => z.object({ id: z.string(), metadata: json(), created_ms: z.int() }));
+const itemShape = z.lazy(() => z.object({ seq: z.int(), id: z.string(), item: json() }));
+
+const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, CONVERSATIONS_SCHEMA);
+
+export async function addConversation(env: Bindings, tenant: string, row: ConversationRow): Promise<void> {
+  const db = await database(env);
+  await db
+    .prepare("INSERT INTO conversations (tenant, id, metadata, created_ms) VALUES (?, ?, ?, ?)")
+    .bind(tenant, row.id, JSON.stringify(row.metadata), row.created_ms)
+    .run();
+}
+
+/** `null` for an unknown or foreign id. */
+export async function findConversation(
+  env: Bindings,
+  tenant: string,
+  id: string,
+): Promise<ConversationRow | null> {
+  const db = await database(env);
+  const row = await db
+    .prepare("SELECT id, metadata, created_ms FROM conversations WHERE tenant = ? AND id = ?")
+    .bind(tenant, id)
+    .first();
+  return row === null ? null : conversationShape.parse(row);
+}
+
+export async function setMetadata(
+  env: Bindings,
+  tenant: string,
+  id: string,
+  metadata: JsonObject,
+): Promise<void> {
+  const db = await database(env);
+  await db
+    .prepare("UPDATE conversations SET metadata = ?3 WHERE tenant = ?1 AND id = ?2")
+    .bind(tenant, id, JSON.stringify(metadata))
+    .run();
+}
+
+/** Removes a conversation with its items. */
+export async function removeConversation(env: Bindings, tenant: string, id: string): Promise<void> {
+  const db = await database(env);
+  await db.batch([
+    db.prepare("DELETE FROM conversation_items WHERE tenant = ? AND conversation = ?").bind(tenant, id),
+    db.prepare("DELETE FROM conversations WHERE tenant = ? AND id = ?").bind(tenant, id),
+  ]);
+}
+
+/** Appends items, all or none; those that are there already stay where they are, and a conversation that was removed gets none. */
+export async function appendItems(
+  env: Bindings,
+  tenant: string,
+  conversation: string,
+  items: readonly JsonObject[],
+): Promise<void> {
+  if (items.length === 0) return;
+  const db = await database(env);
+  const insert = db.prepare(
+    `INSERT OR IGNORE INTO conversation_items (tenant, conversation, seq, id, item)
+     SELECT ?1, ?2, 1 + coalesce((SELECT max(seq) FROM conversation_items WHERE tenant = ?1 AND conversation = ?2), 0), ?3, ?4
+     WHERE EXISTS (SELECT 1 FROM conversations WHERE tenant = ?1 AND id = ?2)`,
+  );
+  await db.batch(
+    items.map((item) => insert.bind(tenant, conversation, String(item.id), JSON.stringify(item))),
+  );
+}
+
+export async function findItem(
+  env: Bindings,
+  tenant: string,
+  conversation: string,
+  id: string,
+): Promise<ItemRow | null> {
+  const db = await database(env);
+  const row = await db
+    .prepare("SELECT seq, id, item FROM conversation_items WHERE tenant = ? AND conversation = ? AND id = ?")
+    .bind(tenant, conversation, id)
+    .first();
+  return row === null ? null : itemShape.parse(row);
+}
+
+/** A page of items. @param after `seq` of the item before the page; `null`: from the beginning of the order */
+export async function listItems(
+  env: Bindings,
+  tenant: string,
+  conversation: string,
+  { limit, after, ascending }: { limit: number; after: number | null; ascending: boolean },
+): Promise<ItemRow[]> {
+  const db = await database(env);
+  const { results } = await db
+    .prepare(
+      `SELECT seq, id, item FROM conversation_items WHERE tenant = ?1 AND conversation = ?2
+       AND (?3 IS NULL OR seq ${ascending ? ">" : "<"} ?3) ORDER BY seq ${ascending ? "ASC" : "DESC"} LIMIT ?4`,
+    )
+    .bind(tenant, conversation, after, limit)
+    .all();
+  return z.array(itemShape).parse(results);
+}
+
+export async function removeItem(
+  env: Bindings,
+  tenant: string,
+  conversation: string,
+  id: string,
+): Promise<void> {
+  const db = await database(env);
+  await db
+    .prepare("DELETE FROM conversation_items WHERE tenant = ? AND conversation = ? AND id = ?")
+    .bind(tenant, conversation, id)
+    .run();
+}

@@ -1,0 +1,357 @@
+/**
+ * The events of a response's stream, made of the events of its run; its output is what they come to. The same events make the same
+ * stream, whenever they are read: items have ids by their place, and sequence numbers count from 0.
+ */
+import type { Block, ToolCallBlock } from "../../engine/messages.ts";
+import { carried } from "../../llm/carried.ts";
+import { mustGoBack, refusalOf } from "../../llm/openai-api/answer.ts";
+import { SHELL, shellCall, shellOutput } from "../../llm/openai-api/shell-items.ts";
+import { isObject } from "../../skill/json.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { textOf } from "../delta.ts";
+import type { RunEvent } from "../events.ts";
+import { type CitedFile, partOf, type ResponsePart } from "./parts.ts";
+
+interface OpenItem {
+  index: number;
+  item: JsonObject;
+  text: string;
+  /** Its text is complete. */
+  closed: boolean;
+}
+
+interface ResponsePlace {
+  /** Where commands run; `null`: at the client's. */
+  container: string | null;
+  /** The client has a shell of its own. */
+  local_shell: boolean;
+}
+
+export class ResponseEvents {
+  readonly #head: JsonObject;
+  readonly #place: ResponsePlace;
+  readonly #items: { item: JsonObject; counts: boolean }[] = [];
+  #made: JsonObject[] = [];
+  #sequence = 0;
+  #message: OpenItem | null = null;
+  /** Reasoning of the present turn: what the provider wants back of it comes with the turn. */
+  #thoughts: OpenItem[] = [];
+  /** Text or reasoning of the present turn was told. */
+  #told = false;
+  #fault: JsonObject | null = null;
+
+  /** @param head the response as it begins */
+  constructor(head: JsonObject, place: ResponsePlace) {
+    this.#head = head;
+    this.#place = place;
+  }
+
+  /** The first events. */
+  begin(): JsonObject[] {
+    const queued = this.#head.status === "queued";
+    this.#emit("response.created", { response: this.#head });
+    if (queued) this.#emit("response.queued", { response: this.#head });
+    this.#emit("response.in_progress", { response: { ...this.#head, status: "in_progress" } });
+    return this.#taken();
+  }
+
+  /** What an event of the run comes to. */
+  push({ event, data }: RunEvent): JsonObject[] {
+    switch (event) {
+      case "delta":
+        this.#text(textOf("text" in data ? { text: data.text ?? "" } : { b64: "" }));
+        break;
+      case "thought":
+        this.#thought(textOf("text" in data ? { text: data.text ?? "" } : { b64: "" }));
+        break;
+      case "round":
+        if (data.restarted === true) this.#void();
+        break;
+      case "response_part":
+        this.#part(partOf(data));
+        break;
+      case "error":
+        this.#fault = failure(data);
+        break;
+      case "done":
+        this.#end(isObject(data.response) ? data.response : null);
+        break;
+      default:
+    }
+    return this.#taken();
+  }
+
+  /** The items of the output so far, but for those that are void. */
+  output(): JsonObject[] {
+    return this.#items.flatMap(({ item, counts }) => (counts ? [item] : []));
+  }
+
+  /** Completes the items that are open. */
+  close(): JsonObject[] {
+    this.#closeMessage([]);
+    this.#closeThoughts([]);
+    return this.#taken();
+  }
+
+  /** The response that failed; `null`: it did not. */
+  failed(): JsonObject | null {
+    return this.#fault === null ? null : { ...this.#head, ...this.#fault, output: this.output() };
+  }
+
+  #taken(): JsonObject[] {
+    const made = this.#made;
+    this.#made = [];
+    return made;
+  }
+
+  #emit(type: string, members: JsonObject): void {
+    // What changes later must not change what was told.
+    this.#made.push(JSON.parse(JSON.stringify({ type, sequence_number: this.#sequence, ...members })));
+    this.#sequence += 1;
+  }
+
+  #part(part: ResponsePart): void {
+    if ("turn" in part) this.#turn(part.turn);
+    else if ("files" in part) this.#closeMessage(part.files);
+    else if ("call" in part) this.#call(part.call);
+    else {
+      this.#closeMessage([]);
+      const members = shellOutput(part.result);
+      const open = this.#open("sho", { ...members, output: [], status: "in_progress" });
+      const item_id = open.item.id ?? "";
+      const outputs = Array.isArray(members.output) ? members.output : [];
+      for (const [command_index, output] of outputs.entries()) {
+        const at = { item_id, output_index: open.index, command_index };
+        const stdout = isObject(output) ? (output.stdout ?? "") : "";
+        if (stdout !== "")
+          this.#emit("response.shell_call_output_content.delta", { ...at, delta: { stdout } });
+        this.#emit("response.shell_call_output_content.done", { ...at, output: [output] });
+      }
+      this.#done(open, { ...members, status: "completed" });
+    }
+  }
+
+  #text(text: string): void {
+    if (text === "") return;
+    this.#told = true;
+    for (const thought of this.#thoughts) this.#closeThought(thought);
+    if (this.#message?.closed === true) this.#closeMessage([]);
+    this.#message ??= this.#openMessage();
+    const { index, item } = this.#message;
+    this.#message.text += text;
+    const at = { item_id: item.id ?? "", output_index: index, content_index: 0 };
+    this.#emit("response.output_text.delta", { ...at, delta: text, logprobs: [] });
+  }
+
+  #openMessage(): OpenItem {
+    const open = this.#open("msg", {
+      type: "message",
+      role: "assistant",
+      status: "in_progress",
+      content: [],
+    });
+    const at = { item_id: open.item.id ?? "", output_index: open.index, content_index: 0 };
+    this.#emit("response.content_part.added", { ...at, part: textPart("", []) });
+    return open;
+  }
+
+  /** @param files that the text leaves to the user */
+  #closeMessage(files: readonly CitedFile[], status: "completed" | "incomplete" = "completed"): void {
+    const open = this.#message;
+    if (open === null) return;
+    this.#message = null;
+    const { index, item, text } = open;
+    const at = { item_id: item.id ?? "", output_index: index, content_index: 0 };
+    this.#emit("response.output_text.done", { ...at, text, logprobs: [] });
+    const place = { start_index: text.length, end_index: text.length };
+    const annotations = files.map((file) => ({ type: "container_file_citation", ...file, ...place }));
+    for (const [annotation_index, annotation] of annotations.entries()) {
+      this.#emit("response.output_text.annotation.added", { ...at, annotation_index, annotation });
+    }
+    const part = textPart(text, annotations);
+    this.#emit("response.content_part.done", { ...at, part });
+    this.#done(open, { content: [part], status });
+  }
+
+  #thought(text: string): void {
+    if (text === "") return;
+    this.#told = true;
+    this.#closeMessage([]);
+    let open = this.#thoughts.at(-1);
+    if (open === undefined || open.closed) {
+      open = this.#open("rs", { type: "reasoning", status: "in_progress", summary: [] });
+      this.#thoughts.push(open);
+      const at = { item_id: open.item.id ?? "", output_index: open.index, summary_index: 0 };
+      const part = { type: "summary_text", text: "" };
+      this.#emit("response.reasoning_summary_part.added", { ...at, part });
+    }
+    open.text += text;
+    const at = { item_id: open.item.id ?? "", output_index: open.index, summary_index: 0 };
+    this.#emit("response.reasoning_summary_text.delta", { ...at, delta: text });
+  }
+
+  #closeThought(open: OpenItem): void {
+    if (open.closed) return;
+    open.closed = true;
+    const { index, item, text } = open;
+    const at = { item_id: item.id ?? "", output_index: index, summary_index: 0 };
+    this.#emit("response.reasoning_summary_text.done", { ...at, text });
+    this.#emit("response.reasoning_summary_part.done", { ...at, part: { type: "summary_text", text } });
+  }
+
+  /** @param blocks what providers want back, in the order of what was told */
+  #closeThoughts(blocks: readonly Block[], status: "completed" | "incomplete" = "completed"): void {
+    const open = this.#thoughts;
+    this.#thoughts = [];
+    for (const [n, thought] of open.entries()) {
+      this.#closeThought(thought);
+      const block = blocks[n];
+      const own = block !== undefined && mustGoBack(block) ? { encrypted_content: carried(block) } : {};
+      this.#done(thought, { summary: [{ type: "summary_text", text: thought.text }], ...own, status });
+    }
+  }
+
+  #turn(blocks: readonly Block[]): void {
+    const thoughts = blocks.filter((block) => isThought(block) && block.text !== "");
+    const matched = this.#thoughts.length;
+    this.#closeThoughts(thoughts);
+    const known = new Set(thoughts.slice(0, matched));
+    for (const block of blocks) {
+      if (!known.has(block)) this.#block(block, blocks);
+    }
+    if (this.#message !== null) this.#message.closed = true;
+    this.#told = false;
+  }
+
+  #block(block: Block, blocks: readonly Block[]): void {
+    if (block.type === "output_text") {
+      if (!this.#told && block.text !== "") {
+        this.#text(block.text);
+        this.#told = false;
+      }
+    } else if (block.type === "tool_call") this.#clientCall(block);
+    else if (isThought(block) || mustGoBack(block)) this.#wholeThought(block);
+    else if (block.type === "opaque") this.#refusal(refusalOf(blocks));
+  }
+
+  #wholeThought(block: Block): void {
+    const text = isThought(block) ? block.text : "";
+    const own = mustGoBack(block) ? { encrypted_content: carried(block) } : {};
+    if (text === "" && !mustGoBack(block)) return;
+    this.#closeMessage([]);
+    const open = this.#open("rs", { type: "reasoning", status: "in_progress", summary: [] });
+    this.#done(open, {
+      summary: text === "" ? [] : [{ type: "summary_text", text }],
+      ...own,
+      status: "completed",
+    });
+  }
+
+  #refusal(refusal: string | null): void {
+    if (refusal === null) return;
+    this.#closeMessage([]);
+    const open = this.#open("msg", {
+      type: "message",
+      role: "assistant",
+      status: "in_progress",
+      content: [],
+    });
+    const at = { item_id: open.item.id ?? "", output_index: open.index, content_index: 0 };
+    this.#emit("response.content_part.added", { ...at, part: { type: "refusal", refusal: "" } });
+    this.#emit("response.refusal.delta", { ...at, delta: refusal });
+    this.#emit("response.refusal.done", { ...at, refusal });
+    const part = { type: "refusal", refusal };
+    this.#emit("response.content_part.done", { ...at, part });
+    this.#done(open, { content: [part], status: "completed" });
+  }
+
+  /** A call of one of the client's own tools. */
+  #clientCall(call: ToolCallBlock): void {
+    if (this.#place.local_shell && call.name === SHELL) {
+      this.#shell(call, null);
+      return;
+    }
+    this.#closeMessage([]);
+    const { id: call_id, name, raw } = call;
+    const whole = raw.trim() === "" ? "{}" : raw;
+    const own = { type: "function_call", call_id, name };
+    const open = this.#open("fc", { ...own, arguments: "", status: "in_progress" });
+    const at = { item_id: open.item.id ?? "", output_index: open.index };
+    this.#emit("response.function_call_arguments.delta", { ...at, delta: whole });
+    this.#emit("response.function_call_arguments.done", { ...at, name, arguments: whole });
+    this.#done(open, { arguments: whole, status: "completed" });
+  }
+
+  #call(call: ToolCallBlock): void {
+    this.#shell(call, this.#place.container);
+  }
+
+  #shell(call: ToolCallBlock, container: string | null): void {
+    this.#closeMessage([]);
+    const members = shellCall(call, container);
+    const action = isObject(members.action) ? members.action : {};
+    const open = this.#open("sh", { ...members, action: { ...action, commands: [] }, status: "in_progress" });
+    const commands: Json[] = Array.isArray(action.commands) ? action.commands : [];
+    for (const [command_index, command] of commands.entries()) {
+      const at = { output_index: open.index, command_index };
+      this.#emit("response.shell_call_command.added", { ...at, command: "" });
+      this.#emit("response.shell_call_command.delta", { ...at, delta: command });
+      this.#emit("response.shell_call_command.done", { ...at, command });
+    }
+    this.#done(open, { ...members, status: "completed" });
+  }
+
+  /** What was told of the present turn does not count. */
+  #void(): void {
+    const present = [...this.#thoughts, ...(this.#message?.closed === false ? [this.#message] : [])];
+    if (this.#message?.closed === false) this.#closeMessage([], "incomplete");
+    this.#closeThoughts([], "incomplete");
+    for (const { index } of present) {
+      const entry = this.#items[index];
+      if (entry !== undefined) entry.counts = false;
+    }
+    this.#told = false;
+  }
+
+  #open(prefix: string, members: JsonObject): OpenItem {
+    const index = this.#items.length;
+    const id = `${prefix}_${String(this.#head.id).replace(/^resp_/, "")}${index.toString(16).padStart(4, "0")}`;
+    const item: JsonObject = { id, ...members };
+    this.#items.push({ item, counts: true });
+    this.#emit("response.output_item.added", { output_index: index, item });
+    return { index, item, text: "", closed: false };
+  }
+
+  #done({ index, item }: OpenItem, members: JsonObject): void {
+    Object.assign(item, members);
+    this.#emit("response.output_item.done", { output_index: index, item });
+  }
+
+  #end(response: JsonObject | null): void {
+    this.#closeMessage([]);
+    this.#closeThoughts([]);
+    const failed = this.failed();
+    const incomplete = response?.status === "incomplete";
+    if (failed !== null) this.#emit("response.failed", { response: failed });
+    else if (response !== null)
+      this.#emit(incomplete ? "response.incomplete" : "response.completed", { response });
+  }
+}
+
+const isThought = (block: Block) => block.type === "reasoning" || block.type === "reasoning_summary";
+
+const textPart = (text: string, annotations: JsonObject[]): JsonObject => ({
+  type: "output_text",
+  text,
+  annotations,
+  logprobs: [],
+});
+
+/** The members of a response that a problem document makes of it. */
+export function failure(problem: Record<string, unknown>): JsonObject {
+  const { code, detail, status } = problem;
+  if (code === "execution_cancelled") return { status: "cancelled", error: null };
+  const word = status === 429 ? "rate_limit_exceeded" : "server_error";
+  const named = typeof status === "number" && status < 500 && status !== 429 ? "invalid_prompt" : word;
+  return { status: "failed", error: { code: named, message: String(detail ?? code ?? "") } };
+}

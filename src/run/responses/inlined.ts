@@ -1,0 +1,50 @@
+/** Stored files that items name by their ids, in the place of their ids. */
+import { toBase64 } from "../../bytes.ts";
+import { wrong } from "../../llm/wrong.ts";
+import { isObject } from "../../skill/json.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { RunContext } from "../context.ts";
+import { findFile, readFile } from "../files.ts";
+
+/** Largest file that a message may hold, in bytes. */
+const MAX_FILE_BYTES = 20 * 1024 * 1024;
+
+/** Ids of stored files in a list of items. @throws FileNotFound; InvalidRequest for a file that is too large */
+export async function checkFiles(context: RunContext, items: readonly JsonObject[]): Promise<void> {
+  for (const [n, { content }] of items.entries()) {
+    for (const [m, part] of (Array.isArray(content) ? content : []).entries()) {
+      const id = fileId(part);
+      if (id === null) continue;
+      const { size } = await findFile(context.env, context.tenant, id);
+      if (size > MAX_FILE_BYTES)
+        throw wrong(`input.${n}.content.${m}.file_id`, `the file has more than ${MAX_FILE_BYTES} bytes`);
+    }
+  }
+}
+
+/** The items with the bytes of the files. @throws FileNotFound */
+export function inlined(context: RunContext, items: readonly JsonObject[]): Promise<JsonObject[]> {
+  return Promise.all(
+    items.map(async (item) => {
+      const { content } = item;
+      if (!Array.isArray(content) || content.every((part) => fileId(part) === null)) return item;
+      return { ...item, content: await Promise.all(content.map((part) => withBytes(context, part))) };
+    }),
+  );
+}
+
+function fileId(part: Json): string | null {
+  const named = isObject(part) && (part.type === "input_image" || part.type === "input_file");
+  return named && typeof part.file_id === "string" ? part.file_id : null;
+}
+
+async function withBytes({ env, tenant }: RunContext, part: Json): Promise<Json> {
+  const id = fileId(part);
+  if (id === null || !isObject(part)) return part;
+  const file = await findFile(env, tenant, id);
+  const bytes = new Uint8Array(await new Response(await readFile(env, file, null)).arrayBuffer());
+  const url = `data:${file.mime.split(";")[0]};base64,${toBase64(bytes)}`;
+  const { file_id: _, ...rest } = part;
+  if (part.type === "input_image") return { ...rest, image_url: url };
+  return { ...rest, file_data: url, ...(file.filename === null ? {} : { filename: file.filename }) };
+}

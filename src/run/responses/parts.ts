@@ -1,0 +1,58 @@
+/** What of a response is told beside text and reasoning, as its run's log keeps it. */
+import * as z from "zod/mini";
+import type { Block, ToolCallBlock } from "../../engine/messages.ts";
+import { blockShape } from "../../llm/blocks.ts";
+import type { ShownResult } from "../../llm/openai-api/shell-items.ts";
+import type { RunEvent } from "../events.ts";
+
+/** A file that the response leaves in its container. */
+export interface CitedFile {
+  container_id: string;
+  /** In the container: `cfile_…`. */
+  file_id: string;
+  filename: string;
+}
+
+export type ResponsePart =
+  | { turn: Block[] }
+  /** Hull carries it out. */
+  | { call: ToolCallBlock }
+  | { result: ShownResult }
+  | { files: CitedFile[] };
+
+const partShape: z.ZodMiniType<ResponsePart> = z.lazy(() => {
+  const text = z.string();
+  return z.union([
+    z.object({ turn: z.array(blockShape) }),
+    z.object({
+      call: z.object({
+        type: z.literal("tool_call"),
+        id: text,
+        name: text,
+        arguments: z.nullable(z.record(text, z.json())),
+        raw: text,
+      }),
+    }),
+    z.object({
+      result: z.object({
+        id: text,
+        name: text,
+        commands: z.int(),
+        content: text,
+        exit_code: z.nullable(z.int()),
+        error_category: z.nullable(text),
+        status: z.enum(["ok", "error", "rejected"]),
+      }),
+    }),
+    z.object({ files: z.array(z.object({ container_id: text, file_id: text, filename: text })) }),
+  ]);
+});
+
+/** The event that tells of a part. */
+export const partEvent = (part: ResponsePart): RunEvent => ({
+  event: "response_part",
+  data: JSON.parse(JSON.stringify(part)),
+});
+
+/** The part that an event tells of. */
+export const partOf = (data: unknown): ResponsePart => partShape.parse(data);

@@ -1,0 +1,292 @@
+/** How a response is carried out, in a request or in the object that outlives it: one model call, or a run of the engine. */
+
+import type { Block, ModelRequest, Usage } from "../../engine/messages.ts";
+import { shellCommands } from "../../engine/workspace-tools/code-tools.ts";
+import type { Reached } from "../../llm/host.ts";
+import { completionUsage } from "../../llm/openai-api/answer.ts";
+import { furtherMembers, responseRequest } from "../../llm/openai-api/response-request.ts";
+import { exchangeTerms } from "../../llm/prepare.ts";
+import { SKILL_MODEL } from "../../llm/skill-model.ts";
+import { appendItems } from "../../registry/conversations/rows.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import { AnswerStream } from "../answer-stream.ts";
+import { type Container, containerFileId, openContainer, outputFiles } from "../container.ts";
+import type { RunContext } from "../context.ts";
+import type { RunEvent } from "../events.ts";
+import type { OperationHandle, RunOutput } from "../handle.ts";
+import { llmHost } from "../llm-host.ts";
+import { llmError } from "../llm-problem.ts";
+import type { LocalSkill } from "../v1-skills.ts";
+import { type AgentListener, openAgentRun } from "../vendor-run.ts";
+import { ResponseEvents } from "./events.ts";
+import { inlined } from "./inlined.ts";
+import { partEvent, type ResponsePart } from "./parts.ts";
+
+/** Where a response runs code. */
+export interface ResponseContainer {
+  id: string;
+  skills: { id: string; version: string; digest: string }[];
+  /** Hosts that its commands may reach. */
+  network: string[];
+  /** Digests of what its output folder held, by path. */
+  before: Record<string, string>;
+}
+
+/** A response to be made, checked. */
+export interface ResponsesOperation {
+  operation: "responses";
+  /** The request without its input. */
+  body: JsonObject;
+  /** The response as it begins. */
+  head: JsonObject;
+  /** Items of the conversation before it, and its own. */
+  history: JsonObject[];
+  input: JsonObject[];
+  /** Where its items go when it has ended; `null`: nowhere. */
+  conversation: string | null;
+  container: ResponseContainer | null;
+  local_shell: boolean;
+}
+
+/** What a response came to. */
+interface Ended {
+  stop: string;
+  usage: Usage;
+  /** Whether the provider counts cached tokens beside `input_tokens`. */
+  beside: boolean;
+  model: string;
+}
+
+/** A whole answer may take as long as the vendors' clients wait for it, in ms. */
+const WHOLE_ANSWER_MS = 600_000;
+
+/** Where a response's items lie. */
+export const placeOf = ({
+  container,
+  local_shell,
+}: Pick<ResponsesOperation, "container" | "local_shell">) => ({
+  container: container?.id ?? null,
+  local_shell,
+});
+
+/** @throws HullError, failures of providers by their category */
+export async function runResponse(
+  handle: OperationHandle,
+  request: ResponsesOperation & { account: string },
+): Promise<RunOutput> {
+  const { context, durable } = handle;
+  const { env, tenant, settings } = context;
+  const told: RunEvent[] = durable?.told() ?? [];
+  const faults: unknown[] = [];
+  const emit = async (event: RunEvent): Promise<void> => {
+    try {
+      // Until something is told, a failure is that of the request.
+      handle.started();
+      if (durable === null) told.push(event);
+      await handle.emit(event);
+    } catch (error) {
+      // Nobody waits for what is told: the end does.
+      faults.push(error);
+    }
+  };
+  let made = 0;
+  const known = told.filter(({ event }) => event === "response_part").length;
+  const part = (shown: ResponsePart): void => {
+    made += 1;
+    if (made > known) void emit(context.redacted(partEvent(shown)));
+  };
+  try {
+    const items = await inlined(context, [...request.history, ...request.input]);
+    const canonical = responseRequest(request.body, items);
+    const tell = { emit, part };
+    const model = String(request.body.model);
+    const runs = request.container !== null || model.startsWith(SKILL_MODEL);
+    const ended = runs
+      ? await runTools(handle, request, canonical, tell)
+      : await callModel(handle, request, canonical, tell);
+    if (faults.length > 0) throw faults[0];
+    const events = new ResponseEvents(request.head, placeOf(request));
+    events.begin();
+    for (const event of durable?.told() ?? told) events.push(event);
+    events.close();
+    const output = events.output();
+    const response = settings.redactor.json(endedResponse(request.head, output, ended));
+    if (request.conversation !== null)
+      await appendItems(env, tenant, request.conversation, [...request.input, ...output]);
+    return {
+      body: JSON.stringify(response),
+      headers: { "content-type": "application/json", "cache-control": "no-store" },
+      done: { response },
+    };
+  } catch (error) {
+    throw llmError(error, context);
+  }
+}
+
+interface Tell {
+  emit: (event: RunEvent) => Promise<void>;
+  part: (part: ResponsePart) => void;
+}
+
+/** One call, whose turn is the response. */
+async function callModel(
+  { context, signal, durable, streaming }: OperationHandle,
+  { account, body }: ResponsesOperation & { account: string },
+  request: ModelRequest,
+  { emit, part }: Tell,
+): Promise<Ended> {
+  const host = await llmHost(context, { signal, session: null, skill: null, account, single: true });
+  const choice = host.choose({ model: String(body.model) });
+  const { protocol } = host.reach(choice.target);
+  const beside = protocol === "anthropic";
+  // Written by an earlier life, below.
+  const earlier: { blocks: Block[]; ended: Ended } | null = JSON.parse(JSON.stringify(durable?.memo ?? null));
+  if (earlier !== null) {
+    part({ turn: earlier.blocks });
+    return earlier.ended;
+  }
+  const answer = new AnswerStream(context, emit);
+  const terms = exchangeTerms({ stream: streaming, max_tokens: request.max_tokens }, host);
+  const { onText, onReasoning } = streaming ? answer.watcher : {};
+  const { turn } = await answer.during(1, () =>
+    host.exchange({
+      ...terms,
+      targets: [choice.target],
+      request: () => fitted(request, body, protocol),
+      own: {},
+      native_search: false,
+      timeout_ms: streaming ? terms.timeout_ms : Math.max(terms.timeout_ms, WHOLE_ANSWER_MS),
+      onText,
+      onReasoning,
+    }),
+  );
+  context.log.usage = host.figures(turn);
+  const ended = { stop: turn.stop_reason, usage: turn.usage, beside, model: turn.model };
+  durable?.remember(JSON.parse(JSON.stringify({ blocks: turn.blocks, ended })));
+  part({ turn: turn.blocks });
+  return ended;
+}
+
+/** Members without a canonical form go to targets of the same protocol. */
+export const takesFurther = (protocol: Reached["protocol"]): boolean => protocol === "openai-responses";
+
+function fitted(request: ModelRequest, body: JsonObject, protocol: Reached["protocol"]): ModelRequest {
+  const extra = takesFurther(protocol) ? furtherMembers(body) : {};
+  const asked = Object.keys(extra).length === 0 ? request : { ...request, extra };
+  if (protocol !== "anthropic" || request.thinking === undefined) return asked;
+  // Anthropic takes no further turn of thinking after a call of a tool unless the thinking before it comes back.
+  const last = request.messages.findLast(({ role }) => role === "assistant");
+  const calls = last?.role === "assistant" && last.content.some(({ type }) => type === "tool_call");
+  const thought = last?.role === "assistant" && last.content.some(({ type }) => type === "reasoning");
+  if (!calls || thought) return asked;
+  const { thinking: _, ...plain } = asked;
+  return plain;
+}
+
+/** A run whose tools Hull carries out. */
+async function runTools(
+  handle: OperationHandle,
+  { account, body, container }: ResponsesOperation & { account: string },
+  request: ModelRequest,
+  { emit, part }: Tell,
+): Promise<Ended> {
+  const { context, signal, durable, id } = handle;
+  const opened = container === null ? null : await openContainer(context, container.id);
+  const skills = { local: container === null ? [] : await skillsOf(context, container), native: [] };
+  const run = await openAgentRun(
+    context,
+    {
+      model: String(body.model),
+      request,
+      container: null,
+      code: container === null ? null : "shell",
+      uploads: [],
+      beside: { protocol: "openai-chat", body: {}, tools: [], headers: {} },
+      hosted: [],
+      pauses: false,
+      skills,
+      ...(opened === null || container === null ? {} : { opened, network: container.network }),
+    },
+    { signal, account, execution: id, durable },
+  );
+  const listener: AgentListener = {
+    text: () => {},
+    reasoning: () => {},
+    event: async (event) => {
+      if (event.event === "delta" || event.event === "thought" || event.event === "round") await emit(event);
+    },
+    turn: ({ blocks }) => part({ turn: blocks.filter(({ type }) => type !== "tool_call") }),
+    call: (call) => part({ call }),
+    result: ({ id: call, name, arguments: args }, { content, exit_code, error_category, status }) => {
+      const commands = shellCommands(args ?? {}).length;
+      part({ result: { id: call, name, commands, content, exit_code, error_category, status } });
+    },
+  };
+  const { run: state, calls } = await run.drive(listener);
+  if (calls.length > 0) part({ turn: calls });
+  const files = opened === null || container === null ? [] : await citedFiles(opened, container);
+  if (files.length > 0) part({ files });
+  const { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = state.totals;
+  return {
+    stop: calls.length > 0 ? "tool_use" : (state.answered?.stop_reason ?? "end_turn"),
+    usage: { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens },
+    beside: run.beside,
+    model: run.spec.model.model,
+  };
+}
+
+function skillsOf(context: RunContext, { skills }: ResponseContainer): Promise<LocalSkill[]> {
+  const { registry } = context.deployment;
+  return Promise.all(
+    skills.map(async ({ id, version, digest }) => {
+      const record = await registry.skill(digest);
+      const named = { id, version, digest, record, epoch: null, label: record.manifest.name };
+      return { ...named, wish: { path: "tools", full: false } };
+    }),
+  );
+}
+
+/** Files that are new or changed in the output folder since the response began. */
+async function citedFiles(opened: Container, { before }: ResponseContainer) {
+  const files = Object.entries(await outputFiles(opened));
+  return files.flatMap(([path, sha256]) =>
+    before[path] === sha256
+      ? []
+      : [
+          {
+            container_id: opened.id,
+            file_id: containerFileId(path),
+            filename: path.slice(path.lastIndexOf("/") + 1),
+          },
+        ],
+  );
+}
+
+function endedResponse(
+  head: JsonObject,
+  output: JsonObject[],
+  { stop, usage, beside, model }: Ended,
+): JsonObject {
+  const reason = stop === "max_tokens" ? "max_output_tokens" : stop === "content_filter" ? stop : null;
+  const { prompt_tokens, completion_tokens, total_tokens } = completionUsage(usage, beside);
+  return {
+    ...head,
+    status: reason === null ? "completed" : "incomplete",
+    completed_at: reason === null ? Math.floor(Date.now() / 1000) : null,
+    incomplete_details: reason === null ? null : { reason },
+    model: isSkill(head.model) ? (head.model ?? model) : model,
+    output,
+    usage: {
+      input_tokens: prompt_tokens,
+      input_tokens_details: {
+        cached_tokens: usage.cache_read_tokens,
+        cache_write_tokens: usage.cache_write_tokens,
+      },
+      output_tokens: completion_tokens,
+      output_tokens_details: { reasoning_tokens: 0 },
+      total_tokens,
+    },
+  };
+}
+
+const isSkill = (model: unknown): boolean => typeof model === "string" && model.startsWith(SKILL_MODEL);

@@ -1,0 +1,599 @@
+/** `/v1/responses`, `/v1/conversations` and `/v1/containers`; the clients are OpenAI's own SDKs, unmodified. */
+import OpenAI, { toFile } from "openai";
+import OpenAI7, * as openai7 from "openai-7";
+import { describe, expect, test } from "vitest";
+import { until } from "../support/runner.ts";
+import { kill, sharedHull, sharedProvider } from "../support/shared.ts";
+import { makeZip } from "../support/zip.ts";
+
+const fake = await sharedProvider();
+const ADMIN = "hull-admin-canary-0123456789";
+const hull = await sharedHull({
+  killed: true,
+  args: ["--direct"],
+  env: {
+    HULL_ADMIN_KEY: ADMIN,
+    ANTHROPIC_API_KEY: "sk-ant-e2e-key",
+    ANTHROPIC_BASE_URL: fake.url,
+    OPENAI_API_KEY: "sk-openai-e2e-key",
+    OPENAI_BASE_URL: `${fake.url}/v1`,
+  },
+  project: {
+    "hull.toml": `
+[llm.providers.by-responses]
+base_url = "${fake.url}"
+api = "responses"
+
+[llm.aliases]
+plain = { id = "m", provider = "by-responses" }
+`,
+  },
+  skills: {
+    "rhymes/SKILL.md":
+      "---\nname: rhymes\ndescription: Answers in rhymes.\nprovider: openai\nmodel: gpt-4o\n---\nAnswer in rhymes.\n",
+  },
+});
+
+async function keyOf(tenant: string): Promise<string> {
+  const asked = { tenant, scopes: ["invoke", "publish"], name: tenant };
+  const response = await hull.post("/admin/keys", asked, { "x-api-key": ADMIN });
+  return ((await response.json()) as { key: string }).key;
+}
+const KEYS = { red: await keyOf("red"), blue: await keyOf("blue") };
+const baseURL = `${hull.url}/v1`;
+const client = new OpenAI({ apiKey: KEYS.red, baseURL, maxRetries: 0 });
+const seven = new OpenAI7({ apiKey: KEYS.red, baseURL, maxRetries: 0 });
+/** Its types say more than those of the client before, and the calls are the same. */
+const module: object = openai7;
+const Later: typeof OpenAI = Reflect.get(module, "OpenAI");
+const later = new Later({ apiKey: KEYS.red, baseURL, maxRetries: 0 });
+const stranger = new OpenAI({ apiKey: KEYS.blue, baseURL, maxRetries: 0 });
+
+const GPT = "gpt-4o";
+const WEATHER: OpenAI.Responses.FunctionTool = {
+  type: "function",
+  name: "weather",
+  description: "Tells the weather.",
+  parameters: { type: "object", properties: { city: { type: "string" } } },
+  strict: false,
+};
+const SHELL = { type: "shell" as const, environment: { type: "container_auto" as const } };
+const shell = (...commands: string[]) => ({
+  tool_calls: [{ id: "c1", name: "shell", arguments: { commands } }],
+});
+const sent = (n = 0): string => JSON.stringify(fake.requests[n]?.body);
+const ended = (id: string) =>
+  until(
+    () => client.responses.retrieve(id),
+    ({ status }) => status !== "queued" && status !== "in_progress",
+  );
+const kinds = ({ output }: { output: { type: string }[] }): string[] => output.map(({ type }) => type);
+
+describe.each([
+  ["openai 6", client],
+  ["openai 7", later],
+])("%s", (_, openai) => {
+  test.each([GPT, "claude-opus-4-6"])("a response of %s, whole and as events, and later", async (model) => {
+    const turn = { text: "It is warm.", usage: { input: 9, output: 4 } };
+    fake.script([turn, turn]);
+    const body = {
+      model,
+      instructions: "Be brief.",
+      input: "Hello?",
+      metadata: { of: "test" },
+      max_output_tokens: 50,
+    };
+    const whole = await openai.responses.create(body);
+    expect(whole.output_text).toBe("It is warm.");
+    expect(whole).toMatchObject({
+      id: expect.stringMatching(/^resp_[0-9a-f]{32}$/),
+      object: "response",
+      status: "completed",
+      instructions: "Be brief.",
+      metadata: { of: "test" },
+      usage: { input_tokens: 9, output_tokens: 4, total_tokens: 13 },
+    });
+    expect(sent()).toContain("Be brief.");
+    const events: OpenAI.Responses.ResponseStreamEvent[] = [];
+    for await (const event of await openai.responses.create({ ...body, stream: true })) events.push(event);
+    expect(events.map((event) => event.sequence_number)).toEqual(events.map((_, n) => n));
+    const names = events.map(({ type }) => type).filter((type) => type !== "response.output_text.delta");
+    expect(names).toEqual([
+      "response.created",
+      "response.in_progress",
+      "response.output_item.added",
+      "response.content_part.added",
+      "response.output_text.done",
+      "response.content_part.done",
+      "response.output_item.done",
+      "response.completed",
+    ]);
+    const last = events.at(-1);
+    if (last?.type !== "response.completed") throw new Error("no end");
+    const stored = await openai.responses.retrieve(last.response.id);
+    expect(stored.output).toEqual(last.response.output);
+    const again: OpenAI.Responses.ResponseStreamEvent[] = [];
+    const options = { stream: true, starting_after: 3 } as const;
+    for await (const event of await openai.responses.retrieve(last.response.id, options)) again.push(event);
+    expect(again).toEqual(events.slice(4));
+    const items = await openai.responses.inputItems.list(last.response.id);
+    expect(items.data).toMatchObject([
+      { type: "message", role: "user", content: [{ type: "input_text", text: "Hello?" }] },
+    ]);
+    await openai.responses.delete(last.response.id);
+    await expect(openai.responses.retrieve(last.response.id)).rejects.toMatchObject({ status: 404 });
+  });
+});
+
+describe("a conversation goes on", () => {
+  test.each([GPT, "claude-opus-4-6"])("with tools of the client and %s", async (model) => {
+    fake.script([
+      { reasoning: "Rome it is.", tool_calls: [{ id: "c1", name: "weather", arguments: { city: "Rome" } }] },
+      { text: "29 °C." },
+    ]);
+    const first = await client.responses.create({ model, input: "How warm?", tools: [WEATHER] });
+    const call = first.output.at(-1);
+    expect(call).toMatchObject({ type: "function_call", call_id: "c1", name: "weather" });
+    expect(JSON.stringify(first.output)).not.toContain("encrypted_content");
+    const second = await client.responses.create({
+      model,
+      previous_response_id: first.id,
+      input: [{ type: "function_call_output", call_id: "c1", output: "29" }],
+      tools: [WEATHER],
+    });
+    expect(second.output_text).toBe("29 °C.");
+    expect(sent(1)).toContain("How warm?");
+    expect(sent(1)).toContain("c1");
+    // What the provider wants back of its reasoning comes back.
+    if (model.startsWith("claude")) expect(sent(1)).toContain("Rome it is.");
+    const items = await client.responses.inputItems.list(second.id);
+    expect(items.data).toMatchObject([{ type: "function_call_output", output: "29" }]);
+  });
+
+  test("without the server's store", async () => {
+    fake.script([{ reasoning: "Hm.", text: "One." }, { text: "Two." }]);
+    const model = "claude-opus-4-6";
+    const first = await client.responses.create({ model, input: "Count.", store: false });
+    expect(kinds(first)).toEqual(["reasoning", "message"]);
+    await expect(client.responses.retrieve(first.id)).rejects.toBeInstanceOf(OpenAI.NotFoundError);
+    const said = { role: "user" as const, content: "Go on." };
+    const input = [{ role: "user" as const, content: "Count." }, ...first.output, said];
+    const events = client.responses.stream({
+      model,
+      store: false,
+      input: input as OpenAI.Responses.ResponseInput,
+    });
+    expect((await events.finalResponse()).output_text).toBe("Two.");
+    expect(sent(1)).toContain("Hm.");
+  });
+
+  test("in a conversation, whose items are kept", async () => {
+    expect((await client.conversations.create()).id).toMatch(/^conv_/);
+    const conversation = await client.conversations.create({
+      metadata: { topic: "sums" },
+      items: [{ type: "message", role: "user", content: "My number is 7." }],
+    });
+    fake.script([{ text: "Seven." }]);
+    const answer = await client.responses.create({
+      model: GPT,
+      input: "Which number?",
+      conversation: conversation.id,
+    });
+    expect(answer.conversation).toEqual({ id: conversation.id });
+    expect(sent()).toContain("My number is 7.");
+    const items = [];
+    for await (const item of client.conversations.items.list(conversation.id, { order: "asc", limit: 1 }))
+      items.push(item);
+    expect(items.map((item) => item.type)).toEqual(["message", "message", "message"]);
+    expect(items.at(-1)).toEqual(answer.output[0]);
+    const [first] = items;
+    const conversation_id = conversation.id;
+    expect(await client.conversations.items.retrieve(first?.id ?? "", { conversation_id })).toEqual(first);
+    await client.conversations.items.delete(first?.id ?? "", { conversation_id });
+    await expect(client.conversations.items.retrieve(first?.id ?? "", { conversation_id })).rejects.toThrow(
+      "404",
+    );
+    const added = await client.conversations.items.create(conversation.id, {
+      items: [{ type: "message", role: "user", content: "And now?" }],
+    });
+    expect(added.data).toHaveLength(1);
+    expect(await client.conversations.update(conversation.id, { metadata: { a: "b" } })).toMatchObject({
+      metadata: { a: "b" },
+    });
+    expect(await client.conversations.delete(conversation.id)).toMatchObject({ deleted: true });
+    await expect(client.conversations.retrieve(conversation.id)).rejects.toThrow("404");
+  });
+});
+
+describe("a request", () => {
+  test("carries images, stored files, a schema and its system texts", async () => {
+    const note = await client.files.create({
+      file: await toFile(Buffer.from("%PDF-1.4 x"), "a.pdf", { type: "application/pdf" }),
+      purpose: "user_data",
+    });
+    fake.script([{ text: '{"a":1}' }]);
+    const schema = {
+      type: "object",
+      properties: { a: { type: "integer" } },
+      required: ["a"],
+      additionalProperties: false,
+    };
+    await client.responses.create({
+      model: GPT,
+      input: [
+        { role: "developer", content: "Answer as JSON." },
+        {
+          role: "user",
+          content: [
+            { type: "input_text", text: "What is it?" },
+            { type: "input_image", image_url: "data:image/png;base64,iVBORw0KGgo=", detail: "low" },
+            { type: "input_file", file_id: note.id },
+          ],
+        },
+      ],
+      text: { format: { type: "json_schema", name: "answer", schema, strict: true } },
+    });
+    const body = sent();
+    for (const part of [
+      "Answer as JSON.",
+      "iVBORw0KGgo=",
+      Buffer.from("%PDF-1.4 x").toString("base64"),
+      "additionalProperties",
+    ])
+      expect(body).toContain(part);
+  });
+
+  test.each([
+    [{ tools: [{ type: "web_search" }] }, "tools.0.type"],
+    [{ input: [{ type: "computer_call" }] }, "input.0"],
+    [{ input: [{ role: "user", content: [{ type: "input_audio_x" }] }] }, "input.0.content.0"],
+    [{ prompt: { id: "p" } }, "prompt"],
+    [{ background: true, store: false }, "store"],
+    [{ tool_choice: { type: "mcp" } }, "tool_choice"],
+    [{ text: { format: { type: "xml" } } }, "text.format"],
+    [{ tools: [{ type: "shell", environment: { type: "moon" } }] }, "tools.0.environment.type"],
+    [
+      {
+        tools: [
+          {
+            ...SHELL,
+            environment: {
+              type: "container_auto",
+              network_policy: { type: "allowlist", allowed_domains: ["example.com"] },
+            },
+          },
+        ],
+      },
+      "tools.0.environment.network_policy.allowed_domains",
+    ],
+    [
+      {
+        tools: [
+          {
+            ...SHELL,
+            environment: {
+              type: "container_auto",
+              skills: [{ type: "skill_reference", skill_id: "skill_none" }],
+            },
+          },
+        ],
+      },
+      "tools.0.environment.skills.0.skill_id",
+    ],
+  ])("that cannot be carried is refused by its path: %j", async (more, param) => {
+    const body = {
+      model: GPT,
+      input: "Hello?",
+      ...more,
+    } as OpenAI.Responses.ResponseCreateParamsNonStreaming;
+    await expect(client.responses.create(body)).rejects.toMatchObject({ status: 400, param });
+    expect(fake.requests).toHaveLength(0);
+  });
+
+  test("whose provider fails has the error's own status, and is kept as failed", async () => {
+    fake.script([{ status: 400, body: { error: { message: "no such thing" } } }]);
+    const refused = client.responses.create({ model: GPT, input: "Hello?", stream: true });
+    await expect(refused).rejects.toMatchObject({ status: 400 });
+    fake.script([{ status: 400, body: { error: { message: "no such thing" } } }]);
+    const { id } = await client.responses.create({ model: GPT, input: "Hello?", background: true });
+    const failed = await ended(id);
+    expect(failed).toMatchObject({
+      status: "failed",
+      error: { message: expect.stringContaining("no such thing") },
+    });
+    const after = client.responses.create({ model: GPT, input: "And?", previous_response_id: id });
+    await expect(after).rejects.toMatchObject({ status: 400, param: "previous_response_id" });
+  });
+
+  test.each([true, false])(
+    "streams while the provider speaks (store: %s), and ends where it breaks off",
+    async (store) => {
+      const gate = Promise.withResolvers<void>();
+      fake.script([
+        { text: ["One, ", "two"], paced: async (n) => (n === 1 ? gate.promise : null), cut: true },
+      ]);
+      const body = { model: GPT, input: "Count.", stream: true as const, store };
+      const events: OpenAI.Responses.ResponseStreamEvent[] = [];
+      for await (const event of await client.responses.create(body)) {
+        events.push(event);
+        if (event.type === "response.output_text.delta") gate.resolve();
+      }
+      const [created] = events;
+      if (created?.type !== "response.created") throw new Error("no beginning");
+      expect(events.some((event) => event.type === "response.output_text.delta")).toBe(true);
+      expect(events.at(-1)).toMatchObject({ type: "response.failed", response: { status: "failed" } });
+      if (store) expect((await client.responses.retrieve(created.response.id)).status).toBe("failed");
+    },
+  );
+
+  test("tells which members did not reach the provider; one of the same protocol gets them", async () => {
+    fake.script([{ text: "Hi." }, { text: "Hi." }]);
+    const more = { user: "u1", prompt_cache_key: "k", brand_new: 1 };
+    const chat = await client.responses.create({ model: GPT, input: "Hello?", ...more }).asResponse();
+    expect(chat.headers.get("x-hull-ignored")).toBe("user, prompt_cache_key, brand_new");
+    expect(sent()).not.toContain("brand_new");
+    const same = await client.responses.create({ model: "plain", input: "Hello?", ...more }).asResponse();
+    expect(same.headers.get("x-hull-ignored")).toBeNull();
+    expect(fake.requests[1]?.body).toMatchObject(more);
+  });
+
+  test("with an Idempotency-Key is answered once", async () => {
+    fake.script([{ text: "One." }, { text: "Two." }]);
+    const body = { model: GPT, input: "Count.", tools: [SHELL] };
+    const key = { headers: { "idempotency-key": "count" } };
+    const [first, second] = [
+      await seven.responses.create(body, key),
+      await seven.responses.create(body, key),
+    ];
+    expect(second).toEqual(first);
+    expect(fake.requests).toHaveLength(1);
+    const other = seven.responses.create({ ...body, input: "Count on." }, key);
+    await expect(other).rejects.toMatchObject({ code: "idempotency_key_reused" });
+    await expect(client.responses.cancel(first.id)).rejects.toMatchObject({ status: 400 });
+  });
+
+  test("for a served skill as a model", async () => {
+    fake.script([{ text: "Roses are red." }]);
+    const answer = await client.responses.create({ model: "skill/rhymes", input: "Hello?" });
+    expect(answer.output_text).toBe("Roses are red.");
+    expect(sent()).toContain("Answer in rhymes.");
+  });
+});
+
+describe("the shell", () => {
+  test("runs commands in a container; what it leaves is cited, and can be read and gone on with", async () => {
+    fake.script([
+      { text: "Let me see.", ...shell("echo one", 'echo a,b > "$OUTPUT_DIR/out.csv"; exit 3') },
+      { text: "There it is." },
+    ]);
+    const events = seven.responses.stream({ model: GPT, input: "Do it.", tools: [SHELL] });
+    const names = new Set<string>();
+    for await (const { type } of events) names.add(type);
+    const answer = await events.finalResponse();
+    expect(kinds(answer)).toEqual(["message", "shell_call", "shell_call_output", "message"]);
+    const [, call, output, message] = answer.output;
+    expect(call).toMatchObject({ call_id: "c1", action: { commands: ["echo one", expect.any(String)] } });
+    expect(output).toMatchObject({
+      output: [
+        { stdout: "one\n", outcome: { type: "exit", exit_code: 0 } },
+        { outcome: { type: "exit", exit_code: 3 } },
+      ],
+    });
+    for (const name of [
+      "response.shell_call_command.done",
+      "response.shell_call_output_content.done",
+      "response.output_text.annotation.added",
+    ])
+      expect(names).toContain(name);
+    const { container_id, file_id, filename } = citationOf(message);
+    expect(filename).toBe("out.csv");
+    expect(await (await client.containers.files.content.retrieve(file_id, { container_id })).text()).toBe(
+      "a,b\n",
+    );
+    fake.script([shell("cat output/out.csv"), { text: "Still." }]);
+    const tools = [
+      { type: "shell" as const, environment: { type: "container_reference" as const, container_id } },
+    ];
+    const next = await seven.responses.create({
+      model: GPT,
+      previous_response_id: answer.id,
+      input: "Again.",
+      tools,
+    });
+    expect(JSON.stringify(next.output)).toContain("a,b");
+    // Nothing new was left, and the calls before are in the conversation.
+    expect(JSON.stringify(next.output)).not.toContain("container_file_citation");
+    expect(sent(2)).toContain("echo one");
+  });
+
+  test("finds the skills of its container: stored ones in the version that is asked for, and inline ones", async () => {
+    const skill = (n: number): string => `---\nname: sums\ndescription: Knows sums.\n---\nVersion ${n}.\n`;
+    const upload = async (n: number) => [await toFile(Buffer.from(skill(n)), "sums/SKILL.md")];
+    const { id } = await seven.skills.create({ files: await upload(1) });
+    await seven.skills.versions.create(id, { files: await upload(2) });
+    const inline = await makeZip([
+      { name: "wits/SKILL.md", content: "---\nname: wits\ndescription: Has wits.\n---\nBe wise.\n" },
+    ]);
+    const bundle = {
+      type: "inline" as const,
+      name: "wits",
+      description: "Has wits.",
+      source: {
+        type: "base64" as const,
+        media_type: "application/zip" as const,
+        data: Buffer.from(inline).toString("base64"),
+      },
+    };
+    const read = (request: { body: unknown }) => {
+      const paths = JSON.stringify(request.body).match(/\/[^ ()"\\]*SKILL\.md/g) ?? [];
+      return shell(`cat ${paths.join(" ")}`);
+    };
+    const found = async (...skills: unknown[]) => {
+      fake.script([read, { text: "Read." }]);
+      const environment = { type: "container_auto" as const, skills };
+      const tools = [{ type: "shell" as const, environment }] as OpenAI7.Responses.Tool[];
+      return JSON.stringify((await seven.responses.create({ model: GPT, input: "Read.", tools })).output);
+    };
+    const reference = { type: "skill_reference" as const, skill_id: id };
+    expect(await found(reference)).toContain("Version 1.");
+    expect(await found({ ...reference, version: "2" })).toContain("Version 2.");
+    expect(await found({ ...reference, version: 2 })).toContain("Version 2.");
+    const latest = await found({ ...reference, version: "latest" }, bundle);
+    expect(latest).toContain("Version 2.");
+    expect(latest).toContain("Be wise.");
+    const evil = await makeZip([{ name: "../SKILL.md", content: skill(1) }]);
+    const source = { ...bundle.source, data: Buffer.from(evil).toString("base64") };
+    await expect(found({ ...bundle, source })).rejects.toMatchObject({ status: 400 });
+  });
+
+  test("of the client is left to the client", async () => {
+    fake.script([shell("ls"), { text: "Two files." }]);
+    const environment = {
+      type: "local" as const,
+      skills: [{ name: "s", description: "Sorts.", path: "/s" }],
+    };
+    const tools = [{ type: "shell" as const, environment }];
+    const first = await seven.responses.create({ model: GPT, input: "Look.", tools });
+    expect(sent()).toContain("Sorts. (/s)");
+    expect(first.output).toMatchObject([
+      { type: "shell_call", action: { commands: ["ls"] }, environment: { type: "local" } },
+    ]);
+    const result = { stdout: "a b", stderr: "", outcome: { type: "exit" as const, exit_code: 0 } };
+    const second = await seven.responses.create({
+      model: GPT,
+      previous_response_id: first.id,
+      input: [{ type: "shell_call_output", call_id: "c1", output: [result] }],
+      tools,
+    });
+    expect(second.output_text).toBe("Two files.");
+    expect(sent(1)).toContain("a b");
+  });
+});
+
+test("containers have files of their own", async () => {
+  const made = await seven.containers.create({
+    name: "box",
+    expires_after: { anchor: "last_active_at", minutes: 20 },
+  });
+  expect(made).toMatchObject({
+    object: "container",
+    name: "box",
+    status: "running",
+    expires_after: { minutes: 20 },
+  });
+  expect((await client.containers.list({ limit: 1 })).data[0]?.id).toBe(made.id);
+  const file = await client.containers.files.create(made.id, {
+    file: await toFile(Buffer.from("hello"), "in.txt"),
+  });
+  expect(file).toMatchObject({ object: "container.file", bytes: 5, path: "input/in.txt", source: "user" });
+  expect((await client.containers.files.list(made.id)).data.map(({ id }) => id)).toEqual([file.id]);
+  const container_id = made.id;
+  expect(await client.containers.files.retrieve(file.id, { container_id })).toEqual(file);
+  fake.script([shell("cat $INPUT_DIR/in.txt"), { text: "Read." }]);
+  const tools = [
+    { type: "shell" as const, environment: { type: "container_reference" as const, container_id } },
+  ];
+  const answer = await seven.responses.create({ model: GPT, input: "Read.", tools });
+  expect(JSON.stringify(answer.output)).toContain("hello");
+  await client.containers.files.delete(file.id, { container_id });
+  await expect(client.containers.files.retrieve(file.id, { container_id })).rejects.toThrow("404");
+  await client.containers.delete(made.id);
+  await expect(client.containers.retrieve(made.id)).rejects.toBeInstanceOf(OpenAI.NotFoundError);
+});
+
+test("attack: responses, conversations and containers of another tenant are none", async () => {
+  fake.script([{ text: "Done." }]);
+  const { id } = await client.responses.create({ model: GPT, input: "Work." });
+  const said = { type: "message" as const, role: "user" as const, content: "Mine." };
+  const conversation = await client.conversations.create({ items: [said] });
+  const { id: container_id } = await client.containers.create({ name: "box" });
+  const file = await client.containers.files.create(container_id, {
+    file: await toFile(Buffer.from("mine"), "in.txt"),
+  });
+  const tools = [{ type: "shell", environment: { type: "container_reference", container_id } }];
+  const asked = { model: GPT, input: "Whose?" };
+  for (const refused of [
+    () => stranger.responses.retrieve(id),
+    () => stranger.responses.cancel(id),
+    () => stranger.responses.delete(id),
+    () => stranger.responses.inputItems.list(id),
+    () => stranger.responses.create({ ...asked, previous_response_id: id }),
+    () => stranger.responses.create({ ...asked, conversation: conversation.id }),
+    () => stranger.responses.create({ ...asked, tools: tools as OpenAI.Responses.Tool[] }),
+    () => stranger.conversations.retrieve(conversation.id),
+    () => stranger.conversations.items.list(conversation.id),
+    () => stranger.conversations.items.create(conversation.id, { items: [said] }),
+    () => stranger.conversations.delete(conversation.id),
+    () => stranger.containers.retrieve(container_id),
+    () => stranger.containers.files.list(container_id),
+    () => stranger.containers.files.content.retrieve(file.id, { container_id }),
+    () => stranger.containers.delete(container_id),
+  ])
+    await expect(refused()).rejects.toBeInstanceOf(OpenAI.NotFoundError);
+  expect((await stranger.containers.list()).data).toEqual([]);
+  expect((await client.responses.retrieve(id)).status).toBe("completed");
+  expect(fake.requests).toHaveLength(1);
+});
+
+describe("in the background", () => {
+  test("a response is answered at once, and read later", async () => {
+    fake.script([{ text: "Done." }]);
+    const begun = await client.responses.create({ model: GPT, input: "Work.", background: true });
+    expect(begun.status).toBe("queued");
+    expect((await ended(begun.id)).output_text).toBe("Done.");
+    // One that has ended stays as it is.
+    expect((await client.responses.cancel(begun.id)).status).toBe("completed");
+  });
+
+  test("a response is cancelled", async () => {
+    fake.script([{ hang: true, text: "Never" }]);
+    const { id } = await client.responses.create({ model: GPT, input: "Work.", background: true });
+    await until(
+      async () => fake.requests.length,
+      (count) => count > 0,
+    );
+    expect((await client.responses.cancel(id)).status).toBe("cancelled");
+    expect((await client.responses.retrieve(id)).status).toBe("cancelled");
+    expect(await fake.requests[0]?.left).toBe(true);
+  });
+
+  test("a response survives the death of the Worker, and its stream can be read from any event on", async () => {
+    fake.script([
+      shell("echo once >> log.txt; cat log.txt"),
+      { text: ["Half ", "way"], hang: true },
+      { text: "All of it." },
+    ]);
+    const { id } = await seven.responses.create({
+      model: GPT,
+      input: "Work.",
+      background: true,
+      tools: [SHELL],
+    });
+    await until(
+      async () => fake.requests.length,
+      (count) => count === 2,
+    );
+    expect(await kill(hull, "worker")).toBeGreaterThan(0);
+    await until(
+      async () => (await hull.call("/healthz").catch(() => null))?.status ?? 0,
+      (status) => status === 200,
+    );
+    const answer = await ended(id);
+    expect(answer.status).toBe("completed");
+    expect(answer.output_text).toBe("All of it.");
+    // The command ran once.
+    expect(answer.output[1]).toMatchObject({ output: [{ stdout: "once" }] });
+    const events: OpenAI.Responses.ResponseStreamEvent[] = [];
+    for await (const event of await client.responses.retrieve(id, { stream: true })) events.push(event);
+    expect(events.map((event) => event.sequence_number)).toEqual(events.map((_, n) => n));
+    const end = events.at(-1);
+    expect(end?.type === "response.completed" && end.response.output).toEqual(answer.output);
+  });
+});
+
+function citationOf(item: OpenAI7.Responses.ResponseOutputItem | undefined) {
+  const [part] = item?.type === "message" ? item.content : [];
+  const [citation] = part?.type === "output_text" ? part.annotations : [];
+  if (citation?.type !== "container_file_citation") throw new Error("nothing is cited");
+  return citation;
+}
