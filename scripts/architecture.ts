@@ -29,7 +29,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   bytes: [],
   memo: [],
   recent: [],
-  redact: ["bytes", "secrets"],
+  redact: ["bytes", "memo", "secrets"],
   env: [
     "errors",
     "secrets",
@@ -41,7 +41,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "src/skill/workspace-settings.ts",
     ...["ledger", "conversation"].map((folder) => `src/session/${folder}/rpc.ts`),
   ],
-  database: [],
+  database: ["memo"],
   deployment: [
     "env",
     "errors",
@@ -277,7 +277,6 @@ const KEPT: [RegExp, string][] = [
 /** Modules that keep something, and why that is not what a deployment knows. */
 const KEEPS: Record<string, string> = {
   "src/deployment.ts": "the deployments themselves",
-  "src/database.ts": "which tables a database has by now: a fact of the database, whoever asks",
   "src/http/body.ts": "the reader of a request's body, which lives as long as the request",
   "src/typed/placed.ts": "the places of definitions, in the process that reads one skill at build time",
 };

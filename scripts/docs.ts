@@ -88,7 +88,11 @@ const TAGS: [tag: Operation["tag"], heading: string, more: string][] = [
     "Models and runs",
     "[Model calls and runs](#model-calls-and-runs), [models.md](models.md), [transcripts.md](transcripts.md), [mocks](testing.md#mocks).",
   ],
-  ["sessions", "Sessions and daemons", "[sessions.md](sessions.md), [daemons.md](daemons.md)."],
+  [
+    "sessions",
+    "Sessions, daemons and workflows",
+    "[sessions.md](sessions.md), [daemons.md](daemons.md), [workflows.md](workflows.md).",
+  ],
   ["spending", "Spending", "[budgets.md](budgets.md)."],
   ["publishing", "Publishing", "[Uploaded skills](#uploaded-skills), [versions](#versions)."],
   ["operation", "Operation", "[Keys and tenants](#keys-and-tenants)."],
@@ -196,6 +200,7 @@ JSON object as its \`data\`. \`done\` is always the last event of a call or run.
 | \`POST /runs\` | the same | the same |
 | a run of a session | the same on \`POST /sessions/{id}/runs\` | \`GET /sessions/{id}/events\`, which never ends by itself |
 | a daemon | | \`GET /sessions/{id}/events\` with the daemon's id |
+| a workflow run | the same on \`POST /workflows/execute\` | \`GET /workflows/runs/{id}/events\` |
 
 \`Last-Event-ID\` or \`?after=\` names the last event that a client has. Names may be added: ignore those that you do not know.
 

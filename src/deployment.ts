@@ -79,6 +79,8 @@ export class Deployment {
   readonly mockPrompts = new RecentMap<string, true>(1000);
   /** Digests of assembled skills, by tenant and stored version; a version never changes. */
   readonly assembled = new RecentMap<string, string>(1000);
+  /** SHA-256 of skills' zips, by the skill's version. */
+  readonly zipDigests = new RecentMap<string, string>(2000);
   /** When this isolate last removed what `/v1` no longer needs, in Unix ms. */
   sweptAt = 0;
   /** The OpenAPI document of the tenant that asked last. */

@@ -25,6 +25,7 @@ import { TRANSCRIPT_OPERATIONS } from "./transcript-routes.ts";
 import { UPLOAD_OPERATIONS } from "./upload-routes.ts";
 import { V1_MODEL_OPERATIONS } from "./v1-model-routes.ts";
 import { V1_OPERATIONS } from "./v1-routes.ts";
+import { WORKFLOW_OPERATIONS } from "./workflow-routes.ts";
 
 const SEES_OTHER = answer("The page to go on to", null, {
   ...answerHeaders(),
@@ -45,6 +46,12 @@ const CARD: Operation = {
   parameters: [slug, NO_MATCH],
   answers: { 200: ref("responses", "Card"), 304: UNCHANGED },
   faults: [404],
+};
+
+const FILE_ANSWERS = {
+  200: answer("The file", { "*/*": {} }, tagged()),
+  206: answer("A range of the file", { "*/*": {} }, tagged()),
+  304: UNCHANGED,
 };
 
 /** What each operation takes and answers. */
@@ -128,6 +135,42 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
     parameters: [NO_MATCH],
     answers: { 200: answer("OpenAPI 3.1", json({ type: "object" }), tagged()), 304: UNCHANGED },
     faults: [404],
+  },
+  getLlmsText: {
+    tag: "skills",
+    summary: "What is served here, as text for models",
+    answers: { 200: answer("Markdown, as llmstxt.org has it", { "text/plain": { schema: TEXT } }) },
+  },
+  getDiscoveryIndex: {
+    tag: "skills",
+    summary: "The skills whose files can be downloaded, with digests",
+    parameters: [NO_MATCH],
+    answers: {
+      200: answer(
+        "The index of the Agent Skills Discovery RFC, version 0.2.0",
+        json({
+          type: "object",
+          properties: { $schema: TEXT, skills: { type: "array", items: { type: "object" } } },
+          required: ["$schema", "skills"],
+        }),
+        tagged(),
+      ),
+      304: UNCHANGED,
+    },
+  },
+  getDiscoveryArchive: {
+    tag: "skills",
+    summary: "A skill's folder as a zip: {archive} is its slug and .zip",
+    parameters: [inPath("archive"), NO_MATCH, ref("parameters", "range"), ref("parameters", "if-range")],
+    answers: FILE_ANSWERS,
+    faults: [404, 416],
+  },
+  getDiscoveryFile: {
+    tag: "skills",
+    summary: "A file of a skill's folder",
+    parameters: [slug, inPath("path"), NO_MATCH, ref("parameters", "range"), ref("parameters", "if-range")],
+    answers: FILE_ANSWERS,
+    faults: [404, 416],
   },
   docs: {
     tag: "operation",
@@ -314,6 +357,7 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
   ...DAEMON_OPERATIONS,
   ...SESSION_FILE_OPERATIONS,
   ...TRANSCRIPT_OPERATIONS,
+  ...WORKFLOW_OPERATIONS,
   ...UPLOAD_OPERATIONS,
   ...V1_MODEL_OPERATIONS,
   ...V1_OPERATIONS,

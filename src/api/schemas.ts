@@ -1,4 +1,5 @@
 /** The shapes that Hull's own routes take and give, as JSON Schema 2020-12. */
+import { once } from "../memo.ts";
 import { type JsonObject, MODES, RISKS, TIERS } from "../skill/manifest.ts";
 import { callSchemas } from "./call-routes.ts";
 import { configSchemas } from "./config-routes.ts";
@@ -13,6 +14,7 @@ import { sessionFileSchemas } from "./session-file-routes.ts";
 import { sessionSchemas } from "./session-schemas.ts";
 import { spendingSchemas } from "./spending-schemas.ts";
 import { transcriptSchemas } from "./transcript-routes.ts";
+import { workflowSchemas } from "./workflow-routes.ts";
 
 const TEXTS: JsonObject = { type: "array", items: TEXT };
 const DIGEST: JsonObject = { type: "string", pattern: "^[0-9a-f]{64}$" };
@@ -71,8 +73,8 @@ function uploadSchemas(): JsonObject {
 }
 
 /** All of `components/schemas` that does not depend on the skills. */
-export function schemaComponents(): JsonObject {
-  return {
+export const schemaComponents = once(
+  (): JsonObject => ({
     ...uploadSchemas(),
     Problem: problemSchema(),
     Digest: DIGEST,
@@ -258,9 +260,10 @@ export function schemaComponents(): JsonObject {
     ...modelSchemas(),
     ...sessionSchemas(),
     ...daemonSchemas(),
+    ...workflowSchemas(),
     ...configSchemas(),
     ...sessionFileSchemas(),
     ...spendingSchemas(),
     ...mockSchemas(),
-  };
-}
+  }),
+);

@@ -10,6 +10,7 @@ import { countWaiting } from "../session/run-index.ts";
 import { FIXED_ROUTES, type OperationId, type RouteScope } from "../skill/fixed-routes.ts";
 import { checkDeclaredLength } from "./body.ts";
 import type { RequestContext } from "./context.ts";
+import { DISCOVERY_LINKS } from "./discovery/routes.ts";
 import { checkFormToken } from "./guard.ts";
 import type { Handler } from "./routes.ts";
 import { findSlug, servedTo } from "./served.ts";
@@ -36,10 +37,15 @@ async function index(
   context: RequestContext,
   show: (context: RequestContext) => Promise<Response>,
 ): Promise<Response> {
-  if (!(context.request.headers.get("accept") ?? "").includes("application/json")) return show(context);
+  if (!(context.request.headers.get("accept") ?? "").includes("application/json")) {
+    const page = await show(context);
+    page.headers.set("link", DISCOVERY_LINKS);
+    return page;
+  }
   const catalog = await servedTo(context);
   const { name } = context.settings;
-  return Response.json({ name, skills: catalog.cards.length, catalog: catalog.id, listing: "/skills" });
+  const facts = { name, skills: catalog.cards.length, catalog: catalog.id, listing: "/skills" };
+  return Response.json(facts, { headers: { link: DISCOVERY_LINKS } });
 }
 
 async function answered(context: RequestContext, handlers: Handlers): Promise<Response> {

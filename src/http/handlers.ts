@@ -13,6 +13,7 @@ import {
 } from "./daemons/daemons.ts";
 import { postEvent } from "./daemons/events.ts";
 import { postDaemon } from "./daemons/spawn.ts";
+import { getDiscoveryArchive, getDiscoveryFile, getDiscoveryIndex, getLlmsText } from "./discovery/routes.ts";
 import { docsFile } from "./docs.ts";
 import {
   deleteExecution,
@@ -118,6 +119,28 @@ import {
   postSkill,
   postVersion,
 } from "./v1/skills/routes.ts";
+import {
+  deleteWorkflow,
+  getWorkflow,
+  getWorkflows,
+  postOperation,
+  postValidate,
+  putWorkflow,
+} from "./workflows/graphs.ts";
+import {
+  deleteWorkflowRun,
+  getWorkflowEvents,
+  getWorkflowRun,
+  getWorkflowRuns,
+  postExecute,
+  postWorkflowApproval,
+  postWorkflowCancel,
+  postWorkflowFork,
+  postWorkflowKill,
+  postWorkflowPause,
+  postWorkflowResume,
+  postWorkflowSignal,
+} from "./workflows/runs.ts";
 
 export const HANDLERS: { readonly [id in Exclude<OperationId, ConsoleOperation>]: Handler } = {
   showSignIn,
@@ -127,6 +150,10 @@ export const HANDLERS: { readonly [id in Exclude<OperationId, ConsoleOperation>]
   readyz,
   metrics: getMetrics,
   openapi: getOpenapi,
+  getLlmsText,
+  getDiscoveryIndex,
+  getDiscoveryArchive,
+  getDiscoveryFile,
   docsFile,
   listSkills,
   getCard: cardRoute,
@@ -231,6 +258,24 @@ export const HANDLERS: { readonly [id in Exclude<OperationId, ConsoleOperation>]
   getSessionFile: inWorkspace(getSessionFile),
   putSessionFile: inWorkspace(putSessionFile),
   deleteSessionFile: inWorkspace(deleteSessionFile),
+  validateWorkflow: postValidate,
+  executeWorkflow: postExecute,
+  listWorkflowRuns: getWorkflowRuns,
+  getWorkflowRun,
+  deleteWorkflowRun,
+  followWorkflowRun: getWorkflowEvents,
+  cancelWorkflowRun: postWorkflowCancel,
+  killWorkflowRun: postWorkflowKill,
+  pauseWorkflowRun: postWorkflowPause,
+  resumeWorkflowRun: postWorkflowResume,
+  forkWorkflowRun: postWorkflowFork,
+  signalWorkflowRun: postWorkflowSignal,
+  decideWorkflowApproval: postWorkflowApproval,
+  listWorkflows: getWorkflows,
+  getWorkflow,
+  putWorkflow,
+  deleteWorkflow,
+  operateOnWorkflow: postOperation,
   operateOnTranscript: postTranscripts,
   listVersions: skillVersions,
   listUploads: getUploads,

@@ -42,8 +42,8 @@ export const EVENTS = {
       mode: maybe(about(z.enum(["script", "static-file", "proxy", "llm"]), "Of calls of skills.")),
       operation: maybe(
         about(
-          z.enum(["llm/call", "llm/structured", "llm/completion", "runs"]),
-          "Of calls of models and runs.",
+          z.enum(["llm/call", "llm/structured", "llm/completion", "runs", "workflows"]),
+          "Of calls of models, runs and workflow runs.",
         ),
       ),
       run_id: maybe(about(text(), "Of runs.")),
@@ -204,6 +204,19 @@ export const EVENTS = {
       keep_last: count(),
     }),
     "A summary took the place of older messages.",
+  ),
+  stage: about(
+    z.object({
+      stage_id: about(text(), "`<run>:<node>:<visit>`, as in the run's record."),
+      node_id: text(),
+      attempt: about(z.int().check(z.positive()), "Counted from 1."),
+      item: maybe(about(count(), "Of a map: which item, counted from 0.")),
+      status: z.enum(["running", "waiting", "completed", "partial", "failed"]),
+      outcome: maybe(about(text(), "How it ended, e.g. `success`, `verified`, `condition_true`.")),
+      branch: maybe(about(text(), "Which edges come next.")),
+      waits_until: maybe(about(text(), "RFC 3339.")),
+    }),
+    "An attempt of a workflow's node began, waits or ended.",
   ),
   daemon_wake: about(
     z.object({

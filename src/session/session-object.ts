@@ -26,6 +26,7 @@ import type {
   KnownCall,
 } from "./unlisted/rpc.ts";
 import { UnlistedSession } from "./unlisted/unlisted-session.ts";
+import { Workflow } from "./workflow/workflow.ts";
 
 /**
  * A session: a conversation or a daemon, addressed by its tenant and its id, or a single call that outlives its connection,
@@ -47,7 +48,7 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
     this.#unlisted = new UnlistedSession({ storage, deployment, background, log: this.#conversation.log });
     const daemon = new Daemon(this.#conversation, storage);
     keepSnapshots(this.#conversation, daemon);
-    this.#desk = new SessionDesk(this.#conversation, daemon);
+    this.#desk = new SessionDesk(this.#conversation, daemon, new Workflow(this.#conversation, storage));
   }
 
   ask(question: LongText): Promise<LongText> {

@@ -52,6 +52,12 @@ const MOCK = { provider: "mock" };
 const ASK = { name: "ask", description: "Asks a person.", parameters: { q: { type: "string" } } };
 const DRAW = { name: "draw", description: "Draws.", handler: "draw", parameters: {} };
 
+/** Waits for a person, then for an event. */
+const FLOW = {
+  entry: "w",
+  nodes: { w: { kind: "wait", wait: { approval: "Go?" } }, e: { kind: "wait", wait: { event: "never" } } },
+  edges: [{ from: "w", to: "e" }],
+};
 const SKILL = "skill/artist";
 const SAID = [{ role: "user", content: "Hello." }];
 const FIELDS = "application/x-www-form-urlencoded";
@@ -239,6 +245,31 @@ const EXAMPLES: [OperationId, () => Example][] = [
   ["resumeDaemonAt", () => at("/daemons/resume", { persist_path: "mails" })],
   ["resumeDaemon", () => at(`/daemons/${made.daemon}/resume`, {}, { after: `/daemons/${made.daemon}/stop` })],
   ["deleteDaemon", () => at(`/daemons/${made.daemon}`)],
+  ["validateWorkflow", () => at("/workflows/validate", { graph: FLOW })],
+  ["putWorkflow", () => at("/workflows/flow", { graph: FLOW })],
+  ["listWorkflows", () => at("/workflows")],
+  ["getWorkflow", () => at("/workflows/flow")],
+  ["operateOnWorkflow", () => at("/workflows/inspect", { graph: FLOW })],
+  ["executeWorkflow", () => at("/workflows/execute?wait=none", { task: "Wait.", workflow: "flow" })],
+  ["listWorkflowRuns", () => at("/workflows/runs")],
+  ["getWorkflowRun", () => at(`/workflows/runs/${made.flow}`)],
+  ["followWorkflowRun", () => at(`/workflows/runs/${made.flow}/events`, undefined, { events: true })],
+  ["pauseWorkflowRun", () => at(`/workflows/runs/${made.flow}/pause`, {})],
+  ["resumeWorkflowRun", () => at(`/workflows/runs/${made.flow}/resume`, {})],
+  [
+    "decideWorkflowApproval",
+    () => at(`/workflows/runs/${made.flow}/approvals`, { node: "w", decision: "approve" }),
+  ],
+  ["signalWorkflowRun", () => at(`/workflows/runs/${made.flow}/signals`, { name: "later" })],
+  ["cancelWorkflowRun", () => at(`/workflows/runs/${made.flow}/cancel`, {})],
+  ["forkWorkflowRun", () => at(`/workflows/runs/${made.flow}/fork?wait=none`, { from: "e" })],
+  ["killWorkflowRun", () => at(`/workflows/runs/${made.forked}/kill`, {})],
+  ["deleteWorkflowRun", () => at(`/workflows/runs/${made.flow}`)],
+  ["deleteWorkflow", () => at("/workflows/flow")],
+  ["getLlmsText", () => at("/llms.txt")],
+  ["getDiscoveryIndex", () => at("/.well-known/agent-skills/index.json")],
+  ["getDiscoveryArchive", () => at("/.well-known/agent-skills/artist.zip")],
+  ["getDiscoveryFile", () => at("/.well-known/agent-skills/artist/SKILL.md")],
   ["createMessage", () => at("/v1/messages", { model: SKILL, max_tokens: 50, messages: SAID })],
   ["countMessageTokens", () => at("/v1/messages/count_tokens", { model: SKILL, messages: SAID })],
   ["createChatCompletion", () => at("/v1/chat/completions", { model: SKILL, messages: SAID })],
@@ -270,6 +301,8 @@ function note(id: OperationId, answer: JsonObject): void {
   if (id === "startRun") made.run = String(answer.run_id);
   if (id === "createStoredSkill") made.stored = String(answer.id);
   if (id === "createStoredFile") made.file_kept = String(answer.id);
+  if (id === "executeWorkflow") made.flow = String(objectOf(answer.run).id);
+  if (id === "forkWorkflowRun") made.forked = String(objectOf(answer.run).id);
   if (id === "spawnDaemon") made.daemon = String(answer.id);
   if (id !== "listApprovals") return;
   made.approval = String(first.id);

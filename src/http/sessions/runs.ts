@@ -1,6 +1,7 @@
 /** Runs of a session: begun, waited for, streamed or left; looked at, cancelled. */
 
 import type * as z from "zod/mini";
+import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { newRunId } from "../../run/agent/daemon-spec.ts";
 import { agentSpec } from "../../run/agent/options.ts";
 import { llmHost } from "../../run/llm-host.ts";
@@ -70,7 +71,7 @@ async function newRun(
   context: RequestContext,
   session: SessionClient,
   { prompt = null, system = null, options = {} }: Asked,
-): Promise<{ run_id: string; spec: string }> {
+): Promise<{ run_id: string; spec: AgentSpec }> {
   const account = accountOf(context, session.id);
   const { signal } = context.request;
   const of = { signal, session: session.id, skill: null, account };
@@ -78,7 +79,7 @@ async function newRun(
   const at = { run: newRunId(), session: session.id };
   const input = { prompt, system, options, publishes: context.publishes };
   const spec = await agentSpec(context, host, input, at);
-  return { run_id: at.run, spec: JSON.stringify(spec) };
+  return { run_id: at.run, spec };
 }
 
 function later(context: RequestContext, run: RunView, headers: Record<string, string>): Response {

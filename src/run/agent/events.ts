@@ -5,6 +5,7 @@ import { droppedBindings } from "../../engine/agent/skill-servers.ts";
 import type { AgentSkill } from "../../engine/agent/spec.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import { goesThroughHooks } from "../../engine/agent/tool-hooks.ts";
+import type { SearchEvent } from "../../engine/tool-vault/events.ts";
 import { parseErrorArguments } from "../../llm/blocks.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { RunEvent } from "../events.ts";
@@ -21,9 +22,11 @@ export function eventsOf(record: AgentRecord, state: AgentState): RunEvent[] {
       return [{ event: "start", data: { run_id, session_id } }];
     }
     case "model_call_settled": {
-      const { turn } = record;
+      const { turn, searches = [] } = record;
+      const { stop_reason: finish_reason, usage } = turn;
       return [
-        { event: "round", data: { round: iteration, finish_reason: turn.stop_reason, usage: turn.usage } },
+        ...searchEvents(searches),
+        { event: "round", data: { round: iteration, finish_reason, usage } },
       ];
     }
     case "turn_taken":
@@ -46,11 +49,7 @@ export function eventsOf(record: AgentRecord, state: AgentState): RunEvent[] {
         ...toolResult(record.effect, record.result, state),
       ];
     case "tool_searched":
-      return record.events.map((data) =>
-        data.type === "tool_search_query"
-          ? { event: "tool_search_query", data }
-          : { event: "tool_search_result", data },
-      );
+      return searchEvents(record.events);
     case "client_tool_answered": {
       const open = run?.calls.find(({ call, stage }) => call.id === record.call_id && stage !== "settled");
       if (run === null || open === undefined) return [];
@@ -85,6 +84,13 @@ export function eventsOf(record: AgentRecord, state: AgentState): RunEvent[] {
       return [];
   }
 }
+
+const searchEvents = (events: readonly SearchEvent[]): RunEvent[] =>
+  events.map((data) =>
+    data.type === "tool_search_query"
+      ? { event: "tool_search_query", data }
+      : { event: "tool_search_result", data },
+  );
 
 function artifactEvents(
   effect: string,

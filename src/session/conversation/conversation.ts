@@ -285,6 +285,12 @@ export class Conversation {
     const newest = this.#store.lastEvent();
     // A number that was never given is that of a session which had this id before.
     if (run_id === null) return events.follow(id, Math.min(after ?? newest, newest));
+    // A workflow run has the whole session, and its id.
+    if (run_id === id) {
+      const from = Math.min(after ?? 0, newest);
+      const over = from === newest && this.#store.event(newest)?.event === "done";
+      return over ? new Blob([]).stream() : events.follow(id, from, ({ event }) => event === "done");
+    }
     const { first_event, done_event } = this.runs.row(run_id);
     const from = Math.max(Math.min(after ?? 0, newest), first_event - 1);
     if (done_event !== null && from >= done_event) return new Blob([]).stream();

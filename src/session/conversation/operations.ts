@@ -1,6 +1,5 @@
 /** What can be asked of a session, by name (`rpc.ts`). */
 
-import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { IdempotencyKeyReused } from "../../errors/request.ts";
 import { toHullError } from "../../errors.ts";
 import { readText, sendText } from "../../run/long-text.ts";
@@ -8,6 +7,9 @@ import type { Daemon } from "../daemon/daemon.ts";
 import { daemonHandlers } from "../daemon/handlers.ts";
 import type { DaemonOperations } from "../daemon/rpc.ts";
 import type { NamedRequest } from "../named-request.ts";
+import { workflowHandlers } from "../workflow/handlers.ts";
+import type { WorkflowOperations } from "../workflow/rpc.ts";
+import type { Workflow } from "../workflow/workflow.ts";
 import { answerCall, decide, listApprovals } from "./approvals.ts";
 import type { Conversation } from "./conversation.ts";
 import { forkInto } from "./fork.ts";
@@ -34,16 +36,20 @@ type Input<K extends SessionOperation> = SessionOperations[K]["in"];
 type Output<K extends SessionOperation> = SessionOperations[K]["out"] | Promise<SessionOperations[K]["out"]>;
 type All = { [K in SessionOperation]: (input: Input<K>, caller: SessionCaller) => Output<K> };
 
-type Handlers = Omit<All, keyof DaemonOperations>;
+type Handlers = Omit<All, keyof DaemonOperations | keyof WorkflowOperations>;
 
 /** Answers questions about one session; what goes wrong is an answer too. */
 export class SessionDesk {
   readonly #handlers: All;
   readonly #conversation: Conversation;
 
-  constructor(conversation: Conversation, daemon: Daemon) {
+  constructor(conversation: Conversation, daemon: Daemon, workflow: Workflow) {
     this.#conversation = conversation;
-    this.#handlers = { ...handlersOf(conversation), ...daemonHandlers(conversation, daemon) };
+    this.#handlers = {
+      ...handlersOf(conversation),
+      ...daemonHandlers(conversation, daemon),
+      ...workflowHandlers(conversation, workflow),
+    };
   }
 
   async ask(text: LongText): Promise<LongText> {
@@ -221,11 +227,10 @@ function handlersOf(conversation: Conversation): Handlers {
       const { run_id }: { run_id: string } = JSON.parse(known.answer);
       return run_id;
     }),
-    start: within(async ({ run_id, spec: text, request, wait }, row, { request_id, mock_scope }) => {
+    start: within(async ({ run_id, spec, request, wait }, row, { request_id, mock_scope }) => {
       const begin = () => {
         conversation.active(row);
         conversation.quiet(row);
-        const spec: AgentSpec = JSON.parse(text);
         runs.start(spec, { request_id, mock_scope });
         return { run_id };
       };
