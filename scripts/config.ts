@@ -216,6 +216,6 @@ export async function loadConfig(dir: string): Promise<HullConfig> {
   const file = readToml(text, config);
   if (file.ok) return file.data;
   const { code, message, hint, at } = file.fault;
-  const place = at === undefined ? path : `${path}:${at.line}:${at.column}`;
-  throw new CommandError(EXIT.usage, code, `${place}: ${message}`, hint);
+  const location = at === undefined ? path : `${path}:${at.line}:${at.column}`;
+  throw new CommandError(EXIT.usage, code, `${location}: ${message}`, hint);
 }

@@ -57,11 +57,11 @@ async function drive(
   context: RequestContext,
   opened: AgentRun,
   { container: wish }: ChatRequest,
-  told: Pick<AgentListener, "text" | "reasoning">,
+  deltas: Pick<AgentListener, "text" | "reasoning">,
 ) {
   const ran = new RanTurns();
   const listener: AgentListener = {
-    ...told,
+    ...deltas,
     turn: ({ blocks }) => ran.turn(blocks),
     call: () => {},
     result: (call, result) => ran.result(call, result),

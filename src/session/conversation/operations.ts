@@ -14,7 +14,6 @@ import { answerCall, decide, listApprovals } from "./approvals.ts";
 import type { Conversation } from "./conversation.ts";
 import { forkInto } from "./fork.ts";
 import { compactNow } from "./manual-compaction.ts";
-import { placeOf } from "./place.ts";
 import type {
   LongText,
   RunView,
@@ -26,6 +25,7 @@ import type {
   SessionView,
   Wait,
 } from "./rpc.ts";
+import { runEnvironment } from "./run-environment.ts";
 import { MESSAGE_WAKE } from "./runs.ts";
 import type { SessionRow } from "./store.ts";
 import { traceOf } from "./trace.ts";
@@ -39,7 +39,7 @@ type All = { [K in SessionOperation]: (input: Input<K>, caller: SessionCaller) =
 type Handlers = Omit<All, keyof DaemonOperations | keyof WorkflowOperations>;
 
 /** Answers questions about one session; what goes wrong is an answer too. */
-export class SessionDesk {
+export class SessionDispatcher {
   readonly #handlers: All;
   readonly #conversation: Conversation;
 
@@ -157,7 +157,7 @@ function handlersOf(conversation: Conversation): Handlers {
       conversation.active(session);
       conversation.quiet(session);
       const about = { run_id: `compact-${store.lastRecord()}`, request_id, mock_scope, startedAt: log.now() };
-      const place = placeOf({
+      const environment = runEnvironment({
         deployment,
         background,
         store,
@@ -168,7 +168,7 @@ function handlersOf(conversation: Conversation): Handlers {
         memo: null,
         remember: () => {},
       });
-      const compacted = await conversation.changing(() => compactNow(log, call, { parts, place }));
+      const compacted = await conversation.changing(() => compactNow(log, call, { parts, environment }));
       return { ...conversation.view(), compacted: compacted === null ? null : { ...compacted } };
     }),
     fork: within(async ({ dst, keep_first, request }, row, caller) => {

@@ -278,8 +278,8 @@ export class UnlistedSession {
     const memo = this.#store.liveRun()?.memo === null ? 0 : 1;
     const name = this.#calls.row()?.name ?? "";
     // A model's words may be said again by every life; what a script says is said once.
-    const told = records === 0 && !isOperation(name) ? this.#store.lastEvent() : 0;
-    return this.#store.handedIn.progress() + records + memo + told;
+    const seen = records === 0 && !isOperation(name) ? this.#store.lastEvent() : 0;
+    return this.#store.handedIn.progress() + records + memo + seen;
   }
 
   #context({ call, run }: KnownRun): RunContext {
@@ -362,8 +362,8 @@ export class UnlistedSession {
     const settled_at = this.#log.now();
     const expires = settled_at + KEPT_MS;
     this.#store.transaction(() => {
-      const told = events.map((event) => this.#log.redacted(event));
-      const done_event = this.#store.appendEvents([...this.#log.events.take(), ...told]);
+      const redacted = events.map((event) => this.#log.redacted(event));
+      const done_event = this.#store.appendEvents([...this.#log.events.take(), ...redacted]);
       this.#store.updateRun(run.id, { status, settled_at, done_event });
       this.#calls.settle(outcome, expires);
       this.#store.setDue({ watch: null, [EXPIRY]: expires });
