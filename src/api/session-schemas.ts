@@ -212,6 +212,11 @@ export function sessionSchemas(): JsonObject {
         type: "boolean",
         description: "Whether the run was taken up after its process died.",
       },
+      text: { ...MAYBE_TEXT, description: "What the model said last in the whole run." },
+      error: {
+        oneOf: [{ type: "null" }, object({ code: TEXT, title: TEXT, detail: TEXT })],
+        description: "What the run ended with.",
+      },
       data: { type: "array", items: TRACE_STEP },
       next_cursor: MAYBE_TEXT,
     }),

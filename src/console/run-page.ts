@@ -27,10 +27,6 @@ const execution = z.looseObject({
   ),
   error: maybe(z.looseObject({ code: z.string(), title: z.string(), detail: z.string() })),
 });
-const sessionRun = z.looseObject({
-  result: maybe(z.looseObject({ visible_text: maybe(z.string()), text: maybe(z.string()) })),
-  error: maybe(z.looseObject({ code: z.string(), title: z.string(), detail: z.string() })),
-});
 const step = z.object({
   number: z.number(),
   kind: z.string(),
@@ -53,7 +49,13 @@ const step = z.object({
   cost_usd: maybe(z.number()),
 });
 type Step = z.infer<typeof step>;
-const trace = z.object({ recovered: z.boolean(), data: z.array(step), next_cursor: z.nullable(z.string()) });
+const trace = z.object({
+  text: z.nullable(z.string()),
+  error: z.nullable(z.object({ title: z.string(), detail: z.string() })),
+  recovered: z.boolean(),
+  data: z.array(step),
+  next_cursor: z.nullable(z.string()),
+});
 
 /** A run with what came of it, as far as the caller may see that. */
 interface Known {
@@ -65,7 +67,9 @@ interface Known {
 
 export async function runPage(api: Api, id: string): Promise<Page> {
   const { run, answer, hidden } = await known(api, id);
-  const steps = hidden ? { recovered: false, data: [], next_cursor: null } : await stepsOf(api, run);
+  const steps = hidden
+    ? { recovered: false, text: null, error: null, data: [], next_cursor: null }
+    : await stepsOf(api, run);
   const over = isOver(run);
   const live = !over && !hidden;
   return {
@@ -77,7 +81,7 @@ export async function runPage(api: Api, id: string): Promise<Page> {
 ${steps.recovered ? html`<p class="note wait">It was taken up after its process died: what had been done by then was not done again.</p>` : ""}
 ${live ? form(api, `/console/runs/${id}/cancel`, html`<button class="danger">Cancel</button>`, "row") : ""}
 ${hidden ? html`<p class="note">Only the key that made this call can read what it did, for a day after its end.</p>` : ""}
-${answer}
+${run.session === null ? answer : answered(steps.text ?? "", steps.error)}
 ${live ? html`<h2>As it happens</h2><ol id="live" class="flow" data-events="/console/runs/${id}/events" aria-live="polite"></ol><noscript><p class="note">Reload the page to see how far the run is. <a href="/console/runs/${id}">Reload</a></p></noscript>` : ""}
 ${steps.data.length === 0 ? "" : html`<h2>Steps</h2>${waterfall(steps.data)}`}${nextPage(api, steps.next_cursor)}
 ${run.session === null ? "" : html`<p><a href="/console/runs/${id}/cassette">Download the session's cassette</a>, to replay its models and tools in a test.</p>`}`,
@@ -87,12 +91,7 @@ ${run.session === null ? "" : html`<p><a href="/console/runs/${id}/cassette">Dow
 /** @throws HullError for an id that is none of the tenant's */
 async function known(api: Api, id: string): Promise<Known> {
   const indexed = await unless404(asked(api, runShape, "getIndexedRun", { params: { id } }));
-  if (indexed?.session != null) {
-    const params = { id: indexed.session, run: id };
-    const found = await unless404(asked(api, sessionRun, "getRun", { params }));
-    const text = found?.result?.visible_text ?? found?.result?.text ?? "";
-    return { run: indexed, hidden: found === null, answer: answered(text, found?.error ?? null) };
-  }
+  if (indexed?.session != null) return { run: indexed, hidden: false, answer: "" };
   // A call that has just begun is not listed yet.
   const call = id.startsWith("ex_")
     ? await unless404(asked(api, execution, "getExecution", { params: { id } }))

@@ -96,8 +96,10 @@ export function tracePage({ request }: RequestContext): { after: number; limit: 
   throw new BadRequest({ detail: "The parameter cursor must be a next_cursor of this listing." });
 }
 
-export const traceJson = ({ steps, next, recovered }: RunTrace) => ({
+export const traceJson = ({ steps, next, recovered, text, error }: RunTrace) => ({
   recovered,
+  text,
+  error,
   data: steps,
   next_cursor: next === null ? null : String(next),
 });

@@ -52,6 +52,10 @@ describe("a run is listed", () => {
     const { run_id } = await answer.json<{ run_id: string }>();
     const row = await settled(run_id, "error");
     expect(row.code).toEqual(expect.any(String));
+    const trace = await json(`/sessions/failing/runs/${run_id}/trace`);
+    expect(trace).toMatchObject({ text: null, error: { code: row.code } });
+    const page = await client.fetch(`/console/runs/${run_id}`, { headers: { accept: "text/html" } });
+    expect(await page.text()).toContain(`It ended with the error ${row.code}.`);
   });
 
   it("of a skill, whether its caller waits or not; a file is none", async () => {
@@ -164,7 +168,13 @@ describe("a trace", () => {
     const page = await json<{ data: TraceStep[]; next_cursor: string }>(
       `/sessions/traced/runs/${run_id}/trace?limit=1&cursor=1`,
     );
-    expect(page).toMatchObject({ recovered: false, data: [{ number: 2, kind: "model" }], next_cursor: "2" });
+    expect(page).toMatchObject({
+      recovered: false,
+      text: "Because.",
+      error: null,
+      data: [{ number: 2, kind: "model" }],
+      next_cursor: "2",
+    });
   });
 
   it("of an execution is its caller's alone", async () => {

@@ -28,6 +28,10 @@ interface TracePage {
   steps: TraceStep[];
   /** How many steps there are before the next page; `null`: it is the last one. */
   next: number | null;
+  /** What the model said last in the whole run; `null`: nothing yet. */
+  text: string | null;
+  /** What the run ended with. */
+  error: { code: string; title: string; detail: string } | null;
 }
 
 /** The same, as it is answered. */
@@ -66,6 +70,8 @@ class TraceReader {
   readonly #open = new Map<string, { at: number; step: TraceStep | null }>();
   /** Ids of calls, by the effects that carry them out. */
   readonly #calls = new Map<string, string>();
+  #text: string | null = null;
+  #error: TracePage["error"] = null;
   #count = 0;
   #asked = 0;
 
@@ -76,7 +82,7 @@ class TraceReader {
 
   page(): TracePage {
     const end = this.#after + this.#limit;
-    return { steps: this.#steps, next: this.#count > end ? end : null };
+    return { steps: this.#steps, next: this.#count > end ? end : null, text: this.#text, error: this.#error };
   }
 
   read(record: AgentRecord): void {
@@ -92,6 +98,8 @@ class TraceReader {
       case "model_call_settled": {
         const { provider, model, blocks, usage } = record.turn;
         const said = saidIn(blocks);
+        const text = blocks.flatMap((block) => (block.type === "output_text" ? [block.text] : [])).join("");
+        if (text !== "") this.#text = text;
         this.#add({
           kind: "model",
           name: provider,
@@ -177,6 +185,10 @@ class TraceReader {
         this.#add({ kind: "wake", name: record.wake.reason, at, ok: null });
         break;
       case "run_settled":
+        if (record.error !== null) {
+          const { code, title, detail } = record.error;
+          this.#error = { code, title, detail };
+        }
         this.#add({
           kind: "note",
           name: record.status,
