@@ -81,7 +81,11 @@ const TAGS: [tag: Operation["tag"], heading: string, more: string][] = [
     "Models and runs",
     "[Model calls and runs](#model-calls-and-runs), [models.md](models.md), [transcripts.md](transcripts.md), [mocks](testing.md#mocks).",
   ],
-  ["sessions", "Sessions and daemons", "[sessions.md](sessions.md), [daemons.md](daemons.md)."],
+  [
+    "sessions",
+    "Sessions, daemons, tasks",
+    "[sessions.md](sessions.md), [daemons.md](daemons.md), [tasks.md](tasks.md).",
+  ],
   ["spending", "Spending", "[budgets.md](budgets.md)."],
   ["publishing", "Publishing", "[Uploaded skills](#uploaded-skills), [versions](#versions)."],
   ["operation", "Operation", "[Keys and tenants](#keys-and-tenants)."],

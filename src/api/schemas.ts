@@ -12,6 +12,7 @@ import { problemSchema } from "./problems.ts";
 import { sessionFileSchemas } from "./session-file-routes.ts";
 import { sessionSchemas } from "./session-schemas.ts";
 import { spendingSchemas } from "./spending-schemas.ts";
+import { taskSchemas } from "./task-routes.ts";
 import { transcriptSchemas } from "./transcript-routes.ts";
 
 const TEXTS: JsonObject = { type: "array", items: TEXT };
@@ -253,6 +254,7 @@ export function schemaComponents(): JsonObject {
     ...modelSchemas(),
     ...sessionSchemas(),
     ...daemonSchemas(),
+    ...taskSchemas(),
     ...configSchemas(),
     ...sessionFileSchemas(),
     ...spendingSchemas(),

@@ -17,6 +17,8 @@ import type {
 } from "./conversation/rpc.ts";
 import { Daemon } from "./daemon/daemon.ts";
 import { keepSnapshots } from "./daemon/keep.ts";
+import { Delegates } from "./task/delegates.ts";
+import { Task } from "./task/task.ts";
 import type {
   Begun,
   ExecutionAnswer,
@@ -47,7 +49,12 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
     this.#unlisted = new UnlistedSession({ storage, deployment, background, log: this.#conversation.log });
     const daemon = new Daemon(this.#conversation, storage);
     keepSnapshots(this.#conversation, daemon);
-    this.#desk = new SessionDesk(this.#conversation, daemon);
+    this.#desk = new SessionDesk(
+      this.#conversation,
+      daemon,
+      new Task(this.#conversation, storage),
+      new Delegates(this.#conversation, storage.sql),
+    );
   }
 
   ask(question: LongText): Promise<LongText> {

@@ -227,6 +227,15 @@ const EXAMPLES: [OperationId, () => Example][] = [
   ["resumeDaemonAt", () => at("/daemons/resume", { persist_path: "mails" })],
   ["resumeDaemon", () => at(`/daemons/${made.daemon}/resume`, {}, { after: `/daemons/${made.daemon}/stop` })],
   ["deleteDaemon", () => at(`/daemons/${made.daemon}`)],
+  ["spawnTask", () => at("/tasks", { task: "Count.", node: { kind: "stage", model_policy: MOCK } })],
+  ["listTasks", () => at("/tasks")],
+  ["waitForTasks", () => at("/tasks/wait", { ids: [made.task ?? ""] })],
+  ["getTask", () => at(`/tasks/${made.task}`)],
+  ["inputTask", () => at(`/tasks/${made.task}/input`, { task: "Count on." })],
+  ["closeTask", () => at(`/tasks/${made.task}/close`, {})],
+  ["resumeTask", () => at("/tasks/resume", { id: made.task ?? "" })],
+  ["triggerTask", () => at(`/tasks/${made.cycles}/trigger`, { payload: 17 })],
+  ["runSubAgent", () => at("/sub-agents", { task: "Look.", options: MOCK })],
   ["createMessage", () => at("/v1/messages", { model: SKILL, max_tokens: 50, messages: SAID })],
   ["countMessageTokens", () => at("/v1/messages/count_tokens", { model: SKILL, messages: SAID })],
   ["createChatCompletion", () => at("/v1/chat/completions", { model: SKILL, messages: SAID })],
@@ -258,6 +267,7 @@ function note(id: OperationId, answer: JsonObject): void {
   if (id === "startRun") made.run = String(answer.run_id);
   if (id === "createStoredSkill") made.stored = String(answer.id);
   if (id === "createStoredFile") made.file_kept = String(answer.id);
+  if (id === "spawnTask") made.task = String(answer.id);
   if (id === "spawnDaemon") made.daemon = String(answer.id);
   if (id !== "listApprovals") return;
   made.approval = String(first.id);
@@ -290,6 +300,9 @@ beforeAll(async () => {
     headers: { "idempotency-key": "example" },
   });
   made.execution = run.headers.get("x-hull-execution-id") ?? "";
+  const cycles = { task: "Watch.", node: { model_policy: MOCK }, carry: { retriggerable: true } };
+  const task = await (await client.post("/tasks", cycles)).json<{ id: string }>();
+  made.cycles = task.id;
 });
 
 describe("every fixed route", () => {

@@ -5,6 +5,7 @@ import { numericArguments } from "../arguments.ts";
 import { firstOf } from "../cut.ts";
 import { refusedCall } from "../tool-result.ts";
 import { approvedBeforehand } from "../workspace-tools/approved.ts";
+import { ceilingsOf, SUB_AGENT } from "./delegation.ts";
 import { skipped } from "./loop-detection.ts";
 import { callDigest, type GrantScope, grantOf, judgeApproval, judgeCall, keepsOrder } from "./policy.ts";
 import type { AgentRecordBody, AgentToolResult, ApprovalRequest, ToolStatus } from "./records.ts";
@@ -230,6 +231,7 @@ function stepOf(
     call: served === undefined ? { ...call, arguments: args } : call,
     tool,
     again: open.stage === "started",
+    ...(delegates(tool) ? { above: ceilingsOf(run, true) } : {}),
     ...(tool.executor === "workspace" ? { from: { cwd, active: [...new Set([...active, ...loaded])] } } : {}),
   });
   if (open.stage === "started") return { type: "ready", planned: planned(given) };
@@ -261,6 +263,9 @@ function unknownTool(name: string, listed: readonly string[]): AgentToolResult {
   );
   return { ...plainResult("error", content, "permission_denied"), code: "unknown_tool" };
 }
+
+const delegates = ({ executor, definition }: AgentTool): boolean =>
+  executor === "builtin" && definition.name === SUB_AGENT;
 
 /** What a model is told of a call that was not made; tools of Skill Tools answer nothing but JSON. */
 function errorText(tool: AgentTool | null, text: string): string {

@@ -101,6 +101,8 @@ export interface RunPolicies {
   ceiling?: JsonObject;
   approval_policy: JsonObject | null;
   permissions: JsonObject | null;
+  /** Those of the runs that delegated this one, which hold as well. Absent: none. */
+  above?: Pick<RunPolicies, "approval_policy" | "permissions">[];
   /** Tools that the policy asked for beyond its ceiling. Absent: none. */
   dropped?: string[];
   /** A host delegate is asked first where a call needs an approval. */
@@ -176,6 +178,18 @@ export interface ServedTerms {
   idle_timeout_ms: number;
 }
 
+/** Who delegated a run, and who pays. */
+interface Delegation {
+  /** `run_id` is `null` where no run was under way. `null`: a request that names no session. */
+  parent: { session_id: string; run_id: string | null } | null;
+  /** Levels below this run that may delegate; -1: the run itself may not. */
+  levels: number;
+  /** The session whose budgets the run counts against. */
+  account: string;
+  /** The session whose files the run works on. Absent: its own. */
+  files?: string;
+}
+
 export interface AgentSpec {
   run_id: string;
   /** `null`: an anonymous run. */
@@ -194,6 +208,10 @@ export interface AgentSpec {
   served?: ServedTerms;
   /** When it ends at the latest, Unix ms, and how long that was in ms. Absent: never. */
   deadline?: { at: number; ms: number };
+  /** Who delegated the run. Absent: nobody did. */
+  delegation?: Delegation;
+  /** Where its first command begins, relative to the work folder. Absent: there. */
+  cwd?: string;
   /** Further targets where the model fails; a run stays with the one that answered. Absent: none. */
   fallback?: { provider: string; model: string | null }[];
   /** Name of the served skill that the run is. Absent: it is none. */

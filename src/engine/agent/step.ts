@@ -4,6 +4,7 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Message, ModelTurn, ToolCallBlock, ToolChoice, ToolDefinition, Warning } from "../messages.ts";
 import type { SearchEvent } from "../tool-vault/events.ts";
 import type { CompactionPlan } from "./compaction.ts";
+import type { Ceilings } from "./delegation.ts";
 import type { AgentRecordBody, AgentToolResult, ApprovalRequest, RunStatus } from "./records.ts";
 import type { AgentTool } from "./spec.ts";
 
@@ -25,6 +26,8 @@ export interface PlannedCall {
   tool: AgentTool;
   /** An earlier life of the run began it and did not see it end. */
   again: boolean;
+  /** Of a call that delegates: what is left to the run below. */
+  above?: Ceilings;
   /** Of a workspace tool: where it begins, and the skills that are active. */
   from?: { cwd: string; active: string[] };
 }

@@ -44,6 +44,8 @@ const INDEX_MS = 1000;
 export interface ConversationHooks {
   /** A run begins. What is written here is stored with that. */
   started?(spec: AgentSpec): void;
+  /** The run under way goes on after a rest. What is written here is stored with that. */
+  goesOn?(): void;
   /** The run under way waits for something that can only come from outside. What is written here is stored with that. */
   rested?(step: WaitStep): void;
   /** A run that was idle is woken. What is written here is stored with that. */
@@ -110,6 +112,7 @@ export class Conversation {
       workspace: this.files.byRun(),
       session: () => this.#identity ?? this.#row(),
       started: (spec) => this.#tell("started", (hooks) => hooks.started?.(spec)),
+      goesOn: () => this.#tell("goesOn", (hooks) => hooks.goesOn?.()),
       rested: (step) => this.#tell("rested", (hooks) => hooks.rested?.(step)),
       woke: (wake) => this.#tell("woke", (hooks) => hooks.woke?.(wake)),
       ended: (run) => this.#tell("ended", (hooks) => hooks.ended?.(run)),
@@ -147,7 +150,7 @@ export class Conversation {
   /** Makes the session unless it is there. @throws IdempotencyKeyReused */
   async open(
     { tenant, id }: SessionCaller,
-    { imported, ...wanted }: SessionOperations["open"]["in"],
+    { imported, parent_id = null, ...wanted }: SessionOperations["open"]["in"],
   ): Promise<boolean> {
     const before = this.#store.session();
     if (before?.state === "deleted") await this.#clear(before);
@@ -164,7 +167,7 @@ export class Conversation {
     this.#store.prepare();
     this.#store.transaction(() => {
       const times = { created_at: now, updated_at: now };
-      const of = { parent_id: null, branched_at: null };
+      const of = { parent_id, branched_at: null };
       this.#store.create({ id, tenant, ...times, state: "active", ...of, ...wanted });
       if (imported !== null) this.log.add([{ type: "session_imported", ...imported, skills: [] }]);
       this.#store.setDue({ index: now + RETRY_MS });

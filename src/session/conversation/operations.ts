@@ -8,6 +8,10 @@ import type { Daemon } from "../daemon/daemon.ts";
 import { daemonHandlers } from "../daemon/handlers.ts";
 import type { DaemonOperations } from "../daemon/rpc.ts";
 import type { NamedRequest } from "../named-request.ts";
+import type { Delegates } from "../task/delegates.ts";
+import { taskHandlers } from "../task/handlers.ts";
+import type { TaskOperations } from "../task/rpc.ts";
+import type { Task } from "../task/task.ts";
 import { answerCall, decide, listApprovals } from "./approvals.ts";
 import type { Conversation } from "./conversation.ts";
 import { forkInto } from "./fork.ts";
@@ -33,16 +37,20 @@ type Input<K extends SessionOperation> = SessionOperations[K]["in"];
 type Output<K extends SessionOperation> = SessionOperations[K]["out"] | Promise<SessionOperations[K]["out"]>;
 type All = { [K in SessionOperation]: (input: Input<K>, caller: SessionCaller) => Output<K> };
 
-type Handlers = Omit<All, keyof DaemonOperations>;
+type Handlers = Omit<All, keyof DaemonOperations | keyof TaskOperations>;
 
 /** Answers questions about one session; what goes wrong is an answer too. */
 export class SessionDesk {
   readonly #handlers: All;
   readonly #conversation: Conversation;
 
-  constructor(conversation: Conversation, daemon: Daemon) {
+  constructor(conversation: Conversation, daemon: Daemon, task: Task, delegates: Delegates) {
     this.#conversation = conversation;
-    this.#handlers = { ...handlersOf(conversation), ...daemonHandlers(conversation, daemon) };
+    this.#handlers = {
+      ...handlersOf(conversation),
+      ...daemonHandlers(conversation, daemon),
+      ...taskHandlers(conversation, task, delegates),
+    };
   }
 
   async ask(text: LongText): Promise<LongText> {

@@ -8,6 +8,7 @@ import type { WorkspaceAccess } from "../../run/workspace/access.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { DaemonOperations } from "../daemon/rpc.ts";
 import type { NamedRequest } from "../named-request.ts";
+import type { TaskOperations } from "../task/rpc.ts";
 import type { UnlistedRpc } from "../unlisted/rpc.ts";
 
 /** Which session, and the request that asks. */
@@ -127,7 +128,7 @@ type WorkspaceOperations = {
 };
 
 /** By name: what is asked, and what is answered. JSON-safe. */
-export interface SessionOperations extends WorkspaceOperations, DaemonOperations {
+export interface SessionOperations extends WorkspaceOperations, DaemonOperations, TaskOperations {
   /** Makes the session unless it is there. */
   open: {
     /** `imported`: what it begins with; a session that is there must have been made by the same request then. */
@@ -135,6 +136,8 @@ export interface SessionOperations extends WorkspaceOperations, DaemonOperations
       metadata: JsonObject;
       request_hash: string | null;
       imported: { messages: Message[]; summary: string | null } | null;
+      /** The session that it belongs to. Absent: to none. */
+      parent_id?: string | null;
     };
     out: { created: boolean; session: SessionView };
   };

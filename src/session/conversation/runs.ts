@@ -35,6 +35,8 @@ interface RunsOptions extends EndOptions {
   workspace: WorkspaceAccess;
   /** Told when a run begins; what it writes is stored with that. */
   started: (spec: AgentSpec) => void;
+  /** Told when a run goes on after a rest; what it writes is stored with that. */
+  goesOn: () => void;
   /** Told when a run rests; what it writes is stored with that. */
   rested: (step: WaitStep) => void;
   /** Told when a run is woken; what it writes is stored with that. */
@@ -163,6 +165,7 @@ export class Runs {
       this.#noteStatus(row, state);
       store.setDue({ watch: this.#log.now() + WATCH_MS });
       this.#tellWakes(records);
+      this.#options.goesOn();
     };
     this.#log.append(this.#log.applied(records), { write });
     this.#lives.current?.incoming.push(...records);
@@ -190,6 +193,7 @@ export class Runs {
     store.transaction(() => {
       store.updateRun(row.id, { status: "running" });
       store.setDue({ watch: this.#log.now() + WATCH_MS, approval: null });
+      this.#options.goesOn();
     });
     this.#lives.goOn(row.id);
   }

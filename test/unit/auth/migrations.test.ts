@@ -9,6 +9,7 @@ import { TOOL_CONFIG_SCHEMA } from "../../../src/registry/tool-config/schema.ts"
 import { UPLOADS_SCHEMA } from "../../../src/registry/uploads-schema.ts";
 import { DAEMONS_SCHEMA } from "../../../src/session/daemon/directory-schema.ts";
 import { SESSIONS_SCHEMA } from "../../../src/session/index-schema.ts";
+import { TASKS_SCHEMA } from "../../../src/session/task/directory-schema.ts";
 
 const ROOT = new URL("../../../", import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, ROOT), "utf8");
@@ -21,6 +22,7 @@ const SCHEMAS = {
   "0006_daemons.sql": DAEMONS_SCHEMA,
   "0007_stored_skills.sql": STORED_SKILLS_SCHEMA,
   "0008_stored_files.sql": STORED_FILES_SCHEMA,
+  "0009_tasks.sql": TASKS_SCHEMA,
 };
 
 test("the migrations and what the Worker applies by itself are the same", () => {
