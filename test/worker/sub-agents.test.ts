@@ -151,3 +151,75 @@ describe("the tool sub_agent", () => {
     );
   });
 });
+
+describe("what is above", () => {
+  it("leaves less: tools, depth, and no more runs than there may be", async () => {
+    const path = await session();
+    const policy = { tools: ["sub_agent", "read"], recursion_limit: 0 };
+    const mock = [DELEGATE({ task: "Dig.", tools: ["exec"] }, { task: "Dig." }), { text: "Done." }];
+    const tools = ["read", "exec"].map((name) => ({ name, description: name, parameters: {} }));
+    const done = await (await run(path, "Go.", { sub_agents: true, policy, tools, mock })).json<Body>();
+    expect(done).toMatchObject({ status: "done", rejected_tools: ["sub_agent"] });
+    const parent_session_id = path.replace("/sessions/", "");
+    const { child_ids } = await get<{ child_ids: string[] }>(`${path}/ancestry`);
+    expect(child_ids).toHaveLength(1);
+    // One level below the request no run may delegate any more.
+    expect(
+      await codeOf(await post("/sub-agents", { task: "x", options: MOCK, parent_session_id: child_ids[0] })),
+    ).toEqual([403, "tool_rejected"]);
+    const wanted = { task: "x", options: { ...MOCK, allowed_tools: ["exec"] }, parent_session_id };
+    expect(await codeOf(await post("/sub-agents", wanted))).toEqual([403, "tool_rejected"]);
+    const some = { ...wanted.options, allowed_tools: ["exec", "read"], background: true };
+    const handle = await (await post("/sub-agents", { ...wanted, options: some })).json<Body>();
+    expect(handle).toMatchObject({ policy_dropped: ["exec"], provenance: { parent_session_id } });
+  });
+
+  it("is what its cost and its time are counted in", async () => {
+    const path = await session();
+    const mock = [DELEGATE({ task: "Dig deep, and tell me all about it." }), { text: "Done." }];
+    const options = { sub_agents: true, token_budget: 40, mock };
+    const done = await (await run(path, "Go.", options)).json<Body>();
+    expect(done.status).toBe("budget_exhausted");
+    expect(Number(done.input_tokens) + Number(done.output_tokens)).toBeLessThan(40);
+    const slow = { mock: [{ tool_calls: [{ name: "ask", arguments: { q: "?" } }] }], tools: [ASK] };
+    const late = await run(await session(), "Go.", { ...slow, deadline_ms: 1, timeout_ms: 60_000 });
+    expect([late.status, (await late.json<Body>()).code]).toEqual([504, "deadline_exceeded"]);
+  });
+
+  it("takes what it delegated with it when it is cancelled", async () => {
+    const path = await session();
+    const child = { task: "Ask.", node: { model_policy: MOCK, tools: [ASK] } };
+    const waiting = { mock: [{ tool_calls: [{ name: "ask", arguments: { q: "?" } }] }] };
+    const above = await run(path, "Wait.", { ...waiting, tools: [ASK] }, { prefer: "respond-async" });
+    const { run_id } = await above.json<{ run_id: string }>();
+    const below = { ...child, options: waiting, parent_session_id: path.replace("/sessions/", "") };
+    const first = await (await post("/tasks", below)).json<Body>();
+    const second = await (await post("/tasks", { ...below, parent_session_id: first.id })).json<Body>();
+    expect(second).toMatchObject({ parent_task_id: first.id, status: "running" });
+    expect((await post(`${path}/runs/${run_id}/cancel`)).status).toBe(200);
+    const waited = await (await post("/tasks/wait", { ids: [first.id, second.id] })).json();
+    expect(waited).toMatchObject([{ status: "cancelled" }, { status: "cancelled" }]);
+  });
+});
+
+describe("a skill with context: fork", () => {
+  it("is carried out by a sub-agent where the model loads it, and never active", async () => {
+    await client.publish({
+      review: "---\nname: review\ndescription: Reviews things.\ncontext: fork\n---\nReview with care.\n",
+    });
+    const path = await session();
+    const mock = [
+      { tool_calls: [{ name: "load_skill", arguments: { name: "review", task: "Mine." } }] },
+      { text: "Fine." },
+    ];
+    const options = { skills: ["review"], mock };
+    const response = await run(path, "/review mine", options, { accept: "text/event-stream" });
+    const stream = await readEvents(response);
+    expect(dataOf(stream, "done")).toMatchObject([{ ok: true, text: "Fine." }]);
+    expect(dataOf(stream, "skill_activated")).toEqual([]);
+    const [start] = dataOf(stream, "sub_agent_start");
+    expect(start).toMatchObject({ name: "review", task: "Mine." });
+    expect(await texts(`/sessions/${start?.session_id}`)).toMatchObject(["Mine.", expect.any(String)]);
+    expect(JSON.stringify(await get(`/tasks/${start?.session_id}`))).toContain("Review with care.");
+  });
+});

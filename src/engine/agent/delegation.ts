@@ -6,9 +6,6 @@ import { droppedTools, intersectPolicies } from "./policy.ts";
 import type { AgentSpec, RunPolicies } from "./spec.ts";
 import type { RunState } from "./state.ts";
 
-/** The tool with which a model delegates. */
-export const SUB_AGENT = "sub_agent";
-
 /** Levels below a request that may delegate, where no policy says otherwise; and the most that one may allow. */
 const USUAL_LEVELS = 4;
 const MOST_LEVELS = 16;

@@ -70,6 +70,8 @@ export interface AgentSkill {
   plugin_dir?: string;
   /** What stands before the name in `plugin:name`. Absent: nothing may. */
   plugin?: string;
+  /** A model that loads it has a sub-agent carry it out, in a conversation of its own. */
+  fork?: true;
   /** The skill was uploaded, and approves nothing. */
   uploaded?: true;
   /** Calls that need no approval while the skill is active, as entries of `allowed-tools`. Absent: none. */

@@ -6,7 +6,7 @@ import type { SearchEvent } from "../tool-vault/events.ts";
 import type { CompactionPlan } from "./compaction.ts";
 import type { Ceilings } from "./delegation.ts";
 import type { AgentRecordBody, AgentToolResult, ApprovalRequest, RunStatus } from "./records.ts";
-import type { AgentTool } from "./spec.ts";
+import type { AgentSkill, AgentTool } from "./spec.ts";
 
 /** What one model call is given; the driver adds the run's call options. */
 export interface AgentRequest {
@@ -28,6 +28,8 @@ export interface PlannedCall {
   again: boolean;
   /** Of a call that delegates: what is left to the run below. */
   above?: Ceilings;
+  /** Of a call that delegates: the skill that the run below is, and what it is to do. */
+  forked?: { skill: AgentSkill; task: string };
   /** Of a workspace tool: where it begins, and the skills that are active. */
   from?: { cwd: string; active: string[] };
 }

@@ -29,6 +29,13 @@ export function toolsBelow(tools: readonly AgentTool[], allowed: readonly string
   );
 }
 
+/** The tools of a skill that the child is are there from the start. */
+function ownTool(tool: AgentTool, skill: AgentSkill | undefined): AgentTool {
+  if (skill === undefined || tool.skill !== skill.name) return tool;
+  const { on_activation: _, ...own } = tool;
+  return own;
+}
+
 /** @throws ToolsRejected where no tool is left of those that it may use */
 export function childSpec(
   parent: AgentSpec,
@@ -49,9 +56,9 @@ export function childSpec(
       session_id,
       system,
       prompt: [{ role: "user", content: [{ type: "text", text: task }] }],
-      tools: toolsBelow(parent.tools, allowed),
+      tools: toolsBelow(parent.tools, allowed).map((tool) => ownTool(tool, skill)),
       tool_format: parent.tool_format,
-      skills: parent.skills,
+      skills: parent.skills.filter(({ name }) => name !== skill?.name),
       model: parent.model,
       // What answers in the providers' place is the parent's; the child's calls are none of a provider either.
       call: { ...call, ...(mock === undefined ? {} : { mock: [] }) },

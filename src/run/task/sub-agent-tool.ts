@@ -1,6 +1,6 @@
 /** The tool `sub_agent`: what it is, apart from its work (`sub-agent.ts`). */
-import { SUB_AGENT } from "../../engine/agent/delegation.ts";
 import type { AgentTool } from "../../engine/agent/spec.ts";
+import { SUB_AGENT } from "../../skill/tool-names.ts";
 
 /** Side effects are those of the tools that the sub-agent calls, each under the ceiling of the run. */
 export function subAgentTool(): AgentTool {

@@ -9,6 +9,7 @@ import { objectOf } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
+import { ownInstructions } from "../own-skill.ts";
 import { type SessionClient, sessionClient } from "../session-client.ts";
 import { type ChildTask, childSpec } from "./child-spec.ts";
 import { eventsBelow } from "./events-below.ts";
@@ -23,11 +24,18 @@ interface Below {
 
 /** Starts the sub-agent, or comes back to the one that an earlier life started, and waits for its envelope. */
 export async function runSubAgent(
-  { call, again }: PlannedCall,
+  { call, again, forked }: PlannedCall,
   above: Ceilings,
   below: Below,
   at: AgentEffectContext,
 ): Promise<AgentToolResult> {
+  if (forked !== undefined) {
+    const { skill, task } = forked;
+    const { spec } = below;
+    const reader = { session_id: spec.session_id, input: task, skills: spec.skills };
+    const asked: ChildTask = { task, system: ownInstructions(skill, reader), allowed: null, skill };
+    return delegated(asked, skill.name, { above, below, at, again });
+  }
   const { task, name, instructions, tools } = call.arguments ?? {};
   if (typeof task !== "string" || task.trim() === "")
     return plainResult("error", "sub_agent needs a task: a text that says what to do.", "schema_validation");

@@ -183,9 +183,11 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
       const session = await conversation.ready(caller);
       if (store.request(request.name, log.now()) === null) await announced(settings, caller);
       conversation.once(request, () => {
+        const begun: AgentSpec = JSON.parse(spec);
+        // One that is asked again after a day is known by its own id.
+        if (store.run(begun.run_id) !== null) return null;
         conversation.active(session);
         conversation.quiet(session);
-        const begun: AgentSpec = JSON.parse(spec);
         const { request_id, mock_scope } = caller;
         runs.start(begun, { request_id, mock_scope });
         const { run_id: run } = begun;

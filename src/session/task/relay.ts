@@ -68,7 +68,8 @@ export class Relay {
     const { log, deployment, background } = this.#conversation;
     const session = log.store.session();
     const parent = this.#task.parent();
-    if (session === null || parent === null) return;
+    if (session === null) return;
+    if (parent === null) return this.#conversation.dueAt(RELAY, null);
     const origin = { requestId: crypto.randomUUID(), tenant: session.tenant, startedAt: log.now() };
     const above = sessionClient(detachedContext(deployment, origin, background), parent.session_id);
     const stop = log.events.watch(() => this.#news());

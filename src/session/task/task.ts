@@ -41,7 +41,7 @@ export class Task {
     this.relay = new Relay(conversation, this);
     conversation.extend({
       started: ({ delegation }) => {
-        if (delegation !== undefined) this.relay.due();
+        if (delegation !== undefined && delegation.parent !== null) this.relay.due();
       },
       goesOn: () => this.#goesOn(),
       rested: (step) => {
@@ -258,8 +258,8 @@ export class Task {
   }
 
   #goesOn(): void {
-    if (this.#conversation.log.state().run?.spec.delegation === undefined) return;
-    this.relay.due();
+    const { delegation } = this.#conversation.log.state().run?.spec ?? {};
+    if (delegation !== undefined && delegation.parent !== null) this.relay.due();
   }
 
   #ended(run: string): void {
@@ -281,7 +281,7 @@ export class Task {
     for (const wake of waiting) wake();
     const after = this.index().then(() => (status === "running" ? undefined : this.#save(row)));
     this.#conversation.background(after);
-    this.relay.ensure();
+    if (row.settings.parent !== null) this.relay.ensure();
   }
 
   /** Tells watchers of a status, once. */
