@@ -141,6 +141,11 @@ export class Runs {
     this.#lives.ensure();
   }
 
+  /** Resolves when a run has ended or rests, or its life is over. */
+  change(): Promise<void> {
+    return this.#lives.change();
+  }
+
   /** Waits until the run has ended, or, with `idle`, until it rests. */
   async wait(id: string, wait: Wait): Promise<void> {
     for (;;) {

@@ -40,7 +40,7 @@ export class Relay {
   /** A run goes on: what happens is told, if not now then later. To be called in a transaction. */
   due(): void {
     this.#conversation.dueAt(RELAY, this.#conversation.log.now() + RETRY_MS);
-    void Promise.resolve().then(() => this.ensure());
+    this.ensure();
   }
 
   /** Sees to it that everything that has happened is told. */
@@ -48,7 +48,8 @@ export class Relay {
     this.#news();
     this.#hurry();
     if (this.#pumping !== null) return;
-    this.#pumping = this.#pump()
+    this.#pumping = Promise.resolve()
+      .then(() => this.#pump())
       .catch((error: unknown) => {
         console.error(JSON.stringify({ event: "relay_failed", error: String(error) }));
       })

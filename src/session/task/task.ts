@@ -184,7 +184,8 @@ export class Task {
       if (status !== "running" && status !== "awaiting") return;
       const left = until === null ? null : until - Date.now();
       if (left !== null && left <= 0) return;
-      const change = new Promise<void>((resolve) => this.#waiting.add(resolve));
+      const closed = new Promise<void>((resolve) => this.#waiting.add(resolve));
+      const change = Promise.race([this.#conversation.runs.change(), closed]);
       await (left === null ? change : within(change, left));
     }
   }
@@ -251,8 +252,13 @@ export class Task {
       });
       if (this.status(this.row()) === status) this.#conversation.dueAt(INDEX, null);
     };
-    this.#indexing = this.#indexing.then(write).catch((error: unknown) => {
-      console.error(JSON.stringify({ event: "task_not_indexed", error: String(error) }));
+    return this.#later(write);
+  }
+
+  /** One after the other; what fails is logged, and done again when it is due. */
+  #later(work: () => Promise<void>): Promise<void> {
+    this.#indexing = this.#indexing.then(work).catch((error: unknown) => {
+      console.error(JSON.stringify({ event: "task_not_noted", error: String(error) }));
     });
     return this.#indexing;
   }
@@ -279,8 +285,8 @@ export class Task {
     const waiting = [...this.#waiting];
     this.#waiting.clear();
     for (const wake of waiting) wake();
-    const after = this.index().then(() => (status === "running" ? undefined : this.#save(row)));
-    this.#conversation.background(after);
+    void this.index();
+    this.#conversation.background(this.#later(() => this.#save(row)));
     if (row.settings.parent !== null) this.relay.ensure();
   }
 
