@@ -223,3 +223,15 @@ describe("a skill with context: fork", () => {
     expect(JSON.stringify(await get(`/tasks/${start?.session_id}`))).toContain("Review with care.");
   });
 });
+
+it("a run without a session delegates too, and tells what happens below", async () => {
+  const mock = [DELEGATE({ task: "Dig." }), { text: "Done." }];
+  const body = { prompt: "Go.", options: { ...MOCK, sub_agents: true, mock } };
+  const stream = await readEvents(await post("/runs", body, { accept: "text/event-stream" }));
+  const [done] = dataOf(stream, "done");
+  expect(done).toMatchObject({ ok: true, text: "Done.", successful_tools: ["sub_agent"] });
+  expect(dataOf(stream, "sub_agent_start")).toMatchObject([{ task: "Dig.", parent_run_id: done?.run_id }]);
+  expect(dataOf(stream, "sub_agent_result")).toMatchObject([{ ok: true }]);
+  const names = stream.map(({ event }) => event);
+  expect(names.lastIndexOf("sub_agent_result")).toBeLessThan(names.indexOf("tool_result"));
+});

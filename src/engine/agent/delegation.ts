@@ -3,29 +3,13 @@ import { ToolsRejected } from "../../errors/llm.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { droppedTools, intersectPolicies } from "./policy.ts";
-import type { AgentSpec, RunPolicies } from "./spec.ts";
+import { outsideScope, scopedTools } from "./skills.ts";
+import type { AgentSpec, Ceilings, RunPolicies } from "./spec.ts";
 import type { RunState } from "./state.ts";
 
 /** Levels below a request that may delegate, where no policy says otherwise; and the most that one may allow. */
 const USUAL_LEVELS = 4;
 const MOST_LEVELS = 16;
-
-/** What a run leaves to those that it delegates. JSON-safe. */
-export interface Ceilings {
-  run_id: string | null;
-  session_id: string | null;
-  account: string | null;
-  levels: number;
-  deadline: AgentSpec["deadline"] | null;
-  /** What is left of the budgets; `null`: there is none. */
-  tokens: number | null;
-  usd: number | null;
-  policies: RunPolicies | null;
-  hooks: AgentSpec["hooks"] | null;
-  tools: AgentSpec["tools"];
-  /** The session whose files it works on. Absent: its own. */
-  files?: string;
-}
 
 /** What a request leaves that no run made. */
 export const NO_CEILINGS: Ceilings = {
@@ -38,6 +22,7 @@ export const NO_CEILINGS: Ceilings = {
   usd: null,
   policies: null,
   hooks: null,
+  tool_hooks: [],
   tools: [],
 };
 
@@ -68,7 +53,8 @@ export function ceilingsOf(run: RunState, live: boolean): Ceilings {
     usd: live && total_budget_usd !== null ? Math.max(0, total_budget_usd - usd) : null,
     policies,
     hooks: spec.hooks ?? null,
-    tools: spec.tools,
+    tool_hooks: spec.tool_hooks ?? [],
+    tools: scopedTools(run).filter((tool) => outsideScope(run, tool, {}) === null),
     ...(delegation?.files === undefined ? {} : { files: delegation.files }),
   };
 }
@@ -100,6 +86,7 @@ export function narrowed(spec: AgentSpec, above: Ceilings, account: string): Age
   const ceiling = intersectPolicies(bounds, outer);
   const deadline = earlier(spec.deadline, above.deadline ?? undefined);
   const further = termsOf(above.policies);
+  const hooked = [...above.tool_hooks, ...(spec.tool_hooks ?? [])];
   const parent = above.session_id === null ? null : { session_id: above.session_id, run_id: above.run_id };
   const { budget: given, ...call } = spec.call;
   // What is left is this run's own; the account that it counts against holds what others spent.
@@ -115,6 +102,7 @@ export function narrowed(spec: AgentSpec, above: Ceilings, account: string): Age
       ...(above.policies?.host === true ? { host: true as const } : {}),
     },
     call: Object.keys(budget).length === 0 ? call : { ...call, budget },
+    ...(hooked.length === 0 ? {} : { tool_hooks: hooked }),
     token_budget: lesser(spec.token_budget, above.tokens),
     total_budget_usd: lesser(spec.total_budget_usd, above.usd),
     ...(deadline === undefined ? {} : { deadline }),

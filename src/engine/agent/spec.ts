@@ -287,3 +287,22 @@ export interface AgentSpec {
     pdf?: true;
   };
 }
+
+/** What a run leaves to those that it delegates. JSON-safe. */
+export interface Ceilings {
+  run_id: string | null;
+  session_id: string | null;
+  account: string | null;
+  levels: number;
+  deadline: AgentSpec["deadline"] | null;
+  /** What is left of the budgets; `null`: there is none. */
+  tokens: number | null;
+  usd: number | null;
+  policies: RunPolicies | null;
+  hooks: AgentSpec["hooks"] | null;
+  tool_hooks: NonNullable<AgentSpec["tool_hooks"]>;
+  /** Those that its skills leave on offer, whatever their arguments. */
+  tools: AgentSpec["tools"];
+  /** The session whose files it works on. Absent: its own. */
+  files?: string;
+}

@@ -4,9 +4,8 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Message, ModelTurn, ToolCallBlock, ToolChoice, ToolDefinition, Warning } from "../messages.ts";
 import type { SearchEvent } from "../tool-vault/events.ts";
 import type { CompactionPlan } from "./compaction.ts";
-import type { Ceilings } from "./delegation.ts";
 import type { AgentRecordBody, AgentToolResult, ApprovalRequest, RunStatus } from "./records.ts";
-import type { AgentSkill, AgentTool } from "./spec.ts";
+import type { AgentSkill, AgentTool, Ceilings } from "./spec.ts";
 
 /** What one model call is given; the driver adds the run's call options. */
 export interface AgentRequest {

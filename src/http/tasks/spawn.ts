@@ -1,7 +1,7 @@
 /** `POST /tasks`, `POST /sub-agents`: runs that are handed over. */
-import { type Ceilings, NO_CEILINGS, narrowed, refusal } from "../../engine/agent/delegation.ts";
+import { NO_CEILINGS, narrowed, refusal } from "../../engine/agent/delegation.ts";
 import { intersectPolicies } from "../../engine/agent/policy.ts";
-import type { AgentSpec } from "../../engine/agent/spec.ts";
+import type { AgentSpec, Ceilings } from "../../engine/agent/spec.ts";
 import type { Message } from "../../engine/messages.ts";
 import { ToolsRejected } from "../../errors/llm.ts";
 import { InputInvalid } from "../../errors/request.ts";

@@ -1,6 +1,6 @@
 /** The specification of a run that a run delegates. Pure. */
-import { type Ceilings, narrowed } from "../../engine/agent/delegation.ts";
-import type { AgentSkill, AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
+import { narrowed } from "../../engine/agent/delegation.ts";
+import type { AgentSkill, AgentSpec, AgentTool, Ceilings } from "../../engine/agent/spec.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { specOf } from "../agent/options.ts";
 import { profileOf } from "../agent/profile.ts";
@@ -56,7 +56,7 @@ export function childSpec(
       session_id,
       system,
       prompt: [{ role: "user", content: [{ type: "text", text: task }] }],
-      tools: toolsBelow(parent.tools, allowed).map((tool) => ownTool(tool, skill)),
+      tools: toolsBelow(above.tools, allowed).map((tool) => ownTool(tool, skill)),
       tool_format: parent.tool_format,
       skills: parent.skills.filter(({ name }) => name !== skill?.name),
       model: parent.model,

@@ -1,8 +1,8 @@
 /** A model's call of `sub_agent`: a run in a session of its own, its answer as the call's result. */
 import { plainResult } from "../../engine/agent/calls.ts";
-import { type Ceilings, refusal } from "../../engine/agent/delegation.ts";
+import { refusal } from "../../engine/agent/delegation.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
-import type { AgentSpec } from "../../engine/agent/spec.ts";
+import type { AgentSpec, Ceilings } from "../../engine/agent/spec.ts";
 import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";
 import { HullError } from "../../errors.ts";
 import { objectOf } from "../../skill/json.ts";

@@ -1,5 +1,5 @@
 /** What the Worker, a task's session and the session that delegated it tell each other. Types only. */
-import type { Ceilings } from "../../engine/agent/delegation.ts";
+import type { Ceilings } from "../../engine/agent/spec.ts";
 import type { Message } from "../../engine/messages.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { TaskHandle, TaskSettings } from "../../run/task/handle.ts";
