@@ -89,8 +89,8 @@ export class Execution {
   #slot: Slot | null = null;
   #process: GroupProcess | null = null;
   #cgroup: Cgroup | null = null;
-  /** The bundle of packages that it uses. */
-  #packages: string | null = null;
+  /** The bundles of packages that it uses. */
+  #packages: readonly string[] = [];
   /** Tells where a command ended. */
   #lastFolder: LastFolder | null = null;
   #stopReason: StopReason | null = null;
@@ -168,7 +168,7 @@ export class Execution {
     const program = found instanceof Promise ? await found : found;
     while (!pipes.ready) await pipes.more();
     clearTimeout(this.#receiving);
-    this.#packages = program?.packages ?? null;
+    this.#packages = program?.packages ?? [];
     if (program === null || this.#ending) {
       input.stdin?.rest?.resume();
       if (this.#ended) this.#releasePackages();
@@ -382,8 +382,8 @@ export class Execution {
   }
 
   #releasePackages(): void {
-    if (this.#packages !== null) this.#shop.bundles.release(this.#packages);
-    this.#packages = null;
+    for (const digest of this.#packages) this.#shop.bundles.release(digest);
+    this.#packages = [];
   }
 
   #releaseFolders(): void {

@@ -3,10 +3,10 @@
  * handlers are forks of a warm interpreter where there are spawners.
  */
 import { writeFile } from "node:fs/promises";
-import { join, resolve, sep } from "node:path";
+import { delimiter, join, resolve, sep } from "node:path";
 import { type ExecutionSpec, HANDLER_TEXT_LIMIT } from "../src/tool/protocol.ts";
 import { type Command, type Commands, isFile, isFolder } from "./commands.ts";
-import type { Dependencies } from "./dependencies.ts";
+import { type Dependencies, DependenciesFailed } from "./dependencies.ts";
 import { type Environment, processEnvironment } from "./environment.ts";
 import type { Lanes } from "./lanes.ts";
 import { LastFolder } from "./last-folder.ts";
@@ -81,10 +81,16 @@ export class Handlers {
     Object.assign(environment, lanes.variables(handler.network, spec.timeout_ms + spec.grace_ms));
     const skills = place.skills === null ? [] : [place.skills];
     const rooms = [...roomsOf(place), this.#parts.dir, ...skills];
-    const start = { cwd, rooms, environment, packages: null };
+    const start = { cwd, rooms, environment, packages: [] };
     if (handler.language === "bash") {
       const begun = { ...start, launcher: await lane.launcher(), resultApart: false };
-      return this.#commands(begun, handler, place, input);
+      const wanted = handler.packages === true && place.skills !== null ? (spec.skills?.list ?? []) : [];
+      const found = await this.#packagesOf(wanted, place.skills ?? "");
+      environment.PYTHONPATH = found.dirs.join(delimiter);
+      if (found.dirs.length === 0) delete environment.PYTHONPATH;
+      rooms.push(...found.dirs);
+      const withPackages = { ...begun, packages: found.digests };
+      return this.#commands(withPackages, handler, place, Buffer.concat([Buffer.from(found.told), input]));
     }
     const [name = "", ...rest] = spec.argv;
     const script = resolve(bundle, name);
@@ -101,7 +107,7 @@ export class Handlers {
       const args = [join(this.#parts.dir, PYTHON_SHIM_FILE), script, ...argument];
       const launcher = await lane.forks();
       const program = { ...start, ...python, args, stdin, resultApart: true, launcher };
-      return { ...program, packages: packages?.digest ?? null };
+      return { ...program, packages: packages === null ? [] : [packages.digest] };
     }
     const program = { ...start, launcher: await lane.launcher(), resultApart: false };
     if (handler.language === "program") {
@@ -119,6 +125,32 @@ export class Handlers {
     const settings = `{"context":${handler.context},"python":${JSON.stringify(python?.file ?? null)}}`;
     const args = [join(this.#parts.dir, NODE_SHIM_FILE), script, settings, ...argument];
     return { ...program, file: process.execPath, argv0: "node", args, stdin, resultApart: true };
+  }
+
+  /** The packages of skills, and commands that tell which could not be installed. @param folder in which the skills lie */
+  async #packagesOf(
+    skills: readonly { name: string; digest: string }[],
+    folder: string,
+  ): Promise<{ digests: string[]; dirs: string[]; told: string }> {
+    const none = { digests: [], dirs: [], told: "" };
+    const { dependencies, python } = this.#parts;
+    if (python === null) return none;
+    const all = skills.map(async ({ name, digest }) => {
+      try {
+        const found = await dependencies.use(digest, join(folder, name), null);
+        return found === null ? none : { digests: [found.digest], dirs: [found.dir], told: "" };
+      } catch (error) {
+        if (!(error instanceof DependenciesFailed)) throw error;
+        const said = `[hull: the packages of ${name} could not be installed: ${error.message}]`;
+        return { ...none, told: `printf '%s\\n' '${said.replaceAll("'", "'\\''")}'\n` };
+      }
+    });
+    const found = await Promise.all(all);
+    return {
+      digests: found.flatMap(({ digests }) => digests),
+      dirs: found.flatMap(({ dirs }) => dirs),
+      told: found.map(({ told }) => told).join(""),
+    };
   }
 
   /** A text of commands for bash, which is looked up where no skill has its files. */

@@ -21,8 +21,8 @@ export interface Program {
   /** See `ProcessSpec`. */
   resultApart: boolean;
   launcher: Launcher;
-  /** Digest of the packages that it uses, which are released with it. */
-  packages: string | null;
+  /** Digests of the packages that it uses, which are released with it. */
+  packages: string[];
   /** Where it says in which folder it ended; absent: it does not. */
   lastFolder?: LastFolder;
 }
@@ -62,7 +62,7 @@ export function commandProgram(
           ),
           stdin: null,
           resultApart: false,
-          packages: null,
+          packages: [],
           launcher: shop.launcher,
         };
   const found = shop.commands.resolve(spec.argv[0] ?? "", bundle, spec.untrusted);

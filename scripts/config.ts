@@ -134,6 +134,7 @@ const limits = z.strictObject({
   max_file_bytes: count.optional(),
   max_stored_bytes: z.int().min(1).optional(),
   code_timeout_ms: z.int().min(1).max(600_000).optional(),
+  answer_ms: z.int().min(1).max(600_000).optional(),
 });
 
 const config = z.strictObject({
@@ -152,6 +153,8 @@ const config = z.strictObject({
   port: z.int().min(0).max(65535).default(3000),
   host: z.string().min(1).default("127.0.0.1"),
   cors_origins: origins.default([]),
+  /** Slugs of published skills whose files everybody may download. */
+  public_skills: z.array(z.string().min(1)).default([]),
   allowed_hosts: texts.default([]),
   allowed_origins: origins.default([]),
   /** `null`: keys when deployed, none on loopback. */

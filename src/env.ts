@@ -83,6 +83,7 @@ const servingConfig = z.lazy(() => {
   return z.strictObject({
     name: z._default(z.string(), "hull"),
     cors_origins: texts,
+    public_skills: texts,
     allowed_hosts: texts,
     allowed_origins: texts,
     auth: z._default(z.enum(["keys", "none"]), "keys"),
@@ -97,12 +98,15 @@ const servingConfig = z.lazy(() => {
         /** Of a tenant's files of `/v1/files` together. */
         max_stored_bytes: z._default(positive, 10_737_418_240),
         code_timeout_ms: z._default(positive, 120_000),
+        /** After which an answer of `/v1/messages` with tools that Hull runs pauses. */
+        answer_ms: z._default(positive, 420_000),
       }),
       {
         max_upload_bytes: 31_457_280,
         max_file_bytes: 95_000_000,
         max_stored_bytes: 10_737_418_240,
         code_timeout_ms: 120_000,
+        answer_ms: 420_000,
       },
     ),
     grace_ms: z._default(z.int().check(z.nonnegative()), 2000),

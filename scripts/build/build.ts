@@ -4,7 +4,6 @@ import { stat } from "node:fs/promises";
 import { basename, join, sep } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import hull from "../../package.json" with { type: "json" };
-import { openapiText } from "../../src/api/document.ts";
 import type { ModelRegistry } from "../../src/model/registry/definition.ts";
 import type { Layer } from "../../src/model/registry/layer.ts";
 import { type CatalogBundle, claimAddress, makeCatalog } from "../../src/skill/bundle.ts";
@@ -44,6 +43,8 @@ export interface BuildOptions {
   strict?: boolean;
   /** As `keepGoing`, but a broken skill keeps its version from `previous`, with the card flag `stale`. */
   keepLastGood?: boolean;
+  /** Only the skills and what is wrong with them are asked for; there is no catalog. */
+  skillsOnly?: boolean;
   /** Skills of an earlier build by absolute folder. */
   previous?: ReadonlyMap<string, BuiltSkill>;
 }
@@ -51,7 +52,7 @@ export interface BuildOptions {
 export interface BuildResult {
   /** In catalog order (slug). */
   skills: BuiltSkill[];
-  /** `null` when an error prevents it. */
+  /** `null` when an error prevents it, or nobody asked for it. */
   catalog: CatalogBundle | null;
   diagnostics: RootedDiagnostic[];
   /** What the served skills' folders add to the models that the deployment knows. */
@@ -109,18 +110,25 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
   const failed = diagnostics.some(({ diagnostic }) =>
     strict ? diagnostic.level !== "info" : stopsSkill(diagnostic),
   );
-  const publishable = !failed || options.keepGoing === true || options.keepLastGood === true;
+  const publishable =
+    options.skillsOnly !== true && (!failed || options.keepGoing === true || options.keepLastGood === true);
   const cards = served.map((skill) => skill.card);
   const manifests = served.map((skill) => skill.manifest);
   const overrides = overridesOf(served.map(({ card, tools }) => ({ slug: card.slug, tools })));
   const stale = new Set(cards.flatMap((card) => (card.stale === true ? [card.slug] : [])));
   const catalog = publishable
-    ? await makeCatalog(cards, openapiText(manifests, hull.version, stale), manifests, nodeHash, overrides)
+    ? await makeCatalog(cards, await documentOf(manifests, stale), manifests, nodeHash, overrides)
     : null;
   served.sort((a, b) => (a.card.slug < b.card.slug ? -1 : 1));
   const folders = served.map(({ folder }) => folder);
   const packages = mergedPackages(surroundings.packages, folders);
   return { skills: served, catalog, diagnostics, packages, imported: importedFiles(all) };
+}
+
+/** The OpenAPI document. What makes it is loaded only where it is wanted: every command that reads skills would wait for it. */
+async function documentOf(manifests: readonly Manifest[], stale: ReadonlySet<string>): Promise<string> {
+  const { openapiText } = await import("../../src/api/document.ts");
+  return openapiText(manifests, hull.version, stale);
 }
 
 /** An import with a fault of syntax is known by its finding alone. */

@@ -42,7 +42,7 @@ Exit code 1 when something is broken; warnings leave it 0.
 
 async function reportNeeds(dir: string | undefined, json: boolean): Promise<number> {
   const project = await openProject(dir);
-  const { skills } = await buildRoots(project.roots, { ...buildOptionsOf(project), keepGoing: true });
+  const { skills } = await buildRoots(project.roots, { ...buildOptionsOf(project), skillsOnly: true });
   const image = imageOf(project);
   const needs = await skillNeeds(project, skills);
   if (json) {

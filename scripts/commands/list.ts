@@ -20,7 +20,7 @@ Usage: hull list [dir] [--json]
     const project = await openProject(positionals[0]);
     const result = await buildRoots(project.roots, {
       ...buildOptionsOf(project),
-      keepGoing: true,
+      skillsOnly: true,
     });
     const diagnostics = result.diagnostics.map(({ diagnostic }) => diagnostic);
     const cards = result.skills.map((skill) => skill.card);

@@ -104,7 +104,7 @@ interface Checked {
 /** All rules of a build, and what is likely wrong. */
 async function checkServed(project: Project, runner: boolean): Promise<Checked> {
   const { roots, dir, config } = project;
-  const { skills, diagnostics } = await buildRoots(roots, { ...buildOptionsOf(project), keepGoing: true });
+  const { skills, diagnostics } = await buildRoots(roots, { ...buildOptionsOf(project), skillsOnly: true });
   if (runner) diagnostics.push(...checkPrograms(skills, roots));
   diagnostics.push(...(await checkPython(skills, roots)));
   diagnostics.push(...needsWarnings(await skillNeeds(project, skills), imageOf(project)));

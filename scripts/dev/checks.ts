@@ -180,7 +180,7 @@ async function runnerCheck(project: Project): Promise<Finding> {
 async function skillsCheck(project: Project): Promise<Finding> {
   const { skills, diagnostics } = await buildRoots(project.roots, {
     ...buildOptionsOf(project),
-    keepGoing: true,
+    skillsOnly: true,
   });
   const errors = diagnostics.filter(({ diagnostic }) => diagnostic.level === "error").length;
   if (errors === 0)

@@ -20,7 +20,7 @@ const NODE_FLAGS = ["--max-semi-space-size=1"];
  * Makes one file of the runner, as its image does: it starts faster and stays smaller than from its sources. The programs in
  * other languages come beside it.
  */
-async function bundleRunner(repoDir: string, outfile: string): Promise<void> {
+export async function bundleRunner(repoDir: string, outfile: string): Promise<void> {
   await build({
     entryPoints: [join(repoDir, "container", "main.ts")],
     outfile,
@@ -33,6 +33,15 @@ async function bundleRunner(repoDir: string, outfile: string): Promise<void> {
   const programs = join(dirname(outfile), "programs");
   await rm(programs, { recursive: true, force: true });
   await cp(join(repoDir, "container", "programs"), programs, { recursive: true });
+}
+
+/** The runner's one file. The tests make it once for all the servers that they start. */
+async function runnerBundle(repoDir: string, stateDir: string): Promise<string> {
+  const made = process.env.HULL_RUNNER_BUNDLE;
+  if (made !== undefined) return made;
+  const program = join(stateDir, "runner.cjs");
+  await bundleRunner(repoDir, program);
+  return program;
 }
 
 export interface LocalRunner {
@@ -59,8 +68,7 @@ export async function startRunner(options: LocalRunnerOptions): Promise<LocalRun
   const secret = randomSecret();
   const secretFile = join(options.stateDir, "runner.secret");
   await writeFile(secretFile, secret, { mode: 0o600 });
-  const program = join(options.stateDir, "runner.cjs");
-  await bundleRunner(repoDir, program);
+  const program = await runnerBundle(repoDir, options.stateDir);
   let port = 0;
   const listening = Promise.withResolvers<number>();
   const flags = (): string[] => [

@@ -1,4 +1,5 @@
 /** The shapes that Hull's own routes take and give, as JSON Schema 2020-12. */
+import { once } from "../memo.ts";
 import { type JsonObject, MODES, RISKS, TIERS } from "../skill/manifest.ts";
 import { callSchemas } from "./call-routes.ts";
 import { configSchemas } from "./config-routes.ts";
@@ -14,6 +15,7 @@ import { sessionSchemas } from "./session-schemas.ts";
 import { spendingSchemas } from "./spending-schemas.ts";
 import { taskSchemas } from "./task-routes.ts";
 import { transcriptSchemas } from "./transcript-routes.ts";
+import { workflowSchemas } from "./workflow-routes.ts";
 
 const TEXTS: JsonObject = { type: "array", items: TEXT };
 const DIGEST: JsonObject = { type: "string", pattern: "^[0-9a-f]{64}$" };
@@ -72,8 +74,8 @@ function uploadSchemas(): JsonObject {
 }
 
 /** All of `components/schemas` that does not depend on the skills. */
-export function schemaComponents(): JsonObject {
-  return {
+export const schemaComponents = once(
+  (): JsonObject => ({
     ...uploadSchemas(),
     Problem: problemSchema(),
     Digest: DIGEST,
@@ -101,6 +103,10 @@ export function schemaComponents(): JsonObject {
           description: "Runs with it have tools to read and write files and to run commands.",
         },
         namespace: { type: "string", description: "The author's folder or the plugin that it lies in." },
+        input_schema: {
+          type: "object",
+          description: "JSON Schema of the input, where it declares one; not in listings.",
+        },
         signature: {
           ...object({ signer: DIGEST, trusted: { type: "boolean" } }),
           description: "Whether the deployment trusts who signed it; not in listings.",
@@ -127,6 +133,7 @@ export function schemaComponents(): JsonObject {
         "signer",
         "workspaceTools",
         "namespace",
+        "input_schema",
         "signature",
         "diagnostics",
         "tool_details",
@@ -255,9 +262,10 @@ export function schemaComponents(): JsonObject {
     ...sessionSchemas(),
     ...daemonSchemas(),
     ...taskSchemas(),
+    ...workflowSchemas(),
     ...configSchemas(),
     ...sessionFileSchemas(),
     ...spendingSchemas(),
     ...mockSchemas(),
-  };
-}
+  }),
+);

@@ -3,7 +3,7 @@
  */
 import type { ModelRequest, ModelTurn } from "../engine/messages.ts";
 import { BudgetExceeded, PriceUnknown } from "../errors/budget.ts";
-import { memo } from "../memo.ts";
+import { memo, memoNamed } from "../memo.ts";
 import type { Admission, Admit, CallEnd } from "../model/admission.ts";
 import { countsCachedBeside, nanoUsd, type PriceOf, priceAt, promptTokensOf, usdOf } from "../model/cost.ts";
 import { bytesOfBlocks, promptTokens, tokensOfBytes } from "../model/estimate.ts";
@@ -31,23 +31,13 @@ export interface Tariff {
   refusesUnpriced: (provider: string) => boolean;
 }
 
-/** Names of models come from callers. */
-const MAX_PRICES = 1000;
+/** To know that a name has no price, all prices are looked at. */
+const price = memoNamed(priceOf);
 
 /** Prices and rates as the model registry has them. */
 export const tariffOf = memo((modelRegistry: ModelRegistry): Tariff => {
-  // To know that a name has no price, all prices are looked at.
-  const known = new Map<string, ModelPrice | null>();
   return {
-    price: (provider, model) => {
-      const name = `${provider} ${model}`;
-      const price = known.get(name);
-      if (price !== undefined) return price;
-      const found = priceOf(modelRegistry, provider, model);
-      if (known.size >= MAX_PRICES) known.clear();
-      known.set(name, found);
-      return found;
-    },
+    price: (provider, model) => price(modelRegistry, provider, model),
     rpm: (provider) => modelRegistry.providers.get(provider)?.rpm ?? null,
     refusesUnpriced: (provider) => refusesUnpriced(modelRegistry, provider),
   };

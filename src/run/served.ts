@@ -9,8 +9,8 @@ import { OutputMissing } from "../errors/run.ts";
 import { Internal } from "../errors.ts";
 import type { Reached } from "../llm/host.ts";
 import type { ModelRegistry } from "../model/registry/definition.ts";
-import type { Manifest } from "../skill/manifest.ts";
-import { specOf } from "./agent/options.ts";
+import { EFFORTS, type Manifest } from "../skill/manifest.ts";
+import { specModel, specOf } from "./agent/options.ts";
 import { profileOf } from "./agent/profile.ts";
 import { MemoryLog } from "./agent/run-log.ts";
 import { toolsOfSkill, withSkillTools } from "./agent/skill-tools.ts";
@@ -118,6 +118,7 @@ async function driven(
     const ended = log.state().run;
     if (ended !== null) {
       context.log.usage = usageOf(ended);
+      context.log.cost_usd = ended.totals.cost_usd;
       context.log.rounds = ended.iterations;
       context.log.tool_calls = ended.tools_used.length;
     }
@@ -145,6 +146,7 @@ async function servedSpec(
     tools: forFiles.length > 0,
   });
   const self = own_skill ?? skill;
+  const effort = EFFORTS[manifest.activation?.effort?.toLowerCase() ?? ""];
   const { max_tool_rounds = forFiles.length > 0 ? ROUNDS_WITH_FILES : TOOL_ROUNDS } = llm;
   const base = specOf(
     {},
@@ -158,16 +160,7 @@ async function servedSpec(
       skills: [],
       profile: profileOf(undefined),
       policies: { policy: settings.policy ?? null },
-      model: {
-        provider: llm.target.provider,
-        model,
-        context_window: null,
-        native_tools: capabilities.native_tools,
-        defer_loading: capabilities.defer_loading,
-        tool_search: [...capabilities.tool_search],
-        ...(capabilities.vision === false ? { vision: false } : {}),
-        ...(capabilities.pdf === true ? { pdf: true } : {}),
-      },
+      model: specModel({ target: { ...llm.target, model }, capabilities, context_window: null }),
       call: {},
     },
   );
@@ -189,6 +182,7 @@ async function servedSpec(
       max_tool_output_bytes: llm.max_tool_output_bytes,
       json: manifest.output === "json",
       max_tokens: llm.max_tokens,
+      ...(effort === undefined ? {} : { thinking: { mode: "effort", level: effort } }),
       timeout_ms: manifest.timeout_ms,
       idle_timeout_ms: manifest.idle_timeout_ms,
       ...(forFiles.length === 0 ? {} : { inputs }),

@@ -9,20 +9,25 @@ export class Teller {
   readonly #context: RunContext;
   readonly #emit: (event: RunEvent) => Promise<void>;
   #round = 1;
-  #text: DeltaText<RunEvent>;
-  #thought: DeltaText<RunEvent>;
+  /** Of this round; `null`: nothing has come. */
+  #text: DeltaText<RunEvent> | null = null;
+  #thought: DeltaText<RunEvent> | null = null;
 
   constructor(context: RunContext, emit: (event: RunEvent) => Promise<void>) {
     this.#context = context;
     this.#emit = emit;
-    this.#text = this.#make("delta");
-    this.#thought = this.#make("thought");
   }
 
   get watcher(): CallWatcher {
     return {
-      onText: (text) => void this.#text.pushText(text),
-      onReasoning: (text) => void this.#thought.pushText(text),
+      onText: (text) => {
+        this.#text ??= this.#make("delta");
+        void this.#text.pushText(text);
+      },
+      onReasoning: (text) => {
+        this.#thought ??= this.#make("thought");
+        void this.#thought.pushText(text);
+      },
       onRestart: (round) => void this.#restart(round),
     };
   }
@@ -38,7 +43,7 @@ export class Teller {
   }
 
   async end(): Promise<void> {
-    await Promise.all([this.#text.end(), this.#thought.end()]);
+    await Promise.all([this.#text?.end(), this.#thought?.end()]);
   }
 
   /** What was told of the round so far is void. */
@@ -50,8 +55,8 @@ export class Teller {
 
   #open(round: number): void {
     this.#round = round;
-    this.#text = this.#make("delta");
-    this.#thought = this.#make("thought");
+    this.#text = null;
+    this.#thought = null;
   }
 
   #make(event: "delta" | "thought"): DeltaText<RunEvent> {

@@ -28,6 +28,7 @@ import type {
   KnownCall,
 } from "./unlisted/rpc.ts";
 import { UnlistedSession } from "./unlisted/unlisted-session.ts";
+import { Workflow } from "./workflow/workflow.ts";
 
 /**
  * A session: a conversation or a daemon, addressed by its tenant and its id, or a single call that outlives its connection,
@@ -49,12 +50,12 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
     this.#unlisted = new UnlistedSession({ storage, deployment, background, log: this.#conversation.log });
     const daemon = new Daemon(this.#conversation, storage);
     keepSnapshots(this.#conversation, daemon);
-    this.#desk = new SessionDesk(
-      this.#conversation,
+    this.#desk = new SessionDesk(this.#conversation, {
       daemon,
-      new Task(this.#conversation, storage),
-      new Delegates(this.#conversation, storage.sql),
-    );
+      task: new Task(this.#conversation, storage),
+      delegates: new Delegates(this.#conversation, storage.sql),
+      workflow: new Workflow(this.#conversation, storage),
+    });
   }
 
   ask(question: LongText): Promise<LongText> {
@@ -96,6 +97,10 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
 
   async status(caller: string): Promise<ExecutionStatus | null> {
     return this.#unlisted.status(caller);
+  }
+
+  async steps(caller: string, page: { after: number; limit: number }): Promise<string | null> {
+    return this.#unlisted.steps(caller, page);
   }
 
   cancel(caller: string): Promise<"cancelled" | "removed" | null> {

@@ -66,6 +66,8 @@ interface AssembleOptions {
   signatures?: SignaturePolicy;
   /** The tenant that uploaded it. Absent: a folder of the deployment's own, which is trusted. */
   uploadedBy?: string;
+  /** It is one that the tenant stored for requests to name. Absent: it gets an address. */
+  stored?: true;
 }
 
 /** Checks a skill and makes its bundle. Every problem is reported, not only the first. */
@@ -123,6 +125,7 @@ export async function assembleSkill(
     ...(kept.length === 0 ? {} : { diagnostics: kept }),
     ...(signed.signature === null ? {} : { signature: signed.signature }),
     ...(uploadedBy === undefined ? {} : { uploaded_by: uploadedBy }),
+    ...(options.stored === undefined ? {} : { stored: options.stored }),
     ...options.place,
   };
   const bundle = await makeRecord(manifest, body, files, hash, extras, started);

@@ -1,6 +1,7 @@
 /** Fields that other clients of skills act on and Hull does not, or not yet: what the skill misses, field by field. */
 
 import type { Findings } from "./findings.ts";
+import { EFFORTS } from "./manifest.ts";
 import { nearest } from "./match.ts";
 import { byteOrder } from "./path.ts";
 import { child, type MapNode, type Slot, textOf } from "./tree.ts";
@@ -53,7 +54,11 @@ const MISSED: { [field: string]: Missed } = {
     hint: "Name a provider's model: provider and model.",
     asks: (slot) => FOREIGN_MODELS.includes(value(slot)) && !["inherit", "default"].includes(value(slot)),
   },
-  effort: { what: "the model thinks as much as the run says", hint: ASK_THE_CALLER, asks: said },
+  effort: {
+    what: "the model thinks as much as the run says",
+    hint: `Write one of ${Object.keys(EFFORTS).join(", ")}.`,
+    asks: (slot) => said(slot) && !Object.hasOwn(EFFORTS, value(slot)),
+  },
   shell: {
     what: "commands are run by bash",
     hint: "Write the commands of the text for bash.",

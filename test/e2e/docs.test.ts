@@ -1,17 +1,19 @@
 /** The shell examples of README.md and of pages in docs, run as they stand against a real server. */
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { experimental_getWranglerCommands } from "wrangler";
 import { blocks, shellLines } from "../support/documents.ts";
 import { type HullDev, REPO, startHullDev } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
 
 const KEY = "documentation-admin-key";
-const WRANGLER = join(REPO, "node_modules/.bin/wrangler");
 const read = (path: string): string => readFileSync(join(REPO, path), "utf8");
 const run = promisify(execFile);
+type CommandTree = ReturnType<typeof experimental_getWranglerCommands>["registry"];
 
 let open: HullDev;
 let keyed: HullDev;
@@ -118,6 +120,7 @@ test.each<[document: string, among: RegExp, printed: RegExp[]]>([
     /\/daemons/,
     [/"daemon_state":"idle"/, /"payload":\{"mail":17\}|"queued_event_count":1/],
   ],
+  ["docs/workflows.md", /\/execute/, [/"status":"completed"/, /"node_id":"check"/]],
   ["docs/configuration.md", /\/config/, [/"maxLength":"per_bot"/, /"address":"how_long_is_"/]],
 ])("%s: its shell examples do what they say", async (path, among, printed) => {
   const examples = blocks(read(path)).filter(({ language, text }) => language === "bash" && among.test(text));
@@ -125,6 +128,20 @@ test.each<[document: string, among: RegExp, printed: RegExp[]]>([
   const text = await shell(here(examples.map((block) => block.text).join("")), {}, keyed.root);
   expect(text).not.toContain("urn:hull:problem");
   for (const expected of printed) expect(text).toMatch(expected);
+});
+
+test("docs/client.md: its programs print what the comments below them say", async () => {
+  const programs = blocks(read("docs/client.md")).filter(({ language }) => language === "ts");
+  expect(programs).toHaveLength(3);
+  for (const [index, { text }] of programs.entries()) {
+    const file = join(open.root, `client-${index}.mts`);
+    await writeFile(
+      file,
+      text.replace("hullrun/client", new URL("typed/client/client.mjs", `file://${REPO}`).href),
+    );
+    const { stdout } = await run(process.execPath, [file], { env: { HULL_URL: open.url } });
+    for (const [, comment = ""] of text.matchAll(/^\/\/ (.*)$/gm)) expect(stdout).toMatch(pattern(comment));
+  }
 });
 
 test("docs/budgets.md: what curl prints, in order", async () => {
@@ -171,21 +188,21 @@ test("docs/deploy.md: every hull and curl command, in order", async () => {
 
 test("docs/deploy.md: wrangler has the commands and options", async () => {
   const lines = new Set(read("docs/deploy.md").match(/npx wrangler [^\n`|]+/g));
-  const asked = new Map<string, Promise<{ stdout: string }>>();
+  // What its --help prints, without a process for each command.
+  const { registry, globalFlags } = experimental_getWranglerCommands();
+  const asked = new Set<string>();
   for (const line of lines) {
     const words = line.trim().split(" ").slice(2);
-    const command = words.filter((word) => /^[a-z]+$/.test(word));
+    const command = words.filter((word) => /^[a-z]+$/.test(word) && word !== "json");
     const flags = words.filter((word) => word.startsWith("--")).map((word) => word.split("=")[0] ?? word);
-    const name = command.filter((word) => word !== "json").join(" ");
-    const help =
-      asked.get(name) ??
-      run(WRANGLER, [...name.split(" "), "--help"], {
-        env: { ...process.env, WRANGLER_SEND_METRICS: "false" },
-      });
-    asked.set(name, help);
-    const { stdout } = await help;
-    expect(stdout.split("\n")[0], line).toMatch(new RegExp(`^wrangler ${name}(?: |$)`));
-    for (const flag of flags) expect(stdout, line).toContain(flag);
+    const { definition } = command.reduce<CommandTree>(
+      (tree, word) => tree.subtree.get(word) ?? expect.fail(`${line}: there is no ${word}`),
+      registry,
+    );
+    const known = definition?.type === "command" ? Object.keys({ ...definition.args, ...globalFlags }) : [];
+    expect(definition?.type, line).toBe("command");
+    for (const flag of flags) expect(known, line).toContain(flag.replace("--", ""));
+    asked.add(command.join(" "));
   }
   expect(asked.size).toBeGreaterThan(6);
 });

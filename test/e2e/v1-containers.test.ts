@@ -22,7 +22,7 @@ const hull = await sharedHull({
 const ADMIN = "hull-admin-canary-0123456789";
 const keyed = await sharedHull({
   args: ["--direct"],
-  project: { "hull.toml": "[limits]\ncode_timeout_ms = 3000\n" },
+  project: { "hull.toml": "[limits]\ncode_timeout_ms = 3000\nanswer_ms = 1\n" },
   env: { HULL_ADMIN_KEY: ADMIN, OPENAI_API_KEY: "sk-openai-e2e-key", OPENAI_BASE_URL: `${fake.url}/v1` },
 });
 
@@ -49,7 +49,7 @@ async function storedSkill(name: string, files: Record<string, string> = {}): Pr
 }
 
 describe.each(["gpt-4o", "claude-opus-4-6"])("code execution with %s", (model) => {
-  test("runs in a container, and hands out its files; streamed it is the same message", async () => {
+  test("14: runs in a container, and hands out its files; streamed it is the same message", async () => {
     const turns = [
       { text: "Let me see.", ...bash('echo "hello $((6*7))"; echo a,b > "$OUTPUT_DIR/out.csv"') },
       { text: "It is 42." },
@@ -145,7 +145,7 @@ describe("a container", () => {
   });
 });
 
-test("a command past its time limit says so, and the answer goes on", async () => {
+test("10: a command past its time limit says so; an answer past its time pauses, and goes on where the client sends it back", async () => {
   const { key } = (await (
     await keyed.post(
       "/admin/keys",
@@ -154,13 +154,24 @@ test("a command past its time limit says so, and the answer goes on", async () =
     )
   ).json()) as { key: string };
   const limited = new Anthropic({ apiKey: key, baseURL: keyed.url, maxRetries: 0 });
-  fake.script([bash("sleep 600"), { text: "Too slow." }]);
-  const answer = await limited.messages.create({ ...ask, model: "gpt-4o", tools: [CODE] });
+  fake.script([bash("echo here > note.txt; sleep 600"), bash("cat note.txt", "c2"), { text: "Too slow." }]);
+  const body = { ...ask, model: "gpt-4o", tools: [CODE] };
+  const answer = await limited.messages.create(body);
   expect(answer.content).toMatchObject([
     { type: "server_tool_use" },
     { content: { type: "bash_code_execution_tool_result_error", error_code: "execution_time_exceeded" } },
-    { type: "text", text: "Too slow." },
   ]);
+  expect(answer.stop_reason).toBe("pause_turn");
+  const said = (n: Anthropic.Message): Anthropic.MessageParam => ({
+    role: "assistant",
+    content: n.content as Anthropic.ContentBlockParam[],
+  });
+  const container = answer.container?.id ?? null;
+  const messages = [...ask.messages, said(answer)];
+  const second = await limited.messages.create({ ...body, container, messages });
+  expect(second).toMatchObject({ stop_reason: "pause_turn", content: [{}, { content: { stdout: "here" } }] });
+  const third = await limited.messages.create({ ...body, container, messages: [...messages, said(second)] });
+  expect(third).toMatchObject({ stop_reason: "end_turn", content: [{ type: "text", text: "Too slow." }] });
 });
 
 describe("skills", () => {
@@ -228,6 +239,150 @@ describe("skills", () => {
     const body = { ...ask, model: "claude-opus-4-6", tools: [CODE], container };
     await client.messages.create(body);
     expect(fake.requests[0]?.body).toEqual(body);
+  });
+
+  test("of Anthropic's own stand beside stored ones: Anthropic is sent its own, Hull runs the others", async () => {
+    const skill_id = await storedSkill("maths");
+    const own = { type: "anthropic" as const, skill_id: "xlsx", version: "latest" };
+    const used = {
+      type: "server_tool_use",
+      id: "srvtoolu_1",
+      name: "bash_code_execution",
+      input: { command: "ls" },
+    };
+    const result = {
+      type: "bash_code_execution_tool_result",
+      tool_use_id: "srvtoolu_1",
+      content: { type: "bash_code_execution_result", stdout: "a", stderr: "", return_code: 0, content: [] },
+    };
+    const upstream = {
+      id: "container_up",
+      expires_at: "2027-01-01T00:00:00Z",
+      skills: [{ ...own, version: "20251013" }],
+    };
+    const message = (content: object[], stop_reason: string) => ({
+      body: {
+        id: "msg_1",
+        type: "message",
+        role: "assistant",
+        model: "claude-opus-4-6",
+        content,
+        stop_reason,
+        usage: { input_tokens: 1, output_tokens: 1 },
+        container: upstream,
+      },
+    });
+    const load = { type: "tool_use", id: "toolu_1", name: "load_skill", input: { name: "maths" } };
+    fake.script([
+      message([{ type: "text", text: "Let me see." }, used, result, load], "tool_use"),
+      message([{ type: "text", text: "42." }], "end_turn"),
+    ]);
+    const answer = await client.messages.create(
+      {
+        ...ask,
+        model: "claude-opus-4-6",
+        tools: [CODE],
+        metadata: { user_id: "u1" },
+        container: { skills: [{ type: "custom", skill_id, version: "latest" }, own] },
+      },
+      { headers: { "anthropic-beta": "files-api-2025-04-14" } },
+    );
+    const [first, second] = fake.requests;
+    expect(first?.body).toMatchObject({ container: { skills: [own] }, metadata: { user_id: "u1" } });
+    expect(first?.body.tools).toContainEqual(CODE);
+    expect(sent(0)).toContain("Knows maths.");
+    expect(sent(0)).not.toContain(skill_id);
+    expect(first?.headers).toMatchObject({
+      "anthropic-beta": "files-api-2025-04-14",
+      "anthropic-version": "2026-10-21",
+    });
+    // Every further call says the same, but for the conversation, and for the container that Anthropic opened.
+    expect(second?.body).toMatchObject({
+      metadata: { user_id: "u1" },
+      container: { id: "container_up", skills: [own] },
+    });
+    expect(second?.body.tools).toEqual(first?.body.tools);
+    expect(sent(1)).toContain('"srvtoolu_1"');
+    expect(kinds(answer)).toEqual([
+      "text",
+      "server_tool_use",
+      "bash_code_execution_tool_result",
+      "server_tool_use",
+      "bash_code_execution_tool_result",
+      "text",
+    ]);
+    expect(answer.container).toMatchObject({
+      id: "container_up",
+      skills: [
+        { type: "custom", skill_id },
+        { type: "anthropic", skill_id: "xlsx", version: "20251013" },
+      ],
+    });
+  });
+
+  test("that only Anthropic may have go there by their ids, and to no other provider", async () => {
+    const wish = (model: string) => {
+      const skills = [{ type: "custom" as const, skill_id: "skill_01atAnthropic", version: "latest" }];
+      return client.messages.create({ ...ask, model, tools: [CODE], container: { skills } });
+    };
+    await wish("claude-opus-4-6");
+    expect(fake.requests[0]?.body).toMatchObject({
+      container: { skills: [{ skill_id: "skill_01atAnthropic" }] },
+    });
+    await expect(wish("gpt-4o")).rejects.toThrow(/there is no skill .*skill_01atAnthropic/);
+  });
+
+  test("may be twenty, of a client of the beta eight", async () => {
+    const many = (n: number, beta: string) => {
+      const skills = Array.from({ length: n }, (_, i) => ({
+        type: "custom" as const,
+        skill_id: `skill_01n${i}`,
+        version: "latest",
+      }));
+      return client.messages.create(
+        { ...ask, model: "claude-opus-4-6", container: { skills } },
+        { headers: beta === "" ? {} : { "anthropic-beta": beta } },
+      );
+    };
+    await expect(many(21, "")).rejects.toThrow(/21 skills; at most 20/);
+    await expect(many(9, "skills-2025-10-02,code-execution-2025-08-25")).rejects.toThrow(
+      /9 skills; at most 8/,
+    );
+    await many(9, "");
+  });
+
+  test("that are stored bring the tools of their tools.json, which the client's history names as they were", async () => {
+    const tools = [
+      {
+        name: "double",
+        description: "Doubles a number.",
+        script: "scripts/double.js",
+        parameters: { n: { type: "number", description: "The number." } },
+      },
+    ];
+    const skill_id = await storedSkill("doubles", {
+      "tools.json": JSON.stringify(tools),
+      "scripts/double.js": "export default ({ n }) => ({ twice: n * 2 });\n",
+    });
+    fake.script([
+      { tool_calls: [{ id: "d1", name: "double", arguments: { n: 21 } }] },
+      { text: "42." },
+      { text: "Bye." },
+    ]);
+    const container = { skills: [{ type: "custom" as const, skill_id, version: "latest" }] };
+    const answer = await client.messages.create({ ...ask, model: "gpt-4o", container });
+    expect(answer.content).toMatchObject([
+      { name: "bash_code_execution", input: { tool: "double", arguments: { n: 21 } } },
+      { content: { stdout: expect.stringContaining("42") } },
+      { type: "text", text: "42." },
+    ]);
+    const history: Anthropic.MessageParam[] = [
+      ...ask.messages,
+      { role: "assistant", content: answer.content as Anthropic.ContentBlockParam[] },
+      { role: "user", content: "And now?" },
+    ];
+    await client.messages.create({ ...ask, messages: history, model: "gpt-4o", container });
+    expect(sent(2)).toContain('"name":"double"');
   });
 
   test("that are served are models", async () => {
@@ -312,6 +467,190 @@ describe("chat completions", () => {
     expect(sent(0)).toContain("Answer in rhymes, always.");
     const unknown = openai.chat.completions.create({ model: "skill/none", messages });
     await expect(unknown).rejects.toBeInstanceOf(OpenAI.NotFoundError);
+  });
+});
+
+describe("faults of the original that these routes must not have", () => {
+  const openai = new OpenAI({ apiKey: "any", baseURL: `${hull.url}/v1`, maxRetries: 0 });
+  const messages = [{ role: "user" as const, content: "Do it." }];
+  const whole = (...ids: string[]) => ({
+    container: {
+      skills: ids.map((skill_id) => ({ type: "custom" as const, skill_id: `litellm:${skill_id}` })),
+    },
+  });
+  const python = (code: string, id = "c1") => ({
+    tool_calls: [{ id, name: "litellm_code_execution", arguments: { code } }],
+  });
+  const toolResults = (n: number): string =>
+    JSON.stringify(fake.requests[n]?.body.messages.filter(({ role }) => role === "tool"));
+
+  test("1: the three spellings of an id run the skill; an unknown one is 400 and named", async () => {
+    const skill_id = await storedSkill("spelled");
+    for (const prefix of ["litellm:", "litellm_", "litellm:litellm_"]) {
+      fake.script([{ tool_calls: [{ id: "s1", name: skill_id, arguments: {} }] }, { text: "42." }]);
+      const container = { skills: [{ type: "custom", skill_id: `${prefix}${skill_id}` }] };
+      const body = { model: "gpt-4o", messages, container };
+      await openai.chat.completions.create(body);
+      expect(toolResults(1)).toContain("The secret of spelled is 42.");
+      fake.script([]);
+      const unknown = { model: "gpt-4o", messages, ...whole("skill_01none") };
+      await expect(openai.chat.completions.create(unknown)).rejects.toThrow(/400.*skill_01none/);
+    }
+  });
+
+  test("2: tools have the shape of the provider that they are sent to", async () => {
+    const skill_id = await storedSkill("shaped", { "a.py": "" });
+    for (const model of ["gpt-4o", "claude-opus-4-6"]) {
+      fake.script([{ text: "Done." }]);
+      const body = { model, messages, ...whole(skill_id) };
+      await openai.chat.completions.create(body);
+    }
+    const [chat, anthropic] = fake.requests.map(({ body }) => body.tools as Record<string, unknown>[]);
+    expect(chat?.every(({ type, function: own }) => type === "function" && own !== undefined)).toBe(true);
+    expect(
+      anthropic?.every(({ type, input_schema }) => type === undefined && input_schema !== undefined),
+    ).toBe(true);
+  });
+
+  test("6: skills of Anthropic's own stay in the request, also of chat completions", async () => {
+    const own = { type: "anthropic", skill_id: "pptx", version: "latest" };
+    fake.script([{ text: "Done." }]);
+    const body = { model: "claude-opus-4-6", messages, container: { skills: [own] } };
+    await openai.chat.completions.create(body);
+    expect(fake.requests[0]?.body).toMatchObject({ container: { skills: [own] }, tools: [CODE] });
+    expect(fake.requests[0]?.headers["anthropic-beta"]).toContain("skills-2025-10-02");
+    const other = openai.chat.completions.create({ ...body, model: "gpt-4o" });
+    await expect(other).rejects.toThrow(/400.*pptx is a skill of Anthropic/);
+  });
+
+  test("7: every further call says what the first one said, but for the conversation", async () => {
+    const skill_id = await storedSkill("same", { "a.py": "" });
+    fake.script([python("print(1)"), python("print(2)", "c2"), { text: '{"a": 1}' }]);
+    const schema = { type: "object", properties: { a: { type: "integer" } } };
+    const body = {
+      model: "gpt-4o",
+      messages,
+      temperature: 0.3,
+      user: "somebody",
+      response_format: { type: "json_schema" as const, json_schema: { name: "answer", schema } },
+      ...whole(skill_id),
+    };
+    await openai.chat.completions.create(body);
+    const [first, , third] = fake.requests.map(({ body: { messages: _, ...rest } }) => rest);
+    expect(first).toMatchObject({
+      temperature: 0.3,
+      user: "somebody",
+      response_format: { type: "json_schema" },
+    });
+    expect(third).toEqual(first);
+    expect(fake.requests[2]?.body.messages[0]).toEqual(fake.requests[0]?.body.messages[0]);
+  });
+
+  test("8: a system text that is a list of blocks takes a skill on", async () => {
+    const skill_id = await storedSkill("listed");
+    const blocks = [{ type: "text" as const, text: "Be brief." }];
+    fake.script([{ text: "Done." }, { text: "Done." }]);
+    const container = { skills: [{ type: "custom" as const, skill_id: `litellm:${skill_id}` }] };
+    await client.messages.create({ ...ask, model: "gpt-4o", system: blocks, container });
+    const body = {
+      model: "gpt-4o",
+      messages: [{ role: "system" as const, content: blocks }, ...messages],
+      container,
+    };
+    await openai.chat.completions.create(body);
+    for (const { body: sentBody } of fake.requests) {
+      expect(sentBody.messages[0]?.content).toMatch(
+        /^Be brief\.\n\n---\n\n# Available Skills\n\n## Skill: listed\n/,
+      );
+    }
+  });
+
+  test("9: two skills with files of the same name each keep theirs", async () => {
+    const [one, two] = [
+      await storedSkill("left", { "data.txt": "left data" }),
+      await storedSkill("right", { "data.txt": "right data" }),
+    ];
+    const read = (skill: string, id: string) => ({
+      tool_calls: [{ id, name: "read_skill_resource", arguments: { skill, path: "data.txt" } }],
+    });
+    fake.script([read("left", "r1"), read("right", "r2"), { text: "Done." }]);
+    const skills = [one, two].map((skill_id) => ({ type: "custom" as const, skill_id, version: "latest" }));
+    await client.messages.create({ ...ask, model: "gpt-4o", tools: [CODE], container: { skills } });
+    expect(toolResults(2)).toContain("left data");
+    expect(toolResults(2)).toContain("right data");
+  });
+
+  test("11, 12: files of any type come back; state is kept from call to call and request to request", async () => {
+    const skill_id = await storedSkill("kept", { "a.py": "" });
+    fake.script([
+      python("open('n','w').write('7'); open('t.parquet','w').write('p'); open('plain','w').write('x')"),
+      python("print(int(open('n').read()) + 1)", "c2"),
+      { text: "Done." },
+    ]);
+    const body = { model: "gpt-4o", messages, ...whole(skill_id) };
+    const answer = JSON.parse(JSON.stringify(await openai.chat.completions.create(body)));
+    expect(toolResults(2)).toContain("8");
+    const names = (answer.generated_files as { filename: string }[]).map(({ filename }) => filename);
+    expect(names.sort()).toEqual(["n", "plain", "t.parquet"]);
+    fake.script([python("print(open('n').read() * 3)"), { text: "Done." }]);
+    const further = { ...body, container: { ...body.container, id: answer.container.id } };
+    await openai.chat.completions.create(further);
+    expect(toolResults(4)).toContain("777");
+  });
+
+  test("13: what a request tells of a skill is its name and description, until the model loads it", async () => {
+    const skill_id = await storedSkill("quiet");
+    fake.script([
+      { tool_calls: [{ id: "l1", name: "load_skill", arguments: { name: "quiet" } }] },
+      { text: "42." },
+    ]);
+    const skills = [{ type: "custom" as const, skill_id, version: "latest" }];
+    await client.messages.create({ ...ask, model: "gpt-4o", container: { skills } });
+    expect(sent(0)).toContain("Knows quiet.");
+    expect(sent(0)).not.toContain("secret of quiet");
+    expect(sent(1)).toContain("The secret of quiet is 42.");
+  });
+
+  test("packages of requirements.txt are there; where they cannot be installed the output says so, and the code runs", async () => {
+    const wheelless = await storedSkill("lacking", {
+      "a.py": "",
+      "requirements.txt": "--no-index\nno-such-package-of-hull==1.0\n",
+    });
+    fake.script([python("print('still ran')"), { text: "Done." }]);
+    const body = { model: "gpt-4o", messages, ...whole(wheelless) };
+    await openai.chat.completions.create(body);
+    expect(toolResults(1)).toMatch(/packages of lacking could not be installed.*no-such-package-of-hull/s);
+    expect(toolResults(1)).toContain("still ran");
+  });
+
+  test("a description is the body's beginning; parameters come from the metadata", async () => {
+    const parameters = JSON.stringify({
+      type: "object",
+      properties: { q: { type: "string" } },
+      required: ["q"],
+    });
+    const text = (metadata: string, body: string) =>
+      `---\nname: long\ndescription: Long.\n${metadata}---\n# Long\n\n${body}\n`;
+    const made = async (content: string) =>
+      (await client.skills.create({ files: [await toFile(Buffer.from(content), "long/SKILL.md")] })).id;
+    const long = await made(text(`metadata:\n  parameters: '${parameters}'\n`, "x".repeat(2000)));
+    const short = await made(text("metadata:\n  parameters: ''\n", "This skill helps."));
+    const toolOf = async (id: string) => {
+      fake.script([{ text: "Done." }]);
+      const body = { model: "gpt-4o", messages, ...whole(id) };
+      await openai.chat.completions.create(body);
+      const tools = fake.requests.at(-1)?.body.tools as { function: Record<string, unknown> }[];
+      return tools[0]?.function;
+    };
+    expect(await toolOf(long)).toMatchObject({
+      description: `${"x".repeat(1021)}...`,
+      parameters: JSON.parse(parameters),
+    });
+    expect(await toolOf(short)).toMatchObject({
+      name: short,
+      description: "This skill helps.",
+      parameters: { type: "object", properties: {}, required: [] },
+    });
   });
 });
 

@@ -14,13 +14,15 @@ export const REPO = new URL("../..", import.meta.url).pathname;
 const START_MS = 90_000;
 
 /**
- * What servers of this checkout have in common: the Worker as the run bundled it (`global-setup.ts`), and what Node compiled.
+ * What servers of this checkout have in common: Worker and runner as the run bundled them (`global-setup.ts`), and what Node
+ * compiled.
  */
 const shared = (repo: string): Record<string, string> => {
-  const { HULL_WORKER_BUNDLE, HULL_TEST_CACHE } = process.env;
+  const { HULL_WORKER_BUNDLE, HULL_RUNNER_BUNDLE, HULL_TEST_CACHE } = process.env;
+  const alone = HULL_WORKER_BUNDLE === undefined || HULL_RUNNER_BUNDLE === undefined || repo !== REPO;
   return {
     ...(HULL_TEST_CACHE === undefined ? {} : { XDG_CACHE_HOME: HULL_TEST_CACHE }),
-    ...(HULL_WORKER_BUNDLE === undefined || repo !== REPO ? {} : { HULL_WORKER_BUNDLE }),
+    ...(alone ? {} : { HULL_WORKER_BUNDLE, HULL_RUNNER_BUNDLE }),
   };
 };
 

@@ -1,11 +1,10 @@
 /** A real runner process for tests: random secret, temporary state, a free port. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
-import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
-import { text } from "node:stream/consumers";
 import { Pipes } from "../../container/pipes.ts";
 import { removeTree } from "../../container/tree.ts";
 import { randomSecret } from "../../scripts/dev/random-secret.ts";
@@ -13,7 +12,8 @@ import type { ExecutionInput } from "../../src/tool/multipart.ts";
 import { type ExecutionSpec, importTicketKey, PROTOCOL_VERSION } from "../../src/tool/protocol.ts";
 import { type RunEvent, type Runner, type RunOptions, runExecution } from "../../src/tool/runner-client.ts";
 
-const MAIN = new URL("../../container/main.ts", import.meta.url).pathname;
+/** The runner as the run bundled it (`global-setup.ts`); without that, its sources. */
+const MAIN = process.env.HULL_RUNNER_BUNDLE ?? new URL("../../container/main.ts", import.meta.url).pathname;
 
 export interface TestRunner extends Runner {
   url: string;
@@ -36,7 +36,7 @@ interface RunnerSettings {
   from?: TestRunner;
 }
 
-/** Starts `container/main.ts` and waits until it listens. */
+/** Starts the runner and waits until it listens. */
 export async function startRunner({ flags = [], env = {}, from }: RunnerSettings = {}): Promise<TestRunner> {
   const stateDir = from?.stateDir ?? (await mkdtemp(join(tmpdir(), "hull-runner-")));
   const secret = from?.secret ?? randomSecret();
@@ -198,11 +198,16 @@ export async function scratchOf({ stateDir }: TestRunner): Promise<string[]> {
   return (await until(read, (names) => names !== null)) ?? [];
 }
 
-/** Command lines of the processes of this machine that contain `mark`. */
+/** Processes of this machine whose command lines contain `mark`, each as its pid and its command line. What ended has none. */
 export async function processesWith(mark: string): Promise<string[]> {
-  const ps = spawn("ps", ["-eo", "pid=,stat=,args="], { stdio: ["ignore", "pipe", "inherit"] });
-  const lines = (await text(ps.stdout)).split("\n");
-  return lines.filter((line) => line.includes(mark) && !/^\s*\d+\s+Z/.test(line));
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name) && name !== String(process.pid));
+  const lines = await Promise.all(
+    pids.map(async (pid) => {
+      const command = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
+      return `${pid} ${command.replaceAll("\0", " ").trimEnd()}`;
+    }),
+  );
+  return lines.filter((line) => line.includes(mark));
 }
 
 /**

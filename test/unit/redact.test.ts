@@ -46,6 +46,16 @@ describe("redaction", () => {
     });
   });
 
+  it("writes a JSON value without them, whatever its texts hold", () => {
+    const lines = `${btoa(SECRET).slice(0, 9)}\n${btoa(SECRET).slice(9)}`;
+    for (const text of [SECRET, lines, JSON.stringify(SECRET), `"${SECRET}\\`, "", "clear \u00e4\n", "-_%"]) {
+      const value = { a: [text], [`k ${text}`]: { n: 1, none: undefined } };
+      expect(JSON.parse(redactor.jsonText(value))).toEqual(JSON.parse(JSON.stringify(redactor.json(value))));
+      expect(redactor.jsonText(value)).not.toContain("canary");
+    }
+    expect(redactor.jsonText(["sk-", "canary-1234567890/+="])).toBe('["sk-","canary-1234567890/+="]');
+  });
+
   it("S82: finds secrets across any chunk boundaries and loses nothing else", () => {
     const text = fc.array(fc.oneof(fc.constant(SECRET), fc.string({ unit: "grapheme", maxLength: 8 })));
     const cuts = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 50 });

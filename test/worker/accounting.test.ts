@@ -1,9 +1,7 @@
 /** Who pays for model calls, with the real ledger: hard limits under load, lost ends, and the pace of a provider. */
-import { env as boundEnv } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { deploymentOf } from "../../src/deployment.ts";
 import type { ModelRequest, ModelTurn } from "../../src/engine/messages.ts";
-import type { Bindings } from "../../src/env.ts";
 import { HullError } from "../../src/errors.ts";
 import type { CallEnd } from "../../src/model/admission.ts";
 import { callModel } from "../../src/model/call.ts";
@@ -14,11 +12,11 @@ import { detachedContext, type RunContext } from "../../src/run/context.ts";
 import { sendUsage } from "../../src/run/usage-batch.ts";
 import type { Limits } from "../../src/session/ledger/rpc.ts";
 import { fakeClock } from "../support/fake-clock.ts";
+import { bindings } from "./file-bindings.ts";
 import { LOCAL } from "./served.ts";
 
 afterEach(() => vi.restoreAllMocks());
 
-const bindings = boundEnv as Bindings;
 /** A place to call from, of a tenant of its own unless one is named; `variables` beside those of local dev. */
 function place(variables: Record<string, string> = {}, tenant: string = crypto.randomUUID()): RunContext {
   const env = Object.assign({}, bindings, LOCAL, variables);

@@ -1,17 +1,16 @@
 /** Daemons that skills declare, the sweep, and signed events. */
-import { env as boundEnv } from "cloudflare:workers";
 import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import type { Bindings } from "../../src/env.ts";
 import { sweepDaemons } from "../../src/http/daemons/sweep.ts";
 import { noteDaemon } from "../../src/session/daemon/directory.ts";
+import { bindings } from "./file-bindings.ts";
 import { Client, LOCAL, mockSkill } from "./served.ts";
 
 const SECRET = "a webhook's own secret";
 const ADMIN = "hull-admin-canary-0123456789";
 const client = new Client();
 const keyed = new Client({ HULL_ADMIN_KEY: ADMIN, WEBHOOK_SECRET: SECRET });
-const env = boundEnv as Bindings;
+const env = bindings;
 
 type Body = Record<string, unknown>;
 const skill = (task: string, more = ""): string =>

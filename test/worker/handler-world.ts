@@ -1,5 +1,4 @@
 /** One handler called as a run calls it: in real isolates of Worker Loader, with what it says kept. */
-import { env as boundEnv } from "cloudflare:workers";
 import { Deployment } from "../../src/deployment.ts";
 import type { Bindings } from "../../src/env.ts";
 import { detachedContext } from "../../src/run/context.ts";
@@ -9,6 +8,7 @@ import { callSkillTool, type SkillToolCall } from "../../src/run/handler/skill-t
 import { webCryptoHash } from "../../src/skill/bundle.ts";
 import type { JsonObject, SkillRecord, SkillTool } from "../../src/skill/manifest.ts";
 import type { HandlerCall } from "../../src/tool/handler/call.ts";
+import { bindings } from "./file-bindings.ts";
 
 export const TOOL: SkillTool = {
   name: "probe",
@@ -54,7 +54,7 @@ export const RECORD: SkillRecord = {
 export async function stored(source: string): Promise<string> {
   const bytes = new Uint8Array(new TextEncoder().encode(source));
   const digest = await webCryptoHash(bytes);
-  await (boundEnv as Bindings).SKILLS.put(`module:${digest}`, bytes);
+  await bindings.SKILLS.put(`module:${digest}`, bytes);
   return digest;
 }
 
@@ -80,7 +80,7 @@ const deployments = new Map<string, Deployment>();
 /** The same for the same variables. */
 function deploymentWith(variables: Record<string, unknown> = {}): Deployment {
   const name = JSON.stringify(Object.entries(variables).map(([key, value]) => [key, String(value)]));
-  const env: Bindings = Object.assign({}, boundEnv as Bindings, { HULL_ENV: "local" }, variables);
+  const env: Bindings = Object.assign({}, bindings, { HULL_ENV: "local" }, variables);
   const known = deployments.get(name) ?? new Deployment(env);
   deployments.set(name, known);
   return known;

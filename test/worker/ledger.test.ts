@@ -1,13 +1,12 @@
 /** What a tenant may spend, counted by the real object in SQLite. */
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
-import { env as boundEnv } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Bindings } from "../../src/env.ts";
 import type { Charge, Limits, ReserveRequest, Spend } from "../../src/session/ledger/rpc.ts";
 import { MIGRATIONS } from "../../src/session/ledger/schema.ts";
 import { migrate } from "../../src/session/migrate.ts";
+import { bindings } from "./file-bindings.ts";
 
-const { LEDGER, SESSIONS } = boundEnv as Bindings;
+const { LEDGER, SESSIONS } = bindings;
 const HOUR = 3_600_000;
 const NOON = Date.UTC(2026, 4, 15, 12, 30);
 

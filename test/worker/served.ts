@@ -1,6 +1,5 @@
 /** Publishes skills to the Worker under test over its own HTTP surface, and calls it with chosen settings. */
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
-import { env as boundEnv } from "cloudflare:workers";
 import { openapiText } from "../../src/api/document.ts";
 import { type Deployment, deploymentOf } from "../../src/deployment.ts";
 import type { Bindings } from "../../src/env.ts";
@@ -12,6 +11,7 @@ import { type KnownProviders, SHIPPED } from "../../src/skill/known-providers.ts
 import type { Manifest, SkillTool } from "../../src/skill/manifest.ts";
 import { packTar, type TarFile } from "../../src/skill/tar.ts";
 import { overridesOf } from "../../src/skill/tools-json/overrides.ts";
+import { bindings } from "./file-bindings.ts";
 
 const app = createApp();
 
@@ -25,7 +25,7 @@ export class Client {
   readonly env: Bindings;
 
   constructor(variables: Record<string, string> = LOCAL) {
-    this.env = Object.assign({}, boundEnv as Bindings, variables);
+    this.env = Object.assign({}, bindings, variables);
   }
 
   /** What the isolate of this client knows. */

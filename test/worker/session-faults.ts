@@ -1,8 +1,7 @@
 /** Requests that provoke the errors of sessions, by code. */
 import { runInDurableObject } from "cloudflare:test";
-import { env } from "cloudflare:workers";
-import type { Bindings } from "../../src/env.ts";
 import { sessionObject } from "../../src/run/session-client.ts";
+import { bindings } from "./file-bindings.ts";
 
 type Ask = (path: string, init: RequestInit) => Promise<Response>;
 
@@ -59,7 +58,7 @@ export function sessionFaults(ask: Ask): Record<string, () => Promise<Response>>
     workspace_full: async () => {
       await post("/sessions", { id: "full" });
       await put("/sessions/full/files/a", {});
-      const object = sessionObject(env as Bindings, "default", "full");
+      const object = sessionObject(bindings, "default", "full");
       await runInDurableObject(object, (_, { storage }) => {
         storage.sql.exec("UPDATE workspace SET files = 10000");
       });

@@ -1,6 +1,5 @@
 /** A session's object around which processes die: storage that stops taking writes, and a world that outlives each life. */
 import { runInDurableObject } from "cloudflare:test";
-import { env as boundEnv } from "cloudflare:workers";
 import { Deployment } from "../../src/deployment.ts";
 import type { AgentRecord, AgentToolResult, Delivery } from "../../src/engine/agent/records.ts";
 import type { AgentSpec } from "../../src/engine/agent/spec.ts";
@@ -25,9 +24,11 @@ import { Daemon } from "../../src/session/daemon/daemon.ts";
 import { keepSnapshots } from "../../src/session/daemon/keep.ts";
 import { Delegates } from "../../src/session/task/delegates.ts";
 import { Task } from "../../src/session/task/task.ts";
+import { Workflow } from "../../src/session/workflow/workflow.ts";
 import type { JsonObject } from "../../src/skill/manifest.ts";
 import { checkEvent } from "../support/sse.ts";
 import { SPEC } from "../unit/engine/agent/harness.ts";
+import { bindings } from "./file-bindings.ts";
 import { mortal } from "./session-storage.ts";
 
 export { SPEC, tool } from "../unit/engine/agent/harness.ts";
@@ -114,7 +115,7 @@ export class World {
     const work: Promise<unknown>[] = [];
     const conversation = new Conversation({
       storage,
-      deployment: new Deployment(Object.assign({}, boundEnv as Bindings, this.script.env)),
+      deployment: new Deployment(Object.assign({}, bindings, this.script.env)),
       background: (promise) => void work.push(promise),
       parts: this.#parts(),
       now: () => ++this.now,
@@ -130,7 +131,9 @@ export class World {
         await Promise.allSettled(work);
       }
     };
-    return { conversation, desk: new SessionDesk(conversation, daemon, task, delegates), over, kill };
+    const workflow = new Workflow(conversation, storage);
+    const desk = new SessionDesk(conversation, { daemon, task, delegates, workflow });
+    return { conversation, desk, over, kill };
   }
 
   /** The process dies, another one takes the session up, and after a while its alarm comes. */
@@ -193,7 +196,7 @@ export class World {
       prompt: [{ role: "user", content: [{ type: "text", text: prompt }] }],
     };
     const request = { name: `start ${run_id}`, hash: "h" };
-    return this.ask("start", { run_id, spec: JSON.stringify(whole), request, wait: "none" });
+    return this.ask("start", { run_id, spec: whole, request, wait: "none" });
   }
 
   say(text: string, delivery: Delivery = "finish_step") {
@@ -307,7 +310,7 @@ export async function inWorld<T>(
   death = IMMORTAL,
   wrap = (storage: DurableObjectStorage): DurableObjectStorage => storage,
 ): Promise<T> {
-  const { SESSIONS } = boundEnv as Bindings;
+  const { SESSIONS } = bindings;
   const id = newName();
   return runInDurableObject(SESSIONS.get(SESSIONS.idFromName(`t/${id}`)), async (_, state) => {
     const world = new World(id, wrap(state.storage), script, death);

@@ -1,14 +1,13 @@
 /** What supervises a session's runs, what long and broken storage does to it, and what it costs (design.md §2.3–2.5). */
-import { env as boundEnv } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import type { AgentRecord } from "../../src/engine/agent/records.ts";
 import type { DaemonOptions } from "../../src/engine/agent/spec.ts";
-import type { Bindings } from "../../src/env.ts";
 import { listSessions } from "../../src/session/session-index.ts";
+import { bindings } from "./file-bindings.ts";
 import { counting, refusing } from "./session-storage.ts";
 import { inWorld, type Reply, said, tool, type World } from "./session-world.ts";
 
-const env = boundEnv as Bindings;
+const env = bindings;
 const client = { ...tool("ask"), executor: "client" as const };
 const journal = { ...tool("write"), handler: "journal" };
 const DAEMON: DaemonOptions = {

@@ -1,5 +1,11 @@
 /** Requests that provoke the errors of tasks, by code. */
 
+import { Deployment } from "../../src/deployment.ts";
+
+import { detachedContext } from "../../src/run/context.ts";
+import { sessionClient } from "../../src/run/session-client.ts";
+import { bindings } from "./file-bindings.ts";
+
 type Ask = (path: string, init: RequestInit) => Promise<Response>;
 
 const NODE = { model_policy: { provider: "mock" } };
@@ -30,8 +36,13 @@ export function taskFaults(ask: Ask): Record<string, () => Promise<Response>> {
     },
     too_many_delegated: async () => {
       await post("/sessions", { id: "crowded" });
-      const below = { ...resting, parent_session_id: "crowded" };
-      await Promise.all(Array.from({ length: 64 }, () => spawn(below)));
+      const deployment = new Deployment(bindings);
+      const origin = { requestId: "r", tenant: "default", startedAt: 0 };
+      const session = sessionClient(
+        detachedContext(deployment, origin, () => {}),
+        "crowded",
+      );
+      for (let n = 0; n < 64; n += 1) await session.ask("delegate", { child: `child-${n}`, run_id: null });
       return post("/tasks", { task: "One more.", node: NODE, parent_session_id: "crowded" });
     },
   };

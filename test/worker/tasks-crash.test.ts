@@ -1,13 +1,14 @@
 /** What a task survives: its process dies at any of its writes, and the next one goes on. The session above knows each event once. */
-import { env as boundEnv } from "cloudflare:workers";
+
 import { expect, it } from "vitest";
 import { Deployment } from "../../src/deployment.ts";
 import type { AgentSpec } from "../../src/engine/agent/spec.ts";
-import type { Bindings } from "../../src/env.ts";
+
 import { detachedContext } from "../../src/run/context.ts";
 import { type SessionClient, sessionClient } from "../../src/run/session-client.ts";
 import type { TaskSettings } from "../../src/run/task/handle.ts";
 import { readEvents } from "../support/sse.ts";
+import { bindings } from "./file-bindings.ts";
 import { inWorld, type Script, SPEC, tool, type World } from "./session-world.ts";
 
 const journal = { ...tool("write"), handler: "journal" };
@@ -20,7 +21,7 @@ const request = (name: string) => ({ name, hash: "h" });
 let parents = 0;
 /** A session above, which nobody kills. */
 async function above(): Promise<SessionClient> {
-  const deployment = new Deployment(boundEnv as Bindings);
+  const deployment = new Deployment(bindings);
   const context = detachedContext(deployment, { requestId: "r", tenant: "t", startedAt: 0 }, () => {});
   const session = sessionClient(context, `above-${++parents}`);
   await session.ask("open", { metadata: {}, request_hash: null, imported: null });

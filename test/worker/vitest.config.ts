@@ -8,6 +8,7 @@ export default defineConfig({
   plugins: [
     prebuiltSources(),
     cloudflareTest({
+      main: "./worker-under-test.ts",
       remoteBindings: false,
       wrangler: { configPath: "../../wrangler.toml" },
       miniflare: { modulesRules: PREBUILT_RULES },
@@ -18,9 +19,13 @@ export default defineConfig({
     // Without it one file runs at a time, after all others.
     maxWorkers: availableParallelism(),
     include: ["**/*.test.ts"],
+    // Files share a workerd, whose start and import of the sources take longer than the tests of most files; see setup.ts.
+    isolate: false,
+    setupFiles: ["./setup.ts"],
     // The bundle of the sources is another one in each run.
     fsModuleCache: false,
     silent: "passed-only",
+    unstubGlobals: true,
     // Long enough for a machine that is busy with other things.
     testTimeout: 240_000,
     hookTimeout: 240_000,

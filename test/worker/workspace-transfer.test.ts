@@ -1,15 +1,14 @@
 /** A session's files on their way to the runner and back, with a real object and a real bucket. */
 import { runInDurableObject } from "cloudflare:test";
-import { env as boundEnv } from "cloudflare:workers";
 import { beforeEach, expect, it } from "vitest";
-import type { Bindings } from "../../src/env.ts";
 import { sha256 } from "../../src/run/digest.ts";
 import type { WorkspaceAccess } from "../../src/run/workspace/access.ts";
 import { IncomingChanges, workspaceSource } from "../../src/run/workspace/transfer.ts";
 import { Workspace } from "../../src/session/workspace/workspace.ts";
 import { FRAME, FrameDecoder, workspaceManifest } from "../../src/tool/protocol.ts";
+import { bindings } from "./file-bindings.ts";
 
-const { FILES, SESSIONS } = boundEnv as Bindings;
+const { FILES, SESSIONS } = bindings;
 const LIMITS = { bytes: 20 * 1024 * 1024, files: 4 };
 
 let id = "";

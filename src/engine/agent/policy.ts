@@ -310,7 +310,7 @@ function pathArguments(schema: Json | undefined, args: JsonObject): string[] {
 }
 
 /** Without `.` and `..`; a path that leaves the workspace keeps its leading `..` or `/`. */
-function normalised(path: string): string {
+export function normalised(path: string): string {
   const parts: string[] = [];
   for (const part of path.split("/")) {
     if (part === "" || part === ".") continue;
@@ -326,7 +326,7 @@ function placeOf(path: string): "inside" | "above" | "absolute" {
   return path === ".." || path.startsWith("../") ? "above" : "inside";
 }
 
-function isWithin(path: string, root: string): boolean {
+export function isWithin(path: string, root: string): boolean {
   const base = normalised(root);
   if (placeOf(path) !== placeOf(base)) return false;
   return base === "" || base === "/" || path === base || path.startsWith(`${base}/`);

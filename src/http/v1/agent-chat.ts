@@ -10,6 +10,7 @@ import { ChatChunks } from "./chat-chunks.ts";
 import { errorBody } from "./errors.ts";
 import { ignoredHeader, streamedAnswer } from "./model-call.ts";
 import { SKILL_MODEL } from "./models.ts";
+import { shownSkills } from "./skill-references.ts";
 
 /** Bytes of generated files that an answer itself may hold. */
 const MAX_INCLUDED = 10 * 1024 * 1024;
@@ -21,9 +22,10 @@ export const runsChatTools = ({ model, container, code }: ChatRequest): boolean 
 /** Answers such a request, whole or as events. */
 export async function answerChatWithTools(context: RequestContext, asked: ChatRequest): Promise<Response> {
   const abort = new AbortController();
-  const run = await openAgentRun(context, { ...asked, uploads: [] }, abort.signal);
+  const run = await openAgentRun(context, { ...asked, uploads: [], hosted: [], pauses: false }, abort.signal);
   const chosen = asked.request.tool_choice === "auto" ? [] : ["tool_choice"];
-  const ignored = ignoredHeader([...Object.keys(asked.extra), ...chosen], null);
+  const own = run.protocol === "openai-chat" ? [] : Object.keys(asked.extra);
+  const ignored = ignoredHeader([...own, ...chosen], null);
   const { model } = run.spec.model;
   if (!asked.stream) {
     context.request.signal.addEventListener("abort", () => abort.abort(), { once: true });
@@ -64,7 +66,7 @@ async function drive(
   context.log.generated_files = files.length;
   return {
     turn: turnOf(run, outcome),
-    further: { ...containerOf(run), generated_files: files, ...included, ...reached },
+    further: { ...containerOf(run, outcome), generated_files: files, ...included, ...reached },
   };
 }
 
@@ -81,10 +83,11 @@ function turnOf({ spec }: AgentRun, { run, calls }: AgentOutcome) {
   };
 }
 
-function containerOf({ container, skills }: AgentRun): object {
+function containerOf({ container, skills }: AgentRun, { hosted }: AgentOutcome): object {
+  const used = shownSkills(skills, hosted, false);
+  if (hosted !== null) return { container: { ...hosted, skills: used } };
   if (container === null) return {};
   const { id, expires_at } = container;
-  const used = skills.map(({ id: skill_id, version }) => ({ type: "custom", skill_id, version }));
   return { container: { id, expires_at, skills: used } };
 }
 

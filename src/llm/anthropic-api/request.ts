@@ -1,5 +1,12 @@
 /** The body of `POST /v1/messages` as a canonical request, and what of it only Anthropic understands. */
-import type { ModelRequest, Sampling, Thinking, ToolChoice, ToolDefinition } from "../../engine/messages.ts";
+import type {
+  Beside,
+  ModelRequest,
+  Sampling,
+  Thinking,
+  ToolChoice,
+  ToolDefinition,
+} from "../../engine/messages.ts";
 import type { CodeTool } from "../../engine/workspace-tools/code-tools.ts";
 import { reservedMembers } from "../../model/reserved.ts";
 import { isObject } from "../../skill/json.ts";
@@ -20,6 +27,10 @@ export interface MessagesRequest {
   container: ContainerWish | null;
   /** The tool for code that the client asked for; `null`: none. */
   code: CodeTool | null;
+  /** What goes along to a model of Anthropic where Hull runs the tools. */
+  beside: Beside;
+  /** That tool as it was sent, for a request whose code Anthropic runs. */
+  hosted: JsonObject[];
   /** Files that are to be in the container. */
   uploads: { file_id: string; path: string }[];
 }
@@ -63,12 +74,21 @@ export function readMessagesRequest(body: JsonObject, headers: Headers, counting
     Object.entries(body).filter(([name]) => !CANONICAL.has(name) && !FREE.has(name)),
   );
   for (const { path, reason } of reservedMembers(own)) throw wrong(path, `it cannot be set here: ${reason}`);
-  const { system, messages, foreign, uploads } = readConversation(body.messages);
+  const { system, messages, foreign, uploads, executed } = readConversation(body.messages);
   const tools = readTools(body.tools);
   const sampling = samplingOf(body);
   const thinking = thinkingOf(body);
   const format = formatOf(body);
   const { betas, ...document } = body;
+  const sent = sentHeaders(headers, betas);
+  const beside: Beside = {
+    protocol: "anthropic",
+    body: Object.fromEntries(
+      Object.entries(document).filter(([name]) => !CANONICAL.has(name) || name === "cache_control"),
+    ),
+    tools: [],
+    headers: sent,
+  };
   return {
     model,
     stream: body.stream === true,
@@ -82,15 +102,21 @@ export function readMessagesRequest(body: JsonObject, headers: Headers, counting
       ...(format === null ? {} : { schema: { schema: format, strict: true } }),
       ...(Object.keys(sampling).length === 0 ? {} : { sampling }),
       ...(thinking === null ? {} : { thinking }),
-      verbatim: {
-        protocol: "anthropic",
-        body: { ...document, messages: withoutOthersThinking(body.messages ?? []) },
-        headers: sentHeaders(headers, betas),
-      },
+      ...(executed
+        ? { beside }
+        : {
+            verbatim: {
+              protocol: "anthropic",
+              body: { ...document, messages: withoutOthersThinking(body.messages ?? []) },
+              headers: sent,
+            },
+          }),
     },
+    beside,
+    hosted: tools.hosted,
     foreign: [...foreign, ...tools.foreign],
     ignored: further,
-    container: readContainer(body.container),
+    container: readContainer(body.container, sent["anthropic-beta"]?.split(",")),
     code: tools.code,
     uploads,
   };
@@ -157,14 +183,16 @@ interface ReadTools {
   definitions: ToolDefinition[];
   foreign: Foreign[];
   code: CodeTool | null;
+  hosted: JsonObject[];
 }
 
 /** @throws InvalidRequest for a tool that a provider would run itself: it is not accounted */
 function readTools(list: Json | undefined): ReadTools {
-  if (list === undefined || list === null) return { definitions: [], foreign: [], code: null };
+  if (list === undefined || list === null) return { definitions: [], foreign: [], code: null, hosted: [] };
   if (!Array.isArray(list)) throw wrong("tools", "a list is expected");
   const definitions: ToolDefinition[] = [];
   const foreign: Foreign[] = [];
+  const hosted: JsonObject[] = [];
   let code: CodeTool | null = null;
   for (const [n, tool] of list.entries()) {
     const path = `tools.${n}`;
@@ -172,6 +200,7 @@ function readTools(list: Json | undefined): ReadTools {
     const { type, name, description, input_schema } = tool;
     if (typeof type === "string" && /^code_execution_\d{8}$/.test(type)) {
       code = type === PYTHON_ONLY ? "code_execution" : "bash_code_execution";
+      hosted.push(tool);
       continue;
     }
     if (typeof type === "string" && type !== "custom") {
@@ -192,5 +221,5 @@ function readTools(list: Json | undefined): ReadTools {
       parameters: input_schema,
     });
   }
-  return { definitions, foreign, code };
+  return { definitions, foreign, code, hosted };
 }

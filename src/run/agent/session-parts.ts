@@ -60,7 +60,8 @@ export const SESSION_PARTS: AgentParts = {
     const { run } = state;
     if (run === null) throw new Internal({ cause: "a run ended without a state" });
     const history = historyOf(emptyTranscript(newId()), records, newId, run.spec);
-    return runResult(state, run, { history, durationMs: (settled_at ?? Date.now()) - created_at });
+    const durationMs = (settled_at ?? Date.now()) - created_at;
+    return JSON.parse(JSON.stringify(runResult(state, run, { history, durationMs })));
   },
   async stop({ context, run_id, workspace }, executions) {
     if (executions.length === 0) return;

@@ -24,7 +24,8 @@ import { TemporaryWorkspace } from "../workspace/temporary.ts";
 import { furtherOf } from "./earlier-calls.ts";
 import { agentEffects, type OwnSkill } from "./effects.ts";
 import type { RunLog } from "./run-log.ts";
-import { runVault } from "./vault.ts";
+import type { RunModel } from "./run-model.ts";
+import { type RunVault, runVault } from "./vault.ts";
 
 export interface StatelessOptions {
   host: LlmHost;
@@ -38,6 +39,8 @@ export interface StatelessOptions {
   /** What the conversation holds before the run. */
   before?: readonly AgentRecord[];
   own?: OwnSkill;
+  /** What follows from the specification, where that is known. Absent: it is made here. */
+  prepared?: { model: RunModel; vault: RunVault | null };
   /** The run's files. Absent: they come and go with it. */
   workspace?: WorkspaceAccess;
   /** Whether answers are told while they come, and whether reasoning is. */
@@ -67,6 +70,8 @@ export function driveStateless(
   spec: AgentSpec,
   options: StatelessOptions,
 ): Promise<Driven> {
+  // A single answer is no agent's: its model calls have spans.
+  if (spec.single === true) return drive(context, spec, options, null);
   return tracedRun(context, spec, options.execution, (span) => drive(context, spec, options, span));
 }
 
@@ -74,7 +79,7 @@ async function drive(
   context: RunContext,
   spec: AgentSpec,
   options: StatelessOptions,
-  span: OpenSpan,
+  span: OpenSpan | null,
 ): Promise<Driven> {
   const { log, host, signal, before = [], woken } = options;
   if (log.state().run === null) {
@@ -88,7 +93,7 @@ async function drive(
       const rest = await driveAgent(log.state(), { effects, vault, append, clock: systemClock, signal });
       const { run } = rest.state;
       if (run === null) throw new Internal({ cause: "a run ended without a state" });
-      span.set(() => runAttributes(run));
+      span?.set(() => runAttributes(run));
       if (run.error !== null) throw new HullError(run.error, facts.operator);
       const next = rest.step.type === "settled" ? null : ((await woken?.(rest)) ?? null);
       const asked = { spec, host, vault, before: facts.first };
@@ -124,10 +129,10 @@ interface Facts {
 function effectsOf(
   context: RunContext,
   spec: AgentSpec,
-  { host, log, durable, own, told, emit, room, admitted }: StatelessOptions,
+  { host, log, durable, own, prepared, told, emit, room, admitted }: StatelessOptions,
   workspace: WorkspaceAccess | null,
 ) {
-  const vault = runVault(spec, context);
+  const vault = prepared === undefined ? runVault(spec, context) : prepared.vault;
   const teller = told === "nothing" ? null : new Teller(context, emit);
   const { onText, onReasoning, onRestart } = teller?.watcher ?? {};
   const { close, ...effects } = agentEffects({
@@ -140,6 +145,7 @@ function effectsOf(
     artifacts: new RunArtifacts((id) => durable?.artifact(id) ?? null),
     records: () => log.records(),
     ...(own === undefined ? {} : { own }),
+    ...(prepared === undefined ? {} : { model: prepared.model }),
     watcher: {
       ...(onText === undefined ? {} : { onText }),
       ...(onRestart === undefined ? {} : { onRestart }),

@@ -38,6 +38,8 @@ export interface Command {
   /** The skill that HULL_SKILL_DIR names; `null`: none. */
   skill: string | null;
   signal: AbortSignal;
+  /** Python finds the packages that the run's skills need. */
+  packages?: true;
 }
 
 interface BashPlace {
@@ -45,7 +47,7 @@ interface BashPlace {
   workspace: WorkspaceAccess;
   /** What is remembered of detached executions; `null`: the run does not outlive its process. */
   known: KnownExecutions | null;
-  skills: SkillFolders;
+  skills: Pick<SkillFolders, "toRun">;
   /** Names the folder of the run's skills in the runner. */
   skillsKey: string;
   emit: (event: RunEvent) => void;
@@ -108,7 +110,7 @@ export async function runBash(command: Command, place: BashPlace): Promise<Agent
 }
 
 function specOf(
-  { args, execution, run, cwd, skill }: Command,
+  { args, execution, run, cwd, skill, packages }: Command,
   { context, known, skillsKey }: BashPlace,
   workspace: { id: string; version: number },
   list: { name: string; digest: string }[],
@@ -141,6 +143,7 @@ function specOf(
       network: network === false ? null : { hosts: network === true ? null : network },
       ...(cwd === "" ? {} : { cwd }),
       ...(active === null ? {} : { skill: active }),
+      ...(packages === undefined ? {} : { packages }),
     },
     ...(list.length === 0 ? {} : { skills: { key: skillsKey, list } }),
   };

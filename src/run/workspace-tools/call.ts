@@ -87,6 +87,7 @@ export class WorkspaceTools {
         cwd,
         skill: active.at(-1) ?? spec.own_skill?.name ?? null,
         signal,
+        ...(code === null ? {} : { packages: true as const }),
       });
     }
     const files = new FileTools({

@@ -46,14 +46,14 @@ function record(log: SessionLog, state: AgentState, plan: CompactionPlan, summar
 
 async function summaryOf(
   plan: CompactionPlan,
-  { spec: text }: CompactCall,
+  { spec }: CompactCall,
   { parts, place }: Summariser,
 ): Promise<{ plan: CompactionPlan; summary: string }> {
   if (plan.summary !== null) return { plan, summary: plan.summary };
-  return summaryFrom(await asked().catch(() => ""), plan);
+  const summary = spec === null ? "" : await asked(spec).catch(() => "");
+  return summaryFrom(summary, plan);
 
-  async function asked(): Promise<string> {
-    const spec: AgentSpec = JSON.parse(text ?? "");
+  async function asked(spec: AgentSpec): Promise<string> {
     const { signal } = new AbortController();
     const context = { run: place.run_id, effect: "summary", signal, tools: [], provider: null };
     const { effects } = await parts.begin(spec, place, context.signal);

@@ -1,6 +1,5 @@
 /** What can be asked of a session, by name (`rpc.ts`). */
 
-import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { IdempotencyKeyReused } from "../../errors/request.ts";
 import { toHullError } from "../../errors.ts";
 import { readText, sendText } from "../../run/long-text.ts";
@@ -12,6 +11,9 @@ import type { Delegates } from "../task/delegates.ts";
 import { taskHandlers } from "../task/handlers.ts";
 import type { TaskOperations } from "../task/rpc.ts";
 import type { Task } from "../task/task.ts";
+import { workflowHandlers } from "../workflow/handlers.ts";
+import type { WorkflowOperations } from "../workflow/rpc.ts";
+import type { Workflow } from "../workflow/workflow.ts";
 import { answerCall, decide, listApprovals } from "./approvals.ts";
 import type { Conversation } from "./conversation.ts";
 import { forkInto } from "./fork.ts";
@@ -30,6 +32,7 @@ import type {
 } from "./rpc.ts";
 import { MESSAGE_WAKE } from "./runs.ts";
 import type { SessionRow } from "./store.ts";
+import { traceOf } from "./trace.ts";
 import { runAnswer, runEntry, runView, usualWait } from "./views.ts";
 import { listPage, tailOf } from "./visible.ts";
 
@@ -37,19 +40,28 @@ type Input<K extends SessionOperation> = SessionOperations[K]["in"];
 type Output<K extends SessionOperation> = SessionOperations[K]["out"] | Promise<SessionOperations[K]["out"]>;
 type All = { [K in SessionOperation]: (input: Input<K>, caller: SessionCaller) => Output<K> };
 
-type Handlers = Omit<All, keyof DaemonOperations | keyof TaskOperations>;
+type Handlers = Omit<All, keyof DaemonOperations | keyof TaskOperations | keyof WorkflowOperations>;
 
 /** Answers questions about one session; what goes wrong is an answer too. */
 export class SessionDesk {
   readonly #handlers: All;
   readonly #conversation: Conversation;
 
-  constructor(conversation: Conversation, daemon: Daemon, task: Task, delegates: Delegates) {
+  constructor(
+    conversation: Conversation,
+    {
+      daemon,
+      task,
+      delegates,
+      workflow,
+    }: { daemon: Daemon; task: Task; delegates: Delegates; workflow: Workflow },
+  ) {
     this.#conversation = conversation;
     this.#handlers = {
       ...handlersOf(conversation),
       ...daemonHandlers(conversation, daemon),
       ...taskHandlers(conversation, task, delegates),
+      ...workflowHandlers(conversation, workflow),
     };
   }
 
@@ -228,11 +240,10 @@ function handlersOf(conversation: Conversation): Handlers {
       const { run_id }: { run_id: string } = JSON.parse(known.answer);
       return run_id;
     }),
-    start: within(async ({ run_id, spec: text, request, wait }, row, { request_id, mock_scope }) => {
+    start: within(async ({ run_id, spec, request, wait }, row, { request_id, mock_scope }) => {
       const begin = () => {
         conversation.active(row);
         conversation.quiet(row);
-        const spec: AgentSpec = JSON.parse(text);
         runs.start(spec, { request_id, mock_scope });
         return { run_id };
       };
@@ -248,6 +259,10 @@ function handlersOf(conversation: Conversation): Handlers {
       return { data: page.map((run) => runEntry(id, run)), next };
     }),
     run: within(({ run_id }, { id }) => runView(log, id, runs.row(run_id))),
+    trace: within(({ run_id, ...page }) => {
+      const { first_record } = runs.row(run_id);
+      return traceOf(store.records(first_record - 1), run_id, page);
+    }),
     answer: within(({ run_id, wait }, row) => answer(run_id, wait, row)),
     cancel: within(({ run_id }, { id }) => {
       runs.cancel(run_id);

@@ -9,7 +9,9 @@ import { TOOL_CONFIG_SCHEMA } from "../../../src/registry/tool-config/schema.ts"
 import { UPLOADS_SCHEMA } from "../../../src/registry/uploads-schema.ts";
 import { DAEMONS_SCHEMA } from "../../../src/session/daemon/directory-schema.ts";
 import { SESSIONS_SCHEMA } from "../../../src/session/index-schema.ts";
+import { RUNS_SCHEMA } from "../../../src/session/run-index-schema.ts";
 import { TASKS_SCHEMA } from "../../../src/session/task/directory-schema.ts";
+import { WORKFLOWS_SCHEMA } from "../../../src/session/workflow/directory-schema.ts";
 
 const ROOT = new URL("../../../", import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, ROOT), "utf8");
@@ -22,7 +24,9 @@ const SCHEMAS = {
   "0006_daemons.sql": DAEMONS_SCHEMA,
   "0007_stored_skills.sql": STORED_SKILLS_SCHEMA,
   "0008_stored_files.sql": STORED_FILES_SCHEMA,
-  "0009_tasks.sql": TASKS_SCHEMA,
+  "0009_runs.sql": RUNS_SCHEMA,
+  "0012_workflows.sql": WORKFLOWS_SCHEMA,
+  "0013_tasks.sql": TASKS_SCHEMA,
 };
 
 test("the migrations and what the Worker applies by itself are the same", () => {

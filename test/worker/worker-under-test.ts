@@ -1,0 +1,35 @@
+/** The Worker, whose Durable Objects have the bindings of the test file that runs, and so a deployment of their own. */
+import * as worker from "../../src/worker.ts";
+import { bindings } from "./file-bindings.ts";
+
+export { default, HandlerOutbound } from "../../src/worker.ts";
+
+export class SessionObject extends worker.SessionObject {
+  constructor(ctx: DurableObjectState) {
+    super(ctx, bindings);
+  }
+}
+
+export class LedgerObject extends worker.LedgerObject {
+  constructor(ctx: DurableObjectState) {
+    super(ctx, bindings);
+  }
+}
+
+export class FileIndexObject extends worker.FileIndexObject {
+  constructor(ctx: DurableObjectState) {
+    super(ctx, bindings);
+  }
+}
+
+export class MockObject extends worker.MockObject {
+  constructor(ctx: DurableObjectState) {
+    super(ctx, bindings);
+  }
+}
+
+export class RunnerObject extends worker.RunnerObject {
+  constructor(ctx: ConstructorParameters<typeof worker.RunnerObject>[0]) {
+    super(ctx, bindings);
+  }
+}
