@@ -28,7 +28,7 @@ export interface Program {
 }
 
 /** Where it is started. */
-export interface Place {
+export interface ProcessFolders {
   /** The skill's files. */
   bundle: string;
   workspace: Workspace | null;
@@ -39,11 +39,11 @@ export interface Place {
 
 /** The command `argv[0]` of a spec, in the skill's folder or the session's. `null`: there is none. */
 export function commandProgram(
-  shop: { commands: Commands; inherited: Environment; launcher: Launcher },
+  services: { commands: Commands; inherited: Environment; launcher: Launcher },
   spec: ExecutionSpec,
-  place: Place,
+  folders: ProcessFolders,
 ): Program | null | Promise<Program | null> {
-  const { bundle, workspace, scratch, inputFile } = place;
+  const { bundle, workspace, scratch, inputFile } = folders;
   const cwd = workspace !== null && spec.workspace?.cwd === true ? workspace.dir : bundle;
   const programOf = (command: Command | null): Program | null =>
     command === null
@@ -52,9 +52,9 @@ export function commandProgram(
           ...(cwd === bundle ? command : absolute(command, bundle)),
           args: spec.argv.slice(1),
           cwd,
-          rooms: roomsOf(place),
+          rooms: roomsOf(folders),
           environment: processEnvironment(
-            shop.inherited,
+            services.inherited,
             spec,
             { cwd, bundle, workspace },
             scratch,
@@ -63,14 +63,14 @@ export function commandProgram(
           stdin: null,
           resultApart: false,
           packages: [],
-          launcher: shop.launcher,
+          launcher: services.launcher,
         };
-  const found = shop.commands.resolve(spec.argv[0] ?? "", bundle, spec.untrusted);
+  const found = services.commands.resolve(spec.argv[0] ?? "", bundle, spec.untrusted);
   return found instanceof Promise ? found.then(programOf) : programOf(found);
 }
 
 /** What an execution uses of the runner's folders. */
-export const roomsOf = ({ bundle, workspace, scratch }: Place): string[] => [
+export const roomsOf = ({ bundle, workspace, scratch }: ProcessFolders): string[] => [
   bundle,
   scratch.dir,
   ...(workspace === null ? [] : [workspace.dir]),

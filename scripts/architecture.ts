@@ -279,7 +279,7 @@ const KEPT: [RegExp, string][] = [
 const KEEPS: Record<string, string> = {
   "src/deployment.ts": "the deployments themselves",
   "src/http/body.ts": "the reader of a request's body, which lives as long as the request",
-  "src/typed/placed.ts": "the places of definitions, in the process that reads one skill at build time",
+  "src/typed/located.ts": "where definitions stand, in the process that reads one skill at build time",
 };
 
 function checkText(file: string, text: string): Violation[] {

@@ -10,6 +10,7 @@ import { ConfiguredMocks } from "./model/mock/deployment.ts";
 import { DeploymentModels } from "./model/registry/load.ts";
 import { TenantRules } from "./model/registry/tenant-rules.ts";
 import { RecentMap } from "./recent.ts";
+import { BlobCache } from "./registry/blob-cache.ts";
 import { type LoadedCatalog, SkillRegistry } from "./registry/published.ts";
 import { TenantCatalogs } from "./registry/tenant-catalog.ts";
 import { Sealer } from "./registry/tool-config/seal.ts";
@@ -79,6 +80,8 @@ export class Deployment {
   readonly mockPrompts = new RecentMap<string, true>(1000);
   /** Digests of assembled skills, by tenant and stored version; a version never changes. */
   readonly assembled = new RecentMap<string, string>(1000);
+  /** Contents of workspaces that file tools have read, by their keys in R2, each of which is written once. */
+  readonly contents = new BlobCache();
   /** SHA-256 of skills' zips, by the skill's version. */
   readonly zipDigests = new RecentMap<string, string>(2000);
   /** When this isolate last removed what `/v1` no longer needs, in Unix ms. */

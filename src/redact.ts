@@ -131,41 +131,46 @@ export class Redactor {
 
   /**
    * Whether a text holds no secret and, where it is a part of one, does not end with the beginning of one. A quick look at its
-   * characters; where escapes or Base64 in lines might matter, its bytes are scanned.
+   * characters, as they are and as Base64 in lines or with the alphabet for URLs; where other escapes might matter, its bytes
+   * are scanned.
    */
   #isClear(text: string, isPart: boolean): boolean {
     const automata = this.#current();
     for (const automaton of automata) {
       const wakes = wakesOf(automaton);
       let state = ROOT;
+      /** As Base64 reads it; `ROOT` where that is no other reading. */
+      let decoded = ROOT;
       for (let at = 0; at < text.length; at++) {
         const unit = text.charCodeAt(at);
-        if (state === ROOT && wakes[unit] === 0) continue;
-        if (isOdd(unit, state, automaton)) return isClearInBytes(automata, text, isPart);
-        state = automaton.next(state, unit < 0x80 ? unit : 0x80);
-        if (automaton.found(state) > 0) return false;
+        if (state === ROOT && decoded === ROOT && unit < 0x80 && wakes[unit] === 0) continue;
+        if (unit === 0x25 || unit === 0x5c || (unit >= 0x80 && !automaton.isAscii))
+          return isClearInBytes(automata, text, isPart);
+        const byte = unit < 0x80 ? unit : 0x80;
+        decoded = decodedNext(automaton, decoded, state, byte);
+        state = automaton.next(state, byte);
+        if (decoded === state) decoded = ROOT;
+        if (automaton.found(state) > 0 || automaton.found(decoded) > 0) return false;
       }
-      if (isPart && state !== ROOT) return false;
+      if (isPart && (state !== ROOT || decoded !== ROOT)) return false;
     }
     return true;
   }
 }
 
-/** Whether a secret may be read from here on in another way than character by character. */
-function isOdd(unit: number, state: number, automaton: Automaton): boolean {
-  switch (unit) {
-    case 0x25:
-    case 0x5c:
-      return true;
+/** The state after one more byte where Base64 in lines, or with the alphabet for URLs, is read otherwise than it stands. */
+function decodedNext(automaton: Automaton, decoded: number, plain: number, byte: number): number {
+  const before = decoded === ROOT ? plain : decoded;
+  switch (byte) {
     case 0x0a:
     case 0x0d:
-      return state !== ROOT;
+      return before;
     case 0x2d:
-      return automaton.next(state, 0x2b) !== ROOT;
+      return automaton.next(before, 0x2b);
     case 0x5f:
-      return automaton.next(state, 0x2f) !== ROOT;
+      return automaton.next(before, 0x2f);
     default:
-      return unit >= 0x80 && !automaton.isAscii;
+      return decoded === ROOT ? ROOT : automaton.next(decoded, byte);
   }
 }
 

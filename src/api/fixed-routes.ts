@@ -175,15 +175,17 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
   },
   docs: {
     tag: "operation",
-    summary: "A page to read the OpenAPI document with",
+    summary: "The reference of the API as a page, searchable",
+    parameters: [query("q", "Words that must all occur in method, path or summary.", TEXT)],
     answers: { 200: answer("A page", { "text/html": { schema: TEXT } }) },
   },
   docsFile: {
     tag: "operation",
-    summary: "A script or style sheet of that page, or a JSON Schema for editors",
+    summary: "`reader`: a page that sends requests; its script or style sheet, or a JSON Schema for editors",
     parameters: [inPath("file"), NO_MATCH],
     answers: {
       200: answer("The file", {
+        "text/html": { schema: TEXT },
         "text/javascript": { schema: TEXT },
         "text/css": { schema: TEXT },
         ...json({ type: "object" }),

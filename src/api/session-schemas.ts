@@ -207,6 +207,13 @@ export function sessionSchemas(): JsonObject {
         }),
       },
     }),
-    Trace: list(TRACE_STEP),
+    Trace: object({
+      recovered: {
+        type: "boolean",
+        description: "Whether the run was taken up after its process died.",
+      },
+      data: { type: "array", items: TRACE_STEP },
+      next_cursor: MAYBE_TEXT,
+    }),
   };
 }

@@ -82,7 +82,7 @@ export class EventStream<Done> implements AsyncIterable<HullEvent> {
   }
 
   /**
-   * The pieces of the answer as bytes in UTF-8, e.g. for `new Response(stream.readable())`. The stream fails with HullError
+   * The pieces of the answer as bytes, text in UTF-8, e.g. for `new Response(stream.readable())`. The stream fails with HullError
    * where the run fails. After the death of a server the piece of a round that began anew comes again: `text` knows better.
    */
   readable(): ReadableStream<Uint8Array> {
@@ -94,8 +94,10 @@ export class EventStream<Done> implements AsyncIterable<HullEvent> {
           const { done, value: event } = await events.next();
           if (done === true) return controller.close();
           throwIfError(event);
-          if (event.event !== "delta" || !event.data.text) continue;
-          return controller.enqueue(encoder.encode(event.data.text));
+          if (event.event !== "delta") continue;
+          const { text, b64 = "" } = event.data;
+          const piece = text === undefined ? fromBase64(b64) : encoder.encode(text);
+          if (piece.length > 0) return controller.enqueue(piece);
         }
       },
       async cancel() {
@@ -113,6 +115,9 @@ export class EventStream<Done> implements AsyncIterable<HullEvent> {
     throw new HullConnectionError("The stream", "it has been read before, or ended without a result");
   }
 }
+
+const fromBase64 = (text: string): Uint8Array =>
+  Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
 
 /** The server made it: its OpenAPI document says what it holds. */
 const isResult = <Done>(data: object): data is Done & { ok: boolean } => "ok" in data;
@@ -155,13 +160,14 @@ async function* follow(source: StreamSource): AsyncGenerator<HullEvent, void, un
         // What an upstream sends has names of its own and ends as it likes.
         leaves = !(ends && seen.id === null);
         if (!leaves) return;
-        cut = "it ended early";
+        throw new HullConnectionError(transport.origin, "the stream ended before its last event");
       } catch (error) {
         leaves = signal?.aborted === true;
         if (leaves) throw signal?.reason;
         if (error instanceof HullError && !(error instanceof RefusedForNow)) throw error;
         if (failures >= transport.retries || !(await isRepeatable(call))) {
-          throw error instanceof HullError ? error : new HullConnectionError(transport.origin, error);
+          const named = error instanceof HullError || error instanceof HullConnectionError;
+          throw named ? error : new HullConnectionError(transport.origin, error);
         }
         cut = error;
       }
@@ -246,9 +252,9 @@ async function* wireEvents(
     for (;;) {
       const silent = setTimeout(() => connection.abort("nothing came, not even a heartbeat"), SILENCE_MS);
       const { done, value } = await reader.read().finally(() => clearTimeout(silent));
-      if (done) return;
-      // A CR at the end may be the first half of a CR LF.
-      const lines = (rest + decoder.decode(value, { stream: true })).split(/\r\n|\n|\r(?!$)/);
+      // A CR at the end of what came so far may be the first half of a CR LF.
+      const text = rest + (done ? "" : decoder.decode(value, { stream: true }));
+      const lines = text.split(done ? /\r\n|\n|\r/ : /\r\n|\n|\r(?!$)/);
       rest = lines.pop() ?? "";
       for (const line of lines) {
         if (line === "") {
@@ -259,10 +265,11 @@ async function* wireEvents(
         }
         const colon = line.indexOf(":");
         const name = colon === -1 ? line : line.slice(0, colon);
-        const text = colon === -1 ? "" : line.slice(colon + 1).replace(/^ /, "");
-        if (name === "data") fields.data.push(text);
-        else if (name === "id" || name === "event") fields[name] = text;
+        const given = colon === -1 ? "" : line.slice(colon + 1).replace(/^ /, "");
+        if (name === "data") fields.data.push(given);
+        else if (name === "id" || name === "event") fields[name] = given;
       }
+      if (done) return;
     }
   } finally {
     await reader.cancel().catch(() => {});

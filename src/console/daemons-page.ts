@@ -40,7 +40,7 @@ export async function daemonsPage(api: Api): Promise<Page> {
 `;
   return {
     title: "Daemons",
-    body: html`<h1>Daemons</h1>${data.length === 0 ? html`<p>No daemon yet. A skill declares one with <code>daemon:</code> in its SKILL.md, or <code>POST /daemons</code> starts one.</p>` : html`<div class="scroll"><table><thead><tr><th>Daemon</th><th>State</th><th>Declared by</th><th>Began</th></tr></thead><tbody>${data.map(row)}</tbody></table></div>`}
+    body: html`<h1>Daemons</h1>${data.length === 0 ? html`<p>No daemon yet. A skill declares one with <code>daemon:</code> in its SKILL.md, or <code>POST /daemons</code> starts one.</p>` : html`<div class="scroll" tabindex="0"><table><thead><tr><th>Daemon</th><th>State</th><th>Declared by</th><th>Began</th></tr></thead><tbody>${data.map(row)}</tbody></table></div>`}
 ${nextPage(api, next_cursor)}`,
   };
 }

@@ -27,7 +27,7 @@ export async function keysPage(api: Api): Promise<Page> {
   return {
     title: "Keys",
     body: html`<h1>Keys</h1>
-${data.length === 0 ? html`<p>No key yet. Make one here, or with <code>hull keys add</code>.</p>` : html`<div class="scroll"><table><thead><tr><th>Name</th><th>Begins with</th><th>Tenant</th><th>Scopes</th><th>Made</th><th>Revoke</th></tr></thead><tbody>${data.map(row)}</tbody></table></div>`}
+${data.length === 0 ? html`<p>No key yet. Make one here, or with <code>hull keys add</code>.</p>` : html`<div class="scroll" tabindex="0"><table><thead><tr><th>Name</th><th>Begins with</th><th>Tenant</th><th>Scopes</th><th>Made</th><th>Revoke</th></tr></thead><tbody>${data.map(row)}</tbody></table></div>`}
 ${nextPage(api, next_cursor)}
 <h2>Make a key</h2>${form(
       api,

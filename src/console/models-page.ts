@@ -30,10 +30,10 @@ export async function modelsPage(api: Api): Promise<Page> {
   return {
     title: "Models",
     body: html`<h1>Models</h1><h2>Providers</h2>
-<div class="scroll"><table><thead><tr><th>Provider</th><th>State</th><th>Protocol</th><th>Usual model</th><th>Check</th></tr></thead><tbody>${data.map((provider) => row(api, provider))}</tbody></table></div>
+<div class="scroll" tabindex="0"><table><thead><tr><th>Provider</th><th>State</th><th>Protocol</th><th>Usual model</th><th>Check</th></tr></thead><tbody>${data.map((provider) => row(api, provider))}</tbody></table></div>
 <h2>Models by alias</h2>
 <form method="get" action="/console/models" class="row"><div><label for="model">Alias or model</label><input id="model" name="model" value="${model}" list="aliases"><datalist id="aliases">${known.data.map((alias) => html`<option value="${alias}"></option>`)}</datalist></div><button>Show what it can do</button></form>
-${one === null ? html`<p>${known.data.map((alias) => html`<a href="/console/models?model=${encodeURIComponent(alias)}">${alias}</a> `)}</p>` : html`<pre tabindex="0">${pretty(one)}</pre>`}
+${one === null ? html`<ul class="chips">${known.data.map((alias) => html`<li><a href="/console/models?model=${encodeURIComponent(alias)}">${alias}</a></li>`)}</ul>` : html`<pre tabindex="0">${pretty(one)}</pre>`}
 <h2>A test call</h2>${form(
       api,
       "/console/models/call",

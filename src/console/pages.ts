@@ -10,6 +10,7 @@ import { changeDaemon, daemonPage, daemonsPage, sendEvent } from "./daemons-page
 import { keysPage, makeKey, revokeKey } from "./keys-page.ts";
 import { type Page, shownPage } from "./layout.ts";
 import { checkProvider, modelsPage, testCall } from "./models-page.ts";
+import { referencePage } from "./reference-page.ts";
 import { cancelRun, runCassette, runEvents, runPage } from "./run-page.ts";
 import { runsPage } from "./runs-page.ts";
 import { SCRIPT } from "./script.ts";
@@ -24,6 +25,7 @@ import {
   uploadFile,
 } from "./session-page.ts";
 import { openSession, sessionsPage } from "./sessions-page.ts";
+import { saveConfig } from "./skill-config.ts";
 import { skillPage, trySkill } from "./skill-page.ts";
 import { skillsPage } from "./skills-page.ts";
 import { STYLE } from "./style.ts";
@@ -41,6 +43,7 @@ const at = (pattern: string): RegExp => new RegExp(`^${pattern}$`);
 const PAGES: readonly (readonly [RegExp, Show])[] = [
   [at("/"), skillsPage],
   [at(`/console/skills/${ID}`), skillPage],
+  [at("/docs"), referencePage],
   [at("/console/runs"), runsPage],
   [at(`/console/runs/${ID}`), runPage],
   [at("/console/sessions"), sessionsPage],
@@ -56,6 +59,7 @@ const PAGES: readonly (readonly [RegExp, Show])[] = [
 
 const ACTIONS: readonly (readonly [RegExp, Act])[] = [
   [at(`/console/skills/${ID}/try`), trySkill],
+  [at(`/console/skills/${ID}/config`), saveConfig],
   [at(`/console/runs/${ID}/cancel`), cancelRun],
   [at("/console/sessions"), openSession],
   [at(`/console/sessions/${ID}/say`), saySomething],

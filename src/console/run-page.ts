@@ -8,7 +8,7 @@ import { isOver, type Run, reason, runName, runShape, stateLabel } from "./run-s
 import { count, duration, type Html, money, pretty, when } from "./text.ts";
 
 /** Steps on one page. */
-const STEPS = "200";
+const STEPS = "100";
 
 const maybe = z.optional;
 const execution = z.looseObject({
@@ -53,7 +53,7 @@ const step = z.object({
   cost_usd: maybe(z.number()),
 });
 type Step = z.infer<typeof step>;
-const trace = z.object({ data: z.array(step), next_cursor: z.nullable(z.string()) });
+const trace = z.object({ recovered: z.boolean(), data: z.array(step), next_cursor: z.nullable(z.string()) });
 
 /** A run with what came of it, as far as the caller may see that. */
 interface Known {
@@ -65,7 +65,7 @@ interface Known {
 
 export async function runPage(api: Api, id: string): Promise<Page> {
   const { run, answer, hidden } = await known(api, id);
-  const steps = hidden ? { data: [], next_cursor: null } : await stepsOf(api, run);
+  const steps = hidden ? { recovered: false, data: [], next_cursor: null } : await stepsOf(api, run);
   const over = isOver(run);
   const live = !over && !hidden;
   return {
@@ -74,6 +74,7 @@ export async function runPage(api: Api, id: string): Promise<Page> {
 <p>${stateLabel(run.state)} ${reason(run)}${run.state === "awaiting_approval" ? html` <a href="/console/approvals">Decide about it</a>.` : ""}</p>
 <dl><dt>Of</dt><dd>${runName(run)}</dd><dt>Began</dt><dd>${when(run.created_at)}</dd><dt>Took</dt><dd>${duration(run.duration_ms)}</dd>
 <dt>Tokens</dt><dd>${count(run.input_tokens)} in, ${count(run.output_tokens)} out</dd><dt>Cost</dt><dd>${money(run.cost_usd)}</dd></dl>
+${steps.recovered ? html`<p class="note wait">It was taken up after its process died: what had been done by then was not done again.</p>` : ""}
 ${live ? form(api, `/console/runs/${id}/cancel`, html`<button class="danger">Cancel</button>`, "row") : ""}
 ${hidden ? html`<p class="note">Only the key that made this call can read what it did, for a day after its end.</p>` : ""}
 ${answer}

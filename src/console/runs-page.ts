@@ -63,7 +63,7 @@ function nothing(filtered: boolean): Html {
 
 /** Runs with their figures, the newest first. */
 export function runTable(runs: readonly Run[]): Html {
-  return html`<div class="scroll"><table><thead><tr><th>Run</th><th>State</th><th>Of</th><th>Began</th><th class="n">Took</th><th class="n">Tokens in, out</th><th class="n">Cost</th><th>Error</th></tr></thead><tbody>
+  return html`<div class="scroll" tabindex="0"><table><thead><tr><th>Run</th><th>State</th><th>Of</th><th>Began</th><th class="n">Took</th><th class="n">Tokens in, out</th><th class="n">Cost</th><th>Error</th></tr></thead><tbody>
 ${runs.map(row)}</tbody></table></div>`;
 }
 

@@ -108,7 +108,7 @@ function messageShown(
   const fork = form(
     api,
     `/console/sessions/${id}/fork`,
-    html`<input type="hidden" name="keep_first" value="${number}"><button aria-label="Fork after message ${number}">Fork here</button>`,
+    html`<input type="hidden" name="keep_first" value="${number}"><button aria-label="Fork here, after message ${number}">Fork here</button>`,
     "inline",
   );
   return html`<article class="say ${role}"><small>${number} ${role} ${fork}</small>${parts.map(partShown)}${extra}</article>
@@ -152,7 +152,7 @@ function fileTable(id: string, all: z.infer<typeof files>["data"]): Html {
   if (all.length === 0) return html`<p>None.</p>`;
   const row = ({ path, size: bytes, modified_at }: (typeof all)[number]) =>
     html`<tr><td><a href="/console/sessions/${id}/files/${path.split("/").map(encodeURIComponent).join("/")}">${path}</a></td><td class="n">${size(bytes)}</td><td>${when(modified_at)}</td></tr>`;
-  return html`<div class="scroll"><table><thead><tr><th>File</th><th class="n">Size</th><th>Changed</th></tr></thead><tbody>${all.map(row)}</tbody></table></div>`;
+  return html`<div class="scroll" tabindex="0"><table><thead><tr><th>File</th><th class="n">Size</th><th>Changed</th></tr></thead><tbody>${all.map(row)}</tbody></table></div>`;
 }
 
 function uploadForm(api: Api, id: string): Html {

@@ -5,6 +5,7 @@ import { type Api, asked } from "./api.ts";
 import { type Page, seeOther, shownPage } from "./layout.ts";
 import { runList } from "./run-shapes.ts";
 import { runTable } from "./runs-page.ts";
+import { configForms } from "./skill-config.ts";
 import { duration, type Html, pretty, size, when } from "./text.ts";
 
 const maybe = z.optional;
@@ -46,10 +47,11 @@ const versions = z.object({
 
 export async function skillPage(api: Api, slug: string): Promise<Page> {
   const params = { slug };
-  const [shown, known, runs] = await Promise.all([
+  const [shown, known, runs, configured] = await Promise.all([
     asked(api, card, "getCard", { params }),
     asked(api, versions, "listVersions", { params, query: { limit: "10" } }),
     asked(api, runList, "listAllRuns", { query: { name: slug, limit: "10" } }),
+    configForms(api, slug),
   ]);
   return {
     title: shown.name,
@@ -60,6 +62,7 @@ ${shown.stale === true ? html`<p class="note wait">The folder is broken, so its 
 <dt>Version</dt><dd><code>${shown.version.slice(0, 12)}</code></dd>${signed(shown)}</dl>
 <h2>Try it</h2>${tryForm(api, shown)}
 ${toolTable(shown)}${findings(shown)}
+${configured}
 <h2>Call it</h2>${calls(api, shown)}
 ${shown.doc === undefined || shown.doc.trim() === "" ? "" : html`<h2>Documentation</h2><pre tabindex="0">${shown.doc}</pre>`}
 <h2>Last runs</h2>${runs.data.length === 0 ? html`<p>None in 30 days.</p>` : runTable(runs.data)}
@@ -186,7 +189,7 @@ function prettyText(text: string): string {
 function toolTable({ tools = [], tool_details }: Card): Html | "" {
   if (tools.length === 0 && (tool_details ?? []).length === 0) return "";
   if (tool_details === undefined) return html`<h2>Tools</h2><p>${tools.join(", ")}</p>`;
-  return html`<h2>Tools</h2><div class="scroll"><table><thead><tr><th>Tool</th><th>What it does</th><th>Runs in</th><th>Risk</th></tr></thead><tbody>
+  return html`<h2>Tools</h2><div class="scroll" tabindex="0"><table><thead><tr><th>Tool</th><th>What it does</th><th>Runs in</th><th>Risk</th></tr></thead><tbody>
 ${tool_details.map(({ name, description = "", tier = "", tier_reason, risk = "" }) => html`<tr><td><code>${name}</code></td><td>${description}</td><td title="${tier_reason ?? ""}">${tier}</td><td>${risk}</td></tr>`)}</tbody></table></div>`;
 }
 

@@ -75,7 +75,7 @@ function nothing(searched: boolean): Html {
 
 function table(found: readonly Card[], total: number, byName: ReadonlyMap<string, Figures>): Html {
   return html`<p class="dim">${total === 1 ? "1 skill" : `${total} skills`}</p>
-<div class="scroll"><table><thead><tr><th>Skill</th><th>Mode</th><th>What it does</th><th>State</th><th class="n" title="Of the last 24 hours; of scripts and models">Calls, 24 h</th><th class="n">Failed</th><th class="n">Median</th><th class="n">Cost</th><th>Version</th></tr></thead><tbody>
+<div class="scroll" tabindex="0"><table><thead><tr><th>Skill</th><th>Mode</th><th>What it does</th><th>State</th><th class="n" title="Of the last 24 hours; of scripts and models">Calls, 24 h</th><th class="n">Failed</th><th class="n">Median</th><th class="n">Cost</th><th>Version</th></tr></thead><tbody>
 ${found.map((card) => row(card, byName.get(card.slug)))}</tbody></table></div>`;
 }
 

@@ -24,23 +24,25 @@ pre{background:var(--panel);border:1px solid var(--line);border-radius:.35rem;pa
 .state{display:inline-block;border:1px solid currentColor;border-radius:1rem;padding:0 .55rem;font-size:.85rem;white-space:nowrap}
 form.row{display:flex;flex-wrap:wrap;gap:.5rem;align-items:end;margin:.5rem 0}
 form.inline{display:inline}
-label{display:block;font-weight:600;margin:.5rem 0 .15rem}form.row label{margin:0}
+label{display:block;font-weight:600;margin:.5rem 0 .15rem}form.row label{margin:0}form.row>*{min-width:0;max-width:100%}
 input,select,textarea,button{font:inherit;color:inherit;background:var(--bg);border:1px solid var(--dim);border-radius:.35rem;padding:.35rem .6rem;max-width:100%}
+input:not([type=checkbox]),select{min-height:2.2rem}
 textarea{width:100%;min-height:6rem}
-input[type=checkbox]{padding:0}
+input[type=checkbox]{padding:0;width:1.5rem;height:1.5rem;vertical-align:middle}fieldset{border:1px solid var(--line)}fieldset label{display:inline-block;margin-right:.8rem}
 button{cursor:pointer;background:var(--panel)}button.main{background:var(--link);border-color:var(--link);color:var(--on)}button.danger{color:var(--bad);border-color:var(--bad)}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem;margin:.5rem 0}dt{color:var(--dim)}dd{margin:0;min-width:0}
 .note{border-left:4px solid var(--link);background:var(--panel);padding:.5rem .8rem;margin:.7rem 0}.note.bad{border-color:var(--bad);color:inherit}.note.wait{border-color:var(--wait);color:inherit}
 .card{border:1px solid var(--line);border-radius:.5rem;padding:.7rem .9rem;margin:.7rem 0}
 .say{border-left:3px solid var(--line);padding:.1rem .8rem;margin:.7rem 0}.say.user{border-color:var(--bar)}.say.assistant{border-color:var(--bar3)}.say.tool{border-color:var(--bar2)}
 .say p,.out{white-space:pre-wrap;margin:.2rem 0}
+summary:has(.lane){list-style:none}.lane>span:first-child::before{content:"▸ "}details[open]>summary>.lane>span:first-child::before{content:"▾ "}
 .flow{list-style:none;margin:0;padding:0}.flow>li{border-bottom:1px solid var(--line);padding:.35rem 0}
 .lane{display:grid;grid-template-columns:minmax(9rem,1fr) minmax(6rem,2fr) 5rem;gap:.6rem;align-items:center}
 .lane svg{width:100%;height:14px;display:block}.lane .n{text-align:right;font-variant-numeric:tabular-nums}
 .model{fill:var(--bar)}.tool{fill:var(--bar2)}.other{fill:var(--bar3)}.fail{fill:var(--bad)}.track{fill:var(--panel)}
-summary{cursor:pointer}
+summary{cursor:pointer;padding:.2rem 0}
+.chips{display:flex;flex-wrap:wrap;gap:.3rem 1rem;list-style:none;padding:0}.chips a{display:inline-block;padding:.2rem 0}
 iframe{width:100%;min-height:24rem;border:1px solid var(--line);background:#fff}
 footer{max-width:84rem;margin:2rem auto 0;padding:1rem;border-top:1px solid var(--line);color:var(--dim)}
 @media (max-width:40rem){header .who{margin-left:0}.lane{grid-template-columns:1fr 5rem}.lane svg{grid-row:2;grid-column:1/-1}dl{grid-template-columns:1fr}dt{margin-top:.3rem}}
-@media (prefers-reduced-motion:no-preference){a,button{transition:background .1s}}
 `;

@@ -71,7 +71,7 @@ function bars(rows: readonly Row[], by: string): Html {
   const most = Math.max(...rows.map(size), Number.MIN_VALUE);
   const bar = (row: Row) =>
     html`<svg viewBox="0 0 1000 14" width="160" height="14" preserveAspectRatio="none" aria-hidden="true"><rect class="track" width="1000" height="14"/><rect class="model" width="${Math.round((1000 * size(row)) / most)}" height="14"/></svg>`;
-  return html`<div class="scroll"><table><thead><tr><th>${by}</th><th>${priced ? "Cost" : "Tokens"}</th><th class="n">Cost</th><th class="n">Calls</th><th class="n">Tokens in</th><th class="n">Tokens out</th></tr></thead><tbody>
+  return html`<div class="scroll" tabindex="0"><table><thead><tr><th>${by}</th><th>${priced ? "Cost" : "Tokens"}</th><th class="n">Cost</th><th class="n">Calls</th><th class="n">Tokens in</th><th class="n">Tokens out</th></tr></thead><tbody>
 ${rows.map(
   (
     row,
@@ -81,7 +81,7 @@ ${rows.map(
 }
 
 function budgetTable(rows: readonly Budget[]): Html {
-  return html`<div class="scroll"><table><thead><tr><th>Of</th><th>Window</th><th class="n">Spent</th><th class="n">Limit</th><th class="n">Left</th><th>Begins anew</th></tr></thead><tbody>
+  return html`<div class="scroll" tabindex="0"><table><thead><tr><th>Of</th><th>Window</th><th class="n">Spent</th><th class="n">Limit</th><th class="n">Left</th><th>Begins anew</th></tr></thead><tbody>
 ${rows.map(
   (
     row,

@@ -17,13 +17,19 @@ import { findSlug, servedTo } from "./served.ts";
 import { runSkill } from "./skills/run.ts";
 
 /** The operations that the console itself carries out. */
-export type ConsoleOperation = "index" | "consolePage" | "consoleForm";
+export type ConsoleOperation = "index" | "docs" | "consolePage" | "consoleForm";
 type Handlers = { readonly [id in Exclude<OperationId, ConsoleOperation>]: Handler };
 
 /** All handlers. @param handlers of the API, which the console's pages ask */
 export function withConsole(handlers: Handlers): { readonly [id in OperationId]: Handler } {
   const show = (context: RequestContext): Promise<Response> => answered(context, handlers);
-  return { ...handlers, index: (context) => index(context, show), consolePage: show, consoleForm: show };
+  return {
+    ...handlers,
+    index: (context) => index(context, show),
+    docs: show,
+    consolePage: show,
+    consoleForm: show,
+  };
 }
 
 /** `GET /`: the skills as a page, or for programs a few facts as JSON. */

@@ -115,7 +115,7 @@ export class RequestContext implements RunContext {
 
   /** A JSON-like value as it may be shown or logged. */
   redacted<T>(value: T): T {
-    const once = this.settings.toldRedactor.json(value);
+    const once = this.settings.eventRedactor.json(value);
     return this.#secrets.reduce((shown, secrets) => secrets.json(shown), once);
   }
 

@@ -1,7 +1,7 @@
 /** How the Worker reaches the session of a call that outlives its connection, also while its process dies and comes back. */
 import { ExecutionNotFound } from "../errors/request.ts";
 import type { SessionRpc } from "../session/conversation/rpc.ts";
-import type { TracePage } from "../session/conversation/trace.ts";
+import type { RunTrace } from "../session/conversation/trace.ts";
 import type {
   Begun,
   ExecutionAnswer,
@@ -28,7 +28,7 @@ export interface ExecutionClient {
   answer(): Promise<ExecutionAnswer>;
   follow(after: number, early: boolean): Promise<ExecutionEvents>;
   status(): Promise<ExecutionStatus>;
-  trace(page: { after: number; limit: number }): Promise<TracePage>;
+  trace(page: { after: number; limit: number }): Promise<RunTrace>;
   cancel(): Promise<"cancelled" | "removed">;
 }
 
@@ -70,7 +70,7 @@ export function executionOf(context: RequestContext, id: string): ExecutionClien
     follow: async (after, early) =>
       found<ExecutionEvents>(await ask(async (object) => await object.follow(caller, after, early))),
     trace: async (page) => {
-      const trace: TracePage = JSON.parse(
+      const trace: RunTrace = JSON.parse(
         found(await ask(async (object) => await object.steps(caller, page))),
       );
       return trace;

@@ -2,7 +2,7 @@
 import { BadRequest } from "../errors/request.ts";
 import { type ErrorData, HullError, toProblem } from "../errors.ts";
 import { parseWithOffset } from "../run/json.ts";
-import type { TracePage } from "../session/conversation/trace.ts";
+import type { RunTrace } from "../session/conversation/trace.ts";
 import type { ExecutionAnswer, ExecutionStatus } from "../session/unlisted/rpc.ts";
 import { isTextType } from "../skill/media.ts";
 import type { RequestContext } from "./context.ts";
@@ -96,7 +96,8 @@ export function tracePage({ request }: RequestContext): { after: number; limit: 
   throw new BadRequest({ detail: "The parameter cursor must be a next_cursor of this listing." });
 }
 
-export const traceJson = ({ steps, next }: TracePage) => ({
+export const traceJson = ({ steps, next, recovered }: RunTrace) => ({
+  recovered,
   data: steps,
   next_cursor: next === null ? null : String(next),
 });

@@ -97,6 +97,8 @@ export function checkSentOrigin({ request, settings }: RequestContext, always = 
   const { headers, url } = request;
   const origin = headers.get("origin");
   if (origin === null) return;
+  // Of a form on a page that tells nobody where it is; a page in a sandbox is of another site.
+  if (origin === "null" && headers.get("sec-fetch-site") === "same-origin") return;
   const own = new URL(url).origin;
   const sameHost = URL.canParse(origin) && new URL(origin).host === headers.get("host");
   const { allowed_origins, cors_origins } = settings;

@@ -14,7 +14,7 @@ import {
 import { postEvent } from "./daemons/events.ts";
 import { postDaemon } from "./daemons/spawn.ts";
 import { getDiscoveryArchive, getDiscoveryFile, getDiscoveryIndex, getLlmsText } from "./discovery/routes.ts";
-import { docsFile, docsPage } from "./docs.ts";
+import { docsFile } from "./docs.ts";
 import {
   deleteExecution,
   getExecution,
@@ -164,7 +164,6 @@ export const HANDLERS: { readonly [id in Exclude<OperationId, ConsoleOperation>]
   getDiscoveryIndex,
   getDiscoveryArchive,
   getDiscoveryFile,
-  docs: docsPage,
   docsFile,
   listSkills,
   getCard: cardRoute,

@@ -152,12 +152,12 @@ const NO_TOKENS = { input_tokens: 0, output_tokens: 0, cache_read_tokens: 0, cac
 
 /** What a call took; `null`: nothing. A failure costs what was told before it, or may have been. */
 function spendOf({ request, target, price, startedAt }: Call, end: CallEnd, now: number): Spend | null {
-  if (end.turn === null && end.told_bytes === 0 && !end.unseen) return null;
+  if (end.turn === null && end.streamed_bytes === 0 && !end.unseen) return null;
   const reported = end.turn === null ? NO_TOKENS : end.turn.usage;
   const estimated = reported.input_tokens + reported.output_tokens + reported.cache_read_tokens === 0;
   const beside = countsCachedBeside(target);
   const usage = estimated
-    ? { ...NO_TOKENS, input_tokens: promptTokens(request), output_tokens: tokensOfBytes(bytesTold(end)) }
+    ? { ...NO_TOKENS, input_tokens: promptTokens(request), output_tokens: tokensOfBytes(bytesStreamed(end)) }
     : reported;
   return {
     calls: 1,
@@ -173,8 +173,8 @@ function spendOf({ request, target, price, startedAt }: Call, end: CallEnd, now:
   };
 }
 
-const bytesTold = (end: { turn: ModelTurn } | { turn: null; told_bytes: number }): number =>
-  end.turn === null ? end.told_bytes : bytesOfBlocks(end.turn.blocks);
+const bytesStreamed = (end: { turn: ModelTurn } | { turn: null; streamed_bytes: number }): number =>
+  end.turn === null ? end.streamed_bytes : bytesOfBlocks(end.turn.blocks);
 
 /** A refusal in the units of its limit: USD or tokens. */
 function shown(refusal: Refusal, requested: number) {

@@ -101,9 +101,9 @@ async function perform(
 ): Promise<Record<string, unknown>> {
   const { context, signal } = handle;
   const call = async (input: CallInput): Promise<LlmResult> => {
-    const told = handle.streaming ? { emit: (event: RunEvent) => handle.emit(event) } : {};
-    const place = { host, signal, started: () => handle.started(), ...told };
-    return (await callModel(context, input, place)).result;
+    const streams = handle.streaming ? { emit: (event: RunEvent) => handle.emit(event) } : {};
+    const environment = { host, signal, started: () => handle.started(), ...streams };
+    return (await callModel(context, input, environment)).result;
   };
   switch (request.operation) {
     case "llm/call": {
@@ -142,7 +142,7 @@ async function perform(
         execution: handle.id,
         host,
         signal,
-        told: handle.streaming ? "text and reasoning" : "nothing",
+        streams: handle.streaming ? "text and reasoning" : "nothing",
         until: request.until,
         transcript: transcriptIn(input.options),
         started: () => handle.started({ run_id: run, session_id: null }),

@@ -39,7 +39,7 @@ export async function runServed(run: RunHandle, modelRegistry: ModelRegistry): P
   if (!takesAnyFile(context, record)) {
     // hull.toml, or a grant that an upload lacks, takes the tools away.
     if (manifest.output === "file")
-      throw new OutputMissing({ place: "since its runs have no workspace tools here" });
+      throw new OutputMissing({ location: "since its runs have no workspace tools here" });
     const files = await holdFiles(run.input.files);
     const parts = userParts(manifest, run.input, files);
     return driven(run, llm, { parts, files, workspace: null, inputs: {} }, modelRegistry);
@@ -60,7 +60,7 @@ export async function runServed(run: RunHandle, modelRegistry: ModelRegistry): P
 }
 
 /** Where a served skill's run takes place. */
-interface ServedPlace {
+interface ServedInput {
   parts: Part[];
   /** Files of the request that its tools get. */
   files: HeldFile[];
@@ -74,7 +74,7 @@ interface ServedPlace {
 async function driven(
   run: RunHandle,
   llm: LlmSettings,
-  { parts, files, workspace, inputs }: ServedPlace,
+  { parts, files, workspace, inputs }: ServedInput,
   modelRegistry: ModelRegistry,
 ): Promise<RunOutput> {
   const { record, context, durable, signal, streaming } = run;
@@ -97,7 +97,7 @@ async function driven(
     begun = true;
   };
   const own = { record, files };
-  const told = streaming ? "text" : "nothing";
+  const streams = streaming ? "text" : "nothing";
   const emit = (event: RunEvent): Promise<void> => run.emit(event);
   try {
     const place = workspace === null ? {} : { workspace };
@@ -108,7 +108,7 @@ async function driven(
       log,
       durable,
       own,
-      told,
+      streams,
       admitted,
       emit,
       ...place,
@@ -128,7 +128,7 @@ async function driven(
 async function servedSpec(
   { id, context, record }: RunHandle,
   llm: LlmSettings,
-  { parts, inputs }: Pick<ServedPlace, "parts" | "inputs">,
+  { parts, inputs }: Pick<ServedInput, "parts" | "inputs">,
   { model, capabilities }: Pick<Reached, "model" | "capabilities">,
 ): Promise<AgentSpec> {
   const { settings, bot, startedAt } = context;

@@ -4,7 +4,7 @@ import type { Bindings } from "../env.ts";
 import { toHullError } from "../errors.ts";
 import { SESSION_PARTS } from "../run/agent/session-parts.ts";
 import { Conversation } from "./conversation/conversation.ts";
-import { SessionDesk } from "./conversation/operations.ts";
+import { SessionDispatcher } from "./conversation/operations.ts";
 import type {
   Adopted,
   ForkStep,
@@ -36,7 +36,7 @@ import { Workflow } from "./workflow/workflow.ts";
  */
 export class SessionObject extends DurableObject<Bindings> implements SessionRpc {
   readonly #conversation: Conversation;
-  readonly #desk: SessionDesk;
+  readonly #dispatcher: SessionDispatcher;
   readonly #unlisted: UnlistedSession;
 
   constructor(ctx: DurableObjectState, env: Bindings) {
@@ -50,7 +50,7 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
     this.#unlisted = new UnlistedSession({ storage, deployment, background, log: this.#conversation.log });
     const daemon = new Daemon(this.#conversation, storage);
     keepSnapshots(this.#conversation, daemon);
-    this.#desk = new SessionDesk(this.#conversation, {
+    this.#dispatcher = new SessionDispatcher(this.#conversation, {
       daemon,
       task: new Task(this.#conversation, storage),
       delegates: new Delegates(this.#conversation, storage.sql),
@@ -59,11 +59,11 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
   }
 
   ask(question: LongText): Promise<LongText> {
-    return this.#desk.ask(question);
+    return this.#dispatcher.ask(question);
   }
 
   start(question: LongText, after: number | null) {
-    return this.#desk.start(question, after);
+    return this.#dispatcher.start(question, after);
   }
 
   events(call: SessionEventsCall): Promise<Streamed> {

@@ -61,7 +61,7 @@ interface AssembleOptions {
   /** Which tools there are beside the skill's own. Absent: nobody is asked whether one is provided. */
   provided?: ProvidedTools;
   /** The plugin and the namespace that its folder lies in. */
-  place?: Pick<RecordExtras, "plugin" | "namespace">;
+  location?: Pick<RecordExtras, "plugin" | "namespace">;
   /** Whose signatures count. Absent: nobody is asked whether one is trusted. */
   signatures?: SignaturePolicy;
   /** The tenant that uploaded it. Absent: a folder of the deployment's own, which is trusted. */
@@ -126,7 +126,7 @@ export async function assembleSkill(
     ...(signed.signature === null ? {} : { signature: signed.signature }),
     ...(uploadedBy === undefined ? {} : { uploaded_by: uploadedBy }),
     ...(options.stored === undefined ? {} : { stored: options.stored }),
-    ...options.place,
+    ...options.location,
   };
   const bundle = await makeRecord(manifest, body, files, hash, extras, started);
   const bytes = manifest.serve === undefined ? undefined : byPath.get(manifest.serve);

@@ -193,7 +193,7 @@ export function reportWithoutEffect(
   const sorted = fields.toSorted(byteOrder);
   const descriptive = sorted.filter((key) => DESCRIPTIVE.has(fold(key)));
   const others = sorted.filter((key) => !DESCRIPTIVE.has(fold(key)));
-  const place = (names: string[]) => {
+  const location = (names: string[]) => {
     const at = root.entries.get(names[0] ?? "")?.keyAt;
     return { path: names.join(", "), ...(at === undefined ? {} : { at }) };
   };
@@ -202,10 +202,10 @@ export function reportWithoutEffect(
     const hint =
       meant.length === 0 ? "Put what is yours below metadata." : `Did you mean ${meant.join(", ")}?`;
     const message = `Fields that have no effect here: ${others.join(", ")}.`;
-    findings.warning("unknown_fields", place(others), message, hint);
+    findings.warning("unknown_fields", location(others), message, hint);
   }
   if (descriptive.length > 0) {
     const message = `Fields that only describe the skill: ${descriptive.join(", ")}.`;
-    findings.info("unknown_fields", place(descriptive), message);
+    findings.info("unknown_fields", location(descriptive), message);
   }
 }

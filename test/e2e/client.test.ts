@@ -23,6 +23,14 @@ const ASKER =
 let upstreamCalls = 0;
 const upstream = createServer((request, response) => {
   request.resume();
+  if (request.url?.startsWith("/skills/") === true) {
+    upstreamCalls += 1;
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    // "ä" in Latin-1, as bytes that are no UTF-8; with line ends of every kind, and no last event.
+    const start = "id: ex_1:1\r\nevent: start\r\ndata: {}\r\n\r\n";
+    response.write(`${start}: hb\n\nid: ex_1:2\rdata: {"b64":\rdata: "5A=="}\revent: delta\r\r`);
+    return void response.end();
+  }
   if (request.url !== "/long") return void response.end(request.url);
   upstreamCalls += 1;
   response.end("x".repeat(4096));
@@ -109,6 +117,27 @@ test("a call of a proxy skill whose answer is lost does not reach the upstream a
   proxy.cut(300);
   await expect(hull.run("passed-on", "x")).rejects.toThrow(HullConnectionError);
   expect(upstreamCalls).toBe(1);
+});
+
+test("a stream that ends too early is asked for again where that is safe, and bytes are bytes", async () => {
+  const early = new Hull({ url: `http://127.0.0.1:${port}`, retries: 1 });
+  for (const [settings, calls] of [
+    [{ idempotencyKey: false }, 1],
+    [{}, 3],
+  ] as const) {
+    upstreamCalls = 0;
+    const events: HullEvent[] = [];
+    const read = async (): Promise<void> => {
+      for await (const event of early.stream("early", "x", settings)) events.push(event);
+    };
+    await expect(read()).rejects.toThrow(HullConnectionError);
+    // The second time there is no card that says what kind of skill it is.
+    expect(upstreamCalls).toBeLessThanOrEqual(calls);
+    expect(events.map(({ event }) => event)).toEqual(["start", "delta"]);
+  }
+  const reader = early.stream("early", "x", { idempotencyKey: false }).readable().getReader();
+  expect(await reader.read()).toEqual({ done: false, value: Uint8Array.of(0xe4) });
+  await reader.cancel();
 });
 
 test("a failure is a HullError with the members of the problem document", async () => {

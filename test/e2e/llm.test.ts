@@ -252,7 +252,7 @@ describe("inputs", () => {
     expect(fake.requests).toHaveLength(0);
     expect((await ask("blank", "")).status).toBe(200);
     expect(fake.requests).toHaveLength(1);
-    expect(hull.output()).toMatch(/empty\/SKILL\.md.* error /);
+    await hull.printed(/empty\/SKILL\.md.* error /);
   });
 });
 

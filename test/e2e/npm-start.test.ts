@@ -5,14 +5,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { removeTree } from "../../container/tree.ts";
-import { processesBelow, REPO } from "../support/hull-dev.ts";
+import { processesBelow, REPO, shared } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
 
 const SKILL = "---\nname: hi\ndescription: Says hi.\nrun: [echo, hi]\n---\nhi\n";
 
 test.each([
   ["npm start", ["start", "--"]],
-  ["npm run hull -- dev", ["run", "hull", "--", "dev"]],
+  ["npm run hull -- dev --direct", ["run", "hull", "--", "dev", "--direct"]],
 ])("SIGTERM to %s ends the server, the runner and the listener", async (_, words) => {
   const root = await mkdtemp(join(tmpdir(), "hull-npm-"));
   try {
@@ -21,7 +21,7 @@ test.each([
     await writeFile(join(root, "skills", "hi", "SKILL.md"), SKILL);
     const npm = spawn("npm", [...words, root, "--port", "0", "--state", join(root, "state")], {
       cwd: REPO,
-      env: { PATH: process.env.PATH, HOME: root, TMPDIR: join(root, "tmp") },
+      env: { PATH: process.env.PATH, HOME: root, TMPDIR: join(root, "tmp"), ...shared(REPO) },
       stdio: ["ignore", "pipe", "pipe"],
     });
     let output = "";

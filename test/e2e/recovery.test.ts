@@ -50,7 +50,7 @@ describe("the runner dies", () => {
     await until(ready, (status) => status === 200);
     expect(await runnerPid()).not.toBe(runner);
     expect(await echo()).toBe("again");
-    expect(hull.output()).toMatch(/runner ended \(SIGKILL\); starting it again/);
+    await hull.printed(/runner ended \(SIGKILL\); starting it again/);
   });
 
   test("S85: a call in progress is told that its execution is lost, and is not run again", async () => {

@@ -17,7 +17,7 @@ const START_MS = 90_000;
  * What servers of this checkout have in common: Worker and runner as the run bundled them (`global-setup.ts`), and what Node
  * compiled.
  */
-const shared = (repo: string): Record<string, string> => {
+export const shared = (repo: string): Record<string, string> => {
   const { HULL_WORKER_BUNDLE, HULL_RUNNER_BUNDLE, HULL_TEST_CACHE } = process.env;
   const alone = HULL_WORKER_BUNDLE === undefined || HULL_RUNNER_BUNDLE === undefined || repo !== REPO;
   return {

@@ -5,6 +5,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Pipes } from "../../container/pipes.ts";
 import { removeTree } from "../../container/tree.ts";
 import { randomSecret } from "../../scripts/dev/random-secret.ts";
@@ -246,10 +247,11 @@ export async function until<T>(
   limitMs = 20_000,
 ): Promise<T> {
   const end = Date.now() + limitMs;
-  for (;;) {
+  // Looking costs processor time that what is waited for needs too: less and less often.
+  for (let pause = 10; ; pause = Math.min(1.5 * pause, 100)) {
     const value = await read();
     if (check(value)) return value;
     if (Date.now() > end) throw new Error(`still ${JSON.stringify(value)} after ${limitMs} ms`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await sleep(pause);
   }
 }

@@ -1,6 +1,7 @@
 /** The console's pages, as they are without a browser. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { Client, mockSkill } from "./served.ts";
+import { param, publishTools, skillTool } from "./tool-skills.ts";
 
 const client = new Client();
 const HTML = { accept: "text/html" };
@@ -10,6 +11,10 @@ const EVIL_SLUG = "evil-script-alert-1-script-img-src-x-onerror-alert-1";
 beforeAll(async () => {
   await client.publish({
     cat: mockSkill("cat"),
+    artist: {
+      "SKILL.md": mockSkill("artist"),
+      "hooks.js": "export const draw = (given) => ({ __artifact__: true, ...given });",
+    },
     evil: {
       "SKILL.md": `---\nname: ${JSON.stringify(`evil ${EVIL}`)}\ndescription: ${JSON.stringify(`[x](javascript:alert(1)) ${EVIL}`)}\nmode: static-file\nserve: page.txt\n---\n${EVIL}\n`,
       "page.txt": EVIL,
@@ -204,6 +209,35 @@ describe("sessions", () => {
   });
 });
 
+it("attack: an artifact is text on its page, and in a frame that reaches nothing", async () => {
+  const content = "<script>parent.document.title = 'reached'</script>";
+  const given = { id: "page", type: "html", title: `Page ${EVIL}`, content };
+  await client.post("/sessions", { id: "drawn" });
+  const tool = {
+    name: "draw",
+    description: "Draws.",
+    handler: "draw",
+    parameters: { type: "object", properties: {}, additionalProperties: true },
+  };
+  const mock = [{ tool_calls: [{ name: "draw", arguments: given }] }, { text: "Made." }];
+  const options = { provider: "mock", skills: ["artist"], tools: [tool], mock };
+  await client.post("/sessions/drawn/runs", { prompt: "Draw.", options });
+  const path = "/console/sessions/drawn/artifacts/page";
+  expect((await page("/console/sessions/drawn")).text).toContain(`href="${path}"`);
+  const { text } = await page(path);
+  expect(text).toContain('<iframe sandbox="allow-scripts"');
+  expect(text).toContain("&lt;script&gt;parent.document");
+  expect(text).not.toContain("<script>parent");
+  expect(text).not.toContain("<img");
+  const view = await client.fetch(`${path}/view`);
+  expect(await view.text()).toBe(content);
+  const policy = view.headers.get("content-security-policy") ?? "";
+  expect(policy).toContain("sandbox allow-scripts; default-src 'none'");
+  expect(policy).not.toContain("allow-same-origin");
+  const file = await client.fetch(`${path}/file`);
+  expect(file.headers.get("content-disposition")).toContain("attachment");
+});
+
 describe("approvals", () => {
   /** A run that waits for one. */
   async function asks(id: string): Promise<void> {
@@ -276,6 +310,17 @@ describe("the other pages", () => {
     await page(`${path}/resume`, sent({}));
     expect((await page(path)).text).not.toContain("Somebody stopped it");
     await client.fetch(`/daemons/${id}`, { method: "DELETE" });
+  });
+
+  it("the reference lists every operation with a curl line, and is searched", async () => {
+    const { text } = await page("/docs");
+    expect(text).toContain("<code>POST /sessions/{id}/runs</code>");
+    expect(text).toContain("curl -X POST &#39;http://localhost:3000/sessions/{id}/runs&#39;");
+    expect(text).toContain("/skills/cat");
+    const found = (await page("/docs?q=approvals+post")).text;
+    expect(found).toContain("/sessions/{id}/approvals/{approval}");
+    expect(found).not.toContain("/budgets");
+    expect((await page("/docs?q=zebra")).text).toContain("No operation matches");
   });
 
   it("usage is summed; a budget is set", async () => {
@@ -381,4 +426,31 @@ describe("a browser that signed in", () => {
     const budget = sent({ token, scope: "tenant", window: "day", max_cost_usd: "1" });
     expect(await show("/console/usage/budget", cookie, budget)).toMatchObject({ status: 403 });
   });
+});
+
+it("a skill's tools are configured; a secret is never shown again", async () => {
+  const CANARY = "canary-5d1c88f0-secret";
+  const configured = new Client({ HULL_ENV: "local", HULL_SECRET_KEY: "k".repeat(32) });
+  const config = [
+    param("model", { type: "text", default: "small" }),
+    param("maxCost", { type: "number", min: 0, max: 50, default: 1 }),
+    param("token", { type: "secret" }),
+  ];
+  await publishTools(configured, { site: [skillTool("build", { config })] });
+  const path = "/console/skills/site";
+  const text = async () => (await configured.fetch(path, { headers: HTML })).text();
+  const save = (fields: Record<string, string>) =>
+    configured.fetch(`${path}/config`, { ...sent({ tool: "build", ...fields }), headers: HTML });
+  expect(await text()).toContain('name="value model" value="small"');
+  const types = { "type model": "text", "type maxCost": "json" };
+  const saved = await save({ ...types, "value model": "7", "value maxCost": "2.5", "secret token": CANARY });
+  expect(saved.status).toBe(303);
+  const shown = await text();
+  expect(shown).toContain('name="value model" value="7"');
+  expect(shown).toContain('name="value maxCost" value="2.5"');
+  expect(shown).toContain("secret, set");
+  expect(shown).not.toContain(CANARY);
+  expect((await save({ ...types, "value maxCost": "51" })).status).toBe(422);
+  await save({ ...types, "value model": "" });
+  expect(await text()).toContain('name="value model" value="small"');
 });

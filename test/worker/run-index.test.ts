@@ -164,7 +164,7 @@ describe("a trace", () => {
     const page = await json<{ data: TraceStep[]; next_cursor: string }>(
       `/sessions/traced/runs/${run_id}/trace?limit=1&cursor=1`,
     );
-    expect(page).toMatchObject({ data: [{ number: 2, kind: "model" }], next_cursor: "2" });
+    expect(page).toMatchObject({ recovered: false, data: [{ number: 2, kind: "model" }], next_cursor: "2" });
   });
 
   it("of an execution is its caller's alone", async () => {

@@ -13,7 +13,7 @@ import type { RunEvent } from "../../src/run/events.ts";
 import { RunArtifacts } from "../../src/run/handler/artifacts.ts";
 import { readText } from "../../src/run/long-text.ts";
 import { Conversation, type ConversationHooks } from "../../src/session/conversation/conversation.ts";
-import { SessionDesk } from "../../src/session/conversation/operations.ts";
+import { SessionDispatcher } from "../../src/session/conversation/operations.ts";
 import type {
   SessionAnswer,
   SessionOperation,
@@ -59,7 +59,7 @@ export function said(text: string, delivery: Delivery = "finish_step") {
 
 interface Life {
   conversation: Conversation;
-  desk: SessionDesk;
+  desk: SessionDispatcher;
   /** Resolves when nothing of this life is under way any more. */
   over: () => Promise<void>;
   kill: () => void;
@@ -132,7 +132,7 @@ export class World {
       }
     };
     const workflow = new Workflow(conversation, storage);
-    const desk = new SessionDesk(conversation, { daemon, task, delegates, workflow });
+    const desk = new SessionDispatcher(conversation, { daemon, task, delegates, workflow });
     return { conversation, desk, over, kill };
   }
 
@@ -221,8 +221,8 @@ export class World {
   #parts(): AgentParts {
     const world = this;
     return {
-      async begin(spec, place) {
-        const artifacts = new RunArtifacts((id) => place.artifact(id));
+      async begin(spec, environment) {
+        const artifacts = new RunArtifacts((id) => environment.artifact(id));
         return {
           vault: null,
           further: () => ({}),
@@ -234,7 +234,7 @@ export class World {
               if (reply instanceof Error) throw reply;
               const text = typeof reply === "string" ? reply : (reply.text ?? "");
               for (const word of text.match(/\S+ ?/g) ?? []) {
-                place.emit({ event: "delta", data: { text: word, round: iteration + 1 } });
+                environment.emit({ event: "delta", data: { text: word, round: iteration + 1 } });
                 const pace = typeof reply === "string" ? 0 : (reply.pace ?? 0);
                 await new Promise((resolve) => setTimeout(resolve, pace));
               }

@@ -218,7 +218,7 @@ var EventStream = class {
     }
   }
   /**
-   * The pieces of the answer as bytes in UTF-8, e.g. for `new Response(stream.readable())`. The stream fails with HullError
+   * The pieces of the answer as bytes, text in UTF-8, e.g. for `new Response(stream.readable())`. The stream fails with HullError
    * where the run fails. After the death of a server the piece of a round that began anew comes again: `text` knows better.
    */
   readable() {
@@ -230,8 +230,10 @@ var EventStream = class {
           const { done, value: event } = await events.next();
           if (done === true) return controller.close();
           throwIfError(event);
-          if (event.event !== "delta" || !event.data.text) continue;
-          return controller.enqueue(encoder.encode(event.data.text));
+          if (event.event !== "delta") continue;
+          const { text: text2, b64 = "" } = event.data;
+          const piece = text2 === void 0 ? fromBase64(b64) : encoder.encode(text2);
+          if (piece.length > 0) return controller.enqueue(piece);
         }
       },
       async cancel() {
@@ -248,6 +250,7 @@ var EventStream = class {
     throw new HullConnectionError("The stream", "it has been read before, or ended without a result");
   }
 };
+var fromBase64 = (text2) => Uint8Array.from(atob(text2), (character) => character.charCodeAt(0));
 var isResult = (data) => "ok" in data;
 function throwIfError({ event, data }) {
   if (event !== "error") return;
@@ -274,13 +277,14 @@ async function* follow(source) {
         }
         leaves = !(ends && seen.id === null);
         if (!leaves) return;
-        cut = "it ended early";
+        throw new HullConnectionError(transport.origin, "the stream ended before its last event");
       } catch (error) {
         leaves = signal?.aborted === true;
         if (leaves) throw signal?.reason;
         if (error instanceof HullError && !(error instanceof RefusedForNow)) throw error;
         if (failures >= transport.retries || !await isRepeatable(call)) {
-          throw error instanceof HullError ? error : new HullConnectionError(transport.origin, error);
+          const named = error instanceof HullError || error instanceof HullConnectionError;
+          throw named ? error : new HullConnectionError(transport.origin, error);
         }
         cut = error;
       }
@@ -347,8 +351,8 @@ async function* wireEvents(response, connection2) {
     for (; ; ) {
       const silent = setTimeout(() => connection2.abort("nothing came, not even a heartbeat"), SILENCE_MS);
       const { done, value } = await reader.read().finally(() => clearTimeout(silent));
-      if (done) return;
-      const lines = (rest + decoder.decode(value, { stream: true })).split(/\r\n|\n|\r(?!$)/);
+      const text2 = rest + (done ? "" : decoder.decode(value, { stream: true }));
+      const lines = text2.split(done ? /\r\n|\n|\r/ : /\r\n|\n|\r(?!$)/);
       rest = lines.pop() ?? "";
       for (const line of lines) {
         if (line === "") {
@@ -359,10 +363,11 @@ async function* wireEvents(response, connection2) {
         }
         const colon = line.indexOf(":");
         const name = colon === -1 ? line : line.slice(0, colon);
-        const text2 = colon === -1 ? "" : line.slice(colon + 1).replace(/^ /, "");
-        if (name === "data") fields.data.push(text2);
-        else if (name === "id" || name === "event") fields[name] = text2;
+        const given = colon === -1 ? "" : line.slice(colon + 1).replace(/^ /, "");
+        if (name === "data") fields.data.push(given);
+        else if (name === "id" || name === "event") fields[name] = given;
       }
+      if (done) return;
     }
   } finally {
     await reader.cancel().catch(() => {

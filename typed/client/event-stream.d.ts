@@ -38,7 +38,7 @@ export declare class EventStream<Done> implements AsyncIterable<HullEvent> {
     /** The whole answer so far, each time that it changes. Throws HullError where the run fails. */
     text(): AsyncGenerator<string, void, undefined>;
     /**
-     * The pieces of the answer as bytes in UTF-8, e.g. for `new Response(stream.readable())`. The stream fails with HullError
+     * The pieces of the answer as bytes, text in UTF-8, e.g. for `new Response(stream.readable())`. The stream fails with HullError
      * where the run fails. After the death of a server the piece of a round that began anew comes again: `text` knows better.
      */
     readable(): ReadableStream<Uint8Array>;

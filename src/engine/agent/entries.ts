@@ -86,6 +86,6 @@ export function entriesLeft({ run, waiting }: AgentState): Message[] {
       ? [{ call_id: call.id, name: call.name, content: result.content, is_error: result.status !== "ok" }]
       : [],
   );
-  const told: Message[] = results.length === 0 ? [] : [{ role: "tool", results }];
-  return [...told, ...waiting.map(({ message }) => message)];
+  const finished: Message[] = results.length === 0 ? [] : [{ role: "tool", results }];
+  return [...finished, ...waiting.map(({ message }) => message)];
 }

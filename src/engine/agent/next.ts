@@ -320,7 +320,8 @@ function afterTools(state: AgentState, run: RunState, vault: Vault | null): Agen
   const plan = run.stage === "shortened" ? null : compactionAfterTools(state, run, vault);
   if (plan !== null) return compactionStep(state, run, plan);
   const remarks = [...(taken?.remarks ?? []), ...(kept === null ? [] : [kept])];
-  if (spec.post_turn_callback === null) return record(...told(run, remarks), ...continuing(state, run));
+  if (spec.post_turn_callback === null)
+    return record(...feedbackRecords(run, remarks), ...continuing(state, run));
   const answer = run.hookResults[effects.postTurn(run.iterations - 1)];
   if (answer === undefined) {
     const effect = effects.postTurn(run.iterations - 1);
@@ -329,11 +330,11 @@ function afterTools(state: AgentState, run: RunState, vault: Vault | null): Agen
   }
   const { message, stop } = postTurnAnswer(answer);
   const feedback = message === "" ? [] : [{ kind: "post_turn_callback", content: message }];
-  const said = told(run, [...remarks, ...feedback]);
+  const said = feedbackRecords(run, [...remarks, ...feedback]);
   return stop ? record(...said, settled(run, "done")) : record(...said, ...continuing(state, run));
 }
 
-function told({ spec }: RunState, feedback: readonly Feedback[]): AgentRecordBody[] {
+function feedbackRecords({ spec }: RunState, feedback: readonly Feedback[]): AgentRecordBody[] {
   return feedback.map((each) => ({ type: "feedback_added", run: spec.run_id, feedback: each }));
 }
 

@@ -245,7 +245,7 @@ function byApprovals(approval_policy: JsonObject | null, tool: AgentTool, args: 
     return { verdict: "deny", reason: `${name} may write to every file, and the run to some alone.` };
   if (writable !== null && writes(tool)) {
     const outside = pathArguments(tool.annotations.arg_schema, args).find(
-      (path) => !writable.some((glob) => placeOf(glob) === placeOf(path) && globMatches(glob, path)),
+      (path) => !writable.some((glob) => baseOf(glob) === baseOf(path) && globMatches(glob, path)),
     );
     if (outside !== undefined) return { verdict: "deny", reason: `${name} may not write to ${outside}.` };
   }
@@ -321,14 +321,14 @@ export function normalised(path: string): string {
 }
 
 /** Where a normalised path or a glob begins: in the workspace, above it, or at the root of the machine. */
-function placeOf(path: string): "inside" | "above" | "absolute" {
+function baseOf(path: string): "inside" | "above" | "absolute" {
   if (path.startsWith("/")) return "absolute";
   return path === ".." || path.startsWith("../") ? "above" : "inside";
 }
 
 export function isWithin(path: string, root: string): boolean {
   const base = normalised(root);
-  if (placeOf(path) !== placeOf(base)) return false;
+  if (baseOf(path) !== baseOf(base)) return false;
   return base === "" || base === "/" || path === base || path.startsWith(`${base}/`);
 }
 

@@ -57,8 +57,8 @@ export function takeTurn(
   });
   if (calls.length > 0) {
     const remarks = fallback ? [] : remarksOn(read);
-    const told = remarks.length === 0 ? {} : { remarks };
-    return [{ ...taken, message, finished: read.sentinel || phase, text_only: 0, ...told }];
+    const remarked = remarks.length === 0 ? {} : { remarks };
+    return [{ ...taken, message, finished: read.sentinel || phase, text_only: 0, ...remarked }];
   }
   const goesOn = { ...taken, message, finished: false, text_only: 0 };
   // The provider asks to be called again with the turn so far.

@@ -107,8 +107,10 @@ function answered(context: RequestContext, run: RunView, headers: Record<string,
     ...(awaiting === undefined ? {} : { awaiting }),
     ...(approvals === undefined ? {} : { approvals }),
   };
-  const result = shown(context, { ...made, ...waits });
-  return Response.json(result, { headers: { ...headers, "cache-control": "no-store" } });
+  const body = context.settings.redactor.jsonText({ ...made, ...waits });
+  return new Response(body, {
+    headers: { ...headers, "content-type": "application/json", "cache-control": "no-store" },
+  });
 }
 
 export function eventStream(

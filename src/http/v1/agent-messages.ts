@@ -61,10 +61,10 @@ async function drive(
   const events = new MessageEvents(spec.model.model, context, emit);
   let executions = 0;
   // What a call left is looked up before its result is told, and what follows the result is told after it.
-  let told: Promise<void> = Promise.resolve();
-  const then = (tell: () => void | Promise<void>): void => {
-    told = told.then(tell);
-    told.catch(() => {});
+  let reported: Promise<void> = Promise.resolve();
+  const then = (report: () => void | Promise<void>): void => {
+    reported = reported.then(report);
+    reported.catch(() => {});
   };
   const listener: AgentListener = {
     text: (text) => then(() => events.sink.onText?.(text)),
@@ -88,7 +88,7 @@ async function drive(
       }),
   };
   const outcome = await run.drive(listener);
-  await told;
+  await reported;
   events.rest(outcome.calls);
   const shown = containerOf(run, outcome, dialectOf(context) === "anthropic_legacy");
   events.end(stopOf(outcome), usageOf(run, outcome, executions), shown);

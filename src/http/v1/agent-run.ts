@@ -124,7 +124,7 @@ export async function openAgentRun(
           log,
           durable: null,
           // What a provider ran stands between the texts of a turn: such a turn is told whole.
-          told: hosted ? "nothing" : "text and reasoning",
+          streams: hosted ? "nothing" : "text and reasoning",
           emit: async (event) => tell(event, listener),
           ...(container === null ? {} : { workspace: container.workspace }),
         });

@@ -88,7 +88,7 @@ export function shownSkills(
   hosted: JsonObject | null,
   legacy: boolean,
 ): JsonObject[] {
-  const told = Array.isArray(hosted?.skills) ? hosted.skills.filter(isObject) : [];
+  const named = Array.isArray(hosted?.skills) ? hosted.skills.filter(isObject) : [];
   const shown = [
     ...local.map(({ id, version, epoch, wish }) => ({
       at: wish.path,
@@ -96,7 +96,7 @@ export function shownSkills(
     })),
     ...native.map(({ given, path, version }) => ({
       at: path,
-      skill: told.find(({ skill_id }) => skill_id === given.skill_id) ?? {
+      skill: named.find(({ skill_id }) => skill_id === given.skill_id) ?? {
         ...given,
         version: version ?? "latest",
       },

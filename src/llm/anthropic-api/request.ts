@@ -22,6 +22,8 @@ export interface MessagesRequest {
   request: ModelRequest;
   /** What a target that is not Anthropic cannot be sent, and may not do without. */
   foreign: Foreign[];
+  /** What a provider would charge or run beyond what is accounted, and why it is refused. */
+  unaccounted: { path: string; reason: string }[];
   /** Members of the body that only Anthropic gets. */
   ignored: string[];
   container: ContainerWish | null;
@@ -65,7 +67,7 @@ const CLIENT_TOOLS = /^(?:bash|text_editor|computer|memory|tool_search_tool_(?:b
 
 /**
  * @param counting for `count_tokens`, which needs no `max_tokens`
- * @throws InvalidRequest for what is missing, of another type, or not accounted
+ * @throws InvalidRequest for what is missing, or of another type
  */
 export function readMessagesRequest(body: JsonObject, headers: Headers, counting = false): MessagesRequest {
   const model = modelMember(body.model);
@@ -73,7 +75,10 @@ export function readMessagesRequest(body: JsonObject, headers: Headers, counting
   const own = Object.fromEntries(
     Object.entries(body).filter(([name]) => !CANONICAL.has(name) && !FREE.has(name)),
   );
-  for (const { path, reason } of reservedMembers(own)) throw wrong(path, `it cannot be set here: ${reason}`);
+  const reserved = reservedMembers(own).map(({ path, reason }) => ({
+    path,
+    reason: `it cannot be set here: ${reason}`,
+  }));
   const { system, messages, foreign, uploads, executed } = readConversation(body.messages);
   const tools = readTools(body.tools);
   const sampling = samplingOf(body);
@@ -115,6 +120,7 @@ export function readMessagesRequest(body: JsonObject, headers: Headers, counting
     beside,
     hosted: tools.hosted,
     foreign: [...foreign, ...tools.foreign],
+    unaccounted: [...reserved, ...tools.unaccounted],
     ignored: further,
     container: readContainer(body.container, sent["anthropic-beta"]?.split(",")),
     code: tools.code,
@@ -184,15 +190,19 @@ interface ReadTools {
   foreign: Foreign[];
   code: CodeTool | null;
   hosted: JsonObject[];
+  unaccounted: MessagesRequest["unaccounted"];
 }
 
-/** @throws InvalidRequest for a tool that a provider would run itself: it is not accounted */
+/** @throws InvalidRequest for what is no tool */
 function readTools(list: Json | undefined): ReadTools {
-  if (list === undefined || list === null) return { definitions: [], foreign: [], code: null, hosted: [] };
+  if (list === undefined || list === null) {
+    return { definitions: [], foreign: [], code: null, hosted: [], unaccounted: [] };
+  }
   if (!Array.isArray(list)) throw wrong("tools", "a list is expected");
   const definitions: ToolDefinition[] = [];
   const foreign: Foreign[] = [];
   const hosted: JsonObject[] = [];
+  const unaccounted: MessagesRequest["unaccounted"] = [];
   let code: CodeTool | null = null;
   for (const [n, tool] of list.entries()) {
     const path = `tools.${n}`;
@@ -205,10 +215,8 @@ function readTools(list: Json | undefined): ReadTools {
     }
     if (typeof type === "string" && type !== "custom") {
       if (!CLIENT_TOOLS.test(type)) {
-        throw wrong(
-          path,
-          `the tool type ${type} cannot be used: what a provider runs itself is not accounted`,
-        );
+        const reason = `the tool type ${type} cannot be used: what a provider runs itself is not accounted`;
+        unaccounted.push({ path, reason });
       }
       foreign.push({ path, type });
       continue;
@@ -221,5 +229,5 @@ function readTools(list: Json | undefined): ReadTools {
       parameters: input_schema,
     });
   }
-  return { definitions, foreign, code, hosted };
+  return { definitions, foreign, code, hosted, unaccounted };
 }

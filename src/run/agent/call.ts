@@ -34,7 +34,7 @@ import { type RunVault, runVault } from "./vault.ts";
 /** Model calls at most, where each answer does nothing but search for tools. */
 const MAX_SEARCH_ROUNDS = 5;
 
-interface CallPlace {
+interface CallEnvironment {
   host: LlmHost;
   signal: AbortSignal;
   /** The request is sound; from now on a provider is asked. */
@@ -51,7 +51,7 @@ interface CallPlace {
 export async function callModel(
   context: RunContext,
   input: CallInput,
-  { host, signal, started, emit }: CallPlace,
+  { host, signal, started, emit }: CallEnvironment,
 ): Promise<CallOutcome> {
   const prepared = prepare(context, input, host);
   const log = new MemoryLog(null);
@@ -63,7 +63,7 @@ export async function callModel(
     log,
     durable: null,
     prepared,
-    told: emit === undefined ? "nothing" : "text and reasoning",
+    streams: emit === undefined ? "nothing" : "text and reasoning",
     emit: emit ?? (async () => {}),
   });
   return outcomeOf(prepared, log, host);

@@ -302,8 +302,8 @@ async function carryOut(
   }
   if (tool.executor === "isolate") {
     const made = artifacts.call(effect);
-    const place = { context, spec, emit, known, workspace: access, artifacts: made };
-    return runSkillTool(planned, { ...place, find: (slug) => skillNamed(options, slug) }, at);
+    const environment = { context, spec, emit, known, workspace: access, artifacts: made };
+    return runSkillTool(planned, { ...environment, find: (slug) => skillNamed(options, slug) }, at);
   }
   if (planned.above !== undefined) {
     const below = { context, spec, emit };

@@ -76,9 +76,9 @@ export function eventsOf(record: AgentRecord, state: AgentState): RunEvent[] {
     }
     case "woke": {
       const { reason, watch_paths, resumed, feedback } = record.wake;
-      const told: RunEvent[] =
+      const injected: RunEvent[] =
         feedback === null ? [] : [{ event: "feedback_injected", data: { ...feedback } }];
-      return [{ event: "daemon_wake", data: { reason, watch_paths, resumed } }, ...told];
+      return [{ event: "daemon_wake", data: { reason, watch_paths, resumed } }, ...injected];
     }
     default:
       return [];

@@ -12,13 +12,13 @@ import { HullError, Internal } from "../../errors.ts";
 import type { LlmHost } from "../../llm/host.ts";
 import { systemClock } from "../../model/clock.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
+import { AnswerStream } from "../answer-stream.ts";
 import type { RunContext } from "../context.ts";
 import type { Durable } from "../durable.ts";
 import type { RunEvent } from "../events.ts";
 import { runAttributes, tracedRun } from "../gen-ai.ts";
 import { RunArtifacts } from "../handler/artifacts.ts";
 import type { OpenSpan } from "../spans.ts";
-import { Teller } from "../teller.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
 import { TemporaryWorkspace } from "../workspace/temporary.ts";
 import { furtherOf } from "./earlier-calls.ts";
@@ -43,13 +43,13 @@ export interface StatelessOptions {
   prepared?: { model: RunModel; vault: RunVault | null };
   /** The run's files. Absent: they come and go with it. */
   workspace?: WorkspaceAccess;
-  /** Whether answers are told while they come, and whether reasoning is. */
-  told: "nothing" | "text" | "text and reasoning";
+  /** Whether answers are streamed while they come, and whether reasoning is. */
+  streams: "nothing" | "text" | "text and reasoning";
   /** Once a model call has its leave. */
   admitted?: () => void;
   /** Says what a run that rests goes on with. Absent, or `null`: nothing, the drive ends. */
   woken?: (rest: Rest) => Promise<AgentRecordBody | null>;
-  /** Is told what no record holds. */
+  /** Receives what no record holds. */
   emit: (event: RunEvent) => Promise<void>;
   /** Resolves when who reads the events is not far behind: what was not read is held in memory. */
   room?: (() => Promise<void>) | undefined;
@@ -129,12 +129,12 @@ interface Facts {
 function effectsOf(
   context: RunContext,
   spec: AgentSpec,
-  { host, log, durable, own, prepared, told, emit, room, admitted }: StatelessOptions,
+  { host, log, durable, own, prepared, streams, emit, room, admitted }: StatelessOptions,
   workspace: WorkspaceAccess | null,
 ) {
   const vault = prepared === undefined ? runVault(spec, context) : prepared.vault;
-  const teller = told === "nothing" ? null : new Teller(context, emit);
-  const { onText, onReasoning, onRestart } = teller?.watcher ?? {};
+  const answers = streams === "nothing" ? null : new AnswerStream(context, emit);
+  const { onText, onReasoning, onRestart } = answers?.watcher ?? {};
   const { close, ...effects } = agentEffects({
     context,
     host,
@@ -149,7 +149,7 @@ function effectsOf(
     watcher: {
       ...(onText === undefined ? {} : { onText }),
       ...(onRestart === undefined ? {} : { onRestart }),
-      ...(told === "text and reasoning" && onReasoning !== undefined ? { onReasoning } : {}),
+      ...(streams === "text and reasoning" && onReasoning !== undefined ? { onReasoning } : {}),
       ...(admitted === undefined ? {} : { onAdmitted: admitted }),
     },
     emit: (event) => void emit(event),
@@ -160,7 +160,7 @@ function effectsOf(
     await room?.();
     try {
       const call = () => effects.callModel(step, at);
-      return await (teller === null ? call() : teller.telling(step.iteration + 1, call));
+      return await (answers === null ? call() : answers.during(step.iteration + 1, call));
     } catch (error) {
       if (error instanceof HullError) Object.assign(facts.operator, error.operator);
       throw error;

@@ -42,7 +42,7 @@ export interface Command {
   packages?: true;
 }
 
-interface BashPlace {
+interface BashEnvironment {
   context: RunContext;
   workspace: WorkspaceAccess;
   /** What is remembered of detached executions; `null`: the run does not outlive its process. */
@@ -57,16 +57,16 @@ const UNKNOWN =
   "The outcome is unknown: the runner was lost while the command ran. It may have taken effect, in part or whole, and was not run again. Look at what is there before you go on.";
 
 /** Runs a command to its end. Whatever goes wrong with it is a result. @throws HullError for faults of the runner */
-export async function runBash(command: Command, place: BashPlace): Promise<AgentToolResult> {
-  const { context, known, emit } = place;
+export async function runBash(command: Command, environment: BashEnvironment): Promise<AgentToolResult> {
+  const { context, known, emit } = environment;
   const { settings, env } = context;
   if (command.again && known === null) return unknown(0);
-  const workspace = await toolWorkspace(env.FILES, place.workspace);
-  const list = await place.skills.toRun();
+  const workspace = await toolWorkspace(env.FILES, environment.workspace);
+  const list = await environment.skills.toRun();
   const text = String(command.args.command);
-  const spec = specOf(command, place, workspace, list);
-  const output = new BashOutput(env.FILES, place.workspace, command.execution);
-  const told = new ToolOutput(command.call_id, settings.toldRedactor, emit);
+  const spec = specOf(command, environment, workspace, list);
+  const output = new BashOutput(env.FILES, environment.workspace, command.execution);
+  const live = new ToolOutput(command.call_id, settings.eventRedactor, emit);
   const options = runOptions(context, command.signal, known);
   try {
     const { status, notKept } = await runWithWorkspace(
@@ -79,7 +79,7 @@ export async function runBash(command: Command, place: BashPlace): Promise<Agent
       },
       async (event) => {
         if (event.kind === "stdout" || event.kind === "stderr")
-          told.push("stdout", await output.push(event.bytes));
+          live.push("stdout", await output.push(event.bytes));
       },
     );
     if (status.cause === "lost") {
@@ -105,13 +105,13 @@ export async function runBash(command: Command, place: BashPlace): Promise<Agent
     if (error instanceof ExecutionLost) return unknown(0);
     throw error;
   } finally {
-    await told.end();
+    await live.end();
   }
 }
 
 function specOf(
   { args, execution, run, cwd, skill, packages }: Command,
-  { context, known, skillsKey }: BashPlace,
+  { context, known, skillsKey }: BashEnvironment,
   workspace: { id: string; version: number },
   list: { name: string; digest: string }[],
 ): ExecutionSpec {

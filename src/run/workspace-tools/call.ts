@@ -92,6 +92,7 @@ export class WorkspaceTools {
     }
     const files = new FileTools({
       bucket: context.env.FILES,
+      contents: context.deployment.contents,
       workspace,
       skills: this.#skills,
       folders: { work: await workFolder(context, workspace), skills: skillsFolder(context, spec).path },

@@ -98,9 +98,9 @@ export class Conversation {
     this.env = env;
     this.background = background;
     this.parts = parts;
-    const { redactor: answers, toldRedactor: told, logsAll } = settings;
+    const { redactor: answers, eventRedactor: events, logsAll } = settings;
     this.#store = new ConversationStore(storage);
-    this.log = new SessionLog(this.#store, now, { answers, told });
+    this.log = new SessionLog(this.#store, now, { answers, events });
     this.files = new SessionFiles({
       storage,
       env,

@@ -10,14 +10,14 @@ import { compactionRecord } from "../../engine/agent/next.ts";
 import type { Compacted } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
-import type { AgentParts, RunPlace } from "../../run/agent/parts.ts";
+import type { AgentParts, RunEnvironment } from "../../run/agent/parts.ts";
 import type { CompactCall } from "./rpc.ts";
 import type { SessionLog } from "./session-log.ts";
 
 /** How a summary is had that is not given and that no plain strategy makes. */
 interface Summariser {
   parts: AgentParts;
-  place: RunPlace;
+  environment: RunEnvironment;
 }
 
 /** The compaction of the conversation as it stands; `null`: there is nothing to archive. */
@@ -47,7 +47,7 @@ function record(log: SessionLog, state: AgentState, plan: CompactionPlan, summar
 async function summaryOf(
   plan: CompactionPlan,
   { spec }: CompactCall,
-  { parts, place }: Summariser,
+  { parts, environment }: Summariser,
 ): Promise<{ plan: CompactionPlan; summary: string }> {
   if (plan.summary !== null) return { plan, summary: plan.summary };
   const summary = spec === null ? "" : await asked(spec).catch(() => "");
@@ -55,8 +55,8 @@ async function summaryOf(
 
   async function asked(spec: AgentSpec): Promise<string> {
     const { signal } = new AbortController();
-    const context = { run: place.run_id, effect: "summary", signal, tools: [], provider: null };
-    const { effects } = await parts.begin(spec, place, context.signal);
+    const context = { run: environment.run_id, effect: "summary", signal, tools: [], provider: null };
+    const { effects } = await parts.begin(spec, environment, context.signal);
     return effects.summarize(summaryInstructions(plan.archived), plan.archived, context);
   }
 }

@@ -18,7 +18,6 @@ import { answerCall, decide, listApprovals } from "./approvals.ts";
 import type { Conversation } from "./conversation.ts";
 import { forkInto } from "./fork.ts";
 import { compactNow } from "./manual-compaction.ts";
-import { placeOf } from "./place.ts";
 import type {
   LongText,
   RunView,
@@ -30,6 +29,7 @@ import type {
   SessionView,
   Wait,
 } from "./rpc.ts";
+import { runEnvironment } from "./run-environment.ts";
 import { MESSAGE_WAKE } from "./runs.ts";
 import type { SessionRow } from "./store.ts";
 import { traceOf } from "./trace.ts";
@@ -43,7 +43,7 @@ type All = { [K in SessionOperation]: (input: Input<K>, caller: SessionCaller) =
 type Handlers = Omit<All, keyof DaemonOperations | keyof TaskOperations | keyof WorkflowOperations>;
 
 /** Answers questions about one session; what goes wrong is an answer too. */
-export class SessionDesk {
+export class SessionDispatcher {
   readonly #handlers: All;
   readonly #conversation: Conversation;
 
@@ -170,7 +170,7 @@ function handlersOf(conversation: Conversation): Handlers {
       conversation.active(session);
       conversation.quiet(session);
       const about = { run_id: `compact-${store.lastRecord()}`, request_id, mock_scope, startedAt: log.now() };
-      const place = placeOf({
+      const environment = runEnvironment({
         deployment,
         background,
         store,
@@ -181,7 +181,7 @@ function handlersOf(conversation: Conversation): Handlers {
         memo: null,
         remember: () => {},
       });
-      const compacted = await conversation.changing(() => compactNow(log, call, { parts, place }));
+      const compacted = await conversation.changing(() => compactNow(log, call, { parts, environment }));
       return { ...conversation.view(), compacted: compacted === null ? null : { ...compacted } };
     }),
     fork: within(async ({ dst, keep_first, request }, row, caller) => {
@@ -260,8 +260,8 @@ function handlersOf(conversation: Conversation): Handlers {
     }),
     run: within(({ run_id }, { id }) => runView(log, id, runs.row(run_id))),
     trace: within(({ run_id, ...page }) => {
-      const { first_record } = runs.row(run_id);
-      return traceOf(store.records(first_record - 1), run_id, page);
+      const { first_record, recoveries } = runs.row(run_id);
+      return { ...traceOf(store.records(first_record - 1), run_id, page), recovered: recoveries > 0 };
     }),
     answer: within(({ run_id, wait }, row) => answer(run_id, wait, row)),
     cancel: within(({ run_id }, { id }) => {

@@ -12,7 +12,7 @@ import type { NamedRequest } from "../named-request.ts";
 import type { TaskOperations } from "../task/rpc.ts";
 import type { UnlistedRpc } from "../unlisted/rpc.ts";
 import type { WorkflowOperations } from "../workflow/rpc.ts";
-import type { TracePage } from "./trace.ts";
+import type { RunTrace } from "./trace.ts";
 
 /** Which session, and the request that asks. */
 export interface SessionCaller {
@@ -182,7 +182,7 @@ export interface SessionOperations
   runs: { in: { limit: number; before: number }; out: { data: RunView[]; next: number | null } };
   run: { in: { run_id: string }; out: RunView };
   /** What the run did so far. @param after how many steps come before the page */
-  trace: { in: { run_id: string; after: number; limit: number }; out: TracePage };
+  trace: { in: { run_id: string; after: number; limit: number }; out: RunTrace };
   /** Waits. @param wait `null`: as is usual for such a run */
   answer: { in: { run_id: string; wait: Wait | null }; out: RunView };
   cancel: { in: { run_id: string }; out: RunView };

@@ -24,10 +24,16 @@ export interface TraceStep {
   cost_usd?: number;
 }
 
-export interface TracePage {
+interface TracePage {
   steps: TraceStep[];
   /** How many steps there are before the next page; `null`: it is the last one. */
   next: number | null;
+}
+
+/** The same, as it is answered. */
+export interface RunTrace extends TracePage {
+  /** Whether the run was taken up after its process died. */
+  recovered: boolean;
 }
 
 /** Characters of what a step shows of its input and output each. */

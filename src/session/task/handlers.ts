@@ -13,8 +13,8 @@ import type { Json } from "../../skill/manifest.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import { forkInto } from "../conversation/fork.ts";
 import { compactNow } from "../conversation/manual-compaction.ts";
-import { placeOf } from "../conversation/place.ts";
 import type { SessionCaller } from "../conversation/rpc.ts";
+import { runEnvironment } from "../conversation/run-environment.ts";
 import type { SessionRow } from "../conversation/store.ts";
 import type { NamedRequest } from "../named-request.ts";
 import { within } from "../within.ts";
@@ -90,7 +90,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
           startedAt: log.now(),
         };
         const rest = { emit: () => {}, memo: null, remember: () => {} };
-        const place = placeOf({
+        const environment = runEnvironment({
           deployment,
           background,
           store,
@@ -106,7 +106,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
           summary: null,
           spec: null,
         };
-        await compactNow(log, call, { parts, place });
+        await compactNow(log, call, { parts, environment });
       }
     }
   };

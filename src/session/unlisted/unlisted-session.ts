@@ -16,7 +16,7 @@ import { anonymousRunId, isOperation } from "../../run/operation.ts";
 import type { RunRow } from "../conversation/run-rows.ts";
 import type { SessionLog } from "../conversation/session-log.ts";
 import type { ConversationStore } from "../conversation/store.ts";
-import { traceOf } from "../conversation/trace.ts";
+import { type RunTrace, traceOf } from "../conversation/trace.ts";
 import { Lives, RunOver, WATCH_MS } from "../lives.ts";
 import type { RunEntry } from "../run-entry.ts";
 import { noteRuns } from "../run-index.ts";
@@ -196,8 +196,13 @@ export class UnlistedSession {
   }
 
   steps(caller: string, page: { after: number; limit: number }): string | null {
-    if (this.#known(caller) === null) return null;
-    return JSON.stringify(this.#log.answered(traceOf(this.#store.records(), null, page)));
+    const known = this.#known(caller);
+    if (known === null) return null;
+    const trace: RunTrace = {
+      ...traceOf(this.#store.records(), null, page),
+      recovered: known.run.recoveries > 0,
+    };
+    return JSON.stringify(this.#log.answered(trace));
   }
 
   /** Stops a run that is under way, and its processes; removes one that has ended. */
@@ -273,8 +278,8 @@ export class UnlistedSession {
     const memo = this.#store.liveRun()?.memo === null ? 0 : 1;
     const name = this.#calls.row()?.name ?? "";
     // A model's words may be said again by every life; what a script says is said once.
-    const told = records === 0 && !isOperation(name) ? this.#store.lastEvent() : 0;
-    return this.#store.handedIn.progress() + records + memo + told;
+    const seen = records === 0 && !isOperation(name) ? this.#store.lastEvent() : 0;
+    return this.#store.handedIn.progress() + records + memo + seen;
   }
 
   #context({ call, run }: KnownRun): RunContext {
@@ -357,8 +362,8 @@ export class UnlistedSession {
     const settled_at = this.#log.now();
     const expires = settled_at + KEPT_MS;
     this.#store.transaction(() => {
-      const told = events.map((event) => this.#log.redacted(event));
-      const done_event = this.#store.appendEvents([...this.#log.events.take(), ...told]);
+      const redacted = events.map((event) => this.#log.redacted(event));
+      const done_event = this.#store.appendEvents([...this.#log.events.take(), ...redacted]);
       this.#store.updateRun(run.id, { status, settled_at, done_event });
       this.#calls.settle(outcome, expires);
       this.#store.setDue({ watch: null, [EXPIRY]: expires });

@@ -132,8 +132,13 @@ function warnNearMisses(findings: Findings, slot: Slot, map: MapNode): void {
     if (!key.startsWith("x-") || EXTENSION_KEYS.includes(key)) continue;
     const [meant] = nearest(key, EXTENSION_KEYS);
     if (meant === undefined) continue;
-    const place = { path: `${slot.path}.${key}`, at: entry.keyAt, node: entry.value };
-    findings.warning("unknown_field", place, `The key ${key} has no effect here.`, `Did you mean ${meant}?`);
+    const location = { path: `${slot.path}.${key}`, at: entry.keyAt, node: entry.value };
+    findings.warning(
+      "unknown_field",
+      location,
+      `The key ${key} has no effect here.`,
+      `Did you mean ${meant}?`,
+    );
   }
 }
 

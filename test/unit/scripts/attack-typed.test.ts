@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { buildRoots } from "../../../scripts/build/build.ts";
 import { REPO } from "../../support/hull-dev.ts";
+import { hullHere } from "./command-line.ts";
 import { folder, put } from "./folder.ts";
 
 const HEAD = 'import * as z from "zod";\nimport { defineSkill, tool } from "hullrun";\n';
@@ -101,20 +102,19 @@ describe("while it is loaded", () => {
 });
 
 describe("with a signature", () => {
-  const hull = (...args: string[]): string => {
-    const program = [join(REPO, "bin/hull.mjs"), ...args];
-    const { status, stdout, stderr } = spawnSync(process.execPath, program, { encoding: "utf8" });
-    return `${status === 0 ? "" : "failed "}${stdout}${stderr}`;
+  const hull = async (...args: string[]): Promise<string> => {
+    const { code, out, err } = await hullHere(args);
+    return `${code === 0 ? "" : "failed "}${out}${err}`;
   };
   /** Says in its fault that it ran. */
   const ran = `${HEAD}throw new Error("it was run");\nexport default 0;\n`;
 
-  test("attack: what was changed since does not run, by no command", () => {
+  test("attack: what was changed since does not run, by no command", async () => {
     const project = folder({ "skills/curious/skill.ts": doing(`return "fine";`) });
     const dir = join(project, "skills/curious");
-    hull("sign", "--new-key", join(project, "key.pem"));
-    expect(hull("sign", dir, "--key", join(project, "key.pem"))).toContain("signed by");
-    expect(hull("validate", dir)).toContain("the signature holds");
+    await hull("sign", "--new-key", join(project, "key.pem"));
+    expect(await hull("sign", dir, "--key", join(project, "key.pem"))).toContain("signed by");
+    expect(await hull("validate", dir)).toContain("the signature holds");
     put(dir, "skill.ts", ran);
     for (const args of [
       ["validate", dir],
@@ -123,29 +123,29 @@ describe("with a signature", () => {
       ["upload", dir, "--url", "http://127.0.0.1:9"],
       ["build", project],
     ]) {
-      const output = hull(...args);
+      const output = await hull(...args);
       expect([args[0], output]).toEqual([args[0], expect.stringContaining("failed")]);
       expect([args[0], output]).toEqual([args[0], expect.not.stringContaining("it was run")]);
     }
-    expect(hull("validate", dir)).toContain("skill.ts was changed since");
+    expect(await hull("validate", dir)).toContain("skill.ts was changed since");
     // A file that the signer never saw is imported before anybody would look.
     put(dir, "skill.ts", doing(`return "fine";`));
     put(dir, "more.ts", "export const x = 1;\n");
-    expect(hull("validate", dir)).toContain("more.ts was added since");
+    expect(await hull("validate", dir)).toContain("more.ts was added since");
   });
 
-  test("attack: without the one that the project or the skill wants, it does not run", () => {
+  test("attack: without the one that the project or the skill wants, it does not run", async () => {
     const config = '[signatures]\nrequire = "all"\n';
     const project = folder({ "hull.toml": config, "skills/curious/skill.ts": ran });
-    const output = hull("validate", project);
+    const output = await hull("validate", project);
     expect(output).toContain("signature_missing");
     expect(output).not.toContain("it was run");
     const text = "---\nname: curious\ndescription: d\nrequire-signature: true\n---\nBody.\n";
     const own = folder({ "skills/curious/skill.ts": ran, "skills/curious/SKILL.md": text });
-    expect(hull("validate", own)).toContain("signature_missing");
-    expect(hull("validate", own)).not.toContain("it was run");
+    expect(await hull("validate", own)).toContain("signature_missing");
+    expect(await hull("validate", own)).not.toContain("it was run");
     put(own, "skills/curious/SKILL.md", text.replace("require-signature: true\n", ""));
-    expect(hull("validate", own)).toContain("it was run");
+    expect(await hull("validate", own)).toContain("it was run");
   });
 });
 

@@ -4,6 +4,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSyn
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
+import { type Ended, hullHere } from "./command-line.ts";
 import { folder, put, skillText } from "./folder.ts";
 
 const BIN = fileURLToPath(new URL("../../../bin/hull.mjs", import.meta.url));
@@ -16,14 +17,17 @@ const OTHER = (process.env.PATH ?? "")
   .find((path) => existsSync(path));
 const NODES = [process.execPath, ...(OTHER === undefined ? [] : [OTHER])];
 
-function hull(args: string[], options: { cwd?: string; node?: string; bin?: string } = {}) {
-  return new Promise<{ code: number; out: string; err: string }>((resolve) => {
-    const { cwd = process.cwd(), node = process.execPath, bin = BIN } = options;
-    execFile(node, [bin, ...args], { cwd, encoding: "utf8" }, (error, out, err) => {
+/** A command in a process of its own. */
+function start(args: string[], options: { node?: string; bin?: string } = {}) {
+  return new Promise<Ended>((resolve) => {
+    const { node = process.execPath, bin = BIN } = options;
+    execFile(node, [bin, ...args], { encoding: "utf8" }, (error, out, err) => {
       resolve({ code: typeof error?.code === "number" ? error.code : error === null ? 0 : -1, out, err });
     });
   });
 }
+
+const hull = (args: string[], { cwd }: { cwd?: string } = {}) => hullHere(args, cwd);
 
 const good = () => folder({ "skills/a/SKILL.md": skillText("A") });
 const bad = () => folder({ "skills/a/SKILL.md": skillText("A", "mode: lmm") });
@@ -31,12 +35,12 @@ const warned = () => folder({ "skills/a/SKILL.md": skillText("A", "modell: x") }
 
 describe.each(NODES)("on %s", (node) => {
   test("exit codes and where messages go", async () => {
-    const valid = await hull(["validate", good()], { node });
+    const valid = await start(["validate", good()], { node });
     expect(valid).toMatchObject({ code: 0, err: "" });
-    const invalid = await hull(["validate", bad()], { node });
+    const invalid = await start(["validate", bad()], { node });
     expect(invalid.code).toBe(1);
     expect(invalid.err).toContain("SKILL.md:4:7 error mode");
-    const absent = await hull(["build", "/no/such/folder"], { node });
+    const absent = await start(["build", "/no/such/folder"], { node });
     expect(absent).toMatchObject({ code: 3, out: "" });
     expect(absent.err).toContain("/no/such/folder");
   });
@@ -60,7 +64,7 @@ describe("an old Node", () => {
 
   test("without the bundled one is told what to do", async () => {
     const { bin } = checkout("");
-    const { code, err } = await hull(["list"], { bin });
+    const { code, err } = await start(["list"], { bin });
     expect(code).toBe(1);
     expect(err).toContain("npm ci");
   });
@@ -80,7 +84,7 @@ describe("an old Node", () => {
   test("reports the end by a signal as 128 + n", async () => {
     const { bin, bundled } = checkout('process.kill(process.pid, "SIGKILL");\n');
     bundled();
-    expect((await hull([], { bin })).code).toBe(137);
+    expect((await start([], { bin })).code).toBe(137);
   });
 });
 

@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { skillFiles } from "../../../src/skill/uploaded.ts";
 import { readZip } from "../../../src/skill/zip.ts";
+import { hullHere } from "./command-line.ts";
 import { folder, put } from "./folder.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
@@ -22,7 +23,7 @@ function node(script: string, args: string[], cwd = ROOT) {
     );
   });
 }
-const validate = (...args: string[]) => node("bin/hull.mjs", ["validate", ...args]);
+const validate = (...args: string[]) => hullHere(["validate", ...args]);
 
 const text = (name: string, more = "", description = "Does x. Use when asked.") =>
   `---\nname: ${name}\ndescription: ${description}\n${more}---\nBody.\n`;
@@ -101,7 +102,7 @@ test("pack: the same bytes each time, without what no one needs; the file is an 
     "my-skill/scripts/__pycache__/x.pyc": "l",
     "my-skill/.DS_Store": "l",
   });
-  const pack = (...args: string[]) => node("bin/hull.mjs", ["pack", join(root, "my-skill"), ...args], root);
+  const pack = (...args: string[]) => hullHere(["pack", join(root, "my-skill"), ...args], root);
   expect(await pack()).toMatchObject({ code: 0, out: expect.stringContaining("my-skill.skill: 3 files") });
   const first = new Uint8Array(readFileSync(join(root, "my-skill.skill")));
   put(root, "my-skill/SKILL.md", text("my-skill"));
@@ -116,7 +117,7 @@ test("pack: the same bytes each time, without what no one needs; the file is an 
   ]);
   put(root, "my-skill/SKILL.md", "---\nname: my-skill\n---\n");
   expect((await pack()).code).toBe(1);
-  expect((await node("bin/hull.mjs", ["pack", join(root, "absent")])).code).toBe(3);
+  expect((await hullHere(["pack", join(root, "absent")])).code).toBe(3);
 });
 
 test("corpus: rates and histogram; fails where fewer than 95 % load", async () => {

@@ -1,24 +1,9 @@
 /** What skills use and this machine, or an image, lacks: hull doctor --skills and hull validate. */
-import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { needsOf } from "../../../scripts/needs/needs.ts";
+import { hullHere } from "./command-line.ts";
 import { folder } from "./folder.ts";
-
-const HULL = join(import.meta.dirname, "../../../bin/hull.mjs");
-interface Ended {
-  code: number;
-  out: string;
-  err: string;
-}
-
-function hullIn(cwd: string, ...args: string[]): Promise<Ended> {
-  return new Promise((resolve) => {
-    execFile(process.execPath, [HULL, ...args], { cwd }, (error, out, err) =>
-      resolve({ code: error === null ? 0 : Number(error.code), out, err }),
-    );
-  });
-}
 
 const BODY = `Read it:
 
@@ -86,7 +71,7 @@ test("hull doctor --skills names what is missing and the image that has it; hull
     "skills/pdf/scripts/a.py": script,
     "skills/talk/SKILL.md": "---\nname: talk\ndescription: Use when asked.\n---\nTalk.\n",
   });
-  const hull = (...args: string[]) => hullIn(dir, ...args);
+  const hull = (...args: string[]) => hullHere(args, dir);
   const { code, out } = await hull("doctor", "--skills", "--json");
   expect(code).toBe(0);
   const { image, skills } = JSON.parse(out);

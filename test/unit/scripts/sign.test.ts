@@ -1,19 +1,12 @@
 /** `hull sign`, and what validate and build make of its signatures (docs/manifest.md). */
-import { execFile } from "node:child_process";
 import { rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { beforeEach, expect, test } from "vitest";
 import { makeSigningKey } from "../../../scripts/signing-key.ts";
+import { hullHere } from "./command-line.ts";
 import { folder, put, skillText } from "./folder.ts";
 
-const BIN = fileURLToPath(new URL("../../../bin/hull.mjs", import.meta.url));
-const hull = (...args: string[]) =>
-  new Promise<{ code: number; out: string; err: string }>((resolve) => {
-    execFile(process.execPath, [BIN, ...args], { encoding: "utf8" }, (error, out, err) => {
-      resolve({ code: typeof error?.code === "number" ? error.code : error === null ? 0 : -1, out, err });
-    });
-  });
+const hull = (...args: string[]) => hullHere(args);
 
 /** Each of these tests starts processes one after the other. */
 const PATIENT = { timeout: 120_000 };

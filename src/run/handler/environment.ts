@@ -8,9 +8,9 @@ import { type ConfigChoice, configForCall } from "../tool-config.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
 import { workFolder } from "../workspace/work-folder.ts";
 import { runnerPorts } from "./in-runner.ts";
-import type { ArtifactShelf, HandlerPlace } from "./ports.ts";
+import type { ArtifactShelf, HandlerEnvironment } from "./ports.ts";
 
-export interface PlaceOptions {
+export interface HandlerEnvironmentOptions {
   emit: (event: RunEvent) => void;
   /** What is remembered of detached executions; `null`: the run does not outlive its process. */
   known: KnownExecutions | null;
@@ -24,10 +24,10 @@ export interface PlaceOptions {
   policy: JsonObject | null;
 }
 
-export function handlerPlace(
+export function handlerEnvironment(
   context: RunContext,
-  { emit, known, workspace, choice, artifacts, policy }: PlaceOptions,
-): HandlerPlace {
+  { emit, known, workspace, choice, artifacts, policy }: HandlerEnvironmentOptions,
+): HandlerEnvironment {
   return {
     context,
     emit,

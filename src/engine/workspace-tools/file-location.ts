@@ -8,7 +8,7 @@ export interface RunFolders {
   skills: string;
 }
 
-export type Place =
+export type FileLocation =
   /** A path in the work folder; `""` is the folder itself. */
   | { in: "work"; path: string }
   /** A path in a skill's folder; `skill` is `null` for the folder of all of them. */
@@ -19,7 +19,11 @@ export type Place =
  * sentence that begins with the path.
  * @param cwd relative to the work folder, or absolute; `""` is the work folder
  */
-export function placeOf(given: string, folders: RunFolders, cwd: string): Place | { fault: string } {
+export function locateFile(
+  given: string,
+  folders: RunFolders,
+  cwd: string,
+): FileLocation | { fault: string } {
   if (given.includes("\0")) return { fault: "has a null character" };
   const home = /^(?:file:\/\/)?(\/.*)$/s.exec(given)?.[1];
   const base = cwd.startsWith("/") ? cwd : `${folders.work}/${cwd}`;

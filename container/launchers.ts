@@ -14,7 +14,7 @@ type Network = NonNullable<ExecutionSpec["handler"]>["network"];
 /** A fork takes a server under a millisecond: more of them than this find nothing to do. */
 const MOST_FORK_SERVERS = 2;
 
-interface LaneParts {
+interface LauncherParts {
   /** Starts what every process is started by. */
   launcher: Launcher;
   /** How spawners are started; null: there are none. */
@@ -25,25 +25,25 @@ interface LaneParts {
   count: number;
 }
 
-interface Lane {
+interface NetworkLauncher {
   launcher(): Promise<Launcher>;
   /** For Python handlers. */
   forks(): Promise<Launcher>;
 }
 
-export class Lanes {
-  readonly #parts: LaneParts;
+export class Launchers {
+  readonly #parts: LauncherParts;
   readonly #started = new Map<string, Promise<Launcher | null>>();
-  readonly #usual: Lane;
-  readonly #offline: Lane;
-  readonly #listed: Lane;
+  readonly #usual: NetworkLauncher;
+  readonly #offline: NetworkLauncher;
+  readonly #listed: NetworkLauncher;
 
-  constructor(parts: LaneParts) {
+  constructor(parts: LauncherParts) {
     this.#parts = parts;
     const { launcher, spawners, count } = parts;
-    this.#usual = this.#lane("forks", spawners?.usual ?? null, async () => launcher);
-    const apart = (name: string, command: SpawnerCommand): Lane =>
-      this.#lane(`${name} forks`, command, async () => {
+    this.#usual = this.#launcherFor("forks", spawners?.usual ?? null, async () => launcher);
+    const apart = (name: string, command: SpawnerCommand): NetworkLauncher =>
+      this.#launcherFor(`${name} forks`, command, async () => {
         const started = await this.#start(name, command, count);
         if (started === null) throw new NotStarted(`no ${name} spawner could be started`);
         return started;
@@ -54,7 +54,7 @@ export class Lanes {
     this.#listed = listed ? apart("listed", listed) : this.#usual;
   }
 
-  of(network: Network): Lane {
+  of(network: Network): NetworkLauncher {
     if (network === null) return this.#offline;
     return network.hosts === null ? this.#usual : this.#listed;
   }
@@ -71,7 +71,11 @@ export class Lanes {
     this.#parts.egressProxy?.close();
   }
 
-  #lane(name: string, command: SpawnerCommand | null, launcher: Lane["launcher"]): Lane {
+  #launcherFor(
+    name: string,
+    command: SpawnerCommand | null,
+    launcher: NetworkLauncher["launcher"],
+  ): NetworkLauncher {
     if (command === null) return { launcher, forks: launcher };
     const { count } = this.#parts;
     const forking = { ...command, warm: true };

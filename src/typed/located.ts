@@ -4,14 +4,14 @@
  */
 const stacks = new WeakMap<object, string>();
 
-function placed<Definition extends object>(definition: Definition): Definition {
+function located<Definition extends object>(definition: Definition): Definition {
   // What is no object is a fault, which the description reports.
   if (typeof definition === "object" && definition !== null) stacks.set(definition, new Error().stack ?? "");
   return definition;
 }
 
-export const tool = placed;
-export const defineSkill = placed;
+export const tool = located;
+export const defineSkill = located;
 
 /** The stack at the call of `tool` or `defineSkill` that was given this object; empty: no such call was. */
 export const stackOf = (definition: object): string => stacks.get(definition) ?? "";

@@ -6,9 +6,9 @@ import { TOOLS_FILE } from "../../src/skill/tools-json/read.ts";
 import { KEYS, type SkillDescription } from "../../src/typed/describe.ts";
 import { TYPED_FILE } from "./scan.ts";
 
-type Place = Required<Pick<ModuleFault, "file" | "at">>;
+type Location = Required<Pick<ModuleFault, "file" | "at">>;
 
-export interface TypedPlaces {
+export interface TypedLocations {
   /** The place of a fault whose path begins with the name of a tool; empty: of the skill. Nothing where none is known. */
   ofFault(path: string): Pick<ModuleFault, "file" | "at">;
   /** The finding as one about skill.ts where it is about a file made of it, else as it is. @param base what leads from the root to the skill's folder */
@@ -33,14 +33,17 @@ const MEMBERS: ReadonlyMap<string, string> = new Map([
   ["x-config", "config"],
 ]);
 
-export function placesOf({ tools, stacks }: SkillDescription, { dir, own, hasText }: Source): TypedPlaces {
-  const ofSkill = placeIn(stacks.skill, dir);
-  const ofTools = stacks.tools.map((stack) => placeIn(stack, dir));
+export function locationsOf(
+  { tools, stacks }: SkillDescription,
+  { dir, own, hasText }: Source,
+): TypedLocations {
+  const ofSkill = locationIn(stacks.skill, dir);
+  const ofTools = stacks.tools.map((stack) => locationIn(stack, dir));
   const byScript = new Map(tools.map(({ script }, index) => [String(script), index]));
-  const moved = (found: Diagnostic, base: string, place: Place | null, field?: string): Diagnostic => {
+  const moved = (found: Diagnostic, base: string, location: Location | null, field?: string): Diagnostic => {
     const { line: _, column: __, field: ___, ...rest } = found;
-    const file = base + (place?.file ?? TYPED_FILE);
-    return { ...rest, file, ...place?.at, ...(field === undefined ? {} : { field }) };
+    const file = base + (location?.file ?? TYPED_FILE);
+    return { ...rest, file, ...location?.at, ...(field === undefined ? {} : { field }) };
   };
   return {
     ofFault(path) {
@@ -67,7 +70,7 @@ const inDefinition = (path: string): string =>
   path.replace(/^\.([^.[]+)/, (whole, key: string) => `.${MEMBERS.get(key) ?? whole.slice(1)}`);
 
 /** The innermost call that lies in the skill's folder. */
-function placeIn(stack: string, dir: string): Place | null {
+function locationIn(stack: string, dir: string): Location | null {
   for (const [, source = "", line, column] of stack.matchAll(/(\/[^\s()]*?):(\d+):(\d+)\)?$/gm)) {
     const file = relative(dir, source).split(sep).join("/");
     if (file.startsWith("../") || !/\.[cm]?ts$/.test(file)) continue;

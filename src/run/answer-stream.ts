@@ -5,7 +5,7 @@ import { DeltaText } from "./delta.ts";
 import type { RunEvent } from "./events.ts";
 
 /** Hands on text and reasoning as they come, secrets cut out across pieces. Rounds count from 1. */
-export class Teller {
+export class AnswerStream {
   readonly #context: RunContext;
   readonly #emit: (event: RunEvent) => Promise<void>;
   #round = 1;
@@ -33,7 +33,7 @@ export class Teller {
   }
 
   /** Makes the model call of a round: all of its text is told before the call has ended. */
-  async telling<T>(round: number, call: () => Promise<T>): Promise<T> {
+  async during<T>(round: number, call: () => Promise<T>): Promise<T> {
     this.#open(round);
     try {
       return await call();
@@ -61,7 +61,7 @@ export class Teller {
 
   #make(event: "delta" | "thought"): DeltaText<RunEvent> {
     const round = this.#round;
-    return new DeltaText<RunEvent>(this.#context.settings.toldRedactor, this.#emit, (piece) => ({
+    return new DeltaText<RunEvent>(this.#context.settings.eventRedactor, this.#emit, (piece) => ({
       event,
       data: { ...piece, round },
     }));

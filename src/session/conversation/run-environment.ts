@@ -1,13 +1,13 @@
 /** Where effects of a session take place: what they may know, note and tell. */
 import type { Deployment } from "../../deployment.ts";
-import type { RunPlace } from "../../run/agent/parts.ts";
+import type { RunEnvironment } from "../../run/agent/parts.ts";
 import { detachedContext } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { WorkspaceAccess } from "../../run/workspace/access.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { ConversationStore, SessionIdentity } from "./store.ts";
 
-export interface PlaceOptions {
+interface RunEnvironmentOptions {
   deployment: Deployment;
   background: (work: Promise<unknown>) => void;
   store: ConversationStore;
@@ -24,7 +24,7 @@ export interface PlaceOptions {
   remember: (value: Json) => void;
 }
 
-export function placeOf(options: PlaceOptions): RunPlace {
+export function runEnvironment(options: RunEnvironmentOptions): RunEnvironment {
   const { deployment, background, store, workspace, session, run_id, request_id, mock_scope } = options;
   const { startedAt, emit, memo, remember } = options;
   const request = { requestId: request_id, mockScope: mock_scope, tenant: session.tenant, startedAt };
