@@ -42,6 +42,8 @@ export interface Approval {
   tool: string;
   arguments: unknown;
   arguments_digest: string;
+  /** The session of the sub-agent that waits for it. Absent: the run's own. */
+  session?: string;
 }
 
 /**
@@ -58,13 +60,19 @@ export async function streamRun(
 ): Promise<number> {
   const answer = await server.open(path, body);
   let text = "";
+  /** Those of sub-agents, by run. */
+  const sessions = new Map<unknown, string>();
   const exit = await printStream(answer, {
     outDir: ".",
     json: false,
     onEvent(event, value) {
-      if (event === "delta" && typeof value.text === "string") text = value.text;
+      const below = value.parent_run_id !== undefined;
+      if (event === "delta" && typeof value.text === "string" && !below) text = value.text;
+      if (event === "sub_agent_start") sessions.set(value.run_id, String(value.session_id));
       if (event === "approval_request") {
+        const session = sessions.get(value.run_id);
         onApproval({
+          ...(session === undefined ? {} : { session }),
           id: String(value.id),
           tool: String(value.tool),
           arguments: value.arguments,

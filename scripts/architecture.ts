@@ -123,6 +123,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "llm",
     "src/run/event-shapes.ts",
     "src/run/request-bodies.ts",
+    "src/run/task/bodies.ts",
     "src/run/agent/option-shapes.ts",
   ],
   typed: ["skill"],

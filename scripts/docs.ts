@@ -90,8 +90,8 @@ const TAGS: [tag: Operation["tag"], heading: string, more: string][] = [
   ],
   [
     "sessions",
-    "Sessions, daemons and workflows",
-    "[sessions.md](sessions.md), [daemons.md](daemons.md), [workflows.md](workflows.md).",
+    "Sessions, daemons, tasks and workflows",
+    "[sessions.md](sessions.md), [daemons.md](daemons.md), [tasks.md](tasks.md), [workflows.md](workflows.md).",
   ],
   ["spending", "Spending", "[budgets.md](budgets.md)."],
   ["publishing", "Publishing", "[Uploaded skills](#uploaded-skills), [versions](#versions)."],

@@ -72,7 +72,11 @@ export async function printStream(response: Response, options: AnswerOptions): P
 
 /** Text on stdout; what tools do, and what else a person wants to know, on stderr. */
 export function printEvent(event: string | undefined, value: Record<string, unknown>): void {
+  // What a sub-agent says is for the run above it.
+  if (event === "delta" && value.parent_run_id !== undefined) return;
   if (event === "delta" && typeof value.text === "string") process.stdout.write(value.text);
+  else if (event === "sub_agent_start") process.stderr.write(`→ ${value.name}: ${value.task}\n`);
+  else if (event === "sub_agent_result") process.stderr.write(`← ${value.name}: ${value.status}\n`);
   else if (event === "delta" && typeof value.b64 === "string")
     process.stdout.write(Buffer.from(value.b64, "base64"));
   else if (event === "stderr" && typeof value.text === "string") process.stderr.write(value.text);

@@ -88,8 +88,9 @@ async function ask(
   const answer = await terminal.question(question, { signal }).catch(() => null);
   if (answer === null) return;
   const yes = /^[ya]/i.test(answer.trim());
+  const at = approval.session === undefined ? session : pathOf("/sessions", approval.session);
   try {
-    await decide(server, session, approval, {
+    await decide(server, at, approval, {
       decision: yes ? "approve" : "deny",
       ...(/^a/i.test(answer.trim()) ? { scope: "session" } : {}),
     });

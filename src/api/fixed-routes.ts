@@ -21,6 +21,7 @@ import { answer, answerHeaders, BINARY, inPath, object, query, ref, TEXT } from 
 import { SESSION_FILE_OPERATIONS } from "./session-file-routes.ts";
 import { SESSION_OPERATIONS } from "./session-routes.ts";
 import { SPENDING } from "./spending-routes.ts";
+import { TASK_OPERATIONS } from "./task-routes.ts";
 import { TRANSCRIPT_OPERATIONS } from "./transcript-routes.ts";
 import { UPLOAD_OPERATIONS } from "./upload-routes.ts";
 import { V1_MODEL_OPERATIONS } from "./v1-model-routes.ts";
@@ -356,6 +357,7 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
   ...MOCK_OPERATIONS,
   ...SESSION_OPERATIONS,
   ...DAEMON_OPERATIONS,
+  ...TASK_OPERATIONS,
   ...SESSION_FILE_OPERATIONS,
   ...TRANSCRIPT_OPERATIONS,
   ...WORKFLOW_OPERATIONS,

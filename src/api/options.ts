@@ -275,6 +275,14 @@ const RUN_TOOLS = {
     text: "Whether the tool calls of a turn run side by side.",
     default: true,
   },
+  sub_agents: {
+    text: "Whether the model may hand work to [sub-agents](tasks.md#sub-agents) with the tool `sub_agent`.",
+    default: false,
+  },
+  deadline_ms: {
+    text: "The whole run takes no longer than so many ms: 504 `deadline_exceeded`.",
+    otherwise: "no limit",
+  },
   tool_retries: { text: "How often a failed tool call is repeated.", otherwise: "of the `profile`" },
   tool_backoff_ms: { text: "The pause before the first repetition; it doubles.", default: 1000 },
   native_tool_fallback: {

@@ -25,9 +25,9 @@ export const FILE_IDS: JsonObject = {
   items: { type: "string", pattern: "^file_[0-9a-f]{32}$" },
 };
 
-/** The headers of every answer. */
+/** The headers of every answer that differ from one to the next. */
 export function answerHeaders(): JsonObject {
-  const names = ["x-request-id", "x-content-type-options", "server-timing", "x-hull-duration-ms"];
+  const names = ["x-request-id", "server-timing", "x-hull-duration-ms"];
   return Object.fromEntries(names.map((name) => [name, ref("headers", name)]));
 }
 
@@ -70,7 +70,6 @@ export function headerComponents(): JsonObject {
   });
   return {
     "x-request-id": header("The client's own id where it is sane, else a new one.", TEXT, true),
-    "x-content-type-options": header("Always `nosniff`.", { const: "nosniff" }, true),
     "server-timing": header("Total and the known parts, in ms.", TEXT, true),
     "x-hull-duration-ms": header(
       "Until the first byte of the answer.",

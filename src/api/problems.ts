@@ -7,6 +7,7 @@ import * as provider from "../errors/provider.ts";
 import * as request from "../errors/request.ts";
 import * as run from "../errors/run.ts";
 import * as session from "../errors/session.ts";
+import * as task from "../errors/task.ts";
 import * as workflow from "../errors/workflow.ts";
 import { Internal } from "../errors.ts";
 import type { JsonObject } from "../skill/manifest.ts";
@@ -17,7 +18,7 @@ const NEVER_SENT = "client_closed_request";
 
 const CLASSES = [
   Internal,
-  ...[budget, daemon, hook, llm, request, run, provider, session, workflow].flatMap((module) =>
+  ...[budget, daemon, hook, llm, request, run, provider, session, task, workflow].flatMap((module) =>
     Object.values(module),
   ),
 ].map(({ code, status }) => ({ code, status }));

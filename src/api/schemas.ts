@@ -13,6 +13,7 @@ import { problemSchema } from "./problems.ts";
 import { sessionFileSchemas } from "./session-file-routes.ts";
 import { sessionSchemas } from "./session-schemas.ts";
 import { spendingSchemas } from "./spending-schemas.ts";
+import { taskSchemas } from "./task-routes.ts";
 import { transcriptSchemas } from "./transcript-routes.ts";
 import { workflowSchemas } from "./workflow-routes.ts";
 
@@ -260,6 +261,7 @@ export const schemaComponents = once(
     ...modelSchemas(),
     ...sessionSchemas(),
     ...daemonSchemas(),
+    ...taskSchemas(),
     ...workflowSchemas(),
     ...configSchemas(),
     ...sessionFileSchemas(),

@@ -697,7 +697,7 @@ export type Problem = {
   detail: string;
   /** `urn:hull:request:<request id>` */
   instance: string;
-  code: "approval_closed" | "auth_not_configured" | "bad_encoding" | "bad_path" | "bad_request" | "body_too_large" | "budget_exceeded" | "budget_not_found" | "bundle_invalid" | "capability_missing" | "catalog_missing" | "client_closed_request" | "command_not_found" | "concurrency_limited" | "daemon_not_running" | "daemon_path_taken" | "daemon_queue_full" | "daemon_running" | "deadline_exceeded" | "execution_cancelled" | "execution_conflict" | "execution_lost" | "execution_not_found" | "file_expired" | "file_not_downloadable" | "file_not_found" | "file_required" | "forbidden" | "form_not_trusted" | "hook_failed" | "hook_invalid" | "hook_timeout" | "hooks_unavailable" | "host_delegate_failed" | "host_not_allowed" | "idempotency_key_reused" | "input_invalid" | "input_required" | "input_schema_mismatch" | "internal" | "invalid_request" | "key_not_found" | "malformed_json" | "malformed_multipart" | "malformed_toml" | "method_not_allowed" | "mock_unmatched" | "mocked_failure" | "model_not_resolved" | "model_refused" | "not_acceptable" | "not_found" | "operation_not_found" | "origin_not_allowed" | "out_of_memory" | "output_invalid_json" | "output_missing" | "output_too_large" | "precondition_failed" | "price_unknown" | "provider_auth_failed" | "provider_bad_response" | "provider_empty_answer" | "provider_error" | "provider_misconfigured" | "provider_not_configured" | "provider_not_found" | "provider_rate_limited" | "provider_redirect_refused" | "provider_rejected_request" | "provider_timeout" | "provider_unreachable" | "proxy_not_configured" | "range_not_satisfiable" | "rate_limited" | "replay_mismatch" | "replay_missing" | "request_timeout" | "run_cancelled" | "run_in_progress" | "run_lost" | "runner_busy" | "runner_draining" | "runner_protocol_error" | "runner_unavailable" | "schema_validation" | "script_failed" | "script_killed" | "script_timeout" | "secret_key_missing" | "session_exists" | "session_not_active" | "skill_not_found" | "skill_not_trusted" | "skill_read_only" | "slug_taken" | "spawn_failed" | "storage_quota_exceeded" | "tool_call_closed" | "tool_rejected" | "tool_rounds_exhausted" | "unauthenticated" | "unsupported_media_type" | "upload_limit" | "upstream_body_truncated" | "upstream_redirect_refused" | "upstream_timeout" | "upstream_unreachable" | "webhook_refused" | "workflow_ended" | "workflow_invalid" | "workflow_not_waiting" | "workspace_full";
+  code: "approval_closed" | "auth_not_configured" | "bad_encoding" | "bad_path" | "bad_request" | "body_too_large" | "budget_exceeded" | "budget_not_found" | "bundle_invalid" | "capability_missing" | "catalog_missing" | "client_closed_request" | "command_not_found" | "concurrency_limited" | "daemon_not_running" | "daemon_path_taken" | "daemon_queue_full" | "daemon_running" | "deadline_exceeded" | "execution_cancelled" | "execution_conflict" | "execution_lost" | "execution_not_found" | "file_expired" | "file_not_downloadable" | "file_not_found" | "file_required" | "forbidden" | "form_not_trusted" | "hook_failed" | "hook_invalid" | "hook_timeout" | "hooks_unavailable" | "host_delegate_failed" | "host_not_allowed" | "idempotency_key_reused" | "input_invalid" | "input_required" | "input_schema_mismatch" | "internal" | "invalid_request" | "key_not_found" | "malformed_json" | "malformed_multipart" | "malformed_toml" | "method_not_allowed" | "mock_unmatched" | "mocked_failure" | "model_not_resolved" | "model_refused" | "not_acceptable" | "not_found" | "operation_not_found" | "origin_not_allowed" | "out_of_memory" | "output_invalid_json" | "output_missing" | "output_too_large" | "precondition_failed" | "price_unknown" | "provider_auth_failed" | "provider_bad_response" | "provider_empty_answer" | "provider_error" | "provider_misconfigured" | "provider_not_configured" | "provider_not_found" | "provider_rate_limited" | "provider_redirect_refused" | "provider_rejected_request" | "provider_timeout" | "provider_unreachable" | "proxy_not_configured" | "range_not_satisfiable" | "rate_limited" | "replay_mismatch" | "replay_missing" | "request_timeout" | "run_cancelled" | "run_in_progress" | "run_lost" | "runner_busy" | "runner_draining" | "runner_protocol_error" | "runner_unavailable" | "schema_validation" | "script_failed" | "script_killed" | "script_timeout" | "secret_key_missing" | "session_exists" | "session_not_active" | "skill_not_found" | "skill_not_trusted" | "skill_read_only" | "slug_taken" | "spawn_failed" | "storage_quota_exceeded" | "task_closed" | "task_not_awaiting" | "task_running" | "too_many_delegated" | "tool_call_closed" | "tool_rejected" | "tool_rounds_exhausted" | "unauthenticated" | "unsupported_media_type" | "upload_limit" | "upstream_body_truncated" | "upstream_redirect_refused" | "upstream_timeout" | "upstream_unreachable" | "webhook_refused" | "workflow_ended" | "workflow_invalid" | "workflow_not_waiting" | "workspace_full";
   request_id: string;
   [name: string]: unknown;
 };
@@ -760,6 +760,10 @@ export type RunOptions = CallOptions & {
   nudge?: string;
   /** Whether the tool calls of a turn run side by side. */
   parallel_tool_calls?: boolean;
+  /** Whether the model may hand work to sub-agents with the tool `sub_agent`. */
+  sub_agents?: boolean;
+  /** The whole run takes no longer than so many ms: 504 `deadline_exceeded`. */
+  deadline_ms?: number;
   /** How often a failed tool call is repeated. */
   tool_retries?: number;
   /** The pause before the first repetition; it doubles. */
@@ -1156,6 +1160,8 @@ export interface EventData {
     b64?: string;
     /** The model call, counted from 1. */
     round?: number;
+    run_id?: string;
+    parent_run_id?: string | null;
   };
   /** A piece of the model's reasoning. */
   thought: {
@@ -1164,6 +1170,8 @@ export interface EventData {
     b64?: string;
     /** The model call, counted from 1. */
     round: number;
+    run_id?: string;
+    parent_run_id?: string | null;
   };
   /** A piece of what a script prints to stderr, in order with `delta`. */
   stderr: {
@@ -1185,6 +1193,8 @@ export interface EventData {
     };
     /** The model is asked again: what `delta` said of this round is void. */
     restarted?: true;
+    run_id?: string;
+    parent_run_id?: string | null;
   };
   /** The model calls a tool. */
   tool_call: {
@@ -1195,6 +1205,8 @@ export interface EventData {
     name: string;
     /** As the model wrote them; of what is no JSON `{_raw}` and the reason. */
     arguments: unknown;
+    run_id?: string;
+    parent_run_id?: string | null;
   };
   /** What a handler emits or prints, at once; up to 1 MB for each call. */
   tool_output: {
@@ -1204,6 +1216,8 @@ export interface EventData {
     text?: string;
     /** In place of `text`, for bytes that are not UTF-8: Base64. */
     b64?: string;
+    run_id?: string;
+    parent_run_id?: string | null;
   };
   /** A tool call has ended. Its content is for the model and is no part of the event. */
   tool_result: {
@@ -1222,6 +1236,8 @@ export interface EventData {
     bytes: number;
     /** Whether the model sees less than the tool wrote. */
     truncated: boolean;
+    run_id?: string;
+    parent_run_id?: string | null;
   };
   /** A tool made something for people to look at, or a new version of it. */
   artifact: {
@@ -1238,6 +1254,8 @@ export interface EventData {
     };
     plugin?: string;
     version: number;
+    run_id?: string;
+    parent_run_id?: string | null;
   };
   /** A call waits for a person to decide about it. */
   approval_request: {
@@ -1255,6 +1273,8 @@ export interface EventData {
     requested_at: string;
     /** RFC 3339. */
     expires_at: string;
+    run_id?: string;
+    parent_run_id?: string | null;
   };
   /** Hull compared the run's skills with the latest message. */
   skill_matched: {
@@ -1269,6 +1289,8 @@ export interface EventData {
       reason: string;
     }[];
     working_files: string[];
+    run_id?: string;
+    parent_run_id?: string | null;
   };
   /** A skill became active: its text is part of the system text. */
   skill_activated: {
@@ -1279,17 +1301,23 @@ export interface EventData {
     score: number;
     reason: string;
     allowed_tools: string[];
+    run_id?: string;
+    parent_run_id?: string | null;
   };
   /** An active skill no longer matches. */
   skill_deactivated: {
     name: string;
     /** Model calls before this event, itself included where it is one. */
     iteration: number;
+    run_id?: string;
+    parent_run_id?: string | null;
   };
   /** An active skill limits the tools on offer. */
   skill_scope_tools: {
     name: string;
     allowed_tools: string[];
+    run_id?: string;
+    parent_run_id?: string | null;
   };
   /** A skill's MCP server is connected; `tools` names what it brought. */
   skill_mcp_bound: {
@@ -1298,6 +1326,8 @@ export interface EventData {
     tools: string[];
     /** Model calls before this event, itself included where it is one. */
     iteration: number;
+    run_id?: string;
+    parent_run_id?: string | null;
   };
   /** The skill is no longer active, and its MCP server is gone. */
   skill_mcp_unbound: {
@@ -1305,6 +1335,8 @@ export interface EventData {
     server: string;
     /** Model calls before this event, itself included where it is one. */
     iteration: number;
+    run_id?: string;
+    parent_run_id?: string | null;
   };
   /** A skill's MCP server could not be connected; the run goes on without it. */
   skill_mcp_bind_failed: {
@@ -1313,6 +1345,8 @@ export interface EventData {
     error: string;
     /** Model calls before this event, itself included where it is one. */
     iteration: number;
+    run_id?: string;
+    parent_run_id?: string | null;
   };
   /** The model searches for deferred tools. */
   tool_search_query: {
@@ -1323,6 +1357,8 @@ export interface EventData {
     query: unknown;
     strategy?: string;
     mode: "anthropic" | "openai" | "client";
+    run_id?: string;
+    parent_run_id?: string | null;
   };
   /** What the search found. */
   tool_search_result: {
@@ -1335,11 +1371,15 @@ export interface EventData {
     /** Tools that became callable. */
     promoted: string[];
     strategy?: string;
+    run_id?: string;
+    parent_run_id?: string | null;
   };
   /** Hull or a host told the model something. */
   feedback_injected: {
     kind: string;
     content: string;
+    run_id?: string;
+    parent_run_id?: string | null;
   };
   /** A summary took the place of older messages. */
   transcript_compacted: {
@@ -1351,6 +1391,8 @@ export interface EventData {
     estimated_tokens_after: number;
     keep_first: number;
     keep_last: number;
+    run_id?: string;
+    parent_run_id?: string | null;
   };
   /** An attempt of a workflow's node began, waits or ended. */
   stage: {
@@ -1375,6 +1417,37 @@ export interface EventData {
     /** The files that changed. */
     watch_paths: string[];
     resumed: boolean;
+    run_id?: string;
+    parent_run_id?: string | null;
+  };
+  /** A sub-agent has begun. Its events follow among those of the session above, with `run_id` and `parent_run_id`. */
+  sub_agent_start: {
+    run_id: string;
+    parent_run_id: string | null;
+    /** The session in which it runs, which is its task's id too. */
+    session_id: string;
+    name: string;
+    task: string;
+  };
+  /** A sub-agent has ended. */
+  sub_agent_result: {
+    run_id: string;
+    parent_run_id: string | null;
+    session_id: string;
+    name: string;
+    /** `false`: its run failed. */
+    ok: boolean;
+    status: string;
+    /** Of its calls and of those below it. */
+    cost_usd: number;
+  };
+  /** A task has another status. */
+  task_update: {
+    task_id: string;
+    name: string;
+    status: "running" | "awaiting_input" | "completed" | "failed" | "cancelled" | "interrupted";
+    run_id?: string;
+    parent_run_id?: string | null;
   };
   /** A part of a stored response, which its stream is made of. No stream shows it as it is. */
   response_part: {

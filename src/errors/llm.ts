@@ -37,12 +37,14 @@ export const SchemaValidation = define<{
   },
 }));
 
-export const ToolsRejected = define<{ tools: readonly string[] }>(
+export const ToolsRejected = define<{ tools: readonly string[]; reason?: string }>(
   "tool_rejected",
   403,
   "Tools not allowed",
-  ({ tools }) => ({
-    detail: `The policy of this deployment allows none of the tools that the run asks for: ${tools.join(", ")}.`,
+  ({ tools, reason }) => ({
+    detail:
+      reason ??
+      `The policy of this deployment allows none of the tools that the run asks for: ${tools.join(", ")}.`,
     members: { kind: "terminal", reason: "tool_rejected", category: "tool_rejected", tools },
   }),
 );

@@ -92,6 +92,16 @@ import { listSkills } from "./skills/cards.ts";
 import { getConfig, putConfig } from "./skills/config.ts";
 import { cardRoute } from "./skills/routes.ts";
 import { skillVersions } from "./skills/versions.ts";
+import { postSubAgent, postTask } from "./tasks/spawn.ts";
+import {
+  getTask,
+  getTasks,
+  postTaskClose,
+  postTaskInput,
+  postTaskResume,
+  postTaskTrigger,
+  postTaskWait,
+} from "./tasks/tasks.ts";
 import { postTranscripts } from "./transcripts.ts";
 import { deleteSkill, getUploads, putSkill } from "./uploads.ts";
 import { getUsage } from "./usage.ts";
@@ -277,6 +287,15 @@ export const HANDLERS: { readonly [id in Exclude<OperationId, ConsoleOperation>]
   wakeDaemon: postWake,
   stopDaemon: postStop,
   resumeDaemon: postRestart,
+  listTasks: getTasks,
+  spawnTask: postTask,
+  waitForTasks: postTaskWait,
+  resumeTask: postTaskResume,
+  getTask,
+  inputTask: postTaskInput,
+  triggerTask: postTaskTrigger,
+  closeTask: postTaskClose,
+  runSubAgent: postSubAgent,
   listSessionFiles: inWorkspace(listSessionFiles),
   getSessionFile: inWorkspace(getSessionFile),
   putSessionFile: inWorkspace(putSessionFile),

@@ -32,6 +32,12 @@ const usage = () =>
     cache_write_tokens: count(),
   });
 
+/** Of what happens in a run that another one delegated, as it stands among the events of the session above. */
+const below = () => ({
+  run_id: maybe(text()),
+  parent_run_id: maybe(z.nullable(text())),
+});
+
 /** The `data` of each event, by the event's name. */
 export const EVENTS = {
   start: about(
@@ -52,10 +58,10 @@ export const EVENTS = {
     "The run has begun: what was wrong with the request has been answered already.",
   ),
   delta: about(
-    z.object({ ...piece(), round: maybe(round()) }),
+    z.object({ ...piece(), round: maybe(round()), ...below() }),
     "A piece of the answer: output of a script, bytes of a file, text of the model.",
   ),
-  thought: about(z.object({ ...piece(), round: round() }), "A piece of the model's reasoning."),
+  thought: about(z.object({ ...piece(), round: round(), ...below() }), "A piece of the model's reasoning."),
   stderr: about(z.object(piece()), "A piece of what a script prints to stderr, in order with `delta`."),
   round: about(
     z.object({
@@ -67,6 +73,7 @@ export const EVENTS = {
       restarted: maybe(
         about(z.literal(true), "The model is asked again: what `delta` said of this round is void."),
       ),
+      ...below(),
     }),
     "A model call has ended, or begins anew.",
   ),
@@ -76,11 +83,12 @@ export const EVENTS = {
       call_id: callId(),
       name: text(),
       arguments: about(anything(), "As the model wrote them; of what is no JSON `{_raw}` and the reason."),
+      ...below(),
     }),
     "The model calls a tool.",
   ),
   tool_output: about(
-    z.object({ call_id: callId(), stream: z.enum(["emit", "stdout", "stderr"]), ...piece() }),
+    z.object({ call_id: callId(), stream: z.enum(["emit", "stdout", "stderr"]), ...piece(), ...below() }),
     "What a handler emits or prints, at once; up to 1 MB for each call.",
   ),
   tool_result: about(
@@ -95,6 +103,7 @@ export const EVENTS = {
       duration_ms: z.number(),
       bytes: about(count(), "What the tool wrote, before anything was left out."),
       truncated: about(flag(), "Whether the model sees less than the tool wrote."),
+      ...below(),
     }),
     "A tool call has ended. Its content is for the model and is no part of the event.",
   ),
@@ -109,6 +118,7 @@ export const EVENTS = {
       metadata: object(),
       plugin: maybe(text()),
       version: z.int().check(z.positive()),
+      ...below(),
     }),
     "A tool made something for people to look at, or a new version of it.",
   ),
@@ -122,6 +132,7 @@ export const EVENTS = {
       risk: text(),
       requested_at: time(),
       expires_at: time(),
+      ...below(),
     }),
     "A call waits for a person to decide about it.",
   ),
@@ -132,6 +143,7 @@ export const EVENTS = {
       reassess: about(flag(), "Whether skills had been matched before in this run."),
       candidates: z.array(z.object({ name: text(), score: z.number(), reason: text() })),
       working_files: texts(),
+      ...below(),
     }),
     "Hull compared the run's skills with the latest message.",
   ),
@@ -143,27 +155,28 @@ export const EVENTS = {
       score: z.number(),
       reason: text(),
       allowed_tools: texts(),
+      ...below(),
     }),
     "A skill became active: its text is part of the system text.",
   ),
   skill_deactivated: about(
-    z.object({ name: text(), iteration: iteration() }),
+    z.object({ name: text(), iteration: iteration(), ...below() }),
     "An active skill no longer matches.",
   ),
   skill_scope_tools: about(
-    z.object({ name: text(), allowed_tools: texts() }),
+    z.object({ name: text(), allowed_tools: texts(), ...below() }),
     "An active skill limits the tools on offer.",
   ),
   skill_mcp_bound: about(
-    z.object({ name: text(), server: text(), tools: texts(), iteration: iteration() }),
+    z.object({ name: text(), server: text(), tools: texts(), iteration: iteration(), ...below() }),
     "A skill's MCP server is connected; `tools` names what it brought.",
   ),
   skill_mcp_unbound: about(
-    z.object({ name: text(), server: text(), iteration: iteration() }),
+    z.object({ name: text(), server: text(), iteration: iteration(), ...below() }),
     "The skill is no longer active, and its MCP server is gone.",
   ),
   skill_mcp_bind_failed: about(
-    z.object({ name: text(), server: text(), error: text(), iteration: iteration() }),
+    z.object({ name: text(), server: text(), error: text(), iteration: iteration(), ...below() }),
     "A skill's MCP server could not be connected; the run goes on without it.",
   ),
   tool_search_query: about(
@@ -174,6 +187,7 @@ export const EVENTS = {
       query: about(anything(), "The arguments as the model gave them."),
       strategy: maybe(text()),
       mode: z.enum(["anthropic", "openai", "client"]),
+      ...below(),
     }),
     "The model searches for deferred tools.",
   ),
@@ -185,11 +199,12 @@ export const EVENTS = {
       mode: z.enum(["anthropic", "openai", "client"]),
       promoted: about(texts(), "Tools that became callable."),
       strategy: maybe(text()),
+      ...below(),
     }),
     "What the search found.",
   ),
   feedback_injected: about(
-    z.object({ kind: text(), content: text() }),
+    z.object({ kind: text(), content: text(), ...below() }),
     "Hull or a host told the model something.",
   ),
   transcript_compacted: about(
@@ -202,6 +217,7 @@ export const EVENTS = {
       estimated_tokens_after: count(),
       keep_first: count(),
       keep_last: count(),
+      ...below(),
     }),
     "A summary took the place of older messages.",
   ),
@@ -223,6 +239,7 @@ export const EVENTS = {
       reason: z.enum(["message", "event", "resume", "watch", "cron", "timer"]),
       watch_paths: about(texts(), "The files that changed."),
       resumed: flag(),
+      ...below(),
     }),
     "A daemon woke.",
   ),
@@ -234,6 +251,37 @@ export const EVENTS = {
       files: maybe(about(z.array(object()), "Files that the response leaves in its container.")),
     }),
     "A part of a stored response, which its stream is made of. No stream shows it as it is.",
+  ),
+  sub_agent_start: about(
+    z.object({
+      run_id: text(),
+      parent_run_id: z.nullable(text()),
+      session_id: about(text(), "The session in which it runs, which is its task's id too."),
+      name: text(),
+      task: text(),
+    }),
+    "A sub-agent has begun. Its events follow among those of the session above, with `run_id` and `parent_run_id`.",
+  ),
+  sub_agent_result: about(
+    z.object({
+      run_id: text(),
+      parent_run_id: z.nullable(text()),
+      session_id: text(),
+      name: text(),
+      ok: about(flag(), "`false`: its run failed."),
+      status: text(),
+      cost_usd: about(z.number(), "Of its calls and of those below it."),
+    }),
+    "A sub-agent has ended.",
+  ),
+  task_update: about(
+    z.object({
+      task_id: text(),
+      name: text(),
+      status: z.enum(["running", "awaiting_input", "completed", "failed", "cancelled", "interrupted"]),
+      ...below(),
+    }),
+    "A task has another status.",
   ),
   error: about(
     z.looseObject({

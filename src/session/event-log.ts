@@ -69,6 +69,12 @@ export class EventLog {
     this.announce(true);
   }
 
+  /** Has somebody called whenever there is more, who follows like a client; answers what ends that. */
+  watch(news: () => void): () => void {
+    this.#followers.add(news);
+    return () => this.#followers.delete(news);
+  }
+
   /** Tells followers that there is more, after events were stored. @param text whether the last of them is text */
   announce(text = false): void {
     this.#textAt = text ? Date.now() : 0;

@@ -17,6 +17,8 @@ import type {
 } from "./conversation/rpc.ts";
 import { Daemon } from "./daemon/daemon.ts";
 import { keepSnapshots } from "./daemon/keep.ts";
+import { Delegates } from "./task/delegates.ts";
+import { Task } from "./task/task.ts";
 import type {
   Begun,
   ExecutionAnswer,
@@ -48,11 +50,12 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
     this.#unlisted = new UnlistedSession({ storage, deployment, background, log: this.#conversation.log });
     const daemon = new Daemon(this.#conversation, storage);
     keepSnapshots(this.#conversation, daemon);
-    this.#dispatcher = new SessionDispatcher(
-      this.#conversation,
+    this.#dispatcher = new SessionDispatcher(this.#conversation, {
       daemon,
-      new Workflow(this.#conversation, storage),
-    );
+      task: new Task(this.#conversation, storage),
+      delegates: new Delegates(this.#conversation, storage.sql),
+      workflow: new Workflow(this.#conversation, storage),
+    });
   }
 
   ask(question: LongText): Promise<LongText> {

@@ -10,6 +10,8 @@ interface Missed {
   /** What does not happen. */
   what: string;
   hint: string;
+  /** It is carried out in some cases. */
+  partly?: true;
   /** Whether this value asks for it; absent: every value does. */
   asks?: (slot: Slot) => boolean;
 }
@@ -41,8 +43,9 @@ const MISSED: { [field: string]: Missed } = {
         : Array.from(node.entries.keys()).some((key) => !key.startsWith("on_")),
   },
   context: {
-    what: "the skill runs in the conversation, and not in a context of its own",
-    hint: "Start a run with this skill alone to keep it apart.",
+    what: "a sub-agent carries the skill out where a model loads it, and nowhere else",
+    partly: true,
+    hint: "POST /skills/… runs the skill in a conversation of its own anyway.",
     asks: (slot) => value(slot) === "fork",
   },
   agent: { what: "no other kind of agent carries the skill out", hint: ASK_THE_CALLER, asks: said },
@@ -169,7 +172,8 @@ export function warnMissed(findings: Findings, root: MapNode, fields: Iterable<s
     const slot = child(root, key);
     const missed = MISSED[fold(key)];
     if (slot === undefined || missed === undefined || missed.asks?.(slot) === false) continue;
-    const message = `The field ${key} is not carried out here: ${missed.what}.`;
+    const how = missed.partly === true ? "carried out in part" : "not carried out";
+    const message = `The field ${key} is ${how} here: ${missed.what}.`;
     findings.warning("field_not_carried_out", slot, message, missed.hint);
     warned.push(key);
   }

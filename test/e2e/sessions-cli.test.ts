@@ -61,7 +61,32 @@ test("a run is followed to its end; one that waits is stopped; a closed session 
   expect(await json(await hull.call("/sessions/live"))).toMatchObject({ state: "active" });
 });
 
+test("tasks are listed, shown, waited for, given more to do and closed", async () => {
+  const mock = [{ text: "one" }, { text: "two" }];
+  const node = { model_policy: { provider: "mock" } };
+  const begun = await hull.post("/tasks", { task: "Count.", name: "counter", node, options: { mock } });
+  const { id } = await json<{ id: string }>(begun);
+  const tasks = (...words: string[]) => cli("tasks", ...words);
+  expect(await tasks("wait", id, "--timeout", "30")).toEqual({ code: 0, output: "one\n" });
+  expect((await tasks("ls")).output).toMatch(new RegExp(`^${id} +counter +stage +completed`, "m"));
+  expect((await tasks("send", id, "Count on.")).output).toMatch(/^cycles +2$/m);
+  expect(await tasks("wait", id)).toEqual({ code: 0, output: "two\n" });
+  expect((await tasks("close", id)).output).toMatch(/^status +cancelled$/m);
+  expect(await tasks("wait", id)).toMatchObject({
+    code: 1,
+    output: expect.stringContaining("[task_closed]"),
+  });
+  expect((await tasks("resume", id)).output).toMatch(/^status +completed$/m);
+  expect(await tasks("show", id)).toMatchObject({
+    code: 0,
+    output: expect.stringMatching(/^answered +two$/m),
+  });
+  expect(await tasks("trigger", id)).toMatchObject({ code: 1 });
+});
+
 test.each<[string[], string]>([
+  [["tasks", "send", "x"], "on which task"],
+  [["tasks", "wait", "x", "--timeout", "soon"], "number of seconds"],
   [["sessions", "show"], "on which session"],
   [["sessions", "send", "x"], "on which session"],
   [["sessions", "send", "x", "y", "--delivery", "soon"], "interrupt_immediate"],
@@ -80,6 +105,7 @@ test("the Hull may stand in HULL_URL; an address that is missing or none is name
     [["sessions", "show", "by-variable"], /^state +active$/m],
     [["sessions", "ls"], /^by-variable /m],
     [["daemons", "ls"], /^ID/],
+    [["tasks", "ls"], /^ID/],
     [["keys", "list", "--json"], /"data"/],
   ] as const) {
     expect(await at(hull.url, ...args)).toEqual({ code: 0, output: expect.stringMatching(wanted) });

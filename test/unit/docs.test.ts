@@ -14,6 +14,7 @@ import * as provider from "../../src/errors/provider.ts";
 import * as request from "../../src/errors/request.ts";
 import * as run from "../../src/errors/run.ts";
 import * as session from "../../src/errors/session.ts";
+import * as task from "../../src/errors/task.ts";
 import * as workflow from "../../src/errors/workflow.ts";
 import { Internal } from "../../src/errors.ts";
 import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
@@ -68,7 +69,7 @@ test("the README's skill is valid and has the twenty lines it promises", () => {
 });
 
 test("http.md lists every error code with its status, and no other", () => {
-  const modules = [budget, daemon, hook, llm, request, run, provider, session, workflow];
+  const modules = [budget, daemon, hook, llm, request, run, provider, session, task, workflow];
   const classes = [Internal, ...modules.flatMap((module) => Object.values(module))];
   const documented = rows(section("docs/http.md", "Errors")).map(
     ([status, code]) => `${status} ${quoted(code)}`,

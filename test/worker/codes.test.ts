@@ -13,6 +13,7 @@ import { DOCUMENTED, NO_WAIT } from "./documented-codes.ts";
 import { type FakeExecution, FakeRunner, RUNNER_URL, refusal } from "./fake-runner.ts";
 import { Client, mockSkill } from "./served.ts";
 import { sessionFaults } from "./session-faults.ts";
+import { taskFaults } from "./task-faults.ts";
 import { workflowFaults } from "./workflow-faults.ts";
 
 const CANARY = "canary-7b1f0c55";
@@ -199,6 +200,7 @@ const PROVOKED: Record<string, () => Promise<Response>> = {
   ...callFaults(asking(local), asking(replaying), asking(limited)),
   ...sessionFaults(ask),
   ...daemonFaults(ask, "WEBHOOK_SECRET"),
+  ...taskFaults(ask),
   ...workflowFaults(ask),
   execution_conflict: () => refusedBy(409, "execution_conflict"),
   body_too_large: () => post("/skills/small", "12345678901"),

@@ -245,6 +245,15 @@ const EXAMPLES: [OperationId, () => Example][] = [
   ["resumeDaemonAt", () => at("/daemons/resume", { persist_path: "mails" })],
   ["resumeDaemon", () => at(`/daemons/${made.daemon}/resume`, {}, { after: `/daemons/${made.daemon}/stop` })],
   ["deleteDaemon", () => at(`/daemons/${made.daemon}`)],
+  ["spawnTask", () => at("/tasks", { task: "Count.", node: { kind: "stage", model_policy: MOCK } })],
+  ["listTasks", () => at("/tasks")],
+  ["waitForTasks", () => at("/tasks/wait", { ids: [made.task ?? ""] })],
+  ["getTask", () => at(`/tasks/${made.task}`)],
+  ["inputTask", () => at(`/tasks/${made.task}/input`, { task: "Count on." })],
+  ["closeTask", () => at(`/tasks/${made.task}/close`, {})],
+  ["resumeTask", () => at("/tasks/resume", { id: made.task ?? "" })],
+  ["triggerTask", () => at(`/tasks/${made.cycles}/trigger`, { payload: 17 })],
+  ["runSubAgent", () => at("/sub-agents", { task: "Look.", options: MOCK })],
   ["validateWorkflow", () => at("/workflows/validate", { graph: FLOW })],
   ["putWorkflow", () => at("/workflows/flow", { graph: FLOW })],
   ["listWorkflows", () => at("/workflows")],
@@ -331,6 +340,7 @@ function note(id: OperationId, answer: JsonObject): void {
   if (id === "createContainer") made.container = String(answer.id);
   if (id === "createContainerFile") made.inside = String(answer.id);
   if (id === "createStoredFile") made.file_kept = String(answer.id);
+  if (id === "spawnTask") made.task = String(answer.id);
   if (id === "executeWorkflow") made.flow = String(objectOf(answer.run).id);
   if (id === "forkWorkflowRun") made.forked = String(objectOf(answer.run).id);
   if (id === "spawnDaemon") made.daemon = String(answer.id);
@@ -367,6 +377,9 @@ beforeAll(async () => {
   made.execution = run.headers.get("x-hull-execution-id") ?? "";
   const later = await client.post("/v1/responses", { model: SKILL, input: "Hello.", background: true });
   made.later = (await later.json<{ id: string }>()).id;
+  const cycles = { task: "Watch.", node: { model_policy: MOCK }, carry: { retriggerable: true } };
+  const task = await (await client.post("/tasks", cycles)).json<{ id: string }>();
+  made.cycles = task.id;
 });
 
 describe("every fixed route", () => {

@@ -22,6 +22,8 @@ import type {
 import { ConversationStore } from "../../src/session/conversation/store.ts";
 import { Daemon } from "../../src/session/daemon/daemon.ts";
 import { keepSnapshots } from "../../src/session/daemon/keep.ts";
+import { Delegates } from "../../src/session/task/delegates.ts";
+import { Task } from "../../src/session/task/task.ts";
 import { Workflow } from "../../src/session/workflow/workflow.ts";
 import type { JsonObject } from "../../src/skill/manifest.ts";
 import { checkEvent } from "../support/sse.ts";
@@ -120,6 +122,8 @@ export class World {
     });
     const daemon = new Daemon(conversation, storage);
     keepSnapshots(conversation, daemon);
+    const task = new Task(conversation, storage);
+    const delegates = new Delegates(conversation, storage.sql);
     if (this.script.hooks !== undefined) conversation.extend(this.script.hooks(conversation));
     const over = async (): Promise<void> => {
       for (let seen = -1; seen !== work.length; ) {
@@ -127,12 +131,9 @@ export class World {
         await Promise.allSettled(work);
       }
     };
-    return {
-      conversation,
-      desk: new SessionDispatcher(conversation, daemon, new Workflow(conversation, storage)),
-      over,
-      kill,
-    };
+    const workflow = new Workflow(conversation, storage);
+    const desk = new SessionDispatcher(conversation, { daemon, task, delegates, workflow });
+    return { conversation, desk, over, kill };
   }
 
   /** The process dies, another one takes the session up, and after a while its alarm comes. */

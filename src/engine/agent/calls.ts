@@ -1,10 +1,12 @@
 /** What becomes of the tool calls of a turn, one check after the other. Pure. */
 import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { SUB_AGENT } from "../../skill/tool-names.ts";
 import { numericArguments } from "../arguments.ts";
 import { firstOf } from "../cut.ts";
 import { refusedCall } from "../tool-result.ts";
 import { approvedBeforehand } from "../workspace-tools/approved.ts";
+import { ceilingsOf } from "./delegation.ts";
 import { skipped } from "./loop-detection.ts";
 import { callDigest, type GrantScope, grantOf, judgeApproval, judgeCall, keepsOrder } from "./policy.ts";
 import type { AgentRecordBody, AgentToolResult, ApprovalRequest, ToolStatus } from "./records.ts";
@@ -18,8 +20,11 @@ import {
   resourceTool,
 } from "./skill-resource.ts";
 import {
+  forkedTask,
+  isForked,
   LOAD_SKILL,
   loadSkill,
+  loadSkillTool,
   loadsSkills,
   outsideScope,
   SEARCH_SKILLS,
@@ -29,7 +34,7 @@ import {
   skillsInForce,
   skillToLoad,
 } from "./skills.ts";
-import type { AgentSpec, AgentTool } from "./spec.ts";
+import type { AgentSkill, AgentSpec, AgentTool } from "./spec.ts";
 import type { AgentState, OpenCall, RunState } from "./state.ts";
 import { effects } from "./state.ts";
 import type { AgentStep, PlannedCall } from "./step.ts";
@@ -183,6 +188,8 @@ function stepOf(
   }
   if (call.name === LOAD_SKILL && loadsSkills(run.spec)) {
     const called = skillToLoad(run.spec, call.arguments);
+    const forked = called !== null && isForked(run.spec, called) ? called : null;
+    if (forked !== null) return startFork(state, run, open, forked);
     const commands = called === null ? null : dueCommands(state, run, called);
     if (commands !== null) return commands;
     const loaded = loadSkill(state, run, call.arguments);
@@ -230,6 +237,7 @@ function stepOf(
     call: served === undefined ? { ...call, arguments: args } : call,
     tool,
     again: open.stage === "started",
+    ...(delegates(tool) ? { above: ceilingsOf(run, true) } : {}),
     ...(tool.executor === "workspace" ? { from: { cwd, active: [...new Set([...active, ...loaded])] } } : {}),
   });
   if (open.stage === "started") return { type: "ready", planned: planned(given) };
@@ -261,6 +269,34 @@ function unknownTool(name: string, listed: readonly string[]): AgentToolResult {
   );
   return { ...plainResult("error", content, "permission_denied"), code: "unknown_tool" };
 }
+
+/** A skill that a sub-agent carries out. */
+function startFork(state: AgentState, run: RunState, open: OpenCall, skill: AgentSkill): CallStep {
+  const { effect, call } = open;
+  const loaded = loadSkill(state, run, call.arguments);
+  if (loaded.name === null) {
+    const result = plainResult("error", loaded.content, null);
+    return { type: "record", records: [{ type: "tool_settled", run: run.spec.run_id, effect, result }] };
+  }
+  const planned: PlannedCall = {
+    effect,
+    call,
+    tool: {
+      definition: loadSkillTool(run.spec.skills),
+      executor: "builtin",
+      annotations: {},
+      handler: null,
+      skill: skill.name,
+    },
+    again: open.stage === "started",
+    above: ceilingsOf(run, true),
+    forked: { skill, task: forkedTask(state, call.arguments) },
+  };
+  return { type: "ready", planned };
+}
+
+const delegates = ({ executor, definition }: AgentTool): boolean =>
+  executor === "builtin" && definition.name === SUB_AGENT;
 
 /** What a model is told of a call that was not made; tools of Skill Tools answer nothing but JSON. */
 function errorText(tool: AgentTool | null, text: string): string {

@@ -49,6 +49,12 @@ export function judgeCall(
   const ceiling =
     overCeiling(policies.ceiling ?? null, tool, args) ?? overCeiling(policies.policy, tool, args);
   if (ceiling !== null) return { verdict: "deny", reason: ceiling };
+  // What a run above refuses, no hook of this one grants.
+  for (const { permissions } of policies.above ?? []) {
+    const verdict = byPermissions(permissions, tool, args, answers);
+    if (verdict.verdict === "escalate") return { verdict: "deny", reason: verdict.reason };
+    if (verdict.verdict !== "allow") return verdict;
+  }
   const permission = byPermissions(policies.permissions, tool, args, answers);
   if (permission.verdict !== "allow") return permission;
   return judgeApproval(policies, tool, args);
@@ -217,10 +223,19 @@ const hasEntries = (entries: Json | undefined): boolean =>
  * counts before what has to be asked.
  */
 export function judgeApproval(
-  { approval_policy }: Pick<RunPolicies, "approval_policy">,
+  { approval_policy, above = [] }: Pick<RunPolicies, "approval_policy" | "above">,
   tool: AgentTool,
   args: JsonObject,
 ): ApprovalVerdict {
+  const own = byApprovals(approval_policy, tool, args);
+  const all = [own, ...above.map((terms) => byApprovals(terms.approval_policy, tool, args))];
+  return all.find(({ verdict }) => verdict === "deny") ?? all.find(isBinding) ?? all.find(isAsking) ?? own;
+}
+
+const isAsking = ({ verdict }: ApprovalVerdict): boolean => verdict === "ask";
+const isBinding = (verdict: ApprovalVerdict): boolean => verdict.verdict === "ask" && !verdict.attended;
+
+function byApprovals(approval_policy: JsonObject | null, tool: AgentTool, args: JsonObject): ApprovalVerdict {
   const policy = approval_policy ?? {};
   const { name } = tool.definition;
   const lists = (key: string): boolean => (listOf(policy[key]) ?? []).some((glob) => isNamed(glob, tool));

@@ -26,6 +26,13 @@ export type SessionState = "active" | "archived" | "abandoned" | "closed";
 
 export type ToolStatus = "ok" | "error" | "rejected";
 
+/** What a delegated run took, with those below it. */
+export interface Spent {
+  /** Input and output. */
+  tokens: number;
+  cost_usd: number;
+}
+
 /** One settled tool call of an agent run. `content` is what the model sees. */
 export interface AgentToolResult {
   status: ToolStatus;
@@ -51,6 +58,8 @@ export interface AgentToolResult {
   metadata?: JsonObject;
   /** The folder that a command ended in, where the next one begins: relative to the work folder, or absolute. */
   cwd?: string;
+  /** What a run took that the call delegated to. */
+  spent?: Spent;
   /** What the call changed about the session's own tools. */
   tools?: { defined: AgentTool } | { removed: string };
 }

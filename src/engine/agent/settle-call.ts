@@ -5,7 +5,7 @@ import type { Message, ToolResultMessage } from "../messages.ts";
 import { isWorkspaceTool } from "../workspace-tools/definitions.ts";
 import { shortenOutput } from "./compaction.ts";
 import { counted } from "./loop-detection.ts";
-import type { AgentRecord, AgentToolResult } from "./records.ts";
+import type { AgentRecord, AgentToolResult, Spent } from "./records.ts";
 import { READ_SKILL_RESOURCE } from "./skill-resource.ts";
 import { LOAD_SKILL } from "./skills.ts";
 import type { AgentSpec } from "./spec.ts";
@@ -48,6 +48,7 @@ export function settleCall(
     rejected_tools: result.status === "rejected" ? withName(run.rejected_tools, name) : run.rejected_tools,
     verification: name === "run" && executed ? verified(result) : run.verification,
     ...(result.cwd === undefined ? {} : { cwd: result.cwd }),
+    ...(result.spent === undefined ? {} : { delegated: withSpent(run.delegated, result.spent) }),
     ...withArtifacts(run.artifacts, artifacts),
   };
   if (calls.some(({ stage }) => stage !== "settled")) return { ...state, run: settled };
@@ -59,6 +60,11 @@ export function settleCall(
     run: { ...settled, stage: "after" },
   };
 }
+
+const withSpent = (before: Spent = { tokens: 0, cost_usd: 0 }, more: Spent): Spent => ({
+  tokens: before.tokens + more.tokens,
+  cost_usd: before.cost_usd + more.cost_usd,
+});
 
 const resultMessage = ({ call, result, shown }: OpenCall): ToolResultMessage => ({
   call_id: call.id,

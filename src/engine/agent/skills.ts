@@ -88,7 +88,11 @@ function scoreOf(
 export function dueMatch(state: AgentState, run: RunState): AgentRecordBody[] | { ask: AgentStep } {
   const { spec } = run;
   if (spec.skills.length === 0) return [];
-  const invocation = invocationIn(state.visible, spec.skills);
+  // One that a sub-agent carries out is the model's to load.
+  const invocation = invocationIn(
+    state.visible,
+    spec.skills.filter((skill) => !isForked(spec, skill)),
+  );
   if (invocation !== null) return [{ type: "skill_invoked", run: spec.run_id, ...invocation }];
   const reassess = run.iterations > 1;
   const rehydrated = !reassess && spec.skill_match.sticky && run.active.length > 0;
@@ -107,14 +111,33 @@ export function dueMatch(state: AgentState, run: RunState): AgentRecordBody[] | 
   if (strategy === "auto") {
     const request = latestRequest(state.visible);
     const { skills, working_files } = spec;
-    const chosen = chooseSkills(skills, indexOf(skills), request, working_files);
-    return [{ type: "skills_matched", ...at, strategy, reassess, ...chosen, warnings: [] }];
+    const { active: found, ...chosen } = chooseSkills(skills, indexOf(skills), request, working_files);
+    const active = inConversation(spec, found);
+    return [{ type: "skills_matched", ...at, strategy, reassess, ...chosen, active, warnings: [] }];
   }
   const candidates = found ?? matchSkills(spec.skills, latestRequest(state.visible), spec.working_files);
-  const active = candidates.slice(0, Math.max(1, top_n)).map(({ name }) => name);
+  const best = candidates.slice(0, Math.max(1, top_n)).map(({ name }) => name);
+  const active = inConversation(spec, best);
   const by = found === null ? "metadata" : strategy;
   const warnings: Warning[] = by === strategy ? [] : [unmatched(strategy, hosted)];
   return [{ type: "skills_matched", ...at, strategy: by, reassess, candidates, active, warnings }];
+}
+
+/** Whether a call of `load_skill` has a sub-agent carry the skill out. */
+export function isForked(spec: AgentSpec, { fork, disable_model_invocation }: AgentSkill): boolean {
+  return fork === true && !disable_model_invocation && loadsSkills(spec);
+}
+
+/** The skills that can be active: others have conversations of their own. */
+function inConversation(spec: AgentSpec, names: readonly string[]): string[] {
+  const forked = spec.skills.filter((skill) => isForked(spec, skill)).map(({ name }) => name);
+  return names.filter((name) => !forked.includes(name));
+}
+
+/** What a forked skill is to do: what the model says, or what it was asked last. */
+export function forkedTask({ visible }: AgentState, args: JsonObject | null): string {
+  const task = args?.task;
+  return typeof task === "string" && task.trim() !== "" ? task : latestRequest(visible);
 }
 
 const HOST_STRATEGIES = ["host", "embedding"];
@@ -315,6 +338,15 @@ export const loadSkillTool = memo((skills: readonly AgentSkill[]): ToolDefinitio
           ...(names.length > MOST_ENUMERATED ? {} : { enum: names }),
           description: "Name of the skill",
         },
+        ...(skills.some(({ fork }) => fork === true)
+          ? {
+              task: {
+                type: "string",
+                description:
+                  "For a skill that another agent carries out, without this conversation: what it is to do",
+              },
+            }
+          : {}),
         require_signature: {
           type: "boolean",
           description: "Refuse a skill that nobody who is trusted has signed",

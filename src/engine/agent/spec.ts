@@ -70,6 +70,8 @@ export interface AgentSkill {
   plugin_dir?: string;
   /** What stands before the name in `plugin:name`. Absent: nothing may. */
   plugin?: string;
+  /** A model that loads it has a sub-agent carry it out, in a conversation of its own. */
+  fork?: true;
   /** The skill was uploaded, and approves nothing. */
   uploaded?: true;
   /** It has no address: its digest alone finds it. Absent: its name does. */
@@ -103,6 +105,8 @@ export interface RunPolicies {
   ceiling?: JsonObject;
   approval_policy: JsonObject | null;
   permissions: JsonObject | null;
+  /** Those of the runs that delegated this one, which hold as well. Absent: none. */
+  above?: Pick<RunPolicies, "approval_policy" | "permissions">[];
   /** Tools that the policy asked for beyond its ceiling. Absent: none. */
   dropped?: string[];
   /** A host delegate is asked first where a call needs an approval. */
@@ -180,6 +184,18 @@ export interface ServedTerms {
   idle_timeout_ms: number;
 }
 
+/** Who delegated a run, and who pays. */
+interface Delegation {
+  /** `run_id` is `null` where no run was under way. `null`: a request that names no session. */
+  parent: { session_id: string; run_id: string | null } | null;
+  /** Levels below this run that may delegate; -1: the run itself may not. */
+  levels: number;
+  /** The session whose budgets the run counts against. */
+  account: string;
+  /** The session whose files the run works on. Absent: its own. */
+  files?: string;
+}
+
 export interface AgentSpec {
   run_id: string;
   /** `null`: an anonymous run. */
@@ -205,6 +221,10 @@ export interface AgentSpec {
   prefill?: string;
   /** When it ends at the latest, Unix ms, and how long that was in ms. Absent: never. */
   deadline?: { at: number; ms: number };
+  /** Who delegated the run. Absent: nobody did. */
+  delegation?: Delegation;
+  /** Where its first command begins, relative to the work folder. Absent: there. */
+  cwd?: string;
   /** From then on (Unix ms) no further model call begins; the run ends after its last results. Absent: never. */
   pause_at?: number;
   /** Goes with every request to a model of its protocol. Absent: nothing. */
@@ -281,4 +301,23 @@ export interface AgentSpec {
     /** It takes PDF files. Absent: it does not, or nobody knows. */
     pdf?: true;
   };
+}
+
+/** What a run leaves to those that it delegates. JSON-safe. */
+export interface Ceilings {
+  run_id: string | null;
+  session_id: string | null;
+  account: string | null;
+  levels: number;
+  deadline: AgentSpec["deadline"] | null;
+  /** What is left of the budgets; `null`: there is none. */
+  tokens: number | null;
+  usd: number | null;
+  policies: RunPolicies | null;
+  hooks: AgentSpec["hooks"] | null;
+  tool_hooks: NonNullable<AgentSpec["tool_hooks"]>;
+  /** Those that its skills leave on offer, whatever their arguments. */
+  tools: AgentSpec["tools"];
+  /** The session whose files it works on. Absent: its own. */
+  files?: string;
 }

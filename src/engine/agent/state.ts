@@ -4,7 +4,7 @@ import type { Json } from "../../skill/manifest.ts";
 import type { ArtifactHead } from "../artifact.ts";
 import type { Message, ModelTurn, ToolCallBlock } from "../messages.ts";
 import type { LoopTable } from "./loop-detection.ts";
-import type { AgentToolResult, ApprovalRequest, Delivery, Feedback, RunStatus } from "./records.ts";
+import type { AgentToolResult, ApprovalRequest, Delivery, Feedback, RunStatus, Spent } from "./records.ts";
 import type { AgentSpec, AgentTool, WakeLimit } from "./spec.ts";
 import type { TaskLedger } from "./task-ledger.ts";
 
@@ -116,6 +116,8 @@ export interface RunState {
   /** Text that the next model call's answer starts with. */
   prefill: string | null;
   totals: RunSums;
+  /** What the runs took that this one waited for. Absent: there were none. */
+  delegated?: Spent;
   tools_used: string[];
   successful_tools: string[];
   rejected_tools: string[];
@@ -197,6 +199,7 @@ export function newRun(spec: AgentSpec, active: readonly string[]): RunState {
     verification: null,
     consolidated: false,
     feedback: [],
+    ...(spec.cwd === undefined ? {} : { cwd: spec.cwd }),
   };
 }
 

@@ -11,11 +11,12 @@ import type { RunState } from "./state.ts";
  * a run whose required tools never succeeded has failed, if nothing worse became of it; a daemon that is done is idle.
  */
 export function finalStatus(run: RunState, status: RunStatus): RunStatus {
-  const { spec, totals } = run;
-  const tokens = totals.input_tokens + totals.output_tokens;
+  const { spec, totals, delegated } = run;
+  const tokens = totals.input_tokens + totals.output_tokens + (delegated?.tokens ?? 0);
+  const cost = totals.cost_usd + (delegated?.cost_usd ?? 0);
   if (status === "done" || status === "stuck" || status === "budget_exhausted") {
     if (spec.token_budget !== null && tokens >= spec.token_budget) return "budget_exhausted";
-    if (spec.total_budget_usd !== null && totals.cost_usd >= spec.total_budget_usd) return "budget_exhausted";
+    if (spec.total_budget_usd !== null && cost >= spec.total_budget_usd) return "budget_exhausted";
   }
   if (status !== "done") return status;
   if (spec.daemon !== null) return "idle";

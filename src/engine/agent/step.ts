@@ -5,7 +5,7 @@ import type { Message, ModelTurn, ToolCallBlock, ToolChoice, ToolDefinition, War
 import type { SearchEvent } from "../tool-vault/events.ts";
 import type { CompactionPlan } from "./compaction.ts";
 import type { AgentRecordBody, AgentToolResult, ApprovalRequest, RunStatus } from "./records.ts";
-import type { AgentTool } from "./spec.ts";
+import type { AgentSkill, AgentTool, Ceilings } from "./spec.ts";
 
 /** What one model call is given; the driver adds the run's call options. */
 export interface AgentRequest {
@@ -25,6 +25,10 @@ export interface PlannedCall {
   tool: AgentTool;
   /** An earlier life of the run began it and did not see it end. */
   again: boolean;
+  /** Of a call that delegates: what is left to the run below. */
+  above?: Ceilings;
+  /** Of a call that delegates: the skill that the run below is, and what it is to do. */
+  forked?: { skill: AgentSkill; task: string };
   /** Of a workspace tool: where it begins, and the skills that are active. */
   from?: { cwd: string; active: string[] };
 }

@@ -113,7 +113,10 @@ function answered(context: RequestContext, run: RunView, headers: Record<string,
   });
 }
 
-function eventStream(body: ReadableStream<Uint8Array>, headers: Record<string, string> = {}): Response {
+export function eventStream(
+  body: ReadableStream<Uint8Array>,
+  headers: Record<string, string> = {},
+): Response {
   const type = "text/event-stream; charset=utf-8";
   return new Response(body, { headers: { ...headers, "cache-control": "no-store", "content-type": type } });
 }

@@ -34,6 +34,7 @@ import { bindServers, callRemoteTool } from "../mcp/agent-tools.ts";
 import { RunServers } from "../mcp/servers.ts";
 import { runnerEndpoint, runOptions } from "../runner.ts";
 import { openSpan } from "../spans.ts";
+import { runSubAgent } from "../task/sub-agent.ts";
 import { grantsOf } from "../variables.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
 import { toolWorkspace } from "../workspace/transfer.ts";
@@ -303,6 +304,10 @@ async function carryOut(
     const made = artifacts.call(effect);
     const environment = { context, spec, emit, known, workspace: access, artifacts: made };
     return runSkillTool(planned, { ...environment, find: (slug) => skillNamed(options, slug) }, at);
+  }
+  if (planned.above !== undefined) {
+    const below = { context, spec, emit };
+    return runSubAgent(planned, planned.above, below, at);
   }
   if (call.name === READ_SKILL_RESOURCE && tool.executor === "builtin")
     return readSkillFile(context, spec, own?.record ?? null, call.arguments ?? {});

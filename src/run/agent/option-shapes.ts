@@ -60,6 +60,8 @@ function shapes() {
     max_nudges: maybe(count),
     nudge: maybe(text),
     parallel_tool_calls: maybe(flag),
+    sub_agents: maybe(flag),
+    deadline_ms: maybe(z.int().check(z.gte(1), z.lte(2_147_483_647))),
     tool_retries: maybe(count),
     tool_backoff_ms: maybe(count),
     turn_policy: maybe(

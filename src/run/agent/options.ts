@@ -20,6 +20,7 @@ import { type JsonObject, type SkillRecord, TOOL_KINDS } from "../../skill/manif
 import type { RunContext } from "../context.ts";
 import { withRemoteTools } from "../mcp/agent-tools.ts";
 import { ownInstructions } from "../own-skill.ts";
+import { subAgentTool } from "../task/sub-agent-tool.ts";
 import { readToolConfigs } from "../tool-config.ts";
 import { daemonOptions } from "./daemon-options.ts";
 import { dynamicTools } from "./define-tool.ts";
@@ -89,7 +90,10 @@ export async function agentSpec(
       ]),
     ],
   );
-  const dynamic = options.dynamic_tools === true ? dynamicTools(input.publishes) : [];
+  const dynamic = [
+    ...(options.dynamic_tools === true ? dynamicTools(input.publishes) : []),
+    ...(options.sub_agents === true ? [subAgentTool()] : []),
+  ];
   const defined = [...registered, ...dynamic.filter((tool) => !isNamed(registered, tool))];
   const local = [...defined, ...workspaceToolsOf(context, options.workspace_tools, records, defined)];
   const servers = readServersOption(context, options.mcp_servers ?? []);
@@ -153,6 +157,9 @@ export async function agentSpec(
     ...(servers.brought.servers.length === 0 ? {} : { mcp_servers: [...servers.brought.servers] }),
     ...(warnings.length === 0 ? {} : { warnings }),
     ...(configs === null ? {} : { tool_configs: configs }),
+    ...(options.deadline_ms === undefined
+      ? {}
+      : { deadline: { at: Date.now() + options.deadline_ms, ms: options.deadline_ms } }),
     daemon: options.daemon === true ? { ...daemonOptions(options), ...resumed?.daemon } : null,
     ...(readStructured(model.options) === null ? {} : { structured: true as const }),
     ...(served === null || typeof call.max_tokens === "number" ? {} : { skill_max_tokens: true as const }),

@@ -20,7 +20,8 @@ export function runResult(
   const shown = run.texts.map((text) => visibleText(text, { markers })).filter((text) => text !== "");
   const { transcript, trace, warnings } = history;
   const full = { ...transcript, state: status === "done" ? "active" : "paused" };
-  const { input_tokens, output_tokens, cost_usd } = totals;
+  const { input_tokens, output_tokens, cost_usd: own_cost_usd } = totals;
+  const cost_usd = own_cost_usd + (run.delegated?.cost_usd ?? 0);
   const data =
     spec.structured === true ? answerData(run.texts, spec.persistent ? spec.done_sentinel : null) : undefined;
   return {
@@ -39,6 +40,7 @@ export function runResult(
     input_tokens,
     output_tokens,
     cost_usd,
+    own_cost_usd,
     daemon_state: spec.daemon === null ? null : status,
     daemon_snapshot_path: spec.daemon?.persist_path ?? spec.daemon?.resume_path ?? null,
     task_ledger: run.ledger,

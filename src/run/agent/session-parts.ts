@@ -10,6 +10,7 @@ import { RunArtifacts } from "../handler/artifacts.ts";
 import { llmHost } from "../llm-host.ts";
 import { llmError } from "../llm-problem.ts";
 import { runnerEndpoint } from "../runner.ts";
+import { clientWorkspace, sessionClient } from "../session-client.ts";
 import { furtherOf } from "./earlier-calls.ts";
 import { agentEffects } from "./effects.ts";
 import type { AgentParts } from "./parts.ts";
@@ -18,11 +19,15 @@ import { runVault } from "./vault.ts";
 
 export const SESSION_PARTS: AgentParts = {
   async begin(spec, environment, signal) {
-    const { context, session_id, workspace, memo } = environment;
-    const account = `session:${session_id}`;
-    const of = { signal, session: session_id, skill: null, account };
+    const { context, session_id, memo } = environment;
+    // What a run delegates counts against the session that asked first.
+    const session = spec.delegation?.account ?? session_id;
+    const of = { signal, session, skill: null, account: `session:${session}` };
     // Mocks that were used by earlier lives are not used again.
     const host = await llmHost(context, of, memo ?? spec.call.mock);
+    const { files } = spec.delegation ?? {};
+    const workspace =
+      files === undefined ? environment.workspace : clientWorkspace(sessionClient(context, files));
     const vault = runVault(spec, context);
     const answers = new AnswerStream(context, async (event) => environment.emit(event));
     const { close: _, ...effects } = agentEffects({

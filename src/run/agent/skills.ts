@@ -165,6 +165,7 @@ export function skillOf(settings: Settings, record: SkillRecord, digest?: string
     ...(digest === undefined ? {} : { digest }),
     ...(activation.user_invocable === false ? { user_invocable: false } : {}),
     ...(activation.mcp === undefined ? {} : { mcp: activation.mcp }),
+    ...(activation.context === "fork" ? { fork: true as const } : {}),
     files: listedFiles(record),
     ...(record.plugin === undefined ? {} : { plugin: record.plugin.name }),
     ...(record.plugin?.folder === undefined ? {} : { plugin_files: true as const }),

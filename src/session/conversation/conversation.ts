@@ -47,6 +47,8 @@ const INDEX_MS = 1000;
 export interface ConversationHooks {
   /** A run begins. What is written here is stored with that. */
   started?(spec: AgentSpec): void;
+  /** The run under way goes on after a rest. What is written here is stored with that. */
+  goesOn?(): void;
   /** The run under way waits for something that can only come from outside. What is written here is stored with that. */
   rested?(step: WaitStep): void;
   /** A run that was idle is woken. What is written here is stored with that. */
@@ -114,6 +116,7 @@ export class Conversation {
       logsAll,
       workspace: this.files.byRun(),
       session: () => this.#identity ?? this.#row(),
+      goesOn: () => this.#tell("goesOn", (hooks) => hooks.goesOn?.()),
       started: (spec) => {
         this.#noteRun(spec.run_id);
         this.#tell("started", (hooks) => hooks.started?.(spec));
@@ -164,7 +167,7 @@ export class Conversation {
   /** Makes the session unless it is there. @throws IdempotencyKeyReused */
   async open(
     { tenant, id }: SessionCaller,
-    { imported, ...wanted }: SessionOperations["open"]["in"],
+    { imported, parent_id = null, ...wanted }: SessionOperations["open"]["in"],
   ): Promise<boolean> {
     const before = this.#store.session();
     if (before?.state === "deleted") await this.#clear(before);
@@ -181,7 +184,7 @@ export class Conversation {
     this.#store.prepare();
     this.#store.transaction(() => {
       const times = { created_at: now, updated_at: now };
-      const of = { parent_id: null, branched_at: null };
+      const of = { parent_id, branched_at: null };
       this.#store.create({ id, tenant, ...times, state: "active", ...of, ...wanted });
       if (imported !== null) this.log.add([{ type: "session_imported", ...imported, skills: [] }]);
       this.#store.setDue({ index: now + RETRY_MS });

@@ -7,6 +7,10 @@ import type { Daemon } from "../daemon/daemon.ts";
 import { daemonHandlers } from "../daemon/handlers.ts";
 import type { DaemonOperations } from "../daemon/rpc.ts";
 import type { NamedRequest } from "../named-request.ts";
+import type { Delegates } from "../task/delegates.ts";
+import { taskHandlers } from "../task/handlers.ts";
+import type { TaskOperations } from "../task/rpc.ts";
+import type { Task } from "../task/task.ts";
 import { workflowHandlers } from "../workflow/handlers.ts";
 import type { WorkflowOperations } from "../workflow/rpc.ts";
 import type { Workflow } from "../workflow/workflow.ts";
@@ -36,18 +40,27 @@ type Input<K extends SessionOperation> = SessionOperations[K]["in"];
 type Output<K extends SessionOperation> = SessionOperations[K]["out"] | Promise<SessionOperations[K]["out"]>;
 type All = { [K in SessionOperation]: (input: Input<K>, caller: SessionCaller) => Output<K> };
 
-type Handlers = Omit<All, keyof DaemonOperations | keyof WorkflowOperations>;
+type Handlers = Omit<All, keyof DaemonOperations | keyof TaskOperations | keyof WorkflowOperations>;
 
 /** Answers questions about one session; what goes wrong is an answer too. */
 export class SessionDispatcher {
   readonly #handlers: All;
   readonly #conversation: Conversation;
 
-  constructor(conversation: Conversation, daemon: Daemon, workflow: Workflow) {
+  constructor(
+    conversation: Conversation,
+    {
+      daemon,
+      task,
+      delegates,
+      workflow,
+    }: { daemon: Daemon; task: Task; delegates: Delegates; workflow: Workflow },
+  ) {
     this.#conversation = conversation;
     this.#handlers = {
       ...handlersOf(conversation),
       ...daemonHandlers(conversation, daemon),
+      ...taskHandlers(conversation, task, delegates),
       ...workflowHandlers(conversation, workflow),
     };
   }

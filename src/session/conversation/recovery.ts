@@ -1,6 +1,7 @@
 /** How far the lives of a run that died got. */
 import type { AgentRecord } from "../../engine/agent/records.ts";
 import type { RunState } from "../../engine/agent/state.ts";
+import type { RunEvent } from "../../run/events.ts";
 import type { RunRow } from "./run-rows.ts";
 import type { SessionLog } from "./session-log.ts";
 
@@ -13,6 +14,10 @@ const FROM_OUTSIDE: readonly AgentRecord["type"][] = [
   "woke",
 ];
 
+/** Events that are looked at for the last one of the run itself. */
+const LOOKED_AT = 100;
+const isOwn = ({ data }: RunEvent): boolean => !("parent_run_id" in data);
+
 /** Whether the lives since the last recovery have done anything. */
 export function gotOn({ store }: SessionLog, { progress }: RunRow): boolean {
   for (const record of store.records(progress)) {
@@ -23,7 +28,8 @@ export function gotOn({ store }: SessionLog, { progress }: RunRow): boolean {
 
 /** A life that died within a model's answer told a part of it, which is void now. */
 export function tellRestart({ store, events }: SessionLog, run: RunState): void {
-  const last = store.event(store.lastEvent());
+  // What a delegated run told comes in between.
+  const last = store.events(Math.max(0, store.lastEvent() - LOOKED_AT)).findLast(isOwn);
   if (last?.event !== "delta" && last?.event !== "thought") return;
   store.appendEvent({ event: "round", data: { round: run.iterations, restarted: true } });
   events.announce();

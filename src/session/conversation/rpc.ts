@@ -9,6 +9,7 @@ import type { WorkspaceAccess } from "../../run/workspace/access.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { DaemonOperations } from "../daemon/rpc.ts";
 import type { NamedRequest } from "../named-request.ts";
+import type { TaskOperations } from "../task/rpc.ts";
 import type { UnlistedRpc } from "../unlisted/rpc.ts";
 import type { WorkflowOperations } from "../workflow/rpc.ts";
 import type { RunTrace } from "./trace.ts";
@@ -130,7 +131,11 @@ type WorkspaceOperations = {
 };
 
 /** By name: what is asked, and what is answered. JSON-safe. */
-export interface SessionOperations extends WorkspaceOperations, DaemonOperations, WorkflowOperations {
+export interface SessionOperations
+  extends WorkspaceOperations,
+    DaemonOperations,
+    TaskOperations,
+    WorkflowOperations {
   /** Makes the session unless it is there. */
   open: {
     /** `imported`: what it begins with; a session that is there must have been made by the same request then. */
@@ -138,6 +143,8 @@ export interface SessionOperations extends WorkspaceOperations, DaemonOperations
       metadata: JsonObject;
       request_hash: string | null;
       imported: { messages: Message[]; summary: string | null } | null;
+      /** The session that it belongs to. Absent: to none. */
+      parent_id?: string | null;
     };
     out: { created: boolean; session: SessionView };
   };

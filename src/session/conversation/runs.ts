@@ -35,6 +35,8 @@ interface RunsOptions extends EndOptions {
   workspace: WorkspaceAccess;
   /** Called when a run begins; what it writes is stored with that. */
   started: (spec: AgentSpec) => void;
+  /** Called when a run goes on after a rest; what it writes is stored with that. */
+  goesOn: () => void;
   /** Called when a run rests; what it writes is stored with that. */
   rested: (step: WaitStep) => void;
   /** Called when a run is woken; what it writes is stored with that. */
@@ -139,6 +141,11 @@ export class Runs {
     this.#lives.ensure();
   }
 
+  /** Resolves when a run has ended or rests, or its life is over. */
+  change(): Promise<void> {
+    return this.#lives.change();
+  }
+
   /** Waits until the run has ended, or, with `idle`, until it rests. */
   async wait(id: string, wait: Wait): Promise<void> {
     for (;;) {
@@ -163,6 +170,7 @@ export class Runs {
       this.#noteStatus(row, state);
       store.setDue({ watch: this.#log.now() + WATCH_MS });
       this.#tellWakes(records);
+      this.#options.goesOn();
     };
     this.#log.append(this.#log.applied(records), { write });
     this.#lives.current?.incoming.push(...records);
@@ -190,6 +198,7 @@ export class Runs {
     store.transaction(() => {
       store.updateRun(row.id, { status: "running" });
       store.setDue({ watch: this.#log.now() + WATCH_MS, approval: null });
+      this.#options.goesOn();
     });
     this.#lives.goOn(row.id);
   }

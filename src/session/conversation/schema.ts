@@ -1,4 +1,5 @@
 /** Tables of a SessionObject (docs/storage-schema.md). */
+import { TASK_TABLES } from "../task/schema.ts";
 
 /**
  * What every session has. Objects that were made by earlier versions of Hull have the optional tables from the beginning, and
@@ -21,6 +22,7 @@ export const CONVERSATION_STEPS: readonly string[] = [
 
 /** Made with their first row. */
 export const OPTIONAL_TABLES = {
+  ...TASK_TABLES,
   checkpoint:
     "CREATE TABLE IF NOT EXISTS checkpoint (part INTEGER PRIMARY KEY, seq INTEGER NOT NULL, data BLOB NOT NULL) WITHOUT ROWID",
   request: `CREATE TABLE IF NOT EXISTS request (

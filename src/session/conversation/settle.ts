@@ -55,8 +55,9 @@ export function settleRun(
       return doneEvents(state, row, result);
     },
     write: ({ run }, done_event) => {
-      // A daemon that is started again goes on where its effects left off.
-      const kept = run === null || run.spec.daemon === null ? { memo: null } : memo === null ? {} : { memo };
+      // A daemon or a task that is started again goes on where its effects left off.
+      const goesOn = run !== null && (run.spec.daemon !== null || run.spec.delegation !== undefined);
+      const kept = !goesOn ? { memo: null } : memo === null ? {} : { memo };
       noteEnd(log, row, run?.status ?? "error", { settled_at, done_event, ...kept });
     },
   });

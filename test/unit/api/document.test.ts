@@ -11,6 +11,7 @@ import * as provider from "../../../src/errors/provider.ts";
 import * as request from "../../../src/errors/request.ts";
 import * as run from "../../../src/errors/run.ts";
 import * as session from "../../../src/errors/session.ts";
+import * as task from "../../../src/errors/task.ts";
 import * as workflow from "../../../src/errors/workflow.ts";
 import type { Json, JsonObject, Manifest } from "../../../src/skill/manifest.ts";
 import { parseManifest } from "../../../src/skill/parse.ts";
@@ -192,7 +193,7 @@ describe("S54: the OpenAPI document", () => {
   });
 
   it("has every error code at its status, and one that is never sent at none", () => {
-    const modules = [budget, daemon, request, run, provider, session, workflow];
+    const modules = [budget, daemon, request, run, provider, session, task, workflow];
     const classes = modules.flatMap((module) => Object.values(module));
     for (const { code, status } of classes) {
       const schema = at(

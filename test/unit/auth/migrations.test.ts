@@ -11,6 +11,7 @@ import { UPLOADS_SCHEMA } from "../../../src/registry/uploads-schema.ts";
 import { DAEMONS_SCHEMA } from "../../../src/session/daemon/directory-schema.ts";
 import { SESSIONS_SCHEMA } from "../../../src/session/index-schema.ts";
 import { RUNS_SCHEMA } from "../../../src/session/run-index-schema.ts";
+import { TASKS_SCHEMA } from "../../../src/session/task/directory-schema.ts";
 import { WORKFLOWS_SCHEMA } from "../../../src/session/workflow/directory-schema.ts";
 
 const ROOT = new URL("../../../", import.meta.url);
@@ -25,8 +26,9 @@ const SCHEMAS = {
   "0007_stored_skills.sql": STORED_SKILLS_SCHEMA,
   "0008_stored_files.sql": STORED_FILES_SCHEMA,
   "0009_runs.sql": RUNS_SCHEMA,
-  "0012_workflows.sql": WORKFLOWS_SCHEMA,
-  "0013_conversations.sql": CONVERSATIONS_SCHEMA,
+  "0010_workflows.sql": WORKFLOWS_SCHEMA,
+  "0011_conversations.sql": CONVERSATIONS_SCHEMA,
+  "0012_tasks.sql": TASKS_SCHEMA,
 };
 
 test("the migrations and what the Worker applies by itself are the same", () => {

@@ -1,0 +1,184 @@
+/** `hull tasks`: the tasks of a running Hull. */
+import { text as read } from "node:stream/consumers";
+import { AdminClient, pathOf, target } from "../admin-client.ts";
+import { printEvent } from "../call/answer.ts";
+import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { remoteAction } from "../remote-action.ts";
+import { eventNumber, FOLLOW_FLAGS, followSession } from "../session-events.ts";
+import { table } from "../table.ts";
+
+interface ListedTask {
+  id: string;
+  name: string;
+  mode: string;
+  status: string;
+  parent_task_id: string | null;
+  created_at: string;
+}
+interface ShownTask extends ListedTask {
+  task: string;
+  started_at: string;
+  finished_at: string | null;
+  history: string[];
+  result: { visible_text?: string; summary?: string } | null;
+  error: { code: string; detail: string } | null;
+  provenance: { parent_session_id: string | null };
+  policy_dropped?: string[];
+}
+
+interface Wanted {
+  server: AdminClient;
+  path: string;
+  id: string;
+  text: string | undefined;
+  after: number | null;
+  timeout_ms: number | undefined;
+  json: boolean;
+}
+
+const ACTIONS: Record<string, (wanted: Wanted) => Promise<number>> = {
+  ls,
+  show,
+  tail,
+  send,
+  wait,
+  close: changing("close"),
+  trigger: changing("trigger"),
+  resume,
+};
+
+export const command: Command = {
+  name: "tasks",
+  summary: "List, follow, wait for and close tasks of a running Hull",
+  usage: `
+Usage: hull tasks ls [--url URL] [--json]
+       hull tasks show <id> [--url URL] [--json]
+       hull tasks tail <id> [--url URL] [--after N] [--json]
+       hull tasks wait <id> [--url URL] [--timeout SECONDS] [--json]
+       hull tasks send <id> <task> [--url URL] [--json]
+       hull tasks trigger|close|resume <id> [--url URL] [--json]
+
+  --url URL          the Hull that runs the tasks, e.g. http://localhost:3000 (default: $HULL_URL, then the hull dev of this project)
+  --key KEY          an API key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
+  --after N          with tail: events after this number (default: only new ones)
+  --timeout SECONDS  with wait: no longer than this; exit code 124 where the task still runs
+  --json             print the server's answer; with tail one event on each line
+
+send gives the task's agent another task; - reads it from stdin. wait prints what the task answered, and ends with exit code 1
+where it failed. close ends the task and all that it delegated; resume lets a closed one take input again.
+`,
+  async run(argv) {
+    const { values, positionals } = parseFlags(argv, { ...FOLLOW_FLAGS, timeout: { type: "string" } }, 3);
+    const named = Object.keys(ACTIONS).filter((known) => known !== "ls" && known !== "send");
+    const hint = `hull tasks ls, send <id> <task>, ${named.join("|")} <id>`;
+    const usage = { question: "Which action, on which task?", hint };
+    const { name, id, text, action } = remoteAction(ACTIONS, positionals, usage);
+    const timeout_ms = secondsOf(values.timeout);
+    const { url, key } = await target(values, `hull tasks ${name} … --url https://…`);
+    return action({
+      server: new AdminClient(url, key),
+      path: pathOf("/tasks", id),
+      id,
+      text,
+      after: eventNumber(values.after),
+      timeout_ms,
+      json: values.json === true,
+    });
+  },
+};
+
+function secondsOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const seconds = Number(text);
+  if (text !== "" && seconds >= 0 && seconds <= 3600) return Math.round(seconds * 1000);
+  const message = `--timeout is a number of seconds up to 3600, not ${JSON.stringify(text)}.`;
+  throw new CommandError(EXIT.usage, "bad_arguments", message);
+}
+
+async function ls({ server, json }: Wanted): Promise<number> {
+  const tasks = await server.list<ListedTask>("/tasks");
+  const rows = tasks.map(({ id, name, mode, status, parent_task_id, created_at }) => [
+    id,
+    name,
+    mode,
+    status,
+    parent_task_id ?? "",
+    created_at,
+  ]);
+  const head = ["ID", "NAME", "MODE", "STATUS", "PARENT", "CREATED"];
+  print(json, { data: tasks }, table([head, ...rows]));
+  return EXIT.ok;
+}
+
+async function show({ server, path, json }: Wanted): Promise<number> {
+  return shown(json, JSON.parse(await server.send("GET", path)));
+}
+
+/** A task's events are those of its session. */
+async function tail({ server, id, after, json }: Wanted): Promise<number> {
+  await followSession(server, pathOf("/sessions", id), after, (told) => {
+    const { event, data } = told;
+    if (json) process.stdout.write(`${JSON.stringify(told)}\n`);
+    else {
+      printEvent(event, data);
+      if (event === "task_update" && data.parent_run_id === undefined)
+        process.stderr.write(`* ${data.status}\n`);
+      if (event === "done") process.stdout.write("\n");
+    }
+    return false;
+  });
+  return EXIT.ok;
+}
+
+async function wait({ server, id, timeout_ms, json }: Wanted): Promise<number> {
+  const asked = { ids: id, ...(timeout_ms === undefined ? {} : { timeout_ms }) };
+  const task: ShownTask = JSON.parse(await server.send("POST", "/tasks/wait", asked));
+  const { status, result, error } = task;
+  const text = result?.summary ?? result?.visible_text ?? "";
+  if (json) print(true, task, "");
+  else if (text !== "") process.stdout.write(text.endsWith("\n") ? text : `${text}\n`);
+  if (!json && status !== "completed") {
+    const why = error === null ? "" : `: ${error.detail} [${error.code}]`;
+    process.stderr.write(`The task is ${status}${why}\n`);
+  }
+  if (status === "running" || status === "awaiting") return EXIT.timed_out;
+  return status === "completed" ? EXIT.ok : EXIT.failed;
+}
+
+async function send({ server, path, text = "", json }: Wanted): Promise<number> {
+  const task = text === "-" ? await read(process.stdin) : text;
+  return shown(json, JSON.parse(await server.send("POST", `${path}/input`, { task })));
+}
+
+function changing(verb: "close" | "trigger"): (wanted: Wanted) => Promise<number> {
+  return async ({ server, path, json }) =>
+    shown(json, JSON.parse(await server.send("POST", `${path}/${verb}`, {})));
+}
+
+async function resume({ server, id, json }: Wanted): Promise<number> {
+  return shown(json, JSON.parse(await server.send("POST", "/tasks/resume", { id })));
+}
+
+function shown(json: boolean, task: ShownTask): number {
+  const { result, error, policy_dropped = [] } = task;
+  const facts: [string, string][] = [
+    ["task", task.id],
+    ["name", task.name],
+    ["mode", task.mode],
+    ["status", task.status],
+    ["error", error === null ? "" : `${error.detail} [${error.code}]`],
+    ["does", task.task],
+    ["cycles", String(task.history.length)],
+    ["began", task.started_at],
+    ["ended", task.finished_at ?? ""],
+    ["above it", task.provenance.parent_session_id ?? ""],
+    ["tools it lacks", policy_dropped.join(", ")],
+    ["answered", result?.summary ?? result?.visible_text ?? ""],
+  ];
+  print(json, task, table(facts.filter(([, value]) => value !== "")));
+  return EXIT.ok;
+}
+
+function print(json: boolean, value: object, text: string): void {
+  process.stdout.write(json ? `${JSON.stringify(value, null, 2)}\n` : text);
+}

@@ -1,0 +1,137 @@
+/** What a run that another one delegated has from it: it can only have less. Pure. */
+import { ToolsRejected } from "../../errors/llm.ts";
+import { objectOf } from "../../skill/json.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import { droppedTools, intersectPolicies } from "./policy.ts";
+import { outsideScope, scopedTools } from "./skills.ts";
+import type { AgentSpec, Ceilings, RunPolicies } from "./spec.ts";
+import type { RunState } from "./state.ts";
+
+/** Levels below a request that may delegate, where no policy says otherwise; and the most that one may allow. */
+const USUAL_LEVELS = 4;
+const MOST_LEVELS = 16;
+
+/** What a request leaves that no run made. */
+export const NO_CEILINGS: Ceilings = {
+  run_id: null,
+  session_id: null,
+  account: null,
+  levels: MOST_LEVELS + 1,
+  deadline: null,
+  tokens: null,
+  usd: null,
+  policies: null,
+  hooks: null,
+  tool_hooks: [],
+  tools: [],
+};
+
+/** Levels below a run that may delegate; -1: it may not itself. */
+function levelsOf({ delegation, policies }: Pick<AgentSpec, "delegation" | "policies">): number {
+  const limit = limitOf(policies.policy);
+  return delegation === undefined ? limit : Math.min(delegation.levels, limit);
+}
+
+function limitOf(policy: JsonObject | null): number {
+  const limit = policy?.recursion_limit;
+  return typeof limit === "number" ? Math.min(limit, MOST_LEVELS) : USUAL_LEVELS;
+}
+
+/** What a run that is under way leaves. @param live `false`: it has ended, and its budgets with it */
+export function ceilingsOf(run: RunState, live: boolean): Ceilings {
+  const { spec, totals, delegated } = run;
+  const { run_id, session_id, delegation, policies, deadline, token_budget, total_budget_usd } = spec;
+  const tokens = totals.input_tokens + totals.output_tokens + (delegated?.tokens ?? 0);
+  const usd = totals.cost_usd + (delegated?.cost_usd ?? 0);
+  return {
+    run_id: live ? run_id : null,
+    session_id,
+    account: delegation?.account ?? session_id,
+    levels: levelsOf(spec),
+    deadline: live ? (deadline ?? null) : null,
+    tokens: live && token_budget !== null ? Math.max(0, token_budget - tokens) : null,
+    usd: live && total_budget_usd !== null ? Math.max(0, total_budget_usd - usd) : null,
+    policies,
+    hooks: spec.hooks ?? null,
+    tool_hooks: spec.tool_hooks ?? [],
+    tools: scopedTools(run).filter((tool) => outsideScope(run, tool, {}) === null),
+    ...(delegation?.files === undefined ? {} : { files: delegation.files }),
+  };
+}
+
+/** Why nothing can be delegated below these ceilings; `null`: something can. */
+export function refusal({ levels, tokens, usd, deadline }: Ceilings, now: number): string | null {
+  if (levels < 0)
+    return "The run may not delegate: it is as many levels below its request as recursion_limit allows.";
+  if (tokens === 0) return "Nothing is left of the run's token_budget.";
+  if (usd === 0) return "Nothing is left of the run's total_budget_usd.";
+  if (deadline !== null && deadline !== undefined && deadline.at <= now) return "The run's time is over.";
+  return null;
+}
+
+/**
+ * A run within what another one leaves to it.
+ * @throws ToolsRejected where no tool is left of those that the run asks for
+ */
+export function narrowed(spec: AgentSpec, above: Ceilings, account: string): AgentSpec {
+  const { policies } = spec;
+  const outer = above.policies?.policy ?? null;
+  const policy = intersectPolicies(outer, policies.policy);
+  const asked = policies.policy?.tools;
+  const lost = droppedTools(policies.policy, policy);
+  if (lost.length > 0 && Array.isArray(asked) && lost.length === asked.length)
+    throw new ToolsRejected({ tools: lost });
+  const dropped = [...(policies.dropped ?? []), ...lost];
+  const bounds = intersectPolicies(above.policies?.ceiling ?? null, policies.ceiling ?? null);
+  const ceiling = intersectPolicies(bounds, outer);
+  const deadline = earlier(spec.deadline, above.deadline ?? undefined);
+  const further = termsOf(above.policies);
+  const hooked = [...above.tool_hooks, ...(spec.tool_hooks ?? [])];
+  const parent = above.session_id === null ? null : { session_id: above.session_id, run_id: above.run_id };
+  const { budget: given, ...call } = spec.call;
+  // What is left is this run's own; the account that it counts against holds what others spent.
+  const { total_budget_usd: _, ...budget } = objectOf(given);
+  return {
+    ...spec,
+    policies: {
+      ...policies,
+      policy,
+      ...(ceiling === null ? {} : { ceiling }),
+      ...(dropped.length === 0 ? {} : { dropped }),
+      ...(further.length === 0 ? {} : { above: further }),
+      ...(above.policies?.host === true ? { host: true as const } : {}),
+    },
+    call: Object.keys(budget).length === 0 ? call : { ...call, budget },
+    ...(hooked.length === 0 ? {} : { tool_hooks: hooked }),
+    token_budget: lesser(spec.token_budget, above.tokens),
+    total_budget_usd: lesser(spec.total_budget_usd, above.usd),
+    ...(deadline === undefined ? {} : { deadline }),
+    ...(above.hooks === null || above.hooks === undefined
+      ? {}
+      : { hooks: { ...above.hooks, ...spec.hooks } }),
+    delegation: {
+      parent,
+      levels: Math.min(above.levels - 1, limitOf(policy)),
+      account: above.account ?? account,
+      ...(above.session_id === null ? {} : { files: above.files ?? above.session_id }),
+    },
+  };
+}
+
+/** The terms of a run that those below it have to keep too. */
+function termsOf(policies: RunPolicies | null): NonNullable<RunPolicies["above"]> {
+  if (policies === null) return [];
+  const { approval_policy, permissions, above = [] } = policies;
+  return approval_policy === null && permissions === null
+    ? above
+    : [...above, { approval_policy, permissions }];
+}
+
+function lesser(own: number | null, above: number | null): number | null {
+  return own === null || above === null ? (own ?? above) : Math.min(own, above);
+}
+
+function earlier(own: AgentSpec["deadline"], above: AgentSpec["deadline"]): AgentSpec["deadline"] {
+  if (own === undefined || above === undefined) return own ?? above;
+  return own.at <= above.at ? own : above;
+}

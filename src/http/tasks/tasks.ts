@@ -1,0 +1,70 @@
+/** Tasks: listed, looked at, waited for, run again, closed. */
+import { InputInvalid } from "../../errors/request.ts";
+import { newRunId } from "../../run/agent/daemon-spec.ts";
+import { inputBody, resumeBody, triggerBody, waitBody } from "../../run/task/bodies.ts";
+import { thrownBy } from "../../session/conversation/done.ts";
+import { listTasks } from "../../session/task/directory.ts";
+import { readJson, readJsonIfAny } from "../body.ts";
+import type { RequestContext } from "../context.ts";
+import { jsonNow, pageLimit } from "../page.ts";
+import { requestName, sessionOf, shown } from "../sessions/object.ts";
+import { nothing, type Route } from "../sessions/shapes.ts";
+import { handled } from "./spawn.ts";
+
+/** `GET /tasks`: the tenant's, the newest first. */
+export async function getTasks(context: RequestContext): Promise<Response> {
+  const query = new URL(context.request.url).searchParams;
+  const { env, tenant } = context;
+  return jsonNow(await listTasks(env, { tenant, limit: pageLimit(query), cursor: query.get("cursor") }));
+}
+
+export const getTask: Route = async (context, { id = "" }) =>
+  handled(context, await sessionOf(context, id).ask("task", null));
+
+/** `POST /tasks/wait`: a long poll. The error of the first one that has failed is the answer's, once. */
+export async function postTaskWait(context: RequestContext): Promise<Response> {
+  const { ids, timeout_ms = null } = await readJson(context.request, waitBody);
+  const list = typeof ids === "string" ? [ids] : ids;
+  const wait = { timeout_ms };
+  const all = await Promise.all(list.map((id) => sessionOf(context, id).ask("task_wait", wait)));
+  const failed = all.find(({ thrown }) => thrown !== null);
+  if (failed?.thrown) throw thrownBy(failed.thrown);
+  const tasks = all.map(({ task }) => task);
+  return jsonNow(shown(context, typeof ids === "string" ? tasks[0] : tasks));
+}
+
+/** `POST /tasks/:id/input`: the same agent does another task. */
+export const postTaskInput: Route = async (context, { id = "" }) => {
+  const body = await readJson(context.request, inputBody);
+  const request = await requestName(context, body);
+  const asked = { run_id: newRunId(), task: body.task, request };
+  return handled(context, await sessionOf(context, id).ask("task_input", asked));
+};
+
+/** `POST /tasks/:id/trigger`: another cycle of a task that awaits one. */
+export const postTaskTrigger: Route = async (context, { id = "" }) => {
+  const body = await readJsonIfAny(context.request, triggerBody);
+  const request = await requestName(context, body);
+  const asked = { run_id: newRunId(), payload: body.payload ?? null, request };
+  return handled(context, await sessionOf(context, id).ask("task_trigger", asked));
+};
+
+/** `POST /tasks/resume`: a closed or interrupted one takes input again, or runs again at once. */
+export async function postTaskResume(context: RequestContext): Promise<Response> {
+  const body = await readJson(context.request, resumeBody);
+  const { snapshot_path = "", run = false } = body;
+  const id = body.id ?? /^tasks\/([A-Za-z0-9][A-Za-z0-9._:-]{0,127})\.json$/.exec(snapshot_path)?.[1];
+  if (id === undefined) {
+    const message = "is missing; id, or the snapshot_path of a handle, says which task";
+    throw new InputInvalid({ reason: `id ${message}.`, errors: [{ path: "id", message }] });
+  }
+  const request = await requestName(context, body);
+  const asked = { run_id: run ? newRunId() : null, request };
+  return handled(context, await sessionOf(context, id).ask("task_resume", asked));
+}
+
+/** `POST /tasks/:id/close`: ends what is under way, and what that delegated. */
+export const postTaskClose: Route = async (context, { id = "" }) => {
+  await readJsonIfAny(context.request, nothing);
+  return handled(context, await sessionOf(context, id).ask("task_close", null));
+};

@@ -1,0 +1,109 @@
+/** The bodies of requests that delegate. `options` is checked by its own readers. */
+import * as z from "zod/mini";
+import { transcriptShape } from "../../llm/transcript.ts";
+import { isObject } from "../../skill/json.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import { permissionsShape, policyShape } from "../../skill/policy.ts";
+import { artifactShape, contextPolicyShape } from "./artifacts.ts";
+import { nodeShape } from "./node.ts";
+
+const maybe = z.exactOptional;
+const object = () => z.custom<JsonObject>(isObject, "must be an object");
+/** Characters of a task. */
+const MAX_TASK = 256 * 1024;
+const task = () => z.string().check(z.minLength(1), z.maxLength(MAX_TASK));
+const name = () => z.string().check(z.minLength(1), z.maxLength(128));
+const sessionId = () => z.string().check(z.regex(/^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/));
+const texts = () => z.array(z.string());
+
+/** What a handle gives back as it was asked for. */
+const requestFields = () => ({
+  payload: maybe(z.json()),
+  research_questions: maybe(texts()),
+  action_items: maybe(texts()),
+  workflow_stages: maybe(texts()),
+  verification_steps: maybe(texts()),
+});
+
+/** A folder of the session's files. */
+const folder = () =>
+  z
+    .string()
+    .check(
+      z.maxLength(512),
+      z.regex(/^(?!\/)(?!(?:.*\/)?\.{1,2}(?:\/|$))[^\0\\]+$/, "a folder, relative and without . or .."),
+    );
+
+const execution = () => maybe(z.strictObject({ cwd: maybe(folder()) }));
+
+const carry = () =>
+  z.strictObject({
+    artifact_mode: maybe(z.enum(["inherit", "none"])),
+    transcript_mode: maybe(z.enum(["inherit", "fork", "reset", "compact"])),
+    context_policy: maybe(contextPolicyShape),
+    persist_state: maybe(z.boolean()),
+    retriggerable: maybe(z.boolean()),
+    policy: maybe(policyShape),
+  });
+
+/** Of `POST /tasks`. */
+export const taskBody = z.lazy(() =>
+  z.strictObject({
+    task: task(),
+    node: maybe(nodeShape),
+    graph: maybe(object()),
+    name: maybe(name()),
+    wait: maybe(z.boolean()),
+    artifacts: maybe(z.array(artifactShape).check(z.maxLength(200))),
+    options: maybe(object()),
+    transcript: maybe(transcriptShape),
+    policy: maybe(policyShape),
+    tools: maybe(texts()),
+    permissions: maybe(permissionsShape),
+    execution: execution(),
+    carry: maybe(carry()),
+    parent_session_id: maybe(sessionId()),
+    ...requestFields(),
+  }),
+);
+export type TaskBody = z.infer<typeof taskBody>;
+
+/** The options of a sub-agent beside those of a run. */
+export const subAgentFields = () =>
+  z.object({
+    name: maybe(name()),
+    system: maybe(z.string()),
+    allowed_tools: maybe(texts()),
+    returns: maybe(z.strictObject({ schema: object() })),
+    background: maybe(z.boolean()),
+    session_id: maybe(sessionId()),
+    fork: maybe(z.boolean()),
+    request: maybe(object()),
+    ...requestFields(),
+  });
+
+/** Of `POST /sub-agents`. */
+export const subAgentBody = z.lazy(() =>
+  z.strictObject({
+    task: task(),
+    options: maybe(z.catchall(subAgentFields(), z.json())),
+    parent_session_id: maybe(sessionId()),
+  }),
+);
+export type SubAgentBody = z.infer<typeof subAgentBody>;
+
+const timeout = () => maybe(z.int().check(z.nonnegative(), z.lte(3_600_000)));
+export const waitBody = z.lazy(() =>
+  z.strictObject({
+    ids: z.union(
+      [sessionId(), z.array(sessionId()).check(z.minLength(1), z.maxLength(100))],
+      "must be an id or a list of them",
+    ),
+    timeout_ms: timeout(),
+  }),
+);
+export const inputBody = z.lazy(() => z.strictObject({ task: task() }));
+export const triggerBody = z.lazy(() => z.strictObject({ payload: maybe(z.json()) }));
+export const resumeBody = z.lazy(() =>
+  z.strictObject({ id: maybe(sessionId()), snapshot_path: maybe(z.string()), run: maybe(z.boolean()) }),
+);

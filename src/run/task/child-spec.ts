@@ -1,0 +1,86 @@
+/** The specification of a run that a run delegates. Pure. */
+import { narrowed } from "../../engine/agent/delegation.ts";
+import type { AgentSkill, AgentSpec, AgentTool, Ceilings } from "../../engine/agent/spec.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import { specOf } from "../agent/options.ts";
+import { profileOf } from "../agent/profile.ts";
+
+/** What a child is asked. */
+export interface ChildTask {
+  task: string;
+  system: string;
+  /** Names of its tools; `null`: all that the parent has. */
+  allowed: readonly string[] | null;
+  /** A skill that it is. */
+  skill?: AgentSkill;
+}
+
+/** Options of the parent's model calls that hold for the child's too. */
+const INHERITED =
+  "provider model model_tier route_policy fallback_chain max_tokens budget cache temperature top_p top_k seed frequency_penalty presence_penalty thinking reasoning_effort interleaved_thinking anthropic_beta_features llm_retries llm_backoff_ms schema_retries timeout_ms idle_timeout_ms timeout idle_timeout stream".split(
+    " ",
+  );
+
+/** Tools that a client answers have nobody to answer them in a child. */
+export function toolsBelow(tools: readonly AgentTool[], allowed: readonly string[] | null): AgentTool[] {
+  return tools.filter(
+    ({ executor, definition }) =>
+      executor !== "client" && (allowed === null || allowed.includes(definition.name)),
+  );
+}
+
+/** The tools of a skill that the child is are there from the start. */
+function ownTool(tool: AgentTool, skill: AgentSkill | undefined): AgentTool {
+  if (skill === undefined || tool.skill !== skill.name) return tool;
+  const { on_activation: _, ...own } = tool;
+  return own;
+}
+
+/** @throws ToolsRejected where no tool is left of those that it may use */
+export function childSpec(
+  parent: AgentSpec,
+  above: Ceilings,
+  { run_id, session_id }: { run_id: string; session_id: string },
+  { task, system, allowed, skill }: ChildTask,
+): AgentSpec {
+  const { mock, ...given } = parent.call;
+  const call: JsonObject = Object.fromEntries(
+    Object.entries(given).filter(([name]) => INHERITED.includes(name)),
+  );
+  const policy = allowed === null ? null : { tools: [...allowed] };
+  const { skills_key, own_skill, mcp_servers, tool_configs, bot, models, fallback, hooks } = parent;
+  const spec = specOf(
+    {},
+    {
+      run_id,
+      session_id,
+      system,
+      prompt: [{ role: "user", content: [{ type: "text", text: task }] }],
+      tools: toolsBelow(above.tools, allowed).map((tool) => ownTool(tool, skill)),
+      tool_format: parent.tool_format,
+      skills: parent.skills.filter(({ name }) => name !== skill?.name),
+      model: parent.model,
+      // What answers in the providers' place is the parent's; the child's calls are none of a provider either.
+      call: { ...call, ...(mock === undefined ? {} : { mock: [] }) },
+      profile: profileOf(),
+      policies: { policy },
+    },
+  );
+  const own = skill ?? own_skill;
+  return narrowed(
+    {
+      ...spec,
+      skill_match: parent.skill_match,
+      ...(skills_key === undefined ? {} : { skills_key }),
+      ...(own === undefined ? {} : { own_skill: own }),
+      ...(mcp_servers === undefined ? {} : { mcp_servers }),
+      ...(tool_configs === undefined ? {} : { tool_configs }),
+      ...(bot === undefined ? {} : { bot }),
+      ...(fallback === undefined ? {} : { fallback }),
+      ...(models === undefined ? {} : { models }),
+      ...(hooks === undefined ? {} : { hooks }),
+    },
+    above,
+    session_id,
+  );
+}

@@ -1,0 +1,52 @@
+/** The one answer of a sub-agent, whatever became of it. Pure. */
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+
+/** What a sub-agent's run came to. */
+interface Ended {
+  session_id: string;
+  /** Its result's document; absent where there is none. */
+  result: JsonObject | undefined;
+  /** The problem document that it ended with; absent: it did not fail. */
+  error: JsonObject | undefined;
+  /** Input and output of all its calls, and of those below it. */
+  tokens: number;
+  token_budget: number | null;
+}
+
+/** The envelope: `ok` is false where the run failed, its data misses the schema, or a tool call was rejected; in this order. */
+export function envelopeOf({ session_id, result = {}, error, tokens, token_budget }: Ended): JsonObject {
+  const artifacts = Array.isArray(result.artifacts) ? result.artifacts : [];
+  const fault = faultOf(result, error);
+  return {
+    ok: fault === null,
+    status: textOf(result.status, "error"),
+    summary: textOf(result.visible_text, ""),
+    artifacts,
+    evidence_added: artifacts.length,
+    tokens_used: tokens,
+    budget_exceeded: token_budget !== null && tokens >= token_budget,
+    session_id,
+    ...(result.data === undefined || error !== undefined ? {} : { data: result.data }),
+    ...(fault === null ? {} : { error: fault }),
+  };
+}
+
+function faultOf({ rejected_tools }: JsonObject, error: JsonObject | undefined): JsonObject | null {
+  if (error !== undefined) {
+    const { code, category = categoryOf(code), detail, tool } = error;
+    return {
+      category: textOf(category, "runtime"),
+      message: textOf(detail, "The run failed."),
+      ...(typeof tool === "string" ? { tool } : {}),
+    };
+  }
+  const [tool] = Array.isArray(rejected_tools) ? rejected_tools : [];
+  if (typeof tool !== "string") return null;
+  const message = `A call of ${tool} was not allowed.`;
+  return { category: "permission_denied", message, tool };
+}
+
+const categoryOf = (code: Json | undefined): string => (code === "schema_validation" ? code : "runtime");
+
+const textOf = (value: Json | undefined, otherwise: string): string =>
+  typeof value === "string" ? value : otherwise;

@@ -1,0 +1,48 @@
+/** A delegated run's event as it stands among those of the session above it. Pure. */
+import { objectOf } from "../../skill/json.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { RunEvent } from "../events.ts";
+
+/** The delegated run. */
+export interface ShownRun {
+  run_id: string;
+  parent_run_id: string | null;
+  session_id: string;
+  name: string;
+  task: string;
+  sub_agent: boolean;
+}
+
+/**
+ * `start` and `done` are those of a stream's own run: above they are `sub_agent_start` and `sub_agent_result`. Its `error` is
+ * part of the latter. What comes from further below keeps its ids.
+ */
+export function shownAbove({ event, data }: RunEvent, run: ShownRun): RunEvent[] {
+  const { run_id, parent_run_id, session_id, name, task } = run;
+  const of = { run_id, parent_run_id };
+  switch (event) {
+    case "start":
+      return run.sub_agent ? [{ event: "sub_agent_start", data: { ...of, session_id, name, task } }] : [];
+    case "done":
+      return run.sub_agent
+        ? [{ event: "sub_agent_result", data: { ...of, session_id, name, ...resultOf(data) } }]
+        : [];
+    case "error":
+      return [];
+    default: {
+      const told: RunEvent = JSON.parse(JSON.stringify({ event, data: { ...of, ...data } }));
+      return [told];
+    }
+  }
+}
+
+/** Of a run's result what its parent's watchers want to see. */
+function resultOf(data: unknown): { ok: boolean; status: string; cost_usd: number } {
+  const done: JsonObject = objectOf(JSON.parse(JSON.stringify(data)));
+  const { ok, status, cost_usd }: { [name: string]: Json } = done;
+  return {
+    ok: ok === true,
+    status: typeof status === "string" ? status : "error",
+    cost_usd: typeof cost_usd === "number" ? cost_usd : 0,
+  };
+}

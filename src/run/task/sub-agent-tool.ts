@@ -1,0 +1,33 @@
+/** The tool `sub_agent`: what it is, apart from its work (`sub-agent.ts`). */
+import type { AgentTool } from "../../engine/agent/spec.ts";
+import { SUB_AGENT } from "../../skill/tool-names.ts";
+
+/** Side effects are those of the tools that the sub-agent calls, each under the ceiling of the run. */
+export function subAgentTool(): AgentTool {
+  return {
+    definition: {
+      name: SUB_AGENT,
+      description:
+        "Hands a task to another agent, which starts without this conversation and answers once. Several calls in one turn run side by side.",
+      parameters: {
+        type: "object",
+        properties: {
+          task: { type: "string", description: "What to do, with everything that the agent has to know" },
+          name: { type: "string", description: "A short name of the task" },
+          instructions: { type: "string", description: "How the agent is to work" },
+          tools: {
+            type: "array",
+            items: { type: "string" },
+            description: "Names of the tools that it may use; without it, all of this run's",
+          },
+        },
+        required: ["task"],
+        additionalProperties: false,
+      },
+    },
+    executor: "builtin",
+    annotations: { kind: "think", side_effect_level: "none" },
+    handler: null,
+    skill: null,
+  };
+}

@@ -1,0 +1,160 @@
+/** A model's call of `sub_agent`: a run in a session of its own, its answer as the call's result. */
+import { plainResult } from "../../engine/agent/calls.ts";
+import { refusal } from "../../engine/agent/delegation.ts";
+import type { AgentToolResult } from "../../engine/agent/records.ts";
+import type { AgentSpec, Ceilings } from "../../engine/agent/spec.ts";
+import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";
+import { HullError } from "../../errors.ts";
+import { objectOf } from "../../skill/json.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import type { RunContext } from "../context.ts";
+import type { RunEvent } from "../events.ts";
+import { ownInstructions } from "../own-skill.ts";
+import { type SessionClient, sessionClient } from "../session-client.ts";
+import { type ChildTask, childSpec } from "./child-spec.ts";
+import { eventsBelow } from "./events-below.ts";
+import type { TaskHandle, TaskSettings } from "./handle.ts";
+
+interface Below {
+  context: RunContext;
+  /** Of the run that delegates. */
+  spec: AgentSpec;
+  emit: (event: RunEvent) => void;
+}
+
+/** Starts the sub-agent, or comes back to the one that an earlier life started, and waits for its envelope. */
+export async function runSubAgent(
+  { call, again, forked }: PlannedCall,
+  above: Ceilings,
+  below: Below,
+  at: AgentEffectContext,
+): Promise<AgentToolResult> {
+  if (forked !== undefined) {
+    const { skill, task } = forked;
+    const { spec } = below;
+    const reader = { session_id: spec.session_id, input: task, skills: spec.skills };
+    const asked: ChildTask = { task, system: ownInstructions(skill, reader), allowed: null, skill };
+    return delegated(asked, skill.name, { above, below, at, again });
+  }
+  const { task, name, instructions, tools } = call.arguments ?? {};
+  if (typeof task !== "string" || task.trim() === "")
+    return plainResult("error", "sub_agent needs a task: a text that says what to do.", "schema_validation");
+  const allowed = Array.isArray(tools) ? tools.filter((tool) => typeof tool === "string") : null;
+  const asked: ChildTask = { task, system: typeof instructions === "string" ? instructions : "", allowed };
+  return delegated(asked, typeof name === "string" && name !== "" ? name : "task", {
+    above,
+    below,
+    at,
+    again,
+  });
+}
+
+/** Hands a task to a child of the run. */
+export async function delegated(
+  asked: ChildTask,
+  name: string,
+  { above, below, at, again }: { above: Ceilings; below: Below; at: AgentEffectContext; again: boolean },
+): Promise<AgentToolResult> {
+  const { context, spec: parent } = below;
+  const started = Date.now();
+  const refused = refusal(above, started);
+  if (refused !== null) return rejected(refused);
+  // The same work has the same name in every life of the run.
+  const id = `${at.run}.${at.effect}`;
+  const run_id = `${at.run}_${at.effect}`;
+  const session = sessionClient(context, id);
+  try {
+    const spec = childSpec(parent, above, { run_id, session_id: id }, asked);
+    const request = { name: `spawn ${run_id}`, hash: "" };
+    const settings = settingsOf(asked.task, name, above, spec);
+    await session.ask("spawn_task", {
+      spec: JSON.stringify(spec),
+      settings,
+      imported: null,
+      listed: false,
+      request,
+    });
+    // A session above is told by the child itself; an earlier life without one has told what it saw.
+    const untold = above.session_id === null && !again;
+    const told = untold ? eventsBelow(session, settings, run_id, at, below.emit) : null;
+    const { task, spent } = await ended(session, at.signal);
+    await told;
+    return { ...answerOf(task), spent, duration_ms: Date.now() - started };
+  } catch (error) {
+    if (at.signal.aborted || !(error instanceof HullError)) throw error;
+    if (error.code === "tool_rejected" || error.code === "too_many_delegated") return rejected(error.message);
+    throw error;
+  }
+}
+
+/** Waits; where the run is stopped, so is what it delegated. */
+async function ended(session: SessionClient, signal: AbortSignal) {
+  const stop = (): void => {
+    // It learns the same from the session above, should this get lost.
+    session.ask("task_close", null).catch(() => {});
+  };
+  if (signal.aborted) stop();
+  signal.addEventListener("abort", stop, { once: true });
+  const stopped = Promise.withResolvers<never>();
+  signal.addEventListener("abort", () => stopped.reject(signal.reason), { once: true });
+  stopped.promise.catch(() => {});
+  try {
+    signal.throwIfAborted();
+    return await Promise.race([session.ask("task_wait", { timeout_ms: null }), stopped.promise]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+function settingsOf(task: string, name: string, above: Ceilings, spec: AgentSpec): TaskSettings {
+  const { session_id, run_id } = above;
+  return {
+    name: name.slice(0, 128),
+    task,
+    mode: "sub_agent",
+    request: { task, system: spec.system === "" ? null : spec.system, ...NOTHING_ASKED },
+    stage: null,
+    carry: ONCE,
+    execution: null,
+    artifacts: [],
+    parent: session_id === null ? null : { session_id, run_id, task_id: null },
+    token_budget: spec.token_budget,
+  };
+}
+
+/** Members of a request that nobody gave. */
+export const NOTHING_ASKED: JsonObject = {
+  payload: null,
+  research_questions: [],
+  action_items: [],
+  workflow_stages: [],
+  verification_steps: [],
+};
+
+const ONCE: TaskSettings["carry"] = {
+  artifact_mode: "none",
+  transcript_mode: "inherit",
+  context_policy: {},
+  persist_state: false,
+  retriggerable: false,
+  policy: null,
+};
+
+/** What the model reads: the envelope, or why there is none. */
+function answerOf({ result, status, error }: TaskHandle): AgentToolResult {
+  const envelope = result ?? { ok: false, status, error: objectOf(error).detail ?? null };
+  const { ok, error: fault } = envelope;
+  const category = objectOf(fault).category;
+  const content = JSON.stringify(envelope, null, 2);
+  const failed = typeof category === "string" ? category : "tool_error";
+  return {
+    ...plainResult(ok === true ? "ok" : "error", content, ok === true ? null : failed),
+    value: envelope,
+    retryable: false,
+  };
+}
+
+function rejected(reason: string): AgentToolResult {
+  const content = JSON.stringify({ error: "tool_rejected", tool: "sub_agent", reason });
+  return plainResult("rejected", content, "tool_rejected");
+}

@@ -1,0 +1,105 @@
+/** The runs that a session has delegated: how many are under way, what their events were, what ends with a run. */
+import { ceilingsOf, NO_CEILINGS } from "../../engine/agent/delegation.ts";
+import { TooManyDelegated } from "../../errors/task.ts";
+import { detachedContext } from "../../run/context.ts";
+import { sessionClient } from "../../run/session-client.ts";
+import type { Conversation } from "../conversation/conversation.ts";
+import type { TaskOperations } from "./rpc.ts";
+
+/** Delegated runs of one session that are under way at once. */
+const MOST_LIVE = 64;
+
+interface DelegateRow {
+  child: string;
+  /** The run that delegated it; `null`: the session, while it had none. */
+  run: string | null;
+  /** Number of the child's last event that is known here. */
+  relayed: number;
+  over: number;
+}
+
+export class Delegates {
+  readonly #conversation: Conversation;
+  readonly #sql: SqlStorage;
+
+  constructor(conversation: Conversation, sql: SqlStorage) {
+    this.#conversation = conversation;
+    this.#sql = sql;
+    conversation.extend({ ended: (run) => this.#ended(run) });
+  }
+
+  /** What is left to a run that is delegated now. */
+  ceilings(): Omit<TaskOperations["ceilings"]["out"], "task_id"> {
+    const { log } = this.#conversation;
+    const session = log.store.session();
+    const id = session?.id ?? null;
+    const { run } = log.state();
+    if (run === null) {
+      return { ...NO_CEILINGS, session_id: id, account: id };
+    }
+    return { ...ceilingsOf(run, log.store.liveRun()?.id === run.spec.run_id), session_id: id };
+  }
+
+  /** @throws TooManyDelegated */
+  add({ child, run_id }: TaskOperations["delegate"]["in"]): void {
+    const { store } = this.#conversation.log;
+    const session = store.session()?.id ?? "";
+    const known = this.#rows();
+    const before = known.find((row) => row.child === child);
+    const live = known.filter(({ over }) => over === 0);
+    if (before?.over !== 0 && live.length >= MOST_LIVE)
+      throw new TooManyDelegated({ session, limit: MOST_LIVE });
+    store.transaction(() => {
+      store.tables.need("delegate");
+      if (before === undefined) {
+        this.#sql.exec("INSERT INTO delegate (child, run, relayed, over) VALUES (?, ?, 0, 0)", child, run_id);
+        store.addChild(child);
+      } else this.#sql.exec("UPDATE delegate SET over = 0, run = ? WHERE child = ?", run_id, child);
+    });
+  }
+
+  /** Stores a child's events that are not known yet, together with how far they are. */
+  relay({ child, after, events, last, over }: TaskOperations["relay"]["in"]): TaskOperations["relay"]["out"] {
+    const { log } = this.#conversation;
+    const row = this.#rows().find((each) => each.child === child);
+    if (row === undefined) return { known: last, goes_on: true };
+    const goes_on = !this.#stopped(row);
+    if (after !== row.relayed) return { known: row.relayed, goes_on };
+    const write = (): void => {
+      const set = "UPDATE delegate SET relayed = ?, over = ? WHERE child = ?";
+      this.#sql.exec(set, last, Number(over), child);
+    };
+    if (last !== after || (over && row.over === 0)) log.append([], { events: () => events, write });
+    return { known: last, goes_on };
+  }
+
+  #rows(): DelegateRow[] {
+    if (!this.#conversation.log.store.tables.has("delegate")) return [];
+    const query = "SELECT child, run, relayed, over FROM delegate";
+    return this.#sql.exec<DelegateRow & Record<string, SqlStorageValue>>(query).toArray();
+  }
+
+  /** Whether the run above was stopped, or broke off. */
+  #stopped({ run }: DelegateRow): boolean {
+    const above = run === null ? null : this.#conversation.log.store.run(run);
+    return above?.status === "cancelled" || above?.status === "error";
+  }
+
+  /** What a run delegated goes with it. One that cannot be told learns it when it tells its next event. */
+  #ended(run: string): void {
+    const { log, deployment, background } = this.#conversation;
+    const session = log.store.session();
+    const left = this.#rows().filter((row) => row.over === 0 && row.run === run && this.#stopped(row));
+    if (session === null || left.length === 0) return;
+    const origin = { requestId: crypto.randomUUID(), tenant: session.tenant, startedAt: log.now() };
+    const context = detachedContext(deployment, origin, background);
+    for (const { child } of left) {
+      const closed = sessionClient(context, child).ask("task_close", null);
+      background(
+        closed.catch((error: unknown) =>
+          console.error(JSON.stringify({ event: "delegate_not_closed", child, error: String(error) })),
+        ),
+      );
+    }
+  }
+}

@@ -1,0 +1,61 @@
+/** Which tasks there are, for lists: rows in D1 that the tasks themselves write. A task's own object is the truth. */
+import * as z from "zod/mini";
+import { databaseWith } from "../../database.ts";
+import type { Bindings } from "../../env.ts";
+import type { TaskHandle } from "../../run/task/handle.ts";
+import { pageOf, positionIn } from "../newest-first.ts";
+import { TASKS_SCHEMA } from "./directory-schema.ts";
+
+/** A task as the directory has it. */
+interface TaskNote extends Pick<TaskHandle, "id" | "name" | "mode" | "status" | "parent_task_id"> {
+  tenant: string;
+  /** Unix ms. */
+  created_at: number;
+}
+
+const listed = z.lazy(() =>
+  z.object({
+    id: z.string(),
+    name: z.string(),
+    mode: z.string(),
+    status: z.string(),
+    parent_task_id: z.nullable(z.string()),
+    created_at: z.string(),
+  }),
+);
+
+const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, TASKS_SCHEMA);
+
+export async function noteTask(env: Bindings, note: TaskNote): Promise<void> {
+  const db = await database(env);
+  const { tenant, id, name, mode, status, parent_task_id, created_at } = note;
+  await db
+    .prepare(
+      `INSERT INTO tasks (tenant, id, name, mode, status, parent_task_id, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT (tenant, id) DO UPDATE SET name = excluded.name, status = excluded.status`,
+    )
+    .bind(tenant, id, name, mode, status, parent_task_id, new Date(created_at).toISOString())
+    .run();
+}
+
+export async function forgetTask(env: Bindings, tenant: string, id: string): Promise<void> {
+  const db = await database(env);
+  await db.prepare("DELETE FROM tasks WHERE tenant = ? AND id = ?").bind(tenant, id).run();
+}
+
+/** A tenant's tasks, the newest first, a page at a time. @throws BadRequest for a cursor that no page gave */
+export async function listTasks(
+  env: Bindings,
+  { tenant, limit, cursor }: { tenant: string; limit: number; cursor: string | null },
+): Promise<{ data: z.infer<typeof listed>[]; next_cursor: string | null }> {
+  const db = await database(env);
+  const [before, id] = positionIn(cursor);
+  const { results } = await db
+    .prepare(
+      `SELECT id, name, mode, status, parent_task_id, created_at FROM tasks
+       WHERE tenant = ?1 AND (created_at, id) < (?2, ?3) ORDER BY created_at DESC, id DESC LIMIT ?4`,
+    )
+    .bind(tenant, before, id, limit + 1)
+    .all();
+  return pageOf(z.array(listed).parse(results), limit);
+}

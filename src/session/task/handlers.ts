@@ -1,0 +1,285 @@
+/** What can be asked of a session that is a task, and of one that delegates some, by name (`rpc.ts`). */
+import { intersectPolicies } from "../../engine/agent/policy.ts";
+import type { AgentSpec } from "../../engine/agent/spec.ts";
+import { CallNotFound } from "../../errors/llm.ts";
+import { TaskClosed, TaskNotAwaiting, TaskRunning } from "../../errors/task.ts";
+import { HullError } from "../../errors.ts";
+import { detachedContext } from "../../run/context.ts";
+import { sessionClient } from "../../run/session-client.ts";
+import { selectArtifacts } from "../../run/task/artifacts.ts";
+import type { TaskArtifact, TaskSettings } from "../../run/task/handle.ts";
+import { stagePrompt } from "../../run/task/stage-prompt.ts";
+import type { Json } from "../../skill/manifest.ts";
+import type { Conversation } from "../conversation/conversation.ts";
+import { forkInto } from "../conversation/fork.ts";
+import { compactNow } from "../conversation/manual-compaction.ts";
+import type { SessionCaller } from "../conversation/rpc.ts";
+import { runEnvironment } from "../conversation/run-environment.ts";
+import type { SessionRow } from "../conversation/store.ts";
+import type { NamedRequest } from "../named-request.ts";
+import { within } from "../within.ts";
+import type { Delegates } from "./delegates.ts";
+import type { TaskOperations } from "./rpc.ts";
+import type { Cycle, TaskRow } from "./store.ts";
+import type { Task } from "./task.ts";
+
+/** How long an answer waits for the directory, in ms. */
+const INDEX_MS = 1000;
+
+type Handlers = {
+  [K in keyof TaskOperations]: (
+    input: TaskOperations[K]["in"],
+    caller: SessionCaller,
+  ) => Promise<TaskOperations[K]["out"]>;
+};
+
+/** A task that is run again. */
+interface Again {
+  action: Cycle["action"];
+  run_id: string;
+  task: string;
+  /** What the model is told beside the task. */
+  payload?: Json;
+  request: NamedRequest;
+}
+
+export function taskHandlers(conversation: Conversation, task: Task, delegates: Delegates): Handlers {
+  const { log, runs, files, env, deployment, background, parts } = conversation;
+  const { store } = log;
+
+  /** For questions about a task that has to be there. */
+  const within404 =
+    <I, O>(
+      work: (input: I, row: TaskRow, at: { session: SessionRow; caller: SessionCaller }) => O | Promise<O>,
+    ) =>
+    async (input: I, caller: SessionCaller): Promise<O> => {
+      if (!conversation.exists(caller)) throw new CallNotFound({ what: "task", id: caller.id });
+      const session = await conversation.ready(caller);
+      return work(input, task.row(), { session, caller });
+    };
+
+  /** The session above notes the run before it begins. @throws TooManyDelegated */
+  const announced = async ({ parent }: TaskSettings, { tenant, id }: SessionCaller): Promise<void> => {
+    if (parent === null) return;
+    const origin = { requestId: crypto.randomUUID(), tenant, startedAt: log.now() };
+    const above = sessionClient(detachedContext(deployment, origin, background), parent.session_id);
+    await above.ask("delegate", { child: id, run_id: parent.run_id });
+  };
+
+  /** The conversation as the next run is to find it. */
+  const carry = async (row: TaskRow, session: SessionRow, caller: SessionCaller): Promise<void> => {
+    switch (row.settings.carry.transcript_mode) {
+      case "inherit":
+        return;
+      case "reset":
+        log.add([{ type: "session_reset" }], { write: () => store.touch(log.now()) });
+        return;
+      case "fork": {
+        const dst = `${session.id}.${task.store.cycles().length}`;
+        const { request_id } = caller;
+        await forkInto({ env, log, files }, session, { dst, keep_first: null, request: dst, request_id });
+        store.addChild(dst);
+        return;
+      }
+      case "compact": {
+        const { request_id, mock_scope } = caller;
+        const about = {
+          run_id: `compact-${store.lastRecord()}`,
+          request_id,
+          mock_scope,
+          startedAt: log.now(),
+        };
+        const rest = { emit: () => {}, memo: null, remember: () => {} };
+        const environment = runEnvironment({
+          deployment,
+          background,
+          store,
+          workspace: files,
+          session,
+          ...about,
+          ...rest,
+        });
+        const call = {
+          strategy: "truncate" as const,
+          keep_first: 0,
+          keep_last: 2,
+          summary: null,
+          spec: null,
+        };
+        await compactNow(log, call, { parts, environment });
+      }
+    }
+  };
+
+  const again = async (
+    { action, run_id, task: text, payload, request }: Again,
+    row: TaskRow,
+    { session, caller }: { session: SessionRow; caller: SessionCaller },
+  ): Promise<void> => {
+    const known = store.request(request.name, log.now()) !== null;
+    const { settings } = row;
+    // What runs again is asked for by itself, whoever asked first.
+    const own = settings.parent === null ? null : { ...settings.parent, run_id: null };
+    const next: TaskSettings = { ...settings, task: text, parent: own };
+    if (!known) {
+      await announced(next, caller).catch(ignoreMissing);
+      await conversation.changing(() => carry(row, session, caller));
+    }
+    conversation.once(request, () => {
+      conversation.active(session);
+      conversation.quiet(session);
+      const artifacts = task.carried(row);
+      const spec = nextSpec(task.lastSpec(row), next, { run_id, artifacts, payload });
+      const { request_id, mock_scope } = caller;
+      runs.start(spec, { request_id, mock_scope });
+      const { created_at } = row;
+      task.store.put({
+        run: run_id,
+        created_at,
+        closed_at: null,
+        told: null,
+        thrown: false,
+        settings: next,
+        artifacts,
+      });
+      task.store.addCycle({ at: log.now(), action, run: run_id, task: text });
+      task.begun();
+      return null;
+    });
+  };
+
+  const nextSpec = (
+    before: AgentSpec,
+    { stage, carry: carried, task: text, parent }: TaskSettings,
+    { run_id, artifacts, payload }: { run_id: string; artifacts: TaskArtifact[]; payload: Json | undefined },
+  ): AgentSpec => {
+    const { policies, delegation, deadline } = before;
+    const policy = [deployment.settings.policy ?? null, carried.policy].reduce(
+      intersectPolicies,
+      policies.policy,
+    );
+    const memo = store.run(before.run_id)?.memo ?? null;
+    const told =
+      payload === undefined ? text : `${text}\n\n<payload>\n${JSON.stringify(payload, null, 2)}\n</payload>`;
+    const shown = selectArtifacts(artifacts, carried.context_policy);
+    const prompt = stage === null ? told : stagePrompt(stage, told, shown);
+    const above = parent === null ? null : { session_id: parent.session_id, run_id: null };
+    return {
+      ...before,
+      run_id,
+      prompt: [{ role: "user", content: [{ type: "text", text: prompt }] }],
+      policies: { ...policies, policy },
+      call: memo === null ? before.call : { ...before.call, mock: JSON.parse(memo) },
+      ...(delegation === undefined ? {} : { delegation: { ...delegation, parent: above } }),
+      ...(deadline === undefined ? {} : { deadline: { at: log.now() + deadline.ms, ms: deadline.ms } }),
+    };
+  };
+
+  return {
+    async spawn_task({ spec, settings, imported, listed, request }, caller) {
+      const parent_id = settings.parent?.session_id ?? null;
+      const of = { metadata: {}, request_hash: imported === null ? null : request.name, parent_id };
+      await conversation.open(caller, { ...of, imported });
+      const session = await conversation.ready(caller);
+      if (store.request(request.name, log.now()) === null) await announced(settings, caller);
+      conversation.once(request, () => {
+        const begun: AgentSpec = JSON.parse(spec);
+        // One that is asked again after a day is known by its own id.
+        if (store.run(begun.run_id) !== null) return null;
+        conversation.active(session);
+        conversation.quiet(session);
+        const { request_id, mock_scope } = caller;
+        runs.start(begun, { request_id, mock_scope });
+        const { run_id: run } = begun;
+        const created_at = task.store.row()?.created_at ?? log.now();
+        const { artifacts } = settings;
+        task.store.put({ run, created_at, closed_at: null, told: null, thrown: false, settings, artifacts });
+        task.store.addCycle({ at: log.now(), action: "spawn", run, task: settings.task });
+        task.begun();
+        return null;
+      });
+      const indexed = task.index();
+      background(indexed);
+      if (listed) await within(indexed, INDEX_MS);
+      return task.handle();
+    },
+    task: within404(() => task.handle()),
+    task_wait: within404(async ({ timeout_ms }) => {
+      await task.wait(timeout_ms);
+      const row = task.row();
+      const handle = task.handle();
+      const failed = handle.status === "failed" && !row.thrown;
+      if (failed) task.store.noteThrown();
+      if (handle.status !== "running") await task.relay.flushed();
+      return { task: handle, thrown: failed ? handle.error : null, spent: task.spent() };
+    }),
+    task_input: within404(async ({ run_id, task: text, request }, row, at) => {
+      if (store.request(request.name, log.now()) === null) mayRun(row, at.session.id);
+      await again({ action: "input", run_id, task: text, request }, row, at);
+      return task.handle();
+    }),
+    task_trigger: within404(async ({ run_id, payload, request }, row, at) => {
+      const { id } = at.session;
+      if (store.request(request.name, log.now()) === null) {
+        const status = task.status(row);
+        if (row.closed_at !== null) throw new TaskClosed({ task: id });
+        if (status !== "awaiting") throw new TaskNotAwaiting({ task: id, status });
+      }
+      await again({ action: "trigger", run_id, task: row.settings.task, payload, request }, row, at);
+      return task.handle();
+    }),
+    task_resume: within404(async ({ run_id, request }, row, at) => {
+      const { id } = at.session;
+      if (run_id !== null) {
+        if (store.request(request.name, log.now()) === null && task.status(row) === "running")
+          throw new TaskRunning({ task: id });
+        conversation.setState(at.session, "active");
+        const session = await conversation.ready(at.caller);
+        await again({ action: "resume", run_id, task: row.settings.task, request }, row, { ...at, session });
+        return task.handle();
+      }
+      conversation.setState(at.session, "active");
+      conversation.once(request, () => {
+        if (row.closed_at === null) return null;
+        task.store.put({ ...row, closed_at: null });
+        task.store.addCycle({ at: log.now(), action: "resume", run: null, task: "" });
+        return null;
+      });
+      await within(task.index(), INDEX_MS);
+      return task.handle();
+    }),
+    task_close: within404(async () => {
+      task.close();
+      await within(task.index(), INDEX_MS);
+      return task.handle();
+    }),
+    async said(_, caller) {
+      await conversation.ready(caller);
+      const { visible, summary } = log.state();
+      return { visible, summary };
+    },
+    async ceilings(_, caller) {
+      await conversation.ready(caller);
+      return { ...delegates.ceilings(), task_id: task.store.row() === null ? null : caller.id };
+    },
+    async delegate(input, caller) {
+      conversation.active(await conversation.ready(caller));
+      delegates.add(input);
+      return null;
+    },
+    async relay(input, caller) {
+      await conversation.ready(caller);
+      return delegates.relay(input);
+    },
+  };
+
+  function mayRun(row: TaskRow, id: string): void {
+    if (row.closed_at !== null) throw new TaskClosed({ task: id });
+    if (task.status(row) === "running") throw new TaskRunning({ task: id });
+  }
+}
+
+/** A session above that was removed is told nothing. */
+function ignoreMissing(error: unknown): void {
+  if (!(error instanceof HullError) || error.code !== CallNotFound.code) throw error;
+}

@@ -1,0 +1,127 @@
+/** A delegated run tells the session above it what happens: each event once, whoever dies on the way. */
+import { CallNotFound } from "../../errors/llm.ts";
+import { HullError } from "../../errors.ts";
+import { detachedContext } from "../../run/context.ts";
+import type { RunEvent } from "../../run/events.ts";
+import { type SessionClient, sessionClient } from "../../run/session-client.ts";
+import { type ShownRun, shownAbove } from "../../run/task/shown-above.ts";
+import type { Conversation } from "../conversation/conversation.ts";
+
+/** The due time at which a relay that failed is tried again. */
+export const RELAY = "relay";
+const RETRY_MS = 15_000;
+/** Between two messages to the session above, in ms: text comes in pieces. */
+const PACE_MS = 40;
+
+/** The task whose events are told. */
+interface Relayed {
+  /** The session above; `null`: none. */
+  parent(): { session_id: string; run_id: string | null } | null;
+  progress(): "running" | "resting" | "over";
+  facts(): ShownRun;
+  close(): void;
+}
+
+export class Relay {
+  readonly #conversation: Conversation;
+  readonly #task: Relayed;
+  #pumping: Promise<void> | null = null;
+  /** Number of the last event that is known above; `null`: nobody asked yet. */
+  #known: number | null = null;
+  /** What the pump waits for, if anything: the next event, and not to be kept any longer. */
+  #news: () => void = () => {};
+  #hurry: () => void = () => {};
+
+  constructor(conversation: Conversation, task: Relayed) {
+    this.#conversation = conversation;
+    this.#task = task;
+  }
+
+  /** A run goes on: what happens is told, if not now then later. To be called in a transaction. */
+  due(): void {
+    this.#conversation.dueAt(RELAY, this.#conversation.log.now() + RETRY_MS);
+    this.ensure();
+  }
+
+  /** Sees to it that everything that has happened is told. */
+  ensure(): void {
+    this.#news();
+    this.#hurry();
+    if (this.#pumping !== null) return;
+    this.#pumping = Promise.resolve()
+      .then(() => this.#pump())
+      .catch((error: unknown) => {
+        console.error(JSON.stringify({ event: "relay_failed", error: String(error) }));
+      })
+      .finally(() => {
+        this.#pumping = null;
+      });
+    this.#conversation.background(this.#pumping);
+  }
+
+  /** Resolves when everything that has happened was told, or cannot be told now. */
+  async flushed(): Promise<void> {
+    this.ensure();
+    await this.#pumping;
+  }
+
+  async #pump(): Promise<void> {
+    const { log, deployment, background } = this.#conversation;
+    const session = log.store.session();
+    const parent = this.#task.parent();
+    if (session === null) return;
+    if (parent === null) return this.#conversation.dueAt(RELAY, null);
+    const origin = { requestId: crypto.randomUUID(), tenant: session.tenant, startedAt: log.now() };
+    const above = sessionClient(detachedContext(deployment, origin, background), parent.session_id);
+    const stop = log.events.watch(() => this.#news());
+    try {
+      await this.#tellAll(above, session.id);
+      this.#conversation.dueAt(RELAY, null);
+    } catch (error) {
+      if (!(error instanceof HullError) || error.code !== CallNotFound.code) throw error;
+      this.#conversation.dueAt(RELAY, null);
+      // Nobody is there any more who could want the answer.
+      if (parent.run_id !== null) this.#task.close();
+    } finally {
+      stop();
+    }
+  }
+
+  /** Until the run has ended, or rests. */
+  async #tellAll(above: SessionClient, child: string): Promise<void> {
+    const { log } = this.#conversation;
+    const tell = async (after: number, events: RunEvent[], last: number, over: boolean): Promise<void> => {
+      const { known, goes_on } = await above.ask("relay", { child, after, events, last, over });
+      this.#known = known;
+      if (!goes_on) this.#task.close();
+    };
+    if (this.#known === null) await tell(-1, [], 0, false);
+    for (;;) {
+      const after = this.#known ?? 0;
+      const found = log.store.events(after);
+      const last = found.at(-1)?.seq ?? after;
+      const state = this.#task.progress();
+      const whole = last >= log.store.lastEvent();
+      const over = whole && state === "over";
+      if (found.length > 0 || over) {
+        const shown = found.flatMap((event) => shownAbove(event, this.#task.facts()));
+        await tell(after, shown, last, over);
+        if (over && log.store.lastEvent() <= last) return;
+        if (whole) await this.#pause();
+      } else if (state === "resting") return;
+      else
+        await new Promise<void>((resolve) => {
+          this.#news = resolve;
+        });
+    }
+  }
+
+  /** Lets text gather, unless somebody waits. */
+  async #pause(): Promise<void> {
+    if (this.#task.progress() === "over") return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#hurry = resolve;
+    const timer = setTimeout(resolve, PACE_MS);
+    await promise.finally(() => clearTimeout(timer));
+  }
+}

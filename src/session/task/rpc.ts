@@ -1,0 +1,57 @@
+/** What the Worker, a task's session and the session that delegated it tell each other. Types only. */
+import type { Ceilings } from "../../engine/agent/spec.ts";
+import type { Message } from "../../engine/messages.ts";
+import type { RunEvent } from "../../run/events.ts";
+import type { TaskHandle, TaskSettings } from "../../run/task/handle.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { NamedRequest } from "../named-request.ts";
+
+type Named = { request: NamedRequest };
+
+/** By name: what is asked of a session that is a task, or that has delegated some. JSON-safe. */
+export interface TaskOperations {
+  /**
+   * Makes the session and begins the task's first run.
+   * @param spec `AgentSpec` as JSON
+   * @param imported what its conversation begins with
+   */
+  spawn_task: {
+    in: {
+      spec: string;
+      settings: TaskSettings;
+      imported: { messages: Message[]; summary: string | null } | null;
+      /** Whether the answer waits until lists show it. */
+      listed: boolean;
+    } & Named;
+    out: TaskHandle;
+  };
+  task: { in: null; out: TaskHandle };
+  /**
+   * Waits while it runs or awaits. `thrown`: a failed one's error, told once.
+   * @param timeout_ms `null`: as long as it takes
+   */
+  task_wait: {
+    in: { timeout_ms: number | null };
+    out: { task: TaskHandle; thrown: JsonObject | null; spent: { tokens: number; cost_usd: number } };
+  };
+  /** Runs it again. @param task `null`: the same task, with this payload */
+  task_input: { in: { run_id: string; task: string } & Named; out: TaskHandle };
+  task_trigger: { in: { run_id: string; payload: Json } & Named; out: TaskHandle };
+  /** Lets a closed task take input again. @param run_id of a run that begins at once; `null`: none does */
+  task_resume: { in: { run_id: string | null } & Named; out: TaskHandle };
+  task_close: { in: null; out: TaskHandle };
+  /** What was said so far, also in the middle of a run. */
+  said: { in: null; out: { visible: Message[]; summary: string | null } };
+  /** What a run delegated from this session has to keep to. */
+  ceilings: { in: null; out: Ceilings & { task_id: string | null } };
+  /** Notes a delegated run of this session. */
+  delegate: { in: { child: string; run_id: string | null }; out: null };
+  /**
+   * Takes a delegated run's events in, each once. Answers how far they are known, and whether the run is to go on.
+   * @param after the number that the first of them follows in the child's log
+   */
+  relay: {
+    in: { child: string; after: number; events: RunEvent[]; last: number; over: boolean };
+    out: { known: number; goes_on: boolean };
+  };
+}

@@ -1,0 +1,103 @@
+/** What is stored of a session's task, and nothing decided about it. */
+
+import type { TaskArtifact, TaskSettings } from "../../run/task/handle.ts";
+import type { ConversationStore } from "../conversation/store.ts";
+
+/** Times are Unix ms. */
+export interface TaskRow {
+  /** Its last run. */
+  run: string;
+  created_at: number;
+  /** `null`: it takes input. */
+  closed_at: number | null;
+  /** The status that watchers were told last. */
+  told: string | null;
+  /** Whether its failure was told to somebody who waited. */
+  thrown: boolean;
+  settings: TaskSettings;
+  /** Those that its last run was given. */
+  artifacts: TaskArtifact[];
+}
+
+/** Something that was done with the task. */
+export interface Cycle {
+  at: number;
+  action: "spawn" | "input" | "trigger" | "resume" | "close";
+  /** The run that it began; `null`: none. */
+  run: string | null;
+  /** `""`: none was given. */
+  task: string;
+}
+
+type Raw = Omit<TaskRow, "thrown" | "settings" | "artifacts"> & {
+  thrown: number;
+  settings: string;
+  artifacts: string;
+};
+
+export class TaskStore {
+  readonly #sql: SqlStorage;
+  readonly #store: ConversationStore;
+
+  constructor(sql: SqlStorage, store: ConversationStore) {
+    this.#sql = sql;
+    this.#store = store;
+  }
+
+  /** `null`: the session is no task. */
+  row(): TaskRow | null {
+    if (!this.#store.tables.has("task")) return null;
+    const [raw] = this.#sql.exec<Raw & Record<string, SqlStorageValue>>("SELECT * FROM task").toArray();
+    if (raw === undefined) return null;
+    const { thrown, settings, artifacts, ...row } = raw;
+    return {
+      ...row,
+      thrown: thrown === 1,
+      settings: JSON.parse(settings),
+      artifacts: JSON.parse(artifacts),
+    };
+  }
+
+  put(row: TaskRow): void {
+    this.#store.tables.need("task");
+    this.#sql.exec("DELETE FROM task");
+    const { run, created_at, closed_at, told, thrown, settings, artifacts } = row;
+    this.#sql.exec(
+      "INSERT INTO task (run, created_at, closed_at, told, thrown, settings, artifacts) VALUES (?, ?, ?, ?, ?, ?, ?)",
+      run,
+      created_at,
+      closed_at,
+      told,
+      Number(thrown),
+      JSON.stringify(settings),
+      JSON.stringify(artifacts),
+    );
+  }
+
+  noteTold(status: string): void {
+    this.#sql.exec("UPDATE task SET told = ?", status);
+  }
+
+  noteThrown(): void {
+    this.#sql.exec("UPDATE task SET thrown = 1");
+  }
+
+  addCycle({ at, action, run, task }: Cycle): void {
+    this.#store.tables.need("task_cycle");
+    const next = "(SELECT coalesce(max(seq), 0) + 1 FROM task_cycle)";
+    this.#sql.exec(
+      `INSERT INTO task_cycle (seq, at, action, run, task) VALUES (${next}, ?, ?, ?, ?)`,
+      at,
+      action,
+      run,
+      task,
+    );
+  }
+
+  /** Oldest first. */
+  cycles(): Cycle[] {
+    if (!this.#store.tables.has("task_cycle")) return [];
+    const query = "SELECT at, action, run, task FROM task_cycle ORDER BY seq";
+    return this.#sql.exec<Cycle & Record<string, SqlStorageValue>>(query).toArray();
+  }
+}

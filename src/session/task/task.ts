@@ -1,0 +1,352 @@
+/**
+ * A session that is a task: what was asked of it, what became of that. Everything but a few notes follows from the session's
+ * runs, so that the next life of its object knows as much.
+ */
+import type { AgentSpec } from "../../engine/agent/spec.ts";
+import { CallNotFound } from "../../errors/llm.ts";
+import { TaskClosed } from "../../errors/task.ts";
+import { Internal, toProblem } from "../../errors.ts";
+import { artifactOf } from "../../run/task/artifacts.ts";
+import { envelopeOf } from "../../run/task/envelope.ts";
+import type { TaskArtifact, TaskHandle, TaskStatus } from "../../run/task/handle.ts";
+import type { ShownRun } from "../../run/task/shown-above.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import type { Conversation } from "../conversation/conversation.ts";
+import { readEnd } from "../conversation/done.ts";
+import type { RunRow } from "../conversation/run-rows.ts";
+import { persist } from "../daemon/persist.ts";
+import { within } from "../within.ts";
+import { forgetTask, noteTask } from "./directory.ts";
+import { RELAY, Relay } from "./relay.ts";
+import { type TaskRow, TaskStore } from "./store.ts";
+
+/** The due time at which the directory is told what it was not told yet. */
+const INDEX = "task_index";
+const RETRY_MS = 60_000;
+/** Characters of an artifact that a run's answer becomes. */
+const MAX_ARTIFACT = 64 * 1024;
+/** Bytes of artifacts that are carried over, the newest first. */
+const MAX_CARRIED = 512 * 1024;
+
+export class Task {
+  readonly store: TaskStore;
+  readonly relay: Relay;
+  readonly #conversation: Conversation;
+  readonly #waiting = new Set<() => void>();
+  #indexing: Promise<void> = Promise.resolve();
+
+  constructor(conversation: Conversation, storage: DurableObjectStorage) {
+    this.#conversation = conversation;
+    this.store = new TaskStore(storage.sql, conversation.log.store);
+    this.relay = new Relay(conversation, this);
+    conversation.extend({
+      started: ({ delegation }) => {
+        if (delegation !== undefined && delegation.parent !== null) this.relay.due();
+      },
+      goesOn: () => this.#goesOn(),
+      rested: (step) => {
+        if (step.for !== "wake") this.#tell("awaiting_input");
+      },
+      ended: (run) => this.#ended(run),
+      cleared: async ({ tenant, id }) => {
+        if (this.store.row() === null) return;
+        await this.#indexing;
+        await forgetTask(conversation.env, tenant, id);
+      },
+      due: (kind) => {
+        if (kind === INDEX) this.#settled();
+        if (kind === RELAY) this.relay.ensure();
+      },
+    });
+  }
+
+  /** @throws CallNotFound */
+  row(): TaskRow {
+    const row = this.store.row();
+    if (row !== null) return row;
+    throw new CallNotFound({ what: "task", id: this.#conversation.log.store.session()?.id ?? "" });
+  }
+
+  run({ run: id }: TaskRow): RunRow {
+    const row = this.#conversation.log.store.run(id);
+    if (row === null) throw new Internal({ cause: `the run ${id} of a task is not there` });
+    return row;
+  }
+
+  status(row: TaskRow): TaskStatus {
+    const run = this.run(row);
+    if (row.closed_at !== null) return "cancelled";
+    if (run.settled_at === null) return "running";
+    if (run.status === "cancelled") return "cancelled";
+    if (run.status === "error" && this.#end(run).error?.code === "run_lost") return "interrupted";
+    const failed = run.status === "error" || run.status === "failed";
+    // What became of a sub-agent says its envelope.
+    if (failed && row.settings.mode !== "sub_agent") return "failed";
+    return row.settings.carry.retriggerable ? "awaiting" : "completed";
+  }
+
+  /** The session above; `null`: none. */
+  parent(): { session_id: string; run_id: string | null } | null {
+    return this.store.row()?.settings.parent ?? null;
+  }
+
+  /** Where its last run stands, for those who follow it. */
+  progress(): "running" | "resting" | "over" {
+    const row = this.store.row();
+    const run = row === null ? null : this.#conversation.log.store.run(row.run);
+    if (run === null || run.settled_at !== null) return "over";
+    return run.status === "running" ? "running" : "resting";
+  }
+
+  facts(): ShownRun {
+    const { run, settings } = this.row();
+    const { name, task, mode, parent } = settings;
+    const session_id = this.#conversation.log.store.session()?.id ?? "";
+    const parent_run_id = parent?.run_id ?? null;
+    return { run_id: run, parent_run_id, session_id, name, task, sub_agent: mode === "sub_agent" };
+  }
+
+  /** What its last run took, with those below it. */
+  spent(): { tokens: number; cost_usd: number } {
+    const { run } = this.#conversation.log.state();
+    if (run === null) return { tokens: 0, cost_usd: 0 };
+    const { totals, delegated = { tokens: 0, cost_usd: 0 } } = run;
+    return {
+      tokens: totals.input_tokens + totals.output_tokens + delegated.tokens,
+      cost_usd: totals.cost_usd + delegated.cost_usd,
+    };
+  }
+
+  handle(): TaskHandle {
+    const row = this.row();
+    const { settings, created_at, closed_at } = row;
+    const { store } = this.#conversation.log;
+    const id = store.session()?.id ?? "";
+    const run = this.run(row);
+    const status = this.status(row);
+    const { result, error } = this.#end(run);
+    const time = (ms: number): string => new Date(ms).toISOString();
+    const over = run.settled_at ?? closed_at;
+    const cycles = this.store.cycles();
+    const path = `/sessions/${id}/runs/${run.id}`;
+    const { parent, name, mode, task, carry } = settings;
+    const snapshot_path = carry.persist_state ? snapshotPath(id) : null;
+    const closed = () => objectJson(toProblem(new TaskClosed({ task: id }).data, run.request_id));
+    const { dropped } = this.#conversation.log.state().run?.spec.policies ?? {};
+    return {
+      _type: "task_handle",
+      id,
+      name,
+      task,
+      mode,
+      status,
+      created_at: time(created_at),
+      started_at: time(run.created_at),
+      finished_at: over === null || status === "running" ? null : time(over),
+      awaiting_started_at: status === "awaiting" && run.settled_at !== null ? time(run.settled_at) : null,
+      history: cycles.flatMap((cycle) => (cycle.run === null ? [] : [cycle.task])),
+      request: settings.request,
+      provenance: {
+        task_id: id,
+        task_name: name,
+        mode,
+        parent_task_id: parent?.task_id ?? null,
+        parent_stage_id: null,
+        session_id: id,
+        parent_session_id: parent?.session_id ?? null,
+        snapshot_path,
+        run_id: run.id,
+        run_path: path,
+      },
+      result: run.settled_at === null ? null : this.#result(row, result, error),
+      error:
+        mode === "sub_agent" && status === "completed"
+          ? null
+          : (error ?? (closed_at === null ? null : closed())),
+      artifact_count: row.artifacts.length + (this.#made(row) === null ? 0 : 1),
+      has_transcript: this.#conversation.log.state().visible.length > 0,
+      parent_task_id: parent?.task_id ?? null,
+      parent_stage_id: null,
+      child_run_id: run.id,
+      child_run_path: path,
+      execution: settings.execution,
+      snapshot_path,
+      ...(dropped === undefined ? {} : { policy_dropped: dropped }),
+      audit: cycles.map(({ at, action, run: begun }) => ({ at: time(at), action, run_id: begun })),
+    };
+  }
+
+  /** Waits while it runs or awaits, no longer than so many ms. */
+  async wait(timeout_ms: number | null): Promise<void> {
+    const until = timeout_ms === null ? null : Date.now() + timeout_ms;
+    for (;;) {
+      const status = this.status(this.row());
+      if (status !== "running" && status !== "awaiting") return;
+      const left = until === null ? null : until - Date.now();
+      if (left !== null && left <= 0) return;
+      const closed = new Promise<void>((resolve) => this.#waiting.add(resolve));
+      const change = Promise.race([this.#conversation.runs.change(), closed]);
+      await (left === null ? change : within(change, left));
+    }
+  }
+
+  /** Ends what is under way; it takes no more input. */
+  close(): void {
+    const row = this.store.row();
+    if (row === null || row.closed_at !== null) return;
+    const { log, runs } = this.#conversation;
+    this.#conversation.together(() => {
+      const at = log.now();
+      this.store.put({ ...row, closed_at: at });
+      this.store.addCycle({ at, action: "close", run: null, task: "" });
+    });
+    if (this.run(row).settled_at === null) runs.cancel(row.run);
+    else this.#settled();
+  }
+
+  /** What the next run is given beside its task. */
+  carried(row: TaskRow): TaskArtifact[] {
+    if (row.settings.carry.artifact_mode === "none") return [];
+    const made = this.#made(row);
+    let left = MAX_CARRIED;
+    const all = made === null ? row.artifacts : [...row.artifacts, made];
+    return all
+      .toReversed()
+      .filter((artifact) => {
+        left -= JSON.stringify(artifact).length;
+        return left >= 0;
+      })
+      .reverse();
+  }
+
+  /** The specification of its last run. */
+  lastSpec(row: TaskRow): AgentSpec {
+    const { log } = this.#conversation;
+    const { run } = log.state();
+    if (run?.spec.run_id === row.run) return run.spec;
+    const { first_record } = this.run(row);
+    for (const record of log.store.records(first_record - 1)) {
+      if (record.type === "run_started" && record.run === row.run) return record.spec;
+    }
+    throw new Internal({ cause: `the record that begins ${row.run} cannot be read` });
+  }
+
+  /** The directory shows it as it is now, one write after the other. */
+  index(): Promise<void> {
+    const write = async (): Promise<void> => {
+      const row = this.store.row();
+      const session = this.#conversation.log.store.session();
+      if (row === null || session === null || session.state === "deleted") return;
+      const status = this.status(row);
+      const { name, mode, parent } = row.settings;
+      const parent_task_id = parent?.task_id ?? null;
+      const { tenant, id } = session;
+      await noteTask(this.#conversation.env, {
+        tenant,
+        id,
+        name,
+        mode,
+        status,
+        parent_task_id,
+        created_at: row.created_at,
+      });
+      if (this.status(this.row()) === status) this.#conversation.dueAt(INDEX, null);
+    };
+    return this.#later(write);
+  }
+
+  /** One after the other; what fails is logged, and done again when it is due. */
+  #later(work: () => Promise<void>): Promise<void> {
+    this.#indexing = this.#indexing.then(work).catch((error: unknown) => {
+      console.error(JSON.stringify({ event: "task_not_noted", error: String(error) }));
+    });
+    return this.#indexing;
+  }
+
+  #goesOn(): void {
+    const { delegation } = this.#conversation.log.state().run?.spec ?? {};
+    if (delegation !== undefined && delegation.parent !== null) this.relay.due();
+  }
+
+  #ended(run: string): void {
+    const row = this.store.row();
+    if (row?.run === run) this.#settled();
+  }
+
+  /** What has to be done once it is another status; again, where it was not done. */
+  #settled(): void {
+    const row = this.store.row();
+    if (row === null) return;
+    const status = this.status(row);
+    this.#conversation.together(() => {
+      this.#tell(status === "awaiting" ? "completed" : status);
+      this.#conversation.dueAt(INDEX, this.#conversation.log.now() + RETRY_MS);
+    });
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const wake of waiting) wake();
+    void this.index();
+    this.#conversation.background(this.#later(() => this.#save(row)));
+    if (row.settings.parent !== null) this.relay.ensure();
+  }
+
+  /** Tells watchers of a status, once. */
+  #tell(status: Told): void {
+    const row = this.store.row();
+    if (row === null || `${row.run} ${status}` === row.told) return;
+    this.store.noteTold(`${row.run} ${status}`);
+    const task_id = this.#conversation.log.store.session()?.id ?? "";
+    const { name } = row.settings;
+    this.#conversation.log.append([], {
+      events: () => [{ event: "task_update", data: { task_id, name, status } }],
+    });
+  }
+
+  /** Begins to be told of, in the transaction that begins its run. */
+  begun(): void {
+    this.#tell("running");
+    this.#conversation.dueAt(INDEX, this.#conversation.log.now() + RETRY_MS);
+  }
+
+  async #save({ settings }: TaskRow): Promise<void> {
+    const { files, env, log } = this.#conversation;
+    const id = log.store.session()?.id;
+    if (id === undefined || !settings.carry.persist_state) return;
+    await persist(env.FILES, files.byRun(), { [snapshotPath(id)]: log.answered(this.handle()) });
+  }
+
+  #end(run: RunRow): ReturnType<typeof readEnd> {
+    return readEnd(this.#conversation.log.store, run);
+  }
+
+  #result(row: TaskRow, result: JsonObject | undefined, error: JsonObject | undefined): JsonObject | null {
+    const session_id = this.#conversation.log.store.session()?.id ?? "";
+    const { mode, token_budget } = row.settings;
+    const { tokens } = this.spent();
+    if (mode === "sub_agent") return envelopeOf({ session_id, result, error, tokens, token_budget });
+    if (result === undefined) return null;
+    const { transcript: _, trace: __, ...told } = result;
+    return told;
+  }
+
+  /** The artifact that the last run's answer is; `null`: it has none. */
+  #made(row: TaskRow): TaskArtifact | null {
+    const run = this.run(row);
+    const { result, error } = this.#end(run);
+    const text = result?.visible_text;
+    if (error !== undefined || typeof text !== "string" || text === "") return null;
+    const { stage, name } = row.settings;
+    const at = new Date(run.settled_at ?? run.created_at).toISOString();
+    const given = { kind: stage?.output_kind ?? "artifact", title: name, text: text.slice(0, MAX_ARTIFACT) };
+    const lineage = row.artifacts.map(({ id }) => id);
+    return artifactOf({ ...given, source: run.id, lineage }, { id: `${run.id}:answer`, at });
+  }
+}
+
+/** A status as watchers are told of it. */
+type Told = Exclude<TaskStatus, "awaiting"> | "awaiting_input";
+
+/** Where a task's handle is written among the files of its session. */
+const snapshotPath = (id: string): string => `tasks/${id}.json`;
+
+const objectJson = (value: object): JsonObject => JSON.parse(JSON.stringify(value));

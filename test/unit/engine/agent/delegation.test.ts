@@ -1,0 +1,99 @@
+/** What a run that another one delegated has left. */
+import { describe, expect, it } from "vitest";
+import { ceilingsOf, NO_CEILINGS, narrowed, refusal } from "../../../../src/engine/agent/delegation.ts";
+import { judgeCall } from "../../../../src/engine/agent/policy.ts";
+import type { AgentSpec, Ceilings, RunPolicies } from "../../../../src/engine/agent/spec.ts";
+import { newRun } from "../../../../src/engine/agent/state.ts";
+import { SPEC, skill, tool } from "./harness.ts";
+
+const policies = (more: Partial<RunPolicies>): RunPolicies => ({ ...SPEC.policies, ...more });
+const above = (more: Partial<Ceilings>): Ceilings => ({
+  ...NO_CEILINGS,
+  session_id: "s",
+  run_id: "r",
+  account: "root",
+  levels: 2,
+  ...more,
+});
+const below = (more: Partial<Ceilings>, spec: Partial<AgentSpec> = {}): AgentSpec =>
+  narrowed({ ...SPEC, ...spec }, above(more), "own");
+const verdict = (spec: AgentSpec, name: string): string =>
+  judgeCall(spec.policies, tool(name), {}, () => undefined).verdict;
+
+describe("a delegated run", () => {
+  it("has the earlier deadline, the smaller budgets, one level less, and the account above", () => {
+    const spec = below(
+      { deadline: { at: 50, ms: 5 }, tokens: 7, usd: 2, files: "f" },
+      { deadline: { at: 90, ms: 9 }, token_budget: 100, total_budget_usd: 1 },
+    );
+    expect(spec).toMatchObject({
+      deadline: { at: 50, ms: 5 },
+      token_budget: 7,
+      total_budget_usd: 1,
+      delegation: { parent: { session_id: "s", run_id: "r" }, levels: 1, account: "root", files: "f" },
+    });
+    const first = narrowed(SPEC, NO_CEILINGS, "own");
+    expect(first.delegation).toEqual({ parent: null, levels: 4, account: "own" });
+  });
+
+  it("may not delegate below the last level, without time or money", () => {
+    const reasons = [{ levels: -1 }, { tokens: 0 }, { usd: 0 }, { deadline: { at: 10, ms: 1 } }, {}];
+    const words = reasons.map((more) => refusal(above(more), 10));
+    expect(words.pop()).toBeNull();
+    expect(words).toMatchObject(
+      [/recursion_limit/, /token_budget/, /total_budget_usd/, /time/].map((word) =>
+        expect.stringMatching(word),
+      ),
+    );
+    const limited = below({}, { policies: policies({ policy: { recursion_limit: 0 } }) });
+    expect(limited.delegation?.levels).toBe(0);
+  });
+
+  it("keeps to both policies; names what it lost, and fails where nothing is left", () => {
+    const ceiling = { policies: policies({ policy: { tools: ["read"], side_effect_level: "read_only" } }) };
+    const own = policies({ policy: { tools: ["read", "exec"], side_effect_level: "network" } });
+    const spec = below(ceiling, { policies: own });
+    expect(spec.policies).toMatchObject({
+      policy: { tools: ["read"], side_effect_level: "read_only" },
+      dropped: ["exec"],
+    });
+    const none = { policies: policies({ policy: { tools: ["exec"] } }) };
+    expect(() => below(ceiling, none)).toThrow(/exec/);
+    // What the policy of the run says of its tools does not lead around the one above.
+    const lies = {
+      policies: policies({ policy: { tool_annotations: { write: { side_effect_level: "none" } } } }),
+    };
+    const level = { policies: policies({ policy: { side_effect_level: "read_only" } }) };
+    expect(verdict(below(level, lies), "write")).toBe("deny");
+  });
+
+  it("has the tools that the skills in force leave, and the hooks around them", () => {
+    const [read, write, exec] = ["read", "write", "exec"].map((name) => tool(name));
+    if (read === undefined || write === undefined || exec === undefined) return expect.fail();
+    const reader = skill("reader", { allowed_tools: ["read", "exec(git:*)"] });
+    const hook = { pattern: "*", pre: null, post: null, deny: "no", max_output: null };
+    const spec = { ...SPEC, tools: [read, write, exec], skills: [reader], tool_hooks: [hook] };
+    const run = { ...newRun(spec, ["reader"]), active: ["reader"] };
+    const left = ceilingsOf(run, true);
+    expect(left.tools.map(({ definition }) => definition.name)).toEqual(["read"]);
+    expect(narrowed(SPEC, left, "own").tool_hooks).toEqual([hook]);
+  });
+
+  it("keeps to the permissions and approvals of every run above, whatever its own grant", () => {
+    const strict = policies({
+      permissions: { deny: ["exec"] },
+      approval_policy: { require_approval: ["write"] },
+    });
+    const lax = policies({
+      permissions: { allow: ["*"], on_escalation: "grant" },
+      approval_policy: { auto_approve: ["*"] },
+    });
+    const child = below({ policies: strict }, { policies: lax });
+    const grandchild = below({ policies: child.policies }, { policies: lax });
+    for (const spec of [child, grandchild]) {
+      expect(["exec", "write", "read"].map((name) => verdict(spec, name))).toEqual(["deny", "ask", "allow"]);
+    }
+    const escalating = policies({ permissions: { deny: ["exec"], on_escalation: "grant" } });
+    expect(verdict(below({ policies: escalating }), "exec")).toBe("deny");
+  });
+});

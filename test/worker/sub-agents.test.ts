@@ -1,0 +1,237 @@
+/** Sub-agents: as a route, and as a tool that a model calls. */
+import { describe, expect, it } from "vitest";
+import { dataOf, readEvents } from "../support/sse.ts";
+import { ASK, type Body, client, codeOf, get, post, run, session, texts } from "./session-client.ts";
+
+const MOCK = { provider: "mock" };
+const subAgent = async (options: Body = {}, more: Body = {}): Promise<Body> => {
+  const response = await post("/sub-agents", { task: "Look.", options: { ...MOCK, ...options }, ...more });
+  return response.json<Body>();
+};
+const said = (text: string) => ({ mock: [{ text }] });
+const DELEGATE = (...tasks: Body[]) => ({
+  tool_calls: tasks.map((args) => ({ name: "sub_agent", arguments: args })),
+});
+
+describe("POST /sub-agents", () => {
+  it("answers an envelope", async () => {
+    const envelope = await subAgent(said("All is well."));
+    expect(envelope).toMatchObject({
+      ok: true,
+      status: "done",
+      summary: "All is well.",
+      artifacts: [],
+      evidence_added: 0,
+      budget_exceeded: false,
+      session_id: expect.stringMatching(/^task_/),
+    });
+    expect(envelope.tokens_used).toBeGreaterThan(0);
+    expect(await get(`/tasks/${envelope.session_id}`)).toMatchObject({ mode: "sub_agent", result: envelope });
+  });
+
+  it("says when its budget was exceeded, and gives data that fits its schema or says why not", async () => {
+    const long = await subAgent({ ...said("one two three four five six seven"), token_budget: 8 });
+    expect(long).toMatchObject({ ok: true, budget_exceeded: true, status: "budget_exhausted" });
+    const returns = { schema: { type: "object", properties: { n: { type: "integer" } }, required: ["n"] } };
+    expect(await subAgent({ ...said('{"n": 3}'), returns })).toMatchObject({ ok: true, data: { n: 3 } });
+    const wrong = await subAgent({ ...said('{"n": "three"}'), returns });
+    expect(wrong).toMatchObject({ ok: false, error: { category: "schema_validation" } });
+    expect(wrong).not.toHaveProperty("data");
+  });
+
+  it("is not ok where a tool was refused, even if it went on", async () => {
+    const mock = [{ tool_calls: [{ name: "ask", arguments: { q: "?" } }] }, { text: "Without it, then." }];
+    const envelope = await subAgent({ tools: [ASK], allowed_tools: ["look"], mock });
+    expect(envelope).toMatchObject({
+      ok: false,
+      status: "done",
+      summary: "Without it, then.",
+      error: { category: "permission_denied", tool: "ask" },
+    });
+  });
+
+  it("that fails is an envelope too; in the background it is a task", async () => {
+    const mock = [{ error: { category: "auth", message: "no such key" } }];
+    expect(await subAgent({ mock })).toMatchObject({ ok: false, error: { category: "auth" } });
+    const request = { payload: { n: 1 } };
+    const handle = await subAgent({
+      ...said("Done."),
+      background: true,
+      name: "bg",
+      request,
+      action_items: ["a"],
+    });
+    expect(handle).toMatchObject({ _type: "task_handle", mode: "sub_agent", name: "bg" });
+    expect(handle.request).toMatchObject({ task: "Look.", payload: { n: 1 }, action_items: ["a"] });
+    const waited = await (await post("/tasks/wait", { ids: handle.id })).json();
+    expect(waited).toMatchObject({ status: "completed", result: { ok: true, summary: "Done." } });
+    const failed = await subAgent({ mock, background: true });
+    expect(await (await post("/tasks/wait", { ids: failed.id })).json()).toMatchObject({
+      status: "completed",
+      error: null,
+      result: { ok: false },
+    });
+  });
+
+  it("starts clean or from a copy, and is told of in the session above", async () => {
+    const path = await session();
+    await run(path, "Remember 17.", said("Yes."));
+    const parent_session_id = path.replace("/sessions/", "");
+    const clean = await subAgent(said("What?"), { parent_session_id });
+    expect(await texts(`/sessions/${clean.session_id}`)).toEqual(["Look.", "What?"]);
+    const copy = await subAgent({ ...said("17."), fork: true }, { parent_session_id });
+    expect(await texts(`/sessions/${copy.session_id}`)).toEqual(["Remember 17.", "Yes.", "Look.", "17."]);
+    expect(await texts(path)).toEqual(["Remember 17.", "Yes."]);
+    const { child_ids } = await get<{ child_ids: string[] }>(`${path}/ancestry`);
+    expect(child_ids.toSorted()).toEqual([clean.session_id, copy.session_id].toSorted());
+    const told = await events(path, 30, "sub_agent_result", 2);
+    expect(dataOf(told, "sub_agent_start").map(({ session_id }) => session_id)).toEqual([
+      clean.session_id,
+      copy.session_id,
+    ]);
+    expect(dataOf(told, "sub_agent_result")).toMatchObject([{ ok: true }, { ok: true }]);
+    expect(await codeOf(await post("/sub-agents", { task: "x", options: { fork: true } }))).toEqual([
+      422,
+      "input_invalid",
+    ]);
+    expect(await codeOf(await post("/sub-agents", { task: "x", parent_session_id: "nobody" }))).toEqual([
+      404,
+      "not_found",
+    ]);
+  });
+});
+
+/** A session's events from the beginning, up to the so-and-so-manieth of a name. */
+async function events(path: string, most: number, name: string, times: number) {
+  const response = await client.stream(`${path}/events?after=0`);
+  const reader = response.body?.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  while (text.split(`event: ${name}\n`).length <= times && text.split("\n\n").length < most * 10) {
+    const piece = await reader?.read();
+    text += decoder.decode(piece?.value, { stream: true });
+  }
+  while (!text.endsWith("\n\n")) text += decoder.decode((await reader?.read())?.value, { stream: true });
+  await reader?.cancel();
+  return readEvents(new Response(text));
+}
+
+describe("the tool sub_agent", () => {
+  it("runs several of one turn side by side, tells their events, and counts their cost", async () => {
+    const path = await session();
+    const mock = [DELEGATE({ task: "left", name: "l" }, { task: "right" }), { text: "Done." }];
+    const options = { sub_agents: true, mock };
+    const response = await run(path, "Both, please.", options, { accept: "text/event-stream" });
+    const stream = await readEvents(response);
+    const done = dataOf(stream, "done")[0] ?? {};
+    expect(done).toMatchObject({ ok: true, text: "Done.", tools_used: ["sub_agent", "sub_agent"] });
+    const own = String(done.run_id);
+    const starts = dataOf(stream, "sub_agent_start");
+    expect(starts).toMatchObject([
+      { parent_run_id: own, task: "left", name: "l" },
+      { parent_run_id: own, task: "right", name: "task" },
+    ]);
+    const ended = dataOf(stream, "sub_agent_result");
+    expect(ended.map(({ ok }) => ok)).toEqual([true, true]);
+    const below = dataOf(stream, "delta").filter(({ parent_run_id }) => parent_run_id === own);
+    expect(new Set(below.map(({ run_id }) => run_id))).toEqual(new Set(starts.map(({ run_id }) => run_id)));
+    // Both began before one of them had ended.
+    const names = stream.map(({ event }) => event);
+    expect(names.lastIndexOf("sub_agent_start")).toBeLessThan(names.indexOf("tool_result"));
+    expect(await texts(path)).toMatchObject({ length: 5 });
+    const messages = JSON.stringify(await get(`${path}/messages`));
+    expect(messages.match(/tokens_used/g)).toHaveLength(2);
+    expect(messages).not.toContain('"content":"left"');
+    // Whoever comes back with an id gets what followed, each event once.
+    const half = stream[Math.floor(stream.length / 2)];
+    const later = await events(`${path}`, 200, "done", 1);
+    const from = later.findIndex(({ id }) => id === half?.id);
+    expect(later.slice(from).map(({ event, data }) => ({ event, data }))).toEqual(
+      stream.slice(Math.floor(stream.length / 2)).map(({ event, data }) => ({ event, data })),
+    );
+  });
+});
+
+describe("what is above", () => {
+  it("leaves less: tools, depth, and no more runs than there may be", async () => {
+    const path = await session();
+    const policy = { tools: ["sub_agent", "read"], recursion_limit: 0 };
+    const mock = [DELEGATE({ task: "Dig.", tools: ["exec"] }, { task: "Dig." }), { text: "Done." }];
+    const tools = ["read", "exec"].map((name) => ({ name, description: name, parameters: {} }));
+    const done = await (await run(path, "Go.", { sub_agents: true, policy, tools, mock })).json<Body>();
+    expect(done).toMatchObject({ status: "done", rejected_tools: ["sub_agent"] });
+    const parent_session_id = path.replace("/sessions/", "");
+    const { child_ids } = await get<{ child_ids: string[] }>(`${path}/ancestry`);
+    expect(child_ids).toHaveLength(1);
+    // One level below the request no run may delegate any more.
+    expect(
+      await codeOf(await post("/sub-agents", { task: "x", options: MOCK, parent_session_id: child_ids[0] })),
+    ).toEqual([403, "tool_rejected"]);
+    const wanted = { task: "x", options: { ...MOCK, allowed_tools: ["exec"] }, parent_session_id };
+    expect(await codeOf(await post("/sub-agents", wanted))).toEqual([403, "tool_rejected"]);
+    const some = { ...wanted.options, allowed_tools: ["exec", "read"], background: true };
+    const handle = await (await post("/sub-agents", { ...wanted, options: some })).json<Body>();
+    expect(handle).toMatchObject({ policy_dropped: ["exec"], provenance: { parent_session_id } });
+  });
+
+  it("is what its cost and its time are counted in", async () => {
+    const path = await session();
+    const mock = [DELEGATE({ task: "Dig deep, and tell me all about it." }), { text: "Done." }];
+    const options = { sub_agents: true, token_budget: 40, mock };
+    const done = await (await run(path, "Go.", options)).json<Body>();
+    expect(done.status).toBe("budget_exhausted");
+    expect(Number(done.input_tokens) + Number(done.output_tokens)).toBeLessThan(40);
+    const slow = { mock: [{ tool_calls: [{ name: "ask", arguments: { q: "?" } }] }], tools: [ASK] };
+    const late = await run(await session(), "Go.", { ...slow, deadline_ms: 1, timeout_ms: 60_000 });
+    expect([late.status, (await late.json<Body>()).code]).toEqual([504, "deadline_exceeded"]);
+  });
+
+  it("takes what it delegated with it when it is cancelled", async () => {
+    const path = await session();
+    const child = { task: "Ask.", node: { model_policy: MOCK, tools: [ASK] } };
+    const waiting = { mock: [{ tool_calls: [{ name: "ask", arguments: { q: "?" } }] }] };
+    const above = await run(path, "Wait.", { ...waiting, tools: [ASK] }, { prefer: "respond-async" });
+    const { run_id } = await above.json<{ run_id: string }>();
+    const below = { ...child, options: waiting, parent_session_id: path.replace("/sessions/", "") };
+    const first = await (await post("/tasks", below)).json<Body>();
+    const second = await (await post("/tasks", { ...below, parent_session_id: first.id })).json<Body>();
+    expect(second).toMatchObject({ parent_task_id: first.id, status: "running" });
+    expect((await post(`${path}/runs/${run_id}/cancel`)).status).toBe(200);
+    const waited = await (await post("/tasks/wait", { ids: [first.id, second.id] })).json();
+    expect(waited).toMatchObject([{ status: "cancelled" }, { status: "cancelled" }]);
+  });
+});
+
+describe("a skill with context: fork", () => {
+  it("is carried out by a sub-agent where the model loads it, and never active", async () => {
+    await client.publish({
+      review: "---\nname: review\ndescription: Reviews things.\ncontext: fork\n---\nReview with care.\n",
+    });
+    const path = await session();
+    const mock = [
+      { tool_calls: [{ name: "load_skill", arguments: { name: "review", task: "Mine." } }] },
+      { text: "Fine." },
+    ];
+    const options = { skills: ["review"], mock };
+    const response = await run(path, "/review mine", options, { accept: "text/event-stream" });
+    const stream = await readEvents(response);
+    expect(dataOf(stream, "done")).toMatchObject([{ ok: true, text: "Fine." }]);
+    expect(dataOf(stream, "skill_activated")).toEqual([]);
+    const [start] = dataOf(stream, "sub_agent_start");
+    expect(start).toMatchObject({ name: "review", task: "Mine." });
+    expect(await texts(`/sessions/${start?.session_id}`)).toMatchObject(["Mine.", expect.any(String)]);
+    expect(JSON.stringify(await get(`/tasks/${start?.session_id}`))).toContain("Review with care.");
+  });
+});
+
+it("a run without a session delegates too, and tells what happens below", async () => {
+  const mock = [DELEGATE({ task: "Dig." }), { text: "Done." }];
+  const body = { prompt: "Go.", options: { ...MOCK, sub_agents: true, mock } };
+  const stream = await readEvents(await post("/runs", body, { accept: "text/event-stream" }));
+  const [done] = dataOf(stream, "done");
+  expect(done).toMatchObject({ ok: true, text: "Done.", successful_tools: ["sub_agent"] });
+  expect(dataOf(stream, "sub_agent_start")).toMatchObject([{ task: "Dig.", parent_run_id: done?.run_id }]);
+  expect(dataOf(stream, "sub_agent_result")).toMatchObject([{ ok: true }]);
+  const names = stream.map(({ event }) => event);
+  expect(names.lastIndexOf("sub_agent_result")).toBeLessThan(names.indexOf("tool_result"));
+});

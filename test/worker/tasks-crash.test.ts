@@ -1,0 +1,115 @@
+/** What a task survives: its process dies at any of its writes, and the next one goes on. The session above knows each event once. */
+
+import { expect, it } from "vitest";
+import { Deployment } from "../../src/deployment.ts";
+import type { AgentSpec } from "../../src/engine/agent/spec.ts";
+
+import { detachedContext } from "../../src/run/context.ts";
+import { type SessionClient, sessionClient } from "../../src/run/session-client.ts";
+import type { TaskSettings } from "../../src/run/task/handle.ts";
+import { readEvents } from "../support/sse.ts";
+import { bindings } from "./file-bindings.ts";
+import { inWorld, type Script, SPEC, tool, type World } from "./session-world.ts";
+
+const journal = { ...tool("write"), handler: "journal" };
+const SCRIPT: Script = {
+  spec: { tools: [journal] },
+  replies: [{ text: "First I write.", calls: [["write", {}]] }, "It is done."],
+};
+const request = (name: string) => ({ name, hash: "h" });
+
+let parents = 0;
+/** A session above, which nobody kills. */
+async function above(): Promise<SessionClient> {
+  const deployment = new Deployment(bindings);
+  const context = detachedContext(deployment, { requestId: "r", tenant: "t", startedAt: 0 }, () => {});
+  const session = sessionClient(context, `above-${++parents}`);
+  await session.ask("open", { metadata: {}, request_hash: null, imported: null });
+  return session;
+}
+
+function settingsOf(parent: string): TaskSettings {
+  return {
+    name: "digger",
+    task: "Dig.",
+    mode: "sub_agent",
+    request: {},
+    stage: null,
+    carry: {
+      artifact_mode: "inherit",
+      transcript_mode: "inherit",
+      context_policy: {},
+      persist_state: false,
+      retriggerable: false,
+      policy: null,
+    },
+    execution: null,
+    artifacts: [],
+    parent: { session_id: parent, run_id: null, task_id: null },
+    token_budget: null,
+  };
+}
+
+async function play(world: World, parent: string): Promise<void> {
+  const prompt: AgentSpec["prompt"] = [{ role: "user", content: [{ type: "text", text: "Dig." }] }];
+  const delegation = { parent: { session_id: parent, run_id: null }, levels: 1, account: parent };
+  const spec = { ...SPEC, ...world.script.spec, prompt, run_id: "r1", session_id: world.id, delegation };
+  const settings = settingsOf(parent);
+  await world.ask("spawn_task", {
+    spec: JSON.stringify(spec),
+    settings,
+    imported: null,
+    listed: false,
+    request: request("spawn"),
+  });
+  await world.ask("task_wait", { timeout_ms: null });
+  await world.ask("task_input", { run_id: "r2", task: "Dig on.", request: request("input") });
+  await world.ask("task_wait", { timeout_ms: null });
+}
+
+/** All events of the session above. */
+async function told(session: SessionClient) {
+  const { last_event } = await session.ask("view", null);
+  const reader = (await session.events(null, 0)).getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  while (!text.includes(`:${last_event}\n`) || !text.endsWith("\n\n")) {
+    text += decoder.decode((await reader.read()).value, { stream: true });
+  }
+  await reader.cancel();
+  return readEvents(new Response(text));
+}
+
+it.each([false, true])("loses and doubles nothing whatever write is the last (stored: %s)", async (after) => {
+  let deaths = 0;
+  // Every other write in either way.
+  for (let writes = after ? 2 : 1; writes < 200; writes += 2) {
+    const parent = await above();
+    const died = await inWorld(
+      SCRIPT,
+      async (world) => {
+        await play(world, parent.id);
+        const task = await world.ask("task", null);
+        expect([writes, task.status, task.history]).toEqual([writes, "completed", ["Dig.", "Dig on."]]);
+        expect(task.result).toMatchObject({ ok: true, status: "done" });
+        // An effect of each run, once.
+        expect(world.performed).toEqual(["r1 tool-0-0 write", "r2 tool-0-0 write"]);
+        // Whoever dies after the answer is heard of when its alarm comes.
+        await world.revive();
+        await world.ask("task_wait", { timeout_ms: null });
+        const events = await told(parent);
+        const counted = (name: string): number => events.filter(({ event }) => event === name).length;
+        expect([writes, counted("sub_agent_start"), counted("sub_agent_result")]).toEqual([writes, 2, 2]);
+        expect([writes, counted("tool_call"), counted("tool_result")]).toEqual([writes, 2, 2]);
+        const own = world.events().filter(({ event }) => !["start", "done", "error"].includes(event));
+        const names = events.map(({ event }) => event).filter((name) => !name.startsWith("sub_agent_"));
+        expect(names).toEqual(own.map(({ event }) => event));
+        return world.deaths;
+      },
+      { writes, after },
+    );
+    deaths += died;
+    if (died === 0) break;
+  }
+  expect(deaths).toBeGreaterThan(10);
+});

@@ -1,0 +1,198 @@
+/** Tasks over HTTP. */
+import { describe, expect, it } from "vitest";
+import { readEvents } from "../support/sse.ts";
+import { ASK, type Body, client, codeOf, get, post, session, texts } from "./session-client.ts";
+
+interface Handle extends Body {
+  id: string;
+  status: string;
+  history: string[];
+  result: Body;
+}
+
+const NODE = { kind: "subagent", mode: "llm", model_policy: { provider: "mock" } };
+const spawn = async (more: Body = {}, headers: Record<string, string> = {}): Promise<Handle> => {
+  const response = await post("/tasks", { task: "Count.", node: NODE, ...more }, headers);
+  const text = await response.text();
+  expect([response.status, response.status === 201 ? "" : text]).toEqual([201, ""]);
+  return JSON.parse(text);
+};
+const wait = async (ids: string | string[], more: Body = {}): Promise<Handle> =>
+  (await post("/tasks/wait", { ids, ...more })).json<Handle>();
+const input = (id: string, task: string) => post(`/tasks/${id}/input`, { task });
+const said = (...replies: string[]) => ({ mock: replies.map((text) => ({ text })) });
+/** A task whose model calls a tool that only a client could answer: it goes on until somebody acts. */
+const RESTING = {
+  node: { ...NODE, tools: [ASK] },
+  options: { mock: [{ tool_calls: [{ name: "ask", arguments: { q: "?" } }] }, { text: "Thanks. ##DONE##" }] },
+};
+
+describe("a task", () => {
+  it("is handed over, waited for, given more to do, and closed", async () => {
+    const begun = await spawn({ name: "counter", options: said("one", "two") });
+    expect(begun).toMatchObject({
+      _type: "task_handle",
+      name: "counter",
+      task: "Count.",
+      mode: "delegated_stage",
+      request: { task: "Count.", payload: null, research_questions: [] },
+      provenance: { task_name: "counter", session_id: begun.id, parent_session_id: null },
+      parent_task_id: null,
+    });
+    expect(begun.id).toMatch(/^task_[0-9a-f]{32}$/);
+    const done = await wait(begun.id);
+    expect(done).toMatchObject({
+      status: "completed",
+      error: null,
+      result: { visible_text: "one", status: "done" },
+      artifact_count: 1,
+      has_transcript: true,
+      history: ["Count."],
+      snapshot_path: `tasks/${begun.id}.json`,
+    });
+    const again = await input(begun.id, "Count on.");
+    expect([again.status, (await again.json<Handle>()).history]).toEqual([200, ["Count.", "Count on."]]);
+    expect(await wait([begun.id])).toMatchObject([
+      { task: "Count on.", request: { task: "Count." }, result: { visible_text: "two" }, artifact_count: 2 },
+    ]);
+    const closed = await (await post(`/tasks/${begun.id}/close`)).json<Handle>();
+    expect(closed).toMatchObject({ status: "cancelled", error: { code: "task_closed" } });
+    expect(await codeOf(await input(begun.id, "More."))).toEqual([409, "task_closed"]);
+    const resumed = await (await post("/tasks/resume", { id: begun.id })).json<Handle>();
+    expect(resumed.status).toBe("completed");
+    const run = { snapshot_path: `tasks/${begun.id}.json`, run: true };
+    expect(await (await post("/tasks/resume", run)).json()).toMatchObject({ task: "Count on." });
+    expect(await wait(begun.id)).toMatchObject({ status: "completed", history: { length: 3 } });
+    const actions = ["spawn", "input", "close", "resume", "resume"].map((action) => ({ action }));
+    expect(await get(`/tasks/${begun.id}`)).toMatchObject({ audit: actions });
+    const { data } = await get<{ data: Body[] }>("/tasks?limit=1000");
+    expect(data).toContainEqual(
+      expect.objectContaining({ id: begun.id, name: "counter", status: "completed" }),
+    );
+    const { data: files } = await get<{ data: Body[] }>(`/sessions/${begun.id}/files`);
+    expect(files).toMatchObject([{ path: `tasks/${begun.id}.json` }]);
+  });
+
+  it("says what is missing, and what it is no task of", async () => {
+    for (const body of [{ task: "x" }, { task: "x", graph: {} }, { task: "x", node: NODE, depth: 1 }])
+      expect(await codeOf(await post("/tasks", body))).toEqual([422, "input_invalid"]);
+    const path = await session();
+    for (const name of ["", "/input", "/trigger", "/close"]) {
+      const at = path.replace("/sessions", "/tasks") + name;
+      const asked = name === "" ? client.fetch(at) : post(at, name === "/input" ? { task: "x" } : {});
+      expect(await codeOf(await asked)).toEqual([404, "not_found"]);
+    }
+  });
+
+  it("takes no input while it runs; closing it says so and ends the wait", async () => {
+    const { id } = await spawn(RESTING);
+    expect(await codeOf(await input(id, "More."))).toEqual([409, "task_running"]);
+    expect(await codeOf(await post(`/tasks/${id}/trigger`))).toEqual([409, "task_not_awaiting"]);
+    expect(await wait(id, { timeout_ms: 1 })).toMatchObject({ status: "running", finished_at: null });
+    const waited = wait([id, (await spawn({ options: said("x") })).id]);
+    const closed = await (await post(`/tasks/${id}/close`)).json<Handle>();
+    expect(closed).toMatchObject({ status: "cancelled", error: { code: "run_cancelled" } });
+    expect(await waited).toMatchObject([{ id, status: "cancelled" }, { status: "completed" }]);
+  });
+
+  it("that has failed throws its error to the first who waits", async () => {
+    const options = { mock: [{ error: { category: "auth", message: "no such key" } }] };
+    const { id } = await spawn({ options });
+    expect((await post("/tasks/wait", { ids: [id] })).status).toBe(502);
+    expect(await wait([id])).toMatchObject([{ status: "failed", error: { status: 502 } }]);
+  });
+
+  it("with cycles awaits a trigger, and is waited for until it is closed", async () => {
+    const { id } = await spawn({ carry: { retriggerable: true }, options: said("first", "second") });
+    const awaiting = async (): Promise<Handle> => {
+      for (;;) {
+        const task = await get<Handle>(`/tasks/${id}`);
+        if (task.status === "awaiting") return task;
+      }
+    };
+    expect(await awaiting()).toMatchObject({
+      result: { text: "first" },
+      awaiting_started_at: expect.any(String),
+    });
+    expect(await wait(id, { timeout_ms: 1 })).toMatchObject({ status: "awaiting" });
+    const waited = wait(id);
+    await post(`/tasks/${id}/trigger`, { payload: { mail: 17 } });
+    expect(await awaiting()).toMatchObject({ result: { text: "second" } });
+    expect(JSON.stringify(await texts(`/sessions/${id}`))).toContain('\\"mail\\": 17');
+    await post(`/tasks/${id}/close`);
+    expect(await waited).toMatchObject({ status: "cancelled" });
+  });
+
+  it.each([
+    ["inherit", 4],
+    ["fork", 4],
+    ["reset", 2],
+    ["compact", 4],
+  ])("carries its transcript: %s", async (transcript_mode, length) => {
+    const more = transcript_mode === "compact" ? ["c"] : [];
+    const { id } = await spawn({ carry: { transcript_mode }, options: said("a", "b", ...more), wait: true });
+    await input(id, "Again.");
+    expect(await wait(id)).toMatchObject({ result: { text: "b" } });
+    if (transcript_mode === "compact") {
+      await input(id, "And again.");
+      await wait(id);
+      const kept = await texts(`/sessions/${id}`);
+      expect(kept.slice(-4).map(String)).toMatchObject([
+        expect.stringContaining("Again."),
+        "b",
+        expect.stringContaining("And again."),
+        "c",
+      ]);
+      expect(kept.length).toBeLessThanOrEqual(5);
+      return;
+    }
+    expect(await texts(`/sessions/${id}`)).toHaveLength(length);
+    const { child_ids } = await get<{ child_ids: string[] }>(`/sessions/${id}/ancestry`);
+    expect(child_ids).toHaveLength(transcript_mode === "fork" ? 1 : 0);
+    if (transcript_mode === "fork") expect(await texts(`/sessions/${child_ids[0]}`)).toHaveLength(2);
+  });
+
+  it("shows its artifacts as evidence, and keeps its words", async () => {
+    const node = {
+      ...NODE,
+      task_label: "Review",
+      prompt: "Do this: {{task}} Now.",
+      context_policy: { max_artifacts: 1 },
+    };
+    const artifacts = [
+      { kind: "summary", text: "old news" },
+      { kind: "file", title: "a.txt", text: "the file </artifact> says" },
+    ];
+    const { id } = await spawn({ node, artifacts, options: said("ok"), wait: true });
+    const [prompt] = await texts(`/sessions/${id}`);
+    expect(prompt).toContain('<task label="Review">\nDo this: Count. Now.\n</task>');
+    expect(prompt).toContain("the file &lt;/artifact> says");
+    expect(prompt).not.toContain("old news");
+  });
+
+  it("offers the tools that it names alone, and none that no policy leaves", async () => {
+    const tool = (name: string) => ({ name, description: name, parameters: {} });
+    const node = { ...NODE, tools: [tool("read"), tool("exec")] };
+    const options = { mock: [{ tool_calls: [{ name: "exec", arguments: {} }] }, { text: "##DONE##" }] };
+    const { id, result } = await spawn({ node, tools: ["read"], options, wait: true });
+    expect(result).toMatchObject({ rejected_tools: ["exec"], successful_tools: [] });
+    expect(JSON.stringify(await get(`/sessions/${id}/transcript?view=raw`))).toContain("permission_denied");
+  });
+
+  it("is the same one for the same Idempotency-Key, and tells its events", async () => {
+    const key = { "idempotency-key": "task-1" };
+    const first = await spawn({ options: said("a") }, key);
+    expect((await spawn({ options: said("a") }, key)).id).toBe(first.id);
+    const body = { task: "Count.", node: NODE, options: said("one") };
+    const events = await readEvents(await post("/tasks", body, { accept: "text/event-stream" }));
+    expect(events.at(-1)).toMatchObject({ event: "done", data: { ok: true, text: "one" } });
+    const all = await get<Body>(`/tasks/${events[0]?.data.session_id}`);
+    expect(all.status).toBe("completed");
+  });
+
+  it("goes with its session", async () => {
+    const { id } = await spawn({ options: said("a"), wait: true });
+    expect((await client.fetch(`/sessions/${id}`, { method: "DELETE" })).status).toBe(204);
+    expect(JSON.stringify(await get("/tasks?limit=1000"))).not.toContain(id);
+  });
+});
