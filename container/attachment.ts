@@ -12,7 +12,7 @@ const HEARTBEAT = encodeFrame(FRAME.heartbeat, new Uint8Array(0));
 const FIRST_WRITE_MS = 4;
 
 /**
- * Sends `log` from `offset` to its end. `onGone` is told once: whether the reader left before the log was complete.
+ * Sends `log` from `offset` to its end. `onGone` is called once: whether the reader left before the log was complete.
  * Everything appended in one turn of the event loop goes out in one write; heartbeats go only between frames.
  */
 export function attach(

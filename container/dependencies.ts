@@ -85,9 +85,14 @@ export class Dependencies {
 
   /**
    * The folder of a script's packages, kept until its digest is released from the bundles; null where it needs none.
+   * @param script null: any of the bundle's, which say nothing of packages themselves
    * @throws DependenciesFailed
    */
-  async use(digest: string, bundle: string, script: string): Promise<{ digest: string; dir: string } | null> {
+  async use(
+    digest: string,
+    bundle: string,
+    script: string | null,
+  ): Promise<{ digest: string; dir: string } | null> {
     const needed = await this.#requirements(digest, bundle, script);
     if (needed === null) return null;
     const { bundles } = this.#parts;
@@ -101,8 +106,8 @@ export class Dependencies {
     return { digest: fresh, dir: folder };
   }
 
-  #requirements(digest: string, bundle: string, script: string): Promise<Requirements | null> {
-    const name = `${digest}:${script}`;
+  #requirements(digest: string, bundle: string, script: string | null): Promise<Requirements | null> {
+    const name = `${digest}:${script ?? ""}`;
     let known = this.#known.get(name);
     if (known === undefined) {
       if (this.#known.size >= MOST_KNOWN) this.#known.clear();
@@ -112,8 +117,8 @@ export class Dependencies {
     return known;
   }
 
-  async #read(digest: string, bundle: string, script: string): Promise<Requirements | null> {
-    const metadata = inlineMetadata(await readFile(script, "utf8"));
+  async #read(digest: string, bundle: string, script: string | null): Promise<Requirements | null> {
+    const metadata = script === null ? null : inlineMetadata(await readFile(script, "utf8"));
     const file = join(bundle, "requirements.txt");
     const text = metadata ?? (await readFile(file, "utf8").catch(() => ""));
     if (metadata === null && !/^\s*[^#\s]/m.test(text)) return null;

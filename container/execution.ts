@@ -25,7 +25,7 @@ import { codeOf, log, reasonOf } from "./log.ts";
 import { sendOutputs } from "./outputs.ts";
 import type { Pipes } from "./pipes.ts";
 import { GroupProcess, type ProcessOutcome, type StopReason } from "./process.ts";
-import { commandProgram, type Place, type Program } from "./program.ts";
+import { commandProgram, type ProcessFolders, type Program } from "./program.ts";
 import type { Slot } from "./queue.ts";
 import { Refused } from "./refusal.ts";
 import type { Scratch, ScratchRoot } from "./scratch.ts";
@@ -38,7 +38,7 @@ import type { Workspaces } from "./workspaces.ts";
 const REATTACH_MS = 10_000;
 
 /** What executions share. */
-export interface Workshop {
+export interface RunnerServices {
   bundles: Bundles;
   commands: Commands;
   handlers: Handlers;
@@ -80,7 +80,7 @@ export class Execution {
   scratch: Scratch | null = null;
   /** Gives the place in the queue up, while there is one. */
   abandon: ((reason: Refused) => void) | null = null;
-  readonly #shop: Workshop;
+  readonly #services: RunnerServices;
   readonly #folders: Folders;
   readonly #onEnded: (cause: EndedStatus["cause"], durationMs: number) => void;
   readonly #log: FrameLog;
@@ -89,8 +89,8 @@ export class Execution {
   #slot: Slot | null = null;
   #process: GroupProcess | null = null;
   #cgroup: Cgroup | null = null;
-  /** The bundle of packages that it uses. */
-  #packages: string | null = null;
+  /** The bundles of packages that it uses. */
+  #packages: readonly string[] = [];
   /** Tells where a command ended. */
   #lastFolder: LastFolder | null = null;
   #stopReason: StopReason | null = null;
@@ -106,7 +106,7 @@ export class Execution {
     spec: ExecutionSpec,
     specDigest: string,
     folders: Folders,
-    shop: Workshop,
+    services: RunnerServices,
     onEnded: (cause: EndedStatus["cause"], durationMs: number) => void,
   ) {
     this.spec = spec;
@@ -114,9 +114,9 @@ export class Execution {
     this.admitted = this.#admission.promise;
     this.admitted.catch(() => {});
     this.#folders = folders;
-    this.#shop = shop;
+    this.#services = services;
     this.#onEnded = onEnded;
-    this.#log = shop.journal.newFrames();
+    this.#log = services.journal.newFrames();
     this.#log.onDrained = () => this.#process?.resumeOutput();
     this.#log.onFailure = (error) => {
       log("error", "journal_write_failed", { id: spec.id, reason: reasonOf(error) });
@@ -133,7 +133,7 @@ export class Execution {
   admit(slot: Slot): void {
     this.#slot = slot;
     this.abandon = null;
-    this.scratch = this.#shop.scratch.create();
+    this.scratch = this.#services.scratch.create();
     this.#receiving = setTimeout(() => this.stop("cancelled"), this.spec.timeout_ms);
     this.#status({ kind: "started", queue_ms: slot.queueMs });
     this.#admission.resolve();
@@ -162,13 +162,13 @@ export class Execution {
 
   /** Starts the process. Every failure becomes the outcome. */
   async start(input: Input): Promise<void> {
-    const { journal, pipes } = this.#shop;
+    const { journal, pipes } = this.#services;
     if (this.scratch === null) return;
     const found = this.#program({ ...this.#folders, scratch: this.scratch, inputFile: input.file }, input);
     const program = found instanceof Promise ? await found : found;
     while (!pipes.ready) await pipes.more();
     clearTimeout(this.#receiving);
-    this.#packages = program?.packages ?? null;
+    this.#packages = program?.packages ?? [];
     if (program === null || this.#ending) {
       input.stdin?.rest?.resume();
       if (this.#ended) this.#releasePackages();
@@ -177,7 +177,7 @@ export class Execution {
     }
     this.#startedAt = performance.now();
     try {
-      this.#cgroup = this.#shop.cgroups?.create() ?? null;
+      this.#cgroup = this.#services.cgroups?.create() ?? null;
     } catch (error) {
       input.stdin?.rest?.resume();
       this.#cannotStart({ cause: "spawn_failed", reason: codeOf(error) ?? "EIO" });
@@ -202,27 +202,28 @@ export class Execution {
       this.#pipeIn(input.stdin.head, input.stdin.rest, this.#process.stdin);
   }
 
-  #program(place: Place, input: Input): Program | null | Promise<Program | null> {
+  #program(folders: ProcessFolders, input: Input): Program | null | Promise<Program | null> {
     const { handler } = this.spec;
-    if (handler === undefined) return commandProgram(this.#shop, this.spec, place);
-    return this.#handlerProgram(handler, place, input);
+    if (handler === undefined) return commandProgram(this.#services, this.spec, folders);
+    return this.#handlerProgram(handler, folders, input);
   }
 
   /** Installs its packages first, under a time limit of their own; what the installer says of a failure is stderr. */
   async #handlerProgram(
     handler: NonNullable<ExecutionSpec["handler"]>,
-    place: Place,
+    folders: ProcessFolders,
     input: Input,
   ): Promise<Program | null> {
     const all = await wholeOf(input);
     clearTimeout(this.#receiving);
     try {
       const { skills, request_id } = this.spec;
-      const folder = skills === undefined ? null : await this.#shop.skillFolders.ready(skills, request_id);
-      const program = await this.#shop.handlers.program(
+      const folder =
+        skills === undefined ? null : await this.#services.skillFolders.ready(skills, request_id);
+      const program = await this.#services.handlers.program(
         this.spec,
         handler,
-        { ...place, skills: folder },
+        { ...folders, skills: folder },
         all,
       );
       this.#lastFolder = program?.lastFolder ?? null;
@@ -236,7 +237,7 @@ export class Execution {
   }
 
   #cannotStart(ending: Pick<Ending, "cause" | "reason">): void {
-    this.#shop.commands.forget(this.spec.argv[0] ?? "");
+    this.#services.commands.forget(this.spec.argv[0] ?? "");
     void this.#end({ ...ending, exit_code: null, signal: null });
   }
 
@@ -292,7 +293,7 @@ export class Execution {
     const exit = { exit_code: exitCode, signal };
     const reason = this.#stopReason ?? stopped;
     if (startError === "ENOENT" || startError === "ENOTDIR") {
-      this.#shop.commands.forget(this.spec.argv[0] ?? "");
+      this.#services.commands.forget(this.spec.argv[0] ?? "");
       void this.#end({ cause: "command_not_found", ...exit });
     } else if (startError !== null) void this.#end({ cause: "spawn_failed", reason: startError, ...exit });
     else if (reason !== null) void this.#end({ cause: reason, ...exit });
@@ -326,7 +327,7 @@ export class Execution {
       await this.#process?.gone;
       if (this.scratch !== null) {
         const limit = this.spec.limits.max_output_bytes;
-        await this.#shop.launcher.openTree(this.scratch.dir);
+        await this.#services.launcher.openTree(this.scratch.dir);
         const fits = await sendOutputs(this.scratch.tree, limit, (type, payload) =>
           this.#appendFile(type, payload),
         );
@@ -353,7 +354,7 @@ export class Execution {
     this.#ended = true;
     clearTimeout(this.#receiving);
     clearTimeout(this.#orphaned);
-    const { journal } = this.#shop;
+    const { journal } = this.#services;
     const duration = this.#startedAt === 0 ? 0 : performance.now() - this.#startedAt;
     const stderr = this.#stderr.finish();
     this.#status({
@@ -378,19 +379,19 @@ export class Execution {
   #releasePlace(): void {
     this.#slot?.release();
     void this.#cgroup?.remove();
-    if (this.scratch !== null) this.#shop.scratch.release(this.scratch);
+    if (this.scratch !== null) this.#services.scratch.release(this.scratch);
   }
 
   #releasePackages(): void {
-    if (this.#packages !== null) this.#shop.bundles.release(this.#packages);
-    this.#packages = null;
+    for (const digest of this.#packages) this.#services.bundles.release(digest);
+    this.#packages = [];
   }
 
   #releaseFolders(): void {
-    this.#shop.bundles.release(this.spec.digest);
+    this.#services.bundles.release(this.spec.digest);
     this.#releasePackages();
-    if (this.#folders.workspace !== null) this.#shop.workspaces.release(this.#folders.workspace);
-    if (this.spec.skills !== undefined) this.#shop.skillFolders.release(this.spec.skills);
+    if (this.#folders.workspace !== null) this.#services.workspaces.release(this.#folders.workspace);
+    if (this.spec.skills !== undefined) this.#services.skillFolders.release(this.spec.skills);
   }
 }
 

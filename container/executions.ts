@@ -2,7 +2,7 @@
 import type { ServerResponse } from "node:http";
 import type { EndedStatus, ExecutionSpec } from "../src/tool/protocol.ts";
 import { attach } from "./attachment.ts";
-import { Execution, type Workshop } from "./execution.ts";
+import { Execution, type RunnerServices } from "./execution.ts";
 import { log } from "./log.ts";
 import { Refused } from "./refusal.ts";
 
@@ -13,14 +13,14 @@ const CANCELLED_MOST = 100_000;
 export class Executions {
   /** Ended ones by cause, for the metrics. */
   readonly endings = new Map<EndedStatus["cause"], number>();
-  readonly #shop: Workshop;
+  readonly #services: RunnerServices;
   readonly #live = new Map<string, Execution>();
   /** Request ids with the time of their cancelling, oldest first. */
   readonly #cancelled = new Map<string, number>();
   #onIdle: (() => void) | null = null;
 
-  constructor(shop: Workshop) {
-    this.#shop = shop;
+  constructor(services: RunnerServices) {
+    this.#services = services;
   }
 
   /**
@@ -28,23 +28,23 @@ export class Executions {
    * @throws Refused 424 `bundle_missing`, `workspace_missing`
    */
   create(spec: ExecutionSpec, specDigest: string): Execution {
-    const dir = this.#shop.bundles.use(spec.digest);
+    const dir = this.#services.bundles.use(spec.digest);
     if (dir === null) throw new Refused("bundle_missing", "The files of this skill are not here yet.");
     const { workspace: wanted } = spec;
-    const workspace = wanted === undefined ? null : this.#shop.workspaces.use(wanted.id, wanted.version);
+    const workspace = wanted === undefined ? null : this.#services.workspaces.use(wanted.id, wanted.version);
     if (wanted !== undefined && workspace === null) {
-      this.#shop.bundles.release(spec.digest);
+      this.#services.bundles.release(spec.digest);
       throw new Refused("workspace_missing", "The files of this session are not here yet, or are others.");
     }
     const folders = { bundle: dir, workspace };
     try {
-      if (spec.skills !== undefined) this.#shop.skillFolders.use(spec.skills);
+      if (spec.skills !== undefined) this.#services.skillFolders.use(spec.skills);
     } catch (error) {
-      this.#shop.bundles.release(spec.digest);
-      if (workspace !== null) this.#shop.workspaces.release(workspace);
+      this.#services.bundles.release(spec.digest);
+      if (workspace !== null) this.#services.workspaces.release(workspace);
       throw error;
     }
-    const execution = new Execution(spec, specDigest, folders, this.#shop, (cause, durationMs) => {
+    const execution = new Execution(spec, specDigest, folders, this.#services, (cause, durationMs) => {
       this.#remove(execution);
       this.endings.set(cause, (this.endings.get(cause) ?? 0) + 1);
       const { id, request_id, skill } = spec;
@@ -62,7 +62,7 @@ export class Executions {
 
   /** The digest of the spec an id is known by; undefined for an unknown id. */
   specDigestOf(id: string): string | undefined {
-    return this.#live.get(id)?.specDigest ?? this.#shop.journal.find(id)?.spec;
+    return this.#live.get(id)?.specDigest ?? this.#services.journal.find(id)?.spec;
   }
 
   /**
@@ -75,13 +75,13 @@ export class Executions {
       await live.admitted;
       return live.attach(response, seq);
     }
-    if (this.#shop.journal.find(id)?.state === "lost") {
+    if (this.#services.journal.find(id)?.state === "lost") {
       throw new Refused(
         "execution_lost",
         "The runner ended before this execution did. It was not run again.",
       );
     }
-    const frames = await this.#shop.journal.replay(id);
+    const frames = await this.#services.journal.replay(id);
     if (frames === null) throw new Refused("execution_not_found", "There is no such execution.");
     try {
       attach(frames, response, await frames.offsetOf(seq), () => {});
@@ -97,7 +97,7 @@ export class Executions {
   cancel(id: string): void {
     const execution = this.#live.get(id);
     if (execution !== undefined) this.#stop(execution);
-    else if (this.#shop.journal.find(id) === undefined) {
+    else if (this.#services.journal.find(id) === undefined) {
       throw new Refused("execution_not_found", "There is no such execution.");
     }
   }

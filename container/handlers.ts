@@ -3,14 +3,14 @@
  * handlers are forks of a warm interpreter where there are spawners.
  */
 import { writeFile } from "node:fs/promises";
-import { join, resolve, sep } from "node:path";
+import { delimiter, join, resolve, sep } from "node:path";
 import { type ExecutionSpec, HANDLER_TEXT_LIMIT } from "../src/tool/protocol.ts";
 import { type Command, type Commands, isFile, isFolder } from "./commands.ts";
-import type { Dependencies } from "./dependencies.ts";
+import { type Dependencies, DependenciesFailed } from "./dependencies.ts";
 import { type Environment, processEnvironment } from "./environment.ts";
-import type { Lanes } from "./lanes.ts";
 import { LastFolder } from "./last-folder.ts";
-import { absolute, type Place, type Program, roomsOf } from "./program.ts";
+import type { Launchers } from "./launchers.ts";
+import { absolute, type ProcessFolders, type Program, roomsOf } from "./program.ts";
 import { program } from "./programs.ts";
 import { Refused } from "./refusal.ts";
 import { makeFolder } from "./scratch.ts";
@@ -27,7 +27,7 @@ interface HandlerParts {
   group: number | null;
   commands: Commands;
   inherited: Environment;
-  lanes: Lanes;
+  launchers: Launchers;
   /** Null: there is none. */
   python: Command | null;
   dependencies: Dependencies;
@@ -56,7 +56,7 @@ export class Handlers {
 
   /** Ends what only handlers are started by, and removes the shims. */
   async close(): Promise<void> {
-    await this.#parts.lanes.close();
+    await this.#parts.launchers.close();
     await removeTree(this.#parts.dir);
   }
 
@@ -67,24 +67,35 @@ export class Handlers {
   async program(
     spec: ExecutionSpec,
     handler: Handler,
-    place: Place & { skills: string | null },
+    folders: ProcessFolders & { skills: string | null },
     input: Uint8Array,
   ): Promise<Program | null> {
-    const { bundle, workspace, scratch } = place;
-    const { commands, inherited, lanes, dependencies, python } = this.#parts;
-    const lane = lanes.of(handler.network);
+    const { bundle, workspace, scratch } = folders;
+    const { commands, inherited, launchers, dependencies, python } = this.#parts;
+    const network = launchers.of(handler.network);
     // Without a session's files, the folder for output serves: it is new, and is removed with the execution.
     const cwd = workspace?.dir ?? scratch.outputDir;
     const environment = processEnvironment(inherited, spec, { cwd, bundle, workspace }, scratch, null);
     environment.HULL_SKILL_DIR = bundle;
     environment.HULL_TOOL_CONFIG = handler.config;
-    Object.assign(environment, lanes.variables(handler.network, spec.timeout_ms + spec.grace_ms));
-    const skills = place.skills === null ? [] : [place.skills];
-    const rooms = [...roomsOf(place), this.#parts.dir, ...skills];
-    const start = { cwd, rooms, environment, packages: null };
+    Object.assign(environment, launchers.variables(handler.network, spec.timeout_ms + spec.grace_ms));
+    const skills = folders.skills === null ? [] : [folders.skills];
+    const rooms = [...roomsOf(folders), this.#parts.dir, ...skills];
+    const start = { cwd, rooms, environment, packages: [] };
     if (handler.language === "bash") {
-      const begun = { ...start, launcher: await lane.launcher(), resultApart: false };
-      return this.#commands(begun, handler, place, input);
+      const begun = { ...start, launcher: await network.launcher(), resultApart: false };
+      const wanted = handler.packages === true && folders.skills !== null ? (spec.skills?.list ?? []) : [];
+      const found = await this.#packagesOf(wanted, folders.skills ?? "");
+      environment.PYTHONPATH = found.dirs.join(delimiter);
+      if (found.dirs.length === 0) delete environment.PYTHONPATH;
+      rooms.push(...found.dirs);
+      const withPackages = { ...begun, packages: found.digests };
+      return this.#commands(
+        withPackages,
+        handler,
+        folders,
+        Buffer.concat([Buffer.from(found.notices), input]),
+      );
     }
     const [name = "", ...rest] = spec.argv;
     const script = resolve(bundle, name);
@@ -99,11 +110,11 @@ export class Handlers {
       }
       const { stdin, argument } = argumentsOf(input, cwd);
       const args = [join(this.#parts.dir, PYTHON_SHIM_FILE), script, ...argument];
-      const launcher = await lane.forks();
+      const launcher = await network.forks();
       const program = { ...start, ...python, args, stdin, resultApart: true, launcher };
-      return { ...program, packages: packages?.digest ?? null };
+      return { ...program, packages: packages === null ? [] : [packages.digest] };
     }
-    const program = { ...start, launcher: await lane.launcher(), resultApart: false };
+    const program = { ...start, launcher: await network.launcher(), resultApart: false };
     if (handler.language === "program") {
       const command = await commands.resolve(name, bundle, spec.untrusted);
       return command === null ? null : { ...program, ...absolute(command, bundle), args: rest, stdin: input };
@@ -121,18 +132,44 @@ export class Handlers {
     return { ...program, file: process.execPath, argv0: "node", args, stdin, resultApart: true };
   }
 
+  /** The packages of skills, and commands that say which could not be installed. @param folder in which the skills lie */
+  async #packagesOf(
+    skills: readonly { name: string; digest: string }[],
+    folder: string,
+  ): Promise<{ digests: string[]; dirs: string[]; notices: string }> {
+    const none = { digests: [], dirs: [], notices: "" };
+    const { dependencies, python } = this.#parts;
+    if (python === null) return none;
+    const all = skills.map(async ({ name, digest }) => {
+      try {
+        const found = await dependencies.use(digest, join(folder, name), null);
+        return found === null ? none : { digests: [found.digest], dirs: [found.dir], notices: "" };
+      } catch (error) {
+        if (!(error instanceof DependenciesFailed)) throw error;
+        const said = `[hull: the packages of ${name} could not be installed: ${error.message}]`;
+        return { ...none, notices: `printf '%s\\n' '${said.replaceAll("'", "'\\''")}'\n` };
+      }
+    });
+    const found = await Promise.all(all);
+    return {
+      digests: found.flatMap(({ digests }) => digests),
+      dirs: found.flatMap(({ dirs }) => dirs),
+      notices: found.map(({ notices }) => notices).join(""),
+    };
+  }
+
   /** A text of commands for bash, which is looked up where no skill has its files. */
   async #commands(
     begun: Omit<Program, "file" | "argv0" | "args" | "stdin">,
     { cwd: wanted = "", skill }: Handler,
-    { scratch, skills }: Place & { skills: string | null },
+    { scratch, skills }: ProcessFolders & { skills: string | null },
     commands: Uint8Array,
   ): Promise<Program | null> {
     const bash = await this.#parts.commands.resolve("bash", this.#parts.dir);
     if (bash === null) return null;
     const cwd = resolve(begun.cwd, wanted);
     const text = join(scratch.dir, ".hull-commands");
-    const told = join(scratch.dir, ".hull-folder");
+    const folderFile = join(scratch.dir, ".hull-folder");
     await writeFile(text, commands, { mode: 0o640, flag: "wx" });
     const environment = { ...begun.environment };
     delete environment.HULL_TOOL_CONFIG;
@@ -146,11 +183,11 @@ export class Handlers {
     return {
       ...begun,
       ...bash,
-      args: ["-c", this.#bash, "bash", text, told],
+      args: ["-c", this.#bash, "bash", text, folderFile],
       cwd: isFolder(cwd) ? cwd : begun.cwd,
       environment: { ...environment, PWD: isFolder(cwd) ? cwd : begun.cwd },
       stdin: new Uint8Array(0),
-      lastFolder: await LastFolder.at(told),
+      lastFolder: await LastFolder.at(folderFile),
     };
   }
 }

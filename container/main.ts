@@ -26,7 +26,7 @@ import { Executions } from "./executions.ts";
 import { Handlers } from "./handlers.ts";
 import { CannotIsolate, isolate } from "./isolation.ts";
 import { Journal } from "./journal.ts";
-import { Lanes } from "./lanes.ts";
+import { Launchers } from "./launchers.ts";
 import { flushLog, log, reasonOf } from "./log.ts";
 import { parseOptions, type RunnerOptions, UsageError } from "./options.ts";
 import { Pipes } from "./pipes.ts";
@@ -90,21 +90,21 @@ async function run(options: RunnerOptions): Promise<void> {
   await pipes.prepare();
   const gateway = enforced.declared_hosts ? (spawners?.listed?.gateway ?? null) : null;
   const egressProxy = gateway === null ? null : await EgressProxy.open(gateway, process.env);
-  const lanes = new Lanes({ launcher, spawners, egressProxy, count: options.spawners });
+  const launchers = new Launchers({ launcher, spawners, egressProxy, count: options.spawners });
   const handlers = new Handlers({
     dir: join(state, "programs"),
     group,
     commands,
     dependencies,
     inherited,
-    lanes,
+    launchers,
     python,
   });
   const skillFolders = new SkillFolders(join(state, "skills"), bundles, group);
   const folders = [scratch, bundles, workspaces, handlers, skillFolders];
   await Promise.all(folders.map((folder) => folder.prepare()));
 
-  const shop = {
+  const services = {
     bundles,
     cgroups,
     commands,
@@ -117,7 +117,7 @@ async function run(options: RunnerOptions): Promise<void> {
     skillFolders,
     workspaces,
   };
-  const executions = new Executions(shop);
+  const executions = new Executions(services);
   const queue = new AdmissionQueue(options);
   let draining = false;
   const server = makeServer({

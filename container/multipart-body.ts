@@ -62,9 +62,9 @@ export class MultipartBody {
   }
 
   /** Tells of a client that breaks off, also while nothing is read. */
-  onCut(tell: (cut: BodyCut) => void): void {
+  onCut(report: (cut: BodyCut) => void): void {
     this.#request.once("close", () => {
-      if (!this.#request.complete) tell(cutOff());
+      if (!this.#request.complete) report(cutOff());
     });
   }
 

@@ -67,7 +67,7 @@ export class GroupProcess {
   #exit: { exitCode: number | null; signal: string | null } | null = null;
   #stopped: StopReason | null = null;
   #ended = false;
-  /** Its processes were told to end. */
+  /** Its processes were asked to end. */
   #ending = false;
   readonly #whenGone = Promise.withResolvers<void>();
   #goneLimit: NodeJS.Timeout | undefined;

@@ -21,14 +21,14 @@ export interface Program {
   /** See `ProcessSpec`. */
   resultApart: boolean;
   launcher: Launcher;
-  /** Digest of the packages that it uses, which are released with it. */
-  packages: string | null;
+  /** Digests of the packages that it uses, which are released with it. */
+  packages: string[];
   /** Where it says in which folder it ended; absent: it does not. */
   lastFolder?: LastFolder;
 }
 
 /** Where it is started. */
-export interface Place {
+export interface ProcessFolders {
   /** The skill's files. */
   bundle: string;
   workspace: Workspace | null;
@@ -39,11 +39,11 @@ export interface Place {
 
 /** The command `argv[0]` of a spec, in the skill's folder or the session's. `null`: there is none. */
 export function commandProgram(
-  shop: { commands: Commands; inherited: Environment; launcher: Launcher },
+  services: { commands: Commands; inherited: Environment; launcher: Launcher },
   spec: ExecutionSpec,
-  place: Place,
+  folders: ProcessFolders,
 ): Program | null | Promise<Program | null> {
-  const { bundle, workspace, scratch, inputFile } = place;
+  const { bundle, workspace, scratch, inputFile } = folders;
   const cwd = workspace !== null && spec.workspace?.cwd === true ? workspace.dir : bundle;
   const programOf = (command: Command | null): Program | null =>
     command === null
@@ -52,9 +52,9 @@ export function commandProgram(
           ...(cwd === bundle ? command : absolute(command, bundle)),
           args: spec.argv.slice(1),
           cwd,
-          rooms: roomsOf(place),
+          rooms: roomsOf(folders),
           environment: processEnvironment(
-            shop.inherited,
+            services.inherited,
             spec,
             { cwd, bundle, workspace },
             scratch,
@@ -62,15 +62,15 @@ export function commandProgram(
           ),
           stdin: null,
           resultApart: false,
-          packages: null,
-          launcher: shop.launcher,
+          packages: [],
+          launcher: services.launcher,
         };
-  const found = shop.commands.resolve(spec.argv[0] ?? "", bundle, spec.untrusted);
+  const found = services.commands.resolve(spec.argv[0] ?? "", bundle, spec.untrusted);
   return found instanceof Promise ? found.then(programOf) : programOf(found);
 }
 
 /** What an execution uses of the runner's folders. */
-export const roomsOf = ({ bundle, workspace, scratch }: Place): string[] => [
+export const roomsOf = ({ bundle, workspace, scratch }: ProcessFolders): string[] => [
   bundle,
   scratch.dir,
   ...(workspace === null ? [] : [workspace.dir]),

@@ -120,9 +120,9 @@ export class AdmissionQueue {
       return true;
     }
     const waiters = this.#bySkill.get(waiter.skill) ?? [];
-    const place = waiters.indexOf(waiter);
-    if (place < 0) return false;
-    waiters.splice(place, 1);
+    const index = waiters.indexOf(waiter);
+    if (index < 0) return false;
+    waiters.splice(index, 1);
     if (waiters.length === 0) this.#bySkill.delete(waiter.skill);
     return true;
   }

@@ -8,7 +8,7 @@ import type { Journal } from "./journal.ts";
 import { log, reasonOf } from "./log.ts";
 import { BodyCut } from "./multipart-body.ts";
 import { answer, Refused, refuse } from "./refusal.ts";
-import { type Desk, submit } from "./submit.ts";
+import { type SubmitServices, submit } from "./submit.ts";
 import type { Workspaces } from "./workspaces.ts";
 
 const MAX_SECRET_BYTES = 4096;
@@ -16,7 +16,7 @@ const ID = /^[A-Za-z0-9._-]{1,128}$/;
 const WORKSPACE = /^[0-9a-f]{32}$/;
 const DIGEST = /^[0-9a-f]{64}$/;
 
-interface ServerParts extends Desk {
+interface ServerParts extends SubmitServices {
   bundles: Bundles;
   workspaces: Workspaces;
   journal: Journal;

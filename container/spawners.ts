@@ -19,7 +19,7 @@ export class Spawners implements Launcher {
   /** Starts `count` spawners and waits until they listen; null when one does not. */
   static async start(command: SpawnerCommand, count: number): Promise<Spawners | null> {
     const spawners = new Spawners(command);
-    for (let place = 0; place < count; place += 1) spawners.#fill(place);
+    for (let index = 0; index < count; index += 1) spawners.#fill(index);
     const pids = await Promise.all(spawners.#spawners.map((spawner) => spawner.ready()));
     if (!pids.includes(null)) return spawners;
     void spawners.close();
@@ -57,14 +57,14 @@ export class Spawners implements Launcher {
     await Promise.all(this.#spawners.map((spawner) => spawner.close()));
   }
 
-  #fill(place: number): void {
+  #fill(index: number): void {
     if (this.#closed) return;
     const since = performance.now();
-    this.#spawners[place] = new Spawner(this.#command, () => {
+    this.#spawners[index] = new Spawner(this.#command, () => {
       if (this.#closed) return;
       log("warn", "spawner_ended");
-      if (performance.now() - since > SHORT_LIFE_MS) this.#fill(place);
-      else setTimeout(() => this.#fill(place), SHORT_LIFE_MS).unref();
+      if (performance.now() - since > SHORT_LIFE_MS) this.#fill(index);
+      else setTimeout(() => this.#fill(index), SHORT_LIFE_MS).unref();
     });
   }
 

@@ -15,7 +15,7 @@ import type { AdmissionQueue } from "./queue.ts";
 import { Refused } from "./refusal.ts";
 import { INPUT } from "./scratch.ts";
 
-export interface Desk {
+export interface SubmitServices {
   auth: Auth;
   executions: Executions;
   queue: AdmissionQueue;
@@ -25,8 +25,12 @@ export interface Desk {
  * Runs one submission. The answer is the body of frames; an id that is known already gets the frames of its execution.
  * @throws Refused before the answer has begun
  */
-export async function submit(desk: Desk, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const { auth, executions } = desk;
+export async function submit(
+  services: SubmitServices,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const { auth, executions } = services;
   const body = new MultipartBody(request);
   const specText = await body.spec();
   const spec = parseSpec(specText);
@@ -48,7 +52,7 @@ export async function submit(desk: Desk, request: IncomingMessage, response: Ser
   }
   const execution = executions.create(spec, specDigest);
   try {
-    await admit(desk.queue, execution, response);
+    await admit(services.queue, execution, response);
   } catch (error) {
     executions.refuse(execution, error);
     throw error;
@@ -80,16 +84,16 @@ function parseSpec(text: string): ExecutionSpec {
 /** Waits for a slot; a client that leaves gives its place up. */
 async function admit(queue: AdmissionQueue, execution: Execution, response: ServerResponse): Promise<void> {
   const { spec } = execution;
-  const place = queue.enter(spec.skill, spec.limits.concurrency);
-  if ("release" in place) {
-    execution.admit(place);
+  const entry = queue.enter(spec.skill, spec.limits.concurrency);
+  if ("release" in entry) {
+    execution.admit(entry);
     return;
   }
-  const leave = (): void => place.abandon(new Refused("client_closed_request", "The client left the queue."));
-  execution.abandon = place.abandon;
+  const leave = (): void => entry.abandon(new Refused("client_closed_request", "The client left the queue."));
+  execution.abandon = entry.abandon;
   response.once("close", leave);
   try {
-    execution.admit(await place.slot);
+    execution.admit(await entry.slot);
   } finally {
     response.off("close", leave);
   }

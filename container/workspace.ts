@@ -2,7 +2,7 @@
  * The folder of one session: made to hold what a manifest says, and looked at after each execution for what that did.
  *
  * `#files` is what the session has as far as this folder knows: the manifest, and what was reported since. `#seen` are the
- * files on disk whose content is known, told by inode, size and times; another file has to be read.
+ * files on disk whose content is known, recognised by inode, size and times; another file has to be read.
  */
 import { createHash, randomBytes } from "node:crypto";
 import type { BigIntStats } from "node:fs";
@@ -131,24 +131,24 @@ export class Workspace {
       const { files, refused } = await this.#scan();
       const there = new Set(files.map(({ path }) => path));
       const gone = [...this.#files.keys()].filter((path) => !there.has(path)).sort();
-      const tell = (change: WorkspaceChange) => send(FRAME.change, Buffer.from(JSON.stringify(change)));
+      const report = (change: WorkspaceChange) => send(FRAME.change, Buffer.from(JSON.stringify(change)));
       for (const path of gone) {
         this.#files.delete(path);
         this.#seen.delete(path);
         this.#exact = false;
-        await tell({ kind: "delete", path });
+        await report({ kind: "delete", path });
       }
       for (const file of files)
         if (this.#files.get(file.path)?.size === Number(file.stats.size)) await this.#identify(file);
       const room = new Room();
       const changed = files.filter((file) => !this.#isKnown(file) || !room.take(Number(file.stats.size)));
       for (const file of changed) {
-        const fault = await this.#reportFile(file, room, tell, send);
+        const fault = await this.#reportFile(file, room, report, send);
         if (fault !== null) refused.push({ kind: "refused", path: file.path, reason: fault });
       }
       for (const refusal of refused.slice(0, WORKSPACE_LIMITS.files)) {
         this.#exact = false;
-        await tell({ ...refusal, path: refusal.path.slice(0, WORKSPACE_LIMITS.path_bytes).toWellFormed() });
+        await report({ ...refusal, path: refusal.path.slice(0, WORKSPACE_LIMITS.path_bytes).toWellFormed() });
       }
       this.bytes = room.bytes;
     });
@@ -164,12 +164,12 @@ export class Workspace {
   async #reportFile(
     { path, stats }: Found,
     room: Room,
-    tell: (change: WorkspaceChange) => Promise<void> | undefined,
+    report: (change: WorkspaceChange) => Promise<void> | undefined,
     send: SendFrame,
   ): Promise<Refused["reason"] | null> {
     if (!room.has(Number(stats.size))) return room.full ? "too_many" : "too_large";
     const handle = await this.#tree.read(path);
-    // Gone since: the next execution's end tells of it.
+    // Gone since: the next execution's end reports it.
     if (handle === null) return null;
     const part = this.#temporary();
     const short: Uint8Array[] = [];
@@ -190,7 +190,7 @@ export class Workspace {
       if (old?.sha256 === sha256 && old.executable === file.executable) return null;
       this.#files.set(path, file);
       this.#exact = false;
-      await tell({ kind: "write", ...file, modified_at: Math.max(0, Math.floor(Number(after.mtimeMs))) });
+      await report({ kind: "write", ...file, modified_at: Math.max(0, Math.floor(Number(after.mtimeMs))) });
       for await (const bytes of copy === null ? short : pieces(copy, size))
         await send(FRAME.changeBytes, bytes);
       return null;

@@ -134,6 +134,7 @@ const limits = z.strictObject({
   max_file_bytes: count.optional(),
   max_stored_bytes: z.int().min(1).optional(),
   code_timeout_ms: z.int().min(1).max(600_000).optional(),
+  answer_ms: z.int().min(1).max(600_000).optional(),
 });
 
 const config = z.strictObject({
@@ -149,9 +150,19 @@ const config = z.strictObject({
     .nullable()
     .default(null),
   name: z.string().min(1).nullable().default(null),
+  /** The host name that a deployment answers at. */
+  domain: z
+    .string()
+    .regex(/^(?:[a-z0-9-]+\.)+[a-z]{2,}$/, 'must be a host name like "skills.example.com"')
+    .nullable()
+    .default(null),
   port: z.int().min(0).max(65535).default(3000),
   host: z.string().min(1).default("127.0.0.1"),
   cors_origins: origins.default([]),
+  /** Providers whose clients' requests go to them as they are. */
+  pass_through: z.array(z.string().min(1)).default([]),
+  /** Slugs of published skills whose files everybody may download. */
+  public_skills: z.array(z.string().min(1)).default([]),
   allowed_hosts: texts.default([]),
   allowed_origins: origins.default([]),
   /** `null`: keys when deployed, none on loopback. */
@@ -205,6 +216,6 @@ export async function loadConfig(dir: string): Promise<HullConfig> {
   const file = readToml(text, config);
   if (file.ok) return file.data;
   const { code, message, hint, at } = file.fault;
-  const place = at === undefined ? path : `${path}:${at.line}:${at.column}`;
-  throw new CommandError(EXIT.usage, code, `${place}: ${message}`, hint);
+  const location = at === undefined ? path : `${path}:${at.line}:${at.column}`;
+  throw new CommandError(EXIT.usage, code, `${location}: ${message}`, hint);
 }

@@ -14,6 +14,8 @@ import { wordsOf } from "../src/api/shape-schema.ts";
 import { FIXED_ROUTES, type RouteScope } from "../src/skill/fixed-routes.ts";
 import { objectOf } from "../src/skill/json.ts";
 import type { Json, JsonObject } from "../src/skill/manifest.ts";
+import { clientModule } from "./client-module.ts";
+import { clientTypes } from "./client-types.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const NOTE = "<!-- `npm run docs` writes this page from the code. -->";
@@ -45,6 +47,11 @@ export function generatedDocuments(): Map<string, string> {
     );
   }
   return documents;
+}
+
+/** The package's client, by path: its module and its types. */
+export function generatedClient(): Map<string, string> {
+  return new Map([["src/client/api.ts", clientTypes()], ...clientModule(ROOT)]);
 }
 
 function manifestTable(): string {
@@ -81,7 +88,11 @@ const TAGS: [tag: Operation["tag"], heading: string, more: string][] = [
     "Models and runs",
     "[Model calls and runs](#model-calls-and-runs), [models.md](models.md), [transcripts.md](transcripts.md), [mocks](testing.md#mocks).",
   ],
-  ["sessions", "Sessions and daemons", "[sessions.md](sessions.md), [daemons.md](daemons.md)."],
+  [
+    "sessions",
+    "Sessions, daemons and workflows",
+    "[sessions.md](sessions.md), [daemons.md](daemons.md), [workflows.md](workflows.md).",
+  ],
   ["spending", "Spending", "[budgets.md](budgets.md)."],
   ["publishing", "Publishing", "[Uploaded skills](#uploaded-skills), [versions](#versions)."],
   ["operation", "Operation", "[Keys and tenants](#keys-and-tenants)."],
@@ -189,6 +200,7 @@ JSON object as its \`data\`. \`done\` is always the last event of a call or run.
 | \`POST /runs\` | the same | the same |
 | a run of a session | the same on \`POST /sessions/{id}/runs\` | \`GET /sessions/{id}/events\`, which never ends by itself |
 | a daemon | | \`GET /sessions/{id}/events\` with the daemon's id |
+| a workflow run | the same on \`POST /workflows/execute\` | \`GET /workflows/runs/{id}/events\` |
 
 \`Last-Event-ID\` or \`?after=\` names the last event that a client has. Names may be added: ignore those that you do not know.
 
@@ -225,7 +237,10 @@ function markdownTable(head: readonly string[], rows: readonly (readonly string[
 }
 
 if (import.meta.main) {
-  for (const [path, page] of generatedDocuments()) {
+  // The module is made from the types, which have to be there first.
+  const types = join(ROOT, "src/client/api.ts");
+  if (readIfThere(types) !== clientTypes()) writeFileSync(types, clientTypes());
+  for (const [path, page] of [...generatedDocuments(), ...generatedClient()]) {
     const file = join(ROOT, path);
     const before = readIfThere(file);
     if (before !== page) writeFileSync(file, page);

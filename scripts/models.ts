@@ -31,8 +31,8 @@ export async function projectModels(dir: string, { llm, capabilities }: HullConf
   const file = readToml(text, modelTables);
   if (file.ok) return { file: { llm: file.data }, root };
   const { code, message, hint, at } = file.fault;
-  const place = at === undefined ? "" : `:${at.line}:${at.column}`;
-  throw new CommandError(EXIT.usage, code, `HULL_PROVIDERS_CONFIG${place}: ${message}`, hint);
+  const location = at === undefined ? "" : `:${at.line}:${at.column}`;
+  throw new CommandError(EXIT.usage, code, `HULL_PROVIDERS_CONFIG${location}: ${message}`, hint);
 }
 
 /** What a deployment of this project will know, as far as the build can tell. */

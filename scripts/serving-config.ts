@@ -11,10 +11,21 @@ export function servingConfig(
   { config, dir }: Project,
   local: { loopback: boolean; hosts: readonly string[] },
 ): string {
-  const { name, cors_origins, allowed_origins, max_body_bytes, max_output_bytes, runner } = config;
+  const {
+    name,
+    cors_origins,
+    public_skills,
+    pass_through,
+    allowed_origins,
+    max_body_bytes,
+    max_output_bytes,
+    runner,
+  } = config;
   return JSON.stringify({
     name: name ?? (dir.split("/").at(-1) || "hull"),
     cors_origins,
+    ...(public_skills.length === 0 ? {} : { public_skills }),
+    ...(pass_through.length === 0 ? {} : { pass_through }),
     allowed_hosts: [...config.allowed_hosts, ...local.hosts],
     allowed_origins,
     ...(config.auth === null ? {} : { auth: config.auth }),

@@ -3,18 +3,21 @@
  * goes with the environment that it was read from.
  */
 import { KnownKeys } from "./auth/known-keys.ts";
+import { SignIns } from "./auth/sign-in.ts";
 import { type Bindings, readSettings, type Settings } from "./env.ts";
 import { CatalogMissing } from "./errors/request.ts";
 import { ConfiguredMocks } from "./model/mock/deployment.ts";
 import { DeploymentModels } from "./model/registry/load.ts";
 import { TenantRules } from "./model/registry/tenant-rules.ts";
 import { RecentMap } from "./recent.ts";
+import { BlobCache } from "./registry/blob-cache.ts";
 import { type LoadedCatalog, SkillRegistry } from "./registry/published.ts";
 import { TenantCatalogs } from "./registry/tenant-catalog.ts";
 import { Sealer } from "./registry/tool-config/seal.ts";
 import { IsolateNames } from "./run/handler/isolate-names.ts";
 import { Metrics } from "./run/metrics.ts";
 import type { Charge, Policy } from "./session/ledger/rpc.ts";
+import type { RunEntry } from "./session/run-entry.ts";
 import { Isolates } from "./tool/isolate/isolate.ts";
 import type { Dialect, ListedTool } from "./tool/mcp/client.ts";
 
@@ -52,6 +55,7 @@ export class Deployment {
   readonly registry: SkillRegistry;
   readonly catalogs: TenantCatalogs;
   readonly keys: KnownKeys;
+  readonly signIns: SignIns;
   readonly sealer: Sealer;
   /** `null`: there is no Worker Loader. */
   readonly isolates: Isolates | null;
@@ -61,6 +65,11 @@ export class Deployment {
   readonly policies = new RecentMap<string, KnownPolicy>(5000);
   /** By tenant; what one request notes another one may send. */
   readonly usage = new Map<string, UsageBatch>();
+  /** Calls that the index of runs is to be told of, and since when (Unix ms) somebody collects them. */
+  readonly notedRuns: { waiting: { tenant: string; run: RunEntry }[]; collectedSince: number | null } = {
+    waiting: [],
+    collectedSince: null,
+  };
   /** MCP servers by address and headers. */
   readonly mcpServers = new RecentMap<string, KnownServer>(200);
   /** Keys that tickets are signed with, by runner. */
@@ -71,6 +80,10 @@ export class Deployment {
   readonly mockPrompts = new RecentMap<string, true>(1000);
   /** Digests of assembled skills, by tenant and stored version; a version never changes. */
   readonly assembled = new RecentMap<string, string>(1000);
+  /** Contents of workspaces that file tools have read, by their keys in R2, each of which is written once. */
+  readonly contents = new BlobCache();
+  /** SHA-256 of skills' zips, by the skill's version. */
+  readonly zipDigests = new RecentMap<string, string>(2000);
   /** When this isolate last removed what `/v1` no longer needs, in Unix ms. */
   sweptAt = 0;
   /** The OpenAPI document of the tenant that asked last. */
@@ -87,6 +100,7 @@ export class Deployment {
     this.registry = new SkillRegistry(env, this.settings);
     this.catalogs = new TenantCatalogs(env, this.registry);
     this.keys = new KnownKeys(env, this.settings.adminKey);
+    this.signIns = new SignIns(this.settings.secretKeys[0] ?? this.settings.adminKey);
     this.sealer = new Sealer(this.settings.secretKeys);
     this.isolates = env.LOADER === undefined ? null : new Isolates(env.LOADER);
   }

@@ -83,6 +83,8 @@ const servingConfig = z.lazy(() => {
   return z.strictObject({
     name: z._default(z.string(), "hull"),
     cors_origins: texts,
+    public_skills: texts,
+    pass_through: texts,
     allowed_hosts: texts,
     allowed_origins: texts,
     auth: z._default(z.enum(["keys", "none"]), "keys"),
@@ -97,12 +99,15 @@ const servingConfig = z.lazy(() => {
         /** Of a tenant's files of `/v1/files` together. */
         max_stored_bytes: z._default(positive, 10_737_418_240),
         code_timeout_ms: z._default(positive, 120_000),
+        /** After which an answer of `/v1/messages` with tools that Hull runs pauses. */
+        answer_ms: z._default(positive, 420_000),
       }),
       {
         max_upload_bytes: 31_457_280,
         max_file_bytes: 95_000_000,
         max_stored_bytes: 10_737_418_240,
         code_timeout_ms: 120_000,
+        answer_ms: 420_000,
       },
     ),
     grace_ms: z._default(z.int().check(z.nonnegative()), 2000),
@@ -239,7 +244,7 @@ export interface Settings extends Omit<ServingConfig, "rate_limit"> {
   /** Removes provider keys and Hull's own secrets, from answers too. */
   redactor: Redactor;
   /** For errors, logs and events: removes also what proxy skills send upstream. */
-  toldRedactor: Redactor;
+  eventRedactor: Redactor;
   /**
    * Reads one variable or secret by name; an empty value counts as unset. For `HULL_X` that is not set, `HARN_X` is read,
    * secrets excepted.
@@ -262,14 +267,14 @@ export function readSettings(env: Bindings): Settings {
   const sent = Object.values(config.mcp.servers).flatMap(({ headers }) =>
     templateVariables(Object.values(headers)),
   );
-  const told = [...Object.values(grants).flat(), ...sent];
-  const toldRedactor = new Redactor([...secrets, ...told.flatMap((name) => read(name) ?? [])]);
+  const exposed = [...Object.values(grants).flat(), ...sent];
+  const eventRedactor = new Redactor([...secrets, ...exposed.flatMap((name) => read(name) ?? [])]);
   const providerKeys = new Set(PROVIDER_KEY_VARIABLES);
   const learnKeys = (names: readonly string[]): void => {
     for (const name of names) providerKeys.add(name);
     const values = names.flatMap((name) => read(name) ?? []);
     redactor.learn(values);
-    toldRedactor.learn(values);
+    eventRedactor.learn(values);
   };
   learnKeys(keyVariablesOf(models));
   const local = v.HULL_ENV === "local";
@@ -297,7 +302,7 @@ export function readSettings(env: Bindings): Settings {
     providerKeys,
     learnKeys,
     redactor,
-    toldRedactor,
+    eventRedactor,
     read,
   };
 }
@@ -308,7 +313,7 @@ export function learnVariables(known: Settings, variables: readonly string[]): v
   const short = known.local ? [] : tooShortToRedact(names, known.read);
   // Names only; whoever runs the deployment is who can mend it.
   if (short.length > 0) console.warn(JSON.stringify({ event: "secrets_too_short", variables: short }));
-  known.toldRedactor.learn(variables.flatMap((name) => known.read(name) ?? []));
+  known.eventRedactor.learn(variables.flatMap((name) => known.read(name) ?? []));
 }
 
 function variable(env: Bindings): (name: string) => string | undefined {
@@ -316,12 +321,24 @@ function variable(env: Bindings): (name: string) => string | undefined {
     const value: unknown = Reflect.get(env, name);
     return typeof value === "string" && value !== "" ? value : undefined;
   };
-  return (name) => {
+  const either = (name: string): string | undefined => {
     const value = own(name);
     if (value !== undefined || !name.startsWith("HULL_") || SECRET_VARIABLES.includes(name)) return value;
     return own(`HARN_${name.slice("HULL_".length)}`);
   };
+  // The platform takes a while to answer, and every model call asks for some.
+  const known = new Map<string, string | undefined>();
+  return (name) => {
+    const found = known.get(name);
+    if (found !== undefined || known.has(name)) return found;
+    const value = either(name);
+    if (known.size < MAX_READ) known.set(name, value);
+    return value;
+  };
 }
+
+/** Names of variables that are remembered; skills and providers may name any number of them. */
+const MAX_READ = 1000;
 
 /** The text itself, or what stands in the parts `HULL_LLM_1` … of `parts:<n>`: a variable holds 5 KB at most. */
 function joined(text: string, read: Settings["read"]): string {

@@ -16,6 +16,27 @@ export function memo<K extends object, V>(compute: (key: K) => V): (key: K) => V
   };
 }
 
+/** Names come from callers: so many are known at once, and then none. */
+const MAX_NAMES = 1000;
+
+/** The same for an object and names that go with it. */
+export function memoNamed<K extends object, N extends string[], V>(
+  compute: (key: K, ...names: N) => V,
+): (key: K, ...names: N) => V {
+  const tables = memo((_: K) => new Map<string, { value: V }>());
+  return (key, ...names) => {
+    const known = tables(key);
+    const name = names.join("\0");
+    let entry = known.get(name);
+    if (entry === undefined) {
+      entry = { value: compute(key, ...names) };
+      if (known.size >= MAX_NAMES) known.clear();
+      known.set(name, entry);
+    }
+    return entry.value;
+  };
+}
+
 /** A function that computes a constant when it is first asked for it, so that starting the Worker does not pay for it. */
 export function once<V>(compute: () => V): () => V {
   let entry: { value: V } | null = null;

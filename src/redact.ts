@@ -5,7 +5,7 @@
  */
 import { Automaton, ROOT } from "./redact/automaton.ts";
 import { patternsOf } from "./redact/patterns.ts";
-import { Scanner } from "./redact/scanner.ts";
+import { Scanner, wakesOf } from "./redact/scanner.ts";
 
 /** What stands in a secret's place. */
 export const REDACTED = "[redacted]";
@@ -27,6 +27,7 @@ export function tooShortToRedact(
 }
 
 const EMPTY = new Uint8Array(0);
+const NONE: readonly Automaton[] = [];
 const MARK = new TextEncoder().encode(REDACTED);
 
 export class Redactor {
@@ -35,7 +36,9 @@ export class Redactor {
   readonly #below: Redactor | null;
   /** Of the own secrets; `null`: not made yet. */
   #own: Automaton | null = null;
-  #automata: readonly Automaton[] = [];
+  /** What `#current` answered last, and what it was of `#below` then. */
+  #automata: readonly Automaton[] = NONE;
+  #seen: readonly Automaton[] = NONE;
 
   /** @param secrets values to remove; those under 8 characters are ignored */
   constructor(secrets: Iterable<string>, below: Redactor | null = null) {
@@ -68,6 +71,13 @@ export class Redactor {
     return this.#holdsSecret(value) ? this.#redacted(value) : value;
   }
 
+  /** A JSON-like value as JSON text, with every string redacted, keys included. */
+  jsonText(value: unknown): string {
+    const text = JSON.stringify(value) ?? "null";
+    // Without escapes of JSON's own every string stands in it as it is.
+    return !text.includes("\\") && this.#isClear(text, false) ? text : JSON.stringify(this.json(value));
+  }
+
   #redacted(value: unknown): unknown {
     if (typeof value === "string") return this.text(value);
     if (Array.isArray(value)) return value.map((item) => this.#redacted(item));
@@ -80,7 +90,7 @@ export class Redactor {
     if (typeof value === "string") return this.text(value) !== value;
     if (Array.isArray(value)) return value.some((item) => this.#holdsSecret(item));
     if (typeof value !== "object" || value === null) return false;
-    for (const key of Object.keys(value)) {
+    for (const key in value) {
       if (this.#holdsSecret(key) || this.#holdsSecret(Reflect.get(value, key))) return true;
     }
     return false;
@@ -110,50 +120,57 @@ export class Redactor {
 
   /** One automaton for each set of secrets; another list only after more were learned. */
   #current(): readonly Automaton[] {
-    const below = this.#below === null ? [] : this.#below.#current();
+    const below = this.#below === null ? NONE : this.#below.#current();
     const fresh = this.#own === null && this.#secrets.size > 0;
+    if (!fresh && below === this.#seen) return this.#automata;
     if (fresh) this.#own = new Automaton(Array.from(this.#secrets).flatMap(patternsOf));
-    const all = this.#own === null ? below : [this.#own, ...below];
-    const same = all.length === this.#automata.length && all.every((one, i) => one === this.#automata[i]);
-    if (!same) this.#automata = all;
+    this.#automata = this.#own === null ? below : [this.#own, ...below];
+    this.#seen = below;
     return this.#automata;
   }
 
   /**
    * Whether a text holds no secret and, where it is a part of one, does not end with the beginning of one. A quick look at its
-   * characters; where escapes or Base64 in lines might matter, its bytes are scanned.
+   * characters, as they are and as Base64 in lines or with the alphabet for URLs; where other escapes might matter, its bytes
+   * are scanned.
    */
   #isClear(text: string, isPart: boolean): boolean {
     const automata = this.#current();
     for (const automaton of automata) {
+      const wakes = wakesOf(automaton);
       let state = ROOT;
+      /** As Base64 reads it; `ROOT` where that is no other reading. */
+      let decoded = ROOT;
       for (let at = 0; at < text.length; at++) {
         const unit = text.charCodeAt(at);
-        if (isOdd(unit, state, automaton)) return isClearInBytes(automata, text, isPart);
-        state = automaton.next(state, unit < 0x80 ? unit : 0x80);
-        if (automaton.found(state) > 0) return false;
+        if (state === ROOT && decoded === ROOT && unit < 0x80 && wakes[unit] === 0) continue;
+        if (unit === 0x25 || unit === 0x5c || (unit >= 0x80 && !automaton.isAscii))
+          return isClearInBytes(automata, text, isPart);
+        const byte = unit < 0x80 ? unit : 0x80;
+        decoded = decodedNext(automaton, decoded, state, byte);
+        state = automaton.next(state, byte);
+        if (decoded === state) decoded = ROOT;
+        if (automaton.found(state) > 0 || automaton.found(decoded) > 0) return false;
       }
-      if (isPart && state !== ROOT) return false;
+      if (isPart && (state !== ROOT || decoded !== ROOT)) return false;
     }
     return true;
   }
 }
 
-/** Whether a secret may be read from here on in another way than character by character. */
-function isOdd(unit: number, state: number, automaton: Automaton): boolean {
-  switch (unit) {
-    case 0x25:
-    case 0x5c:
-      return true;
+/** The state after one more byte where Base64 in lines, or with the alphabet for URLs, is read otherwise than it stands. */
+function decodedNext(automaton: Automaton, decoded: number, plain: number, byte: number): number {
+  const before = decoded === ROOT ? plain : decoded;
+  switch (byte) {
     case 0x0a:
     case 0x0d:
-      return state !== ROOT;
+      return before;
     case 0x2d:
-      return state !== ROOT || automaton.next(ROOT, 0x2b) !== ROOT;
+      return automaton.next(before, 0x2b);
     case 0x5f:
-      return state !== ROOT || automaton.next(ROOT, 0x2f) !== ROOT;
+      return automaton.next(before, 0x2f);
     default:
-      return unit >= 0x80 && !automaton.isAscii;
+      return decoded === ROOT ? ROOT : automaton.next(decoded, byte);
   }
 }
 

@@ -3,6 +3,7 @@ import type { Bindings } from "./env.ts";
 import { createApp } from "./http/app.ts";
 import { sweepDaemons } from "./http/daemons/sweep.ts";
 import { sweepStored } from "./http/v1/sweep.ts";
+import { sweepRuns } from "./session/run-index.ts";
 
 export { HandlerOutbound } from "./http/handler-outbound.ts";
 export { FileIndexObject } from "./session/file-index-object.ts";
@@ -17,6 +18,7 @@ export default {
   fetch: (request, env, ctx) => app.fetch(request, env, ctx),
   scheduled: async (_, env, ctx) => {
     ctx.waitUntil(sweepStored(env));
+    ctx.waitUntil(sweepRuns(env, Date.now()));
     await sweepDaemons(env, (work) => ctx.waitUntil(work));
   },
 } satisfies ExportedHandler<Bindings>;

@@ -86,18 +86,18 @@ def keep_apart(ruleset):
 def in_thread(work):
     # What a thread is closed off from, its starter still reaches.
     import _thread
-    done, told = _thread.allocate_lock(), []
+    done, outcome = _thread.allocate_lock(), []
     def body():
         try:
-            told.append((work(), None))
+            outcome.append((work(), None))
         except BaseException as error:
-            told.append((None, error))
+            outcome.append((None, error))
         finally:
             done.release()
     done.acquire()
     _thread.start_new_thread(body, ())
     done.acquire()
-    value, error = told[0]
+    value, error = outcome[0]
     if error is not None:
         raise error
     return value

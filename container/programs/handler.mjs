@@ -21,7 +21,7 @@ const skillDir = process.env.HULL_SKILL_DIR ?? "/";
 const { context, python } = JSON.parse(settingsText);
 let answered = false;
 
-function tell(kind, value) {
+function report(kind, value) {
   const text = JSON.stringify({ [kind]: value === undefined ? null : value }, (_, item) => {
     if (typeof item === "number" && !Number.isFinite(item))
       throw new TypeError(`${item} has no form in JSON`);
@@ -58,26 +58,26 @@ function answer(kind, value) {
   if (answered) return;
   answered = true;
   try {
-    tell(kind, value);
+    report(kind, value);
   } catch (error) {
-    tell("error", `The result is not JSON: ${messageOf(error)}`);
+    report("error", `The result is not JSON: ${messageOf(error)}`);
     process.exit(1);
   }
   process.exit(kind === "value" ? 0 : 1);
 }
 
-function fail(error, place = "") {
+function fail(error, location = "") {
   console.error(error instanceof Error ? error.stack : error);
   const plain = messageOf(error)
     .replaceAll(pathToFileURL(`${skillDir}/`).href, "")
     .replaceAll(`${skillDir}/`, "");
-  answer("error", plain.slice(0, MOST_CHARACTERS) + place);
+  answer("error", plain.slice(0, MOST_CHARACTERS) + location);
 }
 
 /** Where in the handler's file an error arose, if it did. */
 function placeIn(error) {
   const name = relative(skillDir, script);
-  // A syntax error has its place only in what Node prints of it.
+  // A syntax error has its location only in what Node prints of it.
   const printed =
     error instanceof SyntaxError
       ? spawnSync(node, ["--check", script], { encoding: "utf8" }).stderr
@@ -111,7 +111,7 @@ function runPython(code, { timeoutMs = 60_000 } = {}) {
 
 async function artifact(value) {
   const id = typeof value.id === "string" ? value.id : randomUUID();
-  tell("artifact", { ...value, id });
+  report("artifact", { ...value, id });
   return { id };
 }
 
@@ -125,7 +125,7 @@ process.on("beforeExit", () => answer("error", "The handler's promise never sett
 process.on("exit", (status) => {
   if (answered) return;
   answered = true;
-  tell("error", `The handler called process.exit, with status ${status}, instead of returning.`);
+  report("error", `The handler called process.exit, with status ${status}, instead of returning.`);
 });
 
 process.argv = [node, script, ...rest];
@@ -139,7 +139,7 @@ const ctx = {
   ...(context.sessionId === null ? {} : { sessionId: context.sessionId }),
   ...(context.bot === null ? {} : { bot: context.bot }),
   models: context.models,
-  emit: async (text) => tell("emit", shown(text)),
+  emit: async (text) => report("emit", shown(text)),
   artifact: Object.assign((value) => artifact({ ...value, __artifact__: true }), {
     update: (id, changes) => artifact({ ...changes, __artifact_update__: true, id }),
   }),

@@ -15,7 +15,7 @@ result = 3
 class Unsendable(Exception):
     pass
 
-def tell(kind, value):
+def report(kind, value):
     try:
         text = json.dumps({kind: value}, ensure_ascii=False, allow_nan=False)
         try:
@@ -88,7 +88,7 @@ def show(error, script):
         trace = trace.tb_next
     traceback.print_exception(type(error), error, trace)
 
-def place_in(error, script):
+def location_in(error, script):
     line = None
     trace = error.__traceback__
     while trace is not None:
@@ -134,7 +134,7 @@ def run_handler(code, script):
         exec(code, module.__dict__)
         handler = getattr(module, "handler", None)
         if not callable(handler):
-            tell("error", "handler is not a function %s" % place_in(TypeError(), script))
+            report("error", "handler is not a function %s" % location_in(TypeError(), script))
             return 1
         loaded = True
         with os.fdopen(0, "rb", closefd=False) as stdin:
@@ -142,19 +142,19 @@ def run_handler(code, script):
         if hasattr(type(value), "__await__"):
             import asyncio
             value = asyncio.run(settled(value))
-        tell("value", value)
+        report("value", value)
         return 0
     except Unsendable as error:
-        tell("error", str(error))
+        report("error", str(error))
     except SystemExit as error:
         status, text = exit_status(error)
-        tell("error", text)
+        report("error", text)
         return status
     except BaseException as error:
         show(error, script)
         # While it loads it is the file that is wrong: the message says where.
-        place = "" if loaded or isinstance(error, SyntaxError) else " " + place_in(error, script)
-        tell("error", message_of(error) + place)
+        location = "" if loaded or isinstance(error, SyntaxError) else " " + location_in(error, script)
+        report("error", message_of(error) + location)
     return 1
 
 def run(script, rest):
@@ -172,7 +172,7 @@ def run(script, rest):
         code = compile(tree, script, "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
         show(error, script)
-        tell("error", message_of(error))
+        report("error", message_of(error))
         return 1
     if not binds_handler(tree.body):
         return run_program(code, script)

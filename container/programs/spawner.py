@@ -27,7 +27,7 @@ import fcntl, os, select, signal, struct, time
 
 # Keepers that have nothing to do and are kept.
 MOST_IDLE = 16
-# A keeper that was told to end its execution and takes longer is taken for stuck.
+# A keeper that was asked to end its execution and takes longer is taken for stuck.
 STUCK_S = 10
 # Passes after which what an execution leaves is not simply dying.
 MANY_PASSES = 50
@@ -307,11 +307,11 @@ class Spawner:
             pid = self.idle.pop()
             self.keepers[key] = pid
             self.keys[pid] = key
-            self.tell(pid, frame)
+            self.report(pid, frame)
         else:
             pid = self.keepers.get(key)
             if pid is not None:
-                self.tell(pid, frame)
+                self.report(pid, frame)
                 if kind == b"e":
                     self.stuck[pid] = time.monotonic() + STUCK_S
                     # Its processes may have stopped it.
@@ -319,7 +319,7 @@ class Spawner:
             elif kind == b"e":
                 say("g %s\n" % key.decode())
 
-    def tell(self, pid, frame):
+    def report(self, pid, frame):
         try:
             send(self.tasks[pid], frame)
         except OSError:

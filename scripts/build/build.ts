@@ -20,7 +20,7 @@ import { mapLimited } from "./limited.ts";
 import { mergedPackages, type Packages, readPackages } from "./packages.ts";
 import { type RootedDiagnostic, scanRoots } from "./roots.ts";
 import { type FoundFile, type Grounds, listFiles, type SkillFolder } from "./scan.ts";
-import { placeOf, sharedStamp } from "./shared-folder.ts";
+import { locationOf, sharedStamp } from "./shared-folder.ts";
 import { type BuiltSkill, nodeHash, type Outcome, readAgain, readSkill, without } from "./skill.ts";
 
 /** Folders that are looked at in one go. */
@@ -289,8 +289,8 @@ async function buildFolder(
   const { files, diagnostics } = listFiles(folder, grounds);
   const fault = surroundings.packages.diagnostics.get(folder.path);
   if (fault !== undefined) diagnostics.push(fault);
-  const place = placeOf(folder, null);
-  const fingerprint = JSON.stringify([fingerprintOf(files, diagnostics, surroundings), place]);
+  const location = locationOf(folder, null);
+  const fingerprint = JSON.stringify([fingerprintOf(files, diagnostics, surroundings), location]);
   const again = (digest: string) => readAgain(folder, grounds, surroundings, digest);
   const cached = options.cache?.get(folder, fingerprint, again, () =>
     sharedStamp(folder, options.projectDir),

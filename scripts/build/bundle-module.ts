@@ -82,7 +82,7 @@ function isBuildFailure(error: unknown): error is { errors: Message[] } {
 }
 
 /** Where a message of the bundler points to. */
-export function placeOf({ location }: Message, folder: string): Pick<ModuleFault, "file" | "at"> {
+export function locationOf({ location }: Message, folder: string): Pick<ModuleFault, "file" | "at"> {
   if (location === null) return {};
   const file = relative(folder, resolve(folder, location.file)).split(sep).join("/");
   return { file, at: { line: location.line, column: location.column + 1 } };

@@ -7,7 +7,7 @@ import type { SourceFile } from "../../src/skill/bundle.ts";
 import type { ModuleFault } from "../../src/skill/module-fault.ts";
 import { chosen, type MadeHandler } from "../../src/skill/tools-json/handlers.ts";
 import { importNeed, javascriptNeeds, type Needs } from "../../src/skill/tools-json/javascript-needs.ts";
-import { buildHint, bundleModule, nodeModules, placeOf, RESOLVING } from "./bundle-module.ts";
+import { buildHint, bundleModule, locationOf, nodeModules, RESOLVING } from "./bundle-module.ts";
 
 interface BuiltHandler {
   made: MadeHandler | { faults: ModuleFault[] };
@@ -92,7 +92,7 @@ function refused(errors: readonly Message[], folder: string): BuiltHandler {
     code: "handler_build",
     message: `The handler cannot be built: ${message.text.replace(/\.?$/, ".")}`,
     hint: buildHint(message.text),
-    ...placeOf(message, folder),
+    ...locationOf(message, folder),
   }));
   return { made: { faults }, read: null };
 }

@@ -3,7 +3,7 @@ import type { Message } from "esbuild";
 import type { SourceFile } from "../../src/skill/bundle.ts";
 import type { MadeHooks } from "../../src/skill/hooks.ts";
 import type { ModuleFault } from "../../src/skill/module-fault.ts";
-import { buildHint, bundleModule, nodeModules, placeOf } from "./bundle-module.ts";
+import { buildHint, bundleModule, locationOf, nodeModules } from "./bundle-module.ts";
 
 /** Modules of Node that an isolate has and that reach nothing outside it. */
 const IN_ISOLATE = new Set(
@@ -29,10 +29,10 @@ export async function bundleHooks(folder: string, { path, bytes }: SourceFile): 
 
 function faultOf(message: Message, folder: string): ModuleFault {
   const text = `The hook module cannot be built: ${message.text.replace(/\.?$/, ".")}`;
-  const place = placeOf(message, folder);
+  const location = locationOf(message, folder);
   return message.detail === REFUSED
-    ? { code: "hooks_module", message: text, hint: ISOLATE_HINT, ...place }
-    : { code: "hooks_build", message: text, hint: buildHint(message.text), ...place };
+    ? { code: "hooks_module", message: text, hint: ISOLATE_HINT, ...location }
+    : { code: "hooks_build", message: text, hint: buildHint(message.text), ...location };
 }
 
 /** What our own plugin says of an import. */

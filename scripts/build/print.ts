@@ -15,11 +15,11 @@ export function renderDiagnostics(list: readonly RootedDiagnostic[], cwd: string
   return list
     .map(({ root, diagnostic: d }) => {
       const path = relative(cwd, join(root, d.file)) || ".";
-      const place = [path, d.line, d.column].filter((part) => part !== undefined).join(":");
+      const location = [path, d.line, d.column].filter((part) => part !== undefined).join(":");
       const found = d.value === undefined ? "" : `\n  found: ${d.value}`;
       const hint = d.hint === undefined ? "" : `\n  ${paint("green", "fix:")} ${d.hint}`;
       const field = d.field === undefined ? "" : ` ${d.field}:`;
-      return `${paint("bold", place)} ${paint(LEVEL_STYLE[d.level], d.level)}${field} ${d.message} [${d.code}]${found}${hint}\n`;
+      return `${paint("bold", location)} ${paint(LEVEL_STYLE[d.level], d.level)}${field} ${d.message} [${d.code}]${found}${hint}\n`;
     })
     .join("");
 }

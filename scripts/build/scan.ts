@@ -85,9 +85,9 @@ export interface RootScan {
 export function survey(root: string, project: string): Grounds {
   const boundary = [project, root].map((path) => realPath(path) ?? path);
   const levels: IgnoreLevel[] = [];
-  for (const place of new Set([project, root])) {
-    const base = relative(place, root).split(sep).join("/");
-    if (!base.startsWith("..")) levels.push(readIgnore(place, base));
+  for (const location of new Set([project, root])) {
+    const base = relative(location, root).split(sep).join("/");
+    if (!base.startsWith("..")) levels.push(readIgnore(location, base));
   }
   const plugins: Plugin[] = [];
   for (let above = dirname(root); isWithin(above, project) && isWithin(root, above); above = dirname(above)) {
@@ -166,23 +166,24 @@ function searchBelow(
     plugins.push(...more);
     for (const file of unreadable) {
       const message = `${file} cannot be read, so that it gives its plugins no names.`;
-      const place = within === "" ? file : `${within}/${file}`;
+      const location = within === "" ? file : `${within}/${file}`;
       scan.diagnostics.push({
         level: "warning",
         code: "plugin_file",
         skill: "",
-        file: place,
+        file: location,
         message,
         hint: PLUGIN_HINT,
       });
     }
   };
-  const places = [realPath(root) ?? root];
+  const locations = [realPath(root) ?? root];
   /** Whether a link leads to a folder that is not searched otherwise. */
   const isNew = (link: string): boolean => {
     const real = realPath(link);
-    if (real === null || places.some((place) => isWithin(real, place) || isWithin(place, real))) return false;
-    places.push(real);
+    if (real === null || locations.some((location) => isWithin(real, location) || isWithin(location, real)))
+      return false;
+    locations.push(real);
     return true;
   };
   const visit = (
@@ -269,13 +270,13 @@ function placed(folder: SkillFolder, plugins: readonly Plugin[]): SkillFolder {
 
 /** Where in the project there are skills that the root does not hold, for a hint. */
 function whereElse(root: string, [project = root]: readonly string[]): string {
-  const places = new Set<string>();
+  const locations = new Set<string>();
   let folders = 0;
   const visit = (path: string): void => {
-    if (folders++ >= MAX_FOLDERS || places.size >= MAX_NAMED) return;
+    if (folders++ >= MAX_FOLDERS || locations.size >= MAX_NAMED) return;
     const entries = readFolder(path) ?? [];
     if (path !== project && skillFileOf(entries) !== null) {
-      places.add(dirname(path));
+      locations.add(dirname(path));
       return;
     }
     for (const entry of entries) {
@@ -285,9 +286,9 @@ function whereElse(root: string, [project = root]: readonly string[]): string {
   };
   visit(project);
   const hint = "Make one with: hull new hello -l bash";
-  return places.size === 0
+  return locations.size === 0
     ? hint
-    : `There are skills in ${[...places].join(", ")}: name one of these folders.`;
+    : `There are skills in ${[...locations].join(", ")}: name one of these folders.`;
 }
 
 /** Folders with skills that a hint names. */
@@ -462,8 +463,10 @@ function ignoreLevels(
   }));
   const names = folder.within.split("/");
   const between = names.slice(1).flatMap((_, i) => {
-    const place = join(folder.root, ...names.slice(0, i + 1));
-    return existsSync(join(place, IGNORE_FILE)) ? [readIgnore(place, names.slice(i + 1).join("/"))] : [];
+    const location = join(folder.root, ...names.slice(0, i + 1));
+    return existsSync(join(location, IGNORE_FILE))
+      ? [readIgnore(location, names.slice(i + 1).join("/"))]
+      : [];
   });
   const own = entries.some(({ name }) => name === IGNORE_FILE) ? [readIgnore(folder.path, "")] : [];
   return [...below, ...between, ...own];
@@ -471,8 +474,8 @@ function ignoreLevels(
 
 const IGNORE_FILE = ".hullignore";
 
-function readIgnore(place: string, base: string): IgnoreLevel {
-  return { base, rules: parseIgnore(orNull(() => readFileSync(join(place, IGNORE_FILE), "utf8")) ?? "") };
+function readIgnore(location: string, base: string): IgnoreLevel {
+  return { base, rules: parseIgnore(orNull(() => readFileSync(join(location, IGNORE_FILE), "utf8")) ?? "") };
 }
 
 /** The entries of a folder, or `null` when there is no such folder. */

@@ -15,7 +15,7 @@ export interface SharedFolder extends NonNullable<PluginOfSkill["folder"]> {
 const NAMES_IT = "CLAUDE_PLUGIN_ROOT";
 
 /** What a record says of where the skill lies. */
-export function placeOf(
+export function locationOf(
   { plugin, path, namespace }: SkillFolder,
   shared: SharedFolder | null,
 ): Pick<RecordExtras, "plugin" | "namespace"> {

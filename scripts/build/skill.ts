@@ -18,7 +18,7 @@ import { buildHandler } from "./handlers.ts";
 import { bundleHooks } from "./hooks.ts";
 import { checkModels } from "./model-findings.ts";
 import { type FoundFile, type Grounds, listFiles, type SkillFolder, TYPED_FILE } from "./scan.ts";
-import { placeOf, type SharedFolder, sharedFolder } from "./shared-folder.ts";
+import { locationOf, type SharedFolder, sharedFolder } from "./shared-folder.ts";
 import { MAX_SKILL_BYTES, readSources } from "./sources.ts";
 import { disagreement, expandTyped } from "./typed.ts";
 
@@ -81,9 +81,9 @@ export async function readSkill(
     );
     return without(folder, diagnostics);
   }
-  const place = { folder: folder.name, file: folder.file };
-  const typed = await expandTyped(folder.path, await readSources(found), place, signatures);
-  const { files, described, places } = typed;
+  const location = { folder: folder.name, file: folder.file };
+  const typed = await expandTyped(folder.path, await readSources(found), location, signatures);
+  const { files, described, locations } = typed;
   if (typed.diagnostics.some(stopsSkill)) {
     const seen = { imported: typed.read, stamp: stampOf(typed.read ?? []), plugin: null };
     return { ...without(folder, [...diagnostics, ...typed.diagnostics]), ...seen };
@@ -107,8 +107,8 @@ export async function readSkill(
   const shared = await sharedFolder(folder, files, project);
   diagnostics.push(...shared.diagnostics);
   const assembly = await assembleSkill(files, {
-    ...place,
-    place: placeOf(folder, shared.folder),
+    ...location,
+    location: locationOf(folder, shared.folder),
     hash: nodeHash,
     providers,
     hooks,
@@ -131,7 +131,7 @@ export async function readSkill(
     ...checkModels(assembly, folder, modelRegistry, today),
   );
   const stopped = skill === null || diagnostics.some(stopsSkill);
-  const shown = places === null ? diagnostics : diagnostics.map((found) => places.pointed(found, base));
+  const shown = locations === null ? diagnostics : diagnostics.map((found) => locations.pointed(found, base));
   if (stopped) return { ...without(folder, shown), positions, ...seen };
   return {
     folder,

@@ -12,14 +12,14 @@ import { checkSignature } from "../../src/skill/signed.ts";
 import { TOOLS_FILE } from "../../src/skill/tools-json/read.ts";
 import type { SignaturePolicy } from "../../src/skill/trust.ts";
 import type { SkillDescription } from "../../src/typed/describe.ts";
-import { type BundledModule, buildHint, bundleModule, placeOf, RESOLVING } from "./bundle-module.ts";
+import { type BundledModule, buildHint, bundleModule, locationOf, RESOLVING } from "./bundle-module.ts";
 import { evaluateModule } from "./evaluate.ts";
 import { FOR_ISOLATE, FOR_NODE } from "./handlers.ts";
 import { TYPED_FILE } from "./scan.ts";
-import { placesOf, type TypedPlaces } from "./typed-places.ts";
+import { locationsOf, type TypedLocations } from "./typed-locations.ts";
 
 const HULL = join(import.meta.dirname, "..", "..");
-const PLACED = "src/typed/placed.ts";
+const LOCATED = "src/typed/located.ts";
 
 interface TypedFolder {
   /** The folder's own files and what was made of its skill.ts. */
@@ -27,7 +27,7 @@ interface TypedFolder {
   /** What skill.ts says; `null`: there is none, or it cannot be used. */
   described: SkillDescription | null;
   /** Where findings about the files that were made of skill.ts belong; `null` with `described`. */
-  places: TypedPlaces | null;
+  locations: TypedLocations | null;
   diagnostics: Diagnostic[];
   /** Absolute paths of all that was read; `null`: something was missing. */
   read: string[] | null;
@@ -48,29 +48,29 @@ export async function expandTyped(
 ): Promise<TypedFolder> {
   const source = files.find((entry) => entry.path === TYPED_FILE);
   if (source === undefined)
-    return { files: [...files], described: null, places: null, diagnostics: [], read: [] };
+    return { files: [...files], described: null, locations: null, diagnostics: [], read: [] };
   const base = file.slice(0, -"SKILL.md".length);
   const refuse = (faults: readonly ModuleFault[], read: string[] | null): TypedFolder => ({
     files: [...files],
     described: null,
-    places: null,
+    locations: null,
     diagnostics: faults.map((fault) => moduleDiagnostic(fault, { folder, base, path: TYPED_FILE })),
     read,
   });
   const unsigned = signatures === null ? [] : await signatureFaults(files, { folder, file, signatures });
   if (unsigned.length > 0)
-    return { files: [...files], described: null, places: null, diagnostics: unsigned, read: [] };
-  const entry = `import skill from "./skill.ts"; import { describeSkill } from ${importable("src/typed/describe.ts")}; import { stackOf } from ${importable(PLACED)}; process.send(describeSkill(skill, stackOf));`;
-  const program = await bundle(path, entry, { ...FOR_NODE, sourcemap: "inline" }, PLACED);
+    return { files: [...files], described: null, locations: null, diagnostics: unsigned, read: [] };
+  const entry = `import skill from "./skill.ts"; import { describeSkill } from ${importable("src/typed/describe.ts")}; import { stackOf } from ${importable(LOCATED)}; process.send(describeSkill(skill, stackOf));`;
+  const program = await bundle(path, entry, { ...FOR_NODE, sourcemap: "inline" }, LOCATED);
   if ("faults" in program) return refuse(program.faults, null);
   const answer = await evaluateModule(program.bytes);
   if ("fault" in answer) return refuse([evaluationFault(answer.fault)], program.read);
   const { description: described } = answer;
   const own = readOwnTools(files);
   const hasText = files.some((entry) => /^skill\.md$/i.test(entry.path));
-  const places = placesOf(described, { dir: answer.dir, own: own?.length ?? 0, hasText });
+  const locations = locationsOf(described, { dir: answer.dir, own: own?.length ?? 0, hasText });
   const faults = [
-    ...described.faults.map((fault) => ({ ...schemaFault(fault), ...places.ofFault(fault.path) })),
+    ...described.faults.map((fault) => ({ ...schemaFault(fault), ...locations.ofFault(fault.path) })),
     ...clashes(described, files, own),
   ];
   if (faults.length > 0 || own === null) return refuse(faults, program.read);
@@ -86,19 +86,24 @@ export async function expandTyped(
   if (!hasText) made.push({ path: "SKILL.md", mode: 0o644, bytes: utf8(skillText(described)) });
   const kept = files.filter((entry) => entry.path !== TOOLS_FILE);
   const diagnostics = answer.offline ? [] : [withNetwork({ folder, base })];
-  return { files: [...kept, ...made], described, places, diagnostics, read: program.read };
+  return { files: [...kept, ...made], described, locations, diagnostics, read: program.read };
 }
 
 /** Why a folder may not be run as it is signed, or as it is not. */
 async function signatureFaults(
   files: readonly SourceFile[],
-  place: { folder: string; file: string; signatures: SignaturePolicy },
+  location: { folder: string; file: string; signatures: SignaturePolicy },
 ): Promise<Diagnostic[]> {
   const bytes = files.find((entry) => /^skill\.md$/i.test(entry.path))?.bytes;
   const byPath = new Map(files.map((entry) => [entry.path, entry.bytes]));
-  const parsed = bytes === undefined ? null : parseManifest(bytes, { ...place, files: byPath });
-  const manifest = parsed?.manifest ?? { name: place.folder };
-  const { diagnostics } = await checkSignature(files, manifest, { ...place, unbuilt: true }, webCryptoHash);
+  const parsed = bytes === undefined ? null : parseManifest(bytes, { ...location, files: byPath });
+  const manifest = parsed?.manifest ?? { name: location.folder };
+  const { diagnostics } = await checkSignature(
+    files,
+    manifest,
+    { ...location, unbuilt: true },
+    webCryptoHash,
+  );
   return diagnostics.filter(({ level }) => level === "error");
 }
 
@@ -226,7 +231,12 @@ function schemaFault({ path, message }: { path: string; message: string }): Modu
 
 function buildFault(message: Message, folder: string): ModuleFault {
   const text = `The typed skill cannot be built: ${message.text.replace(/\.?$/, ".")}`;
-  return { code: "typed_build", message: text, hint: buildHint(message.text), ...placeOf(message, folder) };
+  return {
+    code: "typed_build",
+    message: text,
+    hint: buildHint(message.text),
+    ...locationOf(message, folder),
+  };
 }
 
 function evaluationFault(reason: string): ModuleFault {

@@ -6,8 +6,8 @@ import { printDiagnostics } from "../build/print.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { type Deployed, type Deployment, deploy, rehearse } from "../deploy/deploy.ts";
 import { waitUntilLive } from "../deploy/live.ts";
-import { readWorkerConfig } from "../deploy/worker-config.ts";
-import { workerName } from "../deploy/worker-name.ts";
+import { readWorkerConfig, withDomain } from "../deploy/worker-config.ts";
+import { warnOfNewName, workerName } from "../deploy/worker-name.ts";
 import { Wrangler } from "../deploy/wrangler.ts";
 import { REPO_DIR } from "../dev/places.ts";
 import { modelVariables } from "../models.ts";
@@ -47,7 +47,12 @@ the settings of hull.toml. If a step fails, the previous deployment goes on serv
     );
     const project = await openProject(positionals[0]);
     const worker = await workerName(project, values);
-    const config = await readWorkerConfig(values.config ?? join(REPO_DIR, "wrangler.toml"), worker);
+    const { domain } = project.config;
+    const config = withDomain(
+      await readWorkerConfig(values.config ?? join(REPO_DIR, "wrangler.toml"), worker),
+      domain,
+    );
+    if (values.worker === undefined) await warnOfNewName(project.dir, config.name);
     const keepGoing = values["keep-going"] === true;
     const cache = await BuildCache.open(project.dir);
     const { models } = project;

@@ -8,6 +8,7 @@ import type { BuiltSkill } from "../build/skill.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { parseOrigins } from "../config.ts";
 import { curlFor } from "../dev/curl.ts";
+import { seedDemo } from "../dev/demo.ts";
 import { portOf, stateOf } from "../dev/places.ts";
 import { BuildReport, listed, skillLines } from "../dev/report.ts";
 import { type LocalServer, startServer } from "../dev/server.ts";
@@ -34,6 +35,7 @@ Usage: hull dev [dir] [options]            (alias: hull serve)
   --record FILE    record all calls to providers into a new cassette, in place of an older one
   --replay FILE    answer all calls to providers from a cassette: no network, no keys
   --realtime       with --replay: at the speed of the recorded answers
+  --demo           fill the console with sessions, runs, an approval and a daemon from the mock provider
   --verbose        show everything that the Worker and the runner print
 
 Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They reach the Worker, never the runner.
@@ -56,6 +58,7 @@ Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They 
         record: { type: "string" },
         replay: { type: "string" },
         realtime: { type: "boolean" },
+        demo: { type: "boolean" },
         verbose: { type: "boolean" },
       },
       1,
@@ -89,6 +92,7 @@ Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They 
       onBuild: (result, first) => report.tell(result, first),
       onLine: (line, from) => printLine(line, from, values.verbose === true),
     });
+    if (values.demo === true) await seedDemo(server.url, server.adminKey);
     printBanner(server, project.roots, values["no-watch"] !== true);
     return untilStopped(server);
   },

@@ -40,8 +40,8 @@ as hull validate does, and adds the files that it defines.
     // A signature is over all of the folder.
     const signed = files.some(({ path }) => path === SIGNATURE_FILE);
     const kept = await readSources(files.filter(({ path }) => signed || !path.startsWith("evals/")));
-    const place = { folder: folder.name, file: folder.file };
-    const { files: sources, diagnostics: typed } = await expandTyped(root, kept, place, NO_SIGNATURES);
+    const location = { folder: folder.name, file: folder.file };
+    const { files: sources, diagnostics: typed } = await expandTyped(root, kept, location, NO_SIGNATURES);
     const all = [...located(examined, parsed.diagnostics), ...diagnostics, ...typed];
     printDiagnostics(all.map((diagnostic) => ({ root: grounds.root, diagnostic })));
     if (parsed.record === undefined || all.some(({ level }) => level === "error")) {

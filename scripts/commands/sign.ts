@@ -46,11 +46,11 @@ of any file needs a new signature. Like hull validate, this command runs a skill
     const root = resolve(given);
     const { folder, grounds } = await skillAt(root);
     const { files, diagnostics } = listFiles(folder, grounds);
-    const place = { folder: folder.name, file: folder.file };
+    const location = { folder: folder.name, file: folder.file };
     const { files: sources, diagnostics: typed } = await expandTyped(
       root,
       await readSources(files),
-      place,
+      location,
       null,
     );
     const all = [...diagnostics, ...typed];

@@ -47,20 +47,25 @@ docs/security.md lists the limits of an uploaded skill. Like hull validate, this
     const print = (found: readonly Diagnostic[]): void =>
       printDiagnostics(found.map((diagnostic) => ({ root: grounds.root, diagnostic })));
     const { files, diagnostics } = listFiles(folder, grounds);
-    const place = { folder: folder.name, file: folder.file };
+    const location = { folder: folder.name, file: folder.file };
     const {
       files: sources,
       diagnostics: typed,
-      places,
-    } = await expandTyped(root, await readSources(files), place, project.config.signatures ?? NO_SIGNATURES);
+      locations,
+    } = await expandTyped(
+      root,
+      await readSources(files),
+      location,
+      project.config.signatures ?? NO_SIGNATURES,
+    );
     // Checked as an upload already here; the server puts the tenant of the key into the record.
     const providers = projectProviders(project.models, {});
-    const here = { ...place, providers, uploadedBy: "me" };
+    const here = { ...location, providers, uploadedBy: "me" };
     const { skill, diagnostics: found } = await assembleSkill(sources, here);
     const all = [...diagnostics, ...typed, ...found];
     if (skill === null || all.some(stopsSkill)) {
       const base = folder.file.slice(0, -"SKILL.md".length);
-      print(places === null ? all : all.map((finding) => places.pointed(finding, base)));
+      print(locations === null ? all : all.map((finding) => locations.pointed(finding, base)));
       process.stderr.write("Nothing was uploaded: the skill has errors.\n");
       return EXIT.failed;
     }

@@ -72,6 +72,12 @@ export async function readWorkerConfig(path: string, worker: string | undefined)
   };
 }
 
+/** With a domain of its own the Worker has that address and no other. @param domain `null`: the file decides */
+export function withDomain(config: WorkerConfig, domain: string | null): WorkerConfig {
+  if (domain === null) return config;
+  return { ...config, routes: [{ pattern: domain, custom_domain: true }], workers_dev: false };
+}
+
 /** Writes the configuration below the project's `.hull` and answers where. */
 export async function writeWorkerConfig(projectDir: string, config: WorkerConfig): Promise<string> {
   const dir = join(projectDir, ".hull", "deploy", config.name);

@@ -1,5 +1,5 @@
 /** Which Worker a project is deployed as. Two projects of one account must not replace each other's. */
-import { readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { slugify } from "../../src/skill/slug.ts";
@@ -42,6 +42,16 @@ export async function workerName(project: Project, { worker, config }: Wish): Pr
   const answer = checked(await ask(suggested || "my-skills"));
   await writeName(join(project.dir, CONFIG_FILE), answer, name !== null);
   return answer;
+}
+
+/** Says that another Worker comes, where the project was deployed from this machine under another name, and under this one never. */
+export async function warnOfNewName(projectDir: string, name: string): Promise<void> {
+  const earlier = await readdir(join(projectDir, ".hull", "deploy")).catch((): string[] => []);
+  if (earlier.length === 0 || earlier.includes(name)) return;
+  const [before = ""] = earlier;
+  process.stderr.write(
+    `This project was deployed as ${earlier.join(", ")} before. ${name} is another Worker with stores of its own: keys, secrets, sessions, files and uploaded skills do not come along, and ${before} stays as it is. To deploy ${before} again: name = ${JSON.stringify(before)} in ${CONFIG_FILE}, or --worker ${before}.\n`,
+  );
 }
 
 /** As much of a title as can name a Worker. */

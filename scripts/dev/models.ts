@@ -51,8 +51,8 @@ export async function startStandIns(
   if (replay !== undefined) {
     const file = resolve(replay);
     const cassette = await loadCassette(file);
-    const place = { host: "127.0.0.1", port: 0 };
-    const server = await startReplay({ ...place, cassette, file: replay, realtime, redactor, onLine });
+    const location = { host: "127.0.0.1", port: 0 };
+    const server = await startReplay({ ...location, cassette, file: replay, realtime, redactor, onLine });
     for (const [name, value] of [...Object.entries(cassette.header.settings), ...standIns(cassette.header)]) {
       if (!variables.get(name)) variables.set(name, value);
     }

@@ -9,14 +9,14 @@ import { NO_SIGNATURES, type SignaturePolicy } from "../../src/skill/trust.ts";
 import { type Grounds, listFiles, type SkillFolder } from "../build/scan.ts";
 import { readSources } from "../build/sources.ts";
 import { expandTyped } from "../build/typed.ts";
-import type { TypedPlaces } from "../build/typed-places.ts";
+import type { TypedLocations } from "../build/typed-locations.ts";
 
 export interface Examined {
   folder: SkillFolder;
   /** Of its SKILL.md. */
   text: Uint8Array;
   /** Where findings about `text` belong if a skill.ts stands for it. */
-  places: TypedPlaces | null;
+  locations: TypedLocations | null;
   parsed: ParsedAgentSkill;
   /** The fields of the format in its own order; absent and empty ones are left out. */
   properties: JsonObject;
@@ -29,9 +29,9 @@ export async function examine(
   signatures: SignaturePolicy = NO_SIGNATURES,
 ): Promise<Examined> {
   const directory = folder.name;
-  const { text, places } = await textFile(folder, grounds, signatures);
+  const { text, locations } = await textFile(folder, grounds, signatures);
   const parsed = parseSkill(text, { directory, fileName: basename(folder.file) });
-  return { folder, text, places, parsed, properties: propertiesOf(parsed) };
+  return { folder, text, locations, parsed, properties: propertiesOf(parsed) };
 }
 
 /** The folder's SKILL.md, or what its skill.ts stands for; empty where that cannot be told. */
@@ -39,23 +39,23 @@ async function textFile(
   folder: SkillFolder,
   grounds: Grounds,
   signatures: SignaturePolicy,
-): Promise<Pick<Examined, "text" | "places">> {
+): Promise<Pick<Examined, "text" | "locations">> {
   const name = basename(folder.file);
   const path = `${folder.path}/${name}`;
-  if (existsSync(path)) return { text: readFileSync(path), places: null };
+  if (existsSync(path)) return { text: readFileSync(path), locations: null };
   const sources = await readSources(listFiles(folder, grounds).files);
-  const place = { folder: folder.name, file: folder.file };
-  const { files, places } = await expandTyped(folder.path, sources, place, signatures);
-  return { text: files.find((file) => file.path === name)?.bytes ?? new Uint8Array(), places };
+  const location = { folder: folder.name, file: folder.file };
+  const { files, locations } = await expandTyped(folder.path, sources, location, signatures);
+  return { text: files.find((file) => file.path === name)?.bytes ?? new Uint8Array(), locations };
 }
 
 /** Findings of the format as findings about the folder. */
-export function located({ folder, places }: Examined, found: readonly Diagnostic[]): Diagnostic[] {
+export function located({ folder, locations }: Examined, found: readonly Diagnostic[]): Diagnostic[] {
   const { name, file } = folder;
   const base = file.slice(0, -"SKILL.md".length);
   return found.map((diagnostic) => {
     const own = { ...diagnostic, skill: name, file };
-    return places?.pointed(own, base) ?? own;
+    return locations?.pointed(own, base) ?? own;
   });
 }
 

@@ -132,7 +132,9 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
   },
   context: { text: CLIENT },
   agent: { text: CLIENT },
-  effort: { text: CLIENT },
+  effort: {
+    text: "How much the model thinks when the skill is called: `low`, `medium`, `high`; `minimal` counts as `low`, `xhigh` and `max` as `high`. A model that cannot think ignores it.",
+  },
   shell: { text: CLIENT },
   "disable-model-invocation": {
     text: "`true`: models neither see the skill nor load it; people can, with `/slug`.",

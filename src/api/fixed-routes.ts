@@ -17,7 +17,7 @@ import {
   tagged,
   UNCHANGED,
 } from "./operation.ts";
-import { answer, answerHeaders, BINARY, inPath, query, ref, TEXT } from "./parts.ts";
+import { answer, answerHeaders, BINARY, inPath, object, query, ref, TEXT } from "./parts.ts";
 import { SESSION_FILE_OPERATIONS } from "./session-file-routes.ts";
 import { SESSION_OPERATIONS } from "./session-routes.ts";
 import { SPENDING } from "./spending-routes.ts";
@@ -25,6 +25,20 @@ import { TRANSCRIPT_OPERATIONS } from "./transcript-routes.ts";
 import { UPLOAD_OPERATIONS } from "./upload-routes.ts";
 import { V1_MODEL_OPERATIONS } from "./v1-model-routes.ts";
 import { V1_OPERATIONS } from "./v1-routes.ts";
+import { WORKFLOW_OPERATIONS } from "./workflow-routes.ts";
+
+const SEES_OTHER = answer("The page to go on to", null, {
+  ...answerHeaders(),
+  Location: { schema: { type: "string", format: "uri-reference" } },
+});
+const fields = (...names: string[]): JsonObject => ({
+  required: true,
+  content: {
+    "application/x-www-form-urlencoded": {
+      schema: object(Object.fromEntries(names.map((name) => [name, TEXT])), names.slice(1)),
+    },
+  },
+});
 
 const CARD: Operation = {
   tag: "skills",
@@ -34,12 +48,65 @@ const CARD: Operation = {
   faults: [404],
 };
 
+const FILE_ANSWERS = {
+  200: answer("The file", { "*/*": {} }, tagged()),
+  206: answer("A range of the file", { "*/*": {} }, tagged()),
+  304: UNCHANGED,
+};
+
 /** What each operation takes and answers. */
 export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
   index: {
     tag: "operation",
     summary: "What is served here, as a page or as JSON",
     answers: { 200: answer("The index", { "text/html": { schema: TEXT }, ...json(schema("Index")) }) },
+  },
+  consolePage: {
+    tag: "operation",
+    summary: "A page of the console, or a file that its pages load",
+    parameters: [inPath("path")],
+    answers: { 200: answer("The page", { "text/html": { schema: TEXT } }) },
+    faults: [400, 404],
+  },
+  consoleForm: {
+    tag: "operation",
+    summary: "A form of the console: what a person does by hand",
+    parameters: [inPath("path")],
+    body: {
+      required: true,
+      content: {
+        "application/x-www-form-urlencoded": { schema: { type: "object" } },
+        "multipart/form-data": { schema: { type: "object" } },
+      },
+    },
+    answers: {
+      200: answer("What came of it", { "text/html": { schema: TEXT } }),
+      303: SEES_OTHER,
+    },
+    faults: [400, 404, 409, 413, 422],
+  },
+  showSignIn: {
+    tag: "operation",
+    summary: "A form to sign in with a browser",
+    parameters: [query("next", "Path to go on to.", TEXT)],
+    answers: { 200: answer("The form", { "text/html": { schema: TEXT } }) },
+  },
+  signIn: {
+    tag: "operation",
+    summary: "Signs a browser in by an API key: a cookie stands for it for 12 hours",
+    body: fields("key", "next"),
+    answers: {
+      303: SEES_OTHER,
+      401: answer("The key is not known: the form again", { "text/html": { schema: TEXT } }),
+    },
+    faults: [400, 408, 413, 503],
+  },
+  signOut: {
+    tag: "operation",
+    summary: "Signs a browser out",
+    body: fields("token"),
+    answers: { 303: SEES_OTHER },
+    faults: [400, 408, 413],
   },
   healthz: {
     tag: "operation",
@@ -69,17 +136,55 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
     answers: { 200: answer("OpenAPI 3.1", json({ type: "object" }), tagged()), 304: UNCHANGED },
     faults: [404],
   },
+  getLlmsText: {
+    tag: "skills",
+    summary: "What is served here, as text for models",
+    answers: { 200: answer("Markdown, as llmstxt.org has it", { "text/plain": { schema: TEXT } }) },
+  },
+  getDiscoveryIndex: {
+    tag: "skills",
+    summary: "The skills whose files can be downloaded, with digests",
+    parameters: [NO_MATCH],
+    answers: {
+      200: answer(
+        "The index of the Agent Skills Discovery RFC, version 0.2.0",
+        json({
+          type: "object",
+          properties: { $schema: TEXT, skills: { type: "array", items: { type: "object" } } },
+          required: ["$schema", "skills"],
+        }),
+        tagged(),
+      ),
+      304: UNCHANGED,
+    },
+  },
+  getDiscoveryArchive: {
+    tag: "skills",
+    summary: "A skill's folder as a zip: {archive} is its slug and .zip",
+    parameters: [inPath("archive"), NO_MATCH, ref("parameters", "range"), ref("parameters", "if-range")],
+    answers: FILE_ANSWERS,
+    faults: [404, 416],
+  },
+  getDiscoveryFile: {
+    tag: "skills",
+    summary: "A file of a skill's folder",
+    parameters: [slug, inPath("path"), NO_MATCH, ref("parameters", "range"), ref("parameters", "if-range")],
+    answers: FILE_ANSWERS,
+    faults: [404, 416],
+  },
   docs: {
     tag: "operation",
-    summary: "A page to read the OpenAPI document with",
+    summary: "The reference of the API as a page, searchable",
+    parameters: [query("q", "Words that must all occur in method, path or summary.", TEXT)],
     answers: { 200: answer("A page", { "text/html": { schema: TEXT } }) },
   },
   docsFile: {
     tag: "operation",
-    summary: "A script or style sheet of that page, or a JSON Schema for editors",
+    summary: "`reader`: a page that sends requests; its script or style sheet, or a JSON Schema for editors",
     parameters: [inPath("file"), NO_MATCH],
     answers: {
       200: answer("The file", {
+        "text/html": { schema: TEXT },
         "text/javascript": { schema: TEXT },
         "text/css": { schema: TEXT },
         ...json({ type: "object" }),
@@ -252,6 +357,7 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
   ...DAEMON_OPERATIONS,
   ...SESSION_FILE_OPERATIONS,
   ...TRANSCRIPT_OPERATIONS,
+  ...WORKFLOW_OPERATIONS,
   ...UPLOAD_OPERATIONS,
   ...V1_MODEL_OPERATIONS,
   ...V1_OPERATIONS,

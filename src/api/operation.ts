@@ -39,7 +39,7 @@ export function render(
   scope: RouteScope,
   { tag, summary, parameters, body, answers, faults = [], vendor }: Operation,
 ): JsonObject {
-  const statuses = scope === "open" ? [403, 405, 500] : [...GUARDED, ...faults];
+  const statuses = scope === "open" ? [403, 405, 500, ...faults] : [...GUARDED, ...faults];
   const scopes = scope === "any" ? [] : [scope === "own" ? "invoke" : scope];
   return {
     operationId: id,

@@ -334,7 +334,8 @@ const RULES = {
   policy: { text: "The ceiling: [what tools may do](runs.md#what-tools-may-do)." },
   permissions: { text: "Which calls are allowed or denied, by globs or hooks." },
   approval_policy: { text: "Which calls need an approval." },
-  approval_timeout_s: { text: "How long an approval may take.", default: 86_400 },
+  approval_timeout_ms: { text: "How long an approval may take.", default: 86_400_000 },
+  approval_timeout_s: { text: "`approval_timeout_ms` in seconds." },
 } as const satisfies Texts<RunOption>;
 
 const HOOKS = {
@@ -406,7 +407,7 @@ const DAEMON_TEXTS: { readonly [name in DaemonField]-?: OptionText } = {
   system: { text: "Its system text." },
   name: { text: "A name for people." },
   persist_path: {
-    text: "A folder of the session's files: the snapshot is kept there as `daemon.json`, the summary as `daemon.meta.json`. Only one running daemon of a tenant may have a path (409 `daemon_path_taken`).",
+    text: "A folder of the session's files: the snapshot is kept there as `daemon.json`, the summary as `daemon.meta.json`. Only one running daemon of a tenant may have a path (409 `daemon_path_taken`). Without a path Hull writes no file, and the daemon's name for `POST /daemons/resume` is `daemons/<id>`.",
     otherwise: "`daemons/<id>`",
   },
   state_dir: { text: "Another name of `persist_path`." },

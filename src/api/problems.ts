@@ -7,6 +7,7 @@ import * as provider from "../errors/provider.ts";
 import * as request from "../errors/request.ts";
 import * as run from "../errors/run.ts";
 import * as session from "../errors/session.ts";
+import * as workflow from "../errors/workflow.ts";
 import { Internal } from "../errors.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { answerHeaders, ref } from "./parts.ts";
@@ -16,7 +17,9 @@ const NEVER_SENT = "client_closed_request";
 
 const CLASSES = [
   Internal,
-  ...[budget, daemon, hook, llm, request, run, provider, session].flatMap((module) => Object.values(module)),
+  ...[budget, daemon, hook, llm, request, run, provider, session, workflow].flatMap((module) =>
+    Object.values(module),
+  ),
 ].map(({ code, status }) => ({ code, status }));
 
 const SENT = CLASSES.filter(({ code }) => code !== NEVER_SENT);

@@ -14,6 +14,7 @@ import { sessionFileSchemas } from "./session-file-routes.ts";
 import { sessionSchemas } from "./session-schemas.ts";
 import { spendingSchemas } from "./spending-schemas.ts";
 import { transcriptSchemas } from "./transcript-routes.ts";
+import { workflowSchemas } from "./workflow-routes.ts";
 
 const TEXTS: JsonObject = { type: "array", items: TEXT };
 const DIGEST: JsonObject = { type: "string", pattern: "^[0-9a-f]{64}$" };
@@ -101,6 +102,10 @@ export const schemaComponents = once(
           description: "Runs with it have tools to read and write files and to run commands.",
         },
         namespace: { type: "string", description: "The author's folder or the plugin that it lies in." },
+        input_schema: {
+          type: "object",
+          description: "JSON Schema of the input, where it declares one; not in listings.",
+        },
         signature: {
           ...object({ signer: DIGEST, trusted: { type: "boolean" } }),
           description: "Whether the deployment trusts who signed it; not in listings.",
@@ -127,6 +132,7 @@ export const schemaComponents = once(
         "signer",
         "workspaceTools",
         "namespace",
+        "input_schema",
         "signature",
         "diagnostics",
         "tool_details",
@@ -254,6 +260,7 @@ export const schemaComponents = once(
     ...modelSchemas(),
     ...sessionSchemas(),
     ...daemonSchemas(),
+    ...workflowSchemas(),
     ...configSchemas(),
     ...sessionFileSchemas(),
     ...spendingSchemas(),

@@ -38,7 +38,61 @@ const changes = (summary: string, shape: JsonObject | null, more: Partial<Operat
 });
 const FORKED = { answers: { 201: answer("The fork", json(schema("Session")), LOCATED) } };
 
+const STEPS = { 200: answer("Steps", json(schema("Trace"))) };
+
 export const SESSION_OPERATIONS = {
+  listAllRuns: {
+    tag: "sessions",
+    summary: "The tenant's runs of the last 30 days, over all surfaces, the newest first",
+    parameters: [
+      ...PAGE,
+      query("state", "Only runs in this state.", TEXT),
+      query("kind", "Only runs of this kind.", { enum: ["run", "daemon", "call"] }),
+      query("name", "Only runs of this skill, or of this operation.", TEXT),
+      query("session", "Only runs in this session.", TEXT),
+    ],
+    answers: { 200: answer("The page", json(schema("IndexedRuns"))) },
+    faults: [400],
+  },
+  getRunFigures: {
+    tag: "sessions",
+    summary: "Sums over the runs of the last 24 hours by skill, and how many runs wait for an approval",
+    answers: { 200: answer("The sums", json(schema("RunFigures"))) },
+  },
+  getIndexedRun: {
+    tag: "sessions",
+    summary: "One run of that list",
+    parameters: [ID],
+    answers: { 200: answer("The run", json(schema("IndexedRun"))) },
+    faults: [404],
+  },
+  traceExecution: reads(
+    "What the run of an execution did so far, step by step; a script has no steps",
+    {},
+    {
+      parameters: [inPath("id"), ...PAGE],
+      answers: STEPS,
+      faults: [400, 404],
+    },
+  ),
+  traceRun: reads(
+    "What a run did so far, step by step",
+    {},
+    {
+      parameters: [ID, RUN, ...PAGE],
+      answers: STEPS,
+      faults: [400, 404],
+    },
+  ),
+  followRun: reads(
+    "Events of a run: those so far, then those to come, up to its end",
+    {},
+    {
+      parameters: [ID, RUN, ref("parameters", "last-event-id"), ref("parameters", "after")],
+      answers: { 200: answer("Events", { "text/event-stream": { schema: schema("Events") } }) },
+      faults: [400, 404],
+    },
+  ),
   listSessions: reads("The tenant's sessions, the newest first", schema("Sessions"), {
     parameters: PAGE,
     faults: [400],

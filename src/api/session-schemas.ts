@@ -65,6 +65,41 @@ const APPROVAL = object({
 });
 const CALL: JsonObject = { tool_call_id: TEXT, name: TEXT, arguments: OBJECT };
 
+const INDEXED_RUN = object({
+  id: TEXT,
+  kind: {
+    enum: ["run", "daemon", "call"],
+    description: "`run`: in a session; `daemon`: of a daemon; `call`: of a skill, or without a session.",
+  },
+  name: { ...MAYBE_TEXT, description: "The skill that it is, or the operation." },
+  session: MAYBE_TEXT,
+  state: RUN_STATUS,
+  created_at: TIME,
+  settled_at: { type: ["string", "null"], format: "date-time" },
+  duration_ms: { type: ["integer", "null"] },
+  input_tokens: COUNT,
+  output_tokens: COUNT,
+  cost_usd: { type: "number" },
+  code: { ...MAYBE_TEXT, description: "Of the error that it ended with." },
+});
+const TRACE_STEP = object(
+  {
+    number: { type: "integer", minimum: 1 },
+    kind: { enum: ["model", "tool", "hook", "approval", "message", "compaction", "wake", "note"] },
+    name: { ...TEXT, description: "The provider, tool or hook; what kind of message; how the run ended." },
+    started_at: TIME,
+    duration_ms: { type: ["integer", "null"], description: "`null`: it is under way." },
+    ok: { type: ["boolean", "null"], description: "`null`: it neither went well nor failed." },
+    input: { description: "What went in; of long values the beginning of their text." },
+    output: { description: "What came out, in the same way." },
+    thoughts: { ...TEXT, description: "What the model said to itself." },
+    model: TEXT,
+    usage: OBJECT,
+    cost_usd: { type: "number" },
+  },
+  ["input", "output", "thoughts", "model", "usage", "cost_usd"],
+);
+
 /** All of `components/schemas` that these routes use. */
 export function sessionSchemas(): JsonObject {
   return {
@@ -156,5 +191,29 @@ export function sessionSchemas(): JsonObject {
       ["result", "error", "awaiting", "approvals"],
     ),
     Runs: list(ref("schemas", "Run")),
+    IndexedRun: INDEXED_RUN,
+    IndexedRuns: list(ref("schemas", "IndexedRun")),
+    RunFigures: object({
+      since: TIME,
+      awaiting_approval: { ...COUNT, description: "Runs that wait for an approval, whenever they began." },
+      data: {
+        type: "array",
+        items: object({
+          name: { ...TEXT, description: "The skill, or the operation." },
+          calls: COUNT,
+          failures: COUNT,
+          p50_ms: { type: ["integer", "null"], description: "Median duration of those that ended." },
+          cost_usd: { type: "number" },
+        }),
+      },
+    }),
+    Trace: object({
+      recovered: {
+        type: "boolean",
+        description: "Whether the run was taken up after its process died.",
+      },
+      data: { type: "array", items: TRACE_STEP },
+      next_cursor: MAYBE_TEXT,
+    }),
   };
 }

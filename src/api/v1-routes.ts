@@ -46,7 +46,13 @@ const bytes = (content: JsonObject): Operation["answers"] => ({
 });
 
 export const V1_OPERATIONS = {
-  listStoredSkills: operation("The tenant's stored skills", { parameters: LIST }),
+  listStoredSkills: operation("The tenant's stored skills", {
+    parameters: [
+      ...LIST,
+      query("query", "Only the skills that fit this text best, the best one first.", TEXT),
+      query("top_k", "How many of them.", { type: "integer", minimum: 1, maximum: 100, default: 5 }),
+    ],
+  }),
   createStoredSkill: operation("Stores a skill: its files or a zip", { parameters: [], body: SKILL_FORM }),
   getStoredSkill: operation("A stored skill"),
   updateStoredSkill: operation("OpenAI: chooses the default version", {

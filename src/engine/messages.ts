@@ -96,6 +96,8 @@ export interface ModelTurn {
   warnings?: Warning[];
   /** The provider's own document, of a request that it got verbatim. */
   document?: JsonObject;
+  /** Where the provider itself ran code: its container, with the skills in it. Absent: it did not. */
+  container?: JsonObject;
 }
 
 /** Something that was asked for and not honoured, or not as asked. */
@@ -169,6 +171,7 @@ export interface ModelRequest {
   /** Merged into the request body last, verbatim. */
   extra?: JsonObject;
   verbatim?: Verbatim;
+  beside?: Beside;
 }
 
 /**
@@ -179,6 +182,20 @@ export interface Verbatim {
   protocol: "anthropic";
   body: JsonObject;
   /** Beside the target's own headers, over which they win. */
+  headers: { [name: string]: string };
+}
+
+/**
+ * What the client of a vendor's API wrote beside what is canonical: targets that speak this protocol get it as it is, others get
+ * nothing of it.
+ */
+export interface Beside {
+  protocol: "anthropic" | "openai-chat";
+  /** Members of the body; they win. */
+  body: JsonObject;
+  /** Tools that the provider itself runs, after the others. */
+  tools: JsonObject[];
+  /** Over the target's own; betas are added to its betas. */
   headers: { [name: string]: string };
 }
 

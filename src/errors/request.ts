@@ -101,6 +101,15 @@ export const Forbidden = define<{ scope: string; tenant?: string }>(
 export const SkillReadOnly = define<{ id: string }>("skill_read_only", 403, "Skill read-only", (d) => ({
   detail: `The skill "${d.id}" came with the deployment. It can be read and used, not changed.`,
 }));
+export const FormNotTrusted = define<Record<string, never>>(
+  "form_not_trusted",
+  403,
+  "Form not trusted",
+  () => ({
+    detail:
+      "A browser that signed in changes something only by the forms of this deployment's own pages. Load the page again; programs send a key.",
+  }),
+);
 export const HostNotAllowed = define<{ host: string }>("host_not_allowed", 403, "Host not allowed", (d) => ({
   detail: `Requests for host "${d.host}" are refused: it is not in allowed_hosts. On loopback localhost, 127.0.0.1 and [::1] work too.`,
 }));
@@ -364,7 +373,7 @@ export const SecretKeyMissing = define<{ reason: string }>(
   503,
   "No key for secrets",
   (d) => ({
-    detail: `Secrets of tool configuration can neither be stored nor read: ${d.reason}. Set one with \`openssl rand -hex 32 | wrangler secret put HULL_SECRET_KEY\`.`,
+    detail: `Hull can keep no secrets, neither of tool configuration nor of browsers that sign in: ${d.reason}. Set one with \`openssl rand -hex 32 | wrangler secret put HULL_SECRET_KEY\`.`,
   }),
 );
 export const CatalogMissing = define<Record<string, never>>(

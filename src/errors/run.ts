@@ -58,8 +58,8 @@ export const OutputInvalidJson = define<{ position?: number; reason: string }>(
     members: d.position === undefined ? {} : { position: d.position },
   }),
 );
-export const OutputMissing = define<{ place: string }>("output_missing", 500, "Output missing", (d) => ({
-  detail: `The skill declares output: file, but left no file ${d.place}.`,
+export const OutputMissing = define<{ location: string }>("output_missing", 500, "Output missing", (d) => ({
+  detail: `The skill declares output: file, but left no file ${d.location}.`,
 }));
 export const OutputTooLarge = define<{ limit: number }>("output_too_large", 500, "Output too large", (d) => ({
   detail: `The output is larger than the ${d.limit} bytes allowed.`,

@@ -7,6 +7,7 @@ import { NotFound } from "../errors/request.ts";
 import { type HullError, Internal, toHullError, toProblem } from "../errors.ts";
 import { logError } from "../run/problem.ts";
 import { discardBody } from "./body.ts";
+import { withConsole } from "./console.ts";
 import { type App, type AppContext, type AppTypes, RequestContext } from "./context.ts";
 import { addCors } from "./cors.ts";
 import { favicon } from "./favicon.ts";
@@ -43,7 +44,7 @@ export function createApp(): App {
     throw new NotFound({ path: c.req.path });
   });
   app.get("/favicon.ico", favicon);
-  mountAll(app, HANDLERS);
+  mountAll(app, withConsole(HANDLERS));
   app.all("*", (c) => skillRoute(c.get("context"), c.req.path));
   app.onError((error, c) => failure(error, c));
   return app;

@@ -2,6 +2,7 @@
 import type { Context, Hono } from "hono";
 import { grants } from "../auth/api-key.ts";
 import type { Caller } from "../auth/caller.ts";
+import type { SignIn } from "../auth/sign-in.ts";
 import type { Deployment } from "../deployment.ts";
 import type { Bindings, Settings } from "../env.ts";
 import { BadRequest } from "../errors/request.ts";
@@ -30,6 +31,8 @@ export class RequestContext implements RunContext {
   readonly storedConfig = new Map<string, Promise<StoredValue[]>>();
   /** Whether the body has `custom_llm_provider`, which LiteLLM's clients send there or in the query. */
   namesProvider = false;
+  /** Where a cookie said who calls, and not a key. */
+  signIn: SignIn | null = null;
   /** Settles when the answer is complete; later than the response itself where that is a stream. */
   finished: Promise<unknown> = Promise.resolve();
   /** What is to be done when the answer is complete. */
@@ -73,6 +76,11 @@ export class RequestContext implements RunContext {
     return this.#caller;
   }
 
+  /** The caller, where the guard let the request pass already, or the one that it is made of. */
+  get admitted(): Caller | null {
+    return this.#caller;
+  }
+
   get tenant(): string {
     return this.caller.tenant;
   }
@@ -107,7 +115,7 @@ export class RequestContext implements RunContext {
 
   /** A JSON-like value as it may be shown or logged. */
   redacted<T>(value: T): T {
-    const once = this.settings.toldRedactor.json(value);
+    const once = this.settings.eventRedactor.json(value);
     return this.#secrets.reduce((shown, secrets) => secrets.json(shown), once);
   }
 

@@ -1,4 +1,4 @@
-/** `GET /docs`: a reader for `/openapi.json`. Its files are static assets; nothing comes from elsewhere. */
+/** `GET /docs/reader`: a reader for `/openapi.json` that sends requests. Its files are static assets; nothing comes from elsewhere. */
 import { NotFound } from "../errors/request.ts";
 import type { RequestContext } from "./context.ts";
 
@@ -35,7 +35,7 @@ const PAGE = `<!doctype html>
 </html>
 `;
 
-export function docsPage(): Response {
+function readerPage(): Response {
   return new Response(PAGE, {
     headers: {
       "content-type": "text/html; charset=utf-8",
@@ -46,9 +46,10 @@ export function docsPage(): Response {
   });
 }
 
-/** `GET /docs/:file`. @throws NotFound for any other file, and where the reader was not put in place */
+/** `GET /docs/:file`: the reader or one of its files. @throws NotFound for any other file, and where the reader was not put in place */
 export async function docsFile(context: RequestContext, params: Record<string, string>): Promise<Response> {
   const name = params.file ?? "";
+  if (name === "reader") return readerPage();
   const type = FILES.get(name);
   if (type === undefined) throw new NotFound({ path: "this path below /docs" });
   const known = context.request.headers.get("if-none-match");

@@ -1,6 +1,7 @@
 /** How the Worker reaches the session of a call that outlives its connection, also while its process dies and comes back. */
 import { ExecutionNotFound } from "../errors/request.ts";
 import type { SessionRpc } from "../session/conversation/rpc.ts";
+import type { RunTrace } from "../session/conversation/trace.ts";
 import type {
   Begun,
   ExecutionAnswer,
@@ -27,6 +28,7 @@ export interface ExecutionClient {
   answer(): Promise<ExecutionAnswer>;
   follow(after: number, early: boolean): Promise<ExecutionEvents>;
   status(): Promise<ExecutionStatus>;
+  trace(page: { after: number; limit: number }): Promise<RunTrace>;
   cancel(): Promise<"cancelled" | "removed">;
 }
 
@@ -67,6 +69,12 @@ export function executionOf(context: RequestContext, id: string): ExecutionClien
     answer: async () => found<ExecutionAnswer>(await ask(async (object) => await object.answer(caller))),
     follow: async (after, early) =>
       found<ExecutionEvents>(await ask(async (object) => await object.follow(caller, after, early))),
+    trace: async (page) => {
+      const trace: RunTrace = JSON.parse(
+        found(await ask(async (object) => await object.steps(caller, page))),
+      );
+      return trace;
+    },
     status: async () => found<ExecutionStatus>(await ask(async (object) => await object.status(caller))),
     // Asked twice, it would remove what it was to stop.
     cancel: async () => found(await ask(async (object) => await object.cancel(caller), 0)),

@@ -2,10 +2,12 @@
 import { BadRequest } from "../errors/request.ts";
 import { type ErrorData, HullError, toProblem } from "../errors.ts";
 import { parseWithOffset } from "../run/json.ts";
+import type { RunTrace } from "../session/conversation/trace.ts";
 import type { ExecutionAnswer, ExecutionStatus } from "../session/unlisted/rpc.ts";
 import { isTextType } from "../skill/media.ts";
 import type { RequestContext } from "./context.ts";
 import { executionOf } from "./execution-client.ts";
+import { jsonNow, pageLimit } from "./page.ts";
 import { mediaType } from "./skills/media-type.ts";
 
 /** Longer results are not part of the status document, but have a URL. */
@@ -77,6 +79,28 @@ export async function getExecutionEvents(
   const after = afterOf(context.request, id);
   return eventsResponse(context, id, await executionOf(context, id).follow(after, false), {});
 }
+
+/** `GET /executions/:id/trace`: what its run did so far, a page of steps at a time; a script has none. */
+export async function getExecutionTrace(
+  context: RequestContext,
+  { id = "" }: Record<string, string>,
+): Promise<Response> {
+  return jsonNow(traceJson(await executionOf(context, id).trace(tracePage(context))));
+}
+
+/** Which steps a request asks for. @throws BadRequest */
+export function tracePage({ request }: RequestContext): { after: number; limit: number } {
+  const query = new URL(request.url).searchParams;
+  const cursor = query.get("cursor") ?? "0";
+  if (/^\d{1,9}$/.test(cursor)) return { after: Number(cursor), limit: pageLimit(query, 200) };
+  throw new BadRequest({ detail: "The parameter cursor must be a next_cursor of this listing." });
+}
+
+export const traceJson = ({ steps, next, recovered }: RunTrace) => ({
+  recovered,
+  data: steps,
+  next_cursor: next === null ? null : String(next),
+});
 
 /** `DELETE /executions/:id`: stops what runs, removes what has ended. */
 export async function deleteExecution(

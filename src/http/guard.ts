@@ -1,10 +1,12 @@
 /** Who may call: host pin, origin rule, keys and scopes. */
 import { type ApiKey, digestOf, grants, hasKeyForm, hex, type Scope } from "../auth/api-key.ts";
 import { ADMIN_CALLER, type Caller, callerOf, LOCAL_CALLER, PUBLIC_CALLER } from "../auth/caller.ts";
+import { isSame } from "../auth/sign-in.ts";
 import type { Settings } from "../env.ts";
 import {
   AuthNotConfigured,
   Forbidden,
+  FormNotTrusted,
   HostNotAllowed,
   OriginNotAllowed,
   Unauthenticated,
@@ -32,22 +34,28 @@ export function checkHost(context: RequestContext): void {
 
 /**
  * Lets a call pass that may be made, and notes whose it is: origin first, then the key. Local dev that loopback alone reaches is its developer's without a key. One that other machines reach runs things
- * for everybody where it is declared public, and does nothing else without a key.
+ * for everybody where it is declared public, and does nothing else without a key. What Hull asks on behalf of a request that
+ * passed has the same caller.
  * @param scope `any`: every key will do
  * @param anyOrigin for what runs nothing: static files
- * @throws OriginNotAllowed, AuthNotConfigured, Unauthenticated, Forbidden
+ * @throws OriginNotAllowed, AuthNotConfigured, Unauthenticated, Forbidden, FormNotTrusted
  */
 export async function guard(
   context: RequestContext,
   scope: Scope | "any",
   { anyOrigin = false }: { anyOrigin?: boolean } = {},
 ): Promise<void> {
-  const { settings, request } = context;
+  const { settings, request, admitted } = context;
+  if (admitted !== null) {
+    if (scope === "any" || grants(admitted.scopes, scope)) return;
+    throw new Forbidden({ scope });
+  }
   const open = openTo(settings, scope);
   // What a client sends as a key where none is configured says nothing about it.
   const keyed = await keysConfigured(context);
   const sent = keyed ? sentKey(request) : null;
   if (await sentByHullDev(context)) return context.admit(LOCAL_CALLER);
+  if (sent === null && keyed && (await isSignedIn(context, scope))) return;
   if (sent === null && !anyOrigin && (open !== null || !keyed)) checkOrigin(context);
   if (sent !== null) return context.admit(await callerWith(context, sent, scope));
   if (!keyed && settings.local && settings.loopback) return context.admit(LOCAL_CALLER);
@@ -65,7 +73,7 @@ function openTo(settings: Settings, scope: Scope | "any"): Caller | null {
  * Whether keys decide who may call. Local dev is keyed by `HULL_ADMIN_KEY` alone: keys in its database must not lock
  * out the developer who has no other.
  */
-async function keysConfigured({ settings, deployment }: RequestContext): Promise<boolean> {
+export async function keysConfigured({ settings, deployment }: RequestContext): Promise<boolean> {
   return settings.adminKey !== null || (!settings.local && (await deployment.keys.any()));
 }
 
@@ -89,6 +97,8 @@ export function checkSentOrigin({ request, settings }: RequestContext, always = 
   const { headers, url } = request;
   const origin = headers.get("origin");
   if (origin === null) return;
+  // Of a form on a page that tells nobody where it is; a page in a sandbox is of another site.
+  if (origin === "null" && headers.get("sec-fetch-site") === "same-origin") return;
   const own = new URL(url).origin;
   const sameHost = URL.canParse(origin) && new URL(origin).host === headers.get("host");
   const { allowed_origins, cors_origins } = settings;
@@ -108,10 +118,79 @@ async function callerWith(context: RequestContext, sent: string, scope: Scope | 
   const key = hasKeyForm(sent) ? await storedKey(context, hex(digest)) : null;
   if (key === null) throw new Unauthenticated({ reason: "This API key is not known here." });
   context.redactAlso(new Redactor([sent]));
+  return permitted(context, key, scope);
+}
+
+/** @throws Forbidden */
+function permitted(context: RequestContext, key: ApiKey, scope: Scope | "any"): Caller {
   const caller = callerOf(key);
   if (scope === "any" || grants(key.scopes, scope)) return caller;
   context.admit(caller);
   throw new Forbidden({ scope });
+}
+
+/** The cookie of browsers that signed in. Browsers send one that begins with `__Host-` only to the host that set it, over HTTPS. */
+export function signInCookieName({ url }: Request): string {
+  const { protocol, port } = new URL(url);
+  // Local servers on other ports are the same host to a browser.
+  return protocol === "https:" ? "__Host-hull" : `hull-${port || "80"}`;
+}
+
+/** Methods that change nothing. */
+const SAFE = new Set(["GET", "HEAD", "OPTIONS"]);
+/** Forms below this path carry their token in a field, which whoever reads the form checks. */
+const FORMS = "/console/";
+
+/**
+ * Whether the request comes from a browser that signed in, by a page of this origin; then its caller is admitted. A request that
+ * may change something also has to show that it is no other page's: by `x-hull-form-token`, or by a field of the console's forms.
+ * @throws Forbidden, FormNotTrusted
+ */
+async function isSignedIn(context: RequestContext, scope: Scope | "any"): Promise<boolean> {
+  const { request, deployment } = context;
+  const name = `${signInCookieName(request)}=`;
+  const cookies = request.headers.get("cookie")?.split(/; */) ?? [];
+  const sealed = cookies.find((cookie) => cookie.startsWith(name))?.slice(name.length) ?? "";
+  if (sealed === "" || !isOwnPage(request)) return false;
+  const signIn = await deployment.signIns.open(sealed, Date.now());
+  if (signIn === null) return false;
+  const caller = await callerOfHash(context, signIn.hash, scope);
+  if (caller === null) return false;
+  context.signIn = signIn;
+  if (!SAFE.has(request.method) && !context.route.startsWith(FORMS)) {
+    await checkFormToken(context, request.headers.get("x-hull-form-token"));
+  }
+  context.admit(caller);
+  return true;
+}
+
+/** Whose key has this hash; `null`: nobody's, any more. @throws Forbidden */
+async function callerOfHash(
+  context: RequestContext,
+  hash: string,
+  scope: Scope | "any",
+): Promise<Caller | null> {
+  if (await context.deployment.keys.isAdmin(fromHex(hash).buffer)) return ADMIN_CALLER;
+  const key = await storedKey(context, hash);
+  return key === null ? null : permitted(context, key, scope);
+}
+
+const fromHex = (text: string): Uint8Array<ArrayBuffer> =>
+  Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+
+/** Refuses what a signed-in browser sends without the token of its cookie. Who sent a key has no such token. @throws FormNotTrusted */
+export async function checkFormToken({ signIn }: RequestContext, token: string | null): Promise<void> {
+  if (signIn === null) return;
+  if (!(await isSame(token ?? "", signIn.token))) throw new FormNotTrusted({});
+}
+
+/** Whether a page of this origin made the request, or its user directly: a browser says so, and anything else is no page. */
+export function isOwnPage({ headers, url }: Request): boolean {
+  const from = headers.get("sec-fetch-site");
+  if (from !== null) return from === "same-origin" || from === "none";
+  const origin = headers.get("origin");
+  if (origin === null || origin === new URL(url).origin) return true;
+  return URL.canParse(origin) && new URL(origin).host === headers.get("host");
 }
 
 /** Whether the request is the local server's own, which has to publish also where nobody else may. */
@@ -121,7 +200,8 @@ async function sentByHullDev({ settings, request }: RequestContext): Promise<boo
   return crypto.subtle.timingSafeEqual(await digestOf(sent), await digestOf(settings.devKey));
 }
 
-async function storedKey(context: RequestContext, hash: string): Promise<ApiKey | null> {
+/** The stored key with this hash. */
+export async function storedKey(context: RequestContext, hash: string): Promise<ApiKey | null> {
   const { keys } = context.deployment;
   const remembered = keys.remembered(hash, context.background);
   if (remembered !== undefined) return remembered;

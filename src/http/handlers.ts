@@ -1,6 +1,7 @@
 /** What each operation of the fixed routes does. */
 import type { OperationId } from "../skill/fixed-routes.ts";
 import { deleteBudget, getBudget, getBudgets, putBudget } from "./budgets.ts";
+import type { ConsoleOperation } from "./console.ts";
 import {
   deleteDaemon,
   getDaemon,
@@ -12,11 +13,17 @@ import {
 } from "./daemons/daemons.ts";
 import { postEvent } from "./daemons/events.ts";
 import { postDaemon } from "./daemons/spawn.ts";
-import { docsFile, docsPage } from "./docs.ts";
-import { deleteExecution, getExecution, getExecutionEvents, getExecutionResult } from "./executions.ts";
+import { getDiscoveryArchive, getDiscoveryFile, getDiscoveryIndex, getLlmsText } from "./discovery/routes.ts";
+import { docsFile } from "./docs.ts";
+import {
+  deleteExecution,
+  getExecution,
+  getExecutionEvents,
+  getExecutionResult,
+  getExecutionTrace,
+} from "./executions.ts";
 import { deleteFile, getFile, postFile } from "./files.ts";
 import { healthz, readyz } from "./health.ts";
-import { home } from "./home.ts";
 import { deleteKey, getKeys, postKey } from "./keys.ts";
 import { deleteCapabilities, getCapabilities, putCapabilities } from "./llm/capabilities.ts";
 import { deleteMocks, getMockCalls, postMocks } from "./llm/mocks.ts";
@@ -36,6 +43,7 @@ import { getOpenapi } from "./openapi.ts";
 import { postCall, postCompletion, postStream, postStructured } from "./operations.ts";
 import { listObjects, publishCatalog, putBundle } from "./publish.ts";
 import type { Handler } from "./routes.ts";
+import { getAllRuns, getIndexedRun, getRunFigures } from "./run-index.ts";
 import { getArtifact, getArtifacts } from "./sessions/artifacts.ts";
 import {
   postAbandon,
@@ -57,7 +65,16 @@ import {
   putSessionFile,
 } from "./sessions/files.ts";
 import { getApprovals, postApproval, postFeedback, postMessage, postToolResult } from "./sessions/inbox.ts";
-import { getEvents, getRun, getRuns, postCancel, postNamedRun, postRun } from "./sessions/runs.ts";
+import {
+  getEvents,
+  getRun,
+  getRunEvents,
+  getRuns,
+  getRunTrace,
+  postCancel,
+  postNamedRun,
+  postRun,
+} from "./sessions/runs.ts";
 import {
   deleteSession,
   getAncestry,
@@ -70,6 +87,7 @@ import {
   getTranscript,
   postSession,
 } from "./sessions/sessions.ts";
+import { postSignIn, postSignOut, showSignIn } from "./sign-in.ts";
 import { listSkills } from "./skills/cards.ts";
 import { getConfig, putConfig } from "./skills/config.ts";
 import { cardRoute } from "./skills/routes.ts";
@@ -101,14 +119,41 @@ import {
   postSkill,
   postVersion,
 } from "./v1/skills/routes.ts";
+import {
+  deleteWorkflow,
+  getWorkflow,
+  getWorkflows,
+  postOperation,
+  postValidate,
+  putWorkflow,
+} from "./workflows/graphs.ts";
+import {
+  deleteWorkflowRun,
+  getWorkflowEvents,
+  getWorkflowRun,
+  getWorkflowRuns,
+  postExecute,
+  postWorkflowApproval,
+  postWorkflowCancel,
+  postWorkflowFork,
+  postWorkflowKill,
+  postWorkflowPause,
+  postWorkflowResume,
+  postWorkflowSignal,
+} from "./workflows/runs.ts";
 
-export const HANDLERS: { readonly [id in OperationId]: Handler } = {
-  index: home,
+export const HANDLERS: { readonly [id in Exclude<OperationId, ConsoleOperation>]: Handler } = {
+  showSignIn,
+  signIn: postSignIn,
+  signOut: postSignOut,
   healthz,
   readyz,
   metrics: getMetrics,
   openapi: getOpenapi,
-  docs: docsPage,
+  getLlmsText,
+  getDiscoveryIndex,
+  getDiscoveryArchive,
+  getDiscoveryFile,
   docsFile,
   listSkills,
   getCard: cardRoute,
@@ -119,6 +164,7 @@ export const HANDLERS: { readonly [id in OperationId]: Handler } = {
   deleteExecution,
   getExecutionResult,
   getExecutionEvents,
+  traceExecution: getExecutionTrace,
   listObjects,
   putObjects: putBundle,
   publishCatalog,
@@ -129,6 +175,9 @@ export const HANDLERS: { readonly [id in OperationId]: Handler } = {
   getConfig,
   putConfig,
   runAgent: postNamedRun,
+  listAllRuns: getAllRuns,
+  getRunFigures,
+  getIndexedRun,
   callModel: postCall,
   streamModel: postStream,
   callStructured: postStructured,
@@ -193,6 +242,8 @@ export const HANDLERS: { readonly [id in OperationId]: Handler } = {
   listRuns: getRuns,
   startRun: postRun,
   getRun,
+  traceRun: getRunTrace,
+  followRun: getRunEvents,
   cancelRun: postCancel,
   listDaemons: getDaemons,
   spawnDaemon: postDaemon,
@@ -207,6 +258,24 @@ export const HANDLERS: { readonly [id in OperationId]: Handler } = {
   getSessionFile: inWorkspace(getSessionFile),
   putSessionFile: inWorkspace(putSessionFile),
   deleteSessionFile: inWorkspace(deleteSessionFile),
+  validateWorkflow: postValidate,
+  executeWorkflow: postExecute,
+  listWorkflowRuns: getWorkflowRuns,
+  getWorkflowRun,
+  deleteWorkflowRun,
+  followWorkflowRun: getWorkflowEvents,
+  cancelWorkflowRun: postWorkflowCancel,
+  killWorkflowRun: postWorkflowKill,
+  pauseWorkflowRun: postWorkflowPause,
+  resumeWorkflowRun: postWorkflowResume,
+  forkWorkflowRun: postWorkflowFork,
+  signalWorkflowRun: postWorkflowSignal,
+  decideWorkflowApproval: postWorkflowApproval,
+  listWorkflows: getWorkflows,
+  getWorkflow,
+  putWorkflow,
+  deleteWorkflow,
+  operateOnWorkflow: postOperation,
   operateOnTranscript: postTranscripts,
   listVersions: skillVersions,
   listUploads: getUploads,

@@ -66,7 +66,7 @@ async function answer(
   const streaming = stream || wantsEvents(context.request) !== "no";
   const durable = await durableCall(context, operation, later);
   const kept = durable === null ? asked : await withSealed(context, asked);
-  const text = operationInput({ ...kept, account: accountOf(context, session) });
+  const request: OperationRequest = { ...kept, account: accountOf(context, session) };
   const id = durable?.id ?? `ex_${crypto.randomUUID().replaceAll("-", "")}`;
   const headers = { "cache-control": "no-store", "x-hull-execution-id": id };
   context.log.execution_id = id;
@@ -74,15 +74,15 @@ async function answer(
   if (durable !== null) {
     const execution = executionOf(context, id);
     const request_hash = await requestHash(context, asked.body);
+    const text = operationInput(request);
     const begun = await execution.begin({ skill: operation, digest: "", request_hash, text, files: [] });
     return answerDurable(context, durable, { execution, begun, streaming, headers });
   }
-  const input = { text, files: [] };
-  if (streaming) return streamed(context, { id, input, operation }, headers);
+  if (streaming) return streamed(context, id, request, headers);
   const handle: OperationHandle = {
     id,
     context,
-    input,
+    input: NO_INPUT,
     signal: context.request.signal,
     durable: null,
     streaming: false,
@@ -90,9 +90,12 @@ async function answer(
     started: () => {},
     emit: async () => {},
   };
-  const output = await runOperation(handle);
+  const output = await runOperation(handle, request);
   return new Response(output.body, { headers: { ...headers, ...output.headers } });
 }
+
+/** The request itself is at hand. */
+const NO_INPUT = { text: null, files: [] };
 
 /** What is stored of a request holds no secrets of tools' configuration. */
 async function withSealed(context: RequestContext, asked: Asked): Promise<Asked> {
@@ -105,13 +108,11 @@ async function withSealed(context: RequestContext, asked: Asked): Promise<Asked>
 /** Failures known before a provider is asked use their real status; later ones are events. */
 async function streamed(
   context: RequestContext,
-  {
-    id,
-    input,
-    operation,
-  }: Pick<OperationHandle, "id" | "input"> & { operation: OperationRequest["operation"] },
+  id: string,
+  request: OperationRequest,
   headers: Record<string, string>,
 ): Promise<Response> {
+  const { operation } = request;
   const { signal } = context.request;
   const abort = new AbortController();
   if (signal.aborted) abort.abort();
@@ -122,7 +123,7 @@ async function streamed(
   const handle: OperationHandle = {
     id,
     context,
-    input,
+    input: NO_INPUT,
     signal: abort.signal,
     durable: null,
     streaming: true,
@@ -138,7 +139,7 @@ async function streamed(
     emit: (event) => events.send(event),
     room: () => events.room(),
   };
-  const finished = runOperation(handle).then(
+  const finished = runOperation(handle, request).then(
     (output) => end(events, { ok: true, ...output.done }),
     async (thrown: unknown) => {
       const error = toHullError(thrown);

@@ -1,10 +1,12 @@
 /** From an error to a response, and from a request to its log line. */
 
 import * as z from "zod/mini";
+import { Unauthenticated } from "../errors/request.ts";
 import type { HullError } from "../errors.ts";
 import { problemOf } from "../run/problem.ts";
 import type { RequestContext } from "./context.ts";
 import { escapeHtml, HTML_HEADERS, htmlPage, wantsHtml } from "./html.ts";
+import { signInForm } from "./sign-in.ts";
 
 /** The problem document of an error, as a page where a browser shows it. What it holds has passed the redactor. */
 export function problemResponse(error: HullError, context: RequestContext): Response {
@@ -13,7 +15,7 @@ export function problemResponse(error: HullError, context: RequestContext): Resp
   if (asPage) for (const [name, value] of Object.entries(PAGE_HEADERS)) headers.set(name, value);
   else headers.set("content-type", "application/problem+json");
   const problem = problemOf(error, context);
-  const body = asPage ? problemPage(problem) : JSON.stringify(problem);
+  const body = asPage ? problemPage(problem, context.request) : JSON.stringify(problem);
   return new Response(body, { status: error.status, headers });
 }
 
@@ -39,9 +41,10 @@ const shownProblem = z.looseObject({
   request_id: z.string(),
 });
 
-function problemPage(problem: unknown): string {
+function problemPage(problem: unknown, { url }: Request): string {
   const { status, title, detail, code, request_id } = shownProblem.parse(problem);
-  const key = status === 401 ? KEY_HELP : "";
+  const { pathname, search } = new URL(url);
+  const key = code === Unauthenticated.code ? `\n${signInForm(pathname + search)}` : "";
   return htmlPage(
     title,
     `<h1>${escapeHtml(title)}</h1>
@@ -49,10 +52,6 @@ function problemPage(problem: unknown): string {
 <p><small>${status} <code>${escapeHtml(code)}</code> · request <code>${escapeHtml(request_id)}</code> · <a href="/">Home</a></small></p>`,
   );
 }
-
-/** A browser sends no key by itself. */
-const KEY_HELP =
-  "\n<p>Send an API key as <code>Authorization: Bearer &lt;key&gt;</code>; the operator of this deployment makes keys with <code>hull keys add</code>.</p>";
 
 function pathOf(url: string): string {
   return url.replace(/^[a-z]+:\/\/[^/?#]*/i, "").replace(/[?#].*$/s, "") || "/";

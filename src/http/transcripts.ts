@@ -4,10 +4,11 @@ import * as z from "zod/mini";
 import { OperationNotFound } from "../errors/request.ts";
 import { newId } from "../llm/transcript.ts";
 import { operate, TRANSCRIPT_OPERATIONS } from "../llm/transcript-operations/operations.ts";
+import { callModel } from "../run/agent/call.ts";
 import { llmHost } from "../run/llm-host.ts";
 import { llmError } from "../run/llm-problem.ts";
 import { isObject } from "../skill/json.ts";
-import type { Json, JsonObject } from "../skill/manifest.ts";
+import type { JsonObject } from "../skill/manifest.ts";
 import { nearest } from "../skill/match.ts";
 import { readJson } from "./body.ts";
 import type { RequestContext } from "./context.ts";
@@ -32,12 +33,17 @@ export async function postTranscripts(
     throw new OperationNotFound({ name, near: nearest(short, known, 3), known });
   }
   const body = await readJson(context.request, anyObject, MAX_BODY_BYTES);
+  const { signal } = context.request;
+  const of = { signal, session: null, skill: null, account: accountOf(context, null) };
+  const host = () => llmHost(context, of, body.mock);
   try {
     const answer = await operate(operation, body, {
       ids: newId,
-      host: () => hostOf(context, body.mock),
-      onUsage: (usage) => {
-        context.log.usage = usage;
+      host,
+      async call(input) {
+        const { result } = await callModel(context, input, { host: await host(), signal });
+        context.log.usage = result.usage;
+        return result;
       },
     });
     return jsonNow(context.settings.redactor.json(answer));
@@ -45,10 +51,3 @@ export async function postTranscripts(
     throw llmError(error, context);
   }
 }
-
-const hostOf = (context: RequestContext, mock: Json | undefined) =>
-  llmHost(
-    context,
-    { signal: context.request.signal, session: null, skill: null, account: accountOf(context, null) },
-    mock,
-  );

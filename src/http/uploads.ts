@@ -45,8 +45,8 @@ export async function putSkill(context: RequestContext, params: Record<string, s
   const { saved, record, existed, catalog, diagnostics, positions } = await uploadSkill(context, files, slug);
   if (existed || record.manifest.daemon !== undefined) redeclare(context, caller.tenant);
   const granted = grantedTo(settings, caller.tenant, slug);
-  const place = { folder: slug, file: "SKILL.md", positions };
-  const warnings = [...diagnostics, ...warnNotGranted(record, granted, place)];
+  const location = { folder: slug, file: "SKILL.md", positions };
+  const warnings = [...diagnostics, ...warnNotGranted(record, granted, location)];
   return Response.json(
     { ...shown(saved, catalog), warnings },
     { status: existed ? 200 : 201, headers: { location: `/skills/${slug}` } },

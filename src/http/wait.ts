@@ -5,6 +5,7 @@ import type { Wait } from "../session/conversation/rpc.ts";
 /** `?wait=`, or `none` for `Prefer: respond-async`; `null`: as is usual for the run. @throws BadRequest */
 export function waitIn(request: Request): Wait | null {
   if (/\brespond-async\b/i.test(request.headers.get("prefer") ?? "")) return "none";
+  if (!request.url.includes("wait")) return null;
   const wait = new URL(request.url).searchParams.get("wait");
   if (wait === null || wait === "none" || wait === "terminal" || wait === "idle") return wait;
   throw new BadRequest({ detail: `wait is terminal, idle or none, not "${wait}".` });

@@ -1,10 +1,12 @@
 /** The member `container` of a request: where code runs, and which skills are there. */
 import { isObject } from "../skill/json.ts";
-import type { Json } from "../skill/manifest.ts";
+import type { Json, JsonObject } from "../skill/manifest.ts";
 import { wrong } from "./wrong.ts";
 
-/** Most skills of a request. */
+/** Most skills of a request; of one that speaks the beta of skills. */
 const MOST_SKILLS = 20;
+const MOST_SKILLS_OF_BETA = 8;
+export const SKILLS_BETA = "skills-2025-10-02";
 
 export interface SkillWish {
   /** `native`: a skill of the provider itself. */
@@ -18,6 +20,8 @@ export interface SkillWish {
   litellm: boolean;
   /** Of the reference in the request. */
   path: string;
+  /** The reference as it was sent. */
+  given: JsonObject;
 }
 
 export interface ContainerWish {
@@ -28,8 +32,11 @@ export interface ContainerWish {
   includes_files: boolean;
 }
 
-/** @throws InvalidRequest */
-export function readContainer(given: Json | undefined): ContainerWish | null {
+/**
+ * @param betas that the client named
+ * @throws InvalidRequest
+ */
+export function readContainer(given: Json | undefined, betas: readonly string[] = []): ContainerWish | null {
   if (given === undefined || given === null) return null;
   if (typeof given === "string") return { id: given, skills: [], includes_files: false };
   if (!isObject(given)) throw wrong("container", "the id of a container, or an object, is expected");
@@ -40,8 +47,9 @@ export function readContainer(given: Json | undefined): ContainerWish | null {
   }
   if (listed !== null && !Array.isArray(listed)) throw wrong("container.skills", "a list is expected");
   const list = listed ?? [];
-  if (list.length > MOST_SKILLS) {
-    throw wrong("container.skills", `${list.length} skills; at most ${MOST_SKILLS} are accepted`);
+  const most = betas.includes(SKILLS_BETA) ? MOST_SKILLS_OF_BETA : MOST_SKILLS;
+  if (list.length > most) {
+    throw wrong("container.skills", `${list.length} skills; at most ${most} are accepted`);
   }
   const skills = list.map((skill, n) => readWish(skill, `container.skills.${n}`, injection));
   const includes_files = given.include_generated_files === true || skills.some(({ litellm }) => litellm);
@@ -64,5 +72,6 @@ function readWish(skill: Json, path: string, injection: "full" | "progressive" |
     full: injection === null ? prefixed : injection === "full",
     litellm: prefixed,
     path,
+    given: skill,
   };
 }

@@ -9,6 +9,7 @@ import { reservedMembers } from "../model/reserved.ts";
 import { isObject, withoutNulls } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { nearest } from "../skill/match.ts";
+import { parseGiven } from "./given-members.ts";
 import { messageShape } from "./messages.ts";
 import { transcriptShape } from "./transcript.ts";
 
@@ -103,11 +104,12 @@ function shapes() {
 }
 
 /** Options of which the members, too, count as absent where they are `null`. */
-const STRUCTURES = ["budget", "route_policy", "output_format", "tool_choice"];
+const STRUCTURES = new Set(["budget", "route_policy", "output_format", "tool_choice"]);
 
+const schema = once(() => z.object(shapes()));
 /** A call's options without the parts for providers. */
-export const callOptions = z.lazy(() => z.object(shapes()));
-const optionNames = once(() => Object.keys(shapes()));
+export const callOptions = z.lazy(schema);
+const optionNames = once((): ReadonlySet<string> => new Set(Object.keys(schema().shape)));
 /** The limits of time are in ms here, however they were given. */
 export type CallOptions = Omit<z.infer<typeof callOptions>, "timeout" | "idle_timeout">;
 
@@ -139,7 +141,7 @@ export function readOptions(
   const names = optionNames();
   for (const [name, value] of Object.entries(given)) {
     if (value === null) continue;
-    if (names.includes(name)) known[name] = STRUCTURES.includes(name) ? withoutNulls(value) : value;
+    if (names.has(name)) known[name] = STRUCTURES.has(name) ? withoutNulls(value) : value;
     else if (isProvider(name)) {
       if (isObject(value)) {
         own[name] = value;
@@ -150,7 +152,7 @@ export function readOptions(
       faults.push({ path: `options.${name}`, message });
     }
   }
-  const parsed = callOptions.safeParse(known);
+  const parsed = parseGiven(schema(), known);
   if (!parsed.success) {
     for (const issue of parsed.error.issues) {
       const path = ["options", ...issue.path].join(".");

@@ -1,10 +1,23 @@
 /** `POST /llm/structured`: JSON or the reason why there is none, in one envelope. */
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
-import { type CallOutcome, callLlm } from "./call.ts";
 import { added } from "./figures.ts";
-import type { LlmHost } from "./host.ts";
-import type { CallFigures } from "./result.ts";
+import type { CallInput } from "./prepare.ts";
+import type { CallFigures, CallTurn, LlmResult } from "./result.ts";
+import type { Checked } from "./structured.ts";
+
+/** A call's result with what its structured answer took. */
+export interface CallOutcome {
+  result: LlmResult;
+  turn: CallTurn;
+  figures: CallFigures;
+  /** Attempts made, the first included. */
+  attempts: number;
+  /** `null`: no JSON was asked for. */
+  checked: Checked | null;
+}
+
+type Call = (input: CallInput) => Promise<CallOutcome>;
 
 interface StructuredInput {
   prompt: string;
@@ -37,7 +50,7 @@ const DEFAULT_RETRIES = 3;
  */
 export async function callStructured(
   input: StructuredInput,
-  host: LlmHost,
+  call: Call,
   describe: (error: unknown) => { error: Json; category: string } | null,
 ): Promise<StructuredEnvelope> {
   const { repair, retries, ...options } = input.options;
@@ -52,7 +65,7 @@ export async function callStructured(
   const { prompt, system } = input;
   let outcome: CallOutcome;
   try {
-    outcome = await callLlm({ prompt, system, options: asked }, host);
+    outcome = await call({ prompt, system, options: asked });
   } catch (error) {
     const described = describe(error);
     if (described === null) throw error;
@@ -60,7 +73,7 @@ export async function callStructured(
   }
   const envelope = envelopeOf(outcome);
   if (envelope.ok || !wantsRepair(repair)) return envelope;
-  return repaired(input, asked, repair, outcome, host, describe);
+  return repaired(input, asked, repair, outcome, call, describe);
 }
 
 const EMPTY: StructuredEnvelope = {
@@ -103,7 +116,7 @@ async function repaired(
   asked: JsonObject,
   repair: JsonObject | true,
   first: CallOutcome,
-  host: LlmHost,
+  call: Call,
   describe: (error: unknown) => { error: Json; category: string } | null,
 ): Promise<StructuredEnvelope> {
   const { enabled: _, ...overrides } = repair === true ? {} : repair;
@@ -117,7 +130,7 @@ async function repaired(
   const before = envelopeOf(first);
   const failed = { ...before, error_category: "repair_failed" };
   try {
-    const outcome = await callLlm({ prompt, system: null, options }, host);
+    const outcome = await call({ prompt, system: null, options });
     const second = envelopeOf(outcome);
     const usage = added(first.figures, outcome.figures);
     const attempts = first.attempts + 1;

@@ -49,9 +49,9 @@ export function readStructured(options: CallOptions): Structured | null {
         ? "schema"
         : "output_format";
   const wire = wireSchema ?? options.output_schema;
-  const told = format?.kind === "json_object" ? undefined : wire;
+  const sent = format?.kind === "json_object" ? undefined : wire;
   return {
-    wire: told === undefined ? null : { schema: readSchema(told, source), strict: format?.strict ?? true },
+    wire: sent === undefined ? null : { schema: readSchema(sent, source), strict: format?.strict ?? true },
     check:
       checked === undefined
         ? null

@@ -13,7 +13,7 @@ export type CallEnd =
    * It failed, after so many bytes of text and reasoning. `unseen`: it was given up while the provider may have been
    * at work, so that what it took is not known.
    */
-  | { turn: null; told_bytes: number; unseen: boolean };
+  | { turn: null; streamed_bytes: number; unseen: boolean };
 
 export interface Admission {
   /** Waits until an attempt may be made; asked before each of them. @throws HullError */
@@ -41,10 +41,10 @@ export async function withAdmission(
 ): Promise<ModelTurn> {
   const { clock, signal, deadline_at: until = Number.POSITIVE_INFINITY } = options;
   const admission = await options.admit(request, target, options.timeout_ms);
-  let told = 0;
+  let streamed = 0;
   let begun = false;
   const onOutput = (text: string): void => {
-    told += utf8Bytes(text);
+    streamed += utf8Bytes(text);
     options.onOutput?.(text);
   };
   let turn: ModelTurn;
@@ -54,7 +54,7 @@ export async function withAdmission(
     turn = await call({ ...options, onOutput, turn: (bounds) => admission.turn(bounds) });
   } catch (error) {
     const unseen = begun && (signal.aborted || timedOutHere(error));
-    await admission.settle({ turn: null, told_bytes: told, unseen });
+    await admission.settle({ turn: null, streamed_bytes: streamed, unseen });
     throw signal.aborted ? closedBy(signal.reason) : error;
   }
   await admission.settle({ turn });

@@ -16,6 +16,7 @@ const messageShape = z.lazy(() => {
     content: z.array(z.looseObject({ type: z.string() })),
     stop_reason: optionalText,
     usage: z.optional(z.unknown()),
+    container: z.optional(z.unknown()),
   });
 });
 const textBlock = z.lazy(() => z.object({ text: z.string() }));
@@ -55,6 +56,7 @@ export function parseMessage(answer: unknown, target: WireTarget, callId: CallId
     usage: readUsage(message.usage),
     provider: target.provider,
     model: message.model ?? target.model,
+    ...(isObject(message.container) ? { container: message.container } : {}),
   };
 }
 

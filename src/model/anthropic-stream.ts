@@ -92,6 +92,7 @@ export function createAnthropicStream(target: WireTarget, sink: Sink): StreamRea
         case "message_delta": {
           const delta = isObject(event.delta) ? event.delta : {};
           stopReason = delta.stop_reason ?? stopReason;
+          if (isObject(delta.container)) head = { ...head, container: delta.container };
           for (const [key, value] of Object.entries(isObject(event.usage) ? event.usage : {})) {
             if (value !== null) tokens[key] = value;
           }

@@ -1,6 +1,6 @@
 /** One HTTP attempt at a model call: request out, answer or failure in. */
 
-import type { Message, ModelTurn, Verbatim } from "../engine/messages.ts";
+import type { Beside, Message, ModelTurn, Verbatim } from "../engine/messages.ts";
 import { ProviderRedirectRefused, ProviderUnreachable, ReplayMissing } from "../errors/provider.ts";
 import { HullError } from "../errors.ts";
 import { isObject } from "../skill/json.ts";
@@ -27,6 +27,7 @@ interface Sent {
   messages?: readonly Message[];
   extra?: JsonObject | undefined;
   verbatim?: Verbatim | undefined;
+  beside?: Beside | undefined;
 }
 
 export interface ExchangeOptions {
@@ -56,9 +57,10 @@ export async function exchange<Request extends Sent>(
   const { provider, model } = target;
   const stream = options.stream || wire.framing === "ndjson";
   const verbatim = request.verbatim?.protocol === target.protocol ? request.verbatim : null;
+  const beside = request.beside?.protocol === target.protocol ? request.beside : null;
   const body =
     verbatim === null
-      ? withExtra(wire.body(request, target, stream), request.extra, target)
+      ? withBeside(withExtra(wire.body(request, target, stream), request.extra, target), beside)
       : { ...verbatim.body, model, ...(stream ? { stream } : {}) };
   let response: Response;
   try {
@@ -69,7 +71,9 @@ export async function exchange<Request extends Sent>(
         accept: stream ? STREAM_TYPES[wire.framing] : "application/json",
         "user-agent": "hull",
         ...target.headers,
-        ...(verbatim === null ? wire.headers?.(request, target) : verbatim.headers),
+        ...(verbatim === null
+          ? withBetas(wire.headers?.(request, target) ?? {}, beside?.headers ?? {})
+          : verbatim.headers),
       },
       body: JSON.stringify(body),
       redirect: "manual",
@@ -115,6 +119,27 @@ export async function exchange<Request extends Sent>(
     if (error instanceof HullError) return { ok: false, retry: false, error };
     throw error;
   }
+}
+
+function withBeside(body: object, beside: Beside | null): object {
+  if (beside === null) return body;
+  const own = "tools" in body && Array.isArray(body.tools) ? body.tools : [];
+  const tools = beside.tools.length === 0 ? {} : { tools: [...own, ...beside.tools] };
+  return { ...body, ...beside.body, ...tools };
+}
+
+const BETAS = "anthropic-beta";
+
+function withBetas(
+  own: { [name: string]: string },
+  further: { [name: string]: string },
+): { [name: string]: string } {
+  const betas = [own[BETAS], further[BETAS]].filter((list) => list !== undefined).join(",");
+  return {
+    ...own,
+    ...further,
+    ...(betas === "" ? {} : { [BETAS]: [...new Set(betas.split(","))].join(",") }),
+  };
 }
 
 const STREAM_TYPES = { sse: "text/event-stream", ndjson: "application/x-ndjson" } as const;

@@ -43,7 +43,8 @@ export function timeLimit({ signal, clock, timeout_ms, idle_timeout_ms }: TimeLi
     onBytes() {
       const first = heardAt === null;
       heardAt = clock.now();
-      if (!first) return;
+      // A timer that fires too early looks again.
+      if (!first || silence >= timeout_ms) return;
       cancel();
       cancel = clock.after(silence, expired);
     },

@@ -51,9 +51,12 @@ export type CallIdSource = (received: string | null | undefined) => string;
 
 /** Missing ids, and ids that the conversation already has, are replaced by `call_<n>`. */
 export function callIdSource(history: readonly Message[]): CallIdSource {
-  const taken = new Set(toolCallIds(history));
+  // Most answers call nothing.
+  let known: Set<string> | null = null;
   let n = 0;
   return (received) => {
+    known ??= new Set(toolCallIds(history));
+    const taken = known;
     let id = received ?? "";
     while (id === "" || taken.has(id)) id = `call_${++n}`;
     taken.add(id);
@@ -68,6 +71,7 @@ export function callIdSource(history: readonly Message[]): CallIdSource {
 export function sendableIds(history: readonly Message[], maxLength: number): (id: string) => string {
   const valid = (id: string): boolean => id.length <= maxLength && /^[A-Za-z0-9_-]+$/.test(id);
   const known = toolCallIds(history);
+  if (known.every(valid)) return (id) => id;
   const taken = new Set(known.filter(valid));
   const renamed = new Map<string, string>();
   let n = 0;

@@ -1,17 +1,32 @@
 /** Looks for patterns in a text as it stands and as decoders read it, in one pass over chunks of any size. */
+import { memo } from "../memo.ts";
 import { type Automaton, ROOT } from "./automaton.ts";
 import { base64Decoder, type Decoder, ESCAPES, jsonDecoder, percentDecoder, type Take } from "./decoders.ts";
 
 /** What to do with a part of the text that holds a pattern: positions from the beginning of the text on. */
 type Cover = (start: number, end: number) => void;
 
+const DECODERS = [
+  { decoder: percentDecoder, begins: new Set<number>(ESCAPES.percent) },
+  { decoder: jsonDecoder, begins: new Set<number>(ESCAPES.json) },
+  { decoder: base64Decoder, begins: new Set<number>(ESCAPES.base64) },
+];
+
+/** By byte: whether a decoder begins to read something else there. */
+const ESCAPE_BYTES = new Uint8Array(256);
+for (const { begins } of DECODERS) for (const byte of begins) ESCAPE_BYTES[byte] = 1;
+
+/** By byte: whether anything can begin with it. */
+export const wakesOf = memo((automaton: Automaton) =>
+  ESCAPE_BYTES.map((begins, byte) => (begins === 1 || automaton.next(ROOT, byte) !== ROOT ? 1 : 0)),
+);
+
 export class Scanner {
   readonly #automaton: Automaton;
   readonly #cover: Cover;
-  readonly #views: readonly { view: View; escapes: ReadonlySet<number> }[];
-  /** By byte: whether anything can begin with it. */
-  readonly #wakes = new Uint8Array(256);
-  readonly #escapes = new Uint8Array(256);
+  /** One for each decoder, from the first escape on. */
+  #views: readonly { view: View; begins: ReadonlySet<number> }[] = [];
+  readonly #wakes: Uint8Array;
   #state = ROOT;
   #at: number;
   #decoding = false;
@@ -21,20 +36,12 @@ export class Scanner {
     this.#automaton = automaton;
     this.#cover = cover;
     this.#at = at;
-    this.#views = [
-      { view: new View(automaton, cover, percentDecoder), escapes: new Set<number>(ESCAPES.percent) },
-      { view: new View(automaton, cover, jsonDecoder), escapes: new Set<number>(ESCAPES.json) },
-      { view: new View(automaton, cover, base64Decoder), escapes: new Set<number>(ESCAPES.base64) },
-    ];
-    for (const byte of this.#views.flatMap(({ escapes }) => Array.from(escapes))) this.#escapes[byte] = 1;
-    for (let byte = 0; byte < 256; byte++) {
-      if (this.#escapes[byte] === 1 || automaton.next(ROOT, byte) !== ROOT) this.#wakes[byte] = 1;
-    }
+    this.#wakes = wakesOf(automaton);
   }
 
   scan(chunk: Uint8Array): void {
     const automaton = this.#automaton;
-    const [wakes, escapes] = [this.#wakes, this.#escapes];
+    const wakes = this.#wakes;
     let state = this.#state;
     for (let i = 0; i < chunk.length; i++) {
       const byte = chunk[i] ?? 0;
@@ -44,7 +51,7 @@ export class Scanner {
       const found = automaton.found(state);
       const end = this.#at + i + 1;
       if (found > 0) this.#cover(end - found, end);
-      if (this.#decoding || escapes[byte] === 1) this.#decode(byte, end - 1, before);
+      if (this.#decoding || ESCAPE_BYTES[byte] === 1) this.#decode(byte, end - 1, before);
     }
     this.#state = state;
     this.#at += chunk.length;
@@ -60,8 +67,13 @@ export class Scanner {
   /** @param before the state of the text as it stands before this byte */
   #decode(byte: number, at: number, before: number): void {
     let decoding = false;
-    for (const { view, escapes } of this.#views) {
-      if (!view.active && escapes.has(byte)) view.begin(before, at);
+    if (this.#views.length === 0) {
+      this.#views = DECODERS.map(({ decoder, begins }) => {
+        return { view: new View(this.#automaton, this.#cover, decoder), begins };
+      });
+    }
+    for (const { view, begins } of this.#views) {
+      if (!view.active && begins.has(byte)) view.begin(before, at);
       if (view.active) view.push(byte, at);
       decoding ||= view.active;
     }

@@ -1,4 +1,4 @@
-/** Small files of static skills, kept in the isolate: by their digest they never change. */
+/** Small files that an isolate keeps: those of static skills by their digest, those of workspaces by their key in R2. Neither ever changes. */
 
 /** Of all files together; an isolate has 128 MB. */
 const MAX_BYTES = 8 * 1024 * 1024;
@@ -10,18 +10,18 @@ export class BlobCache {
   readonly #files = new Map<string, Uint8Array>();
   #bytes = 0;
 
-  get(digest: string): Uint8Array | undefined {
-    const file = this.#files.get(digest);
+  get(name: string): Uint8Array | undefined {
+    const file = this.#files.get(name);
     if (file === undefined) return undefined;
-    this.#files.delete(digest);
-    this.#files.set(digest, file);
+    this.#files.delete(name);
+    this.#files.set(name, file);
     return file;
   }
 
   /** Keeps a file of at most `MAX_FILE_BYTES`; those that were not used for the longest time go. */
-  set(digest: string, file: Uint8Array): void {
-    if (this.#files.has(digest)) return;
-    this.#files.set(digest, file);
+  set(name: string, file: Uint8Array): void {
+    if (this.#files.has(name)) return;
+    this.#files.set(name, file);
     this.#bytes += file.length;
     for (const [oldest, { length }] of this.#files) {
       if (this.#bytes <= MAX_BYTES) return;

@@ -271,6 +271,7 @@ export const skillRecord: z.ZodMiniType<SkillRecord> = z.lazy(() =>
     diagnostics: maybe(z.array(diagnostic())),
     signature: maybe(z.object({ signer: sha256() })),
     uploaded_by: maybe(z.string()),
+    stored: maybe(z.literal(true)),
   }),
 );
 

@@ -3,7 +3,7 @@
  */
 import type { ModelRequest, ModelTurn } from "../engine/messages.ts";
 import { BudgetExceeded, PriceUnknown } from "../errors/budget.ts";
-import { memo } from "../memo.ts";
+import { memo, memoNamed } from "../memo.ts";
 import type { Admission, Admit, CallEnd } from "../model/admission.ts";
 import { countsCachedBeside, nanoUsd, type PriceOf, priceAt, promptTokensOf, usdOf } from "../model/cost.ts";
 import { bytesOfBlocks, promptTokens, tokensOfBytes } from "../model/estimate.ts";
@@ -31,23 +31,13 @@ export interface Tariff {
   refusesUnpriced: (provider: string) => boolean;
 }
 
-/** Names of models come from callers. */
-const MAX_PRICES = 1000;
+/** To know that a name has no price, all prices are looked at. */
+const price = memoNamed(priceOf);
 
 /** Prices and rates as the model registry has them. */
 export const tariffOf = memo((modelRegistry: ModelRegistry): Tariff => {
-  // To know that a name has no price, all prices are looked at.
-  const known = new Map<string, ModelPrice | null>();
   return {
-    price: (provider, model) => {
-      const name = `${provider} ${model}`;
-      const price = known.get(name);
-      if (price !== undefined) return price;
-      const found = priceOf(modelRegistry, provider, model);
-      if (known.size >= MAX_PRICES) known.clear();
-      known.set(name, found);
-      return found;
-    },
+    price: (provider, model) => price(modelRegistry, provider, model),
     rpm: (provider) => modelRegistry.providers.get(provider)?.rpm ?? null,
     refusesUnpriced: (provider) => refusesUnpriced(modelRegistry, provider),
   };
@@ -162,12 +152,12 @@ const NO_TOKENS = { input_tokens: 0, output_tokens: 0, cache_read_tokens: 0, cac
 
 /** What a call took; `null`: nothing. A failure costs what was told before it, or may have been. */
 function spendOf({ request, target, price, startedAt }: Call, end: CallEnd, now: number): Spend | null {
-  if (end.turn === null && end.told_bytes === 0 && !end.unseen) return null;
+  if (end.turn === null && end.streamed_bytes === 0 && !end.unseen) return null;
   const reported = end.turn === null ? NO_TOKENS : end.turn.usage;
   const estimated = reported.input_tokens + reported.output_tokens + reported.cache_read_tokens === 0;
   const beside = countsCachedBeside(target);
   const usage = estimated
-    ? { ...NO_TOKENS, input_tokens: promptTokens(request), output_tokens: tokensOfBytes(bytesTold(end)) }
+    ? { ...NO_TOKENS, input_tokens: promptTokens(request), output_tokens: tokensOfBytes(bytesStreamed(end)) }
     : reported;
   return {
     calls: 1,
@@ -183,8 +173,8 @@ function spendOf({ request, target, price, startedAt }: Call, end: CallEnd, now:
   };
 }
 
-const bytesTold = (end: { turn: ModelTurn } | { turn: null; told_bytes: number }): number =>
-  end.turn === null ? end.told_bytes : bytesOfBlocks(end.turn.blocks);
+const bytesStreamed = (end: { turn: ModelTurn } | { turn: null; streamed_bytes: number }): number =>
+  end.turn === null ? end.streamed_bytes : bytesOfBlocks(end.turn.blocks);
 
 /** A refusal in the units of its limit: USD or tokens. */
 function shown(refusal: Refusal, requested: number) {

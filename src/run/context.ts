@@ -75,6 +75,6 @@ export function detachedContext(
       const key = `${name}_ms`;
       timings[key] = Math.round((timings[key] ?? 0) + ms);
     },
-    redacted: (value) => settings.toldRedactor.json(value),
+    redacted: (value) => settings.eventRedactor.json(value),
   };
 }

@@ -17,6 +17,7 @@ const texts = () => z.array(z.string());
 const anything = () => z.unknown();
 const object = () => z.record(z.string(), z.unknown());
 const round = () => about(z.int().check(z.nonnegative()), "The model call, counted from 1.");
+const time = () => about(z.iso.datetime(), "RFC 3339.");
 const iteration = () => about(count(), "Model calls before this event, itself included where it is one.");
 const callId = () => about(text(), "The id that the model gave the call.");
 
@@ -41,8 +42,8 @@ export const EVENTS = {
       mode: maybe(about(z.enum(["script", "static-file", "proxy", "llm"]), "Of calls of skills.")),
       operation: maybe(
         about(
-          z.enum(["llm/call", "llm/structured", "llm/completion", "runs"]),
-          "Of calls of models and runs.",
+          z.enum(["llm/call", "llm/structured", "llm/completion", "runs", "workflows"]),
+          "Of calls of models, runs and workflow runs.",
         ),
       ),
       run_id: maybe(about(text(), "Of runs.")),
@@ -119,8 +120,8 @@ export const EVENTS = {
       arguments: object(),
       arguments_digest: about(text(), "What the decision is bound to."),
       risk: text(),
-      requested_at: about(count(), "Unix ms."),
-      expires_at: about(count(), "Unix ms."),
+      requested_at: time(),
+      expires_at: time(),
     }),
     "A call waits for a person to decide about it.",
   ),
@@ -203,6 +204,19 @@ export const EVENTS = {
       keep_last: count(),
     }),
     "A summary took the place of older messages.",
+  ),
+  stage: about(
+    z.object({
+      stage_id: about(text(), "`<run>:<node>:<visit>`, as in the run's record."),
+      node_id: text(),
+      attempt: about(z.int().check(z.positive()), "Counted from 1."),
+      item: maybe(about(count(), "Of a map: which item, counted from 0.")),
+      status: z.enum(["running", "waiting", "completed", "partial", "failed"]),
+      outcome: maybe(about(text(), "How it ended, e.g. `success`, `verified`, `condition_true`.")),
+      branch: maybe(about(text(), "Which edges come next.")),
+      waits_until: maybe(about(text(), "RFC 3339.")),
+    }),
+    "An attempt of a workflow's node began, waits or ended.",
   ),
   daemon_wake: about(
     z.object({

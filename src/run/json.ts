@@ -11,7 +11,8 @@ type ParsedJson = { ok: true; value: Json } | { ok: false; offset: number; reaso
 export function parseWithOffset(text: string): ParsedJson {
   try {
     const value: Json = JSON.parse(text);
-    if (!nestsTooDeep(value)) return { ok: true, value };
+    // A shorter text has no room for so many brackets and their ends.
+    if (text.length <= 2 * MAX_JSON_DEPTH || !nestsTooDeep(value)) return { ok: true, value };
     const offset = new Scanner(text).fault();
     return {
       ok: false,

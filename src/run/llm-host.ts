@@ -11,6 +11,7 @@ import { mockCallJson } from "../llm/mock-calls.ts";
 import { refused } from "../llm/prepare.ts";
 import type { CallFigures } from "../llm/result.ts";
 import { newId } from "../llm/transcript.ts";
+import { memo } from "../memo.ts";
 import type { Admit } from "../model/admission.ts";
 import { tokensToAsk } from "../model/anthropic.ts";
 import { checkBudgetOption } from "../model/budget-option.ts";
@@ -30,6 +31,7 @@ import { resolveModel } from "../model/registry/resolve.ts";
 import { type RouteDecision, route } from "../model/registry/route.ts";
 import { contextWindow } from "../model/registry/window.ts";
 import { llmRetries } from "../model/retry.ts";
+import { RecentMap } from "../recent.ts";
 import { objectOf } from "../skill/json.ts";
 import type { Json, JsonObject, ModelTarget } from "../skill/manifest.ts";
 import { type Accountant, accountant, type Tariff, tariffOf } from "./accounting.ts";
@@ -75,6 +77,14 @@ export async function llmHost(
   return new Host(context, options, { modelRegistry, accounts, mocking, price: tariff.price });
 }
 
+/** Names of models come from callers. */
+const MAX_TARGETS = 1000;
+
+/** How targets are reached, as variables and model registry say, neither of which changes. */
+const resolvedTargets = memo((_: Settings) =>
+  memo((__: ModelRegistry) => new RecentMap<string, ResolvedTarget>(MAX_TARGETS)),
+);
+
 type Reach = Pick<ExchangeOptions, "own" | "native_search">;
 
 class Host implements LlmHost {
@@ -87,7 +97,6 @@ class Host implements LlmHost {
   readonly #price: Tariff["price"];
   /** How each provider was chosen, for the error of a missing key. */
   #how = "";
-  readonly #resolved = new Map<string, ResolvedTarget>();
   /** By the calls that were made here, in USD. */
   #spent = 0;
 
@@ -225,18 +234,8 @@ class Host implements LlmHost {
     console.log(JSON.stringify(this.#context.redacted(line)));
   }
 
-  /** How a target is reached is the same for all calls of a run: neither variables nor model registry change meanwhile. */
-  #resolve(target: ModelTarget, options: Reach): ResolvedTarget {
-    const { provider, model } = target;
-    const api = options.own[provider]?.api === "responses";
-    const key = JSON.stringify([provider, model, api, options.native_search, this.#how]);
-    const known = this.#resolved.get(key) ?? this.#resolveAnew(target, options);
-    this.#resolved.set(key, known);
-    return known;
-  }
-
   /** Responses where a call asks for it, and for OpenAI's own tool search, which chat completions do not have. */
-  #resolveAnew({ provider, model }: ModelTarget, { own, native_search }: Reach): ResolvedTarget {
+  #resolve({ provider, model }: ModelTarget, { own, native_search }: Reach): ResolvedTarget {
     if (this.#mocking.active) return mockTarget(provider, model, this.#modelRegistry);
     const version = model === null ? null : gptVersion(model);
     const hosted = native_search && provider === "openai" && version !== null && isAtLeast(version, [5, 4]);
@@ -247,7 +246,11 @@ class Host implements LlmHost {
       ...(protocol === undefined ? {} : { protocol }),
       how: this.#how,
     };
-    return resolveTarget(wish, this.#settings.read, this.#modelRegistry);
+    const known = resolvedTargets(this.#settings)(this.#modelRegistry);
+    const key = JSON.stringify([provider, model, protocol]);
+    const found = known.get(key) ?? resolveTarget(wish, this.#settings.read, this.#modelRegistry);
+    known.set(key, found);
+    return found;
   }
 
   /**

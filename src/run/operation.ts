@@ -5,23 +5,23 @@
 
 import type * as z from "zod/mini";
 import { Internal } from "../errors.ts";
-import { callLlm } from "../llm/call.ts";
 import { completionCall } from "../llm/completion.ts";
 import type { LlmHost } from "../llm/host.ts";
 import type { CallInput } from "../llm/prepare.ts";
+import type { LlmResult } from "../llm/result.ts";
 import { callStructured } from "../llm/structured-call.ts";
 import { type Transcript, transcriptShape } from "../llm/transcript.ts";
-import { isObject } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { runAnonymous } from "./agent/anonymous.ts";
+import { callModel } from "./agent/call.ts";
 import { agentSpec } from "./agent/options.ts";
 import { MemoryLog } from "./agent/run-log.ts";
+import type { RunEvent } from "./events.ts";
 import type { OperationHandle, RunOutput } from "./handle.ts";
 import { llmHost } from "./llm-host.ts";
 import { errorDict, llmError } from "./llm-problem.ts";
 import type { callBody, completionBody, structuredBody } from "./request-bodies.ts";
 import { callInSession, sessionNamed } from "./session-call.ts";
-import { Teller } from "./teller.ts";
 import { decodeUtf8 } from "./utf8.ts";
 
 /**
@@ -55,13 +55,21 @@ export function operationInput(request: OperationRequest): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(request));
 }
 
-/** @throws HullError, failures of providers by their category */
-export async function runOperation(handle: OperationHandle): Promise<RunOutput> {
-  const { context, signal, input } = handle;
-  if (input.text === null) throw new Internal({ cause: "an operation without its request" });
-  // Written by `operationInput`.
-  const request: OperationRequest = JSON.parse(decodeUtf8(input.text, "The request"));
-  const teller = new Teller(context, (event) => handle.emit(event));
+/** @throws Internal where the input was not written by `operationInput` */
+function requestIn({ text }: OperationHandle["input"]): OperationRequest {
+  if (text === null) throw new Internal({ cause: "an operation without its request" });
+  return JSON.parse(decodeUtf8(text, "The request"));
+}
+
+/**
+ * @param request absent: the handle's input is
+ * @throws HullError, failures of providers by their category
+ */
+export async function runOperation(
+  handle: OperationHandle,
+  request: OperationRequest = requestIn(handle.input),
+): Promise<RunOutput> {
+  const { context, signal } = handle;
   try {
     const { account } = request;
     // Mocks that were used by earlier lives of a run are not used again.
@@ -73,17 +81,15 @@ export async function runOperation(handle: OperationHandle): Promise<RunOutput> 
       { signal, session, skill: null, account, single: request.operation !== "runs" },
       mock,
     );
-    const result = await perform(handle, request, host, teller);
-    await teller.end();
+    const result = await perform(handle, request, host);
     context.log.usage = result.usage;
-    const shown = context.settings.redactor.json(result);
+    const { redactor } = context.settings;
     return {
-      body: JSON.stringify(shown),
+      body: handle.keep ? redactor.jsonText(result) : "",
       headers: { "content-type": "application/json", "cache-control": "no-store" },
-      done: isObject(shown) ? shown : {},
+      done: handle.streaming ? redactor.json(result) : {},
     };
   } catch (error) {
-    await teller.end();
     throw llmError(error, context);
   }
 }
@@ -92,28 +98,31 @@ async function perform(
   handle: OperationHandle,
   request: OperationRequest,
   host: LlmHost,
-  teller: Teller,
 ): Promise<Record<string, unknown>> {
   const { context, signal } = handle;
-  const watcher = handle.streaming ? teller.watcher : {};
-  const onAdmitted = (): void => handle.started();
+  const call = async (input: CallInput): Promise<LlmResult> => {
+    const streams = handle.streaming ? { emit: (event: RunEvent) => handle.emit(event) } : {};
+    const environment = { host, signal, started: () => handle.started(), ...streams };
+    return (await callModel(context, input, environment)).result;
+  };
   switch (request.operation) {
     case "llm/call": {
       const input = plain(request.body);
-      const call = (asked: CallInput) => callLlm(asked, host, { ...watcher, onAdmitted });
       const session = sessionNamed(input.options);
-      if (session === null) return (await call(input)).result;
+      if (session === null) return call(input);
       return callInSession(context, { input, session, name: handle.id, durable: handle.durable }, call);
     }
     case "llm/completion": {
       const { prefix, suffix = null, system = null, options = {} } = request.body;
-      const asked = completionCall({ prefix, suffix, system, options });
-      return (await callLlm(asked, host, { ...watcher, onAdmitted })).result;
+      return call(completionCall({ prefix, suffix, system, options }));
     }
     case "llm/structured": {
       const { prompt, schema, system = null, options = {} } = request.body;
       handle.started();
-      return callStructured({ prompt, schema, system, options }, host, (error) => errorDict(error, context));
+      const quietly = (input: CallInput) => callModel(context, input, { host, signal });
+      return callStructured({ prompt, schema, system, options }, quietly, (error) =>
+        errorDict(error, context),
+      );
     }
     case "runs": {
       const run = anonymousRunId(handle.id);
@@ -133,7 +142,7 @@ async function perform(
         execution: handle.id,
         host,
         signal,
-        told: handle.streaming ? "text and reasoning" : "nothing",
+        streams: handle.streaming ? "text and reasoning" : "nothing",
         until: request.until,
         transcript: transcriptIn(input.options),
         started: () => handle.started({ run_id: run, session_id: null }),

@@ -35,7 +35,7 @@ export async function filesAnswer(
   bytesOf: (index: number) => Promise<Uint8Array | ReadableStream<Uint8Array>>,
 ): Promise<FilesAnswer> {
   const only = files[0];
-  if (only === undefined) throw new OutputMissing({ place: "in HULL_OUTPUT_DIR or at HULL_OUTPUT_FILE" });
+  if (only === undefined) throw new OutputMissing({ location: "in HULL_OUTPUT_DIR or at HULL_OUTPUT_FILE" });
   if (files.length === 1) {
     const type = outputMime ?? mediaTypeOf(only.filename);
     const headers = {

@@ -1,6 +1,8 @@
 /** The rate of calls to a provider: a sliding minute per tenant, in which callers wait. */
+import type { Settings } from "../env.ts";
 import { FAILURES } from "../errors/failure-class.ts";
 import { ProviderMisconfigured, ProviderRateLimited } from "../errors/provider.ts";
+import { memo } from "../memo.ts";
 import type { Bounds } from "../model/bounds.ts";
 import type { RunContext } from "./context.ts";
 import { askTenant } from "./ledger.ts";
@@ -8,15 +10,25 @@ import { askTenant } from "./ledger.ts";
 /** The rates of the model registry. */
 export type RpmOf = (provider: string) => number | null;
 
+/** By provider what `HULL_RATE_LIMIT_<PROVIDER>` says; `""`: nothing. */
+const rateTexts = memo((_: Settings) => new Map<string, string>());
+
 /** Calls a minute as this deployment configures them: `HULL_RATE_LIMIT_<PROVIDER>`, else the provider's own `rpm`. */
 export function configuredRpm({ settings }: RunContext, provider: string, rpmOf: RpmOf): number | null {
-  const variable = `HULL_RATE_LIMIT_${provider.toUpperCase().replaceAll("-", "_")}`;
-  const text = settings.read(variable)?.trim();
-  if (text === undefined || text === "") return rpmOf(provider);
+  const known = rateTexts(settings);
+  const found = known.get(provider);
+  const text = found ?? settings.read(variableOf(provider))?.trim() ?? "";
+  // Providers are those of the configuration: there are few.
+  if (found === undefined) known.set(provider, text);
+  if (text === "") return rpmOf(provider);
   if (/^\d{1,9}$/.test(text)) return Number(text) === 0 ? null : Number(text);
+  const variable = variableOf(provider);
   const reason = `${variable} is a whole number of calls a minute, or 0 for no limit`;
   throw new ProviderMisconfigured({ provider, variable, reason });
 }
+
+const variableOf = (provider: string): string =>
+  `HULL_RATE_LIMIT_${provider.toUpperCase().replaceAll("-", "_")}`;
 
 /**
  * Waits until one more call to the provider may begin, and counts it.

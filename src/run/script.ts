@@ -99,13 +99,13 @@ async function collect(
   queued: ReturnType<typeof openSpan>,
 ): Promise<Collected> {
   const { context, input } = run;
-  const { toldRedactor } = context.settings;
+  const { eventRedactor } = context.settings;
   const budget = { left: SPOOL_BYTES };
   const stdout = new Spool(budget);
   const tails = { stdout: new Tail(), stderr: new Tail() };
   const deltas = {
-    stdout: new DeltaText<RunEvent>(toldRedactor, run.emit, (data) => ({ event: "delta", data })),
-    stderr: new DeltaText<RunEvent>(toldRedactor, run.emit, (data) => ({ event: "stderr", data })),
+    stdout: new DeltaText<RunEvent>(eventRedactor, run.emit, (data) => ({ event: "delta", data })),
+    stderr: new DeltaText<RunEvent>(eventRedactor, run.emit, (data) => ({ event: "stderr", data })),
   };
   const keep = run.keep || run.record.manifest.output === "json";
   const files: OutputFile[] = [];

@@ -9,8 +9,8 @@ import { OutputMissing } from "../errors/run.ts";
 import { Internal } from "../errors.ts";
 import type { Reached } from "../llm/host.ts";
 import type { ModelRegistry } from "../model/registry/definition.ts";
-import type { Manifest } from "../skill/manifest.ts";
-import { specOf } from "./agent/options.ts";
+import { EFFORTS, type Manifest } from "../skill/manifest.ts";
+import { specModel, specOf } from "./agent/options.ts";
 import { profileOf } from "./agent/profile.ts";
 import { MemoryLog } from "./agent/run-log.ts";
 import { toolsOfSkill, withSkillTools } from "./agent/skill-tools.ts";
@@ -39,7 +39,7 @@ export async function runServed(run: RunHandle, modelRegistry: ModelRegistry): P
   if (!takesAnyFile(context, record)) {
     // hull.toml, or a grant that an upload lacks, takes the tools away.
     if (manifest.output === "file")
-      throw new OutputMissing({ place: "since its runs have no workspace tools here" });
+      throw new OutputMissing({ location: "since its runs have no workspace tools here" });
     const files = await holdFiles(run.input.files);
     const parts = userParts(manifest, run.input, files);
     return driven(run, llm, { parts, files, workspace: null, inputs: {} }, modelRegistry);
@@ -60,7 +60,7 @@ export async function runServed(run: RunHandle, modelRegistry: ModelRegistry): P
 }
 
 /** Where a served skill's run takes place. */
-interface ServedPlace {
+interface ServedInput {
   parts: Part[];
   /** Files of the request that its tools get. */
   files: HeldFile[];
@@ -74,7 +74,7 @@ interface ServedPlace {
 async function driven(
   run: RunHandle,
   llm: LlmSettings,
-  { parts, files, workspace, inputs }: ServedPlace,
+  { parts, files, workspace, inputs }: ServedInput,
   modelRegistry: ModelRegistry,
 ): Promise<RunOutput> {
   const { record, context, durable, signal, streaming } = run;
@@ -97,7 +97,7 @@ async function driven(
     begun = true;
   };
   const own = { record, files };
-  const told = streaming ? "text" : "nothing";
+  const streams = streaming ? "text" : "nothing";
   const emit = (event: RunEvent): Promise<void> => run.emit(event);
   try {
     const place = workspace === null ? {} : { workspace };
@@ -108,7 +108,7 @@ async function driven(
       log,
       durable,
       own,
-      told,
+      streams,
       admitted,
       emit,
       ...place,
@@ -118,6 +118,7 @@ async function driven(
     const ended = log.state().run;
     if (ended !== null) {
       context.log.usage = usageOf(ended);
+      context.log.cost_usd = ended.totals.cost_usd;
       context.log.rounds = ended.iterations;
       context.log.tool_calls = ended.tools_used.length;
     }
@@ -127,7 +128,7 @@ async function driven(
 async function servedSpec(
   { id, context, record }: RunHandle,
   llm: LlmSettings,
-  { parts, inputs }: Pick<ServedPlace, "parts" | "inputs">,
+  { parts, inputs }: Pick<ServedInput, "parts" | "inputs">,
   { model, capabilities }: Pick<Reached, "model" | "capabilities">,
 ): Promise<AgentSpec> {
   const { settings, bot, startedAt } = context;
@@ -145,6 +146,7 @@ async function servedSpec(
     tools: forFiles.length > 0,
   });
   const self = own_skill ?? skill;
+  const effort = EFFORTS[manifest.activation?.effort?.toLowerCase() ?? ""];
   const { max_tool_rounds = forFiles.length > 0 ? ROUNDS_WITH_FILES : TOOL_ROUNDS } = llm;
   const base = specOf(
     {},
@@ -158,16 +160,7 @@ async function servedSpec(
       skills: [],
       profile: profileOf(undefined),
       policies: { policy: settings.policy ?? null },
-      model: {
-        provider: llm.target.provider,
-        model,
-        context_window: null,
-        native_tools: capabilities.native_tools,
-        defer_loading: capabilities.defer_loading,
-        tool_search: [...capabilities.tool_search],
-        ...(capabilities.vision === false ? { vision: false } : {}),
-        ...(capabilities.pdf === true ? { pdf: true } : {}),
-      },
+      model: specModel({ target: { ...llm.target, model }, capabilities, context_window: null }),
       call: {},
     },
   );
@@ -189,6 +182,7 @@ async function servedSpec(
       max_tool_output_bytes: llm.max_tool_output_bytes,
       json: manifest.output === "json",
       max_tokens: llm.max_tokens,
+      ...(effort === undefined ? {} : { thinking: { mode: "effort", level: effort } }),
       timeout_ms: manifest.timeout_ms,
       idle_timeout_ms: manifest.idle_timeout_ms,
       ...(forFiles.length === 0 ? {} : { inputs }),

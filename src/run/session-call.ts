@@ -1,8 +1,8 @@
 /** A model call that goes on with a session's conversation, and is kept in it. */
 import type { Message } from "../engine/messages.ts";
-import type { CallOutcome } from "../llm/call.ts";
 import { messageJson, readMessages } from "../llm/messages.ts";
 import type { CallInput } from "../llm/prepare.ts";
+import type { LlmResult } from "../llm/result.ts";
 import { emptyTranscript, newId } from "../llm/transcript.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import type { RunContext } from "./context.ts";
@@ -20,7 +20,7 @@ export function sessionNamed(options: JsonObject = {}): string | null {
 
 /** What a call that is kept in a session came to. */
 interface KeptCall {
-  result: CallOutcome["result"];
+  result: LlmResult;
   added: Message[];
 }
 
@@ -32,8 +32,8 @@ interface KeptCall {
 export async function callInSession(
   context: RunContext,
   options: { input: CallInput; session: string; name: string; durable: Durable | null },
-  call: (input: CallInput) => Promise<CallOutcome>,
-): Promise<CallOutcome["result"]> {
+  call: (input: CallInput) => Promise<LlmResult>,
+): Promise<LlmResult> {
   const { session: id, name, durable } = options;
   const session = sessionClient(context, id);
   // Written by an earlier life, below.
@@ -47,7 +47,7 @@ export async function callInSession(
 async function callAfter(
   session: SessionClient,
   input: CallInput,
-  call: (input: CallInput) => Promise<CallOutcome>,
+  call: (input: CallInput) => Promise<LlmResult>,
 ): Promise<KeptCall> {
   const { messages, summary } = await session.ask("history", null);
   const said = messages.flatMap(messageJson);
@@ -57,7 +57,7 @@ async function callAfter(
     messages: said,
     ...(summary === null ? {} : { summary }),
   };
-  const { result } = await call({
+  const result = await call({
     ...input,
     options: { ...options, transcript: JSON.parse(JSON.stringify(transcript)) },
   });

@@ -40,7 +40,8 @@ export async function configForCall(
   { bot, perCall }: ConfigChoice,
 ): Promise<CallConfig> {
   if (tool.config.length === 0) return { values: {}, secrets: [], diagnostics: [] };
-  const rows = await storedFor(context, record.manifest.slug, bot);
+  // Values are configured for an address, and a stored skill has none.
+  const rows = record.stored === true ? [] : await storedFor(context, record.manifest.slug, bot);
   const { tenant } = context;
   const { sealer } = context.deployment;
   const layers = await layersOf(sealer, rows, { tenant, record, tool: tool.name });

@@ -81,7 +81,7 @@ export async function assembled(
   files: SourceFile[],
   slug: string,
 ): Promise<AssembledSkill> {
-  const { skill, diagnostics } = await assemble(context, files, slug);
+  const { skill, diagnostics } = await assemble(context, files, slug, true);
   if (skill === null) throw refused(diagnostics);
   return skill;
 }
@@ -115,7 +115,13 @@ async function readHooks({ deployment, settings }: RunContext, source: SourceFil
     : { faults: [loadFault(settings.redactor.text(found.fault))] };
 }
 
-async function assemble(context: RunContext, files: SourceFile[], slug: string): Promise<Assembly> {
+/** @param stored it gets no address */
+async function assemble(
+  context: RunContext,
+  files: SourceFile[],
+  slug: string,
+  stored = false,
+): Promise<Assembly> {
   const { settings, deployment, tenant } = context;
   const granted = grantedTo(settings, tenant, slug);
   const modelRegistry = await deployment.models.registry();
@@ -128,6 +134,7 @@ async function assemble(context: RunContext, files: SourceFile[], slug: string):
     providers,
     hooks: (source) => readHooks(context, source),
     uploadedBy: tenant,
+    ...(stored ? { stored } : {}),
     signatures: settings.signatures,
     provided: {
       mcp_servers: Object.keys(settings.mcp.servers),

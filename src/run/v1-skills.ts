@@ -16,6 +16,10 @@ export interface NamedSkill {
   id: string;
   /** The version that was found: `skver_…` of a stored skill, else the digest's beginning. */
   version: string;
+  /** The same as Anthropic's beta of skills names it: Unix µs; `null` for a served skill. */
+  epoch: string | null;
+  /** What the client called it, else its name. */
+  label: string;
   record: SkillRecord;
   /** Of the record. */
   digest: string;
@@ -24,28 +28,30 @@ export interface NamedSkill {
 const UNPACKED = { max_bytes: 128 * 1024 * 1024, max_entries: 20_000 };
 
 /**
- * Finds a skill.
+ * Finds a skill; `null` where the tenant has none of this id.
  * @param version any name that `/v1/skills` takes, `null`: the newest
- * @throws SkillNotFound
+ * @throws SkillNotFound for an unknown version
  */
 export async function namedSkill(
   context: RunContext,
   id: string,
   version: string | null,
-): Promise<NamedSkill> {
+): Promise<NamedSkill | null> {
   const { deployment, env, tenant, background } = context;
   const stored = await findSkill(env, tenant, id);
   if (stored !== null) {
     const name = version ?? "latest";
     const found = await findVersion(env, tenant, id, name);
     if (found === null) throw new SkillNotFound({ id, version: name });
-    return { id, version: `skver_${found.id}`, ...(await assembledVersion(context, found)) };
+    const named = { id, version: `skver_${found.id}`, epoch: String(found.epoch) };
+    return { ...named, label: stored.label ?? stored.name, ...(await assembledVersion(context, found)) };
   }
   const card = (await deployment.catalogs.of(tenant, background)).bySlug.get(id);
-  if (card === undefined) throw new SkillNotFound({ id });
+  if (card === undefined) return null;
   const record = await deployment.registry.skill(card.version);
   checkTrust(context.settings, record);
-  return { id, version: card.version.slice(0, 12), record, digest: card.version };
+  const named = { id, version: card.version.slice(0, 12), epoch: null, label: record.manifest.name };
+  return { ...named, record, digest: card.version };
 }
 
 /** The record of a stored version, made of its bundle by the code that takes uploads in. */

@@ -4,7 +4,7 @@ import type { Bindings } from "../env.ts";
 import { toHullError } from "../errors.ts";
 import { SESSION_PARTS } from "../run/agent/session-parts.ts";
 import { Conversation } from "./conversation/conversation.ts";
-import { SessionDesk } from "./conversation/operations.ts";
+import { SessionDispatcher } from "./conversation/operations.ts";
 import type {
   Adopted,
   ForkStep,
@@ -26,6 +26,7 @@ import type {
   KnownCall,
 } from "./unlisted/rpc.ts";
 import { UnlistedSession } from "./unlisted/unlisted-session.ts";
+import { Workflow } from "./workflow/workflow.ts";
 
 /**
  * A session: a conversation or a daemon, addressed by its tenant and its id, or a single call that outlives its connection,
@@ -33,7 +34,7 @@ import { UnlistedSession } from "./unlisted/unlisted-session.ts";
  */
 export class SessionObject extends DurableObject<Bindings> implements SessionRpc {
   readonly #conversation: Conversation;
-  readonly #desk: SessionDesk;
+  readonly #dispatcher: SessionDispatcher;
   readonly #unlisted: UnlistedSession;
 
   constructor(ctx: DurableObjectState, env: Bindings) {
@@ -47,15 +48,19 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
     this.#unlisted = new UnlistedSession({ storage, deployment, background, log: this.#conversation.log });
     const daemon = new Daemon(this.#conversation, storage);
     keepSnapshots(this.#conversation, daemon);
-    this.#desk = new SessionDesk(this.#conversation, daemon);
+    this.#dispatcher = new SessionDispatcher(
+      this.#conversation,
+      daemon,
+      new Workflow(this.#conversation, storage),
+    );
   }
 
   ask(question: LongText): Promise<LongText> {
-    return this.#desk.ask(question);
+    return this.#dispatcher.ask(question);
   }
 
   start(question: LongText, after: number | null) {
-    return this.#desk.start(question, after);
+    return this.#dispatcher.start(question, after);
   }
 
   events(call: SessionEventsCall): Promise<Streamed> {
@@ -89,6 +94,10 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
 
   async status(caller: string): Promise<ExecutionStatus | null> {
     return this.#unlisted.status(caller);
+  }
+
+  async steps(caller: string, page: { after: number; limit: number }): Promise<string | null> {
+    return this.#unlisted.steps(caller, page);
   }
 
   cancel(caller: string): Promise<"cancelled" | "removed" | null> {

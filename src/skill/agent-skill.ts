@@ -72,9 +72,9 @@ export function readAgentSkill(
   const others = Array.from(root.entries.keys()).filter((key) => !PLAIN_FIELDS.includes(key));
   const named = textOf(root.entries.get("model")?.value ?? root)?.trim();
   const model = FOREIGN_MODELS.find((each) => each === named);
-  const told = [...warnMissed(findings, root, others), ...(model === undefined ? [] : ["model"])];
-  const untold = others.filter((key) => !told.includes(key));
-  reportWithoutEffect(findings, root, untold, known);
+  const reported = [...warnMissed(findings, root, others), ...(model === undefined ? [] : ["model"])];
+  const unreported = others.filter((key) => !reported.includes(key));
+  reportWithoutEffect(findings, root, unreported, known);
   const activation = model === undefined ? read.activation : { ...read.activation, model };
   if (metadata === null) others.push("metadata");
   if (body.trim() === "") {
@@ -107,13 +107,13 @@ function readName(findings: Findings, root: MapNode, directory: string | undefin
     warn(findings, slot, brokenNameRules(name, directory));
     return name;
   }
-  const place = slot ?? { path: "name", at: { line: 1, column: 1 } };
+  const location = slot ?? { path: "name", at: { line: 1, column: 1 } };
   if (directory !== undefined && directory !== "") {
     const message = `There is no usable name; that of the folder, ${directory}, is taken.`;
-    findings.warning("name_from_directory", place, message, `Add name: ${directory}`);
+    findings.warning("name_from_directory", location, message, `Add name: ${directory}`);
     return directory;
   }
-  findings.error("name_missing", place, "The field name is required.", "Add name: and a text.");
+  findings.error("name_missing", location, "The field name is required.", "Add name: and a text.");
   return null;
 }
 
@@ -121,8 +121,8 @@ function readDescription(findings: Findings, root: MapNode): string | null {
   const slot = child(root, "description");
   const hint = "Say what the skill does and when to use it.";
   if (slot === undefined) {
-    const place = { path: "description", at: { line: 1, column: 1 } };
-    findings.error("description_missing", place, "The field description is required.", hint);
+    const location = { path: "description", at: { line: 1, column: 1 } };
+    findings.error("description_missing", location, "The field description is required.", hint);
     return null;
   }
   const text = textOf(slot.node);

@@ -61,11 +61,13 @@ interface AssembleOptions {
   /** Which tools there are beside the skill's own. Absent: nobody is asked whether one is provided. */
   provided?: ProvidedTools;
   /** The plugin and the namespace that its folder lies in. */
-  place?: Pick<RecordExtras, "plugin" | "namespace">;
+  location?: Pick<RecordExtras, "plugin" | "namespace">;
   /** Whose signatures count. Absent: nobody is asked whether one is trusted. */
   signatures?: SignaturePolicy;
   /** The tenant that uploaded it. Absent: a folder of the deployment's own, which is trusted. */
   uploadedBy?: string;
+  /** It is one that the tenant stored for requests to name. Absent: it gets an address. */
+  stored?: true;
 }
 
 /** Checks a skill and makes its bundle. Every problem is reported, not only the first. */
@@ -123,7 +125,8 @@ export async function assembleSkill(
     ...(kept.length === 0 ? {} : { diagnostics: kept }),
     ...(signed.signature === null ? {} : { signature: signed.signature }),
     ...(uploadedBy === undefined ? {} : { uploaded_by: uploadedBy }),
-    ...options.place,
+    ...(options.stored === undefined ? {} : { stored: options.stored }),
+    ...options.location,
   };
   const bundle = await makeRecord(manifest, body, files, hash, extras, started);
   const bytes = manifest.serve === undefined ? undefined : byPath.get(manifest.serve);

@@ -50,6 +50,7 @@ export interface RecordExtras {
   signature?: { signer: string };
   /** The tenant, where the skill is an uploaded one. */
   uploaded_by?: string;
+  stored?: true;
   plugin?: PluginOfSkill;
   namespace?: string;
 }

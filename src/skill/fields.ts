@@ -20,8 +20,8 @@ export function readRequiredText(
 ): string | undefined {
   if (slot === undefined) {
     const path = parent.path === "" ? key : `${parent.path}.${key}`;
-    const place = parent.at === undefined ? { path } : { path, at: parent.at };
-    findings.error(`${key}_missing`, place, `The field ${key} is required.`, `Add ${key}: and a text.`);
+    const location = parent.at === undefined ? { path } : { path, at: parent.at };
+    findings.error(`${key}_missing`, location, `The field ${key} is required.`, `Add ${key}: and a text.`);
     return undefined;
   }
   const text = readText(findings, slot);

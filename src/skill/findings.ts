@@ -5,7 +5,7 @@ import { type Position, type Slot, toJson } from "./tree.ts";
 const MAX_VALUE = 200;
 
 /** What a diagnostic is about: a value, or a field that has none (a position only, or not even that). */
-type Place = Slot | { path?: string; at?: Position };
+type Location = Slot | { path?: string; at?: Position };
 
 export class Findings {
   readonly list: Diagnostic[] = [];
@@ -18,31 +18,31 @@ export class Findings {
     this.#file = file;
   }
 
-  error(code: string, place: Place, message: string, hint?: string): void {
-    this.#add("error", code, place, message, hint);
+  error(code: string, location: Location, message: string, hint?: string): void {
+    this.#add("error", code, location, message, hint);
   }
 
-  warning(code: string, place: Place, message: string, hint?: string): void {
-    this.#add("warning", code, place, message, hint);
+  warning(code: string, location: Location, message: string, hint?: string): void {
+    this.#add("warning", code, location, message, hint);
   }
 
-  info(code: string, place: Place, message: string, hint?: string): void {
-    this.#add("info", code, place, message, hint);
+  info(code: string, location: Location, message: string, hint?: string): void {
+    this.#add("info", code, location, message, hint);
   }
 
   get failed(): boolean {
     return this.list.some((d) => d.level === "error");
   }
 
-  #add(level: Diagnostic["level"], code: string, place: Place, message: string, hint?: string): void {
+  #add(level: Diagnostic["level"], code: string, location: Location, message: string, hint?: string): void {
     this.list.push({
       level,
       code,
       skill: this.#skill,
       file: this.#file,
-      ...(place.at === undefined ? {} : { line: place.at.line, column: place.at.column }),
-      ...(place.path === undefined ? {} : { field: place.path }),
-      ...("node" in place ? { value: shown(place) } : {}),
+      ...(location.at === undefined ? {} : { line: location.at.line, column: location.at.column }),
+      ...(location.path === undefined ? {} : { field: location.path }),
+      ...("node" in location ? { value: shown(location) } : {}),
       message,
       ...(hint === undefined ? {} : { hint }),
     });

@@ -1,6 +1,7 @@
 /** Fields that other clients of skills act on and Hull does not, or not yet: what the skill misses, field by field. */
 
 import type { Findings } from "./findings.ts";
+import { EFFORTS } from "./manifest.ts";
 import { nearest } from "./match.ts";
 import { byteOrder } from "./path.ts";
 import { child, type MapNode, type Slot, textOf } from "./tree.ts";
@@ -50,7 +51,11 @@ const MISSED: { [field: string]: Missed } = {
     hint: "Name a provider's model: provider and model.",
     asks: (slot) => FOREIGN_MODELS.includes(value(slot)) && !["inherit", "default"].includes(value(slot)),
   },
-  effort: { what: "the model thinks as much as the run says", hint: ASK_THE_CALLER, asks: said },
+  effort: {
+    what: "the model thinks as much as the run says",
+    hint: `Write one of ${Object.keys(EFFORTS).join(", ")}.`,
+    asks: (slot) => said(slot) && !Object.hasOwn(EFFORTS, value(slot)),
+  },
   shell: {
     what: "commands are run by bash",
     hint: "Write the commands of the text for bash.",
@@ -184,7 +189,7 @@ export function reportWithoutEffect(
   const sorted = fields.toSorted(byteOrder);
   const descriptive = sorted.filter((key) => DESCRIPTIVE.has(fold(key)));
   const others = sorted.filter((key) => !DESCRIPTIVE.has(fold(key)));
-  const place = (names: string[]) => {
+  const location = (names: string[]) => {
     const at = root.entries.get(names[0] ?? "")?.keyAt;
     return { path: names.join(", "), ...(at === undefined ? {} : { at }) };
   };
@@ -193,10 +198,10 @@ export function reportWithoutEffect(
     const hint =
       meant.length === 0 ? "Put what is yours below metadata." : `Did you mean ${meant.join(", ")}?`;
     const message = `Fields that have no effect here: ${others.join(", ")}.`;
-    findings.warning("unknown_fields", place(others), message, hint);
+    findings.warning("unknown_fields", location(others), message, hint);
   }
   if (descriptive.length > 0) {
     const message = `Fields that only describe the skill: ${descriptive.join(", ")}.`;
-    findings.info("unknown_fields", place(descriptive), message);
+    findings.info("unknown_fields", location(descriptive), message);
   }
 }

@@ -35,8 +35,8 @@ export async function findHooks(
   const faults = "faults" in made ? made.faults : faultsOf(made);
   if (!("faults" in made) && faults.length === 0) return { hooks: made, diagnostics: [] };
   const base = file.slice(0, -"SKILL.md".length);
-  const place = { folder, base, path: source.path };
-  const diagnostics = faults.map((fault) => moduleDiagnostic(fault, place));
+  const location = { folder, base, path: source.path };
+  const diagnostics = faults.map((fault) => moduleDiagnostic(fault, location));
   return { hooks: null, diagnostics };
 }
 
@@ -93,10 +93,15 @@ export function uploadFault({ path, bytes }: SourceFile): ModuleFault | null {
 
 /** A module that could not be loaded. The engine tells where, for faults of syntax, as `hooks.js:<line>:<column>`. */
 export function loadFault(text: string): ModuleFault {
-  const place = /\s*at hooks\.js:(\d+):(\d+)\s*$/.exec(text);
-  const message = `The hook module cannot be loaded: ${place === null ? text : text.slice(0, place.index)}`;
+  const location = /\s*at hooks\.js:(\d+):(\d+)\s*$/.exec(text);
+  const message = `The hook module cannot be loaded: ${location === null ? text : text.slice(0, location.index)}`;
   const hint = "It has to be an ES module that exports functions and needs no Node or CommonJS globals.";
-  if (place === null) return { code: "hooks_build", message, hint };
+  if (location === null) return { code: "hooks_build", message, hint };
   // The engine's columns count from 0.
-  return { code: "hooks_build", message, hint, at: { line: Number(place[1]), column: Number(place[2]) + 1 } };
+  return {
+    code: "hooks_build",
+    message,
+    hint,
+    at: { line: Number(location[1]), column: Number(location[2]) + 1 },
+  };
 }

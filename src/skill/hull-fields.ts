@@ -20,18 +20,18 @@ export function liftHullFields(root: MapNode, findings: Findings): MapNode {
   if (others.size === 0) entries.delete("metadata");
   else entries.set("metadata", { ...metadata, value: { ...metadata.value, entries: others } });
   for (const [key, entry] of own.value.entries) {
-    const place = { path: `metadata.hull.${key}`, at: entry.keyAt };
+    const location = { path: `metadata.hull.${key}`, at: entry.keyAt };
     if (FORMAT_FIELDS.includes(key)) {
       findings.error(
         "hull_field",
-        place,
+        location,
         `The field ${key} is one of the Agent Skills format.`,
         "Move it to the top.",
       );
     } else if (root.entries.has(key)) {
       findings.error(
         "hull_field",
-        place,
+        location,
         `The field ${key} stands at the top and below metadata.hull.`,
         "Keep one of the two.",
       );

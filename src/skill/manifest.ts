@@ -127,11 +127,21 @@ export interface Activation {
   agent?: string;
   /** The model of a plain Agent Skill, as other clients name it: `opus`. */
   model?: string;
-  /** How much the model thinks, as other clients name it: `high`. */
+  /** How much the model thinks, as its author wrote it: a key of `EFFORTS`, or a word that only other clients know. */
   effort?: string;
   /** What commands in its text are written for. */
   shell?: string;
 }
+
+/** What other clients write as `effort`, as the level that providers know. */
+export const EFFORTS: { readonly [effort: string]: "low" | "medium" | "high" | undefined } = {
+  minimal: "low",
+  low: "low",
+  medium: "medium",
+  high: "high",
+  xhigh: "high",
+  max: "high",
+};
 
 /** A normalised manifest. Durations in ms, sizes in bytes. Mode-specific parts are present exactly for their mode. */
 export interface Manifest {
@@ -342,6 +352,8 @@ export interface SkillRecord {
   signature?: { signer: string };
   /** The tenant that uploaded it. Absent: a folder of the deployment's own. Whoever reads the record sees whom to trust. */
   uploaded_by?: string;
+  /** It is one that the tenant stored for requests to name. Absent: it has an address, and so a slug of its own. */
+  stored?: true;
 }
 
 /** What `GET /skills` shows of a skill; `version` is the skill digest. */

@@ -26,7 +26,7 @@ const LOSSES: readonly (readonly [pattern: RegExp, loss: string])[] = [
   [/^(?:lsp|.*diagnostics)$/i, "ask a language server"],
 ];
 
-interface Place {
+interface Location {
   folder: string;
   file: string;
   positions: ReadonlyMap<string, Position>;
@@ -40,7 +40,7 @@ export function missingTools(
   manifest: Manifest,
   own: readonly Pick<SkillTool, "name">[],
   { mcp_servers, workspace_tools }: ProvidedTools,
-  { folder, file, positions }: Place,
+  { folder, file, positions }: Location,
 ): Diagnostic[] {
   const { allowed_tools, tool_scope, llm, activation = {}, workspace_tools: declared = true } = manifest;
   if (llm === undefined) return [];

@@ -5,7 +5,7 @@ import type { Diagnostic, Manifest, SkillRecord } from "./manifest.ts";
 import { verifyFiles } from "./signature.ts";
 import { NO_SIGNATURES, needsSignature, type SignaturePolicy, signatureFault } from "./trust.ts";
 
-interface Place {
+interface Location {
   folder: string;
   file: string;
   /** The tenant that uploads it. */
@@ -23,7 +23,7 @@ interface Place {
 export async function checkSignature(
   files: readonly SourceFile[],
   manifest: Pick<Manifest, "name" | "activation">,
-  { folder, file, uploadedBy, signatures, unbuilt }: Place,
+  { folder, file, uploadedBy, signatures, unbuilt }: Location,
   hash: Hash,
 ): Promise<{ signature: NonNullable<SkillRecord["signature"]> | null; diagnostics: Diagnostic[] }> {
   const verified = await verifyFiles(files, hash, { unbuilt: unbuilt === true });

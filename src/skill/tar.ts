@@ -47,12 +47,12 @@ export function packTar(files: readonly TarFile[]): Uint8Array<ArrayBuffer> {
   const sorted = [...files].sort((a, b) => byteOrder(a.path, b.path));
   const parts: Uint8Array[] = [];
   for (const file of sorted) {
-    const place = splitPath(encoder.encode(file.path));
-    if (place === null) {
+    const location = splitPath(encoder.encode(file.path));
+    if (location === null) {
       const record = paxRecord("path", file.path);
       parts.push(header({ name: encoder.encode("pax") }, "x", 0o644, record.length), ...padded(record));
     }
-    const short = place ?? { name: encoder.encode(file.path).subarray(0, 100) };
+    const short = location ?? { name: encoder.encode(file.path).subarray(0, 100) };
     parts.push(header(short, "0", file.mode, file.bytes.length), ...padded(file.bytes));
   }
   parts.push(new Uint8Array(2 * BLOCK));
@@ -247,7 +247,7 @@ function splitPath(path: Uint8Array): { name: Uint8Array; prefix?: Uint8Array } 
 }
 
 function header(
-  place: { name: Uint8Array; prefix?: Uint8Array },
+  location: { name: Uint8Array; prefix?: Uint8Array },
   type: "0" | "x",
   mode: number,
   size: number,
@@ -257,7 +257,7 @@ function header(
   const put = (offset: number, value: string) => block.set(encoder.encode(value), offset);
   const number = (offset: number, width: number, value: number) =>
     put(offset, value.toString(8).padStart(width - 1, "0"));
-  block.set(place.name, 0);
+  block.set(location.name, 0);
   number(100, 8, mode);
   number(108, 8, 0);
   number(116, 8, 0);
@@ -266,7 +266,7 @@ function header(
   put(148, "        ");
   put(156, type);
   put(257, "ustar\u000000");
-  if (place.prefix !== undefined) block.set(place.prefix, 345);
+  if (location.prefix !== undefined) block.set(location.prefix, 345);
   put(
     148,
     `${block

@@ -52,9 +52,9 @@ const MAX_IGNORE_STEPS = 100_000_000;
 
 /** At most so many steps: each path and each folder above it is matched with each line. */
 function ignoreCost(rules: readonly IgnoreRule[], files: readonly SourceFile[]): number {
-  const places = rules.reduce((sum, { pattern }) => sum + pattern.tokens.length + 1, 0);
+  const tokens = rules.reduce((sum, { pattern }) => sum + pattern.tokens.length + 1, 0);
   const characters = files.reduce((sum, { path }) => sum + path.length * path.split("/").length, 0);
-  return places * characters;
+  return tokens * characters;
 }
 
 const hasSkillFile = (files: readonly SourceFile[]): boolean =>
@@ -79,14 +79,14 @@ function isLeftOut(path: string, levels: readonly IgnoreLevel[]): boolean {
   return isIgnored(path, false, levels);
 }
 
-interface Place {
+interface Location {
   folder: string;
   file: string;
   positions: ReadonlyMap<string, Position>;
 }
 
 /** What is refused of an uploaded skill, while the deployment's own may have it: commands by their absolute path. */
-export function checkUploaded(manifest: Manifest, place: Place): Diagnostic[] {
+export function checkUploaded(manifest: Manifest, location: Location): Diagnostic[] {
   const commands: [field: string, argv: readonly string[]][] = [
     ["run", manifest.run ?? []],
     ...(manifest.llm?.tools ?? []).map((tool, i): [string, string[]] => [
@@ -104,7 +104,7 @@ export function checkUploaded(manifest: Manifest, place: Place): Diagnostic[] {
     };
     const message = `The program ${program} is named by an absolute path, which an uploaded skill may not do.`;
     const hint = "Name a program on PATH, such as python3, or a file of the skill, such as ./run.sh.";
-    return [{ ...at(field, place), ...finding, message, hint }];
+    return [{ ...at(field, location), ...finding, message, hint }];
   });
 }
 
@@ -127,7 +127,7 @@ export function checkUploadedFiles(files: readonly SourceFile[], skill: string):
 export function warnNotGranted(
   record: Pick<SkillRecord, "manifest" | "tools" | "wants_workspace_tools">,
   granted: ReadonlySet<string>,
-  place: Place,
+  location: Location,
 ): Diagnostic[] {
   const { manifest, tools = [] } = record;
   const missing = variablesOf({ manifest, tools }).filter((name) => !granted.has(name));
@@ -143,18 +143,18 @@ export function warnNotGranted(
       field,
       value: JSON.stringify(name),
     };
-    return { ...at(field, place), ...finding, message, hint };
+    return { ...at(field, location), ...finding, message, hint };
   });
   if (!givesWorkspaceTools(record) || granted.has(WORKSPACE_GRANT)) return warnings;
   const message = "The skill wants tools to read files and to run commands, which are not granted to it.";
   const hint = `The operator grants them in HULL_GRANTS, as ${WORKSPACE_GRANT}.`;
   const finding = { level: "warning" as const, code: "workspace_tools_not_granted" };
-  return [...warnings, { ...at("allowed-tools", place), ...finding, message, hint }];
+  return [...warnings, { ...at("allowed-tools", location), ...finding, message, hint }];
 }
 
 function at(
   field: string,
-  { folder, file, positions }: Place,
+  { folder, file, positions }: Location,
 ): Pick<Diagnostic, "skill" | "file" | "line" | "column"> {
   const position = positions.get(field.replace(/\[.*$/, ""));
   return {

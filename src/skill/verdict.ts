@@ -20,7 +20,7 @@ export function judgeStrictly(findings: Findings, text: string, directory: strin
     return;
   }
   for (const { code, field, message, hint } of brokenRules(reading.fields, directory))
-    findings.error(code, { path: field, at: placeOf(text, field) }, message, hint);
+    findings.error(code, { path: field, at: locationOf(text, field) }, message, hint);
 }
 
 const HINTS: { [fault in StrictFault]: string } = {
@@ -31,7 +31,7 @@ const HINTS: { [fault in StrictFault]: string } = {
 };
 
 /** Where a field is; that of the first of several, and the beginning of one that is missing. */
-function placeOf(text: string, field: string): Position {
+function locationOf(text: string, field: string): Position {
   const [first = ""] = field.split(", ");
   const line = text.split(/\r\n?|\n/).findIndex((each) => each.startsWith(`${first}:`));
   return { line: Math.max(1, line + 1), column: 1 };

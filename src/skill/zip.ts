@@ -78,10 +78,10 @@ export async function readZip(zip: Uint8Array<ArrayBuffer>, limits: ZipLimits): 
       throw new ZipError(`${name} unpacks to more than ${MAX_RATIO} times its size`);
     }
   }
-  const places = entries.map((entry) => locate(view, entry, directory.at));
-  checkOverlap(places);
+  const found = entries.map((entry) => locate(view, entry, directory.at));
+  checkOverlap(found);
   const files: SourceFile[] = [];
-  for (const { entry, data } of places) {
+  for (const { entry, data } of found) {
     const { name, size, crc, mode } = entry;
     const bytes = entry.method === METHOD.stored ? data : await inflate(data, size, name);
     if (bytes.length !== size) throw new ZipError(`${name} has ${bytes.length} bytes instead of ${size}`);
@@ -179,7 +179,7 @@ function readEntry(view: View, at: number, nameLength: number): Entry | null {
   return null;
 }
 
-interface Place {
+interface EntryData {
   entry: Entry;
   /** Where its local header begins and its data ends. */
   from: number;
@@ -188,7 +188,7 @@ interface Place {
 }
 
 /** Finds an entry's data; what its local header says has to be what the directory says. */
-function locate(view: View, entry: Entry, limit: number): Place {
+function locate(view: View, entry: Entry, limit: number): EntryData {
   const { at, name } = entry;
   const broken = (): ZipError => new ZipError(`${name} has a local header that is not its own`);
   if (at + LOCAL.length > limit || view.getUint32(at, true) !== LOCAL.signature) throw broken();
@@ -203,8 +203,8 @@ function locate(view: View, entry: Entry, limit: number): Place {
   return { entry, from: at, to, data: bytesOf(view, start, entry.packed) };
 }
 
-function checkOverlap(places: readonly Place[]): void {
-  const sorted = places.toSorted((a, b) => a.from - b.from);
+function checkOverlap(found: readonly EntryData[]): void {
+  const sorted = found.toSorted((a, b) => a.from - b.from);
   for (const [i, { entry, from }] of sorted.entries()) {
     const before = sorted[i - 1];
     if (before !== undefined && before.to > from) {

@@ -93,6 +93,8 @@ export const executionSpec = z.lazy(() =>
         cwd: z.optional(z.string().check(z.maxLength(4096))),
         /** Of `bash`: the name in `skills` of the skill that HULL_SKILL_DIR is the folder of. */
         skill: z.optional(z.string()),
+        /** Of `bash`: Python finds the packages of each skill's requirements.txt. What cannot be installed is told in the output. */
+        packages: z.optional(z.literal(true)),
       }),
     ),
     /**

@@ -348,9 +348,9 @@ class Submission extends Subscription {
     const manifest = new Uint8Array(new TextEncoder().encode(await source.manifest()));
     const put = (path: string, body: RequestBody) =>
       this.send(connection, "PUT", `/v1/workspaces/${id}${path}`, `workspace:${id}`, { body });
-    const told = await put("", manifest);
-    if (told.status !== 200) throw await refusedBy(told, this.execution);
-    const lacks = workspaceLacks.safeParse(parseJson(await told.text()));
+    const reply = await put("", manifest);
+    if (reply.status !== 200) throw await refusedBy(reply, this.execution);
+    const lacks = workspaceLacks.safeParse(parseJson(await reply.text()));
     if (!lacks.success) throw new RunnerProtocolError({ reason: "what it lacks cannot be read" });
     if (lacks.data.missing.length === 0) return;
     const response = await put("/contents", source.contents(lacks.data.missing));

@@ -25,6 +25,7 @@ import { runRows, sessionRows } from "./sessions.ts";
 import { skillToolRows } from "./skill-tools.ts";
 import { startSubjects } from "./subjects.ts";
 import { toolVaultRows } from "./tool-vault.ts";
+import { vendorRows } from "./vendors.ts";
 import { workspaceToolRows } from "./workspace-tools.ts";
 
 const { values, positionals } = parseArgs({
@@ -57,6 +58,7 @@ const GROUPS: Record<string, () => Promise<Row[]>> = {
   handlers: () => isolateRows(rounds),
   "handlers-runner": () => handlerRows(rounds),
   "workspace-tools": () => workspaceToolRows(rounds),
+  vendors: () => vendorRows(rounds, quick ? 1000 : 10_000),
   bundle: bundleRows,
   formats: () => formatRows(quick ? 240 : 2400),
   build: async () => [await buildRow(many)],

@@ -1,6 +1,9 @@
 /** `hull run`, `hull chat` and `hull approvals` against a real `hull dev --direct`. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
 import { expect, test } from "vitest";
-import { json, runHull } from "../support/hull-dev.ts";
+import { json, REPO, runHull } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
 import { sharedHull } from "../support/shared.ts";
 
@@ -8,7 +11,26 @@ const ASKER =
   "---\nname: asker\ndescription: Asks. Use when asked.\nmode: llm\nprovider: mock\ntools:\n  - {name: look, description: Looks, " +
   "command: [echo, seen], parameters: [{name: where, description: w}], annotations: {destructive: true}}\n---\nAsk.\n";
 
-const hull = await sharedHull({ args: ["--direct"], skills: { "asker/SKILL.md": ASKER } });
+const PAYER =
+  "---\nname: payer\ndescription: Pays. Use when asked to.\nmode: llm\nprovider: mock\n---\nPay.\n";
+const PAY = {
+  name: "pay",
+  description: "Pays.",
+  script: "pay.js",
+  "x-risk": "dangerous",
+  parameters: { amount: { type: "integer" } },
+};
+
+const hull = await sharedHull({
+  args: ["--direct"],
+  skills: {
+    "asker/SKILL.md": ASKER,
+    "payer/SKILL.md": PAYER,
+    "payer/tools.json": JSON.stringify([PAY]),
+    "payer/pay.js": "export default ({ amount }) => `paid ${amount}`;\n",
+  },
+  project: { "hull.toml": '[llm]\nmock_routes = true\n[approvals]\nrequire_risk = "dangerous"\n' },
+});
 
 const cli = (args: string[], stdin?: string) =>
   runHull([...args, "--url", hull.url], { cwd: hull.root, ...(stdin === undefined ? {} : { stdin }) });
@@ -72,4 +94,48 @@ test("hull approvals lists the calls that wait, and decides each", async () => {
     expect(await cli(["approvals", word, id, approval])).toMatchObject({ code: 3 });
   }
   expect(await cli(["approvals", "approve", "gate-1"])).toMatchObject({ code: 2 });
+});
+
+/** A terminal with a program in it: its arguments. */
+const TERMINAL = "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)";
+
+test("hull chat asks in a terminal whether a call may be made, and the run goes on either way", async () => {
+  const pays = (amount: number) => ({ tool_calls: [{ name: "pay", arguments: { amount } }] });
+  await hull.post("/llm/mocks", [pays(5), { text: "It is done." }, pays(7), { text: "It is not." }]);
+  const command = [join(REPO, "bin/hull.mjs"), "chat", "payer", "--session", "till", "--url", hull.url];
+  const terminal = spawn("python3", ["-c", TERMINAL, process.execPath, ...command], {
+    cwd: hull.root,
+    env: { PATH: process.env.PATH, HOME: hull.root, TERM: "xterm" },
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  let shown = "";
+  terminal.stdout.setEncoding("utf8").on("data", (text: string) => {
+    shown += text;
+  });
+  const ended = once(terminal, "close");
+  /** Types a line when the terminal shows something, from where the last one was typed on. */
+  const after = async (pattern: RegExp, line: string): Promise<void> => {
+    await until(
+      async () => shown,
+      (text) => pattern.test(text),
+    );
+    shown = "";
+    terminal.stdin.write(line);
+  };
+  await after(/› /, "Pay five.\r");
+  await after(/Approve pay\?.*: /, "y\r");
+  await after(/It is done\.[\s\S]*› /, "Pay seven.\r");
+  await after(/Approve pay\?.*: /, "n\r");
+  await after(/It is not\.[\s\S]*› /, "\x04");
+  const [code] = await ended;
+  expect([code, shown]).toEqual([0, expect.stringContaining("Go on with: hull chat payer --session till")]);
+  await hull.call("/llm/mocks", undefined, { method: "DELETE" });
+  const runs = await json<{ data: { run_id: string }[] }>(await hull.call("/sessions/till/runs"));
+  const [second, first] = await Promise.all(
+    runs.data.map(async ({ run_id }) =>
+      json<{ result: object }>(await hull.call(`/sessions/till/runs/${run_id}`)),
+    ),
+  );
+  expect(first?.result).toMatchObject({ successful_tools: ["pay"], rejected_tools: [] });
+  expect(second?.result).toMatchObject({ successful_tools: [], rejected_tools: ["pay"] });
 });

@@ -36,7 +36,8 @@ const SKILLS = {
 test("--dry-run builds with the real wrangler, and says what it would do", async () => {
   const dir = await project({
     ...SKILLS,
-    "hull.toml": 'name = "Kitchen"\nrate_limit = "7/10s"\nauth = "none"\n[runner]\nqueue = 3\ndrain_ms = 9\n',
+    "hull.toml":
+      'name = "Kitchen"\nrate_limit = "7/10s"\nauth = "none"\ndomain = "kitchen.example.com"\n[runner]\nqueue = 3\ndrain_ms = 9\n',
   });
   const { code, output } = await runHull(["deploy", "--dry-run"], { cwd: dir });
   expect(output).toContain("--dry-run: exiting now.");
@@ -44,7 +45,12 @@ test("--dry-run builds with the real wrangler, and says what it would do", async
   expect(output).toMatch(/wrangler deploy --config \S+kitchen\/wrangler\.json\n/);
   expect(code).toBe(0);
   const config = JSON.parse(await readFile(join(dir, ".hull/deploy/kitchen/wrangler.json"), "utf8"));
-  expect(config).toMatchObject({ name: "kitchen", main: join(REPO, "src/worker.ts") });
+  expect(config).toMatchObject({
+    name: "kitchen",
+    main: join(REPO, "src/worker.ts"),
+    routes: [{ pattern: "kitchen.example.com", custom_domain: true }],
+    workers_dev: false,
+  });
   expect(config.containers).toHaveLength(1);
   expect(config.vars.HULL_RUNNER_FLAGS).toBe(
     "--queue 3 --queue-timeout-ms 10000 --grace-ms 2000 --drain-ms 9 --install-ms 180000",
@@ -55,6 +61,11 @@ test("--dry-run builds with the real wrangler, and says what it would do", async
     auth: "none",
     rate_limit: { requests: 7, window_s: 10 },
   });
+  expect(output).not.toContain("was deployed as");
+  await writeFile(join(dir, "hull.toml"), 'name = "Pantry"\n');
+  const renamed = await runHull(["deploy", "--dry-run"], { cwd: dir });
+  expect(renamed.output).toContain("This project was deployed as kitchen before. pantry is another Worker");
+  expect(renamed.output).toContain("--worker kitchen");
 });
 
 /** A Cloudflare account in a folder, and a server that runs the Worker which was deployed to it. */

@@ -73,7 +73,7 @@ test("a stale skill says so on every surface", async () => {
       list: cards.filter(({ stale }) => stale).map(({ slug }) => slug),
       etag: card.headers.get("etag"),
       card: (await json(card)).stale,
-      page: /shout<\/a> <small[^>]*>\(stale\)/.test(await (await hull.call("/")).text()),
+      page: />shout<\/a>(?:(?!<\/tr>).)*>stale</s.test(await (await hull.call("/")).text()),
       openapi: openapi.paths["/skills/shout"]?.post.description.includes("Stale:"),
       run: run.headers.get("x-hull-stale"),
       tools: await mcp("tools/list", "tools"),

@@ -1,11 +1,13 @@
 /** The shell examples of README.md and of pages in docs, run as they stand against a real server. */
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { experimental_getWranglerCommands } from "wrangler";
-import { blocks, shellLines } from "../support/documents.ts";
+import { blocks, printedPattern, shellLines } from "../support/documents.ts";
+import { exampleShell, withOwnClient } from "../support/example-shell.ts";
 import { type HullDev, REPO, startHullDev } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
 
@@ -26,25 +28,8 @@ afterAll(async () => {
   await Promise.all([open?.stop(), keyed?.stop()]);
 });
 
-/** What a script prints in a shell where `npx hull` is this checkout's. */
-async function shell(script: string, env: Record<string, string> = {}, cwd = REPO): Promise<string> {
-  const npx = `npx() { [ "$1" = hull ] && shift && ${process.execPath} ${REPO}bin/hull.mjs "$@"; }`;
-  const { PATH = "" } = process.env;
-  const { stdout } = await run("bash", ["-euo", "pipefail", "-c", `${npx}\n${script}`], {
-    cwd,
-    env: { PATH, HOME: keyed.root, ...env },
-  });
-  return stdout;
-}
-
-/** A comment below a command as a pattern of what it prints. */
-const pattern = (comment: string): RegExp =>
-  new RegExp(
-    comment
-      .split("…")
-      .map((text) => text.trim().replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))
-      .join("[^]*"),
-  );
+const shell = (script: string, env: Record<string, string> = {}, cwd = REPO): Promise<string> =>
+  exampleShell(script, { cwd, home: keyed.root, env });
 
 /** The calls of a document without keys, each with the comment below it. */
 const commented = (document: string) =>
@@ -70,7 +55,7 @@ test("README.md: what curl prints", async () => {
   expect(calls).toHaveLength(6);
   for (const { command, comment } of calls) {
     const printed = await shell(here(command));
-    if (!comment.startsWith("event:")) expect(printed, command).toMatch(pattern(comment));
+    if (!comment.startsWith("event:")) expect(printed, command).toMatch(printedPattern(comment));
     else for (const name of comment.match(/\w+(?=,|$)/g) ?? []) expect(printed).toContain(`event: ${name}`);
   }
 });
@@ -119,6 +104,7 @@ test.each<[document: string, among: RegExp, printed: RegExp[]]>([
     /\/daemons/,
     [/"daemon_state":"idle"/, /"payload":\{"mail":17\}|"queued_event_count":1/],
   ],
+  ["docs/workflows.md", /\/execute/, [/"status":"completed"/, /"node_id":"check"/]],
   ["docs/configuration.md", /\/config/, [/"maxLength":"per_bot"/, /"address":"how_long_is_"/]],
 ])("%s: its shell examples do what they say", async (path, among, printed) => {
   const examples = blocks(read(path)).filter(({ language, text }) => language === "bash" && among.test(text));
@@ -128,17 +114,47 @@ test.each<[document: string, among: RegExp, printed: RegExp[]]>([
   for (const expected of printed) expect(text).toMatch(expected);
 });
 
+test("docs/client.md: its programs print what the comments below them say", async () => {
+  const programs = blocks(read("docs/client.md")).filter(({ language }) => language === "ts");
+  expect(programs).toHaveLength(3);
+  for (const [index, { text }] of programs.entries()) {
+    const file = join(open.root, `client-${index}.mts`);
+    await writeFile(file, withOwnClient(text));
+    const { stdout } = await run(process.execPath, [file], { env: { HULL_URL: open.url } });
+    for (const [, comment = ""] of text.matchAll(/^\/\/ (.*)$/gm))
+      expect(stdout).toMatch(printedPattern(comment));
+  }
+});
+
 test("docs/budgets.md: what curl prints, in order", async () => {
   const calls = commented(read("docs/budgets.md"));
   expect(calls).toHaveLength(6);
   for (const { command, comment } of calls) {
-    expect(await shell(here(command)), command).toMatch(pattern(comment));
+    expect(await shell(here(command)), command).toMatch(printedPattern(comment));
   }
 });
 
-test("docs/deploy.md: every hull and curl command, in order", async () => {
-  const lines = shellLines(read("docs/deploy.md")).filter((line) => /^(?:npx hull|curl|CATALOG=)/.test(line));
-  expect(lines.length).toBeGreaterThan(8);
+test.each<[path: string, but: string, expected: string[]]>([
+  [
+    "docs/deploy.md",
+    "",
+    [
+      "Would deploy hull",
+      "Hello, Ada!",
+      "The tool echo answered",
+      "Published",
+      "Revoked",
+      "hull_requests_total",
+    ],
+  ],
+  // What deploy.md has too has been run there.
+  ["docs/tutorial-deploy.md", "docs/deploy.md", ["0 errors", "hull_", '"max_cost_usd":20', '{"data":']],
+])("%s: every hull and curl command, in order", async (path, but, expected) => {
+  const others = new Set(but === "" ? [] : shellLines(read(but)));
+  const lines = shellLines(read(path)).filter(
+    (line) => /^(?:npx hull|curl|CATALOG=)/.test(line) && !others.has(line),
+  );
+  expect(lines.length).toBeGreaterThan(4);
   const env = { HULL_URL: keyed.url, HULL_ADMIN_KEY: KEY };
   const printed: string[] = [];
   let catalog = "";
@@ -158,16 +174,7 @@ test("docs/deploy.md: every hull and curl command, in order", async () => {
     printed.push(text);
   }
   const all = printed.join("\n");
-  for (const expected of [
-    "Would deploy hull",
-    "Hello, Ada!",
-    "The tool echo answered",
-    "Published",
-    "Revoked",
-    "hull_requests_total",
-  ]) {
-    expect(all).toContain(expected);
-  }
+  for (const part of expected) expect(all).toContain(part);
 });
 
 test("docs/deploy.md: wrangler has the commands and options", async () => {

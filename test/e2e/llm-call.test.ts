@@ -286,6 +286,49 @@ describe("tools", () => {
     expect(JSON.stringify(result.warnings)).toContain("tool_search");
   });
 
+  test("so it is in a run, whose transcript tells of the provider's own searches", async () => {
+    const tools = [tool("eager"), tool("late", true)];
+    const options = { ...CLAUDE, tools, tool_search: "bm25", llm_retries: 0 };
+    await hull.post("/sessions", { id: "searching" });
+    const run = async () =>
+      json<Result>(await hull.post("/sessions/searching/runs", { prompt: "go", options }));
+    fake.script([{ status: 400, body: { error: { message: "unknown tool type" } } }, { text: "ok" }]);
+    const fellBack = await run();
+    expect(fellBack).toMatchObject({
+      status: "done",
+      text: "ok",
+      warnings: [{ code: "tool_search_fallback" }],
+    });
+    expect(JSON.stringify(bodyAt(1).tools)).toContain("hull_tool_search");
+    fake.script([{ searches: [{ query: "late", found: ["late"] }], text: "found" }]);
+    expect((await run()).transcript.events.map(({ kind }) => kind)).toEqual(
+      expect.arrayContaining(["tool_search_query", "tool_search_result"]),
+    );
+  });
+
+  test("an answer that searches and calls is returned: the search as blocks, the call as a call", async () => {
+    const calls = ["hull_tool_search", "eager"].map((name) => ({ name, arguments: { query: "late" } }));
+    fake.script([{ tool_calls: calls }]);
+    const tools = [tool("eager"), tool("late", true)];
+    const result = await ok(await call({ ...OPENAI, tools, tool_search: true }));
+    expect(result.tool_calls).toMatchObject([{ name: "eager" }]);
+    expect(result.blocks).toMatchObject([
+      { type: "tool_search_query" },
+      { type: "tool_search_result", tool_references: [{ tool_name: "late" }] },
+      { type: "tool_call", name: "eager" },
+    ]);
+    expect([fake.requests.length, result.transcript.messages.length]).toEqual([1, 2]);
+  });
+
+  test("a model that does nothing but search is asked five times", async () => {
+    fake.script(() => ({ tool_calls: [{ name: "hull_tool_search", arguments: { query: "late" } }] }));
+    const tools = [tool("eager"), tool("late", true)];
+    const result = await ok(await call({ ...OPENAI, tools, tool_search: true }));
+    expect([fake.requests.length, result.tool_calls]).toEqual([5, undefined]);
+    expect(result.transcript.messages).toHaveLength(10);
+    expect(result.input_tokens).toBe(50);
+  });
+
   test("native where there is none names both ways out", async () => {
     const options = { ...OPENAI, tools: [tool("a")], tool_search: { mode: "native" } };
     const { status, body } = await problem(await call(options));

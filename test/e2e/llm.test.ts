@@ -47,6 +47,7 @@ const hull = await sharedHull({
     ...llm("plain-google", "provider: google\nbase_url: http://127.0.0.1:1\n"),
     ...llm("plain-deepseek", "provider: deepseek\n"),
     ...llm("summarizer", "provider: openai\nmodel: gpt-5-mini\nmax_tokens: 512\n"),
+    ...llm("thinker", "provider: openai\nmodel: gpt-5-mini\neffort: max\n"),
     ...llm("json", "provider: openai\noutput: json\n", "Answer in JSON."),
     ...llm("blank", "input: none\n"),
     ...llm("file", "input: file\n"),
@@ -94,6 +95,13 @@ describe("requests", () => {
       "authorization",
       "Bearer sk-openai-e2e-key",
       { max_completion_tokens: 4096 },
+    ],
+    [
+      "thinker",
+      "/v1/chat/completions",
+      "authorization",
+      "Bearer sk-openai-e2e-key",
+      { model: "gpt-5-mini", max_completion_tokens: 4096, reasoning_effort: "high" },
     ],
     ["plain-xai", "/v1/chat/completions", "authorization", "Bearer sk-XAI-e2e-key", { max_tokens: 4096 }],
     [

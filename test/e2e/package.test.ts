@@ -1,5 +1,5 @@
 import { execFile, spawn } from "node:child_process";
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -71,6 +71,16 @@ test("a typed skill is built, with types that the compiler finds", async () => {
   await shell(
     `${REPO}node_modules/.bin/tsc --ignoreConfig --noEmit --strict --module preserve --target es2022 --types '' skills/dice/skill.ts`,
   );
+});
+
+test("hullrun/client is in the package, with types that the compiler finds", async () => {
+  const program =
+    'import { Hull } from "hullrun/client";\nconst hull: Hull = new Hull({ url: "http://x" });\nconsole.log(typeof hull.run);\n';
+  await writeFile(join(dir, "client.mts"), program);
+  await shell(
+    `${REPO}node_modules/.bin/tsc --ignoreConfig --noEmit --strict --module nodenext --target es2022 --lib es2022,dom,dom.iterable --types '' --skipLibCheck false client.mts`,
+  );
+  expect((await shell("node client.mts")).stdout).toBe("function\n");
 });
 
 test("S113: failures have their exit codes there, too", async () => {

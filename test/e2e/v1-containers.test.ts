@@ -22,8 +22,14 @@ const hull = await sharedHull({
 const ADMIN = "hull-admin-canary-0123456789";
 const keyed = await sharedHull({
   args: ["--direct"],
-  project: { "hull.toml": "[limits]\ncode_timeout_ms = 3000\n" },
-  env: { HULL_ADMIN_KEY: ADMIN, OPENAI_API_KEY: "sk-openai-e2e-key", OPENAI_BASE_URL: `${fake.url}/v1` },
+  project: { "hull.toml": 'pass_through = ["anthropic"]\n[limits]\ncode_timeout_ms = 3000\nanswer_ms = 1\n' },
+  env: {
+    HULL_ADMIN_KEY: ADMIN,
+    ANTHROPIC_API_KEY: "sk-ant-passed-key",
+    ANTHROPIC_BASE_URL: fake.url,
+    OPENAI_API_KEY: "sk-openai-e2e-key",
+    OPENAI_BASE_URL: `${fake.url}/v1`,
+  },
 });
 
 const client = new Anthropic({ apiKey: "any", baseURL: hull.url, maxRetries: 0 });
@@ -49,7 +55,7 @@ async function storedSkill(name: string, files: Record<string, string> = {}): Pr
 }
 
 describe.each(["gpt-4o", "claude-opus-4-6"])("code execution with %s", (model) => {
-  test("runs in a container, and hands out its files; streamed it is the same message", async () => {
+  test("14: runs in a container, and hands out its files; streamed it is the same message", async () => {
     const turns = [
       { text: "Let me see.", ...bash('echo "hello $((6*7))"; echo a,b > "$OUTPUT_DIR/out.csv"') },
       { text: "It is 42." },
@@ -145,7 +151,7 @@ describe("a container", () => {
   });
 });
 
-test("a command past its time limit says so, and the answer goes on", async () => {
+test("10: a command past its time limit says so; an answer past its time pauses, and goes on where the client sends it back", async () => {
   const { key } = (await (
     await keyed.post(
       "/admin/keys",
@@ -154,13 +160,24 @@ test("a command past its time limit says so, and the answer goes on", async () =
     )
   ).json()) as { key: string };
   const limited = new Anthropic({ apiKey: key, baseURL: keyed.url, maxRetries: 0 });
-  fake.script([bash("sleep 600"), { text: "Too slow." }]);
-  const answer = await limited.messages.create({ ...ask, model: "gpt-4o", tools: [CODE] });
+  fake.script([bash("echo here > note.txt; sleep 600"), bash("cat note.txt", "c2"), { text: "Too slow." }]);
+  const body = { ...ask, model: "gpt-4o", tools: [CODE] };
+  const answer = await limited.messages.create(body);
   expect(answer.content).toMatchObject([
     { type: "server_tool_use" },
     { content: { type: "bash_code_execution_tool_result_error", error_code: "execution_time_exceeded" } },
-    { type: "text", text: "Too slow." },
   ]);
+  expect(answer.stop_reason).toBe("pause_turn");
+  const said = (n: Anthropic.Message): Anthropic.MessageParam => ({
+    role: "assistant",
+    content: n.content as Anthropic.ContentBlockParam[],
+  });
+  const container = answer.container?.id ?? null;
+  const messages = [...ask.messages, said(answer)];
+  const second = await limited.messages.create({ ...body, container, messages });
+  expect(second).toMatchObject({ stop_reason: "pause_turn", content: [{}, { content: { stdout: "here" } }] });
+  const third = await limited.messages.create({ ...body, container, messages: [...messages, said(second)] });
+  expect(third).toMatchObject({ stop_reason: "end_turn", content: [{ type: "text", text: "Too slow." }] });
 });
 
 describe("skills", () => {
@@ -230,6 +247,150 @@ describe("skills", () => {
     expect(fake.requests[0]?.body).toEqual(body);
   });
 
+  test("of Anthropic's own stand beside stored ones: Anthropic is sent its own, Hull runs the others", async () => {
+    const skill_id = await storedSkill("maths");
+    const own = { type: "anthropic" as const, skill_id: "xlsx", version: "latest" };
+    const used = {
+      type: "server_tool_use",
+      id: "srvtoolu_1",
+      name: "bash_code_execution",
+      input: { command: "ls" },
+    };
+    const result = {
+      type: "bash_code_execution_tool_result",
+      tool_use_id: "srvtoolu_1",
+      content: { type: "bash_code_execution_result", stdout: "a", stderr: "", return_code: 0, content: [] },
+    };
+    const upstream = {
+      id: "container_up",
+      expires_at: "2027-01-01T00:00:00Z",
+      skills: [{ ...own, version: "20251013" }],
+    };
+    const message = (content: object[], stop_reason: string) => ({
+      body: {
+        id: "msg_1",
+        type: "message",
+        role: "assistant",
+        model: "claude-opus-4-6",
+        content,
+        stop_reason,
+        usage: { input_tokens: 1, output_tokens: 1 },
+        container: upstream,
+      },
+    });
+    const load = { type: "tool_use", id: "toolu_1", name: "load_skill", input: { name: "maths" } };
+    fake.script([
+      message([{ type: "text", text: "Let me see." }, used, result, load], "tool_use"),
+      message([{ type: "text", text: "42." }], "end_turn"),
+    ]);
+    const answer = await client.messages.create(
+      {
+        ...ask,
+        model: "claude-opus-4-6",
+        tools: [CODE],
+        metadata: { user_id: "u1" },
+        container: { skills: [{ type: "custom", skill_id, version: "latest" }, own] },
+      },
+      { headers: { "anthropic-beta": "files-api-2025-04-14" } },
+    );
+    const [first, second] = fake.requests;
+    expect(first?.body).toMatchObject({ container: { skills: [own] }, metadata: { user_id: "u1" } });
+    expect(first?.body.tools).toContainEqual(CODE);
+    expect(sent(0)).toContain("Knows maths.");
+    expect(sent(0)).not.toContain(skill_id);
+    expect(first?.headers).toMatchObject({
+      "anthropic-beta": "files-api-2025-04-14",
+      "anthropic-version": "2026-10-21",
+    });
+    // Every further call says the same, but for the conversation, and for the container that Anthropic opened.
+    expect(second?.body).toMatchObject({
+      metadata: { user_id: "u1" },
+      container: { id: "container_up", skills: [own] },
+    });
+    expect(second?.body.tools).toEqual(first?.body.tools);
+    expect(sent(1)).toContain('"srvtoolu_1"');
+    expect(kinds(answer)).toEqual([
+      "text",
+      "server_tool_use",
+      "bash_code_execution_tool_result",
+      "server_tool_use",
+      "bash_code_execution_tool_result",
+      "text",
+    ]);
+    expect(answer.container).toMatchObject({
+      id: "container_up",
+      skills: [
+        { type: "custom", skill_id },
+        { type: "anthropic", skill_id: "xlsx", version: "20251013" },
+      ],
+    });
+  });
+
+  test("that only Anthropic may have go there by their ids, and to no other provider", async () => {
+    const wish = (model: string) => {
+      const skills = [{ type: "custom" as const, skill_id: "skill_01atAnthropic", version: "latest" }];
+      return client.messages.create({ ...ask, model, tools: [CODE], container: { skills } });
+    };
+    await wish("claude-opus-4-6");
+    expect(fake.requests[0]?.body).toMatchObject({
+      container: { skills: [{ skill_id: "skill_01atAnthropic" }] },
+    });
+    await expect(wish("gpt-4o")).rejects.toThrow(/there is no skill .*skill_01atAnthropic/);
+  });
+
+  test("may be twenty, of a client of the beta eight", async () => {
+    const many = (n: number, beta: string) => {
+      const skills = Array.from({ length: n }, (_, i) => ({
+        type: "custom" as const,
+        skill_id: `skill_01n${i}`,
+        version: "latest",
+      }));
+      return client.messages.create(
+        { ...ask, model: "claude-opus-4-6", container: { skills } },
+        { headers: beta === "" ? {} : { "anthropic-beta": beta } },
+      );
+    };
+    await expect(many(21, "")).rejects.toThrow(/21 skills; at most 20/);
+    await expect(many(9, "skills-2025-10-02,code-execution-2025-08-25")).rejects.toThrow(
+      /9 skills; at most 8/,
+    );
+    await many(9, "");
+  });
+
+  test("that are stored bring the tools of their tools.json, which the client's history names as they were", async () => {
+    const tools = [
+      {
+        name: "double",
+        description: "Doubles a number.",
+        script: "scripts/double.js",
+        parameters: { n: { type: "number", description: "The number." } },
+      },
+    ];
+    const skill_id = await storedSkill("doubles", {
+      "tools.json": JSON.stringify(tools),
+      "scripts/double.js": "export default ({ n }) => ({ twice: n * 2 });\n",
+    });
+    fake.script([
+      { tool_calls: [{ id: "d1", name: "double", arguments: { n: 21 } }] },
+      { text: "42." },
+      { text: "Bye." },
+    ]);
+    const container = { skills: [{ type: "custom" as const, skill_id, version: "latest" }] };
+    const answer = await client.messages.create({ ...ask, model: "gpt-4o", container });
+    expect(answer.content).toMatchObject([
+      { name: "bash_code_execution", input: { tool: "double", arguments: { n: 21 } } },
+      { content: { stdout: expect.stringContaining("42") } },
+      { type: "text", text: "42." },
+    ]);
+    const history: Anthropic.MessageParam[] = [
+      ...ask.messages,
+      { role: "assistant", content: answer.content as Anthropic.ContentBlockParam[] },
+      { role: "user", content: "And now?" },
+    ];
+    await client.messages.create({ ...ask, messages: history, model: "gpt-4o", container });
+    expect(sent(2)).toContain('"name":"double"');
+  });
+
   test("that are served are models", async () => {
     fake.script([{ text: "Cat, hat." }]);
     await client.messages.create({ ...ask, model: "skill/rhymes", system: "Be brief." });
@@ -246,6 +407,44 @@ describe("skills", () => {
     expect(fake.requests).toHaveLength(11);
     expect(answer.content.at(-1)).toMatchObject({ type: "text", text: "Enough." });
   });
+});
+
+test("where hull.toml passes a provider's requests through, they go to it whole, and stored skills still run here", async () => {
+  const web = { type: "web_search_20250305" as const, name: "web_search" as const };
+  const body = { ...ask, model: "claude-opus-4-6", tools: [CODE, web], mcp_servers: [] };
+  const post = async (url: string, headers: Record<string, string>, more: object = {}) => {
+    const sending = { "content-type": "application/json", "anthropic-version": "2026-10-21", ...headers };
+    const content = JSON.stringify({ ...body, ...more });
+    return fetch(`${url}/v1/messages`, { method: "POST", headers: sending, body: content });
+  };
+  expect((await post(hull.url, {})).status).toBe(400);
+  expect(fake.requests).toHaveLength(0);
+  const passed = await post(keyed.url, { "x-api-key": ADMIN });
+  expect(passed.status).toBe(200);
+  expect(fake.requests[0]?.body).toEqual(body);
+  expect(fake.requests[0]?.headers["x-api-key"]).toBe("sk-ant-passed-key");
+  expect(JSON.stringify(fake.requests[0])).not.toContain(ADMIN);
+  const form = new FormData();
+  form.append(
+    "files[]",
+    new File(["---\nname: own\ndescription: Own.\n---\nHi.\n"], "own/SKILL.md"),
+    "own/SKILL.md",
+  );
+  const stored = await fetch(`${keyed.url}/v1/skills`, {
+    method: "POST",
+    headers: { "x-api-key": ADMIN },
+    body: form,
+  });
+  const { id } = (await stored.json()) as { id: string };
+  const container = { skills: [{ type: "custom", skill_id: id, version: "latest" }] };
+  expect((await post(keyed.url, { "x-api-key": ADMIN }, { container })).status).toBe(400);
+  const own = await post(
+    keyed.url,
+    { "x-api-key": ADMIN },
+    { container, tools: [CODE], mcp_servers: undefined },
+  );
+  expect(own.status).toBe(200);
+  expect(sent(1)).toContain('"load_skill"');
 });
 
 describe("chat completions", () => {
@@ -303,6 +502,44 @@ describe("chat completions", () => {
       container: { id: expect.stringMatching(/^container_01/) },
       generated_files: [{ filename: "out.parquet", file_id: expect.stringMatching(/^file_/) }],
     });
+  });
+
+  test("that call tools of Hull and of the client at once show the client its own; the follow-up has both", async () => {
+    const both = {
+      text: "Both.",
+      tool_calls: [
+        { id: "c1", name: "bash_code_execution", arguments: { command: "echo seven > n; cat n" } },
+        { id: "c2", name: "weather", arguments: { city: "Rome" } },
+      ],
+    };
+    fake.script([bash("echo before", "c0"), both, { text: "Warm." }]);
+    const tools: OpenAI.ChatCompletionTool[] = JSON.parse(
+      '[{"type":"code_execution"},{"type":"function","function":{"name":"weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}}]',
+    );
+    const first = await openai.chat.completions.create({ model: "gpt-4o", messages, tools });
+    const [choice] = first.choices;
+    expect(choice).toMatchObject({
+      finish_reason: "tool_calls",
+      message: { tool_calls: [{ function: { name: "weather", arguments: '{"city":"Rome"}' } }] },
+    });
+    const [call] = choice?.message.tool_calls ?? [];
+    const history: OpenAI.ChatCompletionMessageParam[] = [
+      ...messages,
+      ...(choice === undefined ? [] : [choice.message]),
+      { role: "tool", tool_call_id: call?.id ?? "", content: "29 °C" },
+    ];
+    const second = await openai.chat.completions.create({ model: "gpt-4o", messages: history, tools });
+    expect(second.choices[0]?.message.content).toBe("Warm.");
+    expect(fake.requests[2]?.body.messages).toMatchObject([
+      { role: "user" },
+      { role: "assistant", tool_calls: [{ id: "c0" }] },
+      { role: "tool", tool_call_id: "c0", content: expect.stringContaining("before") },
+      { role: "assistant", content: "Both.", tool_calls: [{ id: "c1" }, { id: "c2" }] },
+      { role: "tool", tool_call_id: "c1", content: expect.stringContaining("seven") },
+      { role: "tool", tool_call_id: "c2", content: "29 °C" },
+    ]);
+    const container = (answer: object): unknown => JSON.parse(JSON.stringify(answer)).container.id;
+    expect(container(second)).toBe(container(first));
   });
 
   test("run a served skill that is named as a model", async () => {

@@ -1,15 +1,49 @@
 /** `/v1/skills` as the vendors' own clients use it, against a real `hull dev`: two generations of each. */
+import { createServer } from "node:http";
 import Anthropic, { NotFoundError, toFile } from "@anthropic-ai/sdk";
 import LegacyAnthropic from "anthropic-sdk-legacy";
 import OpenAI from "openai";
 import OpenAI7 from "openai-7";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, describe, expect, test } from "vitest";
 import { readZip } from "../../src/skill/zip.ts";
 import { sharedHull } from "../support/shared.ts";
 import { makeZip } from "../support/zip.ts";
 
 const ADMIN = "e2e-admin-key-0123456789";
-const hull = await sharedHull({ env: { HULL_ADMIN_KEY: ADMIN }, args: ["--direct"] });
+/** A vendor's store of skills, and what it was sent. */
+const sent: { url: string; headers: Record<string, unknown>; body: string }[] = [];
+const vendor = createServer(async (request, response) => {
+  const pieces: Buffer[] = [];
+  for await (const piece of request) pieces.push(Buffer.from(piece));
+  const body = Buffer.concat(pieces).toString();
+  sent.push({ url: request.url ?? "", headers: request.headers, body });
+  const refused = body.includes("Refuse me");
+  response.writeHead(refused ? 400 : 200, { "content-type": "application/json" });
+  response.end(
+    JSON.stringify(
+      refused
+        ? { type: "error", error: { type: "invalid_request_error", message: "No such skill." } }
+        : { id: "skill_01upstream", type: "skill", source: "custom" },
+    ),
+  );
+});
+await new Promise<void>((resolve) => vendor.listen(0, "127.0.0.1", resolve));
+const place = vendor.address();
+const VENDOR = `http://127.0.0.1:${typeof place === "object" ? place?.port : ""}/v1`;
+afterAll(() => {
+  vendor.close();
+});
+
+const hull = await sharedHull({
+  env: {
+    HULL_ADMIN_KEY: ADMIN,
+    ANTHROPIC_API_KEY: "sk-ant-vendor-key",
+    ANTHROPIC_BASE_URL: VENDOR,
+    OPENAI_API_KEY: "sk-openai-vendor-key",
+    OPENAI_BASE_URL: VENDOR,
+  },
+  args: ["--direct"],
+});
 
 const ga = new Anthropic({ apiKey: ADMIN, baseURL: hull.url });
 const legacy = new LegacyAnthropic({ apiKey: ADMIN, baseURL: hull.url });
@@ -272,4 +306,45 @@ test("a hundred uploads at once are all stored", async () => {
   expect(new Set(made.map(({ id }) => id)).size).toBe(100);
   const listed = await openai7.skills.list({ limit: 100 });
   expect(listed.data.map(({ name }) => name).sort()).toEqual(names.toSorted());
+});
+
+describe("custom_llm_provider", () => {
+  const upload = async (provider: string | null, title = "Fox") => {
+    const form = new FormData();
+    form.append("files[]", new File([text("fox")], "fox/SKILL.md"), "fox/SKILL.md");
+    form.append("display_title", title);
+    if (provider !== null) form.append("custom_llm_provider", provider);
+    const headers = { authorization: `Bearer ${ADMIN}` };
+    const response = await fetch(`${hull.url}/v1/skills`, { method: "POST", headers, body: form });
+    return { status: response.status, text: await response.text() };
+  };
+
+  test.each([
+    ["anthropic", "x-api-key", "sk-ant-vendor-key"],
+    ["openai", "authorization", "Bearer sk-openai-vendor-key"],
+  ])("%s sends the upload on, with the key of the deployment", async (provider, header, key) => {
+    sent.length = 0;
+    const answer = await upload(provider);
+    expect(answer).toEqual({ status: 200, text: expect.stringContaining("skill_01upstream") });
+    expect(sent).toMatchObject([{ url: "/v1/skills", headers: { [header]: key } }]);
+    expect(sent[0]?.body).toContain('filename="fox/SKILL.md"');
+    expect(sent[0]?.body).not.toContain("custom_llm_provider");
+    expect(JSON.stringify(sent)).not.toContain(ADMIN);
+    expect(answer.text).not.toContain("vendor-key");
+  });
+
+  test("litellm_proxy, or none, stores it here", async () => {
+    sent.length = 0;
+    expect((await upload("litellm_proxy")).text).toContain('"source":"custom"');
+    expect((await upload(null)).text).toContain('"object":"skill"');
+    expect(sent).toEqual([]);
+  });
+
+  test("a refusal of the vendor's is an error of the client's dialect", async () => {
+    const { status, text: body } = await upload("anthropic", "Refuse me");
+    expect([status, JSON.parse(body)]).toMatchObject([
+      400,
+      { type: "error", request_id: expect.any(String) },
+    ]);
+  });
 });

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { createServer } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { callScript } from "../support/handler-call.ts";
-import { type Bundle, bundle, startRunner, type TestRunner } from "../support/runner.ts";
+import { type Bundle, bundle, run, startRunner, type TestRunner } from "../support/runner.ts";
 
 const canUnshare = (() => {
   try {
@@ -63,6 +63,29 @@ test("requirements.txt is installed once, whoever asks; its files cannot be chan
   offline = await startRunner({ flags: ["--installs", "off"], from: offline });
   expect(await callScript(offline, packed, "scripts/use.py")).toMatchObject({ fault: null });
   expect(installs(offline)).toHaveLength(0);
+});
+
+test("commands find the packages of the skills beside them, where they ask for them; a failure is in their output", async () => {
+  const broken = await bundle({ "requirements.txt": "no-such-package-of-hull\n" });
+  const output = async (from: Bundle, packages: boolean): Promise<string> => {
+    const handler = {
+      language: "bash" as const,
+      config: "{}",
+      context: "{}",
+      network: null,
+      ...(packages ? { packages: true as const } : {}),
+    };
+    const skills = { key: "0123456789abcdef", list: [{ name: "own", digest: from.digest }] };
+    const fields = { argv: ["bash"], handler, skills };
+    const command = "python3 -c 'import hullpkg; print(hullpkg.answer)' || echo none";
+    const { stdout } = await run(offline, from, fields, { stdin: Buffer.from(command) });
+    return stdout.toString();
+  };
+  expect(await output(packed, true)).toBe("42\n");
+  expect(await output(packed, false)).toContain("none");
+  const said = await output(broken, true);
+  expect(said).toMatch(/^\[hull: the packages of own could not be installed: .*no-such-package-of-hull/s);
+  expect(said).toContain("none");
 });
 
 test("inline metadata comes before it; a failure says what the installer said", async () => {

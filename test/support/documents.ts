@@ -19,3 +19,18 @@ export function shellLines(document: string): string[] {
     .map((line) => line.replace(/\s+#.*$/, "").trim())
     .filter((line) => line !== "" && !line.startsWith("#"));
 }
+
+/** The files of a tutorial: each block below a line that names it, `path/to/file`:, by path. */
+export function namedFiles(document: string): Map<string, string> {
+  const named = document.matchAll(/^`([\w./-]+)`:\n\n```[a-z]+\n([\s\S]*?)^```/gm);
+  return new Map(Array.from(named, ([, path = "", text = ""]) => [path, text]));
+}
+
+/** A comment below a command as a pattern of what it prints; `…` stands for anything. */
+export const printedPattern = (comment: string): RegExp =>
+  new RegExp(
+    comment
+      .split("…")
+      .map((text) => text.trim().replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))
+      .join("[^]*"),
+  );

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { parse as parseToml } from "smol-toml";
 import { expect, test } from "vitest";
 import type { Command } from "../../scripts/command.ts";
-import { generatedDocuments } from "../../scripts/docs.ts";
+import { generatedClient, generatedDocuments } from "../../scripts/docs.ts";
 import * as budget from "../../src/errors/budget.ts";
 import * as daemon from "../../src/errors/daemon.ts";
 import * as hook from "../../src/errors/hook.ts";
@@ -14,6 +14,7 @@ import * as provider from "../../src/errors/provider.ts";
 import * as request from "../../src/errors/request.ts";
 import * as run from "../../src/errors/run.ts";
 import * as session from "../../src/errors/session.ts";
+import * as workflow from "../../src/errors/workflow.ts";
 import { Internal } from "../../src/errors.ts";
 import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
 import { SHIPPED } from "../../src/skill/known-providers.ts";
@@ -67,7 +68,7 @@ test("the README's skill is valid and has the twenty lines it promises", () => {
 });
 
 test("http.md lists every error code with its status, and no other", () => {
-  const modules = [budget, daemon, hook, llm, request, run, provider, session];
+  const modules = [budget, daemon, hook, llm, request, run, provider, session, workflow];
   const classes = [Internal, ...modules.flatMap((module) => Object.values(module))];
   const documented = rows(section("docs/http.md", "Errors")).map(
     ([status, code]) => `${status} ${quoted(code)}`,
@@ -78,6 +79,13 @@ test("http.md lists every error code with its status, and no other", () => {
 
 test("pages and tables that are written from the code are what it says now: npm run docs", () => {
   for (const [path, text] of generatedDocuments()) expect(read(path), path).toBe(text);
+});
+
+test("the package's client is what its sources say now: npm run docs", () => {
+  const made = generatedClient();
+  for (const [path, text] of made) expect(read(path), path).toBe(text);
+  const files = readdirSync(join(ROOT, "typed/client")).map((name) => `typed/client/${name}`);
+  expect(sorted(files)).toEqual(sorted([...made.keys()].filter((path) => path.startsWith("typed/"))));
 });
 
 test("manifest.md lists every field of a tool, provider and key, and no other", () => {

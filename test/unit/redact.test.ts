@@ -46,6 +46,38 @@ describe("redaction", () => {
     });
   });
 
+  it("writes a JSON value without them, whatever its texts hold", () => {
+    const lines = `${btoa(SECRET).slice(0, 9)}\n${btoa(SECRET).slice(9)}`;
+    for (const text of [SECRET, lines, JSON.stringify(SECRET), `"${SECRET}\\`, "", "clear \u00e4\n", "-_%"]) {
+      const value = { a: [text], [`k ${text}`]: { n: 1, none: undefined } };
+      expect(JSON.parse(redactor.jsonText(value))).toEqual(JSON.parse(JSON.stringify(redactor.json(value))));
+      expect(redactor.jsonText(value)).not.toContain("canary");
+    }
+    expect(redactor.jsonText(["sk-", "canary-1234567890/+="])).toBe('["sk-","canary-1234567890/+="]');
+  });
+
+  it("finds secrets of any characters, and Base64 in any lines, with any alphabet", () => {
+    const accented = "\u00e9galit\u00e9-12";
+    expect(new Redactor([accented]).text(`a ${accented} b`)).toBe(`a ${REDACTED} b`);
+    const bytes = fc.uint8Array({ minLength: 9, maxLength: 30 });
+    const breaks = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 20 });
+    fc.assert(
+      fc.property(bytes, breaks, fc.boolean(), (secret, sizes, forUrls) => {
+        const value = btoa(String.fromCharCode(...secret)).replace(/=+$/, "");
+        const told = new Redactor([value]);
+        const alphabet = forUrls ? value.replaceAll("+", "-").replaceAll("/", "_") : value;
+        let lines = "";
+        for (let at = 0, i = 0; at < alphabet.length; i++) {
+          const size = sizes[i % sizes.length] ?? 1;
+          lines += `${alphabet.slice(at, at + size)}${i % 2 === 0 ? "\n" : "\r\n"}`;
+          at += size;
+        }
+        expect(told.text(`x ${lines} y`)).toContain(REDACTED);
+        expect(told.text(`${value.slice(0, -1)}\n\u0001${value.slice(-1)}`)).not.toContain(REDACTED);
+      }),
+    );
+  });
+
   it("S82: finds secrets across any chunk boundaries and loses nothing else", () => {
     const text = fc.array(fc.oneof(fc.constant(SECRET), fc.string({ unit: "grapheme", maxLength: 8 })));
     const cuts = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 50 });

@@ -126,7 +126,11 @@ describe("what a call took", () => {
       usage: { input_tokens: 0, output_tokens: 0, cache_read_tokens: 0, cache_write_tokens: 0, ...usage },
     },
   });
-  const failed = (told_bytes: number, unseen: boolean): CallEnd => ({ turn: null, told_bytes, unseen });
+  const failed = (streamed_bytes: number, unseen: boolean): CallEnd => ({
+    turn: null,
+    streamed_bytes,
+    unseen,
+  });
   const estimated = { calls: 1, estimated_calls: 1, input_tokens: 3 };
 
   it.each<[string, CallEnd, object]>([

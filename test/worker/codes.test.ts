@@ -13,6 +13,7 @@ import { DOCUMENTED, NO_WAIT } from "./documented-codes.ts";
 import { type FakeExecution, FakeRunner, RUNNER_URL, refusal } from "./fake-runner.ts";
 import { Client, mockSkill } from "./served.ts";
 import { sessionFaults } from "./session-faults.ts";
+import { workflowFaults } from "./workflow-faults.ts";
 
 const CANARY = "canary-7b1f0c55";
 const ADMIN = `${CANARY}-admin-key`;
@@ -175,6 +176,12 @@ const PROVOKED: Record<string, () => Promise<Response>> = {
   unauthenticated: () => ask("/skills", {}, keyed),
   host_not_allowed: () => ask("http://evil.example/skills", { headers: { host: "evil.example" } }),
   origin_not_allowed: () => post("/skills/mock", "hi", { origin: "https://evil.example" }),
+  form_not_trusted: async () => {
+    const form = { "content-type": "application/x-www-form-urlencoded" };
+    const signIn = { method: "POST", body: `key=${ADMIN}`, headers: form };
+    const cookie = (await ask("/console/sign-in", signIn, keyed)).headers.get("set-cookie")?.split(";")[0];
+    return ask("/skills/mock", { method: "POST", body: "hi", headers: { cookie: cookie ?? "" } }, keyed);
+  },
   skill_not_trusted: () => asking(strict)("/skills/mock", { input: "hi" }),
   forbidden: () => withKey(["invoke"], (key) => admin("/admin/keys", {}, key)),
   not_found: () => ask("/nowhere"),
@@ -192,6 +199,7 @@ const PROVOKED: Record<string, () => Promise<Response>> = {
   ...callFaults(asking(local), asking(replaying), asking(limited)),
   ...sessionFaults(ask),
   ...daemonFaults(ask, "WEBHOOK_SECRET"),
+  ...workflowFaults(ask),
   execution_conflict: () => refusedBy(409, "execution_conflict"),
   body_too_large: () => post("/skills/small", "12345678901"),
   unsupported_media_type: () => post("/skills/mock", "x", { "content-type": "image/png" }),

@@ -43,7 +43,7 @@ export function spawn(
     declared: null,
   };
   return world.ask("spawn", {
-    spec: JSON.stringify(spec),
+    spec,
     settings,
     exclusive: false,
     request: request("spawn"),

@@ -9,7 +9,7 @@ const PROVIDERS = '[providers.acme]\nbase_url = "https://acme.example"\nauth_env
 const PROXY =
   "---\nname: out\ndescription: Proxy\nmode: proxy\nproxy: https://up.example/x?key=${OUT_TOKEN}\nmethod: GET\n---\n";
 
-const shown = ({ settings }: Deployment): string => settings.toldRedactor.text(`${KEY} ${TOKEN}`);
+const shown = ({ settings }: Deployment): string => settings.eventRedactor.text(`${KEY} ${TOKEN}`);
 
 it("knows the secrets of the provider file and of the catalog once it is open, and not before both were read", async () => {
   const variables = { HULL_ENV: "local", ACME_KEY: KEY, OUT_TOKEN: TOKEN };

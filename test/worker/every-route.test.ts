@@ -30,8 +30,8 @@ interface Example {
   headers?: Record<string, string>;
   /** Asks for events: the body is not read, since some streams never end. */
   events?: true;
-  /** Where the answer is no success: the runner is not there. */
-  status?: 503;
+  /** Where the answer is no success: the runner is not there, or a browser is sent on. */
+  status?: 503 | 303;
   /** Path of a call that has to come before. */
   after?: string;
 }
@@ -52,8 +52,15 @@ const MOCK = { provider: "mock" };
 const ASK = { name: "ask", description: "Asks a person.", parameters: { q: { type: "string" } } };
 const DRAW = { name: "draw", description: "Draws.", handler: "draw", parameters: {} };
 
+/** Waits for a person, then for an event. */
+const FLOW = {
+  entry: "w",
+  nodes: { w: { kind: "wait", wait: { approval: "Go?" } }, e: { kind: "wait", wait: { event: "never" } } },
+  edges: [{ from: "w", to: "e" }],
+};
 const SKILL = "skill/artist";
 const SAID = [{ role: "user", content: "Hello." }];
+const FIELDS = "application/x-www-form-urlencoded";
 const FORM = "multipart/form-data; boundary=edge";
 /** A form with one file. */
 const part = (field: string, filename: string, content: string): string =>
@@ -63,6 +70,11 @@ const FOX = part("files[]", "fox/SKILL.md", "---\nname: fox\ndescription: Finds 
 /** In the order in which they are run. */
 const EXAMPLES: [OperationId, () => Example][] = [
   ["index", () => at("/", undefined, { headers: { accept: "application/json" } })],
+  ["consolePage", () => at("/console/skills/artist")],
+  ["consoleForm", () => ({ ...raw("/console/skills/artist/try", "text=Hello.", FIELDS), status: 303 })],
+  ["showSignIn", () => at("/console/sign-in?next=/docs")],
+  ["signIn", () => ({ ...raw("/console/sign-in", "key=x&next=/docs", FIELDS), status: 303 })],
+  ["signOut", () => ({ ...raw("/console/sign-out", "token=", FIELDS), status: 303 })],
   ["healthz", () => at("/healthz")],
   ["readyz", () => at("/readyz", undefined, { status: 503 })],
   ["metrics", () => at("/metrics")],
@@ -80,6 +92,10 @@ const EXAMPLES: [OperationId, () => Example][] = [
   ["getExecution", () => at(`/executions/${made.execution}`)],
   ["getExecutionResult", () => at(`/executions/${made.execution}/result`)],
   ["getExecutionEvents", () => at(`/executions/${made.execution}/events`, undefined, { events: true })],
+  ["traceExecution", () => at(`/executions/${made.execution}/trace`)],
+  ["listAllRuns", () => at("/runs?limit=5&kind=call")],
+  ["getRunFigures", () => at("/runs/figures")],
+  ["getIndexedRun", () => at(`/runs/${made.execution}`)],
   ["deleteExecution", () => at(`/executions/${made.execution}`)],
   ["listObjects", () => at("/_hull/bundles")],
   ["putObjects", () => raw(`/_hull/bundles/${DIGEST}`, TAR, "application/x-tar")],
@@ -192,6 +208,8 @@ const EXAMPLES: [OperationId, () => Example][] = [
     "answerToolCall",
     () => at("/sessions/example/tool-results", { tool_call_id: made.call ?? "", content: "Ada" }),
   ],
+  ["traceRun", () => at(`/sessions/example/runs/${made.run}/trace`)],
+  ["followRun", () => at(`/sessions/example/runs/${made.run}/events`, undefined, { events: true })],
   ["cancelRun", () => at(`/sessions/example/runs/${made.run}/cancel`, {})],
   ["listArtifacts", () => at("/sessions/example/artifacts")],
   ["getArtifact", () => at("/sessions/example/artifacts/page?version=1")],
@@ -227,6 +245,31 @@ const EXAMPLES: [OperationId, () => Example][] = [
   ["resumeDaemonAt", () => at("/daemons/resume", { persist_path: "mails" })],
   ["resumeDaemon", () => at(`/daemons/${made.daemon}/resume`, {}, { after: `/daemons/${made.daemon}/stop` })],
   ["deleteDaemon", () => at(`/daemons/${made.daemon}`)],
+  ["validateWorkflow", () => at("/workflows/validate", { graph: FLOW })],
+  ["putWorkflow", () => at("/workflows/flow", { graph: FLOW })],
+  ["listWorkflows", () => at("/workflows")],
+  ["getWorkflow", () => at("/workflows/flow")],
+  ["operateOnWorkflow", () => at("/workflows/inspect", { graph: FLOW })],
+  ["executeWorkflow", () => at("/workflows/execute?wait=none", { task: "Wait.", workflow: "flow" })],
+  ["listWorkflowRuns", () => at("/workflows/runs")],
+  ["getWorkflowRun", () => at(`/workflows/runs/${made.flow}`)],
+  ["followWorkflowRun", () => at(`/workflows/runs/${made.flow}/events`, undefined, { events: true })],
+  ["pauseWorkflowRun", () => at(`/workflows/runs/${made.flow}/pause`, {})],
+  ["resumeWorkflowRun", () => at(`/workflows/runs/${made.flow}/resume`, {})],
+  [
+    "decideWorkflowApproval",
+    () => at(`/workflows/runs/${made.flow}/approvals`, { node: "w", decision: "approve" }),
+  ],
+  ["signalWorkflowRun", () => at(`/workflows/runs/${made.flow}/signals`, { name: "later" })],
+  ["cancelWorkflowRun", () => at(`/workflows/runs/${made.flow}/cancel`, {})],
+  ["forkWorkflowRun", () => at(`/workflows/runs/${made.flow}/fork?wait=none`, { from: "e" })],
+  ["killWorkflowRun", () => at(`/workflows/runs/${made.forked}/kill`, {})],
+  ["deleteWorkflowRun", () => at(`/workflows/runs/${made.flow}`)],
+  ["deleteWorkflow", () => at("/workflows/flow")],
+  ["getLlmsText", () => at("/llms.txt")],
+  ["getDiscoveryIndex", () => at("/.well-known/agent-skills/index.json")],
+  ["getDiscoveryArchive", () => at("/.well-known/agent-skills/artist.zip")],
+  ["getDiscoveryFile", () => at("/.well-known/agent-skills/artist/SKILL.md")],
   ["createMessage", () => at("/v1/messages", { model: SKILL, max_tokens: 50, messages: SAID })],
   ["countMessageTokens", () => at("/v1/messages/count_tokens", { model: SKILL, messages: SAID })],
   ["createChatCompletion", () => at("/v1/chat/completions", { model: SKILL, messages: SAID })],
@@ -258,6 +301,8 @@ function note(id: OperationId, answer: JsonObject): void {
   if (id === "startRun") made.run = String(answer.run_id);
   if (id === "createStoredSkill") made.stored = String(answer.id);
   if (id === "createStoredFile") made.file_kept = String(answer.id);
+  if (id === "executeWorkflow") made.flow = String(objectOf(answer.run).id);
+  if (id === "forkWorkflowRun") made.forked = String(objectOf(answer.run).id);
   if (id === "spawnDaemon") made.daemon = String(answer.id);
   if (id !== "listApprovals") return;
   made.approval = String(first.id);

@@ -7,8 +7,8 @@ import {
   newCall,
   OPERATIONS,
   runner,
+  streamedBy,
   textOf,
-  toldBy,
   withSettings,
   withStorage,
 } from "./execution-world.ts";
@@ -48,7 +48,7 @@ describe("a run whose process dies at any of its writes", () => {
           const after = life(client.env, storage);
           after.session.begin(call);
           const answer = await textOf(after);
-          const { names, text } = await toldBy(after);
+          const { names, text } = await streamedBy(after);
           const told = OPERATIONS[skill] === undefined || skill === "llm/call" ? { text } : {};
           const found = { answer: lasting(skill, answer), names, ...told };
           expected ??= found;
@@ -151,7 +151,7 @@ describe("a process that outlives the one who called it", () => {
       finish(id, "two");
       const after = life(client.env, storage);
       expect(await textOf(after)).toBe("one two");
-      expect(await toldBy(after)).toEqual({ names: ["start", "done"], text: "one two" });
+      expect(await streamedBy(after)).toEqual({ names: ["start", "done"], text: "one two" });
       expect(runner.begun).toHaveLength(1);
     });
   });
@@ -161,7 +161,7 @@ describe("a process that outlives the one who called it", () => {
       runner.executions.clear();
       const after = life(client.env, storage);
       expect(await textOf(after)).toContain('"code":"execution_lost"');
-      expect((await toldBy(after)).names).toEqual(["start", "error", "done"]);
+      expect((await streamedBy(after)).names).toEqual(["start", "error", "done"]);
       expect(runner.begun).toHaveLength(1);
       // The answer of every later call, too.
       expect(await textOf(life(client.env, storage))).toContain('"code":"execution_lost"');

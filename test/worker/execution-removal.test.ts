@@ -1,7 +1,16 @@
 /** Calls that are removed, or expire, while something else happens to them. */
 import { beforeEach, describe, expect, it } from "vitest";
 import type { ExecutionCall } from "../../src/session/unlisted/rpc.ts";
-import { client, type Life, life, newCall, runner, textOf, toldBy, withStorage } from "./execution-world.ts";
+import {
+  client,
+  type Life,
+  life,
+  newCall,
+  runner,
+  streamedBy,
+  textOf,
+  withStorage,
+} from "./execution-world.ts";
 
 /** R2 whose deletions take until they are let go on. */
 function slowRemoval() {
@@ -133,7 +142,7 @@ describe("a run that begins again while the one before is being removed", () => 
       stored.resolve();
       await one.over();
       expect(await textOf(life(client.env, storage))).toBe("new");
-      expect(await toldBy(one)).toEqual({ names: ["start", "done"], text: "new" });
+      expect(await streamedBy(one)).toEqual({ names: ["start", "done"], text: "new" });
       expect(await keysOf(id)).toEqual([]);
     });
   });

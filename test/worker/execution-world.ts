@@ -126,13 +126,13 @@ export async function textOf({ session }: Life): Promise<string> {
   return new Response(answer.body).text();
 }
 
-interface Told {
+interface Streamed {
   names: string[];
   /** Text of all deltas that no later `round {restarted}` takes back. */
   text: string;
 }
 
-export async function toldBy({ session }: Life): Promise<Told> {
+export async function streamedBy({ session }: Life): Promise<Streamed> {
   const events = await session.follow("me", 0, false);
   const lines = (events?.ok ? await new Response(events.body).text() : "").trim().split("\n\n");
   const names: string[] = [];

@@ -125,7 +125,9 @@ describe("§6: what an isolate is", () => {
       ctx.signal.addEventListener("abort", async () => { await ctx.emit("stopped"); resolve(1); }); ctx.emit("begun"); })`;
     const heard = handle(source, {
       call: { signal: abort.signal },
-      place: { emit: (event) => (Reflect.get(event.data, "text") === "begun" ? abort.abort() : undefined) },
+      environment: {
+        emit: (event) => (Reflect.get(event.data, "text") === "begun" ? abort.abort() : undefined),
+      },
     });
     expect(await heard).toMatchObject({ fault: "cancelled" });
   });

@@ -3,7 +3,7 @@ import { Deployment } from "../../src/deployment.ts";
 import type { Bindings } from "../../src/env.ts";
 import { detachedContext } from "../../src/run/context.ts";
 import type { RunEvent } from "../../src/run/events.ts";
-import type { HandlerPlace, SkillToolResult, WorkFolder } from "../../src/run/handler/ports.ts";
+import type { HandlerEnvironment, SkillToolResult, WorkFolder } from "../../src/run/handler/ports.ts";
 import { callSkillTool, type SkillToolCall } from "../../src/run/handler/skill-tool.ts";
 import { webCryptoHash } from "../../src/skill/bundle.ts";
 import type { JsonObject, SkillRecord, SkillTool } from "../../src/skill/manifest.ts";
@@ -65,7 +65,7 @@ export interface Scene {
   record?: Partial<SkillRecord>;
   args?: JsonObject;
   call?: Partial<SkillToolCall>;
-  place?: Partial<HandlerPlace>;
+  environment?: Partial<HandlerEnvironment>;
 }
 
 export interface Heard extends SkillToolResult {
@@ -92,7 +92,7 @@ export async function handle(source: string, scene: Scene = {}): Promise<Heard> 
   const inRunner: HandlerCall[] = [];
   const artifacts: JsonObject[] = [];
   const origin = { requestId: "req_test", tenant: scene.tenant ?? "acme", startedAt: Date.now() };
-  const place: HandlerPlace = {
+  const environment: HandlerEnvironment = {
     context: detachedContext(deploymentWith(scene.variables), origin, () => {}),
     emit: (event) => events.push(event),
     runner: async (call) => {
@@ -110,7 +110,7 @@ export async function handle(source: string, scene: Scene = {}): Promise<Heard> 
         return value.type === "broken" ? { error: "no" } : { line, findings: [] };
       },
     },
-    ...scene.place,
+    ...scene.environment,
   };
   const tool = { ...TOOL, module: await stored(source), ...scene.tool };
   const { args = {} } = scene;
@@ -130,7 +130,7 @@ export async function handle(source: string, scene: Scene = {}): Promise<Heard> 
       again: false,
       ...scene.call,
     },
-    place,
+    environment,
   );
   return { ...result, events, inRunner, artifacts };
 }

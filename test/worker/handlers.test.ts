@@ -170,7 +170,7 @@ describe("§4.5: the work folder", () => {
 
   it("holds the session's files, and what it holds afterwards is the session's; links are dropped", async () => {
     const folder = new FakeFolder({ "old.txt": "o", "deep/er/list.txt": "1", "same.txt": "s" });
-    const scene = { args: { text: "2" }, tool: { parameters: TEXT }, place: { folder } };
+    const scene = { args: { text: "2" }, tool: { parameters: TEXT }, environment: { folder } };
     const heard = await handle(SOURCE, scene);
     expect(heard.value).toEqual(["deep/er/list.txt", "old.txt"]);
     expect(Object.fromEntries(folder.contents)).toEqual({
@@ -190,7 +190,7 @@ describe("§4.5: the work folder", () => {
     const folder = new FakeFolder();
     folder.tooLarge = true;
     expect(
-      await handle(SOURCE, { args: { text: "2" }, tool: { parameters: TEXT }, place: { folder } }),
+      await handle(SOURCE, { args: { text: "2" }, tool: { parameters: TEXT }, environment: { folder } }),
     ).toMatchObject({
       value: "from the runner",
     });
@@ -203,7 +203,7 @@ describe("§7: what a handler says, and what it is told", () => {
       "export default (args, { emit, artifact, python, signal, ...rest }) => ({ ...rest, aborted: signal.aborted })";
     const call = { sessionId: "s1", bot: "b1", models: { writer: "opus" } };
     const config = async () => ({ values: { quality: "high" }, secrets: [], diagnostics: [] });
-    expect(await value(source, { call, place: { config } })).toEqual({
+    expect(await value(source, { call, environment: { config } })).toEqual({
       workDir: expect.stringMatching(/^\/tmp\//),
       config: { quality: "high" },
       env: {},
@@ -243,12 +243,12 @@ describe("§7: what a handler says, and what it is told", () => {
     const source =
       "export default async ({ text }, ctx) => { for (let i = 0; i < 5; i++) { await ctx.emit(text + i); console.log(text); await scheduler.wait(2); } }";
     const events: [unknown, unknown][] = [];
-    const place = {
+    const environment = {
       emit: ({ data }: { data: Record<string, unknown> }) => events.push([data.call_id, data.text]),
     };
     const one = (id: string) => {
       const call = { type: "tool_call" as const, id, name: "probe", arguments: { text: id }, raw: "" };
-      return handle(source, { place, call: { call }, tool: { parameters: TEXT } });
+      return handle(source, { environment, call: { call }, tool: { parameters: TEXT } });
     };
     await Promise.all([one("a"), one("b")]);
     expect(events).toHaveLength(20);
@@ -287,23 +287,26 @@ describe("§7: what a handler says, and what it is told", () => {
       diagnostics: [],
     });
     const source = `export default async (args, ctx) => { await ctx.emit("got " + ctx.config.key); return { key: ctx.config.key, n: ctx.config.key.length }; }`;
-    const { value, events, text } = await handle(source, { place: { config } });
+    const { value, events, text } = await handle(source, { environment: { config } });
     expect(value).toEqual({ key: "[redacted]", n: 17 });
     expect(JSON.stringify([events, text])).not.toContain("configured-canary");
   });
 
   it("under a ceiling without processes nothing becomes one: no ctx.python, no runner in the isolate's place", async () => {
     const source = "export default async (args, ctx) => (await ctx.python('print(1)')).stdout";
-    const place = { processes: false };
-    const asked = await handle(source, { tool: { filesystem: true }, place });
+    const environment = { processes: false };
+    const asked = await handle(source, { tool: { filesystem: true }, environment });
     expect([asked.fault, asked.text]).toEqual(["tool_error", expect.stringContaining("no Python")]);
     const folder = new FakeFolder();
     folder.tooLarge = true;
-    for (const scene of [{ place: { ...place, folder } }, { place, variables: { LOADER: undefined } }]) {
+    for (const scene of [
+      { environment: { ...environment, folder } },
+      { environment, variables: { LOADER: undefined } },
+    ]) {
       const { fault, text, inRunner } = await handle("export default () => 1", scene);
       expect([fault, text, inRunner]).toEqual(["tool_error", expect.stringContaining("policy"), []]);
     }
-    const runner = await handle("", { place, tool: { tier: "runner" } });
+    const runner = await handle("", { environment, tool: { tier: "runner" } });
     expect(runner.inRunner).toHaveLength(1);
   });
 

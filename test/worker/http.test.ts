@@ -40,7 +40,7 @@ describe("pages for browsers", () => {
     expect((await problem(posted)).code).toBe("skill_not_found");
   });
 
-  it("a missing key is a page that says how a key is sent", async () => {
+  it("a missing key is a page with a form that takes one", async () => {
     const keyed = new Client({ HULL_ADMIN_KEY: "admin-key-of-this-test" });
     const shown = await keyed.fetch("/", { headers: { accept } });
     expect([shown.status, shown.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);

@@ -79,9 +79,9 @@ describe("GET /openapi.json", () => {
   });
 });
 
-describe("GET /docs", () => {
+describe("GET /docs/reader", () => {
   it("is a page that loads nothing but what this deployment serves", async () => {
-    const page = await client.fetch("/docs");
+    const page = await client.fetch("/docs/reader");
     expect([page.status, page.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
     const policy = page.headers.get("content-security-policy") ?? "";
     expect(policy).toMatch(/^default-src 'none'; script-src 'self'; style-src 'self';/);

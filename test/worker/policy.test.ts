@@ -3,7 +3,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { detachedContext } from "../../src/run/context.ts";
 import { RunArtifacts } from "../../src/run/handler/artifacts.ts";
-import { handlerPlace } from "../../src/run/handler/place.ts";
+import { handlerEnvironment } from "../../src/run/handler/environment.ts";
 import type { JsonObject } from "../../src/skill/manifest.ts";
 import { Client, mockSkill } from "./served.ts";
 
@@ -185,7 +185,7 @@ it.each<[JsonObject | null, boolean]>([
   [{ side_effect_level: "network" }, true],
 ])("under the ceiling %j handlers in isolates may start processes: %s", (policy, processes) => {
   const origin = { requestId: "r", tenant: "acme", startedAt: 0 };
-  const place = handlerPlace(
+  const environment = handlerEnvironment(
     detachedContext(new Client().deployment, origin, () => {}),
     {
       emit: () => {},
@@ -196,5 +196,5 @@ it.each<[JsonObject | null, boolean]>([
       artifacts: new RunArtifacts(() => null).call("e"),
     },
   );
-  expect(place.processes).toBe(processes);
+  expect(environment.processes).toBe(processes);
 });

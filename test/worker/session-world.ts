@@ -13,7 +13,7 @@ import type { RunEvent } from "../../src/run/events.ts";
 import { RunArtifacts } from "../../src/run/handler/artifacts.ts";
 import { readText } from "../../src/run/long-text.ts";
 import { Conversation, type ConversationHooks } from "../../src/session/conversation/conversation.ts";
-import { SessionDesk } from "../../src/session/conversation/operations.ts";
+import { SessionDispatcher } from "../../src/session/conversation/operations.ts";
 import type {
   SessionAnswer,
   SessionOperation,
@@ -22,6 +22,7 @@ import type {
 import { ConversationStore } from "../../src/session/conversation/store.ts";
 import { Daemon } from "../../src/session/daemon/daemon.ts";
 import { keepSnapshots } from "../../src/session/daemon/keep.ts";
+import { Workflow } from "../../src/session/workflow/workflow.ts";
 import type { JsonObject } from "../../src/skill/manifest.ts";
 import { checkEvent } from "../support/sse.ts";
 import { SPEC } from "../unit/engine/agent/harness.ts";
@@ -56,7 +57,7 @@ export function said(text: string, delivery: Delivery = "finish_step") {
 
 interface Life {
   conversation: Conversation;
-  desk: SessionDesk;
+  desk: SessionDispatcher;
   /** Resolves when nothing of this life is under way any more. */
   over: () => Promise<void>;
   kill: () => void;
@@ -126,7 +127,12 @@ export class World {
         await Promise.allSettled(work);
       }
     };
-    return { conversation, desk: new SessionDesk(conversation, daemon), over, kill };
+    return {
+      conversation,
+      desk: new SessionDispatcher(conversation, daemon, new Workflow(conversation, storage)),
+      over,
+      kill,
+    };
   }
 
   /** The process dies, another one takes the session up, and after a while its alarm comes. */
@@ -189,7 +195,7 @@ export class World {
       prompt: [{ role: "user", content: [{ type: "text", text: prompt }] }],
     };
     const request = { name: `start ${run_id}`, hash: "h" };
-    return this.ask("start", { run_id, spec: JSON.stringify(whole), request, wait: "none" });
+    return this.ask("start", { run_id, spec: whole, request, wait: "none" });
   }
 
   say(text: string, delivery: Delivery = "finish_step") {
@@ -214,8 +220,8 @@ export class World {
   #parts(): AgentParts {
     const world = this;
     return {
-      async begin(spec, place) {
-        const artifacts = new RunArtifacts((id) => place.artifact(id));
+      async begin(spec, environment) {
+        const artifacts = new RunArtifacts((id) => environment.artifact(id));
         return {
           vault: null,
           further: () => ({}),
@@ -227,7 +233,7 @@ export class World {
               if (reply instanceof Error) throw reply;
               const text = typeof reply === "string" ? reply : (reply.text ?? "");
               for (const word of text.match(/\S+ ?/g) ?? []) {
-                place.emit({ event: "delta", data: { text: word, round: iteration + 1 } });
+                environment.emit({ event: "delta", data: { text: word, round: iteration + 1 } });
                 const pace = typeof reply === "string" ? 0 : (reply.pace ?? 0);
                 await new Promise((resolve) => setTimeout(resolve, pace));
               }

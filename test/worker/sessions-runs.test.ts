@@ -250,10 +250,12 @@ describe("a run", () => {
   it("waits for an approval that is bound to the arguments and good once", async () => {
     const path = await session();
     const approval_policy = { require_approval: ["ask"] };
-    const options = { tools: [ASK], mock: asking, approval_policy };
+    const options = { tools: [ASK], mock: asking, approval_policy, approval_timeout_ms: 90_000 };
     const { run_id } = await (await run(path, "go", options)).json<{ run_id: string }>();
     expect(await get(`${path}/runs/${run_id}`)).toMatchObject({ status: "awaiting_approval" });
-    const { data } = await get<{ data: { id: string; arguments_digest: string }[] }>(`${path}/approvals`);
+    const { data } = await get<{
+      data: { id: string; arguments_digest: string; requested_at: string; expires_at: string }[];
+    }>(`${path}/approvals`);
     const [approval] = data;
     expect(approval).toMatchObject({
       run_id,
@@ -261,6 +263,11 @@ describe("a run", () => {
       arguments: { q: "name?" },
       arguments_digest: expect.stringMatching(/^[0-9a-f]{64}$/),
     });
+    const { requested_at = "", expires_at = "" } = approval ?? {};
+    expect(Date.parse(expires_at) - Date.parse(requested_at)).toBe(90_000);
+    const told = (await firstOf(`${path}/events?after=0`, 4)).at(-1);
+    expect(told?.event).toBe("approval_request");
+    expect(told?.data).toMatchObject({ id: approval?.id, requested_at, expires_at });
     const to = `${path}/approvals/${approval?.id}`;
     const { arguments_digest } = approval ?? {};
     const wrong = { decision: "approve", arguments_digest: "0".repeat(64) };

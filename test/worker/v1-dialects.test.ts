@@ -99,3 +99,18 @@ describe("errors below /v1", () => {
     expect(response.headers.get("request-id")).toBeNull();
   });
 });
+
+describe("attack: without a key, where the deployment is public", () => {
+  const open = new Client({ HULL_PUBLIC: "1" });
+  const messages = [{ role: "user", content: "Hi." }];
+  const whole = { skills: [{ type: "custom", skill_id: "cat" }], injection: "full" };
+  it.each([
+    ["/v1/messages", { tools: [{ type: "code_execution_20250825", name: "code_execution" }] }],
+    ["/v1/messages", { container: whole }],
+    ["/v1/chat/completions", { tools: [{ type: "code_execution" }] }],
+    ["/v1/chat/completions", { container: whole }],
+  ])("%s runs no code that %j asks for", async (path, more) => {
+    const answer = await open.post(path, { model: "mock/mock", max_tokens: 10, messages, ...more });
+    expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining("with a key")]);
+  });
+});

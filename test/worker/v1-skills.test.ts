@@ -245,7 +245,14 @@ describe("an upload that is refused says why, and leaves nothing", () => {
       () => form(FOX, { custom_llm_provider: "anthropic" }),
       {},
       400,
-      /stored here/,
+      /no key for it/,
+    ],
+    [
+      "a skill for a vendor that nobody knows",
+      () => form(FOX, { custom_llm_provider: "azure" }),
+      {},
+      400,
+      /no such provider/,
     ],
   ])("%s", async (_, make, headers, status, message) => {
     const stored = async () => (await keyed.env.FILES.list({ prefix: "skill-bundles/red/" })).objects.length;
@@ -511,6 +518,39 @@ describe("pages", () => {
     const response = await red.fetch(`/v1/skills?limit=${limit}`, { headers });
     expect([response.status, await messageOf(response)]).toEqual([400, expect.stringContaining("limit")]);
   });
+});
+
+describe("a search", () => {
+  const search = async (
+    query: string,
+    headers: Headers,
+    of = red,
+  ): Promise<{ status: number; names: string[] }> => {
+    const response = await of.fetch(`/v1/skills?${query}`, { headers });
+    const { data = [] } = await response.json<{ data?: Record<string, string>[] }>();
+    const names = data.map((one) => one.display_name ?? one.display_title ?? one.name ?? "");
+    return { status: response.status, names };
+  };
+
+  it("finds skills by name, label and description, the best one first, in each dialect's shape", async () => {
+    const described = (name: string, description: string) =>
+      form([[`${name}/SKILL.md`, `---\nname: ${name}\ndescription: ${description}\n---\nDo it.\n`]]);
+    await created(described("pdf-forms", "Fills in forms."));
+    await created(described("letters", "Writes letters, also as a PDF."));
+    await created(described("charts", "Draws charts."));
+    await created(form(FOX, { display_name: "Hunting dogs" }));
+    expect(await search("query=a+PDF+please", GA)).toMatchObject({ names: ["pdf-forms", "letters"] });
+    expect(await search("query=pdf&top_k=1", OPENAI)).toMatchObject({ names: ["pdf-forms"] });
+    expect(await search("query=dogs", LEGACY)).toMatchObject({ names: ["Hunting dogs"] });
+    expect(await search("query=submarine", GA)).toEqual({ status: 200, names: [] });
+    expect(await search("query=%25_%27", GA)).toEqual({ status: 200, names: [] });
+    expect(await search("query=pdf", GA, blue)).toEqual({ status: 200, names: [] });
+  });
+
+  it.each(["query=x&top_k=0", "query=x&top_k=101", "query=x&top_k=two", `query=${"x".repeat(4001)}`])(
+    "%.20s is 400",
+    async (query) => expect((await search(query, GA)).status).toBe(400),
+  );
 });
 
 it("a stored skill becomes an endpoint by its id, and stays one without it", async () => {

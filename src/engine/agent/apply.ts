@@ -174,6 +174,8 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
         },
       });
     }
+    case "search_refused":
+      return next({ searchRefused: true });
     case "turn_taken": {
       const { message, calls, text, finished, remarks } = record;
       const open = calls.map(

@@ -39,7 +39,7 @@ import { afterCall, beforeCall, type ChangedBy } from "./tool-hooks.ts";
 
 /** Whether a call is one of the run's search tool: by identity, whatever it is called. */
 export interface SearchTool {
-  owns(name: string): boolean;
+  owns(name: string, run: RunState): boolean;
 }
 
 /** Most effects of one turn's calls that are under way at once. */
@@ -69,7 +69,7 @@ export function nextCallStep(
     const ordered = run.spec.parallel_tool_calls === false || keepsOrder(tool, run.spec.policies.policy);
     const mayBegin = call.stage === "started" || call.stage === "executed" || !(ordered && inOrder);
     // A tool that is not there yet may be what an earlier call of the turn brings.
-    const known = tool !== null || !open || isOwn(call.call.name, search);
+    const known = tool !== null || !open || isOwn(call.call.name, run, search);
     inOrder ||= ordered;
     open = true;
     if (flying.has(call.effect) || !mayBegin || !known) continue;
@@ -117,9 +117,9 @@ function together(waits: readonly WaitStep[]): WaitStep | null {
 }
 
 /** Whether the loop itself answers calls of this name. */
-function isOwn(name: string, search: SearchTool | null): boolean {
+function isOwn(name: string, run: RunState, search: SearchTool | null): boolean {
   return (
-    search?.owns(name) === true ||
+    search?.owns(name, run) === true ||
     [LOAD_SKILL, SEARCH_SKILLS, LEDGER_TOOL, READ_SKILL_RESOURCE].includes(name)
   );
 }
@@ -171,7 +171,7 @@ function stepOf(
     type: "record",
     records: [{ type: "tool_settled", ...at, result }],
   });
-  if (search?.owns(call.name) === true) {
+  if (search?.owns(call.name, run) === true) {
     return { type: "search_tools", effect, call, state: run.vault };
   }
   if (call.name === LEDGER_TOOL && keepsLedger(run)) {

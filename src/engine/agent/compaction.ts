@@ -234,7 +234,7 @@ export function linesOf(message: Message): Line[] {
 }
 
 const MASKED = "long observations are masked";
-const told = ({ role, text }: Line): string => `${role}: ${text}`;
+const lineText = ({ role, text }: Line): string => `${role}: ${text}`;
 
 /**
  * The summary that a strategy makes without asking anyone; `null`: it has to be asked for.
@@ -245,7 +245,7 @@ export function ownSummary(strategy: EngineStrategy, lines: readonly Line[], cou
     case "truncate":
       return firstLines(lines, count);
     case "observation_mask":
-      return [summaryHead(count, MASKED), ...lines.map(masked).map(told)].join("\n");
+      return [summaryHead(count, MASKED), ...lines.map(masked).map(lineText)].join("\n");
     default:
       return null;
   }
@@ -258,7 +258,7 @@ export function maskedSummary(archived: readonly Message[], masks: Json): string
     const text = given[index];
     return typeof text === "string" ? { ...line, text } : masked(line);
   });
-  return [summaryHead(archived.length, MASKED), ...lines.map(told)].join("\n");
+  return [summaryHead(archived.length, MASKED), ...lines.map(lineText)].join("\n");
 }
 
 const MAX_TRUNCATED = 15;
@@ -273,7 +273,7 @@ export function truncated(archived: readonly Message[]): string {
 function firstLines(lines: readonly Line[], count: number): string {
   const shown = lines
     .slice(0, MAX_TRUNCATED)
-    .map(({ role, text }) => told({ role, text: firstOf(text, MAX_EACH) }));
+    .map(({ role, text }) => lineText({ role, text: firstOf(text, MAX_EACH) }));
   const more = lines.length - shown.length;
   const rest = more > 0 ? [`… and ${more} more`] : [];
   return [summaryHead(count, "the first of them, cut short"), ...shown, ...rest].join("\n");
@@ -298,7 +298,7 @@ export function instructionsFor(lines: readonly Line[], count: number, ask?: str
   return [
     ask ??
       `Summarise the ${count} ${count === 1 ? "message" : "messages"} below for an assistant that goes on with the work and cannot see them any more.\n\nKeep the goals, the constraints, the decisions, the tool work that is finished, the open issues and questions, and the next actions.\n\nAnswer with the summary only.`,
-    `<conversation>\n${lines.map(told).join("\n")}\n</conversation>`,
+    `<conversation>\n${lines.map(lineText).join("\n")}\n</conversation>`,
   ].join("\n\n");
 }
 

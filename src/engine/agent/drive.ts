@@ -10,7 +10,7 @@ import { summaryFrom } from "./compaction.ts";
 import { compactionRecord, nextAgentStep, type Vault } from "./next.ts";
 import type { AgentRecord, AgentRecordBody, AgentToolResult } from "./records.ts";
 import type { AgentState, RunState } from "./state.ts";
-import { deadlineError } from "./status.ts";
+import { answersCaller, deadlineError } from "./status.ts";
 import type { AgentEffectContext, AgentEffects, AgentStep, PlannedCall } from "./step.ts";
 import { goesThroughHooks } from "./tool-hooks.ts";
 import { settled } from "./turn.ts";
@@ -71,8 +71,9 @@ class AgentDrive {
   readonly #begun = new Set<string>();
   /** Effects that are under way. */
   readonly #flying = new Set<string>();
-  readonly #stop = new AbortController();
-  readonly #onAbort = (): void => this.#stop.abort(this.#options.signal.reason);
+  /** Stops effects before the run's own signal does; `null`: nothing had to be able to so far. */
+  #stop: AbortController | null = null;
+  readonly #onAbort = (): void => this.#stop?.abort(this.#options.signal.reason);
   #cancelTimer: () => void = () => {};
   /** What came back and is not recorded yet. */
   #landed: Landed[] = [];
@@ -86,12 +87,11 @@ class AgentDrive {
   constructor(state: AgentState, options: AgentDriveOptions) {
     this.#state = state;
     this.#options = options;
-    if (options.signal.aborted) this.#onAbort();
-    else options.signal.addEventListener("abort", this.#onAbort, { once: true });
     const { deadline } = state.run?.spec ?? {};
     if (deadline !== undefined) {
       const left = Math.max(0, deadline.at - options.clock.now());
-      this.#cancelTimer = options.clock.after(left, () => this.#stop.abort(deadlineError(this.#run())));
+      const stop = this.#stopper();
+      this.#cancelTimer = options.clock.after(left, () => stop.abort(deadlineError(this.#run())));
     }
     options.inbox?.watch(() => {
       this.#stirred = true;
@@ -102,6 +102,22 @@ class AgentDrive {
   release(): void {
     this.#cancelTimer();
     this.#options.signal.removeEventListener("abort", this.#onAbort);
+  }
+
+  /** What aborts those effects that were begun with its signal. */
+  #stopper(): AbortController {
+    if (this.#stop !== null) return this.#stop;
+    const { signal } = this.#options;
+    const stop = new AbortController();
+    this.#stop = stop;
+    if (signal.aborted) this.#onAbort();
+    else signal.addEventListener("abort", this.#onAbort, { once: true });
+    return stop;
+  }
+
+  /** Aborted when no effect of the run may go on. */
+  get #signal(): AbortSignal {
+    return this.#stop?.signal ?? this.#options.signal;
   }
 
   async toRest(): Promise<Rest> {
@@ -118,8 +134,8 @@ class AgentDrive {
       }
       this.#flush();
       if (step.type === "settled" || step.type === "wait") return { state: this.#state, step };
-      if (this.#stop.signal.aborted && this.#flying.size === 0) {
-        this.#landed.push({ effect: "", error: this.#stop.signal.reason });
+      if (this.#signal.aborted && this.#flying.size === 0) {
+        this.#landed.push({ effect: "", error: this.#signal.reason });
       } else if (step.type !== "busy") {
         this.#begin(step);
       } else if (this.#landed.length === 0 && !this.#stirred) {
@@ -130,7 +146,7 @@ class AgentDrive {
 
   /** Whether nothing can be decided before an effect comes back: only calls of a turn may be joined by others. */
   #isBusy(): boolean {
-    return this.#flying.size > 0 && (this.#stop.signal.aborted || this.#state.run?.stage !== "tools");
+    return this.#flying.size > 0 && (this.#signal.aborted || this.#state.run?.stage !== "tools");
   }
 
   #news(): Promise<void> {
@@ -145,7 +161,7 @@ class AgentDrive {
   /** Records what came back; answers the first fault. */
   #takeLanded(): HullError | null {
     if (this.#landed.length === 0) return null;
-    const { signal } = this.#stop;
+    const signal = this.#signal;
     let fault: HullError | null = signal.aborted ? faultOf(signal.reason) : null;
     for (const landed of this.#landed.splice(0)) {
       this.#flying.delete(landed.effect);
@@ -197,12 +213,13 @@ class AgentDrive {
     const { effect } = step;
     const at = { run: run.spec.run_id, effect };
     switch (step.type) {
-      case "call_model":
-        return {
-          type: "model_call_settled",
-          ...at,
-          ...(await effects.callModel(step, this.#context(effect))),
-        };
+      case "call_model": {
+        // Nothing else is under way beside it.
+        const answer = await effects.callModel(step, this.#context(effect, this.#signal));
+        return "turn" in answer
+          ? { type: "model_call_settled", ...at, ...answer }
+          : { type: "search_refused", ...at, ...answer };
+      }
       case "call_hook":
         return this.#callHook(run, step);
       case "summarize":
@@ -231,7 +248,7 @@ class AgentDrive {
       const failed = result.status === "error" && RETRIED.has(result.error_category ?? "");
       const transient = failed && result.retryable !== false;
       if (!transient || attempt >= tool_retries) return result;
-      await this.#options.effects.pause(tool_backoff_ms * 2 ** Math.min(attempt, 5), this.#stop.signal);
+      await this.#options.effects.pause(tool_backoff_ms * 2 ** Math.min(attempt, 5), this.#signal);
     }
   }
 
@@ -246,7 +263,7 @@ class AgentDrive {
         error: null,
       };
     } catch (error) {
-      if (run.skillHooks.length === 0 || this.#stop.signal.aborted) throw error;
+      if (run.skillHooks.length === 0 || this.#signal.aborted) throw error;
       return { ...at, result: null, error: toHullError(error).message };
     }
   }
@@ -256,7 +273,7 @@ class AgentDrive {
     const { effect, instructions, plan } = step;
     const asked = this.#options.effects.summarize(instructions, plan.archived, this.#context(effect));
     const summary = await asked.catch((error) => {
-      if (this.#stop.signal.aborted) throw error;
+      if (this.#signal.aborted) throw error;
       return "";
     });
     const made = summaryFrom(summary, plan);
@@ -265,7 +282,7 @@ class AgentDrive {
 
   /** Stops what is still under way, then ends the run with its fault. */
   async #end(fault: HullError): Promise<void> {
-    this.#stop.abort(fault);
+    this.#stop?.abort(fault);
     while (this.#flying.size > 0) {
       if (this.#landed.length === 0) await this.#news();
       for (const { effect } of this.#landed.splice(0)) this.#flying.delete(effect);
@@ -274,7 +291,7 @@ class AgentDrive {
       this.#state = applyAgentRecord(this.#state, record);
     const run = this.#run();
     if (run.stage === "ended") return;
-    if (fault.code === "budget_exceeded" && run.spec.served === undefined) {
+    if (fault.code === "budget_exceeded" && !answersCaller(run.spec)) {
       this.#add(settled(run, "budget_exhausted"));
       return;
     }
@@ -288,12 +305,13 @@ class AgentDrive {
     return run;
   }
 
-  #context(effect: string): AgentEffectContext {
+  /** @param signal what ends the effect; by default also a fault of another one that is under way */
+  #context(effect: string, signal = this.#stopper().signal): AgentEffectContext {
     const { spec, tools = [], answered } = this.#run();
     return {
       run: spec.run_id,
       effect,
-      signal: this.#stop.signal,
+      signal,
       tools,
       provider: answered?.provider ?? null,
     };

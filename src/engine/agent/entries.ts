@@ -1,6 +1,7 @@
 /** What a record adds to the transcript of its session: messages, and what there is to note between them. Pure. */
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { Message, ModelTurn } from "../messages.ts";
+import type { SearchEvent } from "../tool-vault/events.ts";
 import type { Applied } from "./apply.ts";
 import type { SessionState } from "./records.ts";
 import type { AgentState, OpenCall } from "./state.ts";
@@ -30,7 +31,7 @@ export function entriesOf(applied: Applied): Entry[] {
     case "session_trimmed":
       return [note("trim", { keep_last: record.keep_last })];
     case "model_call_settled":
-      return [{ type: "turn", turn: record.turn }];
+      return [{ type: "turn", turn: record.turn }, ...searches(record.searches ?? [])];
     case "compacted": {
       const { summary: _, ...metadata } = record.compacted;
       return [note("compaction", metadata)];
@@ -45,7 +46,7 @@ export function entriesOf(applied: Applied): Entry[] {
       return [note("skill_matched", matched)];
     }
     case "tool_searched":
-      return [...record.events.map((event) => note(event.type, { ...event })), ...added(applied)];
+      return [...searches(record.events), ...added(applied)];
     case "woke": {
       const { reason, watch_paths, resumed } = record.wake;
       return [note("daemon_wake", { reason, watch_paths, resumed }), ...added(applied)];
@@ -56,6 +57,9 @@ export function entriesOf(applied: Applied): Entry[] {
 }
 
 const note = (kind: string, metadata: JsonObject): Entry => ({ type: "note", kind, metadata });
+
+const searches = (events: readonly SearchEvent[]): Entry[] =>
+  events.map((event) => note(event.type, { ...event }));
 
 /** The messages that the record put into the visible history; results of tools as the tools gave them. */
 function added({ before, after }: Applied): Entry[] {
@@ -82,6 +86,6 @@ export function entriesLeft({ run, waiting }: AgentState): Message[] {
       ? [{ call_id: call.id, name: call.name, content: result.content, is_error: result.status !== "ok" }]
       : [],
   );
-  const told: Message[] = results.length === 0 ? [] : [{ role: "tool", results }];
-  return [...told, ...waiting.map(({ message }) => message)];
+  const finished: Message[] = results.length === 0 ? [] : [{ role: "tool", results }];
+  return [...finished, ...waiting.map(({ message }) => message)];
 }

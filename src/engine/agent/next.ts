@@ -2,8 +2,7 @@
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Message, ToolChoice, ToolDefinition } from "../messages.ts";
-import { textToolContract } from "../text-tools/contract.ts";
-import { asTextFormat } from "../text-tools/conversation.ts";
+import { asTextFormat, textToolContract } from "../text-tools/contract.ts";
 import { nextCallStep, type SearchTool } from "./calls.ts";
 import {
   type CompactionPlan,
@@ -23,7 +22,14 @@ import { ownSystem } from "./skill-text.ts";
 import { dueMatch, scopedTools, shownSkills, skillSections } from "./skills.ts";
 import type { CompactionOptions, WakeLimit } from "./spec.ts";
 import { type AgentState, effects, type RunState } from "./state.ts";
-import { deadlineError, finalStatus, isOverdue, iterationsUsedUp, wakeLimitReached } from "./status.ts";
+import {
+  answersCaller,
+  deadlineError,
+  finalStatus,
+  isOverdue,
+  iterationsUsedUp,
+  wakeLimitReached,
+} from "./status.ts";
 import type { AgentRequest, AgentStep } from "./step.ts";
 import { ledgerMessage } from "./task-ledger.ts";
 import { nativeToolContract, persistentInstruction, wakeBudgetText } from "./texts.ts";
@@ -67,7 +73,7 @@ export function nextAgentStep(
     case "ended":
       return { type: "settled", status: run.status, error: run.error };
     case "open":
-      return { type: "record", records: opening(state, run) };
+      return orPause({ type: "record", records: opening(state, run) }, run, now);
     case "match": {
       const due = dueMatch(state, run);
       if ("ask" in due) return due.ask;
@@ -83,15 +89,25 @@ export function nextAgentStep(
     case "turn":
       return run.turn === null
         ? modelStep(state, run, askingOf(state, run, vault))
-        : { type: "record", records: takeTurn(state, run, run.turn) };
+        : { type: "record", records: takeTurn(state, run, run.turn, vault) };
     case "tools":
-      return nextCallStep(state, run, vault, now, flying) ?? afterTools(state, run, vault);
+      return nextCallStep(state, run, vault, now, flying) ?? orPause(afterTools(state, run, vault), run, now);
     case "after":
     case "shortened":
-      return afterTools(state, run, vault);
+      return orPause(afterTools(state, run, vault), run, now);
     case "idle":
       return idleStep(state, run);
   }
+}
+
+/** The step, or the end of a run that is to rest before another model call. */
+function orPause(step: AgentStep, run: RunState, now: number): AgentStep {
+  const { pause_at = Number.POSITIVE_INFINITY } = run.spec;
+  if (step.type !== "record" || now < pause_at || run.iterations === 0) return step;
+  const records = step.records.map((record) =>
+    record.type === "iteration_started" ? settled(run, "budget_exhausted") : record,
+  );
+  return { ...step, records };
 }
 
 function opening(state: AgentState, run: RunState): AgentRecordBody[] {
@@ -217,7 +233,7 @@ function modelStep(state: AgentState, run: RunState, { offer, system }: Asking):
     messages: text ? asTextFormat(messages) : messages,
     tools: text ? [] : offer.tools,
     ...(text && offer.tools.length > 0 ? { tools_in_text: offer.tools } : {}),
-    tool_choice: toolChoice(run, offer.tools),
+    tool_choice: text ? "auto" : toolChoice(run, offer.tools),
     ...(offer.tool_search === undefined ? {} : { tool_search: offer.tool_search }),
     ...(run.prefill === null ? {} : { prefill: run.prefill }),
   };
@@ -268,7 +284,7 @@ function systemText(state: AgentState, run: RunState, further: readonly string[]
 function toolContract(run: RunState, tools: readonly ToolDefinition[], further: readonly string[]): string[] {
   const { spec } = run;
   if (tools.length === 0) return [];
-  if (spec.served !== undefined && spec.tool_format === "native") return [];
+  if (answersCaller(spec) && spec.tool_format === "native") return [...further];
   if (spec.tool_format === "text") {
     const sentinel = spec.persistent && spec.turn_policy?.allow_done_sentinel !== false;
     return [
@@ -304,7 +320,8 @@ function afterTools(state: AgentState, run: RunState, vault: Vault | null): Agen
   const plan = run.stage === "shortened" ? null : compactionAfterTools(state, run, vault);
   if (plan !== null) return compactionStep(state, run, plan);
   const remarks = [...(taken?.remarks ?? []), ...(kept === null ? [] : [kept])];
-  if (spec.post_turn_callback === null) return record(...told(run, remarks), ...continuing(state, run));
+  if (spec.post_turn_callback === null)
+    return record(...feedbackRecords(run, remarks), ...continuing(state, run));
   const answer = run.hookResults[effects.postTurn(run.iterations - 1)];
   if (answer === undefined) {
     const effect = effects.postTurn(run.iterations - 1);
@@ -313,11 +330,11 @@ function afterTools(state: AgentState, run: RunState, vault: Vault | null): Agen
   }
   const { message, stop } = postTurnAnswer(answer);
   const feedback = message === "" ? [] : [{ kind: "post_turn_callback", content: message }];
-  const said = told(run, [...remarks, ...feedback]);
+  const said = feedbackRecords(run, [...remarks, ...feedback]);
   return stop ? record(...said, settled(run, "done")) : record(...said, ...continuing(state, run));
 }
 
-function told({ spec }: RunState, feedback: readonly Feedback[]): AgentRecordBody[] {
+function feedbackRecords({ spec }: RunState, feedback: readonly Feedback[]): AgentRecordBody[] {
   return feedback.map((each) => ({ type: "feedback_added", run: spec.run_id, feedback: each }));
 }
 
@@ -349,7 +366,7 @@ function postTurnPayload(run: RunState): JsonObject {
     tool_results: results,
     successful_tool_names: ok,
     tool_count: run.calls.length,
-    iteration: run.iterations - 1,
+    iteration: run.iterations,
     consecutive_single_tool_turns: run.singleToolTurns,
     session_tools_used: run.tools_used,
     session_successful_tools: run.successful_tools,
@@ -374,7 +391,7 @@ function contextPayload(state: AgentState, run: RunState, system: string): JsonO
     compacted: state.summary !== null,
     latest_tool_result: results.findLast(({ content }) => content !== "")?.content ?? null,
     system,
-    iteration: run.iterations - 1,
+    iteration: run.iterations,
     provider: run.spec.model.provider,
     model: run.spec.model.model,
     session_id: run.spec.session_id,

@@ -230,7 +230,7 @@ export function judgeApproval(
     return { verdict: "deny", reason: `${name} may write to every file, and the run to some alone.` };
   if (writable !== null && writes(tool)) {
     const outside = pathArguments(tool.annotations.arg_schema, args).find(
-      (path) => !writable.some((glob) => placeOf(glob) === placeOf(path) && globMatches(glob, path)),
+      (path) => !writable.some((glob) => baseOf(glob) === baseOf(path) && globMatches(glob, path)),
     );
     if (outside !== undefined) return { verdict: "deny", reason: `${name} may not write to ${outside}.` };
   }
@@ -295,7 +295,7 @@ function pathArguments(schema: Json | undefined, args: JsonObject): string[] {
 }
 
 /** Without `.` and `..`; a path that leaves the workspace keeps its leading `..` or `/`. */
-function normalised(path: string): string {
+export function normalised(path: string): string {
   const parts: string[] = [];
   for (const part of path.split("/")) {
     if (part === "" || part === ".") continue;
@@ -306,14 +306,14 @@ function normalised(path: string): string {
 }
 
 /** Where a normalised path or a glob begins: in the workspace, above it, or at the root of the machine. */
-function placeOf(path: string): "inside" | "above" | "absolute" {
+function baseOf(path: string): "inside" | "above" | "absolute" {
   if (path.startsWith("/")) return "absolute";
   return path === ".." || path.startsWith("../") ? "above" : "inside";
 }
 
-function isWithin(path: string, root: string): boolean {
+export function isWithin(path: string, root: string): boolean {
   const base = normalised(root);
-  if (placeOf(path) !== placeOf(base)) return false;
+  if (baseOf(path) !== baseOf(base)) return false;
   return base === "" || base === "/" || path === base || path.startsWith(`${base}/`);
 }
 

@@ -53,6 +53,7 @@ function warningsOf(record: AgentRecord): readonly Warning[] {
     case "run_started":
       return record.spec.warnings ?? [];
     case "model_call_settled":
+    case "search_refused":
     case "skills_matched":
       return record.warnings;
     case "skill_mcp_bound":

@@ -150,7 +150,11 @@ export type AgentRecord = { v: 1; at: number } & (
       retries?: JsonObject[];
       /** The call used a soft budget up. Absent: it did not. */
       budget_exceeded?: true;
+      /** What the provider's own search of tools did. Absent: nothing. */
+      searches?: SearchEvent[];
     }
+  /** The provider refused to search tools: Hull does from now on, and the model is asked again. */
+  | { type: "search_refused"; run: string; effect: string; warnings: Warning[] }
   /** What the loop made of the turn: `message` is what history keeps of it, if anything. */
   | {
       type: "turn_taken";

@@ -1,13 +1,19 @@
 /** The tools of a run and those that were defined in its session. Pure. */
+import { memo } from "../../memo.ts";
 import type { AgentToolResult } from "./records.ts";
 import { boundTools } from "./skill-servers.ts";
 import type { AgentTool } from "./spec.ts";
 import type { AgentState, RunState } from "./state.ts";
 
+/** Whether any of them comes with the activation of its skill. */
+const somePending = memo((tools: readonly AgentTool[]) =>
+  tools.some(({ on_activation }) => on_activation === true),
+);
+
 /** All tools of a run: its own, those of the session, and those of servers that skills have bound. */
 export function allTools(run: RunState): AgentTool[] {
   const { spec, active, loaded } = run;
-  if (run.tools === undefined && run.bound === undefined && spec.skills.length === 0) return spec.tools;
+  if (run.tools === undefined && run.bound === undefined && !somePending(spec.tools)) return spec.tools;
   const own = spec.tools.filter(
     ({ on_activation, skill }) =>
       on_activation !== true || (skill !== null && (active.includes(skill) || loaded.includes(skill))),

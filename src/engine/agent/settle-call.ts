@@ -71,14 +71,14 @@ const resultMessage = ({ call, result, shown }: OpenCall): ToolResultMessage => 
 export function brokenOff({ calls, spec }: RunState): Message[] {
   if (calls.every(({ stage }) => stage === "settled")) return [];
   const clients = clientTools(spec);
-  const told = calls.map((open): OpenCall => {
+  const closed = calls.map((open): OpenCall => {
     const { stage, call, result, approval } = open;
     if (stage === "settled") return open;
-    // A client is not told of a call before it is approved.
+    // A client sees a call only once it is approved.
     const asked = clients.has(call.name) && approval?.decision !== null;
     return { ...open, shown: result?.content ?? interruptedCall(stage === "started" || asked) };
   });
-  return [{ role: "tool", results: told.map(resultMessage) }];
+  return [{ role: "tool", results: closed.map(resultMessage) }];
 }
 
 /** What a client's answer to a call is as its result. */

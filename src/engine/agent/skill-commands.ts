@@ -4,7 +4,7 @@ import { objectOf } from "../../skill/json.ts";
 import type { Json } from "../../skill/manifest.ts";
 import { approvedBeforehand } from "../workspace-tools/approved.ts";
 import { judgeCall } from "./policy.ts";
-import { commandsIn } from "./skill-text.ts";
+import { commandsOf } from "./skill-text.ts";
 import type { AgentSkill, AgentSpec } from "./spec.ts";
 import { type AgentState, effects, type RunState } from "./state.ts";
 import type { AgentStep } from "./step.ts";
@@ -15,14 +15,14 @@ const MARK = "!";
 /** The commands of a skill that are to be run before its text is shown; `null`: there are none, or they were. */
 export function dueCommands(state: AgentState, run: RunState, skill: AgentSkill): AgentStep | null {
   if (state.outputs?.[skill.name] !== undefined) return null;
-  const commands = commandsIn(skill.prompt);
+  const commands = commandsOf(skill);
   if (commands.length === 0 || !commands.every((command) => mayRun(run.spec, skill, command))) return null;
   return {
     type: "call_hook",
     effect: effects.skillCommands(run.iterations - 1, skill.name),
     hook: `${MARK}${skill.name}`,
     purpose: "skill_commands",
-    payload: { skill: skill.name, commands },
+    payload: { skill: skill.name, commands: [...commands] },
   };
 }
 

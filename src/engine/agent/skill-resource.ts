@@ -1,4 +1,5 @@
 /** The tool that reads files of a run's skills: which call may be made. Pure. */
+import { memo } from "../../memo.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { insidePath } from "../../skill/path.ts";
 import type { ToolDefinition } from "../messages.ts";
@@ -23,10 +24,10 @@ function readable({ spec }: RunState, known: AgentState["known"] = {}): AgentSki
 }
 
 /** The definition where any skill of the run has files; `null`: none has. It stays the same for the run's whole life. */
-export function resourceDefinition({ skills, own_skill }: AgentSpec): ToolDefinition | null {
+export const resourceDefinition = memo(({ skills, own_skill }: AgentSpec): ToolDefinition | null => {
   const own = own_skill !== undefined && hasFiles(own_skill);
   return own || skills.some(hasFiles) ? resourceToolDefinition() : null;
-}
+});
 
 function resourceToolDefinition(): ToolDefinition {
   const integer = (description: string) => ({ type: "integer", minimum: 0, description });

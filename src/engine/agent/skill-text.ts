@@ -1,12 +1,13 @@
 /** How skills' instructions are shown to models. Pure. */
+import { memo } from "../../memo.ts";
 import { byteOrder } from "../../skill/path.ts";
 import { escaped } from "../skill-choice/catalogue.ts";
 import type { AgentSkill } from "./spec.ts";
 
 /** The models' own skills, in the order of their names. */
-export function listedSkills(skills: readonly AgentSkill[]): AgentSkill[] {
-  return skills.filter((skill) => !skill.disable_model_invocation).sort((a, b) => byteOrder(a.name, b.name));
-}
+export const listedSkills = memo((skills: readonly AgentSkill[]): readonly AgentSkill[] =>
+  skills.filter((skill) => !skill.disable_model_invocation).sort((a, b) => byteOrder(a.name, b.name)),
+);
 
 /** Who reads the instructions. */
 export interface Reader {
@@ -89,9 +90,9 @@ function wordsOf(given: string): string[] {
 const COMMAND = /(?<![\w`$\\])!`([^`\n]+)`/g;
 
 /** The commands whose outputs a skill's text asks for. */
-export function commandsIn(prompt: string): string[] {
-  return [...new Set(Array.from(prompt.matchAll(COMMAND), ([, command = ""]) => command))];
-}
+export const commandsOf = memo(({ prompt }: Pick<AgentSkill, "prompt">): readonly string[] => [
+  ...new Set(Array.from(prompt.matchAll(COMMAND), ([, command = ""]) => command)),
+]);
 
 function withOutputs(prompt: string, outputs: Reader["outputs"]): string {
   if (outputs === undefined) return prompt;
@@ -118,7 +119,7 @@ export function activation(skill: AgentSkill, reader: Reader, again: boolean): s
 export function ownText(skill: Shown, reader: Reader): string[] {
   const open =
     reader.later !== true &&
-    commandsIn(skill.prompt).some((command) => !Object.hasOwn(reader.outputs ?? {}, command));
+    commandsOf(skill).some((command) => !Object.hasOwn(reader.outputs ?? {}, command));
   return [
     ...(skill.dir === undefined ? [] : [`Base directory for this skill: ${skill.dir}\n`]),
     instructions(skill, reader),
@@ -128,7 +129,7 @@ export function ownText(skill: Shown, reader: Reader): string[] {
 
 /** The system text of a run that is a skill, with what commands in it wrote. */
 export function ownSystem(system: string, own: AgentSkill | undefined, outputs: Reader["outputs"]): string {
-  if (own === undefined || commandsIn(own.prompt).length === 0) return system;
+  if (own === undefined || commandsOf(own).length === 0) return system;
   return outputs === undefined ? `${system}\n\n[hull: ${NOT_RUN}]` : withOutputs(system, outputs);
 }
 

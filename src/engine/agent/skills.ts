@@ -186,7 +186,7 @@ export function skillSections(state: AgentState, { spec, active }: RunState): st
       activation(skill, readerOf(state, spec, skill, known[skill.name]?.arguments ?? ""), false),
     ].join("\n\n"),
   );
-  return [...sections, catalogueOf(state, spec, new Set(shown.map(({ name }) => name)))];
+  return [...sections, catalogueOf(state, spec, shown)];
 }
 
 function shownInSystem(
@@ -216,13 +216,32 @@ function readerOf({ outputs }: AgentState, spec: AgentSpec, { name }: AgentSkill
 }
 
 /** The skills that can be loaded, but for those that the system text shows already; of very many those that the request is about. */
-function catalogueOf({ visible }: AgentState, spec: AgentSpec, shown: ReadonlySet<string>): string {
+function catalogueOf({ visible }: AgentState, spec: AgentSpec, shown: readonly AgentSkill[]): string {
+  if (spec.skills.length === 0) return "";
+  const request = searchesSkills(spec) ? latestRequest(visible) : null;
+  return listOf(spec)({ shown, request });
+}
+
+/** What the list follows from beside the specification. */
+interface ListKey {
+  shown: readonly AgentSkill[];
+  /** `null`: all skills are listed, whatever the request. */
+  request: string | null;
+}
+
+const sameList = (a: ListKey, b: ListKey): boolean =>
+  a.request === b.request &&
+  a.shown.length === b.shown.length &&
+  a.shown.every((skill, at) => skill === b.shown[at]);
+
+/** Every request of a run has the list, which changes with its active skills alone. */
+const listOf = memo((spec: AgentSpec) => memoLast((key: ListKey) => listFor(spec, key), sameList));
+
+function listFor(spec: AgentSpec, { shown, request }: ListKey): string {
   const { skills, skill_catalogue_tokens: tokens = CATALOGUE_TOKENS } = spec;
-  const listed = listedSkills(skills).filter(({ name }) => !shown.has(name));
-  if (!searchesSkills(spec)) return catalogue(listed, tokens, false);
-  const ranked = rankSkills(skills, indexOf(skills), latestRequest(visible), MOST_LISTED).map(
-    ({ name }) => name,
-  );
+  const listed = listedSkills(skills).filter((skill) => !shown.includes(skill));
+  if (request === null) return catalogue(listed, tokens, false);
+  const ranked = rankSkills(skills, indexOf(skills), request, MOST_LISTED).map(({ name }) => name);
   const places = new Map(ranked.map((name, place) => [name, place]));
   const place = ({ name }: AgentSkill): number => places.get(name) ?? Number.POSITIVE_INFINITY;
   const first = listed.toSorted((a, b) => (place(a) === place(b) ? 0 : place(a) - place(b)));
@@ -283,7 +302,7 @@ export function searchSkills(
 }
 
 /** @param skills those of the run; at least one of them is for models to load */
-export function loadSkillTool(skills: readonly AgentSkill[]): ToolDefinition {
+export const loadSkillTool = memo((skills: readonly AgentSkill[]): ToolDefinition => {
   const names = listedSkills(skills).map(({ name }) => name);
   return {
     name: LOAD_SKILL,
@@ -305,7 +324,7 @@ export function loadSkillTool(skills: readonly AgentSkill[]): ToolDefinition {
       additionalProperties: false,
     },
   };
-}
+});
 
 /** The tools that active and loaded skills leave on offer. No scope is set, or none that names a tool of the run: all of them. */
 export function scopedTools(run: RunState): AgentTool[] {

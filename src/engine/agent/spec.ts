@@ -3,7 +3,7 @@
  * life. JSON-safe.
  */
 import type { Json, JsonObject, McpServer, Risk, SideEffectLevel, ToolKind } from "../../skill/manifest.ts";
-import type { Message, ToolDefinition, Warning } from "../messages.ts";
+import type { Beside, Message, Thinking, ToolDefinition, Warning } from "../messages.ts";
 import type { TaskLedger } from "./task-ledger.ts";
 
 /** How a tool call is carried out; what it takes beyond that is the driver's business. `isolate`: a handler of Skill Tools. */
@@ -72,6 +72,8 @@ export interface AgentSkill {
   plugin?: string;
   /** The skill was uploaded, and approves nothing. */
   uploaded?: true;
+  /** It has no address: its digest alone finds it. Absent: its name does. */
+  stored?: true;
   /** Calls that need no approval while the skill is active, as entries of `allowed-tools`. Absent: none. */
   approved_tools?: string[];
 }
@@ -105,7 +107,7 @@ export interface RunPolicies {
   dropped?: string[];
   /** A host delegate is asked first where a call needs an approval. */
   host?: true;
-  /** Seconds until an unanswered approval counts as a denial. */
+  /** Seconds, also less than one, until an unanswered approval counts as a denial. */
   approval_timeout_s: number;
 }
 
@@ -171,6 +173,8 @@ export interface ServedTerms {
   /** Ask for JSON where the provider has such a mode. */
   json: boolean;
   max_tokens: number;
+  /** How much the model thinks. Absent: as the provider does by itself. */
+  thinking?: Thinking;
   /** Of each model call, and of the silence within one. */
   timeout_ms: number;
   idle_timeout_ms: number;
@@ -192,8 +196,19 @@ export interface AgentSpec {
   skills: AgentSkill[];
   /** The run answers a call of its skill with the model's last text. Absent: with a document. */
   served?: ServedTerms;
+  /**
+   * The run is one answer: its first turn, whatever calls that makes, or the first that does more than search for tools.
+   * Absent: it goes on as its turns want it to.
+   */
+  single?: true;
+  /** What the first answer is to start with. Absent: anything. */
+  prefill?: string;
   /** When it ends at the latest, Unix ms, and how long that was in ms. Absent: never. */
   deadline?: { at: number; ms: number };
+  /** From then on (Unix ms) no further model call begins; the run ends after its last results. Absent: never. */
+  pause_at?: number;
+  /** Goes with every request to a model of its protocol. Absent: nothing. */
+  beside?: Beside;
   /** Further targets where the model fails; a run stays with the one that answered. Absent: none. */
   fallback?: { provider: string; model: string | null }[];
   /** Name of the served skill that the run is. Absent: it is none. */

@@ -102,6 +102,8 @@ export interface RunState {
   /** Hooks of skills that are still to be called, in order. */
   skillHooks: string[];
   vault: Json;
+  /** The provider refused to search tools, so that Hull does. Absent: it did not. */
+  searchRefused?: true;
   loop: LoopTable;
   /** The last model turn, until it has been taken. */
   turn: ModelTurn | null;
@@ -185,7 +187,7 @@ export function newRun(spec: AgentSpec, active: readonly string[]): RunState {
     taken: null,
     calls: [],
     hookResults: {},
-    prefill: null,
+    prefill: spec.prefill ?? null,
     totals: { input_tokens: 0, output_tokens: 0, cache_read_tokens: 0, cache_write_tokens: 0, cost_usd: 0 },
     tools_used: [],
     successful_tools: [],

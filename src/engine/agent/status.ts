@@ -44,9 +44,15 @@ export function wakeLimitReached(run: RunState): WakeLimit | null {
   return cost >= (wake_budget.max_cost_usd ?? Number.POSITIVE_INFINITY) ? "max_cost_usd" : null;
 }
 
-/** Whether the model is offered any tool: of the run's own, or the one that reads files of its skills. */
+/** Whether the model is offered any tool: of the run's own, or those that load its skills and read their files. */
 export const hasTools = (spec: AgentSpec): boolean =>
-  spec.tools.length > 0 || resourceDefinition(spec) !== null;
+  spec.tools.length > 0 ||
+  resourceDefinition(spec) !== null ||
+  spec.skills.some(({ disable_model_invocation }) => !disable_model_invocation);
+
+/** Whether any text of the model is the answer that a caller waits for, and a refusal is the caller's to see. */
+export const answersCaller = ({ served, single }: AgentSpec): boolean =>
+  served !== undefined || single === true;
 
 /** Whether tools may still be called: after its last round a served skill is only to answer. */
 export function mayCallTools({ spec, iterations }: RunState): boolean {

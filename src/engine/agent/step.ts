@@ -71,18 +71,21 @@ export type AgentStep =
     }
   | { type: "settled"; status: RunStatus; error: ErrorData | null };
 
+type ModelAnswer =
+  | {
+      turn: ModelTurn;
+      cost_usd: number;
+      warnings: Warning[];
+      retries?: JsonObject[];
+      budget_exceeded?: true;
+      searches?: SearchEvent[];
+    }
+  /** The provider refused to search tools. */
+  | { warnings: Warning[] };
+
 /** How effects are carried out. Each throws a `HullError` for faults that end the run. */
 export interface AgentEffects {
-  callModel(
-    step: AgentStep & { type: "call_model" },
-    context: AgentEffectContext,
-  ): Promise<{
-    turn: ModelTurn;
-    cost_usd: number;
-    warnings: Warning[];
-    retries?: JsonObject[];
-    budget_exceeded?: true;
-  }>;
+  callModel(step: AgentStep & { type: "call_model" }, context: AgentEffectContext): Promise<ModelAnswer>;
   /** Faults of the tool itself are results. */
   runTool(planned: PlannedCall, context: AgentEffectContext): Promise<AgentToolResult>;
   /** Answers what its purpose may: anything else is thrown. */

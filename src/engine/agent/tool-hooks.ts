@@ -109,5 +109,5 @@ const of = ({ spec, iterations }: RunState, call_id: string, tool: string): Json
   tool,
   call_id,
   session_id: spec.session_id,
-  iteration: iterations - 1,
+  iteration: iterations,
 });

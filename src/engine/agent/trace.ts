@@ -12,7 +12,7 @@ import { otherPhase } from "./turn.ts";
 /** `iteration` counts from 1. */
 export type TraceEntry = { kind: string; iteration: number } & { [member: string]: Json };
 
-type Told = [kind: string, members: JsonObject][];
+type Notes = [kind: string, members: JsonObject][];
 
 /** Most names of tools that a turn's end repeats of the run's earlier ones. */
 const MAX_NAMES = 200;
@@ -23,12 +23,12 @@ export function traceOf(applied: Applied): TraceEntry[] {
   const run = after.run ?? before.run;
   if (run === null) return [];
   const iteration = Math.max(1, run.iterations);
-  const told = [...toldBy(record, before, run), ...turnEnd(before, after)];
-  return told.map(([kind, members]) => ({ ...members, kind, iteration }));
+  const notes = [...notesOn(record, before, run), ...turnEnd(before, after)];
+  return notes.map(([kind, members]) => ({ ...members, kind, iteration }));
 }
 
 /** @param run after the record */
-function toldBy(record: AgentRecord, { run: before, waiting }: AgentState, run: RunState): Told {
+function notesOn(record: AgentRecord, { run: before, waiting }: AgentState, run: RunState): Notes {
   switch (record.type) {
     case "iteration_started":
     case "woke": {
@@ -71,7 +71,7 @@ function toldBy(record: AgentRecord, { run: before, waiting }: AgentState, run: 
   }
 }
 
-function refused(run: RunState, effect: string, result: AgentToolResult): Told {
+function refused(run: RunState, effect: string, result: AgentToolResult): Notes {
   const open = run.calls.find((call) => call.effect === effect);
   if (open === undefined || result.status !== "rejected") return [];
   const { id: call_id, name: tool } = open.call;
@@ -83,7 +83,7 @@ function refused(run: RunState, effect: string, result: AgentToolResult): Told {
 }
 
 /** A turn has ended when all of its calls have. */
-function turnEnd({ run: before }: AgentState, { run }: AgentState): Told {
+function turnEnd({ run: before }: AgentState, { run }: AgentState): Notes {
   if (run === null || before?.stage !== "tools" || run.stage !== "after") return [];
   const tool_results = run.calls.flatMap(({ call, result }) => {
     // Calls that were skipped or lacked something are no results.
@@ -106,7 +106,7 @@ function turnEnd({ run: before }: AgentState, { run }: AgentState): Told {
   return [["TurnEnd", payload]];
 }
 
-function escalated({ effect, result }: AgentRecord & { type: "hook_settled" }, { calls }: RunState): Told {
+function escalated({ effect, result }: AgentRecord & { type: "hook_settled" }, { calls }: RunState): Notes {
   const open = calls.find(({ effect: call }) =>
     [effects.escalation(call), effects.escalation(effects.changed(call))].includes(effect),
   );
@@ -118,7 +118,7 @@ function escalated({ effect, result }: AgentRecord & { type: "hook_settled" }, {
     ...(typeof approver === "string" ? { approver } : {}),
   };
   const scope = isSessionGrant(result) ? "session" : "once";
-  const granted: Told = isGrant(result) ? [["PermissionGrant", { ...of, scope, by: "hook", ...said }]] : [];
+  const granted: Notes = isGrant(result) ? [["PermissionGrant", { ...of, scope, by: "hook", ...said }]] : [];
   return [["PermissionEscalation", of], ...granted];
 }
 
@@ -126,11 +126,11 @@ function matched(
   { candidates, active }: AgentRecord & { type: "skills_matched" },
   before: readonly string[],
   { spec }: RunState,
-): Told {
+): Notes {
   const dropped = before.filter((name) => !active.includes(name));
   const begun = active.filter((name) => !before.includes(name));
   return [
-    ...dropped.map((name): Told[number] => ["skill_deactivated", { name }]),
+    ...dropped.map((name): Notes[number] => ["skill_deactivated", { name }]),
     ...begun.flatMap((name) => {
       const { score = 0, reason = "" } = candidates.find((each) => each.name === name) ?? {};
       return activated(spec.skills, name, score, reason);
@@ -138,16 +138,16 @@ function matched(
   ];
 }
 
-function activated(skills: readonly AgentSkill[], name: string, score: number, reason: string): Told {
+function activated(skills: readonly AgentSkill[], name: string, score: number, reason: string): Notes {
   const skill = skills.find((each) => each.name === name);
   if (skill === undefined) return [];
   const { description, allowed_tools } = skill;
-  const scoped: Told = allowed_tools.length === 0 ? [] : [["skill_scope_tools", { name, allowed_tools }]];
+  const scoped: Notes = allowed_tools.length === 0 ? [] : [["skill_scope_tools", { name, allowed_tools }]];
   return [["skill_activated", { name, description, score, reason, allowed_tools }], ...scoped];
 }
 
 /** @param run as it was before it ended */
-function ended({ status, at }: AgentRecord & { type: "run_settled" }, run: RunState): Told {
+function ended({ status, at }: AgentRecord & { type: "run_settled" }, run: RunState): Notes {
   const { spec, taken, idleSince } = run;
   switch (status) {
     case "stuck":
@@ -164,7 +164,7 @@ function ended({ status, at }: AgentRecord & { type: "run_settled" }, run: RunSt
   }
 }
 
-/** Of `permission_denied`; of a tool that there is none of, all that the model is told. */
+/** Of `permission_denied`; of a tool that there is none of, all that the model is notes. */
 function reasonOf(content: string): string {
   try {
     return String(objectOf(JSON.parse(content)).reason ?? content);

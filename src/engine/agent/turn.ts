@@ -2,12 +2,13 @@
 import { firstOf } from "../cut.ts";
 import { type Block, type Message, type ModelTurn, type ToolCallBlock, toolCallIds } from "../messages.ts";
 import { parseTextTurn, type TextCall } from "../text-tools/parse.ts";
+import type { SearchTool } from "./calls.ts";
 import type { AgentRecordBody, Feedback, RunStatus } from "./records.ts";
 import { READ_SKILL_RESOURCE } from "./skill-resource.ts";
 import { LOAD_SKILL, SEARCH_SKILLS, scopedTools } from "./skills.ts";
 import type { AgentSpec } from "./spec.ts";
 import type { AgentState, RunState, TakenTurn } from "./state.ts";
-import { finalStatus, iterationsUsedUp, mayCallTools, wakeLimitReached } from "./status.ts";
+import { answersCaller, finalStatus, iterationsUsedUp, mayCallTools, wakeLimitReached } from "./status.ts";
 import { LEDGER_TOOL, openItems } from "./task-ledger.ts";
 import {
   actionRequired,
@@ -34,9 +35,15 @@ interface ReadTurn {
 }
 
 /** Records that take a turn in, up to the next effect. */
-export function takeTurn(state: AgentState, run: RunState, turn: ModelTurn): AgentRecordBody[] {
+export function takeTurn(
+  state: AgentState,
+  run: RunState,
+  turn: ModelTurn,
+  search: SearchTool | null,
+): AgentRecordBody[] {
   const read = readTurn(state, run, turn);
   const { spec } = run;
+  if (spec.single === true) return takeAnswer(run, read, search);
   const at = { run: spec.run_id };
   const fallback = read.handWritten && mayFallBack(run);
   const calls = (read.handWritten && !fallback) || !mayCallTools(run) ? [] : read.calls;
@@ -50,8 +57,8 @@ export function takeTurn(state: AgentState, run: RunState, turn: ModelTurn): Age
   });
   if (calls.length > 0) {
     const remarks = fallback ? [] : remarksOn(read);
-    const told = remarks.length === 0 ? {} : { remarks };
-    return [{ ...taken, message, finished: read.sentinel || phase, text_only: 0, ...told }];
+    const remarked = remarks.length === 0 ? {} : { remarks };
+    return [{ ...taken, message, finished: read.sentinel || phase, text_only: 0, ...remarked }];
   }
   const goesOn = { ...taken, message, finished: false, text_only: 0 };
   // The provider asks to be called again with the turn so far.
@@ -91,6 +98,27 @@ export function takeTurn(state: AgentState, run: RunState, turn: ModelTurn): Age
   }
   const nudge = nudgeText(spec, { tools: spec.tools.length > 0, prose: read.text.length });
   return counted(run, { ...taken, message, finished: false }, [feedback("nudge", nudge)]);
+}
+
+/** The turn is the answer, unless it only searches for tools. Its searches are carried out, other calls are the caller's. */
+function takeAnswer(
+  run: RunState,
+  { blocks, calls, text }: ReadTurn,
+  search: SearchTool | null,
+): AgentRecordBody[] {
+  const searches = calls.filter(({ name }) => search?.owns(name, run) === true);
+  const none = searches.length === 0;
+  const taken: AgentRecordBody = {
+    type: "turn_taken",
+    run: run.spec.run_id,
+    message: { role: "assistant", content: blocks },
+    calls: searches,
+    text,
+    finished: none || searches.length < calls.length,
+    text_only: 0,
+    fallback: false,
+  };
+  return none ? [taken, settled(run, "done")] : [taken];
 }
 
 /** What a model is told of a turn whose calls were carried out all the same. */
@@ -148,8 +176,7 @@ function readTurn({ visible }: AgentState, run: RunState, turn: ModelTurn): Read
       blocks: [...reasoning(turn), ...textBlock(cutProse(run, textPart(read))), ...calls],
     };
   }
-  // Of a served skill any text is the answer.
-  const looked = native.length === 0 && names.length > 0 && spec.served === undefined;
+  const looked = native.length === 0 && names.length > 0 && !answersCaller(spec);
   const handWritten = looked ? parseTextTurn(said, names) : null;
   const written = named(handWritten?.calls ?? []);
   const fallback = written.length > 0 && mayFallBack(run);

@@ -4,7 +4,7 @@
  */
 import { objectOf } from "../../skill/json.ts";
 import type { Json } from "../../skill/manifest.ts";
-import type { ToolDefinition, ToolResultMessage } from "../messages.ts";
+import type { Message, ToolDefinition, ToolResultMessage } from "../messages.ts";
 
 interface ContractOptions {
   /** Shown as they are after the rules. */
@@ -50,7 +50,7 @@ export function signature(tool: ToolDefinition): string {
 }
 
 /** All results of a turn in one user message, each framed with its tool's name. */
-export function renderTextResults(results: readonly ToolResultMessage[]): string {
+function renderTextResults(results: readonly ToolResultMessage[]): string {
   return results
     .map(({ call_id, name, content, is_error }) => {
       const status = is_error ? ' status="error"' : "";
@@ -92,3 +92,21 @@ function typeText(schema: Json | undefined, depth = 0): string {
 
 const wrapped = (text: string): string => (text.includes(" | ") ? `(${text})` : text);
 const oneLine = (text: string): string => text.replace(/\s+/g, " ").replaceAll("*/", "* /").trim();
+
+/** A conversation as such a model can read it: calls as they are written in text, results as a user's message. */
+export function asTextFormat(messages: readonly Message[]): Message[] {
+  return messages.map((message): Message => {
+    if (message.role === "tool") {
+      return { role: "user", content: [{ type: "text", text: renderTextResults(message.results) }] };
+    }
+    if (message.role === "user" || !message.content.some((block) => block.type === "tool_call"))
+      return message;
+    const written = message.content.flatMap((block) => {
+      if (block.type === "output_text") return [block.text];
+      if (block.type !== "tool_call") return [];
+      const call = JSON.stringify({ name: block.name, arguments: block.arguments ?? {} });
+      return [`<tool_call>${call}</tool_call>`];
+    });
+    return { role: "assistant", content: [{ type: "output_text", text: written.join("\n") }] };
+  });
+}

@@ -70,6 +70,7 @@ export function codeCommand(
   if (name === "bash_code_execution") return `${folders}\n${given}`;
   let end = "END_OF_CODE";
   while (given.includes(end)) end += "_";
-  const path = modules.length === 0 ? "" : `export PYTHONPATH='${modules.join(":")}'\n`;
+  const path =
+    modules.length === 0 ? "" : `export PYTHONPATH='${modules.join(":")}'"\${PYTHONPATH:+:$PYTHONPATH}"\n`;
   return `${folders}\n${path}python3 - <<'${end}'\n${given}\n${end}`;
 }

@@ -9,33 +9,33 @@ export type Edited = { text: string; count: number } | { fault: string };
 export function edited(text: string, from: string, to: string, all: boolean): Edited {
   if (from === "") return { fault: "old_string is empty. Use Write to create or replace a file." };
   if (from === to) return { fault: "old_string and new_string are the same." };
-  const places = placesOf(text, from);
-  const [first] = places;
+  const offsets = placesOf(text, from);
+  const [first] = offsets;
   if (first === undefined) return { fault: notFound(text, from) };
-  if (places.length > 1 && !all) {
-    const lines = linesOf(text, places);
+  if (offsets.length > 1 && !all) {
+    const lines = linesOf(text, offsets);
     const named = lines.slice(0, MAX_NAMED).join(", ");
     const more = lines.length > MAX_NAMED ? ` and ${lines.length - MAX_NAMED} more` : "";
     return {
-      fault: `old_string stands in the file ${places.length} times, in the lines ${named}${more}. Give more of the text around it, or set replace_all.`,
+      fault: `old_string stands in the file ${offsets.length} times, in the lines ${named}${more}. Give more of the text around it, or set replace_all.`,
     };
   }
-  return { text: text.split(from).join(to), count: places.length };
+  return { text: text.split(from).join(to), count: offsets.length };
 }
 
 /** Places that do not overlap, from the start. */
 function placesOf(text: string, part: string): number[] {
-  const places: number[] = [];
-  for (let at = text.indexOf(part); at !== -1; at = text.indexOf(part, at + part.length)) places.push(at);
-  return places;
+  const offsets: number[] = [];
+  for (let at = text.indexOf(part); at !== -1; at = text.indexOf(part, at + part.length)) offsets.push(at);
+  return offsets;
 }
 
-function linesOf(text: string, places: readonly number[]): number[] {
+function linesOf(text: string, offsets: readonly number[]): number[] {
   const lines: number[] = [];
   let line = 1;
   let from = 0;
-  for (const place of places) {
-    for (let at = text.indexOf("\n", from); at !== -1 && at < place; at = text.indexOf("\n", from)) {
+  for (const offset of offsets) {
+    for (let at = text.indexOf("\n", from); at !== -1 && at < offset; at = text.indexOf("\n", from)) {
       line++;
       from = at + 1;
     }

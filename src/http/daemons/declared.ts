@@ -74,7 +74,7 @@ async function declare(context: RunContext, { slug, version }: Card): Promise<vo
     webhook: null,
     declared: { skill: slug, version },
   };
-  await sessionClient(context, id).ask("declare", { spec: JSON.stringify(spec), settings });
+  await sessionClient(context, id).ask("declare", { spec, settings });
 }
 
 function optionsOf(slug: string, { task: _, options = {}, ...wakes }: DaemonDeclaration): JsonObject {

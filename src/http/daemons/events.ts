@@ -28,7 +28,8 @@ export const postEvent: Route = async (context, { id = "" }) => {
 /** Lets the call pass by its key, or by its signature; `null`: by its key. */
 async function admitted(context: RequestContext, id: string): Promise<SignedCall | null> {
   const body = () => readBody(context.request, MAX_JSON_BYTES);
-  const signed = sentKey(context.request) === null ? await signedCall(context, id, body) : null;
+  const keyed = sentKey(context.request) !== null || context.admitted !== null;
+  const signed = !keyed ? await signedCall(context, id, body) : null;
   if (signed === null) await guard(context, "invoke");
   else context.admit({ tenant: signed.tenant, key_id: null, scopes: ["invoke"], operator: false });
   return signed;

@@ -40,7 +40,7 @@ export async function postDaemon(context: RequestContext): Promise<Response> {
   });
   const request = await requestName(context, body);
   const summary = await sessionOf(context, id).ask("spawn", {
-    spec: JSON.stringify(spec),
+    spec,
     settings,
     exclusive,
     request,

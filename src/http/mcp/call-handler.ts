@@ -1,7 +1,7 @@
 /** `tools/call` of a tool of a skill's tools.json: its handler, and nobody who could approve it. */
 
 import { RunArtifacts } from "../../run/handler/artifacts.ts";
-import { handlerPlace } from "../../run/handler/place.ts";
+import { handlerEnvironment } from "../../run/handler/environment.ts";
 import { unattendedRefusal } from "../../run/handler/policy.ts";
 import { callSkillTool } from "../../run/handler/skill-tool.ts";
 import { checkTrust } from "../../run/trust.ts";
@@ -43,7 +43,7 @@ export async function callHandlerTool(
       sessionId: null,
       leftMs: Number.MAX_SAFE_INTEGER,
     },
-    handlerPlace(context, {
+    handlerEnvironment(context, {
       emit: (event) => void watch?.(event),
       known: null,
       workspace: null,

@@ -7,6 +7,7 @@ import type { Exchange } from "./exchange.ts";
 import { FAULT_CODES, fault, invalidParams, type Outcome } from "./message.ts";
 import { getPrompt, listPrompts } from "./prompts.ts";
 import { listResources, listTemplates, readResource } from "./resources.ts";
+import { getSkillEntry, listSkillEntries, SKILLS_EXTENSION } from "./skills.ts";
 import { listTools } from "./tools.ts";
 import { SERVER_INFO_KEY } from "./version.ts";
 
@@ -21,6 +22,8 @@ const METHODS = new Map<string, Method>([
   ["resources/list", listResources],
   ["resources/templates/list", listTemplates],
   ["resources/read", readResource],
+  ["skills/list", listSkillEntries],
+  ["skills/get", getSkillEntry],
 ]);
 const LEGACY_METHODS = new Map<string, Method>([
   ["initialize", initialize],
@@ -40,6 +43,8 @@ const CACHEABLE = new Set([
   "resources/list",
   "resources/templates/list",
   "resources/read",
+  "skills/list",
+  "skills/get",
 ]);
 const FRESH_MS = 60_000;
 
@@ -60,7 +65,12 @@ export function dressed({ context, spoken }: Exchange, method: string, outcome: 
   return { result: { resultType: "complete", ...result, ...caching, _meta: meta } };
 }
 
-const CAPABILITIES: JsonObject = { tools: {}, prompts: {}, resources: {} };
+const CAPABILITIES: JsonObject = {
+  tools: {},
+  prompts: {},
+  resources: {},
+  extensions: { [SKILLS_EXTENSION]: {} },
+};
 
 function serverInfo({ settings }: Exchange["context"]): JsonObject {
   return { name: settings.name, title: "Hull", version: HULL_VERSION };

@@ -21,7 +21,7 @@ export function progressToken({ _meta }: JsonObject): RequestId | null {
 export function progressOf(token: RequestId, send: (notification: JsonObject) => Promise<void>): Watch {
   let progress = 0;
   let characters = 0;
-  let textToldAt = 0;
+  let textSentAt = 0;
   const tell = (message: string): Promise<void> => {
     progress += 1;
     const params = { progressToken: token, progress, message: message.slice(0, MAX_MESSAGE) };
@@ -35,8 +35,8 @@ export function progressOf(token: RequestId, send: (notification: JsonObject) =>
     }
     const { text } = event.data;
     characters += typeof text === "string" ? text.length : 0;
-    if (Date.now() - textToldAt < TEXT_PAUSE_MS) return;
-    textToldAt = Date.now();
+    if (Date.now() - textSentAt < TEXT_PAUSE_MS) return;
+    textSentAt = Date.now();
     await tell(`${characters} characters so far`);
   };
 }

@@ -75,17 +75,20 @@ interface ShownFile extends BundledFile {
 }
 
 /** Sorted, `SKILL.md` first. */
-function filesOf({ record: { files } }: Served): ShownFile[] {
+export function filesOf({ record: { files } }: Served): ShownFile[] {
   const own = skillFileName(files.map(({ path }) => path));
   const shown = files.map((file) => ({ ...file, shown: file.path === own ? "SKILL.md" : file.path }));
   const first = ({ path }: BundledFile): number => (path === own ? 0 : 1);
   return shown.sort((a, b) => first(a) - first(b) || byteOrder(a.shown, b.shown));
 }
 
+/** The address of a file of a skill. */
+export const resourceUri = (slug: string, path: string): string => `skill://${slug}/${encoded(path)}`;
+
 function resource({ card, record: { manifest } }: Served, { shown: path, size }: ShownFile): JsonObject {
   const own = path === "SKILL.md";
   return {
-    uri: `skill://${manifest.slug}/${encoded(path)}`,
+    uri: resourceUri(manifest.slug, path),
     name: own ? manifest.slug : `${manifest.slug}/${path}`,
     ...(own ? { title: manifest.name, description: manifest.description } : {}),
     mimeType: mediaTypeOf(path),

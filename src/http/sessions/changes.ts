@@ -76,8 +76,7 @@ export const postCompact: Route = async (context, { id = "" }) => {
   const asks = strategy === "llm" && summary === null;
   // Options are checked also where nobody is asked.
   const by = asks || Object.keys(options).length > 0 ? await summariser(context, id, options) : null;
-  const spec = asks ? JSON.stringify(by) : null;
-  const call = { strategy, keep_first, keep_last, summary, spec };
+  const call = { strategy, keep_first, keep_last, summary, spec: asks ? by : null };
   return jsonNow(await sessionOf(context, id).ask("compact", call));
 };
 

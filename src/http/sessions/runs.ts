@@ -1,6 +1,7 @@
 /** Runs of a session: begun, waited for, streamed or left; looked at, cancelled. */
 
 import type * as z from "zod/mini";
+import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { newRunId } from "../../run/agent/daemon-spec.ts";
 import { agentSpec } from "../../run/agent/options.ts";
 import { llmHost } from "../../run/llm-host.ts";
@@ -11,7 +12,7 @@ import { thrownBy } from "../../session/conversation/done.ts";
 import type { RunView } from "../../session/conversation/rpc.ts";
 import { readJson, readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
-import { lastSeen } from "../executions.ts";
+import { lastSeen, traceJson, tracePage } from "../executions.ts";
 import { accountOf } from "../llm/account.ts";
 import { anonymousRun, MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { jsonNow, pageLimit } from "../page.ts";
@@ -70,7 +71,7 @@ async function newRun(
   context: RequestContext,
   session: SessionClient,
   { prompt = null, system = null, options = {} }: Asked,
-): Promise<{ run_id: string; spec: string }> {
+): Promise<{ run_id: string; spec: AgentSpec }> {
   const account = accountOf(context, session.id);
   const { signal } = context.request;
   const of = { signal, session: session.id, skill: null, account };
@@ -78,7 +79,7 @@ async function newRun(
   const at = { run: newRunId(), session: session.id };
   const input = { prompt, system, options, publishes: context.publishes };
   const spec = await agentSpec(context, host, input, at);
-  return { run_id: at.run, spec: JSON.stringify(spec) };
+  return { run_id: at.run, spec };
 }
 
 function later(context: RequestContext, run: RunView, headers: Record<string, string>): Response {
@@ -106,8 +107,10 @@ function answered(context: RequestContext, run: RunView, headers: Record<string,
     ...(awaiting === undefined ? {} : { awaiting }),
     ...(approvals === undefined ? {} : { approvals }),
   };
-  const result = shown(context, { ...made, ...waits });
-  return Response.json(result, { headers: { ...headers, "cache-control": "no-store" } });
+  const body = context.settings.redactor.jsonText({ ...made, ...waits });
+  return new Response(body, {
+    headers: { ...headers, "content-type": "application/json", "cache-control": "no-store" },
+  });
 }
 
 function eventStream(body: ReadableStream<Uint8Array>, headers: Record<string, string> = {}): Response {
@@ -130,6 +133,16 @@ export const getRuns: Route = async (context, { id = "" }) => {
 
 export const getRun: Route = async (context, { id = "", run = "" }) =>
   jsonNow(shown(context, await sessionOf(context, id).ask("run", { run_id: run })));
+
+/** `GET /sessions/:id/runs/:run/trace`: what it did so far, a page of steps at a time. */
+export const getRunTrace: Route = async (context, { id = "", run = "" }) => {
+  const page = await sessionOf(context, id).ask("trace", { run_id: run, ...tracePage(context) });
+  return jsonNow(shown(context, traceJson(page)));
+};
+
+/** `GET /sessions/:id/runs/:run/events`: those so far, then those to come, up to its end. */
+export const getRunEvents: Route = async (context, { id = "", run = "" }) =>
+  eventStream(await sessionOf(context, id).events(run, lastSeen(context.request, id)));
 
 /** `POST /sessions/:id/runs/:run/cancel`: ends it; one that has ended stays as it is. */
 export const postCancel: Route = async (context, { id = "", run = "" }) => {

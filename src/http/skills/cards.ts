@@ -56,8 +56,10 @@ export async function skillCard(context: RequestContext, card: Card): Promise<Re
   const record = await deployment.registry.skill(card.version);
   const doc = card.mode === "llm" ? {} : { doc: record.body };
   const signature = record.signature === undefined ? {} : signatureShown(record, settings);
+  const { input_schema } = record.manifest;
+  const taken = input_schema === undefined ? {} : { input_schema };
   const details = catalog === null ? {} : publisherDetails(record, catalog.overrides);
-  return new Response(JSON.stringify({ ...card, ...doc, ...signature, ...details }), {
+  return new Response(JSON.stringify({ ...card, ...doc, ...taken, ...signature, ...details }), {
     headers: { "content-type": "application/json", "cache-control": "no-cache", etag },
   });
 }

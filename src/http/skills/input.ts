@@ -4,16 +4,17 @@ import {
   FileRequired,
   InputInvalid,
   InputRequired,
+  InputSchemaMismatch,
   UnsupportedMediaType,
 } from "../../errors/request.ts";
 import { type HullError, toHullError } from "../../errors.ts";
+import { validate } from "../../llm/validate.ts";
 import { Gathered } from "../../run/large-body.ts";
 import { decodeUtf8 } from "../../run/utf8.ts";
 import type { Json, JsonObject, Manifest } from "../../skill/manifest.ts";
 import { bodyChunks, discardBody, parseJson, readBody, withFirst } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { formInput } from "./form-input.ts";
-import { checkInputSchema } from "./input-schema.ts";
 import { accepts, isJson, isText, mediaType } from "./media-type.ts";
 import { areFileIds, type SentInput, sentFileIds } from "./stored-input.ts";
 
@@ -214,4 +215,18 @@ function streamOf(chunks: AsyncGenerator<Uint8Array, void>, state: InputState): 
       await chunks.return();
     },
   });
+}
+
+/** Most findings reported of one input. */
+const MAX_ERRORS = 20;
+
+/** `input_schema` of a manifest: JSON Schema 2020-12. @throws InputSchemaMismatch with a JSON pointer per finding, or where the input cannot be checked */
+function checkInputSchema(schema: JsonObject, value: Json): void {
+  const verdict = validate(schema, value, true);
+  if ("refused" in verdict) {
+    const message = `The input cannot be checked: ${verdict.refused}.`;
+    throw new InputSchemaMismatch({ errors: [{ pointer: "", message }] });
+  }
+  const errors = verdict.findings.slice(0, MAX_ERRORS).map(({ pointer, message }) => ({ pointer, message }));
+  if (errors.length > 0) throw new InputSchemaMismatch({ errors });
 }

@@ -28,7 +28,7 @@ export async function withProducedFiles(
   const accept = context.request.headers.get("accept") ?? "";
   const [only, ...more] = files;
   if (manifest.output === "file") {
-    if (only === undefined) throw new OutputMissing({ place: "in its work folder" });
+    if (only === undefined) throw new OutputMissing({ location: "in its work folder" });
     if (more.length === 0) return fileAnswer(context, only, answer, manifest.output_mime);
   }
   if (/multipart\/mixed/i.test(accept) && only !== undefined) return mixedAnswer(context, files, answer);

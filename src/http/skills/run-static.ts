@@ -46,7 +46,7 @@ export async function streamStatic(run: RunHandle): Promise<RunOutput> {
   const file = servedFile(run.record);
   const blob = await readBytes(run.context.env, "blob", file.sha256);
   run.started();
-  const deltas = new DeltaText<RunEvent>(run.context.settings.toldRedactor, run.emit, (data) => ({
+  const deltas = new DeltaText<RunEvent>(run.context.settings.eventRedactor, run.emit, (data) => ({
     event: "delta",
     data,
   }));

@@ -19,6 +19,7 @@ import type { RequestContext } from "../context.ts";
 import { EventStream, wantsEvents } from "../sse.ts";
 import { durableCall } from "./idempotency.ts";
 import { type InputState, readInput } from "./input.ts";
+import { notedCall } from "./noted-call.ts";
 import { withProducedFiles } from "./produced-files.ts";
 import { runDurable } from "./run-durable.ts";
 import { runInSession } from "./run-in-session.ts";
@@ -151,7 +152,7 @@ async function whole(run: OpenRun, headers: Record<string, string>, watch: Watch
     emit: watch ?? (async () => {}),
   };
   try {
-    const output = await perform(handle);
+    const output = await notedCall(handle, () => perform(handle));
     return new Response(output.body, { headers: { ...headers, ...output.headers } });
   } catch (error) {
     throw state.fault ?? error;
@@ -185,7 +186,7 @@ async function streamed(run: OpenRun, headers: Record<string, string>): Promise<
     },
     emit: (event) => events.send(event),
   };
-  const finished = perform(handle).then(
+  const finished = notedCall(handle, () => perform(handle)).then(
     (output) => finish(events, context, null, output.done),
     (error: unknown) => {
       const fault = state.fault ?? toHullError(error);

@@ -1,15 +1,18 @@
 /** `POST /v1/chat/completions` where Hull runs tools: code in a container, and those that skills need. */
 import { toBase64 } from "../../bytes.ts";
-import type { Block } from "../../engine/messages.ts";
+import type { AgentToolResult } from "../../engine/agent/records.ts";
+import type { Block, Message, ToolCallBlock } from "../../engine/messages.ts";
 import { completionOf } from "../../llm/openai-api/answer.ts";
 import type { ChatRequest } from "../../llm/openai-api/request.ts";
-import type { GeneratedFile } from "../../run/container.ts";
+import { type GeneratedFile, openContainer } from "../../run/container.ts";
 import type { RequestContext } from "../context.ts";
 import { type AgentListener, type AgentOutcome, type AgentRun, openAgentRun } from "./agent-run.ts";
 import { ChatChunks } from "./chat-chunks.ts";
 import { errorBody } from "./errors.ts";
+import { keepTurns } from "./kept-turns.ts";
 import { ignoredHeader, streamedAnswer } from "./model-call.ts";
 import { SKILL_MODEL } from "./models.ts";
+import { shownSkills } from "./skill-references.ts";
 
 /** Bytes of generated files that an answer itself may hold. */
 const MAX_INCLUDED = 10 * 1024 * 1024;
@@ -21,9 +24,10 @@ export const runsChatTools = ({ model, container, code }: ChatRequest): boolean 
 /** Answers such a request, whole or as events. */
 export async function answerChatWithTools(context: RequestContext, asked: ChatRequest): Promise<Response> {
   const abort = new AbortController();
-  const run = await openAgentRun(context, { ...asked, uploads: [] }, abort.signal);
+  const run = await openAgentRun(context, { ...asked, uploads: [], hosted: [], pauses: false }, abort.signal);
   const chosen = asked.request.tool_choice === "auto" ? [] : ["tool_choice"];
-  const ignored = ignoredHeader([...Object.keys(asked.extra), ...chosen], null);
+  const own = run.protocol === "openai-chat" ? [] : Object.keys(asked.extra);
+  const ignored = ignoredHeader([...own, ...chosen], null);
   const { model } = run.spec.model;
   if (!asked.stream) {
     context.request.signal.addEventListener("abort", () => abort.abort(), { once: true });
@@ -51,28 +55,39 @@ export async function answerChatWithTools(context: RequestContext, asked: ChatRe
 /** Drives the run; answers what it came to as one turn, and the further members of the answer. */
 async function drive(
   context: RequestContext,
-  run: AgentRun,
+  opened: AgentRun,
   { container: wish }: ChatRequest,
-  told: Pick<AgentListener, "text" | "reasoning">,
+  deltas: Pick<AgentListener, "text" | "reasoning">,
 ) {
-  const listener: AgentListener = { ...told, turn: () => {}, call: () => {}, result: () => {} };
-  const outcome = await run.drive(listener);
+  const ran = new RanTurns();
+  const listener: AgentListener = {
+    ...deltas,
+    turn: ({ blocks }) => ran.turn(blocks),
+    call: () => {},
+    result: (call, result) => ran.result(call, result),
+  };
+  const outcome = await opened.drive(listener);
+  const kept = outcome.calls.length > 0 && ran.any;
+  const container = opened.container ?? (kept ? await openContainer(context, null) : null);
+  const run = { ...opened, container };
+  const named = kept && container !== null ? await keepTurns(context, container, ran.messages) : undefined;
   const files = (await run.container?.generated(true)) ?? [];
   const included =
     wish?.includes_files === true ? { _litellm_generated_files: await withBytes(run, files) } : {};
   const reached = outcome.max_iterations_reached ? { max_iterations_reached: true } : {};
   context.log.generated_files = files.length;
   return {
-    turn: turnOf(run, outcome),
-    further: { ...containerOf(run), generated_files: files, ...included, ...reached },
+    turn: turnOf(run, outcome, named),
+    further: { ...containerOf(run, outcome), generated_files: files, ...included, ...reached },
   };
 }
 
-function turnOf({ spec }: AgentRun, { run, calls }: AgentOutcome) {
+/** @param named the ids that the client gets for its calls; absent: those of the model */
+function turnOf({ spec }: AgentRun, { run, calls }: AgentOutcome, named = (id: string): string => id) {
   const { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = run.totals;
   const text: Block = { type: "output_text", text: run.texts.join("") };
   return {
-    blocks: [text, ...calls],
+    blocks: [text, ...calls.map((call) => ({ ...call, id: named(call.id) }))],
     stop_reason: run.answered?.stop_reason ?? "end_turn",
     raw_stop_reason: null,
     usage: { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens },
@@ -81,11 +96,31 @@ function turnOf({ spec }: AgentRun, { run, calls }: AgentOutcome) {
   };
 }
 
-function containerOf({ container, skills }: AgentRun): object {
+function containerOf({ container, skills }: AgentRun, { hosted }: AgentOutcome): object {
+  const used = shownSkills(skills, hosted, false);
+  if (hosted !== null) return { container: { ...hosted, skills: used } };
   if (container === null) return {};
   const { id, expires_at } = container;
-  const used = skills.map(({ id: skill_id, version }) => ({ type: "custom", skill_id, version }));
   return { container: { id, expires_at, skills: used } };
+}
+
+/** The turns of a run and the results of what Hull ran, as messages. */
+class RanTurns {
+  readonly messages: Message[] = [];
+  /** Hull ran something. */
+  any = false;
+
+  turn(content: Block[]): void {
+    this.messages.push({ role: "assistant", content });
+  }
+
+  result({ id: call_id, name }: ToolCallBlock, { status, content }: AgentToolResult): void {
+    this.any = true;
+    const result = { call_id, name, content, is_error: status !== "ok" };
+    const last = this.messages.at(-1);
+    if (last?.role === "tool") last.results.push(result);
+    else this.messages.push({ role: "tool", results: [result] });
+  }
 }
 
 /** As LiteLLM's clients know them; what is beyond the limit has no bytes. */

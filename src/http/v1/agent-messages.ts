@@ -16,6 +16,7 @@ import { errorBody } from "./errors.ts";
 import { MessageEvents } from "./message-events.ts";
 import { ignoredHeader, streamedAnswer } from "./model-call.ts";
 import { SKILL_MODEL } from "./models.ts";
+import { type ReferencedSkills, shownSkills } from "./skill-references.ts";
 import { formatted } from "./sse-event.ts";
 
 /** Whether Hull has tools to run for a request. */
@@ -24,10 +25,15 @@ export function runsTools({ model, container, code, uploads }: MessagesRequest):
 }
 
 /** Answers such a request, whole or as events. */
-export async function answerWithTools(context: RequestContext, asked: MessagesRequest): Promise<Response> {
+export async function answerWithTools(
+  context: RequestContext,
+  asked: MessagesRequest,
+  skills: ReferencedSkills,
+): Promise<Response> {
   const abort = new AbortController();
-  const run = await openAgentRun(context, asked, abort.signal);
-  const ignored = [...asked.ignored, ...(asked.request.tool_choice === "auto" ? [] : ["tool_choice"])];
+  const run = await openAgentRun(context, { ...asked, skills, pauses: true }, abort.signal);
+  const chosen = asked.request.tool_choice === "auto" ? [] : ["tool_choice"];
+  const ignored = run.beside ? chosen : [...asked.ignored, ...chosen];
   if (!asked.stream) {
     context.request.signal.addEventListener("abort", () => abort.abort(), { once: true });
     const message = new WholeMessage();
@@ -55,10 +61,10 @@ async function drive(
   const events = new MessageEvents(spec.model.model, context, emit);
   let executions = 0;
   // What a call left is looked up before its result is told, and what follows the result is told after it.
-  let told: Promise<void> = Promise.resolve();
-  const then = (tell: () => void | Promise<void>): void => {
-    told = told.then(tell);
-    told.catch(() => {});
+  let reported: Promise<void> = Promise.resolve();
+  const then = (report: () => void | Promise<void>): void => {
+    reported = reported.then(report);
+    reported.catch(() => {});
   };
   const listener: AgentListener = {
     text: (text) => then(() => events.sink.onText?.(text)),
@@ -82,13 +88,15 @@ async function drive(
       }),
   };
   const outcome = await run.drive(listener);
-  await told;
+  await reported;
   events.rest(outcome.calls);
-  events.end(stopOf(outcome), usageOf(run, outcome, executions), containerOf(run));
+  const shown = containerOf(run, outcome, dialectOf(context) === "anthropic_legacy");
+  events.end(stopOf(outcome), usageOf(run, outcome, executions), shown);
 }
 
-function stopOf({ run, calls }: AgentOutcome): string {
+function stopOf({ run, calls, paused }: AgentOutcome): string {
   if (calls.length > 0) return "tool_use";
+  if (paused) return "pause_turn";
   return anthropicStop({
     stop_reason: run.answered?.stop_reason ?? "end_turn",
     blocks: [] satisfies ToolCallBlock[],
@@ -104,10 +112,16 @@ function usageOf({ beside }: AgentRun, { run }: AgentOutcome, executions: number
   return json;
 }
 
-function containerOf({ container, skills }: AgentRun): JsonObject | null {
+/** @param legacy versions of stored skills are named as Anthropic's beta of skills does */
+function containerOf(
+  { container, skills: { local, native } }: AgentRun,
+  { hosted }: AgentOutcome,
+  legacy: boolean,
+): JsonObject | null {
+  const used = shownSkills({ local, native }, hosted, legacy);
+  if (hosted !== null) return { ...hosted, skills: used };
   if (container === null) return null;
   const { id, expires_at } = container;
-  const used = skills.map(({ id: skill_id, version }) => ({ type: "custom", skill_id, version }));
   return { id, expires_at, skills: used.length === 0 ? null : used };
 }
 

@@ -4,10 +4,11 @@ import { isAtLeast } from "../../engine/agent/policy.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
 import type { RunState } from "../../engine/agent/state.ts";
-import type { ModelRequest, ModelTurn, ToolCallBlock } from "../../engine/messages.ts";
+import type { Beside, ModelRequest, ModelTurn, ToolCallBlock } from "../../engine/messages.ts";
 import { type CodeTool, codeTool } from "../../engine/workspace-tools/code-tools.ts";
-import { SkillNotFound } from "../../errors/request.ts";
-import type { ContainerWish, SkillWish } from "../../llm/container-wish.ts";
+import type { Settings } from "../../env.ts";
+import type { ContainerWish } from "../../llm/container-wish.ts";
+import type { Reached } from "../../llm/host.ts";
 import { messageJson } from "../../llm/messages.ts";
 import { wrong } from "../../llm/wrong.ts";
 import { agentSpec } from "../../run/agent/options.ts";
@@ -17,16 +18,17 @@ import { type Container, openContainer, putUpload } from "../../run/container.ts
 import type { RunEvent } from "../../run/events.ts";
 import { llmHost } from "../../run/llm-host.ts";
 import { llmError } from "../../run/llm-problem.ts";
-import { type NamedSkill, namedSkill } from "../../run/v1-skills.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
 import { accountOf } from "../llm/account.ts";
 import { SKILL_MODEL } from "./models.ts";
+import { type LocalSkill, type ReferencedSkills, referencedSkills } from "./skill-references.ts";
+import { injectedTexts, LITELLM_TOOL, skillTool } from "./whole-skills.ts";
 
 /** After so many rounds of tools the model is asked once more, and may call none. */
 const MAX_TOOL_ROUNDS = 10;
 const MAX_TOOL_OUTPUT_BYTES = 256 * 1024;
-/** Of each model call, and of the whole, in ms. */
+/** Of each model call, and of the whole, in ms. The whole leaves time for a last call of a tool after an answer's time. */
 const CALL_MS = 120_000;
 const WHOLE_MS = 600_000;
 
@@ -37,6 +39,13 @@ interface AgentAsk {
   container: ContainerWish | null;
   code: CodeTool | null;
   uploads: readonly { file_id: string; path: string }[];
+  beside: Beside;
+  /** Tools for code as they were sent, for Anthropic where it runs skills of its own. */
+  hosted: readonly JsonObject[];
+  /** Whether the client goes on where an answer pauses. */
+  pauses: boolean;
+  /** What was found for `container`, where that was done before. */
+  skills?: ReferencedSkills;
 }
 
 /** Whoever makes an answer of a run is told of it as it goes on; texts are redacted. */
@@ -52,9 +61,10 @@ export interface AgentListener {
 
 export interface AgentRun {
   spec: AgentSpec;
-  skills: NamedSkill[];
+  skills: ReferencedSkills;
   /** Whether the provider counts cached tokens beside `input_tokens`. */
   beside: boolean;
+  protocol: Reached["protocol"];
   /** `null`: the run has no use for one. */
   container: Container | null;
   /** Drives it until the model has answered, or calls a tool of the client's. @throws HullError */
@@ -67,6 +77,10 @@ export interface AgentOutcome {
   calls: ToolCallBlock[];
   /** The rounds were used up. */
   max_iterations_reached: boolean;
+  /** The time for one answer is over: the client is to send what there is so far. */
+  paused: boolean;
+  /** That of the provider, where it ran skills of its own. */
+  hosted: JsonObject | null;
 }
 
 /** @throws HullError for what cannot be run as it was asked */
@@ -78,24 +92,26 @@ export async function openAgentRun(
   const { container: wish, uploads } = ask;
   const account = accountOf(context, null);
   const host = await llmHost(context, { signal, session: null, skill: null, account });
-  const skills = await Promise.all((wish?.skills ?? []).map((skill) => resolved(context, skill)));
-  checkTwice(skills, wish?.skills ?? []);
+  const skills = ask.skills ?? (await referencedSkills(context, ask, signal));
   const id = `ex_${crypto.randomUUID().replaceAll("-", "")}`;
-  const spec = withTerms(await specOf(context, ask, skills, host, `run_${id.slice(3)}`), ask);
+  const made = await specOf(context, ask, skills, host, `run_${id.slice(3)}`);
+  const spec = withBeside(withTerms(made, ask, context.settings.limits), ask, skills);
+  const hosted = skills.native.length > 0;
+  const wanted = hosted ? null : (wish?.id ?? null);
   const needed =
-    spec.tools.some(({ executor }) => executor === "workspace") ||
-    uploads.length > 0 ||
-    (wish !== null && wish.id !== null);
-  const container = needed ? await openContainer(context, wish?.id ?? null) : null;
+    spec.tools.some(({ executor }) => executor === "workspace") || uploads.length > 0 || wanted !== null;
+  const container = needed ? await openContainer(context, wanted) : null;
   if (container !== null) for (const { file_id } of uploads) await putUpload(context, container, file_id);
   context.log.execution_id = id;
   context.log.run_id = spec.run_id;
   context.log.model = `${spec.model.provider}/${spec.model.model}`;
   if (container !== null) context.log.session_id = container.id;
+  const { protocol } = host.reach(spec.model);
   return {
     spec,
     skills,
-    beside: host.reach(spec.model).protocol === "anthropic",
+    beside: protocol === "anthropic",
+    protocol,
     container,
     async drive(listener) {
       const clients = new Set(ask.request.tools.map(({ name }) => name));
@@ -107,15 +123,21 @@ export async function openAgentRun(
           execution: id,
           log,
           durable: null,
-          told: "text and reasoning",
+          // What a provider ran stands between the texts of a turn: such a turn is told whole.
+          streams: hosted ? "nothing" : "text and reasoning",
           emit: async (event) => tell(event, listener),
           ...(container === null ? {} : { workspace: container.workspace }),
         });
         context.log.usage = { ...run.totals };
         context.log.rounds = run.iterations;
         const open = run.calls.filter(({ call, stage }) => stage !== "settled" && clients.has(call.name));
-        const max_iterations_reached = run.iterations > MAX_TOOL_ROUNDS;
-        return { run, calls: open.map(({ call }) => call), max_iterations_reached };
+        return {
+          run,
+          calls: open.map(({ call }) => call),
+          max_iterations_reached: run.iterations > MAX_TOOL_ROUNDS,
+          paused: run.status === "budget_exhausted",
+          hosted: log.hosted,
+        };
       } catch (error) {
         throw llmError(error, context);
       }
@@ -123,43 +145,45 @@ export async function openAgentRun(
   };
 }
 
-async function resolved(context: RequestContext, wish: SkillWish): Promise<NamedSkill> {
-  if (wish.kind === "native") {
-    throw wrong(
-      wish.path,
-      `${wish.id} is a skill of Anthropic; only a request with no other skills, for a model of Anthropic, can name it`,
-    );
-  }
-  try {
-    return await namedSkill(context, wish.id, wish.version);
-  } catch (error) {
-    if (error instanceof SkillNotFound && wish.version === null) {
-      throw wrong(`${wish.path}.skill_id`, `there is no skill "${wish.id.slice(0, 64)}"`);
-    }
-    throw error;
-  }
+/** What goes to a model of the client's own protocol as it was sent; with it the skills that its provider runs. */
+function withBeside(
+  spec: AgentSpec,
+  { beside, container, hosted }: AgentAsk,
+  { native }: ReferencedSkills,
+): AgentSpec {
+  if (native.length === 0) return { ...spec, beside };
+  const id = container?.id ?? null;
+  const given = native.map(({ given }) => given);
+  const { headers } = beside;
+  const betas = headers["anthropic-version"] === undefined ? { "anthropic-beta": HOSTED_BETAS } : {};
+  return {
+    ...spec,
+    beside: {
+      protocol: "anthropic",
+      body: {
+        ...(beside.protocol === "anthropic" ? beside.body : {}),
+        container: { ...(id === null ? {} : { id }), skills: given },
+      },
+      tools: hosted.length === 0 ? [HOSTED_TOOL] : [...hosted],
+      headers: { ...betas, ...headers },
+    },
+  };
 }
 
-/** Two skills of one name would lie in one folder. @throws InvalidRequest */
-function checkTwice(skills: readonly NamedSkill[], wishes: readonly SkillWish[]): void {
-  for (const [n, { id, record }] of skills.entries()) {
-    const other = skills.slice(0, n).find((known) => known.record.manifest.slug === record.manifest.slug);
-    if (other === undefined) continue;
-    const path = wishes[n]?.path ?? "container.skills";
-    throw wrong(path, `${other.id} and ${id} have the same name, ${record.manifest.slug}`);
-  }
-}
+/** What Anthropic wants of a request with skills that names no tool for code, and no version of its API. */
+const HOSTED_TOOL = { type: "code_execution_20250825", name: "code_execution" };
+const HOSTED_BETAS = "code-execution-2025-08-25,skills-2025-10-02";
 
 async function specOf(
   context: RequestContext,
   ask: AgentAsk,
-  skills: readonly NamedSkill[],
+  { local, native }: ReferencedSkills,
   host: Awaited<ReturnType<typeof llmHost>>,
   run: string,
 ): Promise<AgentSpec> {
-  const { model, request, container } = ask;
+  const { model, request } = ask;
   const served = model.startsWith(SKILL_MODEL) ? model.slice(SKILL_MODEL.length) : null;
-  const whole = skills.filter((_, n) => container?.skills[n]?.full === true);
+  const whole = local.filter(({ wish }) => wish.full);
   const { thinking, schema, json, sampling = {}, tools, max_tokens } = request;
   const options: Record<string, unknown> = {
     ...(served === null ? { model } : { skill: served }),
@@ -180,12 +204,16 @@ async function specOf(
     system: null,
     options: given,
     publishes: false,
-    named: skills,
+    named: local,
     answers: true,
   } as const;
   const spec = await agentSpec(context, host, input, { run, session: null });
-  const own = [...whole.map(skillTool), ...codeTools(context, ask, whole)];
-  const system = [spec.system, request.system].filter((text) => text !== "").join("\n\n") + injected(whole);
+  const own = [
+    ...whole.map(skillTool),
+    ...codeTools(context, native.length > 0 ? { ...ask, code: null } : ask, whole),
+  ];
+  const system =
+    [spec.system, request.system].filter((text) => text !== "").join("\n\n") + injectedTexts(whole);
   const hidden = new Set(whole.map(({ record }) => record.manifest.slug));
   return {
     ...spec,
@@ -204,7 +232,7 @@ async function specOf(
 function codeTools(
   { settings }: RequestContext,
   { code, request }: AgentAsk,
-  whole: readonly NamedSkill[],
+  whole: readonly LocalSkill[],
 ): AgentTool[] {
   const python = whole.some(({ record }) => record.files.some(({ path }) => path.endsWith(".py")));
   const taken = request.tools.some(({ name }) => name === LITELLM_TOOL);
@@ -219,45 +247,19 @@ function codeTools(
   });
 }
 
-const LITELLM_TOOL = "litellm_code_execution" as const;
-/** Characters of a tool's description. */
-const MAX_DESCRIPTION = 1024;
-
-/** A whole skill is a tool as well, whose answer is its text: LiteLLM's clients expect one. */
-function skillTool({ id, record: { manifest, body } }: NamedSkill): AgentTool {
-  const text = body.replace(/^\s*# .*\n+/, "").trim() || manifest.description || manifest.name;
-  const short = text.length > MAX_DESCRIPTION ? `${text.slice(0, MAX_DESCRIPTION - 3)}...` : text;
-  return {
-    definition: {
-      name: id.replaceAll(/[- ]/g, "_"),
-      description: short,
-      parameters: { type: "object", properties: {}, required: [] },
-    },
-    executor: "builtin",
-    annotations: { kind: "read", side_effect_level: "read_only", idempotent: true },
-    risk: "safe",
-    handler: { text: body.trim() },
-    skill: null,
-  };
-}
-
-/** Whole texts of skills, in the form in which LiteLLM's clients know them. */
-function injected(skills: readonly NamedSkill[]): string {
-  if (skills.length === 0) return "";
-  const texts = skills.map(
-    ({ record: { manifest, body } }) => `## Skill: ${manifest.name}\n\n${body.trim()}`,
-  );
-  return `\n\n---\n\n# Available Skills\n\n${texts.join("\n\n---\n\n")}`;
-}
-
 /** A run whose last text is the answer, as one of a served skill. */
-function withTerms(spec: AgentSpec, { request }: AgentAsk): AgentSpec {
+function withTerms(
+  spec: AgentSpec,
+  { request, pauses }: AgentAsk,
+  { answer_ms }: Settings["limits"],
+): AgentSpec {
   return {
     ...spec,
     max_iterations: MAX_TOOL_ROUNDS + 1,
     loop_detect: { ...spec.loop_detect, warn: 0 },
     compaction: { ...spec.compaction, auto: false, tool_output_max_chars: Number.MAX_SAFE_INTEGER },
     deadline: { at: Date.now() + WHOLE_MS, ms: WHOLE_MS },
+    ...(pauses ? { pause_at: Date.now() + answer_ms } : {}),
     served: {
       max_tool_rounds: MAX_TOOL_ROUNDS,
       max_tool_output_bytes: MAX_TOOL_OUTPUT_BYTES,
@@ -280,6 +282,8 @@ class ListenedLog implements RunLog {
   readonly #listener: AgentListener;
   /** Names of the client's own tools. */
   readonly #clients: ReadonlySet<string>;
+  /** The provider's own container, as its last turn named it; `null`: none did. */
+  hosted: JsonObject | null = null;
 
   constructor(listener: AgentListener, clients: ReadonlySet<string>) {
     this.#listener = listener;
@@ -293,7 +297,10 @@ class ListenedLog implements RunLog {
   append(batch: readonly Applied[]): void {
     this.#log.append(batch);
     for (const { record, before } of batch) {
-      if (record.type === "model_call_settled") this.#listener.turn(record.turn);
+      if (record.type === "model_call_settled") {
+        this.hosted = record.turn.container ?? this.hosted;
+        this.#listener.turn(record.turn);
+      }
       if (record.type === "turn_taken") {
         for (const call of record.calls) if (!this.#clients.has(call.name)) this.#listener.call(call);
       }

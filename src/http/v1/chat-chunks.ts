@@ -29,10 +29,10 @@ export class ChatChunks {
     this.#head = completionHead(model, Date.now());
     this.#context = context;
     this.#emit = emit;
-    const { toldRedactor } = context.settings;
-    this.#text = new DeltaText<string>(toldRedactor, async (content) => this.#delta({ content }), textOf);
+    const { eventRedactor } = context.settings;
+    this.#text = new DeltaText<string>(eventRedactor, async (content) => this.#delta({ content }), textOf);
     this.#thought = new DeltaText<string>(
-      toldRedactor,
+      eventRedactor,
       async (reasoning_content) => this.#delta({ reasoning_content }),
       textOf,
     );

@@ -2,14 +2,14 @@
  * Which vendor's shapes a request below `/v1` speaks. The key header decides nothing: the current Anthropic SDK sends
  * `Authorization: Bearer`, as OpenAI's does.
  */
+import { SKILLS_BETA } from "../../llm/container-wish.ts";
 import type { RequestContext } from "../context.ts";
 import { routePath } from "../path.ts";
 
 /** `anthropic_legacy`: Anthropic's beta of skills or files, which LiteLLM speaks too. */
 export type Dialect = "anthropic" | "anthropic_legacy" | "openai";
 
-/** Betas that ask for the older shapes of a resource. */
-const SKILLS_BETA = "skills-2025-10-02";
+/** Asks for the older shapes of files, as `SKILLS_BETA` does for those of skills. */
 const FILES_BETA = "files-api-2025-04-14";
 
 /** Routes that only one vendor has, with everything below them. */

@@ -23,7 +23,7 @@ export class MessageEvents {
   #own = false;
   #begun = false;
   /** Text or reasoning of the present turn was told. */
-  #told = false;
+  #streamed = false;
   /** Number of the next block. */
   #next = 0;
   #open: "text" | "thinking" | null = null;
@@ -53,11 +53,11 @@ export class MessageEvents {
   /** What a turn holds beside the text and reasoning that were told as they came; all of it where nothing was. */
   rest(blocks: readonly Block[]): void {
     this.#begin();
-    const told = this.#told;
+    const streamed = this.#streamed;
     this.#close();
-    this.#told = false;
+    this.#streamed = false;
     for (const block of blocks) {
-      if (!told) this.#whole(block);
+      if (!streamed) this.#whole(block);
       else if (block.type !== "output_text") this.#rest(block);
     }
   }
@@ -87,7 +87,7 @@ export class MessageEvents {
   #piece(kind: "text" | "thinking", delta: JsonObject): void {
     if (this.#own) return;
     this.#begin();
-    this.#told = true;
+    this.#streamed = true;
     if (this.#open !== kind) {
       this.#close();
       this.#start(
@@ -182,7 +182,7 @@ class RedactedEvents {
       const form = this.#forms.get(index);
       if (form !== undefined) this.#emit(form(text));
     };
-    const made = new DeltaText<string>(this.#context.settings.toldRedactor, say, textOf);
+    const made = new DeltaText<string>(this.#context.settings.eventRedactor, say, textOf);
     this.#texts.set(index, made);
     return made;
   }

@@ -11,10 +11,13 @@ import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { answerWithTools, runsTools } from "./agent-messages.ts";
+import { checkCodeCaller } from "./code-callers.ts";
 import { dialectOf } from "./dialect.ts";
 import { errorBody } from "./errors.ts";
 import { MessageEvents } from "./message-events.ts";
 import { callModel, ignoredHeader, openCall, streamedAnswer } from "./model-call.ts";
+import { SKILL_MODEL } from "./models.ts";
+import { referencedSkills } from "./skill-references.ts";
 import { formatted } from "./sse-event.ts";
 
 export const bodyShape = z.lazy(() => z.custom<JsonObject>(isObject, "must be an object"));
@@ -23,15 +26,27 @@ export const bodyShape = z.lazy(() => z.custom<JsonObject>(isObject, "must be an
 export async function postMessages(context: RequestContext): Promise<Response> {
   const body = await readJson(context.request, bodyShape, MAX_MODEL_BODY_BYTES);
   const asked = readMessagesRequest(body, context.request.headers);
-  if (runsTools(asked) && !isNative(asked)) return answerWithTools(context, asked);
+  const passed = await passesThrough(context, asked);
+  const [refused] = passed ? [] : asked.unaccounted;
+  if (refused !== undefined) throw wrong(refused.path, refused.reason);
+  if (runsTools(asked) && !passed) {
+    checkCodeCaller(context, asked);
+    const skills = await referencedSkills(context, asked, context.request.signal);
+    // Where all skills are Anthropic's own, it runs everything itself.
+    if (skills.native.length === 0 || skills.local.length > 0) return answerWithTools(context, asked, skills);
+  }
   return asked.stream ? streamed(context, asked) : whole(context, asked);
 }
 
-/** Whether all skills of a request are Anthropic's own, which runs them itself. */
-const isNative = ({ container }: MessagesRequest): boolean =>
-  container !== null &&
-  container.skills.length > 0 &&
-  container.skills.every(({ kind }) => kind === "native");
+/** Whether hull.toml wants the request to go to its provider as it is. Skills that Hull has keep it here. */
+async function passesThrough(context: RequestContext, asked: MessagesRequest): Promise<boolean> {
+  const { pass_through } = context.settings;
+  if (pass_through.length === 0 || asked.model.startsWith(SKILL_MODEL)) return false;
+  const { choice, reached } = await openCall(context, asked.model, context.request.signal);
+  if (reached.protocol !== "anthropic" || !pass_through.includes(choice.target.provider)) return false;
+  const { local } = await referencedSkills(context, asked, context.request.signal);
+  return local.length === 0 && asked.uploads.length === 0;
+}
 
 /** `POST /v1/messages/count_tokens`: an estimate, by the same rule that reserves budgets. */
 export async function postCountTokens(context: RequestContext): Promise<Response> {
@@ -67,15 +82,8 @@ async function streamed(context: RequestContext, asked: MessagesRequest): Promis
 /**
  * What the target gets nothing of. @throws InvalidRequest for a part that only Anthropic could take
  */
-function checkFit({ foreign, ignored, container }: MessagesRequest, { protocol, model }: Reached): string[] {
+function checkFit({ foreign, ignored }: MessagesRequest, { protocol, model }: Reached): string[] {
   if (protocol === "anthropic" || protocol === "mock") return [];
-  const [native] = container?.skills ?? [];
-  if (native !== undefined) {
-    throw wrong(
-      native.path,
-      `${native.id} is a skill of Anthropic, and ${model} is not a model of Anthropic`,
-    );
-  }
   const [first] = foreign;
   if (first === undefined) return ignored;
   throw wrong(first.path, `only models of Anthropic take the type ${first.type}; ${model} does not`);

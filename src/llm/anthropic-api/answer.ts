@@ -1,6 +1,7 @@
 /** A turn of any provider as the message that an Anthropic client expects. */
 import type { ContentBlock, Message, Usage as WireUsage } from "@anthropic-ai/sdk/resources/messages";
 import type { Block, ModelTurn, Usage } from "../../engine/messages.ts";
+import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { parseErrorArguments } from "../blocks.ts";
 import { carried } from "../carried.ts";
@@ -81,6 +82,13 @@ export function wireBlock(block: Block): WireBlock {
       };
     }
     default:
-      return { type: "redacted_thinking", data: carried(block) };
+      return ownBlock(block) ?? { type: "redacted_thinking", data: carried(block) };
   }
+}
+
+/** What Anthropic itself ran, which its clients know; `null`: something else. */
+function ownBlock(block: Block): JsonObject | null {
+  if (block.type !== "opaque" || !isObject(block.value)) return null;
+  const { type } = block.value;
+  return typeof type === "string" && /^server_tool_use$|_tool_result$/.test(type) ? block.value : null;
 }

@@ -6,6 +6,9 @@ import { isCarried, uncarried } from "../carried.ts";
 import { wrong } from "../wrong.ts";
 import { executedCall, executedResult } from "./executed.ts";
 
+/** How ids of calls begin that Anthropic itself carried out. */
+const ANTHROPIC_CALL = "srvtoolu_";
+
 /** Something in a request that has no canonical form. */
 export interface Foreign {
   /** E.g. `messages.0.content.1`. */
@@ -21,6 +24,8 @@ interface AnthropicConversation {
   foreign: Foreign[];
   /** Files that are to be in the container. */
   uploads: ContainerUpload[];
+  /** Whether it shows calls that Hull carried out, which Anthropic does not know. */
+  executed: boolean;
 }
 
 interface ContainerUpload {
@@ -36,8 +41,8 @@ export function readConversation(list: Json | undefined): AnthropicConversation 
   }
   const reader = new Reader();
   for (const [index, message] of list.entries()) reader.read(message, `messages.${index}`);
-  const { system, messages, foreign, uploads } = reader;
-  return { system, messages, foreign, uploads };
+  const { system, messages, foreign, uploads, executed } = reader;
+  return { system, messages, foreign, uploads, executed };
 }
 
 /** The texts of a system prompt, or of any list of blocks, joined by a blank line. @throws InvalidRequest */
@@ -58,6 +63,7 @@ class Reader {
   readonly messages: Message[] = [];
   readonly foreign: Foreign[] = [];
   readonly uploads: ContainerUpload[] = [];
+  executed = false;
   readonly #names = new Map<string, string>();
 
   read(message: Json, path: string): void {
@@ -186,7 +192,10 @@ class Reader {
         continue;
       }
       if (results.length > 0) flush();
-      if (call !== null) this.#names.set(call.id, call.name);
+      if (call !== null) {
+        this.#names.set(call.id, call.name);
+        this.executed ||= !call.id.startsWith(ANTHROPIC_CALL);
+      }
       content.push(...(call === null ? this.#said(block, at) : [call]));
     }
     flush();

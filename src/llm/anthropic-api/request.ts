@@ -1,5 +1,12 @@
 /** The body of `POST /v1/messages` as a canonical request, and what of it only Anthropic understands. */
-import type { ModelRequest, Sampling, Thinking, ToolChoice, ToolDefinition } from "../../engine/messages.ts";
+import type {
+  Beside,
+  ModelRequest,
+  Sampling,
+  Thinking,
+  ToolChoice,
+  ToolDefinition,
+} from "../../engine/messages.ts";
 import type { CodeTool } from "../../engine/workspace-tools/code-tools.ts";
 import { reservedMembers } from "../../model/reserved.ts";
 import { isObject } from "../../skill/json.ts";
@@ -15,11 +22,17 @@ export interface MessagesRequest {
   request: ModelRequest;
   /** What a target that is not Anthropic cannot be sent, and may not do without. */
   foreign: Foreign[];
+  /** What a provider would charge or run beyond what is accounted, and why it is refused. */
+  unaccounted: { path: string; reason: string }[];
   /** Members of the body that only Anthropic gets. */
   ignored: string[];
   container: ContainerWish | null;
   /** The tool for code that the client asked for; `null`: none. */
   code: CodeTool | null;
+  /** What goes along to a model of Anthropic where Hull runs the tools. */
+  beside: Beside;
+  /** That tool as it was sent, for a request whose code Anthropic runs. */
+  hosted: JsonObject[];
   /** Files that are to be in the container. */
   uploads: { file_id: string; path: string }[];
 }
@@ -54,7 +67,7 @@ const CLIENT_TOOLS = /^(?:bash|text_editor|computer|memory|tool_search_tool_(?:b
 
 /**
  * @param counting for `count_tokens`, which needs no `max_tokens`
- * @throws InvalidRequest for what is missing, of another type, or not accounted
+ * @throws InvalidRequest for what is missing, or of another type
  */
 export function readMessagesRequest(body: JsonObject, headers: Headers, counting = false): MessagesRequest {
   const model = modelMember(body.model);
@@ -62,13 +75,25 @@ export function readMessagesRequest(body: JsonObject, headers: Headers, counting
   const own = Object.fromEntries(
     Object.entries(body).filter(([name]) => !CANONICAL.has(name) && !FREE.has(name)),
   );
-  for (const { path, reason } of reservedMembers(own)) throw wrong(path, `it cannot be set here: ${reason}`);
-  const { system, messages, foreign, uploads } = readConversation(body.messages);
+  const reserved = reservedMembers(own).map(({ path, reason }) => ({
+    path,
+    reason: `it cannot be set here: ${reason}`,
+  }));
+  const { system, messages, foreign, uploads, executed } = readConversation(body.messages);
   const tools = readTools(body.tools);
   const sampling = samplingOf(body);
   const thinking = thinkingOf(body);
   const format = formatOf(body);
   const { betas, ...document } = body;
+  const sent = sentHeaders(headers, betas);
+  const beside: Beside = {
+    protocol: "anthropic",
+    body: Object.fromEntries(
+      Object.entries(document).filter(([name]) => !CANONICAL.has(name) || name === "cache_control"),
+    ),
+    tools: [],
+    headers: sent,
+  };
   return {
     model,
     stream: body.stream === true,
@@ -82,15 +107,22 @@ export function readMessagesRequest(body: JsonObject, headers: Headers, counting
       ...(format === null ? {} : { schema: { schema: format, strict: true } }),
       ...(Object.keys(sampling).length === 0 ? {} : { sampling }),
       ...(thinking === null ? {} : { thinking }),
-      verbatim: {
-        protocol: "anthropic",
-        body: { ...document, messages: withoutOthersThinking(body.messages ?? []) },
-        headers: sentHeaders(headers, betas),
-      },
+      ...(executed
+        ? { beside }
+        : {
+            verbatim: {
+              protocol: "anthropic",
+              body: { ...document, messages: withoutOthersThinking(body.messages ?? []) },
+              headers: sent,
+            },
+          }),
     },
+    beside,
+    hosted: tools.hosted,
     foreign: [...foreign, ...tools.foreign],
+    unaccounted: [...reserved, ...tools.unaccounted],
     ignored: further,
-    container: readContainer(body.container),
+    container: readContainer(body.container, sent["anthropic-beta"]?.split(",")),
     code: tools.code,
     uploads,
   };
@@ -157,14 +189,20 @@ interface ReadTools {
   definitions: ToolDefinition[];
   foreign: Foreign[];
   code: CodeTool | null;
+  hosted: JsonObject[];
+  unaccounted: MessagesRequest["unaccounted"];
 }
 
-/** @throws InvalidRequest for a tool that a provider would run itself: it is not accounted */
+/** @throws InvalidRequest for what is no tool */
 function readTools(list: Json | undefined): ReadTools {
-  if (list === undefined || list === null) return { definitions: [], foreign: [], code: null };
+  if (list === undefined || list === null) {
+    return { definitions: [], foreign: [], code: null, hosted: [], unaccounted: [] };
+  }
   if (!Array.isArray(list)) throw wrong("tools", "a list is expected");
   const definitions: ToolDefinition[] = [];
   const foreign: Foreign[] = [];
+  const hosted: JsonObject[] = [];
+  const unaccounted: MessagesRequest["unaccounted"] = [];
   let code: CodeTool | null = null;
   for (const [n, tool] of list.entries()) {
     const path = `tools.${n}`;
@@ -172,14 +210,13 @@ function readTools(list: Json | undefined): ReadTools {
     const { type, name, description, input_schema } = tool;
     if (typeof type === "string" && /^code_execution_\d{8}$/.test(type)) {
       code = type === PYTHON_ONLY ? "code_execution" : "bash_code_execution";
+      hosted.push(tool);
       continue;
     }
     if (typeof type === "string" && type !== "custom") {
       if (!CLIENT_TOOLS.test(type)) {
-        throw wrong(
-          path,
-          `the tool type ${type} cannot be used: what a provider runs itself is not accounted`,
-        );
+        const reason = `the tool type ${type} cannot be used: what a provider runs itself is not accounted`;
+        unaccounted.push({ path, reason });
       }
       foreign.push({ path, type });
       continue;
@@ -192,5 +229,5 @@ function readTools(list: Json | undefined): ReadTools {
       parameters: input_schema,
     });
   }
-  return { definitions, foreign, code };
+  return { definitions, foreign, code, hosted, unaccounted };
 }

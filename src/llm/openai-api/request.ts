@@ -1,5 +1,12 @@
 /** The body of `POST /v1/chat/completions` as a canonical request. */
-import type { ModelRequest, Sampling, Thinking, ToolChoice, ToolDefinition } from "../../engine/messages.ts";
+import type {
+  Beside,
+  ModelRequest,
+  Sampling,
+  Thinking,
+  ToolChoice,
+  ToolDefinition,
+} from "../../engine/messages.ts";
 import type { CodeTool } from "../../engine/workspace-tools/code-tools.ts";
 import { reservedMembers } from "../../model/reserved.ts";
 import { isObject } from "../../skill/json.ts";
@@ -17,6 +24,8 @@ export interface ChatRequest {
   request: ModelRequest;
   /** Members without a canonical form: targets of the same protocol get them as they are. */
   extra: JsonObject;
+  /** The same, where Hull runs the tools. */
+  beside: Beside;
   container: ContainerWish | null;
   /** The tool for code that the client asked for; `null`: none. */
   code: CodeTool | null;
@@ -75,6 +84,7 @@ export function readChatRequest(body: JsonObject): ChatRequest {
       ...(thinking === null ? {} : { thinking }),
     },
     extra,
+    beside: { protocol: "openai-chat", body: extra, tools: [], headers: {} },
     container: readContainer(body.container),
     code: Array.isArray(body.tools) && body.tools.some(isCode) ? "bash_code_execution" : null,
   };

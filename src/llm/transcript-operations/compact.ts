@@ -17,15 +17,16 @@ import type { Json } from "../../skill/manifest.ts";
 import { type PublicMessage, resultText } from "../messages.ts";
 import type { IdSource, Transcript } from "../transcript.ts";
 import { noted, withAsset } from "./lifecycle.ts";
-import { archivedIn, rewritten, rewrittenTranscript, type Told, tell } from "./public-history.ts";
+import { archivedIn, type Measured, measured, rewritten, rewrittenTranscript } from "./public-history.ts";
 
 /** Asks a model for a summary. */
 export type Summarise = (instructions: string) => Promise<string>;
 
 const SOURCE = "compaction_source_transcript";
 
-const size = (told: readonly Told[]): number => told.reduce((sum, { characters }) => sum + characters, 0);
-const itemsOf = (told: readonly Told[]) => told.map(({ item }) => item);
+const size = (items: readonly Measured[]): number =>
+  items.reduce((sum, { characters }) => sum + characters, 0);
+const itemsOf = (items: readonly Measured[]) => items.map(({ item }) => item);
 
 interface SummarizeOptions {
   keep_last: number;
@@ -41,8 +42,8 @@ export async function summarized(
   ids: IdSource,
 ): Promise<Transcript> {
   const { messages } = transcript;
-  const told = tell(messages);
-  const lines = told.flatMap((message) => message.lines);
+  const items = measured(messages);
+  const lines = items.flatMap((message) => message.lines);
   if (lines.length === 0) {
     throw new InvalidRequest({
       option: "transcript",
@@ -53,7 +54,7 @@ export async function summarized(
   const inside = lines.some(({ role }) => role === SUMMARY);
   const earlier = known === undefined || inside ? [] : [{ role: SUMMARY, text: known }];
   const summary = await summarise(instructionsFor([...earlier, ...lines], lines.length, prompt));
-  const span = spanBeforeLast(itemsOf(told), keep_last);
+  const span = spanBeforeLast(itemsOf(items), keep_last);
   const count = archivedIn(messages, messages, span).length;
   const shortened =
     count === 0 ? transcript : rewrittenTranscript(transcript, span, modelSummary(summary, count), ids);
@@ -80,14 +81,14 @@ export async function compactedTranscript(
   const { strategy, keep_first, keep_last, summary } = options;
   refuseCustom(strategy, "strategy");
   const { messages } = transcript;
-  const told = tell(messages);
-  const span = wantedSpan(told, options);
+  const items = measured(messages);
+  const span = wantedSpan(items, options);
   if (span === null && summary === undefined) return transcript;
-  const archived = archivedIn(messages, told, span ?? { start: 0, end: 0 });
+  const archived = archivedIn(messages, items, span ?? { start: 0, end: 0 });
   const text = summary ?? (await summaryOf(archived, strategy, summarise));
   const shown = headedSummary(text, archived.length);
   const changed = span === null ? transcript : rewrittenTranscript(transcript, span, shown, ids);
-  const before = size(told);
+  const before = size(items);
   const after = span === null ? before : before - size(archived) + shown.length;
   const metadata = {
     mode: "manual",
@@ -120,14 +121,14 @@ function withSource(changed: Transcript, source: Transcript, ids: IdSource): Tra
 const isSource = (asset: Json): boolean =>
   typeof asset === "object" && asset !== null && "kind" in asset && asset.kind === SOURCE;
 
-function wantedSpan(told: readonly Told[], options: CompactOptions): Span | null {
+function wantedSpan(measures: readonly Measured[], options: CompactOptions): Span | null {
   const { keep_first, target_tokens } = options;
-  const items = itemsOf(told);
+  const items = itemsOf(measures);
   const spanFor = (keep_last: number): Span | null => archivedSpan(items, { keep_first, keep_last });
-  const most = Math.min(options.keep_last, told.length);
+  const most = Math.min(options.keep_last, items.length);
   if (target_tokens === undefined) return spanFor(most);
   const staying = (span: Span | null): number =>
-    tokensIn(size(told) - (span === null ? 0 : size(told.slice(span.start, span.end))));
+    tokensIn(size(measures) - (span === null ? 0 : size(measures.slice(span.start, span.end))));
   /** The most messages that fit; none fit where this many do not. */
   let [fits, least] = [0, most];
   while (fits < least) {
@@ -139,7 +140,7 @@ function wantedSpan(told: readonly Told[], options: CompactOptions): Span | null
 }
 
 async function summaryOf(
-  archived: readonly Told[],
+  archived: readonly Measured[],
   strategy: CompactionOptions["strategy"],
   summarise: Summarise,
 ): Promise<string> {
@@ -168,14 +169,15 @@ export async function autoCompacted(
   summarise: Summarise,
 ): Promise<readonly PublicMessage[]> {
   refuseCustom(options.strategy, "compact_strategy");
-  const dueFor = (told: readonly Told[]) => compactionDue(tokensIn(size(told)), options, window, "preflight");
-  if (dueFor(tell(messages)) === null) return messages;
+  const dueFor = (items: readonly Measured[]) =>
+    compactionDue(tokensIn(size(items)), options, window, "preflight");
+  if (dueFor(measured(messages)) === null) return messages;
   const shortened = messages.map((message) => withShortResults(message, options.tool_output_max_chars));
-  const told = tell(shortened);
-  const due = dueFor(told);
-  const span = due === null ? null : archivedSpan(itemsOf(told), options);
+  const items = measured(shortened);
+  const due = dueFor(items);
+  const span = due === null ? null : archivedSpan(itemsOf(items), options);
   if (due === null || span === null) return shortened;
-  const archived = archivedIn(shortened, told, span);
+  const archived = archivedIn(shortened, items, span);
   // The safety net holds without a model.
   const summary = await summaryOf(archived, due.strategy, summarise).catch((error: unknown) => {
     if (due.mode !== "hard_limit") throw error;

@@ -2,7 +2,6 @@
 import * as z from "zod/mini";
 import { ProviderBadResponse } from "../../errors/provider.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import { callLlm } from "../call.ts";
 import { compactionOptions, compactionShapes } from "../compaction-options.ts";
 import { autoCompacted, compactedTranscript, type Summarise, summarized } from "./compact.ts";
 import type { OperationDeps } from "./deps.ts";
@@ -15,9 +14,7 @@ const count = () => z.int().check(z.nonnegative());
 /** One model call, whose text is the summary. */
 function summariser(options: JsonObject, deps: OperationDeps): Summarise {
   return async (prompt) => {
-    const host = await deps.host();
-    const { result } = await callLlm({ prompt, system: null, options }, host);
-    deps.onUsage?.(result.usage);
+    const result = await deps.call({ prompt, system: null, options });
     const summary = result.visible_text.trim();
     if (summary !== "") return summary;
     throw new ProviderBadResponse({ provider: result.provider, reason: "it holds no summary" });

@@ -11,14 +11,14 @@ import {
 } from "../transcript.ts";
 
 /** A message as compaction looks at it. */
-export interface Told {
+export interface Measured {
   item: CutItem;
   lines: Line[];
   characters: number;
 }
 
 /** System messages are never archived: their texts are sent as the system text. @throws InvalidRequest */
-export function tell(messages: readonly PublicMessage[]): Told[] {
+export function measured(messages: readonly PublicMessage[]): Measured[] {
   // Finds what is wrong with any of them under its own place, and the tools that results belong to.
   const whole = readMessages(messages).messages;
   const names = new Map<string, string>();
@@ -82,8 +82,8 @@ function rewrittenEvents(
   ids: IdSource,
 ): TranscriptEvent[] {
   const others = events.filter((event) => !isMessageEvent(event));
-  const told = events.length - others.length === messages.length;
-  const all = told ? events : [...messages.map((message) => messageEvent(message, ids)), ...others];
+  const complete = events.length - others.length === messages.length;
+  const all = complete ? events : [...messages.map((message) => messageEvent(message, ids)), ...others];
   const result: TranscriptEvent[] = [];
   let at = 0;
   for (const event of all) {

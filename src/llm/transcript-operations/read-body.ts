@@ -24,8 +24,8 @@ export function readFields<T>(given: JsonObject, shape: z.ZodMiniType<T>, names:
 /** What a shape refuses in a value. Keys that nothing knows have paths of their own. @param at where the value stands */
 export function faultsOf(error: z.core.$ZodError, value: Json, at: readonly string[] = []): Fault[] {
   return shapeFaults(error).map(({ path, message }) => {
-    const place = [...at, ...path].join(".");
-    return { path: place, message: `${place}: ${message}; got ${shown(valueAt(value, path))}` };
+    const location = [...at, ...path].join(".");
+    return { path: location, message: `${location}: ${message}; got ${shown(valueAt(value, path))}` };
   });
 }
 

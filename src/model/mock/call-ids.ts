@@ -4,8 +4,8 @@ import { resultIds } from "../../engine/text-tools/contract.ts";
 /** `mock_call_<n>`, counted on over the whole conversation, whichever form its calls and results have. */
 export function mockIds(history: readonly Message[]): () => string {
   const texts = history.flatMap((message) => (message.role === "user" ? message.content : []));
-  const told = texts.flatMap((part) => (part.type === "text" ? resultIds(part.text) : []));
-  const taken = new Set([...toolCallIds(history), ...told]);
+  const answered = texts.flatMap((part) => (part.type === "text" ? resultIds(part.text) : []));
+  const taken = new Set([...toolCallIds(history), ...answered]);
   let n = 0;
   return () => {
     let id = "";

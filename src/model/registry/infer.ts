@@ -1,8 +1,7 @@
 /** Provider and tier of a model, from its id; aliases. */
 
 import { modelMatches } from "../../skill/glob.ts";
-import type { ModelRegistry } from "./definition.ts";
-import { speaksOf } from "./glob.ts";
+import type { ModelMatcher, ModelRegistry } from "./definition.ts";
 import type { ModelDefaults, Tier } from "./layer.ts";
 import { PROVIDER_PREFIXES } from "./shipped-models.ts";
 
@@ -42,4 +41,13 @@ export function modelDefaults(registry: ModelRegistry, model: string): ModelDefa
   const id = model.toLowerCase();
   const matching = registry.model_defaults.filter(([glob]) => modelMatches(glob, id));
   return Object.assign({}, ...matching.map(([, defaults]) => defaults));
+}
+
+/** Whether a rule of inference or tier speaks of this model. */
+function speaksOf({ exact, pattern, contains, slashes }: ModelMatcher, model: string): boolean {
+  const id = model.toLowerCase();
+  if (exact !== undefined) return id === exact.toLowerCase();
+  if (pattern !== undefined) return modelMatches(pattern, id);
+  if (contains !== undefined) return id.includes(contains.toLowerCase());
+  return slashes !== undefined && id.split("/").length - 1 === slashes;
 }

@@ -1,6 +1,6 @@
 /** What a model can do, by the rules of the capability matrix. */
 
-import { memo } from "../../memo.ts";
+import { memoNamed } from "../../memo.ts";
 import { modelMatches } from "../../skill/glob.ts";
 import { ALL_OFF, type Capabilities, type ThinkingMode } from "../capabilities.ts";
 import { isAtLeast, modelVersion } from "../model-version.ts";
@@ -10,37 +10,22 @@ import type { CapabilityRule } from "./layer.ts";
 /** The mock is whatever model it is asked for. */
 const MOCK_CHAIN = ["mock", "anthropic", "openai"];
 
-/** What was looked up in a model registry: each request asks, and all rules are globs. */
-const lookups = memo((_: ModelRegistry) => new Map<string, Capabilities>());
-/** Names of models come from callers. */
-const MAX_LOOKUPS = 1000;
-
 /**
  * The first rule that matches counts: a provider's user rules, its shipped rules, then those of its family. Rules are not
  * merged, but a user rule takes the fields after `thinking` that it leaves out from the shipped rule that it hides.
  */
-export function capabilitiesOf(registry: ModelRegistry, provider: string, model: string): Capabilities {
-  const known = lookups(registry);
-  const name = `${provider} ${model}`;
-  const capabilities = known.get(name) ?? lookUp(registry, provider, model.toLowerCase());
-  if (known.size >= MAX_LOOKUPS) known.clear();
-  known.set(name, capabilities);
-  return capabilities;
-}
-
-function lookUp(
-  { capabilities: { user, shipped } }: ModelRegistry,
-  provider: string,
-  id: string,
-): Capabilities {
-  for (const name of chain(provider, user, shipped)) {
-    const own = find(user, name, id);
-    if (own !== undefined) return fromRule(own, hiddenRule(provider, name, id, user, shipped));
-    const rule = find(shipped, name, id);
-    if (rule !== undefined) return fromRule(rule, undefined);
-  }
-  return ALL_OFF;
-}
+export const capabilitiesOf = memoNamed(
+  ({ capabilities: { user, shipped } }: ModelRegistry, provider, model): Capabilities => {
+    const id = model.toLowerCase();
+    for (const name of chain(provider, user, shipped)) {
+      const own = find(user, name, id);
+      if (own !== undefined) return fromRule(own, hiddenRule(provider, name, id, user, shipped));
+      const rule = find(shipped, name, id);
+      if (rule !== undefined) return fromRule(rule, undefined);
+    }
+    return ALL_OFF;
+  },
+);
 
 /** The provider, its family, that one's family …; each once. */
 function chain(provider: string, user: RuleSet, shipped: RuleSet): string[] {

@@ -1,4 +1,5 @@
 /** How many tokens a model's context holds. */
+import { memoNamed } from "../../memo.ts";
 import type { ModelRegistry } from "./definition.ts";
 import { shippedModel } from "./shipped-price.ts";
 
@@ -14,11 +15,11 @@ const FAMILIES: readonly (readonly [RegExp, tokens: number])[] = [
 ];
 
 /** What `[llm.models]` says of the model, else what Hull ships of it, else its family's; `null`: unknown. */
-export function contextWindow({ models }: ModelRegistry, model: string): number | null {
+export const contextWindow = memoNamed(({ models }: ModelRegistry, model): number | null => {
   const defined =
     models.get(model.toLowerCase())?.context_window ?? shippedModel(null, model)?.context_window;
   if (typeof defined === "number") return defined;
   const name = model.toLowerCase().split("/").at(-1) ?? "";
   const [, window] = FAMILIES.find(([pattern]) => pattern.test(name)) ?? [];
   return window ?? null;
-}
+});

@@ -215,6 +215,30 @@ export async function listSkills(env: Bindings, tenant: string, page: SkillsPage
   return z.array(skillShape).parse(results);
 }
 
+/** Words that a search looks for, and skills that it compares: the newest. */
+const MOST_WORDS = 16;
+const MOST_COMPARED = 2000;
+
+/** Skills whose name, label or description holds any of these words, lower-cased; those without a version are left out. */
+export async function skillsWithWords(
+  env: Bindings,
+  tenant: string,
+  words: readonly string[],
+): Promise<StoredSkill[]> {
+  const wanted = [...words].sort((a, b) => b.length - a.length).slice(0, MOST_WORDS);
+  if (wanted.length === 0) return [];
+  const text = "lower(s.name || ' ' || coalesce(s.label, '') || ' ' || coalesce(d.description, ''))";
+  const holds = wanted.map((_, n) => `instr(${text}, ?${n + 3}) > 0`).join(" OR ");
+  const db = await skillsDatabase(env);
+  const { results } = await db
+    .prepare(
+      `${SKILLS} WHERE s.tenant = ?1 AND s.default_number IS NOT NULL AND (${holds}) ORDER BY s.created_us DESC LIMIT ?2`,
+    )
+    .bind(tenant, MOST_COMPARED, ...wanted)
+    .all();
+  return z.array(skillShape).parse(results);
+}
+
 /** Digits of a version's epoch in µs; its number has fewer. */
 const EPOCH_DIGITS = 16;
 

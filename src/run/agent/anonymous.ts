@@ -6,7 +6,6 @@ import { historyOf } from "../../llm/history.ts";
 import { readMessages } from "../../llm/messages.ts";
 import { emptyTranscript, type Transcript } from "../../llm/transcript.ts";
 import { systemClock } from "../../model/clock.ts";
-import type { JsonObject } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
 import { runResult } from "./result.ts";
 import { driveStateless, type StatelessOptions } from "./stateless.ts";
@@ -29,7 +28,7 @@ export async function runAnonymous(
   context: RunContext,
   spec: AgentSpec,
   { until, transcript: given, started, ...options }: AnonymousOptions,
-): Promise<JsonObject> {
+): Promise<Record<string, unknown>> {
   const { log, host, signal } = options;
   const waking = new Waking(systemClock, signal);
   started();
@@ -62,11 +61,10 @@ function importOf(transcript: Transcript): AgentRecord {
 }
 
 /** Nothing keeps them but the answer: each as its last version is. */
-function artifactsIn(records: readonly AgentRecord[]): JsonObject {
+function artifactsIn(records: readonly AgentRecord[]): { artifacts?: unknown[] } {
   const made = records.flatMap((record) =>
     record.type === "tool_settled" || record.type === "tool_executed" ? (record.result.artifacts ?? []) : [],
   );
   if (made.length === 0) return {};
-  const artifacts = [...new Map(made.map((artifact) => [artifact.id, artifact])).values()];
-  return JSON.parse(JSON.stringify({ artifacts }));
+  return { artifacts: [...new Map(made.map((artifact) => [artifact.id, artifact])).values()] };
 }

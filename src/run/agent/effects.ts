@@ -4,8 +4,15 @@ import { plainResult } from "../../engine/agent/calls.ts";
 import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
 import { READ_SKILL_RESOURCE } from "../../engine/agent/skill-resource.ts";
 import type { AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
-import type { AgentEffectContext, AgentEffects, AgentStep, PlannedCall } from "../../engine/agent/step.ts";
+import type {
+  AgentEffectContext,
+  AgentEffects,
+  AgentRequest,
+  AgentStep,
+  PlannedCall,
+} from "../../engine/agent/step.ts";
 import { isArtifact } from "../../engine/artifact.ts";
+import type { ModelRequest, ModelTurn } from "../../engine/messages.ts";
 import { OutputWindow, type ToolOutcome } from "../../engine/tool-result.ts";
 import { ClientClosedRequest } from "../../errors/run.ts";
 import { HullError } from "../../errors.ts";
@@ -13,7 +20,7 @@ import type { CallWatcher, LlmHost } from "../../llm/host.ts";
 import { exchangeTerms } from "../../llm/prepare.ts";
 import { turnText } from "../../llm/result.ts";
 import { systemClock } from "../../model/clock.ts";
-import { objectOf } from "../../skill/json.ts";
+import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import { runCommandTool } from "../../tool/command.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
@@ -57,6 +64,8 @@ interface EffectsOptions {
   artifacts: RunArtifacts;
   /** The served skill that the run is, as it was when it began. Absent: it is looked up by name. */
   own?: OwnSkill;
+  /** What the run's options came to, where that is known. Absent: they are read. */
+  model?: RunModel;
   /** Is told of text and reasoning as they come. */
   watcher: CallWatcher;
   /** Is told what no record holds, e.g. output of tools. */
@@ -82,14 +91,24 @@ const DEFAULT_TOOL_TIMEOUT_MS = 60_000;
 export function agentEffects(options: EffectsOptions): AgentEffects & { close(): void } {
   const { vault } = options;
   const servers = new RunServers(options.context);
-  let model: RunModel | null = null;
+  let model = options.model ?? null;
   const chosen = (): RunModel => {
     model ??= modelOf(options.spec, options.host);
     return model;
   };
+  const beside = besideOf(options.spec);
   return {
     close: () => servers.close(),
-    callModel: (step, at) => callModel(options, chosen(), step, at),
+    async callModel(step, at) {
+      const answer = await callModel(
+        options,
+        chosen(),
+        { ...step, request: { ...step.request, ...beside.now() } },
+        at,
+      );
+      if ("turn" in answer) beside.answered(answer.turn);
+      return answer;
+    },
     runTool: (planned, at) =>
       tracedTool(options.context, planned.call, () => runTool(options, servers, planned, at)),
     async callHook(step, { signal }) {
@@ -109,10 +128,26 @@ export function agentEffects(options: EffectsOptions): AgentEffects & { close():
   };
 }
 
+/** What goes with each request: a container that the provider opened for one call is that of the next. */
+function besideOf({ beside }: AgentSpec) {
+  let opened: Json = null;
+  return {
+    now(): Pick<ModelRequest, "beside"> {
+      if (beside === undefined) return {};
+      const { container } = beside.body;
+      if (opened === null || !isObject(container)) return { beside };
+      return { beside: { ...beside, body: { ...beside.body, container: { ...container, id: opened } } } };
+    },
+    answered({ container }: ModelTurn): void {
+      if (container?.id !== undefined) opened = container.id;
+    },
+  };
+}
+
 async function callModel(
-  { host, spec, watcher }: EffectsOptions,
+  { host, spec, vault, watcher }: EffectsOptions,
   { targets: all, settings, options, own, structured }: RunModel,
-  { request: asked, iteration }: AgentStep & { type: "call_model" },
+  { request: asked, iteration }: { request: AgentRequest & Pick<ModelRequest, "beside">; iteration: number },
   { provider, signal }: AgentEffectContext,
 ): ReturnType<AgentEffects["callModel"]> {
   // Once a fallback of the skill has answered, the run stays with it.
@@ -138,12 +173,20 @@ async function callModel(
     return { turn, cost_usd: host.figures(turn).cost_usd };
   };
   const sentinel = spec.persistent ? spec.done_sentinel : null;
-  const answer =
-    structured === null
-      ? await ask(asked, 0)
-      : await structuredTurn({ structured, sentinel }, asked, ask, (entry) => host.log(entry));
+  const searches = spec.single === true ? (name: string) => vault?.owns(name) === true : null;
+  const answer = await (structured === null
+    ? ask(asked, 0)
+    : structuredTurn({ structured, sentinel, searches }, asked, ask, (entry) => host.log(entry))
+  ).catch((error) => {
+    const refused = asked.tool_search === undefined ? null : (vault?.afterRefusal(error) ?? null);
+    if (refused === null) throw error;
+    return { warnings: [...refused] };
+  });
+  if ("warnings" in answer) return answer;
   const exceeded = host.budgetExceeded ? { budget_exceeded: true as const } : {};
-  return { ...answer, ...exceeded, warnings: answer.turn.warnings ?? [] };
+  const found = vault?.observed(answer.turn) ?? [];
+  const searched = found.length === 0 ? {} : { searches: found };
+  return { ...answer, ...exceeded, ...searched, warnings: answer.turn.warnings ?? [] };
 }
 
 async function summarize(
@@ -217,9 +260,12 @@ async function runTool(
 const isForModel = (error: unknown): error is HullError =>
   error instanceof HullError && !(error instanceof ClientClosedRequest);
 
-/** The served skill of a name, as the run has it. */
-async function skillNamed({ context, own }: EffectsOptions, slug: string): Promise<SkillRecord> {
-  return own?.record.manifest.slug === slug ? own.record : servedSkill(context, slug);
+/** The skill of a name, as the run has it. */
+async function skillNamed({ context, own, spec }: EffectsOptions, slug: string): Promise<SkillRecord> {
+  if (own?.record.manifest.slug === slug) return own.record;
+  const stored = spec.skills.find((skill) => skill.name === slug && skill.stored === true);
+  if (stored?.digest !== undefined) return context.deployment.registry.skill(stored.digest);
+  return servedSkill(context, slug);
 }
 
 /** What a handler or a server answers, within the limit of the served skill. Commands are kept within it as they write. */
@@ -255,8 +301,8 @@ async function carryOut(
   }
   if (tool.executor === "isolate") {
     const made = artifacts.call(effect);
-    const place = { context, spec, emit, known, workspace: access, artifacts: made };
-    return runSkillTool(planned, { ...place, find: (slug) => skillNamed(options, slug) }, at);
+    const environment = { context, spec, emit, known, workspace: access, artifacts: made };
+    return runSkillTool(planned, { ...environment, find: (slug) => skillNamed(options, slug) }, at);
   }
   if (call.name === READ_SKILL_RESOURCE && tool.executor === "builtin")
     return readSkillFile(context, spec, own?.record ?? null, call.arguments ?? {});

@@ -5,9 +5,12 @@ import { droppedBindings } from "../../engine/agent/skill-servers.ts";
 import type { AgentSkill } from "../../engine/agent/spec.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import { goesThroughHooks } from "../../engine/agent/tool-hooks.ts";
+import type { SearchEvent } from "../../engine/tool-vault/events.ts";
 import { parseErrorArguments } from "../../llm/blocks.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { RunEvent } from "../events.ts";
+
+const rfc3339 = (ms: number): string => new Date(ms).toISOString();
 
 /** Events of a record. @param state as it was before the record */
 export function eventsOf(record: AgentRecord, state: AgentState): RunEvent[] {
@@ -19,9 +22,11 @@ export function eventsOf(record: AgentRecord, state: AgentState): RunEvent[] {
       return [{ event: "start", data: { run_id, session_id } }];
     }
     case "model_call_settled": {
-      const { turn } = record;
+      const { turn, searches = [] } = record;
+      const { stop_reason: finish_reason, usage } = turn;
       return [
-        { event: "round", data: { round: iteration, finish_reason: turn.stop_reason, usage: turn.usage } },
+        ...searchEvents(searches),
+        { event: "round", data: { round: iteration, finish_reason, usage } },
       ];
     }
     case "turn_taken":
@@ -44,11 +49,7 @@ export function eventsOf(record: AgentRecord, state: AgentState): RunEvent[] {
         ...toolResult(record.effect, record.result, state),
       ];
     case "tool_searched":
-      return record.events.map((data) =>
-        data.type === "tool_search_query"
-          ? { event: "tool_search_query", data }
-          : { event: "tool_search_result", data },
-      );
+      return searchEvents(record.events);
     case "client_tool_answered": {
       const open = run?.calls.find(({ call, stage }) => call.id === record.call_id && stage !== "settled");
       if (run === null || open === undefined) return [];
@@ -56,8 +57,11 @@ export function eventsOf(record: AgentRecord, state: AgentState): RunEvent[] {
       // Where hooks still may rewrite it, it is told once they have.
       return goesThroughHooks(run.spec, open.call.name, result) ? [] : toolResult(open.effect, result, state);
     }
-    case "approval_requested":
-      return [{ event: "approval_request", data: { ...record.request } }];
+    case "approval_requested": {
+      const { requested_at, expires_at, ...request } = record.request;
+      const times = { requested_at: rfc3339(requested_at), expires_at: rfc3339(expires_at) };
+      return [{ event: "approval_request", data: { ...request, ...times } }];
+    }
     case "feedback_added":
       return [{ event: "feedback_injected", data: { ...record.feedback } }];
     case "skill_invoked":
@@ -72,14 +76,21 @@ export function eventsOf(record: AgentRecord, state: AgentState): RunEvent[] {
     }
     case "woke": {
       const { reason, watch_paths, resumed, feedback } = record.wake;
-      const told: RunEvent[] =
+      const injected: RunEvent[] =
         feedback === null ? [] : [{ event: "feedback_injected", data: { ...feedback } }];
-      return [{ event: "daemon_wake", data: { reason, watch_paths, resumed } }, ...told];
+      return [{ event: "daemon_wake", data: { reason, watch_paths, resumed } }, ...injected];
     }
     default:
       return [];
   }
 }
+
+const searchEvents = (events: readonly SearchEvent[]): RunEvent[] =>
+  events.map((data) =>
+    data.type === "tool_search_query"
+      ? { event: "tool_search_query", data }
+      : { event: "tool_search_result", data },
+  );
 
 function artifactEvents(
   effect: string,

@@ -3,6 +3,7 @@ import * as z from "zod/mini";
 import { LEDGER_STATUSES } from "../../engine/agent/task-ledger.ts";
 import { shapeFaults, shown } from "../../engine/fault.ts";
 import { compactionShapes } from "../../llm/compaction-options.ts";
+import { parseGiven } from "../../llm/given-members.ts";
 import { TEXTS } from "../../llm/options.ts";
 import { once } from "../../memo.ts";
 import { BOT_ID } from "../../skill/config/given.ts";
@@ -114,6 +115,7 @@ function shapes() {
     policy: maybe(policyShape),
     approval_policy: maybe(approvalPolicyShape),
     permissions: maybe(permissionsShape),
+    approval_timeout_ms: maybe(z.int().check(z.positive())),
     approval_timeout_s: maybe(z.number().check(z.positive())),
     ...compactionShapes(),
     daemon: maybe(flag),
@@ -136,15 +138,17 @@ function shapes() {
   };
 }
 
+const schema = once(() => z.object(shapes()));
 /** The options of runs alone. */
-export const runOptions = z.lazy(() => z.object(shapes()));
+export const runOptions = z.lazy(schema);
 export type RunOptions = z.infer<typeof runOptions>;
 
 /** The names of the options of runs alone. */
-export const runOptionNames = once((): readonly string[] => Object.keys(shapes()));
+export const runOptionNames = once((): readonly string[] => Object.keys(schema().shape));
+const isRunOption = once(() => new Set(runOptionNames()));
 
 /** Options of which the members, too, count as absent where they are `null`; in the others a `null` may be a value. */
-const STRUCTURES = [
+const STRUCTURES = new Set([
   "skill_match",
   "turn_policy",
   "policy",
@@ -154,26 +158,26 @@ const STRUCTURES = [
   "compaction",
   "task_ledger",
   "mcp_servers",
-];
+]);
 
 /** Divides given options into those of the run and those of its model calls. `null` counts as absent. */
 export function divide(given: JsonObject): { run: JsonObject; call: JsonObject } {
-  const known = runOptionNames();
-  const entries = Object.entries(given).filter(([, value]) => value !== null);
-  const own = entries.filter(([name]) => known.includes(name));
-  return {
-    run: Object.fromEntries(
-      own.map(([name, value]) => [name, STRUCTURES.includes(name) ? withoutNulls(value) : value]),
-    ),
-    call: Object.fromEntries(entries.filter(([name]) => !known.includes(name))),
-  };
+  const names = isRunOption();
+  const run: [string, Json][] = [];
+  const call: [string, Json][] = [];
+  for (const [name, value] of Object.entries(given)) {
+    if (value === null) continue;
+    if (!names.has(name)) call.push([name, value]);
+    else run.push([name, STRUCTURES.has(name) ? withoutNulls(value) : value]);
+  }
+  return { run: Object.fromEntries(run), call: Object.fromEntries(call) };
 }
 
 /** The run's options, or what is wrong with them. */
 export function readRunOptions(
   given: JsonObject,
 ): { options: RunOptions } | { faults: { path: string; message: string }[] } {
-  const parsed = runOptions.safeParse(given);
+  const parsed = parseGiven(schema(), given);
   if (parsed.success) return { options: parsed.data };
   const faults = shapeFaults(parsed.error).map(({ path, message }) => {
     const at = ["options", ...path].join(".");

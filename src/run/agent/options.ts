@@ -12,10 +12,9 @@ import { definitionOf, readTools, type Tool } from "../../engine/tools.ts";
 import type { Settings } from "../../env.ts";
 import { InvalidRequest, ToolsRejected } from "../../errors/llm.ts";
 import { compactionOptions } from "../../llm/compaction-options.ts";
-import type { LlmHost } from "../../llm/host.ts";
-import { readMessages } from "../../llm/messages.ts";
+import type { LlmHost, ModelChoice } from "../../llm/host.ts";
 import { type CallOptions, readOptions } from "../../llm/options.ts";
-import { checkConflicts, refused, tooManyTools } from "../../llm/prepare.ts";
+import { checkConflicts, conversation, refused, tooManyTools } from "../../llm/prepare.ts";
 import { readStructured } from "../../llm/structured.ts";
 import { type JsonObject, type SkillRecord, TOOL_KINDS } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
@@ -80,7 +79,15 @@ export async function agentSpec(
   const registered = withSkillTools(
     allTools(context.settings, model.options, served, registry.tools),
     // The run's own skill is active from the start.
-    records.flatMap((record) => toolsOfSkill(context.settings, record, onActivation && record !== served)),
+    [
+      ...records.flatMap((record) =>
+        toolsOfSkill(context.settings, record, onActivation && record !== served),
+      ),
+      ...(input.named ?? []).flatMap(({ record }) => [
+        ...toolsOf(record),
+        ...toolsOfSkill(context.settings, record, false),
+      ]),
+    ],
   );
   const dynamic = options.dynamic_tools === true ? dynamicTools(input.publishes) : [];
   const defined = [...registered, ...dynamic.filter((tool) => !isNamed(registered, tool))];
@@ -101,7 +108,7 @@ export async function agentSpec(
     options.daemon === true && options.resume_path !== undefined
       ? await resumedFrom(context, at.session, options.resume_path)
       : null;
-  const given = givenMessages(input, model.options);
+  const given = conversation(input, model.options);
   const warnings = [
     ...choice.warnings,
     ...remote.warnings,
@@ -125,10 +132,8 @@ export async function agentSpec(
     ...specOf(options, {
       run_id,
       session_id,
-      system: [input.system ?? "", ...given.system, instructions]
-        .filter((text) => text.trim() !== "")
-        .join("\n\n"),
-      prompt: resumed?.prompt ?? given.messages,
+      system: [given.system, instructions].filter((text) => text.trim() !== "").join("\n\n"),
+      prompt: resumed?.prompt ?? given.added,
       tools,
       tool_format: model.options.tool_format ?? choice.tool_format,
       skills: placed.skills,
@@ -137,21 +142,10 @@ export async function agentSpec(
         ...(hosted ? { host: true as const } : {}),
         ...ceiling(context.settings.policy ?? null, options.policy ?? null),
       },
-      model: {
-        provider: choice.target.provider,
-        model: choice.target.model ?? "",
-        context_window: choice.context_window,
-        native_tools: choice.capabilities.native_tools,
-        defer_loading: choice.capabilities.defer_loading,
-        tool_search: [...choice.capabilities.tool_search],
-        ...(choice.capabilities.vision === false ? { vision: false } : {}),
-        ...(choice.capabilities.pdf === true ? { pdf: true } : {}),
-      },
+      model: specModel(choice),
       call: { llm_retries: profile.llm_retries, schema_retries: profile.schema_retries, ...rest },
     }),
-    tool_search: model.options.tool_search ?? null,
-    tool_examples: model.options.tool_examples ?? null,
-    tool_choice: model.options.tool_choice ?? null,
+    ...toolOptions(model.options),
     total_budget_usd: model.options.budget?.total_budget_usd ?? null,
     ...placed,
     ...catalogueTokens(options.skill_catalogue_tokens ?? context.settings.skill_catalogue_tokens),
@@ -166,7 +160,38 @@ export async function agentSpec(
   return { ...spec, hooks: runHooks(spec, records) };
 }
 
-/** Skills that are at hand bring their instructions and files, and none of their tools. */
+/** What a specification says of the model that was chosen. */
+export function specModel({
+  target,
+  context_window,
+  capabilities,
+}: Pick<ModelChoice, "target" | "context_window" | "capabilities">): AgentSpec["model"] {
+  return {
+    provider: target.provider,
+    model: target.model ?? "",
+    context_window,
+    native_tools: capabilities.native_tools,
+    defer_loading: capabilities.defer_loading,
+    tool_search: [...capabilities.tool_search],
+    ...(capabilities.vision === false ? { vision: false } : {}),
+    ...(capabilities.pdf === true ? { pdf: true } : {}),
+  };
+}
+
+/** What options of a model call the loop itself reads. */
+export function toolOptions({
+  tool_search,
+  tool_examples,
+  tool_choice,
+}: CallOptions): Pick<AgentSpec, "tool_search" | "tool_examples" | "tool_choice"> {
+  return {
+    tool_search: tool_search ?? null,
+    tool_examples: tool_examples ?? null,
+    tool_choice: tool_choice ?? null,
+  };
+}
+
+/** Skills that are at hand beside those that the options name; their tools give way to the run's own. */
 function withNamed(
   { settings }: RunContext,
   registry: Awaited<ReturnType<typeof readSkills>>,
@@ -227,12 +252,19 @@ export function specOf(options: RunOptions, { profile, policies, ...parts }: Spe
       ...policies,
       approval_policy: options.approval_policy ?? null,
       permissions: options.permissions ?? null,
-      approval_timeout_s: options.approval_timeout_s ?? 86_400,
+      approval_timeout_s: approvalSeconds(options),
     },
     ...(options.bot === undefined ? {} : { bot: options.bot }),
     compaction: compaction(options),
     daemon: null,
   };
+}
+
+function approvalSeconds({
+  approval_timeout_ms: ms,
+  approval_timeout_s: seconds = 86_400,
+}: RunOptions): number {
+  return ms === undefined ? seconds : ms / 1000;
 }
 
 /** The skill's own further targets, unless the options name a model. */
@@ -353,17 +385,6 @@ function checkTools(
       detail: `The tool ${web.definition.name} needs a host delegate, and none is configured.`,
     });
   }
-}
-
-/** What the run begins with, and what system messages among it and in a transcript say. */
-function givenMessages({ prompt }: RunInput, { messages, transcript }: CallOptions) {
-  const before = readMessages(transcript?.messages ?? [], "options.transcript.messages");
-  const text = prompt === null ? [] : [{ type: "text" as const, text: prompt }];
-  const now =
-    messages === undefined
-      ? { system: [], messages: text.map((part) => ({ role: "user" as const, content: [part] })) }
-      : readMessages(messages, "options.messages");
-  return { system: [...before.system, ...now.system], messages: now.messages };
 }
 
 /** A run has one history: that of its session, or the transcript that it is given. */

@@ -12,7 +12,7 @@ import type { RunEvent } from "../events.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
 
 /** Where a run takes place. What is noted and told here is stored when the call returns. */
-export interface RunPlace extends KnownExecutions {
+export interface RunEnvironment extends KnownExecutions {
   run_id: string;
   session_id: string;
   context: RunContext;
@@ -53,9 +53,9 @@ export interface AgentParts {
    * @param signal aborted when the run is cancelled
    * @throws HullError that the run ends with
    */
-  begin(spec: AgentSpec, place: RunPlace, signal: AbortSignal): Promise<BegunParts>;
+  begin(spec: AgentSpec, environment: RunEnvironment, signal: AbortSignal): Promise<BegunParts>;
   /** The result's document. @param records of this run, in order, with those that end it */
   resultOf(state: AgentState, run: RunFacts, records: Iterable<AgentRecord>): JsonObject;
   /** Ends what may be going on in the runner for a run that was given up. @param executions ids that were noted */
-  stop(place: RunPlace, executions: readonly string[]): Promise<void>;
+  stop(environment: RunEnvironment, executions: readonly string[]): Promise<void>;
 }

@@ -4,18 +4,17 @@ import { wakeSources } from "../../engine/agent/wake.ts";
 import { visibleText } from "../../engine/visible-text.ts";
 import type { historyOf } from "../../llm/history.ts";
 import { messageJson } from "../../llm/messages.ts";
-import type { JsonObject } from "../../skill/manifest.ts";
 import { answerData } from "./structured-turn.ts";
 
 /** Of a long run the last ones are told. */
 const MAX_TRACED = 1000;
 
-/** What a run came to so far; complete once it is settled. @param history what this run's records came to */
+/** What a run came to so far, as JSON has it; complete once it is settled. @param history what this run's records came to */
 export function runResult(
   state: AgentState,
   run: RunState,
   { history, durationMs }: { history: ReturnType<typeof historyOf>; durationMs: number },
-): JsonObject {
+): Record<string, unknown> {
   const { spec, totals, status } = run;
   const markers = [spec.done_sentinel, "DONE", "PLAN_READY"];
   const shown = run.texts.map((text) => visibleText(text, { markers })).filter((text) => text !== "");
@@ -24,7 +23,7 @@ export function runResult(
   const { input_tokens, output_tokens, cost_usd } = totals;
   const data =
     spec.structured === true ? answerData(run.texts, spec.persistent ? spec.done_sentinel : null) : undefined;
-  const result = {
+  return {
     run_id: spec.run_id,
     session_id: spec.session_id,
     status,
@@ -54,6 +53,4 @@ export function runResult(
     ...(run.budgetExceeded === true ? { budget_exceeded: true } : {}),
     transcript: full,
   };
-  const json: JsonObject = JSON.parse(JSON.stringify(result));
-  return json;
 }

@@ -1,6 +1,6 @@
 /** The model of a run, and what its options say of every request. */
 import type { AgentSpec, ServedTerms } from "../../engine/agent/spec.ts";
-import type { LlmHost } from "../../llm/host.ts";
+import type { LlmHost, ModelChoice } from "../../llm/host.ts";
 import { type CallOptions, readOptions } from "../../llm/options.ts";
 import { fallbacks, type RequestSettings, refused, settingsFor } from "../../llm/prepare.ts";
 import { readStructured, type Structured } from "../../llm/structured.ts";
@@ -21,15 +21,26 @@ export function modelOf(spec: AgentSpec, host: LlmHost): RunModel {
   if (spec.served !== undefined && Object.keys(spec.call).length === 0) return servedModel(spec, spec.served);
   const read = readOptions(spec.call, (name) => host.isProvider(name));
   if ("faults" in read) throw refused(read.faults);
-  const { options, own } = read;
-  const chosen = host.choose(options);
-  const choice = { ...chosen, target: { provider: spec.model.provider, model: spec.model.model } };
+  const choice = {
+    ...host.choose(read.options),
+    target: { provider: spec.model.provider, model: spec.model.model },
+  };
+  return chosenModel(read, choice, host, spec.fallback);
+}
+
+/** @param further targets beside those that the options name */
+export function chosenModel(
+  { options, own }: { options: CallOptions; own: Record<string, JsonObject> },
+  choice: ModelChoice,
+  host: LlmHost,
+  further: readonly ModelTarget[] = [],
+): RunModel {
   const structured = readStructured(options);
   return {
     options,
     own,
     structured,
-    targets: [choice.target, ...fallbacks(options, choice, host), ...(spec.fallback ?? [])],
+    targets: [choice.target, ...fallbacks(options, choice, host), ...further],
     settings: (target: ModelTarget) => settingsFor({ options, choice, structured, own }, target),
   };
 }
@@ -37,9 +48,14 @@ export function modelOf(spec: AgentSpec, host: LlmHost): RunModel {
 /** A skill says what its model is asked. */
 function servedModel(
   { model, fallback = [] }: AgentSpec,
-  { max_tokens, timeout_ms, idle_timeout_ms, json }: ServedTerms,
+  { max_tokens, timeout_ms, idle_timeout_ms, json, thinking }: ServedTerms,
 ): RunModel {
-  const settings = { max_tokens, json, ...(json ? { json_as_text: true } : {}) };
+  const settings = {
+    max_tokens,
+    json,
+    ...(json ? { json_as_text: true } : {}),
+    ...(thinking === undefined ? {} : { thinking }),
+  };
   return {
     options: { max_tokens, timeout_ms, idle_timeout_ms },
     own: {},

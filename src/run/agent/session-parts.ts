@@ -4,12 +4,12 @@ import { Internal } from "../../errors.ts";
 import { historyOf } from "../../llm/history.ts";
 import { emptyTranscript, newId } from "../../llm/transcript.ts";
 import { cancelRequest } from "../../tool/runner-client.ts";
+import { AnswerStream } from "../answer-stream.ts";
 import type { RunEvent } from "../events.ts";
 import { RunArtifacts } from "../handler/artifacts.ts";
 import { llmHost } from "../llm-host.ts";
 import { llmError } from "../llm-problem.ts";
 import { runnerEndpoint } from "../runner.ts";
-import { Teller } from "../teller.ts";
 import { furtherOf } from "./earlier-calls.ts";
 import { agentEffects } from "./effects.ts";
 import type { AgentParts } from "./parts.ts";
@@ -17,46 +17,47 @@ import { runResult } from "./result.ts";
 import { runVault } from "./vault.ts";
 
 export const SESSION_PARTS: AgentParts = {
-  async begin(spec, place, signal) {
-    const { context, session_id, workspace, memo } = place;
+  async begin(spec, environment, signal) {
+    const { context, session_id, workspace, memo } = environment;
     const account = `session:${session_id}`;
     const of = { signal, session: session_id, skill: null, account };
     // Mocks that were used by earlier lives are not used again.
     const host = await llmHost(context, of, memo ?? spec.call.mock);
     const vault = runVault(spec, context);
-    const teller = new Teller(context, async (event) => place.emit(event));
+    const answers = new AnswerStream(context, async (event) => environment.emit(event));
     const { close: _, ...effects } = agentEffects({
       context,
       host,
       spec,
       vault,
-      known: place,
-      artifacts: new RunArtifacts((id) => place.artifact(id)),
-      records: () => place.records(),
+      known: environment,
+      artifacts: new RunArtifacts((id) => environment.artifact(id)),
+      records: () => environment.records(),
       workspace,
-      watcher: teller.watcher,
-      emit: (event: RunEvent) => place.emit(event),
+      watcher: answers.watcher,
+      emit: (event: RunEvent) => environment.emit(event),
     });
     let first: number | null = null;
     const callModel: AgentEffects["callModel"] = async (step, at) => {
       first ??= step.iteration;
       try {
-        return await teller.telling(step.iteration + 1, () => effects.callModel(step, at));
+        return await answers.during(step.iteration + 1, () => effects.callModel(step, at));
       } catch (error) {
         throw llmError(error, context);
       } finally {
         const left = host.mocksLeft();
-        if (left !== null) place.remember(left);
+        if (left !== null) environment.remember(left);
       }
     };
-    const further = () => furtherOf(place.records(), { spec, host, vault, before: first });
+    const further = () => furtherOf(environment.records(), { spec, host, vault, before: first });
     return { effects: { ...effects, callModel }, vault, further };
   },
   resultOf(state, { created_at, settled_at }, records) {
     const { run } = state;
     if (run === null) throw new Internal({ cause: "a run ended without a state" });
     const history = historyOf(emptyTranscript(newId()), records, newId, run.spec);
-    return runResult(state, run, { history, durationMs: (settled_at ?? Date.now()) - created_at });
+    const durationMs = (settled_at ?? Date.now()) - created_at;
+    return JSON.parse(JSON.stringify(runResult(state, run, { history, durationMs })));
   },
   async stop({ context, run_id, workspace }, executions) {
     if (executions.length === 0) return;

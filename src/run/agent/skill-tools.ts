@@ -10,7 +10,7 @@ import type { SkillRecord, SkillTool } from "../../skill/manifest.ts";
 import { RESERVED_TOOLS } from "../../skill/tools-json/read.ts";
 import type { RunContext } from "../context.ts";
 import type { CallArtifacts } from "../handler/artifacts.ts";
-import { handlerPlace, type PlaceOptions } from "../handler/place.ts";
+import { type HandlerEnvironmentOptions, handlerEnvironment } from "../handler/environment.ts";
 import { toolPolicy } from "../handler/policy.ts";
 import type { SkillToolResult } from "../handler/ports.ts";
 import { callSkillTool } from "../handler/skill-tool.ts";
@@ -47,7 +47,7 @@ export function withSkillTools(own: readonly AgentTool[], ofSkills: readonly Age
 }
 
 /** The run that calls are made for. */
-interface ToolRun extends Omit<PlaceOptions, "choice" | "policy"> {
+interface ToolRun extends Omit<HandlerEnvironmentOptions, "choice" | "policy"> {
   context: RunContext;
   spec: AgentSpec;
   artifacts: CallArtifacts;
@@ -83,7 +83,7 @@ export async function runSkillTool(
       models: spec.models ?? {},
       leftMs: leftMs(spec),
     },
-    handlerPlace(context, { ...options, choice, policy: spec.policies.policy }),
+    handlerEnvironment(context, { ...options, choice, policy: spec.policies.policy }),
   );
   return options.artifacts.settle(agentResult(result, retryable));
 }

@@ -169,6 +169,7 @@ export function skillOf(settings: Settings, record: SkillRecord, digest?: string
     ...(record.plugin === undefined ? {} : { plugin: record.plugin.name }),
     ...(record.plugin?.folder === undefined ? {} : { plugin_files: true as const }),
     ...(record.uploaded_by === undefined ? {} : { uploaded: true }),
+    ...(record.stored === undefined ? {} : { stored: true }),
   };
 }
 

@@ -12,19 +12,20 @@ import { HullError, Internal } from "../../errors.ts";
 import type { LlmHost } from "../../llm/host.ts";
 import { systemClock } from "../../model/clock.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
+import { AnswerStream } from "../answer-stream.ts";
 import type { RunContext } from "../context.ts";
 import type { Durable } from "../durable.ts";
 import type { RunEvent } from "../events.ts";
 import { runAttributes, tracedRun } from "../gen-ai.ts";
 import { RunArtifacts } from "../handler/artifacts.ts";
 import type { OpenSpan } from "../spans.ts";
-import { Teller } from "../teller.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
 import { TemporaryWorkspace } from "../workspace/temporary.ts";
 import { furtherOf } from "./earlier-calls.ts";
 import { agentEffects, type OwnSkill } from "./effects.ts";
 import type { RunLog } from "./run-log.ts";
-import { runVault } from "./vault.ts";
+import type { RunModel } from "./run-model.ts";
+import { type RunVault, runVault } from "./vault.ts";
 
 export interface StatelessOptions {
   host: LlmHost;
@@ -38,15 +39,17 @@ export interface StatelessOptions {
   /** What the conversation holds before the run. */
   before?: readonly AgentRecord[];
   own?: OwnSkill;
+  /** What follows from the specification, where that is known. Absent: it is made here. */
+  prepared?: { model: RunModel; vault: RunVault | null };
   /** The run's files. Absent: they come and go with it. */
   workspace?: WorkspaceAccess;
-  /** Whether answers are told while they come, and whether reasoning is. */
-  told: "nothing" | "text" | "text and reasoning";
+  /** Whether answers are streamed while they come, and whether reasoning is. */
+  streams: "nothing" | "text" | "text and reasoning";
   /** Once a model call has its leave. */
   admitted?: () => void;
   /** Says what a run that rests goes on with. Absent, or `null`: nothing, the drive ends. */
   woken?: (rest: Rest) => Promise<AgentRecordBody | null>;
-  /** Is told what no record holds. */
+  /** Receives what no record holds. */
   emit: (event: RunEvent) => Promise<void>;
   /** Resolves when who reads the events is not far behind: what was not read is held in memory. */
   room?: (() => Promise<void>) | undefined;
@@ -67,6 +70,8 @@ export function driveStateless(
   spec: AgentSpec,
   options: StatelessOptions,
 ): Promise<Driven> {
+  // A single answer is no agent's: its model calls have spans.
+  if (spec.single === true) return drive(context, spec, options, null);
   return tracedRun(context, spec, options.execution, (span) => drive(context, spec, options, span));
 }
 
@@ -74,7 +79,7 @@ async function drive(
   context: RunContext,
   spec: AgentSpec,
   options: StatelessOptions,
-  span: OpenSpan,
+  span: OpenSpan | null,
 ): Promise<Driven> {
   const { log, host, signal, before = [], woken } = options;
   if (log.state().run === null) {
@@ -88,7 +93,7 @@ async function drive(
       const rest = await driveAgent(log.state(), { effects, vault, append, clock: systemClock, signal });
       const { run } = rest.state;
       if (run === null) throw new Internal({ cause: "a run ended without a state" });
-      span.set(() => runAttributes(run));
+      span?.set(() => runAttributes(run));
       if (run.error !== null) throw new HullError(run.error, facts.operator);
       const next = rest.step.type === "settled" ? null : ((await woken?.(rest)) ?? null);
       const asked = { spec, host, vault, before: facts.first };
@@ -124,12 +129,12 @@ interface Facts {
 function effectsOf(
   context: RunContext,
   spec: AgentSpec,
-  { host, log, durable, own, told, emit, room, admitted }: StatelessOptions,
+  { host, log, durable, own, prepared, streams, emit, room, admitted }: StatelessOptions,
   workspace: WorkspaceAccess | null,
 ) {
-  const vault = runVault(spec, context);
-  const teller = told === "nothing" ? null : new Teller(context, emit);
-  const { onText, onReasoning, onRestart } = teller?.watcher ?? {};
+  const vault = prepared === undefined ? runVault(spec, context) : prepared.vault;
+  const answers = streams === "nothing" ? null : new AnswerStream(context, emit);
+  const { onText, onReasoning, onRestart } = answers?.watcher ?? {};
   const { close, ...effects } = agentEffects({
     context,
     host,
@@ -140,10 +145,11 @@ function effectsOf(
     artifacts: new RunArtifacts((id) => durable?.artifact(id) ?? null),
     records: () => log.records(),
     ...(own === undefined ? {} : { own }),
+    ...(prepared === undefined ? {} : { model: prepared.model }),
     watcher: {
       ...(onText === undefined ? {} : { onText }),
       ...(onRestart === undefined ? {} : { onRestart }),
-      ...(told === "text and reasoning" && onReasoning !== undefined ? { onReasoning } : {}),
+      ...(streams === "text and reasoning" && onReasoning !== undefined ? { onReasoning } : {}),
       ...(admitted === undefined ? {} : { onAdmitted: admitted }),
     },
     emit: (event) => void emit(event),
@@ -154,7 +160,7 @@ function effectsOf(
     await room?.();
     try {
       const call = () => effects.callModel(step, at);
-      return await (teller === null ? call() : teller.telling(step.iteration + 1, call));
+      return await (answers === null ? call() : answers.during(step.iteration + 1, call));
     } catch (error) {
       if (error instanceof HullError) Object.assign(facts.operator, error.operator);
       throw error;

@@ -2,9 +2,9 @@
 import type { AgentRequest } from "../../engine/agent/step.ts";
 import type { ModelTurn } from "../../engine/messages.ts";
 import { extractJson } from "../../llm/extract.ts";
-import { fittingAnswer } from "../../llm/fitting-answer.ts";
+import { correction } from "../../llm/nudge.ts";
 import { turnText } from "../../llm/result.ts";
-import { checkAnswer, type Structured } from "../../llm/structured.ts";
+import { checkAnswer, type Structured, schemaFailure } from "../../llm/structured.ts";
 import { readTextTurn } from "../../llm/text-turn.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 
@@ -12,6 +12,8 @@ interface StructuredRun {
   structured: Structured;
   /** `null`: the run ends with any turn that calls no tool. */
   sentinel: string | null;
+  /** Of a run that is one answer: whether a tool of this name only searches for tools. `null`: the run goes on after any call. */
+  searches: ((name: string) => boolean) | null;
 }
 
 /** One attempt; `request` has the correction that the attempt before it needs. */
@@ -23,30 +25,37 @@ interface Answer {
 }
 
 /**
- * Asks until the answer matches, or the attempts are used up. Turns that call tools, in whichever form, and those of a persistent run that do
- * not claim to be the last, are no answers. Tokens and cost of all attempts are those of the turn.
- * @throws SchemaValidation where `output_validation` is `error`
+ * Asks until the answer matches, or the attempts are used up. A bad answer is not shown to the model again: each attempt sends
+ * the original messages and one correction. Turns of a persistent run that do not claim to be the last are no answers. Tokens
+ * and cost of all attempts are those of the turn.
+ * @throws SchemaValidation where `output_validation` is `error`; what `ask` throws
  */
 export async function structuredTurn(
-  { structured, sentinel }: StructuredRun,
+  run: StructuredRun,
   request: AgentRequest,
   ask: Ask,
   log: (entry: Record<string, unknown>) => void,
 ): Promise<Answer & { retries?: JsonObject[] }> {
-  let sum: Answer | null = null;
-  const { answer, retries } = await fittingAnswer(structured, {
-    ask: async (nudge, attempt) => {
-      const next = await ask(nudge === null ? request : withMessage(request, nudge), attempt);
-      sum =
-        sum === null
-          ? next
-          : { turn: withUsage(next.turn, sum.turn), cost_usd: sum.cost_usd + next.cost_usd };
-      return sum;
-    },
-    errorsOf: ({ turn }) => faultsOf(structured, sentinel, request, turn),
-    log,
-  });
-  return retries.length === 0 ? answer : { ...answer, retries };
+  const { structured } = run;
+  const { validation, check } = structured;
+  const retries: JsonObject[] = [];
+  let answer = await ask(request, 0);
+  for (;;) {
+    const errors = faultsOf(run, request, answer.turn);
+    const attempt = retries.length + 1;
+    const last = attempt > structured.retries;
+    if (errors.length > 0 && last && validation === "error")
+      throw schemaFailure(structured, answer.turn, errors, attempt);
+    if (errors.length > 0 && last && validation === "warn")
+      log({ event: "schema_mismatch", errors, attempts: attempt });
+    if (errors.length === 0 || last) return retries.length === 0 ? answer : { ...answer, retries };
+    const nudge = correction(structured.nudge, errors, check);
+    const retry = { attempt, errors, nudge_used: nudge !== null };
+    log({ event: "schema_retry", ...retry });
+    retries.push({ ...retry, correction_prompt: nudge });
+    const next = await ask(nudge === null ? request : withMessage(request, nudge), attempt);
+    answer = { turn: withUsage(next.turn, answer.turn), cost_usd: answer.cost_usd + next.cost_usd };
+  }
 }
 
 const withMessage = (request: AgentRequest, text: string): AgentRequest => ({
@@ -61,16 +70,17 @@ export function answerData(texts: readonly string[], sentinel: string | null): J
 }
 
 function faultsOf(
-  structured: Structured,
-  sentinel: string | null,
+  { structured, sentinel, searches }: StructuredRun,
   { tools_in_text: listed = [], tools }: AgentRequest,
   turn: ModelTurn,
 ): string[] {
   const said = turnText(turn.blocks);
   const written = readTextTurn(turn, [...listed, ...tools]);
-  if (written.blocks.some(({ type }) => type === "tool_call")) return [];
+  const calls = written.blocks.filter((block) => block.type === "tool_call");
+  if (calls.length > 0 && (searches === null || calls.every(({ name }) => searches(name)))) return [];
   // The loop itself asks for a call again that it cannot read.
-  if (listed.length > 0 && written.text_format?.tool_parse_errors.length !== 0) return [];
+  if (searches === null && listed.length > 0 && written.text_format?.tool_parse_errors.length !== 0)
+    return [];
   const read = listed.length > 0 ? written : { ...turn, text: said, text_format: null };
   if (sentinel === null) return checkAnswer(structured, read).errors;
   if (!said.includes(sentinel)) return [];

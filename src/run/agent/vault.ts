@@ -3,13 +3,22 @@
 import type { Vault as LoopVault, VaultOffer } from "../../engine/agent/next.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { RunState } from "../../engine/agent/state.ts";
-import type { ToolCallBlock, ToolDefinition } from "../../engine/messages.ts";
+import type { ModelTurn, ToolCallBlock, ToolDefinition, Warning } from "../../engine/messages.ts";
 import type { SearchEvent } from "../../engine/tool-vault/events.ts";
+import { fallsBack } from "../../engine/tool-vault/mode.ts";
 import { readSearchOption } from "../../engine/tool-vault/option.ts";
 import { EMPTY_VAULT, type VaultState } from "../../engine/tool-vault/promotion.ts";
 import { queryEvent, type SearchDelegate, search } from "../../engine/tool-vault/search.ts";
-import { createVault, isSearchCall, offer, stubListing, type Vault } from "../../engine/tool-vault/vault.ts";
+import {
+  createVault,
+  isSearchCall,
+  observe,
+  offer,
+  stubListing,
+  type Vault,
+} from "../../engine/tool-vault/vault.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
+import { HullError } from "../../errors.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
@@ -27,31 +36,41 @@ export function runVault(spec: AgentSpec, context: RunContext): RunVault | null 
   const { provider, model, defer_loading, tool_search } = spec.model;
   const own = spec.call[provider];
   const forced = isObject(own) && own.force_native_tool_search === true;
-  const target = {
-    provider,
-    model,
-    defer_loading,
-    tool_search,
-    tool_format: spec.tool_format,
-    forced,
-    refused: false,
+  const target = { provider, model, defer_loading, tool_search, tool_format: spec.tool_format, forced };
+  const make = (refused: boolean): Vault => {
+    const vault = createVault(tools, option, { ...target, refused });
+    if ("refusal" in vault) throw new InvalidRequest(vault.refusal);
+    return vault;
   };
-  const vault = createVault(tools, option, target);
-  if ("refusal" in vault) throw new InvalidRequest(vault.refusal);
-  return new RunVault(vault, searchDelegate(context));
+  return new RunVault(make(false), () => make(true), searchDelegate(context));
 }
 
 export class RunVault implements LoopVault {
   readonly #vault: Vault;
+  /** What is in its place where the provider refuses to search. */
+  readonly #makeSubstitute: () => Vault;
+  #substitute: Vault | null = null;
   readonly #delegate: SearchDelegate | undefined;
 
-  constructor(vault: Vault, delegate: SearchDelegate | undefined) {
+  constructor(vault: Vault, makeSubstitute: () => Vault, delegate: SearchDelegate | undefined) {
     this.#vault = vault;
+    this.#makeSubstitute = makeSubstitute;
     this.#delegate = delegate;
   }
 
-  owns(name: string): boolean {
-    return isSearchCall(this.#vault, { type: "tool_call", id: "", name, arguments: null, raw: "" });
+  get warnings(): readonly Warning[] {
+    return this.#vault.warnings;
+  }
+
+  #inForce(refused = this.#substitute !== null): Vault {
+    if (!refused) return this.#vault;
+    this.#substitute ??= this.#makeSubstitute();
+    return this.#substitute;
+  }
+
+  owns(name: string, run?: RunState): boolean {
+    const vault = this.#inForce(run?.searchRefused);
+    return isSearchCall(vault, { type: "tool_call", id: "", name, arguments: null, raw: "" });
   }
 
   offer(run: RunState, tools: readonly ToolDefinition[]): VaultOffer {
@@ -59,9 +78,24 @@ export class RunVault implements LoopVault {
     const { tool_choice } = run.spec;
     const named = isObject(tool_choice);
     const chosen = named && typeof tool_choice.name === "string" ? tool_choice.name : undefined;
-    const stubs = stubListing(this.#vault, scope);
-    const offered = offer(this.#vault, stateOf(run.vault), { scope, chosen });
+    const vault = this.#inForce(run.searchRefused);
+    const stubs = stubListing(vault, scope);
+    const offered = offer(vault, stateOf(run.vault), { scope, chosen });
     return { ...offered, further: stubs === null ? [] : [stubs] };
+  }
+
+  /** What there is to say where a failed call is made once more, and Hull searches; `null`: the failure counts. */
+  afterRefusal(error: unknown): readonly Warning[] | null {
+    if (this.#vault.mode !== "native" || !(error instanceof HullError)) return null;
+    const { provider_status, reason } = error.data.members;
+    const status = typeof provider_status === "number" ? provider_status : null;
+    const back = fallsBack(this.#vault.option, this.#vault, { status, reason: String(reason) });
+    return back ? this.#inForce(true).warnings : null;
+  }
+
+  /** What the provider's own search did in a turn. */
+  observed({ blocks }: ModelTurn): SearchEvent[] {
+    return this.#vault.mode === "native" ? observe(this.#vault, EMPTY_VAULT, blocks).events : [];
   }
 
   /** Carries out one search. */
@@ -69,9 +103,11 @@ export class RunVault implements LoopVault {
     call: ToolCallBlock,
     state: Json,
   ): Promise<{ state: Json; result: string; events: SearchEvent[] }> {
-    if (this.#vault.mode !== "client") return { state, result: "{}", events: [] };
-    const asked = queryEvent(this.#vault, call);
-    const found = await search(this.#vault, stateOf(state), call, { delegate: this.#delegate });
+    // Only Hull's search is a call.
+    const vault = this.#inForce(this.#vault.mode !== "client");
+    if (vault.mode !== "client") return { state, result: "{}", events: [] };
+    const asked = queryEvent(vault, call);
+    const found = await search(vault, stateOf(state), call, { delegate: this.#delegate });
     return {
       state: JSON.parse(JSON.stringify(found.state)),
       result: found.result.content,

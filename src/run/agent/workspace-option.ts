@@ -71,6 +71,7 @@ export function placedSkills(
   const served = [...(own === null ? [] : [own]), ...skills].flatMap(({ name, digest, files }) =>
     files === undefined || digest === undefined ? [] : [{ name, digest }],
   );
+  if (served.length === 0) return { skills: [...skills], ...(own === null ? {} : { own_skill: own }) };
   const skills_key = skillsKey(context.tenant, session, served);
   const { path } = skillsFolder(context, { skills_key });
   const placed = (skill: AgentSkill): AgentSkill => {
@@ -82,6 +83,6 @@ export function placedSkills(
   return {
     skills: skills.map(placed),
     ...(own === null ? {} : { own_skill: placed(own) }),
-    ...(served.length === 0 ? {} : { skills_key }),
+    skills_key,
   };
 }

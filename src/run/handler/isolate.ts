@@ -1,9 +1,11 @@
 /** Which isolate a handler runs in: whose it is, what it may reach, and with whom it is shared. */
+import { exports } from "cloudflare:workers";
+import { Internal } from "../../errors.ts";
 import { readBytes } from "../../registry/published.ts";
+import type { NetworkNeed } from "../../skill/manifest.ts";
 import type { HandlerCall } from "../../tool/handler/call.ts";
 import type { HandlerIsolate } from "../../tool/isolate/handler.ts";
 import type { RunContext } from "../context.ts";
-import { outboundOf } from "./outbound.ts";
 
 /**
  * The isolate of a call; `null`: this deployment has none, or the tool no module for one.
@@ -27,3 +29,14 @@ export async function isolateOf(
     guarded: settings.local,
   };
 }
+
+/** A way out to these hosts. Where it leads is checked there, request by request. */
+function outboundOf(network: NonNullable<NetworkNeed>): Fetcher {
+  const entrypoint: unknown = Reflect.get(exports, "HandlerOutbound");
+  if (!isEntrypoint(entrypoint)) throw new Internal({ cause: "the Worker exports no HandlerOutbound" });
+  return entrypoint({ props: { hosts: network.hosts } });
+}
+
+type Entrypoint = (options: { props: { hosts: string[] | null } }) => Fetcher;
+
+const isEntrypoint = (value: unknown): value is Entrypoint => typeof value === "function";

@@ -26,7 +26,7 @@ export interface ArtifactShelf {
   ): Promise<{ line: string; findings: { code: string; message: string }[] } | { error: string }>;
 }
 
-export interface HandlerPlace {
+export interface HandlerEnvironment {
   context: RunContext;
   emit: (event: RunEvent) => void;
   /** Carries a call out in the runner. */

@@ -2,7 +2,7 @@
 import { failedCall, type HandlerCall, type HandlerOutcome } from "../../tool/handler/call.ts";
 import { callHandler } from "../../tool/isolate/handler.ts";
 import { isolateOf } from "./isolate.ts";
-import type { HandlerPlace } from "./ports.ts";
+import type { HandlerEnvironment } from "./ports.ts";
 
 /** Where a call ran. */
 export type Runtime = "isolate" | "runner" | "stub" | "none";
@@ -15,33 +15,33 @@ export type Runtime = "isolate" | "runner" | "stub" | "none";
  */
 export async function runHandler(
   call: HandlerCall,
-  place: HandlerPlace,
+  environment: HandlerEnvironment,
   source: string | null,
 ): Promise<{ outcome: HandlerOutcome; runtime: Runtime }> {
   const { tool, signal } = call;
   if (tool.tier === "stub") return { outcome: stubAnswer(call), runtime: "stub" };
-  const inRunner = async () => ({ outcome: await place.runner(call), runtime: "runner" as const });
+  const inRunner = async () => ({ outcome: await environment.runner(call), runtime: "runner" as const });
   if (tool.tier === "runner") return inRunner();
   // A tool of this tier passed its run's ceiling as one that starts no process.
   const instead = async () =>
-    place.processes
+    environment.processes
       ? inRunner()
       : { outcome: failedCall("tool_error", noProcess(call), 0), runtime: "none" as const };
-  const isolate = await isolateOf(place.context, call, source);
+  const isolate = await isolateOf(environment.context, call, source);
   if (isolate === null) return instead();
-  const files = (await place.folder?.files()) ?? (place.folder === null ? [] : null);
+  const files = (await environment.folder?.files()) ?? (environment.folder === null ? [] : null);
   if (files === null) return instead();
   const python =
-    tool.filesystem && place.processes
-      ? (code: string, timeoutMs: number | null) => place.python(call, code, timeoutMs)
+    tool.filesystem && environment.processes
+      ? (code: string, timeoutMs: number | null) => environment.python(call, code, timeoutMs)
       : null;
   const { outcome, changes } = await callHandler(call, isolate, { files, python });
   const notKept = changes.left.map(([path, why]) => ({ path, why }));
   const changed = changes.written.length + changes.removed.length > 0;
   if (changed && !signal.aborted)
-    notKept.push(...((await place.folder?.save(changes.written, changes.removed)) ?? []));
+    notKept.push(...((await environment.folder?.save(changes.written, changes.removed)) ?? []));
   // Without a session there is nothing that could keep a file.
-  if (place.folder === null || notKept.length === 0) return { outcome, runtime: "isolate" };
+  if (environment.folder === null || notKept.length === 0) return { outcome, runtime: "isolate" };
   const diagnostics = [...outcome.diagnostics, { code: "files_not_kept", message: notKeptText(notKept) }];
   return { outcome: { ...outcome, diagnostics }, runtime: "isolate" };
 }

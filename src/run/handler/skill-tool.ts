@@ -18,7 +18,7 @@ import { grantsOf } from "../variables.ts";
 import { checkedArguments, faultsOf } from "./arguments.ts";
 import { logToolCall } from "./log.ts";
 import { ToolOutput } from "./output.ts";
-import type { HandlerPlace, SkillToolResult } from "./ports.ts";
+import type { HandlerEnvironment, SkillToolResult } from "./ports.ts";
 import { lostCall, type Runtime, runHandler } from "./run.ts";
 
 export interface SkillToolCall {
@@ -44,20 +44,23 @@ export interface SkillToolCall {
 const MAX_VALUE = 262_144;
 
 /** Carries the call out. Whatever goes wrong with it is a result. @throws HullError for faults of Hull's own stores */
-export async function callSkillTool(asked: SkillToolCall, place: HandlerPlace): Promise<SkillToolResult> {
+export async function callSkillTool(
+  asked: SkillToolCall,
+  environment: HandlerEnvironment,
+): Promise<SkillToolResult> {
   const { tool, record, call } = asked;
-  const { context } = place;
+  const { context } = environment;
   const { settings } = context;
   const checked = checkedArguments(call, tool);
   if ("error" in checked) {
     const refused = failedCall("schema_validation", checked.error, 0);
-    await noteCall(asked, place, { ...refused, runtime: "none" });
+    await noteCall(asked, environment, { ...refused, runtime: "none" });
     return resultOf(refused, [], null);
   }
-  const { values, secrets, diagnostics } = await place.config(record, tool);
-  const told = new ToolOutput(call.id, settings.toldRedactor.with(secrets), place.emit);
+  const { values, secrets, diagnostics } = await environment.config(record, tool);
+  const output = new ToolOutput(call.id, settings.eventRedactor.with(secrets), environment.emit);
   const redactor = settings.redactor.with(secrets);
-  const shelved = new Shelved(place, redactor);
+  const shelved = new Shelved(environment, redactor);
   const handled: HandlerCall = {
     record,
     tool,
@@ -77,12 +80,12 @@ export async function callSkillTool(asked: SkillToolCall, place: HandlerPlace): 
     timeoutMs: Math.max(1, Math.min(tool.timeout_ms, asked.leftMs)),
     signal: asked.signal,
     note: (note: HandlerNote) => {
-      if (note.kind === "output") told.push(note.stream, note.text);
+      if (note.kind === "output") output.push(note.stream, note.text);
       else shelved.add(note.value);
     },
   };
-  const { outcome, runtime } = await carriedOut(handled, asked, place);
-  await told.end();
+  const { outcome, runtime } = await carriedOut(handled, asked, environment);
+  await output.end();
   const checkedOutcome = withSchema(outcome, tool, settings.local);
   const ended: HandlerOutcome = JSON.parse(
     JSON.stringify(
@@ -90,20 +93,20 @@ export async function callSkillTool(asked: SkillToolCall, place: HandlerPlace): 
     ),
   );
   const result = await shelved.result(ended);
-  await noteCall(asked, place, { ...result, runtime });
+  await noteCall(asked, environment, { ...result, runtime });
   return resultOf(result, shelved.lines, runtime);
 }
 
 async function carriedOut(
   call: HandlerCall,
   { again, source }: SkillToolCall,
-  place: HandlerPlace,
+  environment: HandlerEnvironment,
 ): Promise<{ outcome: HandlerOutcome; runtime: Runtime }> {
   const { tool } = call;
   const harmless = tool.idempotent || !tool.side_effects;
   // The runner knows a call by its id; an isolate is gone with the process that had it.
   if (again && tool.tier === "isolate" && !harmless) return { outcome: lostCall(), runtime: "isolate" };
-  return runHandler(call, place, source);
+  return runHandler(call, environment, source);
 }
 
 /** A returned object with `error` is a failure, and what does not fit the declared answer is a fault of the author's. */
@@ -122,15 +125,15 @@ function withSchema(outcome: HandlerOutcome, tool: SkillTool, local: boolean): H
 
 /** The artifacts of one call, kept in the order in which they came. */
 class Shelved {
-  readonly #place: HandlerPlace;
+  readonly #environment: HandlerEnvironment;
   readonly #redactor: Redactor;
   #kept: Promise<void> = Promise.resolve();
   #findings: HandlerOutcome["diagnostics"] = [];
   /** What the model is told of those that came while the handler worked. */
   readonly lines: string[] = [];
 
-  constructor(place: HandlerPlace, redactor: Redactor) {
-    this.#place = place;
+  constructor(environment: HandlerEnvironment, redactor: Redactor) {
+    this.#environment = environment;
     this.#redactor = redactor;
   }
 
@@ -146,16 +149,16 @@ class Shelved {
     await this.#kept;
     const { value, fault } = outcome;
     const returned = fault === null && isArtifact(value) ? await this.#keep(value) : null;
-    const told = { ...outcome, diagnostics: [...outcome.diagnostics, ...this.#findings] };
-    if (returned === null) return told;
+    const whole = { ...outcome, diagnostics: [...outcome.diagnostics, ...this.#findings] };
+    if (returned === null) return whole;
     return "line" in returned
-      ? { ...told, value: returned.line }
-      : { ...told, value: returned, fault: "tool_error" };
+      ? { ...whole, value: returned.line }
+      : { ...whole, value: returned, fault: "tool_error" };
   }
 
   async #keep(value: JsonObject): Promise<{ line: string } | { error: string }> {
     const redacted: JsonObject = JSON.parse(JSON.stringify(this.#redactor.json(value)));
-    const kept = await this.#place.artifacts.keep(redacted);
+    const kept = await this.#environment.artifacts.keep(redacted);
     if ("error" in kept) return kept;
     this.#findings = [...this.#findings, ...kept.findings];
     return { line: kept.line };
@@ -187,7 +190,7 @@ function resultOf(
 
 function noteCall(
   { record, call, runId }: SkillToolCall,
-  { context }: HandlerPlace,
+  { context }: HandlerEnvironment,
   { fault, duration_ms, diagnostics, runtime }: HandlerOutcome & { runtime: Runtime | "none" },
 ): Promise<void> {
   const ended = { duration_ms, outcome: fault ?? "ok", diagnostics };

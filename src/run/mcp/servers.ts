@@ -95,8 +95,8 @@ export class RunServers {
     const reply = await this.#called(owner, server, tool, args, signal);
     signal.throwIfAborted();
     const duration_ms = Date.now() - started;
-    const told = reply.ok ? resultText(reply.value) : null;
-    if (told !== null) return { ...told, fault: null, duration_ms };
+    const content = reply.ok ? resultText(reply.value) : null;
+    if (content !== null) return { ...content, fault: null, duration_ms };
     const failure: McpFailure = reply.ok
       ? { kind: "protocol", message: "Its result is none of MCP." }
       : reply.failure;

@@ -38,14 +38,16 @@ export interface Command {
   /** The skill that HULL_SKILL_DIR names; `null`: none. */
   skill: string | null;
   signal: AbortSignal;
+  /** Python finds the packages that the run's skills need. */
+  packages?: true;
 }
 
-interface BashPlace {
+interface BashEnvironment {
   context: RunContext;
   workspace: WorkspaceAccess;
   /** What is remembered of detached executions; `null`: the run does not outlive its process. */
   known: KnownExecutions | null;
-  skills: SkillFolders;
+  skills: Pick<SkillFolders, "toRun">;
   /** Names the folder of the run's skills in the runner. */
   skillsKey: string;
   emit: (event: RunEvent) => void;
@@ -55,16 +57,16 @@ const UNKNOWN =
   "The outcome is unknown: the runner was lost while the command ran. It may have taken effect, in part or whole, and was not run again. Look at what is there before you go on.";
 
 /** Runs a command to its end. Whatever goes wrong with it is a result. @throws HullError for faults of the runner */
-export async function runBash(command: Command, place: BashPlace): Promise<AgentToolResult> {
-  const { context, known, emit } = place;
+export async function runBash(command: Command, environment: BashEnvironment): Promise<AgentToolResult> {
+  const { context, known, emit } = environment;
   const { settings, env } = context;
   if (command.again && known === null) return unknown(0);
-  const workspace = await toolWorkspace(env.FILES, place.workspace);
-  const list = await place.skills.toRun();
+  const workspace = await toolWorkspace(env.FILES, environment.workspace);
+  const list = await environment.skills.toRun();
   const text = String(command.args.command);
-  const spec = specOf(command, place, workspace, list);
-  const output = new BashOutput(env.FILES, place.workspace, command.execution);
-  const told = new ToolOutput(command.call_id, settings.toldRedactor, emit);
+  const spec = specOf(command, environment, workspace, list);
+  const output = new BashOutput(env.FILES, environment.workspace, command.execution);
+  const live = new ToolOutput(command.call_id, settings.eventRedactor, emit);
   const options = runOptions(context, command.signal, known);
   try {
     const { status, notKept } = await runWithWorkspace(
@@ -77,7 +79,7 @@ export async function runBash(command: Command, place: BashPlace): Promise<Agent
       },
       async (event) => {
         if (event.kind === "stdout" || event.kind === "stderr")
-          told.push("stdout", await output.push(event.bytes));
+          live.push("stdout", await output.push(event.bytes));
       },
     );
     if (status.cause === "lost") {
@@ -103,13 +105,13 @@ export async function runBash(command: Command, place: BashPlace): Promise<Agent
     if (error instanceof ExecutionLost) return unknown(0);
     throw error;
   } finally {
-    await told.end();
+    await live.end();
   }
 }
 
 function specOf(
-  { args, execution, run, cwd, skill }: Command,
-  { context, known, skillsKey }: BashPlace,
+  { args, execution, run, cwd, skill, packages }: Command,
+  { context, known, skillsKey }: BashEnvironment,
   workspace: { id: string; version: number },
   list: { name: string; digest: string }[],
 ): ExecutionSpec {
@@ -141,6 +143,7 @@ function specOf(
       network: network === false ? null : { hosts: network === true ? null : network },
       ...(cwd === "" ? {} : { cwd }),
       ...(active === null ? {} : { skill: active }),
+      ...(packages === undefined ? {} : { packages }),
     },
     ...(list.length === 0 ? {} : { skills: { key: skillsKey, list } }),
   };

@@ -87,10 +87,12 @@ export class WorkspaceTools {
         cwd,
         skill: active.at(-1) ?? spec.own_skill?.name ?? null,
         signal,
+        ...(code === null ? {} : { packages: true as const }),
       });
     }
     const files = new FileTools({
       bucket: context.env.FILES,
+      contents: context.deployment.contents,
       workspace,
       skills: this.#skills,
       folders: { work: await workFolder(context, workspace), skills: skillsFolder(context, spec).path },

@@ -4,9 +4,14 @@ import { feedbackMessage } from "../../engine/agent/texts.ts";
 import type { Part } from "../../engine/messages.ts";
 import { MAX_READ_LINES } from "../../engine/workspace-tools/definitions.ts";
 import { edited } from "../../engine/workspace-tools/edit.ts";
+import {
+  type FileLocation,
+  locateFile,
+  type RunFolders,
+} from "../../engine/workspace-tools/file-location.ts";
 import { numberedLines } from "../../engine/workspace-tools/lines.ts";
 import { type GrepMode, GrepSearch, globbed, globFilter } from "../../engine/workspace-tools/listing.ts";
-import { type Place, placeOf, type RunFolders } from "../../engine/workspace-tools/place.ts";
+import { type BlobCache, MAX_FILE_BYTES } from "../../registry/blob-cache.ts";
 import { utf8 } from "../../skill/bundle.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
@@ -36,6 +41,8 @@ export interface FileAnswer {
 
 interface FileToolsOptions {
   bucket: R2Bucket;
+  /** What the isolate has read before. */
+  contents: BlobCache;
   workspace: WorkspaceAccess;
   skills: SkillFolders;
   folders: RunFolders;
@@ -62,10 +69,10 @@ export class FileTools {
 
   async read({ file_path, offset = 1, limit = MAX_READ_LINES }: JsonObject): Promise<FileAnswer> {
     const given = String(file_path);
-    const place = this.#place(given);
-    if ("fault" in place) return failed(`${given} ${place.fault}.`);
-    const file = await this.#find(place);
-    if (file === null) return failed(await this.#missing(given, place));
+    const location = this.#location(given);
+    if ("fault" in location) return failed(`${given} ${location.fault}.`);
+    const file = await this.#find(location);
+    if (file === null) return failed(await this.#missing(given, location));
     const type = mediaTypeOf(file.path);
     const { sees } = this.#options;
     if (IMAGE_TYPES.includes(type)) return this.#media(file, type, sees.images, MAX_IMAGE_BYTES);
@@ -85,10 +92,10 @@ export class FileTools {
 
   async write({ file_path, content }: JsonObject): Promise<FileAnswer> {
     const given = String(file_path);
-    const place = this.#writable(given);
-    if ("fault" in place) return failed(`${given} ${place.fault}.`);
+    const location = this.#writable(given);
+    if ("fault" in location) return failed(`${given} ${location.fault}.`);
     const bytes = utf8(String(content));
-    const outcome = await this.#store(place.path, bytes, null);
+    const outcome = await this.#store(location.path, bytes, null);
     if ("refused" in outcome) return failed(refusalText(given, outcome));
     const what = outcome.done === "created" ? "Created" : "Replaced";
     return done(`${what} ${given} (${bytes.length} bytes).`);
@@ -100,11 +107,11 @@ export class FileTools {
     since: number | null,
   ): Promise<FileAnswer> {
     const given = String(file_path);
-    const place = this.#writable(given);
-    if ("fault" in place) return failed(`${given} ${place.fault}.`);
+    const location = this.#writable(given);
+    if ("fault" in location) return failed(`${given} ${location.fault}.`);
     const { workspace } = this.#options;
-    const file = await workspace.findFile(place.path);
-    if (file === null) return failed(await this.#missing(given, place));
+    const file = await workspace.findFile(location.path);
+    if (file === null) return failed(await this.#missing(given, location));
     if (since !== null && file.modified_at >= since)
       return done(`${given} was changed when the call was interrupted, and was not changed again.`);
     if (file.size > MAX_TEXT_BYTES)
@@ -113,7 +120,7 @@ export class FileTools {
     if (text === null) return failed(`${given} is not a text in UTF-8. Use Bash with a program.`);
     const change = edited(text, String(old_string), String(new_string), replace_all === true);
     if ("fault" in change) return failed(`${given}: ${change.fault}`);
-    const outcome = await this.#store(place.path, utf8(change.text), file.sha256);
+    const outcome = await this.#store(location.path, utf8(change.text), file.sha256);
     if ("refused" in outcome) return failed(refusalText(given, outcome));
     return done(`Edited ${given}: ${change.count} ${change.count === 1 ? "place" : "places"}.`);
   }
@@ -122,10 +129,10 @@ export class FileTools {
     const { base, glob } = divided(String(pattern), path === undefined ? "" : String(path));
     const filter = globFilter(glob, false);
     if (!filter.ok) return failed(`The glob is refused: ${filter.reason}.`);
-    const place = this.#place(base);
-    if ("fault" in place) return failed(`${base} ${place.fault}.`);
-    const files = await this.#below(place);
-    if (files.length === 0 && (await this.#find(place)) !== null)
+    const location = this.#location(base);
+    if ("fault" in location) return failed(`${base} ${location.fault}.`);
+    const files = await this.#below(location);
+    if (files.length === 0 && (await this.#find(location)) !== null)
       return failed(`${base} is a file; path is a folder.`);
     return done(globbed(files, filter.matches));
   }
@@ -141,11 +148,11 @@ export class FileTools {
     const filter = glob === undefined ? null : globFilter(String(glob), true);
     if (filter?.ok === false) return failed(`The glob is refused: ${filter.reason}.`);
     const given = path === undefined ? "" : String(path);
-    const place = this.#place(given);
-    if ("fault" in place) return failed(`${given} ${place.fault}.`);
-    const one = place.path === "" ? null : await this.#find(place);
-    const files = one === null ? await this.#below(place) : [one];
-    if (files.length === 0 && place.path !== "") return failed(await this.#missing(given, place));
+    const location = this.#location(given);
+    if ("fault" in location) return failed(`${given} ${location.fault}.`);
+    const one = location.path === "" ? null : await this.#find(location);
+    const files = one === null ? await this.#below(location) : [one];
+    if (files.length === 0 && location.path !== "") return failed(await this.#missing(given, location));
     const wanted = files.filter((file) => filter === null || filter.matches(file.path));
     return done(await this.#searched(made.search, wanted));
   }
@@ -165,43 +172,53 @@ export class FileTools {
     return search.text() + rest;
   }
 
-  #place(given: string): Place | { fault: string } {
+  #location(given: string): FileLocation | { fault: string } {
     const { folders, cwd } = this.#options;
-    return placeOf(given, folders, cwd);
+    return locateFile(given, folders, cwd);
   }
 
-  #writable(given: string): Extract<Place, { in: "work" }> | { fault: string } {
-    const place = this.#place(given);
-    if ("fault" in place) return place;
-    if (place.in === "skills") return { fault: "is a file of a skill, and those cannot be changed" };
-    return place.path === "" ? { fault: "is the work folder" } : place;
+  #writable(given: string): Extract<FileLocation, { in: "work" }> | { fault: string } {
+    const location = this.#location(given);
+    if ("fault" in location) return location;
+    if (location.in === "skills") return { fault: "is a file of a skill, and those cannot be changed" };
+    return location.path === "" ? { fault: "is the work folder" } : location;
   }
 
-  async #find(place: Place): Promise<Readable | null> {
-    if (place.path === "") return null;
+  async #find(location: FileLocation): Promise<Readable | null> {
+    if (location.path === "") return null;
     const { workspace, skills, folders } = this.#options;
-    if (place.in === "work") {
-      const file = await workspace.findFile(place.path);
+    if (location.in === "work") {
+      const file = await workspace.findFile(location.path);
       return file === null ? null : this.#readable(file);
     }
-    const file = place.skill === null ? null : await skills.find(place.skill, place.path);
+    const file = location.skill === null ? null : await skills.find(location.skill, location.path);
     return file === null ? null : { ...file, shown: `${folders.skills}/${file.path}` };
   }
 
   #readable(file: WorkspaceFile & { key: string }): Readable {
-    const { bucket } = this.#options;
-    const read = async (): Promise<Uint8Array | null> => {
-      const object = await bucket.get(file.key);
-      return object === null ? null : new Uint8Array(await object.arrayBuffer());
-    };
+    const read = (): Promise<Uint8Array | null> => this.#content(file.key);
     return { shown: this.#shown(file.path), path: file.path, size: file.size, read };
   }
 
+  /** `null`: it is gone. @param key is written once, so that what was read under it stays true */
+  async #content(key: string): Promise<Uint8Array | null> {
+    const { bucket, contents } = this.#options;
+    const known = contents.get(key);
+    if (known !== undefined) return known;
+    const object = await bucket.get(key);
+    if (object === null) return null;
+    const bytes = new Uint8Array(await object.arrayBuffer());
+    if (bytes.length <= MAX_FILE_BYTES) contents.set(key, bytes);
+    return bytes;
+  }
+
   /** All files of a folder; `path` is relative to it. */
-  async #below(place: Place): Promise<(Readable & { modified_at: number })[]> {
+  async #below(location: FileLocation): Promise<(Readable & { modified_at: number })[]> {
     const { workspace, skills, folders } = this.#options;
-    if (place.in === "skills") {
-      const folder = [...(place.skill === null ? [] : [place.skill]), place.path].filter(Boolean).join("/");
+    if (location.in === "skills") {
+      const folder = [...(location.skill === null ? [] : [location.skill]), location.path]
+        .filter(Boolean)
+        .join("/");
       const files = await skills.below(folder);
       return files.map((file) => ({
         ...file,
@@ -210,7 +227,7 @@ export class FileTools {
         modified_at: 0,
       }));
     }
-    const inside = place.path === "" ? "" : `${place.path}/`;
+    const inside = location.path === "" ? "" : `${location.path}/`;
     const files = await filesBelow(workspace, inside);
     const keys = new Map<string, string>();
     const load = async (): Promise<void> => {
@@ -226,8 +243,7 @@ export class FileTools {
       read: async () => {
         loaded ??= load();
         await loaded;
-        const object = await this.#options.bucket.get(keys.get(file.sha256) ?? "");
-        return object === null ? null : new Uint8Array(await object.arrayBuffer());
+        return this.#content(keys.get(file.sha256) ?? "");
       },
     }));
   }
@@ -273,14 +289,14 @@ export class FileTools {
   }
 
   /** What to do where there is no file. */
-  async #missing(given: string, place: Place): Promise<string> {
-    const inside = await this.#below(place);
-    if (inside.length > 0 || place.path === "")
+  async #missing(given: string, location: FileLocation): Promise<string> {
+    const inside = await this.#below(location);
+    if (inside.length > 0 || location.path === "")
       return `${given === "" ? "." : given} is a folder. Use Glob with this path to list it.`;
-    const folder = place.path.split("/").slice(0, -1).join("/");
-    const beside = await this.#below({ ...place, path: folder });
+    const folder = location.path.split("/").slice(0, -1).join("/");
+    const beside = await this.#below({ ...location, path: folder });
     const near = nearest(
-      place.path.slice(folder === "" ? 0 : folder.length + 1),
+      location.path.slice(folder === "" ? 0 : folder.length + 1),
       beside.map((file) => file.path),
       3,
     );

@@ -23,6 +23,7 @@ export function skillsKey(
   session: string | null,
   skills: readonly { name: string; digest: string }[],
 ): string {
+  if (skills.length === 0) return NO_SKILLS;
   const set = skills.map(({ name, digest }) => `${name} ${digest}`).sort();
   return sha256(JSON.stringify(session === null ? [tenant, set] : [tenant, session])).slice(0, 16);
 }

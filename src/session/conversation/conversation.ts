@@ -13,6 +13,7 @@ import { RunInProgress, SessionExists, SessionNotActive } from "../../errors/ses
 import type { AgentParts } from "../../run/agent/parts.ts";
 import { WATCH_MS } from "../lives.ts";
 import type { NamedRequest } from "../named-request.ts";
+import { forgetRuns, noteRuns } from "../run-index.ts";
 import { forgetSession, noteSession } from "../session-index.ts";
 import { within } from "../within.ts";
 import type { WatchedChange } from "../workspace/workspace.ts";
@@ -33,10 +34,12 @@ import { Runs, type WaitStep } from "./runs.ts";
 import { FILES_DUE, SessionFiles } from "./session-files.ts";
 import { SessionLog } from "./session-log.ts";
 import { ConversationStore, type SessionIdentity, type SessionRow } from "./store.ts";
-import { sessionView } from "./views.ts";
+import { indexEntry, sessionView } from "./views.ts";
 
 /** What could not be done is tried again after this many ms. */
 const RETRY_MS = 60_000;
+/** Runs of a session whose rows in the index go with it; those of earlier ones go by their age. */
+const MAX_RUNS = 10_000;
 /** How long an answer waits for the index, in ms. */
 const INDEX_MS = 1000;
 
@@ -84,6 +87,8 @@ export class Conversation {
   #identity: SessionIdentity | null = null;
   #indexing: Promise<void> = Promise.resolve();
   #adopting: Promise<unknown> = Promise.resolve();
+  /** The index could not be told of the last run, and is to be told again. */
+  #runDue = false;
 
   constructor({ storage, deployment, background, parts, now = Date.now }: ConversationOptions) {
     const { env, settings } = deployment;
@@ -91,9 +96,9 @@ export class Conversation {
     this.env = env;
     this.background = background;
     this.parts = parts;
-    const { redactor: answers, toldRedactor: told, logsAll } = settings;
+    const { redactor: answers, eventRedactor: events, logsAll } = settings;
     this.#store = new ConversationStore(storage);
-    this.log = new SessionLog(this.#store, now, { answers, told });
+    this.log = new SessionLog(this.#store, now, { answers, events });
     this.files = new SessionFiles({
       storage,
       env,
@@ -109,10 +114,22 @@ export class Conversation {
       logsAll,
       workspace: this.files.byRun(),
       session: () => this.#identity ?? this.#row(),
-      started: (spec) => this.#tell("started", (hooks) => hooks.started?.(spec)),
-      rested: (step) => this.#tell("rested", (hooks) => hooks.rested?.(step)),
-      woke: (wake) => this.#tell("woke", (hooks) => hooks.woke?.(wake)),
-      ended: (run) => this.#tell("ended", (hooks) => hooks.ended?.(run)),
+      started: (spec) => {
+        this.#noteRun(spec.run_id);
+        this.#tell("started", (hooks) => hooks.started?.(spec));
+      },
+      rested: (step) => {
+        this.#noteLive();
+        this.#tell("rested", (hooks) => hooks.rested?.(step));
+      },
+      woke: (wake) => {
+        this.#noteLive();
+        this.#tell("woke", (hooks) => hooks.woke?.(wake));
+      },
+      ended: (run) => {
+        this.#noteRun(run);
+        this.#tell("ended", (hooks) => hooks.ended?.(run));
+      },
     });
   }
 
@@ -268,6 +285,12 @@ export class Conversation {
     const newest = this.#store.lastEvent();
     // A number that was never given is that of a session which had this id before.
     if (run_id === null) return events.follow(id, Math.min(after ?? newest, newest));
+    // A workflow run has the whole session, and its id.
+    if (run_id === id) {
+      const from = Math.min(after ?? 0, newest);
+      const over = from === newest && this.#store.event(newest)?.event === "done";
+      return over ? new Blob([]).stream() : events.follow(id, from, ({ event }) => event === "done");
+    }
     const { first_event, done_event } = this.runs.row(run_id);
     const from = Math.max(Math.min(after ?? 0, newest), first_event - 1);
     if (done_event !== null && from >= done_event) return new Blob([]).stream();
@@ -327,6 +350,10 @@ export class Conversation {
       case "delete":
         this.background(this.#clearLater(row));
         break;
+      case "run_index":
+        this.#runDue = true;
+        for (const run of this.#store.runs(1, Number.MAX_SAFE_INTEGER)) this.#noteRun(run.id);
+        break;
       case FILES_DUE:
         this.background(this.files.collect());
         break;
@@ -344,6 +371,32 @@ export class Conversation {
         console.error(JSON.stringify({ event: "hook_failed", hook, error: String(error) }));
       }
     }
+  }
+
+  #noteLive(): void {
+    const live = this.#store.liveRun();
+    if (live !== null) this.#noteRun(live.id);
+  }
+
+  /** Tells the index of the tenant's runs how this one stands once the present change is stored; one write after the other. */
+  #noteRun(id: string): void {
+    const write = async (): Promise<void> => {
+      const session = this.#store.session();
+      const row = this.#store.run(id);
+      if (session === null || session.state === "deleted" || row === null) return;
+      const { run } = this.log.state();
+      const known = run?.spec.run_id === id ? run : null;
+      await noteRuns(this.env, [{ tenant: session.tenant, run: indexEntry(session.id, row, known) }]);
+      if (!this.#runDue) return;
+      this.#runDue = false;
+      this.#store.setDue({ run_index: null });
+    };
+    this.#indexing = this.#indexing.then(write).catch((error: unknown) => {
+      console.error(JSON.stringify({ event: "run_not_indexed", id, error: String(error) }));
+      this.#runDue = true;
+      if (this.#store.session() !== null) this.#store.setDue({ run_index: this.log.now() + RETRY_MS });
+    });
+    this.background(this.#indexing);
   }
 
   /** The index shows the session as it is now, one write after the other. */
@@ -386,6 +439,11 @@ export class Conversation {
     await this.files.destroy(row);
     await clearFiles(this.env, tenant, id);
     await forgetSession(this.env, tenant, id);
+    await forgetRuns(
+      this.env,
+      tenant,
+      this.#store.runs(MAX_RUNS, Number.MAX_SAFE_INTEGER).map((run) => run.id),
+    );
     // Another one may have cleared it meanwhile, and a new session may be here.
     if (this.#store.session()?.state !== "deleted") return;
     await this.#store.clear();

@@ -76,17 +76,17 @@ function* transcript(log: SessionLog, row: SessionRow): Generator<string> {
       () => said.waiting().messages,
     ),
   );
-  const told = read();
+  const reader = read();
   yield* list(
     log,
     "events",
     each(
       conversation(log.store, row, until),
-      (record) => told.read(record).events,
-      () => told.waiting().events,
+      (record) => reader.read(record).events,
+      () => reader.waiting().events,
     ),
   );
-  const { summary } = told.rest;
+  const { summary } = reader.rest;
   if (summary !== undefined) yield `,"summary":${JSON.stringify(log.answered(summary))}`;
   yield "}";
 }

@@ -48,8 +48,8 @@ export function readEnd(
   if (done?.event !== "done") return {};
   const { ok, ...result } = objectOf(done.data);
   if (ok === true) return { result };
-  const told = store.event(done_event - 1);
-  return { result, error: objectOf(told?.data) };
+  const failure = store.event(done_event - 1);
+  return { result, error: objectOf(failure?.data) };
 }
 
 /** The error of a problem document, to be thrown to whoever waits. */

@@ -10,14 +10,14 @@ import { compactionRecord } from "../../engine/agent/next.ts";
 import type { Compacted } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
-import type { AgentParts, RunPlace } from "../../run/agent/parts.ts";
+import type { AgentParts, RunEnvironment } from "../../run/agent/parts.ts";
 import type { CompactCall } from "./rpc.ts";
 import type { SessionLog } from "./session-log.ts";
 
 /** How a summary is had that is not given and that no plain strategy makes. */
 interface Summariser {
   parts: AgentParts;
-  place: RunPlace;
+  environment: RunEnvironment;
 }
 
 /** The compaction of the conversation as it stands; `null`: there is nothing to archive. */
@@ -46,17 +46,17 @@ function record(log: SessionLog, state: AgentState, plan: CompactionPlan, summar
 
 async function summaryOf(
   plan: CompactionPlan,
-  { spec: text }: CompactCall,
-  { parts, place }: Summariser,
+  { spec }: CompactCall,
+  { parts, environment }: Summariser,
 ): Promise<{ plan: CompactionPlan; summary: string }> {
   if (plan.summary !== null) return { plan, summary: plan.summary };
-  return summaryFrom(await asked().catch(() => ""), plan);
+  const summary = spec === null ? "" : await asked(spec).catch(() => "");
+  return summaryFrom(summary, plan);
 
-  async function asked(): Promise<string> {
-    const spec: AgentSpec = JSON.parse(text ?? "");
+  async function asked(spec: AgentSpec): Promise<string> {
     const { signal } = new AbortController();
-    const context = { run: place.run_id, effect: "summary", signal, tools: [], provider: null };
-    const { effects } = await parts.begin(spec, place, context.signal);
+    const context = { run: environment.run_id, effect: "summary", signal, tools: [], provider: null };
+    const { effects } = await parts.begin(spec, environment, context.signal);
     return effects.summarize(summaryInstructions(plan.archived), plan.archived, context);
   }
 }

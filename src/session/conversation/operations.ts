@@ -1,6 +1,5 @@
 /** What can be asked of a session, by name (`rpc.ts`). */
 
-import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { IdempotencyKeyReused } from "../../errors/request.ts";
 import { toHullError } from "../../errors.ts";
 import { readText, sendText } from "../../run/long-text.ts";
@@ -8,11 +7,13 @@ import type { Daemon } from "../daemon/daemon.ts";
 import { daemonHandlers } from "../daemon/handlers.ts";
 import type { DaemonOperations } from "../daemon/rpc.ts";
 import type { NamedRequest } from "../named-request.ts";
+import { workflowHandlers } from "../workflow/handlers.ts";
+import type { WorkflowOperations } from "../workflow/rpc.ts";
+import type { Workflow } from "../workflow/workflow.ts";
 import { answerCall, decide, listApprovals } from "./approvals.ts";
 import type { Conversation } from "./conversation.ts";
 import { forkInto } from "./fork.ts";
 import { compactNow } from "./manual-compaction.ts";
-import { placeOf } from "./place.ts";
 import type {
   LongText,
   RunView,
@@ -24,8 +25,10 @@ import type {
   SessionView,
   Wait,
 } from "./rpc.ts";
+import { runEnvironment } from "./run-environment.ts";
 import { MESSAGE_WAKE } from "./runs.ts";
 import type { SessionRow } from "./store.ts";
+import { traceOf } from "./trace.ts";
 import { runAnswer, runEntry, runView, usualWait } from "./views.ts";
 import { listPage, tailOf } from "./visible.ts";
 
@@ -33,16 +36,20 @@ type Input<K extends SessionOperation> = SessionOperations[K]["in"];
 type Output<K extends SessionOperation> = SessionOperations[K]["out"] | Promise<SessionOperations[K]["out"]>;
 type All = { [K in SessionOperation]: (input: Input<K>, caller: SessionCaller) => Output<K> };
 
-type Handlers = Omit<All, keyof DaemonOperations>;
+type Handlers = Omit<All, keyof DaemonOperations | keyof WorkflowOperations>;
 
 /** Answers questions about one session; what goes wrong is an answer too. */
-export class SessionDesk {
+export class SessionDispatcher {
   readonly #handlers: All;
   readonly #conversation: Conversation;
 
-  constructor(conversation: Conversation, daemon: Daemon) {
+  constructor(conversation: Conversation, daemon: Daemon, workflow: Workflow) {
     this.#conversation = conversation;
-    this.#handlers = { ...handlersOf(conversation), ...daemonHandlers(conversation, daemon) };
+    this.#handlers = {
+      ...handlersOf(conversation),
+      ...daemonHandlers(conversation, daemon),
+      ...workflowHandlers(conversation, workflow),
+    };
   }
 
   async ask(text: LongText): Promise<LongText> {
@@ -150,7 +157,7 @@ function handlersOf(conversation: Conversation): Handlers {
       conversation.active(session);
       conversation.quiet(session);
       const about = { run_id: `compact-${store.lastRecord()}`, request_id, mock_scope, startedAt: log.now() };
-      const place = placeOf({
+      const environment = runEnvironment({
         deployment,
         background,
         store,
@@ -161,7 +168,7 @@ function handlersOf(conversation: Conversation): Handlers {
         memo: null,
         remember: () => {},
       });
-      const compacted = await conversation.changing(() => compactNow(log, call, { parts, place }));
+      const compacted = await conversation.changing(() => compactNow(log, call, { parts, environment }));
       return { ...conversation.view(), compacted: compacted === null ? null : { ...compacted } };
     }),
     fork: within(async ({ dst, keep_first, request }, row, caller) => {
@@ -220,11 +227,10 @@ function handlersOf(conversation: Conversation): Handlers {
       const { run_id }: { run_id: string } = JSON.parse(known.answer);
       return run_id;
     }),
-    start: within(async ({ run_id, spec: text, request, wait }, row, { request_id, mock_scope }) => {
+    start: within(async ({ run_id, spec, request, wait }, row, { request_id, mock_scope }) => {
       const begin = () => {
         conversation.active(row);
         conversation.quiet(row);
-        const spec: AgentSpec = JSON.parse(text);
         runs.start(spec, { request_id, mock_scope });
         return { run_id };
       };
@@ -240,6 +246,10 @@ function handlersOf(conversation: Conversation): Handlers {
       return { data: page.map((run) => runEntry(id, run)), next };
     }),
     run: within(({ run_id }, { id }) => runView(log, id, runs.row(run_id))),
+    trace: within(({ run_id, ...page }) => {
+      const { first_record, recoveries } = runs.row(run_id);
+      return { ...traceOf(store.records(first_record - 1), run_id, page), recovered: recoveries > 0 };
+    }),
     answer: within(({ run_id, wait }, row) => answer(run_id, wait, row)),
     cancel: within(({ run_id }, { id }) => {
       runs.cancel(run_id);

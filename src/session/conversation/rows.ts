@@ -4,7 +4,7 @@ import { cut } from "../parts.ts";
 /** One stored value: its number, and what it is if it can be read. */
 export type Row<T> = { seq: number; ok: true; value: T; bytes: number } | { seq: number; ok: false };
 
-type Table = "record" | "event" | "daemon_event";
+type Table = "record" | "event" | "daemon_event" | "journal";
 
 export class Rows<T> {
   readonly #sql: SqlStorage;

@@ -1,5 +1,6 @@
 /** What the Worker and a SessionObject tell each other. Types only. */
 import type { Delivery, Feedback, SessionState } from "../../engine/agent/records.ts";
+import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { Artifact } from "../../engine/artifact.ts";
 import type { Message } from "../../engine/messages.ts";
 import type { ErrorData } from "../../errors.ts";
@@ -9,6 +10,8 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { DaemonOperations } from "../daemon/rpc.ts";
 import type { NamedRequest } from "../named-request.ts";
 import type { UnlistedRpc } from "../unlisted/rpc.ts";
+import type { WorkflowOperations } from "../workflow/rpc.ts";
+import type { RunTrace } from "./trace.ts";
 
 /** Which session, and the request that asks. */
 export interface SessionCaller {
@@ -112,8 +115,8 @@ export interface CompactCall {
   keep_last: number;
   /** Stands in for a summary that would be made. */
   summary: string | null;
-  /** `AgentSpec` as JSON: whose model writes the summary, for `llm`. */
-  spec: string | null;
+  /** Whose model writes the summary, for `llm`. */
+  spec: AgentSpec | null;
 }
 
 type Named = { request: NamedRequest };
@@ -127,7 +130,7 @@ type WorkspaceOperations = {
 };
 
 /** By name: what is asked, and what is answered. JSON-safe. */
-export interface SessionOperations extends WorkspaceOperations, DaemonOperations {
+export interface SessionOperations extends WorkspaceOperations, DaemonOperations, WorkflowOperations {
   /** Makes the session unless it is there. */
   open: {
     /** `imported`: what it begins with; a session that is there must have been made by the same request then. */
@@ -163,15 +166,16 @@ export interface SessionOperations extends WorkspaceOperations, DaemonOperations
   started: { in: Named; out: string | null };
   /**
    * Begins a run, and waits for it as `answer` does, unless `wait` is `none`.
-   * @param spec `AgentSpec` as JSON
    * @param request `null`: it has no key
    */
   start: {
-    in: { run_id: string; spec: string; request: NamedRequest | null; wait: Wait | null };
+    in: { run_id: string; spec: AgentSpec; request: NamedRequest | null; wait: Wait | null };
     out: RunView;
   };
   runs: { in: { limit: number; before: number }; out: { data: RunView[]; next: number | null } };
   run: { in: { run_id: string }; out: RunView };
+  /** What the run did so far. @param after how many steps come before the page */
+  trace: { in: { run_id: string; after: number; limit: number }; out: RunTrace };
   /** Waits. @param wait `null`: as is usual for such a run */
   answer: { in: { run_id: string; wait: Wait | null }; out: RunView };
   cancel: { in: { run_id: string }; out: RunView };

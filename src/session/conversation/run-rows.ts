@@ -67,7 +67,10 @@ export class RunRows {
     const columns = entries.map(([name]) => `${name} = ?`).join(", ");
     this.#sql.exec(`UPDATE run SET ${columns} WHERE id = ?`, ...entries.map(([, value]) => value), id);
     if (this.#row?.id === id) this.#row = { ...this.#row, ...changes };
-    if (changes.settled_at !== undefined) this.#live = null;
+    // One at a time: with the one that was not settled none is left.
+    const { settled_at } = changes;
+    if (settled_at !== undefined)
+      this.#live = settled_at !== null && this.#live?.id === id ? { id: null } : null;
   }
 
   find(id: string): RunRow | null {

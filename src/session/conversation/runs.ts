@@ -13,15 +13,15 @@ import { CallNotFound } from "../../errors/llm.ts";
 import { RunCancelled, RunInProgress } from "../../errors/session.ts";
 import { type ErrorData, HullError } from "../../errors.ts";
 import { systemClock } from "../../model/clock.ts";
-import type { RunPlace } from "../../run/agent/parts.ts";
+import type { RunEnvironment } from "../../run/agent/parts.ts";
 import type { SpanNote } from "../../run/context.ts";
 import { runAttributes, tracedRun } from "../../run/gen-ai.ts";
 import type { WorkspaceAccess } from "../../run/workspace/access.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { type Life, Lives, RunOver, WATCH_MS } from "../lives.ts";
-import { placeOf } from "./place.ts";
 import { gotOn, tellRestart } from "./recovery.ts";
 import type { Wait } from "./rpc.ts";
+import { runEnvironment } from "./run-environment.ts";
 import type { RunRow } from "./run-rows.ts";
 import type { Also, SessionLog } from "./session-log.ts";
 import { type EndOptions, logEnd, logRun, loseRun, settleRun } from "./settle.ts";
@@ -243,9 +243,9 @@ export class Runs {
     const { signal } = life.abort;
     try {
       const { parts } = this.#options;
-      const place = this.#place(row);
-      life.spans = place.context.spans;
-      const { effects, vault, further } = await parts.begin(run.spec, place, signal);
+      const environment = this.#environment(row);
+      life.spans = environment.context.spans;
+      const { effects, vault, further } = await parts.begin(run.spec, environment, signal);
       if (life.over) return;
       life.further = further;
       // What came until now is part of the state that the driver begins with.
@@ -257,7 +257,7 @@ export class Runs {
         },
       };
       const clock = { ...systemClock, now: log.now };
-      const { step } = await tracedRun(place.context, run.spec, null, async (span) => {
+      const { step } = await tracedRun(environment.context, run.spec, null, async (span) => {
         const rest = await driveAgent(log.state(), { effects, vault, append, inbox, clock, signal });
         if (rest.state.run !== null) span.set(() => runAttributes(rest.state.run ?? run));
         return rest;
@@ -327,7 +327,7 @@ export class Runs {
   /** Ends what goes on for a run that was settled without its doing. */
   #stop(row: RunRow, executions: readonly string[], error: ErrorData): void {
     this.#lives.of(row.id)?.abort.abort(new HullError(error));
-    const stopped = this.#options.parts.stop(this.#place(row), executions);
+    const stopped = this.#options.parts.stop(this.#environment(row), executions);
     this.#options.background(
       stopped.catch((fault: unknown) =>
         logRun(this.#options, row, "run_not_stopped", { error: String(fault) }),
@@ -354,9 +354,9 @@ export class Runs {
     return status;
   }
 
-  #place({ id: run_id, request_id, mock_scope, created_at: startedAt, memo }: RunRow): RunPlace {
+  #environment({ id: run_id, request_id, mock_scope, created_at: startedAt, memo }: RunRow): RunEnvironment {
     const { deployment, background, workspace, session } = this.#options;
-    return placeOf({
+    return runEnvironment({
       deployment,
       background,
       workspace,

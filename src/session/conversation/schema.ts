@@ -35,6 +35,8 @@ export const OPTIONAL_TABLES = {
   call: `CREATE TABLE IF NOT EXISTS call (
      generation INTEGER PRIMARY KEY, caller TEXT NOT NULL, name TEXT NOT NULL, digest TEXT NOT NULL, input TEXT NOT NULL,
      begun INTEGER NOT NULL, expires_at INTEGER, outcome TEXT) WITHOUT ROWID`,
+  journal:
+    "CREATE TABLE IF NOT EXISTS journal (seq INTEGER, part INTEGER, data BLOB NOT NULL, PRIMARY KEY (seq, part)) WITHOUT ROWID",
   content: `CREATE TABLE IF NOT EXISTS content (
      name TEXT, part INTEGER, data BLOB NOT NULL, PRIMARY KEY (name, part)) WITHOUT ROWID`,
 } as const;

@@ -16,7 +16,7 @@ import type { ConversationStore } from "./store.ts";
 /** What is stored in the same transaction as records. */
 export interface Also {
   /** The records themselves are told of by other means. */
-  untold?: boolean;
+  silent?: boolean;
   /** Events beside those of the records. @param state after the records */
   events?: (state: AgentState) => RunEvent[];
   /** Further writes. @param last number of the last event */
@@ -27,7 +27,7 @@ interface Redactors {
   /** Of answers. */
   answers: Redactor;
   /** Of events, errors and logs. */
-  told: Redactor;
+  events: Redactor;
 }
 
 /** Bytes of records that a run's result tells of: it is made in memory. */
@@ -114,15 +114,15 @@ export class SessionLog {
   /** Answers the state after the records. */
   #write(batch: readonly Applied[], records: readonly AgentRecord[], also: Also): AgentState {
     const waited = this.events.take();
-    const told: RunEvent[] = [];
+    const fresh: RunEvent[] = [];
     const state = batch.at(-1)?.after ?? this.state();
     this.#recent = this.#kept(records);
     for (const { record, before } of batch) {
-      if (also.untold !== true) told.push(...eventsOf(record, before));
+      if (also.silent !== true) fresh.push(...eventsOf(record, before));
       this.store.artifacts.note(record, before);
     }
-    told.push(...(also.events?.(state) ?? []));
-    const last = this.store.appendEvents([...waited, ...told.map((event) => this.redacted(event))]);
+    fresh.push(...(also.events?.(state) ?? []));
+    const last = this.store.appendEvents([...waited, ...fresh.map((event) => this.redacted(event))]);
     also.write?.(state, last);
     this.store.checkpointIfDue(state);
     return state;
@@ -163,13 +163,13 @@ export class SessionLog {
   }
 
   /** A JSON-like value as watchers and logs get to see it. */
-  told<T>(value: T): T {
-    return this.#redactors.told.json(value);
+  shown<T>(value: T): T {
+    return this.#redactors.events.json(value);
   }
 
   /** The last event holds the answer. */
   redacted<E extends RunEvent>(event: E): E {
     const { data } = event;
-    return { ...event, data: event.event === "done" ? this.answered(data) : this.told(data) };
+    return { ...event, data: event.event === "done" ? this.answered(data) : this.shown(data) };
   }
 }

@@ -116,5 +116,5 @@ export function logRun(
 ): void {
   const { id: session_id, tenant } = session();
   const line = { event, session_id, run_id, tenant, request_id, ...facts };
-  console.log(JSON.stringify(log.told(line)));
+  console.log(JSON.stringify(log.shown(line)));
 }

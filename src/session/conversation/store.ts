@@ -18,6 +18,8 @@ import { CONVERSATION_STEPS, OPTIONAL_TABLES, type OptionalTable } from "./schem
 /** Events, and bytes of them, that are read at a time. */
 const EVENT_BATCH = 200;
 const EVENT_BYTES = 1024 * 1024;
+/** Bytes of events of which the last one stays in memory. */
+const KEPT_BYTES = 64 * 1024;
 /** Rows of records after which the fold is stored, so that waking up reads few. */
 const CHECKPOINT_EVERY = 64;
 /** Of the stored fold's shape. One of another version is made anew from the records. */
@@ -53,6 +55,8 @@ interface KnownRequest {
 /** What the tables hold, as far as it was read or written since the last transaction that failed. */
 interface Known {
   session?: SessionRow | null;
+  /** The event that was stored last, with its number. */
+  lastEvent?: { seq: number; event: RunEvent };
   /** The row that the stored fold reaches to. */
   checkpointAt?: number;
 }
@@ -207,8 +211,12 @@ export class ConversationStore implements EventSource {
 
   /** Stores events as one row; answers the number of the last. */
   appendEvents(events: readonly RunEvent[]): number {
-    if (events.length > 0) this.#events.insert(this.#events.last() + events.length, [...events]);
-    return this.#events.last();
+    const event = events.at(-1);
+    if (event === undefined) return this.#events.last();
+    const seq = this.#events.last() + events.length;
+    const bytes = this.#events.insert(seq, [...events]);
+    if (bytes <= KEPT_BYTES) this.#known.lastEvent = { seq, event };
+    return seq;
   }
 
   appendEvent(event: RunEvent): number {
@@ -238,6 +246,8 @@ export class ConversationStore implements EventSource {
 
   event(seq: number): RunEvent | null {
     if (!this.#ready) return null;
+    // Who waits for a run's end asks for what was stored a moment ago.
+    if (this.#known.lastEvent?.seq === seq) return this.#known.lastEvent.event;
     for (const row of this.#events.after(seq - 1)) {
       return (row.ok ? row.value[row.value.length - 1 - (row.seq - seq)] : null) ?? null;
     }

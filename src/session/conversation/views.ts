@@ -1,6 +1,7 @@
 /** A session and its runs as their routes show them. */
-import type { AgentState } from "../../engine/agent/state.ts";
+import type { AgentState, RunState } from "../../engine/agent/state.ts";
 import type { AgentParts } from "../../run/agent/parts.ts";
+import type { RunEntry } from "../run-entry.ts";
 import { awaitedCalls, listApprovals } from "./approvals.ts";
 import { readEnd } from "./done.ts";
 import type { RunView, SessionView, Wait } from "./rpc.ts";
@@ -49,6 +50,26 @@ export function runEntry(session: string, row: RunRow): RunView {
     status,
     created_at: time(created_at),
     settled_at: settled_at === null ? null : time(settled_at),
+  };
+}
+
+/** A run as the tenant's index has it. @param state what is known of it; `null`: nothing more than its row */
+export function indexEntry(session: string, row: RunRow, state: RunState | null): RunEntry {
+  const { id, status, created_at, settled_at } = row;
+  const { totals, spec } = state ?? {};
+  return {
+    id,
+    kind: spec !== undefined && spec.daemon !== null ? "daemon" : "run",
+    name: spec?.agent ?? null,
+    session,
+    state: status,
+    created_at: time(created_at),
+    settled_at: settled_at === null ? null : time(settled_at),
+    duration_ms: settled_at === null ? null : Math.max(0, settled_at - created_at),
+    input_tokens: totals?.input_tokens ?? 0,
+    output_tokens: totals?.output_tokens ?? 0,
+    cost_usd: totals?.cost_usd ?? 0,
+    code: state?.error?.code ?? null,
   };
 }
 

@@ -107,7 +107,7 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
       conversation.once(request, () => {
         conversation.active(session);
         conversation.quiet(session);
-        begin(JSON.parse(spec), settings, caller);
+        begin(spec, settings, caller);
         return null;
       });
       await rested(daemon.row().run);
@@ -122,7 +122,7 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
       if (row !== null) await stop(row);
       await claim(caller, settings, true);
       conversation.setState(session, "active");
-      conversation.together(() => begin(JSON.parse(spec), settings, caller));
+      conversation.together(() => begin(spec, settings, caller));
       return summary();
     },
     undeclare: within404(async (_, row) => {

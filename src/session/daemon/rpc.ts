@@ -1,6 +1,6 @@
 /** What the Worker and a daemon's object tell each other. Types only. */
 import type { WakeReason } from "../../engine/agent/records.ts";
-import type { WakeLimit } from "../../engine/agent/spec.ts";
+import type { AgentSpec, WakeLimit } from "../../engine/agent/spec.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { NamedRequest } from "../named-request.ts";
 
@@ -70,13 +70,13 @@ export interface DaemonSettings {
 
 /** By name: what is asked, and what is answered. JSON-safe. */
 export interface DaemonOperations {
-  /** Makes the session and the daemon in it. @param spec `AgentSpec` as JSON @param exclusive no other may have its path */
+  /** Makes the session and the daemon in it. @param exclusive no other may have its path */
   spawn: {
-    in: { spec: string; settings: DaemonSettings; exclusive: boolean; request: NamedRequest };
+    in: { spec: AgentSpec; settings: DaemonSettings; exclusive: boolean; request: NamedRequest };
     out: DaemonSummary;
   };
   /** The same for a daemon that a skill declares: one of another version takes the place of the one that is there. */
-  declare: { in: { spec: string; settings: DaemonSettings }; out: DaemonSummary };
+  declare: { in: { spec: AgentSpec; settings: DaemonSettings }; out: DaemonSummary };
   /** What its skill declared is no more. */
   undeclare: { in: null; out: DaemonSummary };
   /** The summary with the snapshot. */

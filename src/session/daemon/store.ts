@@ -78,6 +78,8 @@ export class DaemonStore {
   readonly #storage: DurableObjectStorage;
   readonly #sql: SqlStorage;
   readonly #events: Rows<Omit<DaemonEvent, "seq">>;
+  /** Whether the tables are known not to be there: nobody else makes them. */
+  #absent = false;
 
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage;
@@ -102,6 +104,7 @@ export class DaemonStore {
 
   put(row: DaemonRow): void {
     if (!this.#exists) migrate(this.#storage, DAEMON_STEPS, DAEMON_VERSIONS);
+    this.#absent = false;
     this.#sql.exec("DELETE FROM daemon");
     const entries = Object.entries(columns(row));
     const names = entries.map(([name]) => name).join(", ");
@@ -133,9 +136,12 @@ export class DaemonStore {
     return this.#sql.exec<{ n: number }>("SELECT count(*) AS n FROM daemon_event WHERE part = 0").one().n;
   }
 
-  /** Asked each time: the session's storage may have been emptied. */
+  /** Tables that were there are looked for each time: the session's storage may have been emptied. */
   get #exists(): boolean {
-    return hasSchema(this.#sql, DAEMON_VERSIONS);
+    if (this.#absent) return false;
+    const exists = hasSchema(this.#sql, DAEMON_VERSIONS);
+    this.#absent = !exists;
+    return exists;
   }
 }
 

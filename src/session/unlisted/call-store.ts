@@ -5,12 +5,12 @@ import type { ConversationStore } from "../conversation/store.ts";
 import { cut } from "../parts.ts";
 
 /** Where bytes are: in the table `content` under a name, or in R2 under a key. */
-export type Place = { name: string } | { key: string; size: number };
+export type ContentLocation = { name: string } | { key: string; size: number };
 
 /** The input as it is stored. */
 export interface StoredInput {
-  text: Place | null;
-  files: { filename: string | null; mime: string; place: Place }[];
+  text: ContentLocation | null;
+  files: { filename: string | null; mime: string; place: ContentLocation }[];
   /** R2 key of an answer that is too large for the object: of this run alone, the same for each of its lives. `null`: the run was removed. */
   body: string | null;
   bot?: string;
@@ -19,7 +19,13 @@ export interface StoredInput {
 }
 
 export type Outcome =
-  | { ok: true; headers: Record<string, string>; body: Place; size: number; timings: Record<string, number> }
+  | {
+      ok: true;
+      headers: Record<string, string>;
+      body: ContentLocation;
+      size: number;
+      timings: Record<string, number>;
+    }
   | { ok: false; error: ErrorData; operator: Record<string, unknown> };
 
 export interface CallRow {

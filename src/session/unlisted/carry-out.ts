@@ -29,7 +29,7 @@ export interface KnownRun {
   run: RunRow;
 }
 
-export interface Place {
+export interface CallEnvironment {
   deployment: Deployment;
   background: (work: Promise<unknown>) => void;
   log: SessionLog;
@@ -40,28 +40,32 @@ export interface Place {
 }
 
 /** @throws HullError that the run ends with, RunOver where it was settled meanwhile */
-export async function carryOut(known: KnownRun, life: CallLife, place: Place): Promise<RunOutput> {
+export async function carryOut(
+  known: KnownRun,
+  life: CallLife,
+  environment: CallEnvironment,
+): Promise<RunOutput> {
   const { name, digest } = known.call;
-  if (isOperation(name)) return runOperation(await handleOf(known, life, place, { operation: name }));
-  const { registry } = place.deployment;
+  if (isOperation(name)) return runOperation(await handleOf(known, life, environment, { operation: name }));
+  const { registry } = environment.deployment;
   // What the catalog's proxy skills send must not be told by this run's events either.
-  await registry.catalog(place.background).catch(() => null);
+  await registry.catalog(environment.background).catch(() => null);
   const record = await registry.skill(digest);
   const { slug, mode } = record.manifest;
-  return runMode({ ...(await handleOf(known, life, place, { skill: slug, mode })), record });
+  return runMode({ ...(await handleOf(known, life, environment, { skill: slug, mode })), record });
 }
 
 /** @param what members of the event `start` */
 async function handleOf(
   { call, run, id }: KnownRun,
   life: CallLife,
-  place: Place,
+  environment: CallEnvironment,
   what: { operation: OperationRequest["operation"] } | { skill: string; mode: Mode },
 ): Promise<OperationHandle> {
-  const { deployment, log, calls, context } = place;
+  const { deployment, log, calls, context } = environment;
   const { store } = log;
   const script = "mode" in what && what.mode === "script";
-  const replayed = new ReplayedOutput(call.begun && script ? outputTold(store) : []);
+  const replayed = new ReplayedOutput(call.begun && script ? outputSent(store) : []);
   let { begun } = call;
   if (begun && !script) tellRestart(log);
   return {
@@ -71,7 +75,7 @@ async function handleOf(
     signal: life.abort.signal,
     streaming: true,
     keep: true,
-    durable: durableOf(life, run, place),
+    durable: durableOf(life, run, environment),
     started: (about = {}) => {
       if (!begun && !life.over) {
         const data = { execution_id: id, request_id: run.request_id, ...what, ...about };
@@ -91,7 +95,7 @@ async function handleOf(
   };
 }
 
-function durableOf(life: CallLife, run: RunRow, { log, files }: Place): Durable {
+function durableOf(life: CallLife, run: RunRow, { log, files }: CallEnvironment): Durable {
   const { store } = log;
   const write = <T>(work: () => T): T => {
     if (life.over) throw new RunOver();
@@ -101,7 +105,7 @@ function durableOf(life: CallLife, run: RunRow, { log, files }: Place): Durable 
     log: {
       state: () => log.state(),
       records: () => store.records(),
-      begin: (records) => write(() => log.append(log.applied(records), { untold: true })),
+      begin: (records) => write(() => log.append(log.applied(records), { silent: true })),
       append: (batch, memo) =>
         write(() => {
           const kept = memo === null ? {} : { memo: JSON.stringify(memo) };
@@ -127,7 +131,7 @@ function tellRestart({ store, events }: SessionLog): void {
 }
 
 /** What was told of a script's output. */
-function outputTold(store: ConversationStore): RunEvent[] {
+function outputSent(store: ConversationStore): RunEvent[] {
   const all: RunEvent[] = [];
   for (let seen = 0; ; ) {
     const more = store.events(seen);

@@ -4,7 +4,7 @@ import { Internal } from "../../errors.ts";
 import type { RunOutput } from "../../run/handle.ts";
 import type { RunInput } from "../../run/input.ts";
 import { type Content, HELD_BYTES, holdOrStore, openContent } from "../../run/large-body.ts";
-import type { CallRow, CallStore, Place, StoredInput } from "./call-store.ts";
+import type { CallRow, CallStore, ContentLocation, StoredInput } from "./call-store.ts";
 import type { ExecutionCall } from "./rpc.ts";
 
 /** R2 keys of an input. */
@@ -56,7 +56,7 @@ export async function holdBody(env: Bindings, key: string, body: RunOutput["body
 export async function openBody(
   env: Bindings,
   calls: CallStore,
-  place: Place,
+  place: ContentLocation,
 ): Promise<Uint8Array | ReadableStream<Uint8Array>> {
   if ("name" in place) return calls.readContent(place.name);
   const object = await env.FILES.get(place.key);

@@ -5,12 +5,12 @@ import type { RunEvent } from "../../run/events.ts";
 
 export class ReplayedOutput {
   /** Bytes of each stream that were told. */
-  readonly #told = { delta: 0, stderr: 0 };
+  readonly #sent = { delta: 0, stderr: 0 };
 
   constructor(events: readonly RunEvent[]) {
     for (const event of events) {
       if (event.event === "delta" || event.event === "stderr") {
-        this.#told[event.event] += bytesOf(event).length;
+        this.#sent[event.event] += bytesOf(event).length;
       }
     }
   }
@@ -18,11 +18,11 @@ export class ReplayedOutput {
   /** What is new of an event; `null` where all of it was told. */
   rest(event: RunEvent): RunEvent | null {
     if (event.event !== "delta" && event.event !== "stderr") return event;
-    const told = this.#told[event.event];
-    if (told === 0) return event;
+    const sent = this.#sent[event.event];
+    if (sent === 0) return event;
     const bytes = bytesOf(event);
-    this.#told[event.event] = Math.max(0, told - bytes.length);
-    return bytes.length <= told ? null : { event: event.event, data: pieceOf(bytes.subarray(told)) };
+    this.#sent[event.event] = Math.max(0, sent - bytes.length);
+    return bytes.length <= sent ? null : { event: event.event, data: pieceOf(bytes.subarray(sent)) };
   }
 }
 

@@ -76,6 +76,8 @@ export interface UnlistedRpc {
    */
   follow(caller: string, after: number, early: boolean): Promise<ExecutionEvents | null>;
   status(caller: string): Promise<ExecutionStatus | null>;
+  /** What the run did so far, as JSON (`RunTrace`); a script has no steps. @param after how many come before the page */
+  steps(caller: string, page: { after: number; limit: number }): Promise<string | null>;
   /** Stops a run that is under way; removes one that has ended. */
   cancel(caller: string): Promise<"cancelled" | "removed" | null>;
 }

@@ -16,7 +16,10 @@ import { anonymousRunId, isOperation } from "../../run/operation.ts";
 import type { RunRow } from "../conversation/run-rows.ts";
 import type { SessionLog } from "../conversation/session-log.ts";
 import type { ConversationStore } from "../conversation/store.ts";
+import { type RunTrace, traceOf } from "../conversation/trace.ts";
 import { Lives, RunOver, WATCH_MS } from "../lives.ts";
+import type { RunEntry } from "../run-entry.ts";
+import { noteRuns } from "../run-index.ts";
 import { type CallRow, CallStore, type Outcome, type StoredInput } from "./call-store.ts";
 import { type CallLife, carryOut, type KnownRun } from "./carry-out.ts";
 import { holdBody, keysOf, keysOfCall, objectsOf, openBody } from "./contents.ts";
@@ -123,7 +126,10 @@ export class UnlistedSession {
     this.#log.forget();
     this.#removeObjects(spent);
     const row = this.#store.liveRun();
-    if (row !== null) this.#lives.start(row);
+    if (row !== null) {
+      this.#lives.start(row);
+      this.#note({ id, call: { caller, name }, run: row });
+    }
     return "started";
   }
 
@@ -187,6 +193,16 @@ export class UnlistedSession {
     const result = outcome?.ok ? { headers: outcome.headers, size: outcome.size } : null;
     const error = outcome?.ok === false ? JSON.stringify(outcome.error) : null;
     return { id, run_id, skill, digest, status: stateOf(run), created_at, finished_at, result, error };
+  }
+
+  steps(caller: string, page: { after: number; limit: number }): string | null {
+    const known = this.#known(caller);
+    if (known === null) return null;
+    const trace: RunTrace = {
+      ...traceOf(this.#store.records(), null, page),
+      recovered: known.run.recoveries > 0,
+    };
+    return JSON.stringify(this.#log.answered(trace));
   }
 
   /** Stops a run that is under way, and its processes; removes one that has ended. */
@@ -262,8 +278,8 @@ export class UnlistedSession {
     const memo = this.#store.liveRun()?.memo === null ? 0 : 1;
     const name = this.#calls.row()?.name ?? "";
     // A model's words may be said again by every life; what a script says is said once.
-    const told = records === 0 && !isOperation(name) ? this.#store.lastEvent() : 0;
-    return this.#store.handedIn.progress() + records + memo + told;
+    const seen = records === 0 && !isOperation(name) ? this.#store.lastEvent() : 0;
+    return this.#store.handedIn.progress() + records + memo + seen;
   }
 
   #context({ call, run }: KnownRun): RunContext {
@@ -346,8 +362,8 @@ export class UnlistedSession {
     const settled_at = this.#log.now();
     const expires = settled_at + KEPT_MS;
     this.#store.transaction(() => {
-      const told = events.map((event) => this.#log.redacted(event));
-      const done_event = this.#store.appendEvents([...this.#log.events.take(), ...told]);
+      const redacted = events.map((event) => this.#log.redacted(event));
+      const done_event = this.#store.appendEvents([...this.#log.events.take(), ...redacted]);
       this.#store.updateRun(run.id, { status, settled_at, done_event });
       this.#calls.settle(outcome, expires);
       this.#store.setDue({ watch: null, [EXPIRY]: expires });
@@ -355,7 +371,39 @@ export class UnlistedSession {
     this.#lives.of(run.id)?.opened.resolve();
     this.#lives.ended(run.id);
     this.#log.events.announce();
+    this.#note({ id, call, run: { ...current, status, settled_at } }, outcome);
     logEnd(context, { id, call, run: current, state: status }, outcome);
+  }
+
+  /** Tells the index of the tenant's runs, in the background. */
+  #note(
+    {
+      id,
+      call: { caller, name },
+      run: { status, created_at, settled_at },
+    }: { id: string; call: Pick<CallRow, "caller" | "name">; run: RunRow },
+    outcome: Outcome | null = null,
+  ): void {
+    const [tenant = ""] = caller.split("/");
+    const totals = this.#log.state().run?.totals;
+    const run: RunEntry = {
+      id,
+      kind: "call",
+      name,
+      session: null,
+      state: status,
+      created_at: new Date(created_at).toISOString(),
+      settled_at: settled_at === null ? null : new Date(settled_at).toISOString(),
+      duration_ms: settled_at === null ? null : Math.max(0, settled_at - created_at),
+      input_tokens: totals?.input_tokens ?? 0,
+      output_tokens: totals?.output_tokens ?? 0,
+      cost_usd: totals?.cost_usd ?? 0,
+      code: outcome?.ok === false ? outcome.error.code : null,
+    };
+    const written = noteRuns(this.#env, [{ tenant, run }]).catch((error: unknown) => {
+      console.error(JSON.stringify({ event: "run_not_indexed", id, error: String(error) }));
+    });
+    this.#background(written);
   }
 
   /** Nothing comes in between: a run that begins afterwards has rows and R2 keys of its own. */

@@ -17,7 +17,7 @@ const MAX_FRONTMATTER_BYTES = 64 * 1024;
 
 interface Finding {
   code: string;
-  place: { path?: string; at?: Position };
+  location: { path?: string; at?: Position };
   message: string;
   hint?: string;
 }
@@ -112,7 +112,7 @@ export function reportRemedies(findings: Findings, remedies: readonly Remedy[], 
   }
 }
 
-const args = ({ code, place, message, hint }: Finding) => [code, place, message, hint] as const;
+const args = ({ code, location, message, hint }: Finding) => [code, location, message, hint] as const;
 
 function byteLength(text: string): number {
   return new TextEncoder().encode(text).length;
@@ -124,19 +124,22 @@ function normalised(given: string, remedies: Remedy[]): string {
     text = text.slice(1);
     const message = "SKILL.md begins with a byte order mark, at which stricter readers stop.";
     const hint = "Save the file as UTF-8 without a byte order mark.";
-    remedies.push({ tolerated: { level: "info", code: "bom", place: TOP, message, hint }, refused: null });
+    remedies.push({ tolerated: { level: "info", code: "bom", location: TOP, message, hint }, refused: null });
   }
   if (text.includes("\r")) {
     text = withLineFeeds(text);
     const message = "Lines of SKILL.md end with carriage returns; they are read as line feeds.";
-    remedies.push({ tolerated: { level: "info", code: "line_endings", place: {}, message }, refused: null });
+    remedies.push({
+      tolerated: { level: "info", code: "line_endings", location: {}, message },
+      refused: null,
+    });
   }
-  const leave = (before: string, finding: Omit<Finding, "place">): void => {
+  const leave = (before: string, finding: Omit<Finding, "location">): void => {
     if (before === "") return;
     text = text.slice(before.length);
     remedies.push({
-      tolerated: { level: "warning", place: TOP, ...finding },
-      refused: { code: "frontmatter_missing", place: TOP, message: MUST_BEGIN, hint: START_HINT },
+      tolerated: { level: "warning", location: TOP, ...finding },
+      refused: { code: "frontmatter_missing", location: TOP, message: MUST_BEGIN, hint: START_HINT },
     });
   };
   leave(text.slice(0, commentEnd(text)), {
@@ -171,10 +174,10 @@ function splitText(text: string, remedies: Remedy[]): Split | "frontmatter_missi
     if (typeof strict === "string") return strict;
     const message = "The frontmatter does not stand between two lines that hold only ---.";
     remedies.push({
-      tolerated: { level: "warning", code: "loose_fence", place: TOP, message, hint: CLOSE_HINT },
+      tolerated: { level: "warning", code: "loose_fence", location: TOP, message, hint: CLOSE_HINT },
       refused: {
         code: /^---[ \t]*\n/.test(text) ? "frontmatter_unclosed" : "frontmatter_missing",
-        place: TOP,
+        location: TOP,
         message,
         hint: CLOSE_HINT,
       },
@@ -184,7 +187,7 @@ function splitText(text: string, remedies: Remedy[]): Split | "frontmatter_missi
   if (typeof strict !== "string" && strict.frontmatter.trim() !== split.frontmatter.trim()) {
     const message = "There is a --- inside the frontmatter, at which stricter readers end it.";
     const hint = "Write the value without ---.";
-    const finding = { code: "fence_ambiguous", place: TOP, message, hint };
+    const finding = { code: "fence_ambiguous", location: TOP, message, hint };
     remedies.push({ tolerated: { level: "warning", ...finding }, refused: null });
   }
   return split;
@@ -218,7 +221,7 @@ function readRetrying(source: string, start: Position, remedies: Remedy[]): Yaml
       tolerated: {
         level: "warning",
         code: "yaml_quoted_retry",
-        place: { at: fault.at },
+        location: { at: fault.at },
         message,
         hint: YAML_HINT,
       },
@@ -250,18 +253,18 @@ function tell(reading: YamlReading, remedies: Remedy[]): YamlReading {
   const { doubt, duplicates } = reading;
   if (doubt !== null) remedies.push({ tolerated: null, refused: yamlFinding(doubt) });
   for (const { key, at, line } of duplicates) {
-    const place = { path: key, at };
+    const location = { path: key, at };
     const hint = "Remove one of them.";
     const message = `The key ${key} appears twice; the first is on line ${line}.`;
     remedies.push({
       tolerated: {
         level: "warning",
         code: "duplicate_key",
-        place,
+        location,
         message: `${message} The last one counts.`,
         hint,
       },
-      refused: { code: "duplicate_key", place, message, hint },
+      refused: { code: "duplicate_key", location, message, hint },
     });
   }
   return reading;
@@ -270,7 +273,7 @@ function tell(reading: YamlReading, remedies: Remedy[]): YamlReading {
 function yamlFinding({ at, message }: YamlFault): Finding {
   return {
     code: "frontmatter_yaml",
-    place: { at },
+    location: { at },
     message: `The frontmatter is not valid YAML: ${message.replace(/\.$/, "")}.`,
     hint: YAML_HINT,
   };

@@ -1,13 +1,12 @@
 /** The `x-` keys of a tool: what it may do, how it is run and shown. Other runtimes ignore them. */
 import { readBoolean, readChoice, readInteger, readText, readTexts, wrongType } from "../fields.ts";
 import type { Findings } from "../findings.ts";
-import type { NetworkNeed, SkillTool, ToolDisplay } from "../manifest.ts";
+import type { NetworkNeed, Risk, SkillTool, ToolDisplay } from "../manifest.ts";
 import { nearest } from "../match.ts";
 import { readToolEnv } from "../tool-env.ts";
 import { child, type MapNode, mapToJson, type Slot, toJson } from "../tree.ts";
 import { readConfigParams } from "./config-param.ts";
 import { checkSchema, readObjectSchema } from "./parameters.ts";
-import { deriveRisk } from "./risk.ts";
 import { EXTENSION_KEYS, TOOL_FIELDS } from "./tool-fields.ts";
 
 /** Of a handler that names no limit of its own, in ms. */
@@ -133,7 +132,25 @@ function warnNearMisses(findings: Findings, slot: Slot, map: MapNode): void {
     if (!key.startsWith("x-") || EXTENSION_KEYS.includes(key)) continue;
     const [meant] = nearest(key, EXTENSION_KEYS);
     if (meant === undefined) continue;
-    const place = { path: `${slot.path}.${key}`, at: entry.keyAt, node: entry.value };
-    findings.warning("unknown_field", place, `The key ${key} has no effect here.`, `Did you mean ${meant}?`);
+    const location = { path: `${slot.path}.${key}`, at: entry.keyAt, node: entry.value };
+    findings.warning(
+      "unknown_field",
+      location,
+      `The key ${key} has no effect here.`,
+      `Did you mean ${meant}?`,
+    );
   }
+}
+
+interface RiskFlags {
+  side_effects: boolean;
+  /** Whether it may read and write the work folder. */
+  filesystem: boolean;
+  network: boolean;
+}
+
+/** What changes nothing is safe, whether or not it may be repeated. `critical` is never derived, only declared. */
+function deriveRisk({ side_effects, filesystem, network }: RiskFlags): Risk {
+  if (!side_effects) return "safe";
+  return filesystem || network ? "dangerous" : "moderate";
 }

@@ -66,16 +66,16 @@ export async function makeTools(
     }
     const handler = isModule(script.path) ? await make(script, draft.wanted) : processHandler(script, draft);
     const faults = "faults" in handler ? handler.faults : sizeFaults(handler);
-    const place = { folder: source.folder, base: source.base, path: script.path };
+    const location = { folder: source.folder, base: source.base, path: script.path };
     made.diagnostics.push(
-      ...faults.map((fault) => pointed(moduleDiagnostic(fault, place), fault, draft, file)),
+      ...faults.map((fault) => pointed(moduleDiagnostic(fault, location), fault, draft, file)),
     );
     const fails = "faults" in handler || faults.length > 0;
     if (fails && !isModule(script.path)) continue;
     const usable = fails ? standIn(script.path, faults) : handler;
     for (const fault of usable.warnings ?? []) {
       made.diagnostics.push({
-        ...pointed(moduleDiagnostic(fault, place), fault, draft, file),
+        ...pointed(moduleDiagnostic(fault, location), fault, draft, file),
         level: "warning",
       });
     }

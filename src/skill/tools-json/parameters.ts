@@ -114,13 +114,13 @@ function definitions(findings: Findings, slot: Slot, map: MapNode): JsonObject {
 }
 
 function checkName(findings: Findings, slot: Slot, name: string): void {
-  const place = { path: slot.path, at: slot.at };
+  const location = { path: slot.path, at: slot.at };
   if (name.startsWith("__")) {
     const message = `A parameter ${name} never reaches a handler: names that begin with __ are Hull's own.`;
-    findings.error("parameter_reserved", place, message, "Rename it.");
+    findings.error("parameter_reserved", location, message, "Rename it.");
   } else if (!NAME.test(name)) {
     const message = `Model providers may refuse the parameter name ${JSON.stringify(name)}.`;
-    findings.warning("parameter_name", place, message, "Use at most 64 letters, digits, _, . or -.");
+    findings.warning("parameter_name", location, message, "Use at most 64 letters, digits, _, . or -.");
   }
 }
 

@@ -106,7 +106,7 @@ export async function callHandler(
   };
   if (outcome.by === "time" || (outcome.by === "error" && overCpu(outcome.message))) return late();
   if (outcome.by === "error") return ended("tool_error", outcome.message);
-  const answer = answerShape.safeParse(outcome.value);
+  const answer = answerShape.safeParse(whole(outcome.value));
   if (!answer.success) return ended("tool_error", OUT_OF_TURN);
   const { kind, text, ...changes } = answer.data;
   if (kind === "timeout") return late();
@@ -116,6 +116,13 @@ export async function callHandler(
   const value = kind === "value" ? parsedJson(text) : undefined;
   if (value === undefined) return failed(`The result cannot be sent as JSON: ${text.slice(0, 200)}.`);
   return { outcome: { value, fault: null, duration_ms, exit_code: null, diagnostics: [] }, changes };
+}
+
+/** The answer of a call that changed no file, as one that did. */
+function whole(value: unknown): unknown {
+  const end = typeof value === "string" ? value.indexOf("\n") : -1;
+  if (typeof value !== "string" || end === -1) return value;
+  return { kind: value.slice(0, end), text: value.slice(end + 1), ...UNCHANGED };
 }
 
 /**
@@ -157,7 +164,7 @@ const MAIN = ".hull/main.js";
 
 function harnessCall(call: HandlerCall, { python }: HandlerHelp): HarnessCall {
   const { args, config, env, models, callId, sessionId, bot, timeoutMs } = call;
-  const limits = { timeout: timeoutMs, most: MAX_RESULT, mostTold: MAX_TOLD, mostChanged: MAX_CHANGED };
+  const limits = { timeout: timeoutMs, most: MAX_RESULT, mostStreamed: MAX_TOLD, mostChanged: MAX_CHANGED };
   return { args, config, env, models, callId, sessionId, bot, python: python !== null, ...limits };
 }
 

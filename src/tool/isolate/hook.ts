@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import { HookFailed, HookInvalid, HooksUnavailable, HookTimeout } from "../../errors/hook.ts";
 import type { Redactor } from "../../redact.ts";
-import { nestsTooDeep } from "../../skill/json-depth.ts";
+import { nestsTooDeep, parsedJson } from "../../skill/json-depth.ts";
 import type { Json } from "../../skill/manifest.ts";
 import { HOOK_HARNESS, HOOKS_NAME } from "./hook-harness.ts";
 import { type IsolateCode, type Isolates, overCpu, withinTime } from "./isolate.ts";
@@ -14,17 +14,12 @@ const MAIN = "hull.js";
 const MAX_RESULT = 5_000_000;
 const MAX_REASON = 2000;
 
-const answerShape = z.lazy(() => z.object({ kind: z.string(), text: z.string(), logs: z.array(z.string()) }));
+const logsShape = z.lazy(() => z.array(z.string()));
 
 const exportsShape = z.lazy(() => z.object({ names: z.array(z.string()), fault: z.nullable(z.string()) }));
 /** How the harness is asked. Its answers are the word of code that may be hostile, and are checked. */
 interface HarnessRpc extends Rpc.WorkerEntrypointBranded {
-  call(
-    name: string,
-    payload: string | null,
-    timeout: number,
-    most: number,
-  ): Promise<{ kind: string; text: string; logs: string[] }>;
+  call(name: string, payload: string | null, timeout: number, most: number): Promise<string>;
   exports(timeout: number): Promise<{ names: string[]; fault: string | null }>;
 }
 
@@ -63,17 +58,29 @@ export async function callInIsolate(call: IsolateCall): Promise<Json> {
   const outcome = await withinTime(isolate.call(hook, asked, timeoutMs, MAX_RESULT), timeoutMs, signal);
   if (outcome.by === "signal") throw signal?.reason;
   if (outcome.by === "error" && !overCpu(outcome.message)) throw failed(outcome.message);
-  const answer = outcome.by === "answer" ? answerShape.safeParse(outcome.value) : undefined;
-  if (answer === undefined || (answer.success && answer.data.kind === "timeout")) {
+  const answer = outcome.by === "answer" ? answered(outcome.value) : undefined;
+  if (answer === undefined || answer?.kind === "timeout") {
     if (id !== null) isolates.abandon(id);
     throw new HookTimeout({ hook, timeout_ms: timeoutMs });
   }
-  if (!answer.success) throw new HookInvalid({ hook, reason: OUT_OF_TURN });
-  const { kind, text, logs } = answer.data;
+  if (answer === null) throw new HookInvalid({ hook, reason: OUT_OF_TURN });
+  const { kind, text, logs } = answer;
   for (const line of logs) call.onLog?.(redactor.text(line));
   if (kind === "thrown") throw failed(text);
   if (kind !== "value") throw new HookInvalid({ hook, reason: shortened(redactor.text(text)) });
   return parsed(hook, text);
+}
+
+/** The parts of the harness's answer; `null`: it is none. */
+function answered(value: unknown): { kind: string; logs: readonly string[]; text: string } | null {
+  if (typeof value !== "string") return null;
+  const first = value.indexOf("\n");
+  const second = value.indexOf("\n", first + 1);
+  if (first === -1 || second === -1) return null;
+  const lines = value.slice(first + 1, second);
+  const logs = lines === "[]" ? { success: true as const, data: [] } : logsShape.safeParse(parsedJson(lines));
+  if (!logs.success) return null;
+  return { kind: value.slice(0, first), logs: logs.data, text: value.slice(second + 1) };
 }
 
 function parsed(hook: string, text: string): Json {

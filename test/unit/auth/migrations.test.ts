@@ -9,6 +9,8 @@ import { TOOL_CONFIG_SCHEMA } from "../../../src/registry/tool-config/schema.ts"
 import { UPLOADS_SCHEMA } from "../../../src/registry/uploads-schema.ts";
 import { DAEMONS_SCHEMA } from "../../../src/session/daemon/directory-schema.ts";
 import { SESSIONS_SCHEMA } from "../../../src/session/index-schema.ts";
+import { RUNS_SCHEMA } from "../../../src/session/run-index-schema.ts";
+import { WORKFLOWS_SCHEMA } from "../../../src/session/workflow/directory-schema.ts";
 
 const ROOT = new URL("../../../", import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, ROOT), "utf8");
@@ -21,6 +23,8 @@ const SCHEMAS = {
   "0006_daemons.sql": DAEMONS_SCHEMA,
   "0007_stored_skills.sql": STORED_SKILLS_SCHEMA,
   "0008_stored_files.sql": STORED_FILES_SCHEMA,
+  "0009_runs.sql": RUNS_SCHEMA,
+  "0012_workflows.sql": WORKFLOWS_SCHEMA,
 };
 
 test("the migrations and what the Worker applies by itself are the same", () => {

@@ -86,10 +86,18 @@ it.each([
     "messages.0.content.0",
   ],
   [{ model: "m", max_tokens: 5, messages: "x" }, "messages"],
-  [{ model: "m", max_tokens: 5, messages: [{ role: "user", content: "x" }], speed: "fast" }, "speed"],
-  [{ model: "m", max_tokens: 5, messages: [{ role: "user", content: "x" }], mcp_servers: [] }, "mcp_servers"],
 ])("a request that cannot be is refused where it is wrong: %j", (body, path) => {
   expect(() => readMessagesRequest(body, new Headers())).toThrow(
     new RegExp(`^${path.replaceAll(".", "\\.")}: `),
   );
 });
+
+it.each([{ speed: "fast" }, { mcp_servers: [] }, { tools: [{ type: "web_search_20250305" }] }])(
+  "what a provider charges or runs besides is named: %j",
+  (more) => {
+    const body = { model: "m", max_tokens: 5, messages: [{ role: "user", content: "x" }], ...more };
+    const [name] = Object.keys(more);
+    const { unaccounted } = readMessagesRequest(body, new Headers());
+    expect(unaccounted.map(({ path }) => path.split(".")[0])).toEqual([name]);
+  },
+);

@@ -79,7 +79,7 @@ test("asked once per target, and for a turn before each attempt", async () => {
     "settle second",
   ]);
   expect(ends).toMatchObject([
-    { turn: null, told_bytes: 0, unseen: false },
+    { turn: null, streamed_bytes: 0, unseen: false },
     { turn: { usage: { input_tokens: 10, output_tokens: 5 } } },
   ]);
 });
@@ -103,21 +103,31 @@ test("without leave nothing is sent, to no further target either", async () => {
 
 const gone = new AbortController();
 test.each<[string, FakeTurn, Partial<CallOptions>, Partial<CallEnd>]>([
-  ["a refusal of the provider", { status: 400 }, {}, { told_bytes: 0, unseen: false }],
+  ["a refusal of the provider", { status: 400 }, {}, { streamed_bytes: 0, unseen: false }],
   [
     "a stream that dies after text",
     { text: ["Grö", "ße"], cut: true },
     { stream: true },
-    { told_bytes: 7, unseen: false },
+    { streamed_bytes: 7, unseen: false },
   ],
-  ["a time limit", { hang: true }, { timeout_ms: 60, clock: systemClock }, { told_bytes: 0, unseen: true }],
+  [
+    "a time limit",
+    { hang: true },
+    { timeout_ms: 60, clock: systemClock },
+    { streamed_bytes: 0, unseen: true },
+  ],
   [
     "a client that leaves in mid-stream",
     { text: ["one "], hang: true },
     { stream: true, signal: gone.signal, onText: () => gone.abort() },
-    { told_bytes: 4, unseen: true },
+    { streamed_bytes: 4, unseen: true },
   ],
-  ["a client that has left before", {}, { signal: AbortSignal.abort() }, { told_bytes: 0, unseen: false }],
+  [
+    "a client that has left before",
+    {},
+    { signal: AbortSignal.abort() },
+    { streamed_bytes: 0, unseen: false },
+  ],
 ])("%s: what is known of it is told", async (_, turn, options, expected) => {
   const { ends, admit } = clerk((model) => (model === "second" ? new BudgetExceeded(NEVER) : undefined));
   fake.script([turn]);
@@ -149,7 +159,7 @@ test("a client that leaves while a turn is waited for ends the call as it ends o
   });
   const error = await failureOf(call(admit, { signal: client.signal, clock: systemClock }));
   expect([error.code, fake.requests]).toEqual(["client_closed_request", []]);
-  expect(ends).toEqual([{ turn: null, told_bytes: 0, unseen: false }]);
+  expect(ends).toEqual([{ turn: null, streamed_bytes: 0, unseen: false }]);
 });
 
 test("the wait for the first turn is not the provider's time", async () => {

@@ -199,20 +199,20 @@ export default defineSkill({
 `;
   const lib =
     'import { tool } from "hullrun";\nexport const other =\n  tool({ name: "Other", description: "x", run: () => 1 });\n';
-  const place = async (project: string) =>
+  const location = async (project: string) =>
     (await buildRoots([join(project, "skills")], { projectDir: project })).diagnostics.map(
       ({ diagnostic: d }) => `${d.file}:${d.line}:${d.column} ${d.code} ${d.field}`,
     );
-  expect(await place(one(text, { "skills/search-docs/lib.ts": lib }))).toEqual([
+  expect(await location(one(text, { "skills/search-docs/lib.ts": lib }))).toEqual([
     "search-docs/lib.ts:3:3 tool_name tools[0].name",
     "search-docs/skill.ts:9:5 parameter_description_missing tools[1].input.dice",
   ]);
   const dated = text.replace("z.int()", "z.date()");
-  expect(await place(one(dated, { "skills/search-docs/lib.ts": lib }))).toEqual([
+  expect(await location(one(dated, { "skills/search-docs/lib.ts": lib }))).toEqual([
     "search-docs/skill.ts:9:5 typed_schema undefined",
   ]);
   const blank = text.replace(/description: "Search[^"]*"/, 'description: ""');
-  expect(await place(one(blank, { "skills/search-docs/lib.ts": lib }))).toContain(
+  expect(await location(one(blank, { "skills/search-docs/lib.ts": lib }))).toContain(
     "search-docs/skill.ts:4:16 description_empty description",
   );
 });

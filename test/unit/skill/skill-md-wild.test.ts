@@ -261,16 +261,16 @@ const SHAPES: Record<string, Shape> = {
     description: SORTS,
   },
   "R16: fields of other clients, each named": {
-    fields: `description: ${SORTS}\nhooks:\n  PreToolUse: []\ncontext: fork\nagent: Explore\nmodel: opus\neffort: high\nshell: powershell\ntools: [Read]\ndisallowedTools: Bash\nmcpServers: [x]\ntriggers: [tidy]\nfancy: 1\ntags: [a]`,
+    fields: `description: ${SORTS}\nhooks:\n  PreToolUse: []\ncontext: fork\nagent: Explore\nmodel: opus\neffort: turbo\nshell: powershell\ntools: [Read]\ndisallowedTools: Bash\nmcpServers: [x]\ntriggers: [tidy]\nfancy: 1\ntags: [a]`,
     strict: yaml,
     lenient: [...Array.from({ length: 10 }, () => "field_not_carried_out"), "unknown_fields"],
     description: SORTS,
     has: {
-      activation: { context: "fork", agent: "Explore", model: "opus", effort: "high", shell: "powershell" },
+      activation: { context: "fork", agent: "Explore", model: "opus", effort: "turbo", shell: "powershell" },
     },
   },
   "fields of other clients that ask for what is the case": {
-    fields: `description: ${SORTS}\nmodel: inherit\nshell: bash\ncontext: project`,
+    fields: `description: ${SORTS}\nmodel: inherit\neffort: high\nshell: bash\ncontext: project`,
     strict: ["unknown_fields"],
     lenient: [],
     description: SORTS,

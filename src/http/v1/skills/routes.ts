@@ -33,7 +33,9 @@ import {
   skillDocument,
   versionDocument,
 } from "./documents.ts";
-import { readSkillForm } from "./upload.ts";
+import { searchedSkills } from "./search.ts";
+import { readSentSkill, storeSentSkill } from "./upload.ts";
+import { storeAtVendor } from "./vendor.ts";
 
 type Params = Record<string, string>;
 
@@ -53,7 +55,9 @@ const MAX_HEADER = 4000;
 
 export async function postSkill(context: RequestContext): Promise<Response> {
   const { env, tenant, caller, background } = context;
-  const { label, ignored, version, dialect } = await readSkillForm(context, null);
+  const sent = await readSentSkill(context);
+  if (sent.vendor !== null) return storeAtVendor(context, sent.vendor, sent);
+  const { label, ignored, version, dialect } = await storeSentSkill(context, sent, null);
   const unique = dialect === "anthropic_legacy";
   const made = await createSkill(env, tenant, { label, unique, by: caller.key_id, version });
   background(sweepAfterChange(context.deployment));
@@ -99,6 +103,12 @@ export async function getSkills(context: RequestContext): Promise<Response> {
   }
   if (source === "plugin") return listPublished(context, dialect, limit);
   if (source !== "custom") return jsonNow(listDocument([], { dialect, next: null, hasMore: false }));
+  const wanted = query.get("query");
+  if (wanted !== null) {
+    const found = await searchedSkills(context, wanted, query.get("top_k"));
+    const shown = found.map((skill) => skillDocument(skill, dialect));
+    return jsonNow(listDocument(shown, { dialect, next: null, hasMore: false }));
+  }
   const after = openai ? await placeOf(context, query) : await pageOf(context, query);
   const ascending = openai && ascendingOf(query);
   const page = { limit: limit + 1, after, ascending, withEmpty: dialect === "anthropic_legacy" };
@@ -212,7 +222,12 @@ export async function deleteStoredSkill(context: RequestContext, params: Params)
 export async function postVersion(context: RequestContext, params: Params): Promise<Response> {
   const { env, tenant, caller, background } = context;
   const { id, name } = await skillOf(context, params);
-  const { dialect, ignored, makeDefault, version } = await readSkillForm(context, name);
+  const sent = await readSentSkill(context);
+  if (sent.vendor !== null) {
+    const detail = `Versions of this skill are stored here, not at "${sent.vendor}". Leave custom_llm_provider out, or send litellm_proxy.`;
+    throw new BadRequest({ detail, param: "custom_llm_provider" });
+  }
+  const { dialect, ignored, makeDefault, version } = await storeSentSkill(context, sent, name);
   const added = await addVersion(env, tenant, id, { by: caller.key_id, version, makeDefault });
   background(sweepAfterChange(context.deployment));
   if (added === null) throw new SkillNotFound({ id });

@@ -11,6 +11,7 @@ import type { RequestContext } from "../../context.ts";
 import { formParts } from "../../form.ts";
 import { mediaType } from "../../skills/media-type.ts";
 import { type Dialect, dialectOf } from "../dialect.ts";
+import { VENDORS } from "./vendor.ts";
 
 /** Members of a zip, and parts of a form with room for its fields. */
 const MAX_MEMBERS = 10_000;
@@ -24,8 +25,6 @@ const MAX_FINDINGS = 20;
 const FILE_PARTS = ["files[]", "files"];
 /** Fields that mean something here; all others are named in `x-hull-ignored`. */
 const FIELDS = ["display_name", "display_title", "default", "custom_llm_provider"];
-/** Stores that are not Hull's own. */
-const VENDORS = ["anthropic", "openai", "azure"];
 
 interface SkillForm {
   dialect: Dialect;
@@ -36,27 +35,41 @@ interface SkillForm {
   version: NewVersion;
 }
 
-/**
- * Reads an upload, checks it, and stores its bundle.
- * @param name that the skill has to have; `null`: any
- * @throws BundleInvalid BodyTooLarge BadRequest MalformedMultipart
- */
-export async function readSkillForm(context: RequestContext, name: string | null): Promise<SkillForm> {
-  const { request, settings, env, tenant } = context;
-  const { max_upload_bytes: limit } = settings.limits;
+/** What came with an upload. */
+interface SentSkill {
+  files: SentFile[];
+  fields: Map<string, string>;
+  /** Another store than Hull's, where the client wants it stored; `null`: none. */
+  vendor: string | null;
+}
+
+/** Reads the form of an upload. @throws BundleInvalid BodyTooLarge BadRequest MalformedMultipart */
+export async function readSentSkill(context: RequestContext): Promise<SentSkill> {
+  const { request, settings } = context;
   if (mediaType(request.headers.get("content-type")) !== "multipart/form-data") {
     throw new BundleInvalid({
       reason: "it has no SKILL.md; send its files as multipart/form-data in files[]",
     });
   }
-  const { parts, fields } = await readParts(request, limit);
+  const { parts: files, fields } = await readParts(request, settings.limits.max_upload_bytes);
   if (fields.has("custom_llm_provider")) context.namesProvider = true;
-  const provider =
-    fields.get("custom_llm_provider") ?? new URL(request.url).searchParams.get("custom_llm_provider");
-  if (provider !== null && provider !== undefined && VENDORS.includes(provider)) {
-    const detail = `Skills are stored here, not at "${provider}". Leave custom_llm_provider out, or send litellm_proxy.`;
-    throw new BadRequest({ detail, param: "custom_llm_provider" });
-  }
+  const named = fields.get("custom_llm_provider");
+  const provider = named ?? new URL(request.url).searchParams.get("custom_llm_provider") ?? "";
+  return { files, fields, vendor: VENDORS.includes(provider) ? provider : null };
+}
+
+/**
+ * Checks an upload for Hull's own store, and stores its bundle.
+ * @param name that the skill has to have; `null`: any
+ * @throws BundleInvalid BodyTooLarge BadRequest
+ */
+export async function storeSentSkill(
+  context: RequestContext,
+  { files: parts, fields }: SentSkill,
+  name: string | null,
+): Promise<SkillForm> {
+  const { env, tenant } = context;
+  const { max_upload_bytes: limit } = context.settings.limits;
   const dialect = dialectOf(context);
   const label = dialect === "openai" ? null : labelOf(fields, dialect);
   const { files, zip } = await unpacked(parts, limit);

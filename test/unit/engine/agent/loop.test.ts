@@ -249,7 +249,7 @@ describe("tools", () => {
     );
     expect(said.hooks[0]?.payload).toMatchObject({
       tool_names: ["edit"],
-      iteration: 0,
+      iteration: 1,
       tool_count: 1,
       failed: false,
     });

@@ -43,7 +43,7 @@ describe("tool hooks", () => {
       hooks: {
         first: () => ({ args: { path: "b" } }),
         second: (payload) => {
-          expect(payload).toMatchObject({ tool: "edit_file", args: { path: "b" }, iteration: 0 });
+          expect(payload).toMatchObject({ tool: "edit_file", args: { path: "b" }, iteration: 1 });
           return null;
         },
       },

@@ -1,6 +1,7 @@
 /** What the file tools make of texts and listings: numbered lines, replacements, globs, matches. */
 import { expect, test } from "vitest";
 import { edited } from "../../../../src/engine/workspace-tools/edit.ts";
+import { locateFile } from "../../../../src/engine/workspace-tools/file-location.ts";
 import { numberedLines, shownOutput } from "../../../../src/engine/workspace-tools/lines.ts";
 import {
   expandBraces,
@@ -8,7 +9,6 @@ import {
   globbed,
   globFilter,
 } from "../../../../src/engine/workspace-tools/listing.ts";
-import { placeOf } from "../../../../src/engine/workspace-tools/place.ts";
 
 const FOLDERS = { work: "/s/workspaces/1/files", skills: "/s/skills/k" };
 
@@ -22,8 +22,8 @@ test.each([
   ["/s/skills/k/pdf/forms.md", "", { in: "skills", skill: "pdf", path: "forms.md" }],
   ["../../other/x.md", "/s/skills/k/pdf/refs", { in: "skills", skill: "other", path: "x.md" }],
   ["/s/skills/k", "", { in: "skills", skill: null, path: "" }],
-])("the place of %s from %j", (given, cwd, place) => {
-  expect(placeOf(given, FOLDERS, cwd)).toEqual(place);
+])("the place of %s from %j", (given, cwd, location) => {
+  expect(locateFile(given, FOLDERS, cwd)).toEqual(location);
 });
 
 test.each([
@@ -37,7 +37,7 @@ test.each([
   "/s/skills/k/../../journal",
   "a\0b",
 ])("R10: %j is no file of the run", (given) => {
-  expect(placeOf(given, FOLDERS, "")).toHaveProperty("fault");
+  expect(locateFile(given, FOLDERS, "")).toHaveProperty("fault");
 });
 
 test("lines have numbers, and what is left out is said", () => {

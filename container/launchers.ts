@@ -1,0 +1,98 @@
+/**
+ * What starts handlers, by the network that their tools declare: one set of spawners and fork servers
+ * for those that have the network of every process, one for those that have none, one for those that list hosts. Each begins with the first call that needs it.
+ */
+import type { ExecutionSpec } from "../src/tool/protocol.ts";
+import type { EgressProxy } from "./egress-proxy.ts";
+import type { SpawnerCommands } from "./isolation.ts";
+import type { Launcher } from "./launcher.ts";
+import type { SpawnerCommand } from "./spawner.ts";
+import { Spawners } from "./spawners.ts";
+
+type Network = NonNullable<ExecutionSpec["handler"]>["network"];
+
+/** A fork takes a server under a millisecond: more of them than this find nothing to do. */
+const MOST_FORK_SERVERS = 2;
+
+interface LauncherParts {
+  /** Starts what every process is started by. */
+  launcher: Launcher;
+  /** How spawners are started; null: there are none. */
+  spawners: Pick<SpawnerCommands, "usual" | "offline" | "listed"> | null;
+  /** Where those that list hosts get out; null: they have the network of every process. */
+  egressProxy: EgressProxy | null;
+  /** Most spawners of one kind. */
+  count: number;
+}
+
+interface NetworkLauncher {
+  launcher(): Promise<Launcher>;
+  /** For Python handlers. */
+  forks(): Promise<Launcher>;
+}
+
+export class Launchers {
+  readonly #parts: LauncherParts;
+  readonly #started = new Map<string, Promise<Launcher | null>>();
+  readonly #usual: NetworkLauncher;
+  readonly #offline: NetworkLauncher;
+  readonly #listed: NetworkLauncher;
+
+  constructor(parts: LauncherParts) {
+    this.#parts = parts;
+    const { launcher, spawners, count } = parts;
+    this.#usual = this.#launcherFor("forks", spawners?.usual ?? null, async () => launcher);
+    const apart = (name: string, command: SpawnerCommand): NetworkLauncher =>
+      this.#launcherFor(`${name} forks`, command, async () => {
+        const started = await this.#start(name, command, count);
+        if (started === null) throw new NotStarted(`no ${name} spawner could be started`);
+        return started;
+      });
+    // Where no network is taken away from some alone, there is one way for all.
+    this.#offline = spawners?.offline.sealed === true ? apart("offline", spawners.offline) : this.#usual;
+    const listed = parts.egressProxy === null ? null : spawners?.listed;
+    this.#listed = listed ? apart("listed", listed) : this.#usual;
+  }
+
+  of(network: Network): NetworkLauncher {
+    if (network === null) return this.#offline;
+    return network.hosts === null ? this.#usual : this.#listed;
+  }
+
+  /** Variables by which a handler gets out. @param ms how long it may run */
+  variables(network: Network, ms: number): { [name: string]: string } {
+    const { egressProxy } = this.#parts;
+    return egressProxy === null || !network?.hosts ? {} : egressProxy.variables(network.hosts, ms);
+  }
+
+  /** Ends what was started for handlers alone. */
+  async close(): Promise<void> {
+    for (const started of this.#started.values()) await (await started)?.close();
+    this.#parts.egressProxy?.close();
+  }
+
+  #launcherFor(
+    name: string,
+    command: SpawnerCommand | null,
+    launcher: NetworkLauncher["launcher"],
+  ): NetworkLauncher {
+    if (command === null) return { launcher, forks: launcher };
+    const { count } = this.#parts;
+    const forking = { ...command, warm: true };
+    // A Python that cannot be forked warm is started by itself.
+    const forks = async () =>
+      (await this.#start(name, forking, Math.min(MOST_FORK_SERVERS, count))) ?? (await launcher());
+    return { launcher, forks };
+  }
+
+  /** Once: null where they do not start. */
+  #start(name: string, command: SpawnerCommand, count: number): Promise<Launcher | null> {
+    const known = this.#started.get(name) ?? Spawners.start(command, count);
+    this.#started.set(name, known);
+    return known;
+  }
+}
+
+class NotStarted extends Error {
+  override name = "NotStarted";
+}

@@ -1,0 +1,19 @@
+-- Which runs a tenant has. The same statements as in src/session/run-index-schema.ts.
+CREATE TABLE IF NOT EXISTS runs (
+  tenant TEXT NOT NULL,
+  id TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  name TEXT,
+  session TEXT,
+  state TEXT NOT NULL,
+  created_at TEXT NOT NULL,
+  settled_at TEXT,
+  duration_ms INTEGER,
+  input_tokens INTEGER NOT NULL,
+  output_tokens INTEGER NOT NULL,
+  cost_usd REAL NOT NULL,
+  code TEXT,
+  PRIMARY KEY (tenant, id)
+);
+CREATE INDEX IF NOT EXISTS runs_in_order ON runs (tenant, created_at, id);
+CREATE INDEX IF NOT EXISTS runs_waiting ON runs (tenant, created_at) WHERE state = 'awaiting_approval';

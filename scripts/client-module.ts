@@ -1,0 +1,34 @@
+/** `typed/client`: what `hullrun/client` is in the package, one module without dependencies and its types, from `src/client`. */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { buildSync } from "esbuild";
+
+const OUT = "typed/client";
+const NOTE = "// `npm run docs` writes this file from src/client.\n";
+
+/** Its files by path. Throws where the sources have a fault. @param root of the checkout */
+export function clientModule(root: string): Map<string, string> {
+  const { outputFiles } = buildSync({
+    entryPoints: [join(root, "src/client/client.ts")],
+    bundle: true,
+    format: "esm",
+    target: "es2022",
+    banner: { js: NOTE },
+    legalComments: "none",
+    write: false,
+  });
+  const files = new Map(outputFiles.map(({ text }) => [`${OUT}/client.mjs`, text]));
+  const made = mkdtempSync(join(tmpdir(), "hull-client-"));
+  try {
+    const compiler = join(root, "node_modules/typescript/bin/tsc");
+    execFileSync(process.execPath, [compiler, "-p", join(root, "src/client"), "--outDir", made]);
+    for (const name of readdirSync(made)) {
+      files.set(`${OUT}/${name}`, NOTE + readFileSync(join(made, name), "utf8"));
+    }
+  } finally {
+    rmSync(made, { recursive: true });
+  }
+  return files;
+}

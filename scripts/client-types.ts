@@ -1,0 +1,137 @@
+/** The types of `hullrun/client` that follow from what the API takes and answers: TypeScript, from the OpenAPI document's schemas. */
+import { openapiDocument } from "../src/api/document.ts";
+import { eventData } from "../src/api/events.ts";
+import { objectOf } from "../src/skill/json.ts";
+import { SHIPPED } from "../src/skill/known-providers.ts";
+import type { Json, JsonObject } from "../src/skill/manifest.ts";
+
+/** Schemas of the document that clients name, under the names that they have in TypeScript; those that these refer to follow. */
+const NAMED: { readonly [schema: string]: string } = {
+  Problem: "Problem",
+  Card: "Card",
+  Execution: "Execution",
+  File: "StoredFile",
+  CallOptions: "CallOptions",
+  RunOptions: "RunOptions",
+  RunRequest: "RunRequest",
+  RunResult: "RunResult",
+  CallResult: "CallResult",
+  StructuredResult: "StructuredResult",
+  Session: "Session",
+  SessionMessages: "SessionMessages",
+  Sessions: "Sessions",
+  Delivered: "Delivered",
+  CompactRequest: "CompactRequest",
+  CompactedSession: "CompactedSession",
+  Artifacts: "Artifacts",
+  Artifact: "Artifact",
+  Approvals: "Approvals",
+  ApprovalDecision: "ApprovalDecision",
+  RunAccepted: "RunAccepted",
+  Run: "SessionRun",
+  Runs: "SessionRuns",
+  DaemonRequest: "DaemonRequest",
+  Daemon: "Daemon",
+  Daemons: "Daemons",
+  DaemonSnapshot: "DaemonSnapshot",
+  SessionFile: "SessionFile",
+  SessionFiles: "SessionFiles",
+};
+/** Bodies of operations that have no name of their own in the document. */
+const BODIES: { readonly [name: string]: string } = {
+  CallRequest: "/llm/call",
+  StructuredRequest: "/llm/structured",
+  NewSession: "/sessions",
+  NewMessage: "/sessions/{id}/messages",
+  ToolAnswer: "/sessions/{id}/tool-results",
+};
+
+/** The module `src/client/api.ts`. */
+export function clientTypes(): string {
+  const document = openapiDocument([], "");
+  const schemas = objectOf(objectOf(document.components).schemas);
+  const made = new Map<string, string>();
+  const add = (name: string): void => {
+    const typed = nameOf(name);
+    if (made.has(typed)) return;
+    made.set(typed, "");
+    made.set(typed, declaration(typed, objectOf(schemas[name])));
+  };
+  /** The type of a schema; what it refers to is added. */
+  const typeOf = (schema: JsonObject): string =>
+    typeText(schema, (name) => {
+      add(name);
+      return nameOf(name);
+    });
+  const declaration = (name: string, schema: JsonObject): string => {
+    const members = name === "CallOptions" ? ` & ${providerMembers(objectOf(schema.properties))}` : "";
+    return `${comment(schema.description, "")}export type ${name} = ${typeOf(schema)}${members};`;
+  };
+  for (const name of Object.keys(NAMED)) add(name);
+  for (const [name, path] of Object.entries(BODIES)) {
+    const { requestBody } = objectOf(objectOf(objectOf(document.paths)[path]).post);
+    const media = objectOf(objectOf(objectOf(requestBody).content)["application/json"]);
+    made.set(name, declaration(name, objectOf(media.schema)));
+  }
+  const events = eventData().map(([name, data]): string => {
+    const text = comment(data.description, "  ");
+    return `${text}  ${name}: ${indent(typeOf({ ...data, description: "" }))};`;
+  });
+  const sorted = [...made].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, text]) => text);
+  return `${HEAD}\n${sorted.join("\n\n")}\n\n/** The data of each event, by the event's name. */\nexport interface EventData {\n${events.join("\n")}\n}\n`;
+}
+
+const HEAD = `// \`npm run docs\` writes this file from the schemas of the API.
+`;
+/** Under the name of a provider stand members for its requests alone. Where an option has the name, it is the option. */
+function providerMembers(options: JsonObject): string {
+  const names = SHIPPED.names.filter((name) => !Object.hasOwn(options, name));
+  const union = names.map((name) => JSON.stringify(name)).join(" | ");
+  return `{ [provider in ${union}]?: { [name: string]: unknown } }`;
+}
+
+const nameOf = (schema: string): string => NAMED[schema] ?? schema;
+const indent = (text: string): string => text.replaceAll("\n", "\n  ");
+
+function comment(text: Json | undefined, margin: string): string {
+  if (typeof text !== "string" || text === "") return "";
+  // Links of the documents lead nowhere from here.
+  return `${margin}/** ${text.replaceAll(/\[([^\]]+)\]\([^)]*\)/g, "$1").replaceAll("*/", "*\\/")} */\n`;
+}
+
+/** @param named the type that a reference stands for */
+function typeText(schema: JsonObject, named: (schema: string) => string): string {
+  const { $ref, const: value, enum: values, anyOf, oneOf, allOf, type } = schema;
+  const of = (member: Json | undefined): string => typeText(objectOf(member), named);
+  const union = (types: readonly string[]): string => Array.from(new Set(types)).join(" | ");
+  if (typeof $ref === "string") return named($ref.split("/").at(-1) ?? "");
+  if (value !== undefined) return JSON.stringify(value);
+  if (Array.isArray(values)) return union(values.map((one) => JSON.stringify(one)));
+  if (Array.isArray(allOf)) return allOf.map(of).join(" & ");
+  const either = anyOf ?? oneOf;
+  if (Array.isArray(either)) return union(either.map(of));
+  if (Array.isArray(type)) return union(type.map((one) => of({ ...schema, type: one })));
+  if (type === "array") {
+    const item = schema.items === undefined ? "unknown" : of(schema.items);
+    return /[|&]/.test(item) ? `(${item})[]` : `${item}[]`;
+  }
+  if (type === "object") return objectText(schema, of);
+  if (type === "integer" || type === "number") return "number";
+  return type === "string" || type === "boolean" || type === "null" ? type : "unknown";
+}
+
+function objectText(schema: JsonObject, of: (member: Json | undefined) => string): string {
+  const { properties, required, additionalProperties: more } = schema;
+  const needed = Array.isArray(required) ? required : [];
+  const members = Object.entries(objectOf(properties)).map(([name, member]) => {
+    const key = /^[a-z_]\w*$/i.test(name) ? name : JSON.stringify(name);
+    const text = comment(objectOf(member).description, "  ");
+    return `${text}  ${key}${needed.includes(name) ? "" : "?"}: ${indent(of(member))};`;
+  });
+  const isOpen = more === undefined ? properties === undefined : more !== false;
+  if (isOpen) {
+    const value = members.length > 0 || more === undefined || more === true ? "unknown" : of(more);
+    members.push(`  [name: string]: ${indent(value)};`);
+  }
+  return members.length === 0 ? "Record<string, never>" : `{\n${members.join("\n")}\n}`;
+}

@@ -1,0 +1,118 @@
+/** Example data for a first look at the console, all of it from the mock provider: `hull dev --demo`. */
+import * as z from "zod";
+import { CommandError, EXIT } from "../command.ts";
+
+const MOCK = "mock";
+/** The client is to answer these: the demo has no client, so that a run which calls one waits. */
+const MAIL = {
+  name: "send_mail",
+  description: "Sends a mail.",
+  parameters: { to: { type: "string" }, text: { type: "string" } },
+};
+
+interface DemoRun {
+  session: string;
+  prompt: string;
+  options: Record<string, unknown>;
+}
+
+const RUNS: readonly DemoRun[] = [
+  {
+    session: "demo-talk",
+    prompt: "What is a skill?",
+    options: {
+      mock: [
+        {
+          thinking: "They ask for a definition, so one sentence will do.",
+          text: "A folder with a SKILL.md that tells an agent how to do one thing, and with whatever files it needs for that.",
+          input_tokens: 412,
+          output_tokens: 37,
+          cache_read_tokens: 256,
+        },
+      ],
+    },
+  },
+  {
+    session: "demo-talk",
+    prompt: "And a session?",
+    options: {
+      mock: [{ text: "A conversation with its files, which survives every process.", output_tokens: 14 }],
+    },
+  },
+  {
+    session: "demo-approval",
+    prompt: "Tell Ada that the report is ready.",
+    options: {
+      tools: [MAIL],
+      approval_policy: { require_approval: ["send_mail"] },
+      mock: [
+        {
+          tool_calls: [
+            { name: "send_mail", arguments: { to: "ada@example.com", text: "The report is ready." } },
+          ],
+        },
+        { text: "I told Ada." },
+      ],
+    },
+  },
+  {
+    session: "demo-failure",
+    prompt: "Ask a provider that refuses the key.",
+    options: { mock: [{ error: { category: "auth", message: "no such key" } }] },
+  },
+];
+
+/**
+ * Fills a server with sessions, runs, an approval that waits and a daemon. What is there from an earlier start stays as it is.
+ * @param key that the server wants, where it wants one
+ */
+export async function seedDemo(url: string, key: string | undefined): Promise<void> {
+  const ask = async (path: string, body: object, name: string): Promise<number> => {
+    const response = await fetch(url + path, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        "idempotency-key": `hull-demo-${name}`,
+        ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+      },
+      body: JSON.stringify(body),
+    });
+    const text = await response.text();
+    if (response.status < 400) return response.status;
+    throw new CommandError(
+      EXIT.failed,
+      "demo_failed",
+      `The example data could not be made: ${text.slice(0, 300)}`,
+    );
+  };
+  for (const [i, { session, prompt, options }] of RUNS.entries()) {
+    const metadata = { demo: true };
+    await ask("/sessions", { id: session, metadata }, `session-${session}`);
+    const body = { prompt, options: { provider: MOCK, ...options } };
+    await ask(`/sessions/${session}/runs?wait=none`, body, `run-${i}`);
+    // The next run of a session begins when the last one has ended.
+    await settled(url, session, key);
+  }
+  const daemon = {
+    name: "demo watcher",
+    task: "Wait for mails.",
+    provider: MOCK,
+    mock: [{ text: "Nothing yet." }],
+  };
+  await ask("/daemons", daemon, "daemon");
+}
+
+const sessionShape = z.object({ run: z.nullable(z.object({ status: z.string() })) });
+
+const TRIES = 200;
+const PAUSE_MS = 25;
+
+async function settled(url: string, session: string, key: string | undefined): Promise<void> {
+  const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` };
+  for (let i = 0; i < TRIES; i += 1) {
+    const response = await fetch(`${url}/sessions/${session}`, { headers });
+    const { run } = sessionShape.parse(await response.json());
+    if (run === null || run.status !== "running") return;
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+  }
+}

@@ -1,0 +1,240 @@
+/** The routes of workflows and their runs, and the shapes that they take and give. */
+import { artifactShape } from "../engine/workflow/artifacts.ts";
+import { graphShape, nodeShape } from "../engine/workflow/graph.ts";
+import type { JsonObject } from "../skill/manifest.ts";
+import { json, type Operation, type Operations, schema } from "./operation.ts";
+import { answer, COUNT, inPath, MAYBE_TEXT, object, query, ref, TEXT } from "./parts.ts";
+import { body, ID, KEY, LOCATED, PAGE } from "./session-routes.ts";
+import { schemaOf } from "./shape-schema.ts";
+
+const NAME = inPath("name", { type: "string", pattern: "^[A-Za-z0-9][A-Za-z0-9._@-]{0,140}$" });
+const OBJECT: JsonObject = { type: "object" };
+const POSITIVE: JsonObject = { type: "integer", minimum: 1 };
+const TIME: JsonObject = { type: "string", format: "date-time" };
+const MAYBE_TIME: JsonObject = { type: ["string", "null"], format: "date-time" };
+const STATUS: JsonObject = { enum: ["running", "waiting", "paused", "completed", "failed", "cancelled"] };
+const EVENTS = { "text/event-stream": { schema: TEXT } };
+const WAIT = query("wait", "Until when the answer waits.", { enum: ["terminal", "none"] });
+
+const reads = (summary: string, shape: JsonObject, more: Partial<Operation> = {}): Operation => ({
+  tag: "sessions",
+  summary,
+  answers: { 200: answer("The answer", json(shape)) },
+  faults: [400, 404],
+  ...more,
+});
+const onRun = (summary: string, shape: JsonObject | null, more: Partial<Operation> = {}): Operation => ({
+  tag: "sessions",
+  summary,
+  parameters: [ID, KEY],
+  body: body(shape ?? object({}), shape !== null),
+  answers: { 200: answer("The run as it is now", json(schema("WorkflowRun"))) },
+  faults: [400, 404, 408, 409, 413, 422],
+  ...more,
+});
+const BEGUN = {
+  200: answer("It has ended", { ...json(schema("WorkflowResult")), ...EVENTS }, LOCATED),
+  202: answer("It runs", json(schema("WorkflowResult")), LOCATED),
+};
+
+export const WORKFLOW_OPERATIONS = {
+  validateWorkflow: reads(
+    "Whether a graph makes sense, and stays within a ceiling",
+    schema("WorkflowValidation"),
+    {
+      body: body(object({ graph: schema("WorkflowGraph"), ceiling: OBJECT }, ["ceiling"])),
+      faults: [400, 408, 413, 422],
+    },
+  ),
+  executeWorkflow: onRun("Executes a graph: waits for its end, streams, or answers at once", OBJECT, {
+    parameters: [KEY, WAIT],
+    body: body(schema("WorkflowRequest")),
+    answers: BEGUN,
+    faults: [400, 402, 404, 408, 409, 413, 422, 502, 504],
+  }),
+  listWorkflowRuns: reads("The tenant's workflow runs, the newest first", schema("WorkflowRuns"), {
+    parameters: [...PAGE, query("status", "Only runs of this status.", STATUS)],
+    faults: [400],
+  }),
+  getWorkflowRun: reads(
+    "The record of a run: its stages, what is under way, and why it waits",
+    schema("WorkflowRun"),
+    {
+      parameters: [ID, WAIT],
+    },
+  ),
+  deleteWorkflowRun: {
+    tag: "sessions",
+    summary: "Stops a run and removes everything of it",
+    parameters: [ID],
+    answers: { 204: answer("It is removed", null) },
+    faults: [404],
+  },
+  followWorkflowRun: reads("The events of a run, up to its end", OBJECT, {
+    parameters: [ID, query("after", "Number of the last event that the client has.", COUNT)],
+    answers: { 200: answer("Server-sent events", EVENTS) },
+  }),
+  cancelWorkflowRun: onRun("Stops a run", object({ reason: TEXT }, ["reason"]), { parameters: [ID] }),
+  killWorkflowRun: onRun("Stops a run without any further step", object({ reason: TEXT }, ["reason"]), {
+    parameters: [ID],
+  }),
+  pauseWorkflowRun: onRun("Lets what is under way end, and begins nothing more", null, { parameters: [ID] }),
+  resumeWorkflowRun: onRun(
+    "Lets a paused run go on; one that ended at its max_steps goes on as another run",
+    null,
+    {
+      parameters: [ID],
+      answers: { 200: answer("The run as it is now", json(schema("WorkflowRun"))), 202: BEGUN[202] },
+    },
+  ),
+  forkWorkflowRun: onRun(
+    "Begins another run from a node of this one on",
+    object({ from: TEXT, input: object({ task: TEXT, artifacts: OBJECT }, ["task", "artifacts"]) }, [
+      "input",
+    ]),
+    { answers: BEGUN },
+  ),
+  signalWorkflowRun: onRun(
+    "Sends an event to the nodes that wait for one; one that comes early is kept",
+    object({ name: TEXT, key: MAYBE_TEXT, payload: {} }, ["key", "payload"]),
+    { answers: { 202: answer("It is stored", json(schema("WorkflowRun"))) } },
+  ),
+  decideWorkflowApproval: onRun(
+    "Answers a node that waits for an approval",
+    object({ node: TEXT, decision: { enum: ["approve", "deny"] }, reason: MAYBE_TEXT }, ["reason"]),
+  ),
+  listWorkflows: reads("The tenant's stored workflows by name", schema("Workflows"), { parameters: PAGE }),
+  getWorkflow: reads("A stored workflow; `name@version` for one version", schema("StoredWorkflow"), {
+    parameters: [NAME],
+  }),
+  putWorkflow: onRun(
+    "Stores a graph as the next version under a name",
+    object({ graph: schema("WorkflowGraph") }),
+    {
+      parameters: [NAME],
+      answers: {
+        200: answer("The last version is the same", json(schema("WorkflowVersion"))),
+        201: answer("It is stored", json(schema("WorkflowVersion"))),
+      },
+      faults: [400, 408, 413, 422],
+    },
+  ),
+  deleteWorkflow: {
+    tag: "sessions",
+    summary: "Removes all versions of a stored workflow; its runs go on",
+    parameters: [NAME],
+    answers: { 204: answer("It is removed", null) },
+    faults: [404],
+  },
+  operateOnWorkflow: onRun("Edits or inspects a graph; nothing is stored", OBJECT, {
+    parameters: [NAME],
+    body: body({
+      type: "object",
+      properties: {
+        graph: schema("WorkflowGraph"),
+        node_id: TEXT,
+        node: schema("WorkflowNode"),
+        edge: OBJECT,
+        from: TEXT,
+        to: TEXT,
+        policy: OBJECT,
+        left: schema("WorkflowGraph"),
+        right: schema("WorkflowGraph"),
+        reason: TEXT,
+      },
+    }),
+    answers: { 200: answer("The operation's answer, bare: a graph, a report, …", json({})) },
+  }),
+} satisfies Operations;
+
+const LIST: JsonObject = { type: "array" };
+const FINDING = object({ path: TEXT, message: TEXT, node: TEXT }, ["node"]);
+
+/** All of `components/schemas` that these routes use. */
+export function workflowSchemas(): JsonObject {
+  const stage = object({
+    id: TEXT,
+    node_id: TEXT,
+    kind: TEXT,
+    status: { enum: ["completed", "failed", "partial"] },
+    outcome: TEXT,
+    branch: TEXT,
+    started_at: TIME,
+    finished_at: TIME,
+    visible_text: TEXT,
+    private_reasoning: MAYBE_TEXT,
+    transcript: {},
+    verification: {},
+    usage: OBJECT,
+    artifacts: { type: "array", items: schema("WorkflowArtifact") },
+    consumed_artifact_ids: LIST,
+    produced_artifact_ids: LIST,
+    attempts: LIST,
+    error: { type: ["object", "null"] },
+    input_digest: TEXT,
+    metadata: OBJECT,
+  });
+  const run: JsonObject = {
+    _type: { const: "run_record" },
+    id: TEXT,
+    workflow_id: TEXT,
+    workflow_name: TEXT,
+    task: TEXT,
+    status: STATUS,
+    explanation: { ...TEXT, description: "One sentence: what the run does, or why it does not go on." },
+    started_at: TIME,
+    finished_at: MAYBE_TIME,
+    parent_run_id: MAYBE_TEXT,
+    root_run_id: TEXT,
+    stages: { type: "array", items: schema("WorkflowStage") },
+    transitions: LIST,
+    active: LIST,
+    pending_nodes: LIST,
+    completed_nodes: LIST,
+    failed_stages: LIST,
+    artifacts: { type: "array", items: schema("WorkflowArtifact") },
+    usage: OBJECT,
+    error: { type: ["object", "null"] },
+  };
+  const version = { name: TEXT, version: POSITIVE, digest: TEXT };
+  const page = (item: JsonObject): JsonObject =>
+    object({ data: { type: "array", items: item }, next_cursor: MAYBE_TEXT });
+  const named = new Map([[nodeShape(), ref("schemas", "WorkflowNode")]]);
+  return {
+    WorkflowNode: schemaOf(nodeShape()),
+    WorkflowGraph: schemaOf(graphShape(), named),
+    WorkflowArtifact: schemaOf(artifactShape()),
+    WorkflowStage: stage,
+    WorkflowRun: { type: "object", required: Object.keys(run), properties: run },
+    WorkflowValidation: object({
+      valid: { type: "boolean" },
+      errors: { type: "array", items: FINDING },
+      warnings: { type: "array", items: FINDING },
+      reachable_nodes: LIST,
+    }),
+    WorkflowRequest: object(
+      { task: TEXT, graph: schema("WorkflowGraph"), workflow: TEXT, artifacts: {}, options: OBJECT },
+      ["graph", "workflow", "artifacts", "options"],
+    ),
+    WorkflowResult: object({
+      status: STATUS,
+      run: schema("WorkflowRun"),
+      artifacts: LIST,
+      transcript: {},
+      path: { type: "null" },
+    }),
+    WorkflowRuns: page(
+      object({
+        id: TEXT,
+        workflow: TEXT,
+        task: TEXT,
+        status: STATUS,
+        created_at: TIME,
+        finished_at: MAYBE_TIME,
+      }),
+    ),
+    WorkflowVersion: object(version),
+    Workflows: page(object({ ...version, created_at: TIME })),
+    StoredWorkflow: object({ ...version, created_at: TIME, graph: schema("WorkflowGraph") }),
+  };
+}

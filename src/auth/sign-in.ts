@@ -1,0 +1,100 @@
+/**
+ * Browsers that signed in with an API key. The cookie holds the key's SHA-256 and a time, sealed by AES-256-GCM (NIST SP 800-38D)
+ * under a key that HKDF (RFC 5869) derives from a secret of the deployment: whoever reads the cookie does not learn the API key,
+ * and nobody else can make one. Forms carry a token that follows from the cookie, which no page of another origin can read.
+ */
+import { concat, fromBase64, toBase64 } from "../bytes.ts";
+import { SecretKeyMissing } from "../errors/request.ts";
+import { hex } from "./api-key.ts";
+
+/** How long a browser stays signed in, in s. */
+export const SIGNED_IN_S = 12 * 60 * 60;
+
+/** What a cookie says. */
+export interface SignIn {
+  /** SHA-256 of the API key, hexadecimal. */
+  hash: string;
+  /** What forms of this browser carry. */
+  token: string;
+}
+
+interface Keys {
+  seal: CryptoKey;
+  token: CryptoKey;
+}
+
+const NONCE_BYTES = 12;
+
+export class SignIns {
+  readonly #secret: string | null;
+  #keys: Keys | null = null;
+
+  /** @param secret of the deployment; `null`: it has none */
+  constructor(secret: string | null) {
+    this.#secret = secret;
+  }
+
+  /** The cookie of a browser that signed in. @param hash of the key @param now Unix ms @throws SecretKeyMissing */
+  async seal(hash: string, now: number): Promise<string> {
+    const { seal } = await this.#derived();
+    const iv = crypto.getRandomValues(new Uint8Array(NONCE_BYTES));
+    const text = utf8(`${hash}.${now + SIGNED_IN_S * 1000}`);
+    const sealed = await crypto.subtle.encrypt({ name: "AES-GCM", iv }, seal, text);
+    return base64url(concat([iv, new Uint8Array(sealed)]));
+  }
+
+  /** What a cookie says; `null`: it is not the deployment's, or too old. @param now Unix ms */
+  async open(cookie: string, now: number): Promise<SignIn | null> {
+    if (this.#secret === null) return null;
+    const { seal, token } = await this.#derived();
+    try {
+      const bytes = fromBase64(cookie.replaceAll("-", "+").replaceAll("_", "/"));
+      const iv = bytes.subarray(0, NONCE_BYTES);
+      const text = await crypto.subtle.decrypt({ name: "AES-GCM", iv }, seal, bytes.subarray(NONCE_BYTES));
+      const [hash = "", until = ""] = new TextDecoder().decode(text).split(".");
+      if (now >= Number(until)) return null;
+      const mac = await crypto.subtle.sign("HMAC", token, utf8(cookie));
+      return { hash, token: base64url(new Uint8Array(mac)) };
+    } catch {
+      return null;
+    }
+  }
+
+  async #derived(): Promise<Keys> {
+    if (this.#secret === null)
+      throw new SecretKeyMissing({ reason: "neither HULL_SECRET_KEY nor HULL_ADMIN_KEY is set" });
+    this.#keys ??= await derive(this.#secret);
+    return this.#keys;
+  }
+}
+
+async function derive(secret: string): Promise<Keys> {
+  const base = await crypto.subtle.importKey("raw", utf8(secret), "HKDF", false, ["deriveKey"]);
+  const hkdf = (info: string) => ({ name: "HKDF", hash: "SHA-256", salt: utf8("hull"), info: utf8(info) });
+  const [seal, token] = await Promise.all([
+    crypto.subtle.deriveKey(hkdf("key of sign-ins"), base, { name: "AES-GCM", length: 256 }, false, [
+      "encrypt",
+      "decrypt",
+    ]),
+    crypto.subtle.deriveKey(
+      hkdf("key of form tokens"),
+      base,
+      { name: "HMAC", hash: "SHA-256", length: 256 },
+      false,
+      ["sign"],
+    ),
+  ]);
+  return { seal, token };
+}
+
+/** Whether two texts are the same. The time taken tells nothing about the first difference. */
+export async function isSame(a: string, b: string): Promise<boolean> {
+  const [first, second] = await Promise.all(
+    [a, b].map((text) => crypto.subtle.digest("SHA-256", utf8(text))),
+  );
+  return first !== undefined && second !== undefined && hex(first) === hex(second);
+}
+
+const utf8 = (text: string): Uint8Array<ArrayBuffer> => new Uint8Array(new TextEncoder().encode(text));
+const base64url = (bytes: Uint8Array): string =>
+  toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");

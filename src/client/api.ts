@@ -1,0 +1,1405 @@
+// `npm run docs` writes this file from the schemas of the API.
+
+export type ApprovalDecision = {
+  decision: "approve" | "deny";
+  scope?: "once" | "session";
+  reason?: string | null;
+  /** Required to approve. */
+  arguments_digest?: string;
+};
+
+export type Approvals = {
+  data: {
+    id: string;
+    run_id: string;
+    tool_call_id: string;
+    tool: string;
+    arguments: {
+      [name: string]: unknown;
+    };
+    /** What the decision is bound to. */
+    arguments_digest: string;
+    risk: string;
+    requested_at: string;
+    expires_at: string;
+  }[];
+  next_cursor: string | null;
+};
+
+export type Artifact = {
+  id: string;
+  type: "code" | "html" | "markdown" | "svg" | "mermaid" | "react" | "image" | "custom" | "document";
+  title: string;
+  /** Of `code` and `react`. */
+  language?: string;
+  version: number;
+  /** Text; of an image its URL; of type `custom` any JSON. */
+  content: unknown;
+  metadata: {
+    [name: string]: unknown;
+  };
+  plugin?: string;
+  run_id: string;
+  call_id: string;
+  created_at: string;
+  versions: {
+    version: number;
+    created_at: string;
+  }[];
+};
+
+export type Artifacts = {
+  data: ({
+    id: string;
+    type: "code" | "html" | "markdown" | "svg" | "mermaid" | "react" | "image" | "custom" | "document";
+    title: string;
+    /** Of `code` and `react`. */
+    language?: string;
+    version: number;
+    /** How many there are. */
+    versions: number;
+    run_id: string;
+    call_id: string;
+    created_at: string;
+    updated_at: string;
+  })[];
+  next_cursor: string | null;
+};
+
+/** Options of a model call. `null` counts as absent. Any other key is the name of a provider and holds members that Hull adds to the requests for it; a name that is neither is 422 with its path. */
+export type CallOptions = {
+  /** The provider. `"auto"` means that it follows from the model. */
+  provider?: string;
+  /** A model id or an alias. */
+  model?: string;
+  /** A tier or an alias in place of a model: `small`, `mid`, `frontier`. */
+  model_tier?: string;
+  /** Most tokens of an answer. */
+  max_tokens?: number;
+  /** Sampling temperature. */
+  temperature?: number;
+  /** Nucleus sampling. */
+  top_p?: number;
+  /** Sampling among the first `k` tokens. */
+  top_k?: number;
+  /** Seed of the sampling. */
+  seed?: number;
+  /** Penalty for repeated tokens. */
+  frequency_penalty?: number;
+  /** Penalty for tokens that occurred. */
+  presence_penalty?: number;
+  /** Texts that end the answer. An empty list counts as absent. */
+  stop?: string[] | string;
+  /** Whether the answer is JSON. */
+  response_format?: "text" | "json" | "json_object";
+  /** The same; `json_schema` comes first. */
+  schema?: {
+    [name: string]: unknown;
+  };
+  /** The JSON Schema that the provider is sent and the answer has to match. */
+  json_schema?: {
+    [name: string]: unknown;
+  };
+  /** The schema that Hull checks the answer against, where it is another one. */
+  output_schema?: {
+    [name: string]: unknown;
+  };
+  /** The same as an object or its `kind`: `"text"`, `"json_object"`, `"json_schema"`. */
+  output_format?: "text" | "json_object" | "json_schema" | {
+    kind: "text" | "json_object" | "json_schema";
+    schema?: {
+      [name: string]: unknown;
+    };
+    strict?: boolean;
+  };
+  /** What an answer that does not match leads to: nothing, a warning, or 422 `schema_validation`. */
+  output_validation?: "off" | "warn" | "error";
+  /** How often Hull asks again after an answer that does not match. */
+  schema_retries?: number;
+  /** Whether Hull says what was wrong when it asks again. A text takes the place of Hull's words. */
+  schema_retry_nudge?: boolean | string;
+  /** How often Hull repeats a model call after a transient failure. */
+  llm_retries?: number;
+  /** The pause before the first repetition; it doubles. */
+  llm_backoff_ms?: number;
+  /** Whether and how much the model reasons before it answers. */
+  thinking?: boolean | "enabled" | "on" | "adaptive" | "low" | "medium" | "high" | "off" | {
+    enabled?: boolean;
+    mode?: "enabled" | "adaptive" | "effort";
+    budget_tokens?: number;
+    level?: "low" | "medium" | "high";
+  };
+  /** The same as `thinking` with that level. Not together with `thinking`. */
+  reasoning_effort?: "low" | "medium" | "high";
+  /** Anthropic: reasoning between tool calls. */
+  interleaved_thinking?: boolean;
+  /** Anthropic: names of beta features. */
+  anthropic_beta_features?: string[];
+  /** The call needs a model that sees images: 400 `capability_missing` otherwise. */
+  vision?: boolean;
+  /** The same for sound. */
+  audio?: boolean;
+  /** The same for PDF files. */
+  pdf?: boolean;
+  /** Tools that the model may call: `{name, description, parameters?}` each, with `handler` the name of a hook that carries it out, with `executor: "webhook"` one of the host. The caller answers the others. */
+  tools?: unknown[] | {
+    [name: string]: unknown;
+  };
+  /** Whether the model has to call a tool. */
+  tool_choice?: "auto" | "none" | "required" | {
+    name: string;
+  };
+  /** Tools with `defer_loading` stay out of the context until the model finds them by a search. */
+  tool_search?: boolean | "bm25" | "regex" | {
+    variant?: "bm25" | "regex";
+    mode?: "auto" | "native" | "client";
+    strategy?: "bm25" | "regex" | "semantic" | "host";
+    always_loaded?: string[];
+    budget_tokens?: number;
+    name?: string;
+    include_stub_listing?: boolean;
+  };
+  /** How the model calls tools: by the provider's own channel, or in its text. */
+  tool_format?: "native" | "text";
+  /** Examples of calls for the system text, where the model calls tools in its text. */
+  tool_examples?: string;
+  /** Whether the provider may cache the prompt. */
+  cache?: boolean;
+  /** Whether the provider streams to Hull. The answer to the caller does not depend on it. */
+  stream?: boolean;
+  /** How long Hull waits for the first byte of a stream, or for the whole of an answer that the provider does not stream. */
+  timeout_ms?: number;
+  /** How long a stream may then be silent. */
+  idle_timeout_ms?: number;
+  /** `timeout_ms` in seconds. */
+  timeout?: number;
+  /** `idle_timeout_ms` in seconds. */
+  idle_timeout?: number;
+  /** How the answer begins, where the model can continue a given beginning. */
+  prefill?: string;
+  /** The conversation. It takes the place of `prompt`. */
+  messages?: Message[];
+  /** A transcript that the call continues. Not together with `session_id`. */
+  transcript?: Transcript;
+  /** A session that the call continues. */
+  session_id?: string;
+  /** Limits of each call, and with `total_budget_usd` of the whole run or session: 402 `budget_exceeded`. See budgets. */
+  budget?: {
+    max_cost_usd?: number;
+    total_budget_usd?: number;
+    max_input_tokens?: number;
+    max_output_tokens?: number;
+  };
+  /** How Hull chooses among models, see routing. */
+  route_policy?: string | {
+    mode: string;
+    target?: string;
+  };
+  /** Providers that Hull asks in this order after the first one failed, with the same model id. A text lists them with commas. */
+  fallback_chain?: string[] | string;
+  /** Anything of the caller's own. Hull does not read it. */
+  metadata?: {
+    [name: string]: unknown;
+  };
+  /** Answers in place of the provider's, see mocks. */
+  mock?: unknown[];
+  /** Another name of `schema_retries`. */
+  retries?: number;
+  /** Of `/llm/structured`: a last call turns the text into JSON. Members beside `enabled` are options of that call. */
+  repair?: boolean | {
+    enabled?: boolean;
+    [name: string]: unknown;
+  };
+} & { [provider in "anthropic" | "openai" | "xai" | "google" | "deepseek" | "openrouter" | "huggingface" | "ollama" | "local" | "workers-ai" | "together" | "groq" | "fireworks" | "dashscope" | "vllm" | "tgi" | "llamacpp" | "mlx"]?: { [name: string]: unknown } };
+
+export type CallRequest = {
+  prompt?: string | null;
+  system?: string | null;
+  options?: CallOptions;
+};
+
+export type CallResult = {
+  text: string;
+  visible_text: string;
+  model: string;
+  provider: string;
+  usage: {
+    input_tokens: number;
+    output_tokens: number;
+    cache_read_tokens: number;
+    cache_write_tokens: number;
+    cache_hit_ratio: number;
+    cache_savings_usd: number;
+    cost_usd: number;
+    price_known: boolean;
+  };
+  stop_reason: string | null;
+  raw_stop_reason: string | null;
+  blocks: {
+    [name: string]: unknown;
+  }[];
+  transcript: {
+    [name: string]: unknown;
+  };
+  data?: unknown;
+  tool_calls?: {
+    id: string;
+    name: string;
+    arguments: {
+      [name: string]: unknown;
+    };
+  }[];
+  thinking?: string;
+  warnings?: {
+    code: string;
+    message: string;
+    option?: string;
+  }[];
+};
+
+export type Card = {
+  name: string;
+  slug: string;
+  description: string;
+  mode: "script" | "static-file" | "proxy" | "llm";
+  method: string;
+  route: string;
+  input: "text" | "file" | "none";
+  output: "text" | "json" | "file";
+  inputMime?: string[];
+  outputMime?: string;
+  tools?: string[];
+  /** The skill's body; never that of an llm skill. */
+  doc?: string;
+  version: string;
+  /** The folder is broken; its last good version is served. */
+  stale?: true;
+  /** It was uploaded, and is served to its tenant only. */
+  uploaded?: true;
+  /** It declares a daemon. */
+  daemon?: true;
+  /** Fingerprint of the key whose signature it has. */
+  signer?: string;
+  /** Runs with it have tools to read and write files and to run commands. */
+  workspaceTools?: true;
+  /** The author's folder or the plugin that it lies in. */
+  namespace?: string;
+  /** JSON Schema of the input, where it declares one; not in listings. */
+  input_schema?: {
+    [name: string]: unknown;
+  };
+  /** Whether the deployment trusts who signed it; not in listings. */
+  signature?: {
+    signer: string;
+    trusted: boolean;
+  };
+  /** What the build found wrong with it; for keys that may publish, and not in listings. */
+  diagnostics?: Diagnostic[];
+  /** The tools of its tools.json; for keys that may publish, and not in listings. */
+  tool_details?: ToolDetails[];
+};
+
+export type CompactRequest = {
+  strategy?: "observation_mask" | "truncate" | "llm";
+  keep_first?: number;
+  keep_last?: number;
+  /** Stands in place of one that would be made. */
+  summary?: string;
+  options?: CallOptions;
+};
+
+export type CompactedSession = {
+  id: string;
+  state: "active" | "archived" | "abandoned" | "closed";
+  created_at: string;
+  updated_at: string;
+  length: number;
+  /** Of what compaction took out of the conversation. */
+  summary: string | null;
+  parent_id: string | null;
+  child_ids: string[];
+  /** Number of the parent's last event when this session branched off. */
+  branched_at_event_index: number | null;
+  /** Number of the last event. */
+  last_event: number;
+  metadata: {
+    [name: string]: unknown;
+  };
+  run: null | {
+    run_id: string;
+    status: "running" | "idle" | "awaiting_tool" | "awaiting_approval" | "done" | "stuck" | "budget_exhausted" | "watchdog" | "failed" | "error" | "cancelled";
+  };
+  /** `null`: there was nothing to compact. */
+  compacted: {
+    [name: string]: unknown;
+  } | null;
+};
+
+export type Daemon = {
+  id: string;
+  name: string | null;
+  status: "running" | "stopped" | "failed";
+  persist_path: string | null;
+  /** The skill that declares it. */
+  skill: string | null;
+  created_at: string;
+  session_id: string;
+  run_id: string;
+  snapshot_path: string | null;
+  /** Events that wait. */
+  pending_event_count: number;
+  /** With the one in flight. */
+  queued_event_count: number;
+  event_queue_capacity: number;
+  /** `active`, `idle`, or how its run ended. */
+  daemon_state: string;
+  saved_at: string | null;
+  next_wake_at: string | null;
+  last_wake: null | {
+    reason: "message" | "event" | "resume" | "watch" | "cron" | "timer";
+    at: string;
+  };
+  /** The limit of `wake_budget` that ended its last wake. */
+  wake_budget_reached: "max_iterations" | "max_tokens" | "max_cost_usd" | null;
+  /** What wakes it as soon as it is idle. */
+  pending_wakes: ("message" | "event" | "resume" | "watch" | "cron" | "timer")[];
+  inflight_event?: {
+    seq: number;
+    enqueued_at: string;
+    payload: unknown;
+  };
+  error?: Problem;
+  /** Of its run, once that has ended, without the transcript. */
+  result?: {
+    [name: string]: unknown;
+  };
+};
+
+/** A flat body: the fields of the daemon, and every option of a run beside them. */
+export type DaemonRequest = RunOptions & {
+  /** What the daemon is to do. Required. */
+  task?: string;
+  /** Another name of `task`. */
+  prompt?: string;
+  /** Its system text. */
+  system?: string | null;
+  /** A name for people. */
+  name?: string;
+  /** A folder of the session's files: the snapshot is kept there as `daemon.json`, the summary as `daemon.meta.json`. Only one running daemon of a tenant may have a path (409 `daemon_path_taken`). Without a path Hull writes no file, and the daemon's name for `POST /daemons/resume` is `daemons/<id>`. */
+  persist_path?: string;
+  /** Another name of `persist_path`. */
+  state_dir?: string;
+  /** How many events may wait, the one in flight included. */
+  event_queue_capacity?: number;
+  /** Another name of `event_queue_capacity`. */
+  queue_capacity?: number;
+  /** Who may send events without a key, see signed events. */
+  webhook?: {
+    secret_env: string;
+    header: string;
+    algorithm?: "hmac-sha256";
+    timestamp_header?: string;
+    tolerance_s?: number;
+  };
+};
+
+export type DaemonSnapshot = {
+  id: string;
+  name: string | null;
+  status: "running" | "stopped" | "failed";
+  persist_path: string | null;
+  /** The skill that declares it. */
+  skill: string | null;
+  created_at: string;
+  session_id: string;
+  run_id: string;
+  snapshot_path: string | null;
+  /** Events that wait. */
+  pending_event_count: number;
+  /** With the one in flight. */
+  queued_event_count: number;
+  event_queue_capacity: number;
+  /** `active`, `idle`, or how its run ended. */
+  daemon_state: string;
+  saved_at: string | null;
+  next_wake_at: string | null;
+  last_wake: null | {
+    reason: "message" | "event" | "resume" | "watch" | "cron" | "timer";
+    at: string;
+  };
+  /** The limit of `wake_budget` that ended its last wake. */
+  wake_budget_reached: "max_iterations" | "max_tokens" | "max_cost_usd" | null;
+  /** What wakes it as soon as it is idle. */
+  pending_wakes: ("message" | "event" | "resume" | "watch" | "cron" | "timer")[];
+  inflight_event?: {
+    seq: number;
+    enqueued_at: string;
+    payload: unknown;
+  };
+  error?: Problem;
+  /** Of its run, once that has ended, without the transcript. */
+  result?: {
+    [name: string]: unknown;
+  };
+  _type: "daemon_snapshot";
+  visible_messages: unknown[];
+  recorded_messages: unknown[];
+  transcript_events: unknown[];
+  transcript_summary: string | null;
+  total_text: string;
+  last_iteration_text: string;
+  all_tools_used: unknown[];
+  rejected_tools: unknown[];
+  deferred_user_messages: unknown[];
+  total_iterations: number;
+  idle_backoff_ms: number;
+  last_run_exit_code: number | null;
+  watch_state: {
+    [name: string]: unknown;
+  };
+  pending_events: {
+    seq: number;
+    enqueued_at: string;
+    payload: unknown;
+  }[];
+};
+
+export type Daemons = {
+  data: ({
+    id: string;
+    name: string | null;
+    status: "running" | "stopped" | "failed";
+    persist_path: string | null;
+    /** The skill that declares it. */
+    skill: string | null;
+    created_at: string;
+  })[];
+  next_cursor: string | null;
+};
+
+export type Delivered = {
+  session_id: string;
+  run_id: string | null;
+  delivery?: string;
+};
+
+export type Diagnostic = {
+  level: "error" | "warning" | "info";
+  code: string;
+  message: string;
+  skill: string;
+  file: string;
+  line?: number;
+  column?: number;
+  field?: string;
+  value?: string;
+  hint?: string;
+};
+
+export type Digest = string;
+
+export type Execution = {
+  id: string;
+  skill: string;
+  status: "running" | "done" | "error" | "cancelled";
+  created_at: string;
+  finished_at?: string;
+  result?: {
+    status: number;
+    content_type: string;
+    headers: {
+      [name: string]: string;
+    };
+    size: number;
+    text?: string;
+    json?: unknown;
+    url?: string;
+  };
+  error?: Problem;
+};
+
+export type Message = {
+  role: "system";
+  content?: string | ({
+    type: "text";
+    text: string;
+  } | {
+    type: "image";
+    url?: string;
+    base64?: string;
+    data?: string;
+    media_type?: string;
+    detail?: "auto" | "low" | "high";
+  } | {
+    type: "document";
+    url?: string;
+    base64?: string;
+    data?: string;
+    media_type?: string;
+    filename?: string;
+  } | {
+    type: "audio";
+    url?: string;
+    base64?: string;
+    data?: string;
+    media_type?: string;
+  } | {
+    type: "tool_result";
+    tool_use_id: string;
+    content?: unknown;
+    is_error?: boolean;
+  })[] | null;
+} | {
+  role: "user";
+  content?: string | ({
+    type: "text";
+    text: string;
+  } | {
+    type: "image";
+    url?: string;
+    base64?: string;
+    data?: string;
+    media_type?: string;
+    detail?: "auto" | "low" | "high";
+  } | {
+    type: "document";
+    url?: string;
+    base64?: string;
+    data?: string;
+    media_type?: string;
+    filename?: string;
+  } | {
+    type: "audio";
+    url?: string;
+    base64?: string;
+    data?: string;
+    media_type?: string;
+  } | {
+    type: "tool_result";
+    tool_use_id: string;
+    content?: unknown;
+    is_error?: boolean;
+  })[] | null;
+} | {
+  role: "assistant";
+  content?: string | ({
+    type: "text";
+    text: string;
+  } | {
+    type: "image";
+    url?: string;
+    base64?: string;
+    data?: string;
+    media_type?: string;
+    detail?: "auto" | "low" | "high";
+  } | {
+    type: "document";
+    url?: string;
+    base64?: string;
+    data?: string;
+    media_type?: string;
+    filename?: string;
+  } | {
+    type: "audio";
+    url?: string;
+    base64?: string;
+    data?: string;
+    media_type?: string;
+  } | {
+    type: "tool_result";
+    tool_use_id: string;
+    content?: unknown;
+    is_error?: boolean;
+  })[] | null;
+  tool_calls?: {
+    id?: string;
+    name: string;
+    arguments?: unknown;
+  }[];
+  blocks?: ({
+    type: "output_text";
+    text: string;
+  } | {
+    type: "reasoning";
+    text: string;
+    signature?: string;
+    native?: {
+      provider: string;
+      value: unknown;
+    };
+  } | {
+    type: "reasoning_summary";
+    text: string;
+    native?: {
+      provider: string;
+      value: unknown;
+    };
+  } | {
+    type: "tool_call";
+    id: string;
+    name: string;
+    arguments: unknown | null;
+    raw: string;
+  } | {
+    type: "tool_search_query";
+    id: string;
+    name: string;
+    query: unknown;
+    native?: {
+      provider: string;
+      value: unknown;
+    };
+  } | {
+    type: "tool_search_result";
+    tool_use_id: string;
+    tool_references: {
+      tool_name: string;
+    }[];
+    native?: {
+      provider: string;
+      value: unknown;
+    };
+  } | {
+    type: "opaque";
+    provider: string;
+    value: unknown;
+  })[];
+} | {
+  role: "tool";
+  tool_call_id: string;
+  name?: string;
+  content?: unknown;
+  is_error?: boolean;
+};
+
+export type NewMessage = {
+  content: string | unknown[];
+  delivery?: "interrupt_immediate" | "finish_step" | "wait_for_completion";
+};
+
+export type NewSession = {
+  /** The id that the new session is to have. */
+  id?: string;
+  metadata?: {
+    [name: string]: unknown;
+  };
+  transcript?: {
+    [name: string]: unknown;
+  };
+};
+
+/** An RFC 9457 problem document. `code` is stable, `detail` is not. */
+export type Problem = {
+  /** `urn:hull:problem:<code>` */
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  /** `urn:hull:request:<request id>` */
+  instance: string;
+  code: "approval_closed" | "auth_not_configured" | "bad_encoding" | "bad_path" | "bad_request" | "body_too_large" | "budget_exceeded" | "budget_not_found" | "bundle_invalid" | "capability_missing" | "catalog_missing" | "client_closed_request" | "command_not_found" | "concurrency_limited" | "daemon_not_running" | "daemon_path_taken" | "daemon_queue_full" | "daemon_running" | "deadline_exceeded" | "execution_cancelled" | "execution_conflict" | "execution_lost" | "execution_not_found" | "file_expired" | "file_not_downloadable" | "file_not_found" | "file_required" | "forbidden" | "form_not_trusted" | "hook_failed" | "hook_invalid" | "hook_timeout" | "hooks_unavailable" | "host_delegate_failed" | "host_not_allowed" | "idempotency_key_reused" | "input_invalid" | "input_required" | "input_schema_mismatch" | "internal" | "invalid_request" | "key_not_found" | "malformed_json" | "malformed_multipart" | "malformed_toml" | "method_not_allowed" | "mock_unmatched" | "mocked_failure" | "model_not_resolved" | "model_refused" | "not_acceptable" | "not_found" | "operation_not_found" | "origin_not_allowed" | "out_of_memory" | "output_invalid_json" | "output_missing" | "output_too_large" | "precondition_failed" | "price_unknown" | "provider_auth_failed" | "provider_bad_response" | "provider_empty_answer" | "provider_error" | "provider_misconfigured" | "provider_not_configured" | "provider_not_found" | "provider_rate_limited" | "provider_redirect_refused" | "provider_rejected_request" | "provider_timeout" | "provider_unreachable" | "proxy_not_configured" | "range_not_satisfiable" | "rate_limited" | "replay_mismatch" | "replay_missing" | "request_timeout" | "run_cancelled" | "run_in_progress" | "run_lost" | "runner_busy" | "runner_draining" | "runner_protocol_error" | "runner_unavailable" | "schema_validation" | "script_failed" | "script_killed" | "script_timeout" | "secret_key_missing" | "session_exists" | "session_not_active" | "skill_not_found" | "skill_not_trusted" | "skill_read_only" | "slug_taken" | "spawn_failed" | "storage_quota_exceeded" | "tool_call_closed" | "tool_rejected" | "tool_rounds_exhausted" | "unauthenticated" | "unsupported_media_type" | "upload_limit" | "upstream_body_truncated" | "upstream_redirect_refused" | "upstream_timeout" | "upstream_unreachable" | "webhook_refused" | "workflow_ended" | "workflow_invalid" | "workflow_not_waiting" | "workspace_full";
+  request_id: string;
+  [name: string]: unknown;
+};
+
+export type RunAccepted = {
+  id: string;
+  run_id: string;
+  session_id: string;
+  status: "running" | "idle" | "awaiting_tool" | "awaiting_approval" | "done" | "stuck" | "budget_exhausted" | "watchdog" | "failed" | "error" | "cancelled";
+};
+
+/** Options of an agent run: those of its model calls, and its own. */
+export type RunOptions = CallOptions & {
+  /** Defaults of the limits: `tool_using` 50 iterations, `researcher` 30, `verifier` 5, `completer` 1. */
+  profile?: "tool_using" | "researcher" | "verifier" | "completer";
+  /** A served llm skill that the run is: its body, model, limits and tools. */
+  skill?: string;
+  /** Skills that the run may take up: slugs, inline skills, or `"*"` for all that are served. */
+  skills?: string | (string | {
+    [name: string]: unknown;
+  })[] | {
+    [name: string]: unknown;
+  };
+  /** The model gets `define_tool` and `remove_tool`. */
+  dynamic_tools?: boolean;
+  /** Tools to work on files: all, none, or those with these names. */
+  workspace_tools?: boolean | string[];
+  /** When the tools of the skills' `tools.json` are on offer: from the start, or once their skill is active or loaded. Of two skills the tool of the later one counts, a tool of the run's own before both. */
+  skill_tools?: "at_start" | "on_activation";
+  /** Aliases of models by slot, which handlers see as `ctx.models`. */
+  models?: {
+    [name: string]: string;
+  };
+  /** How skills become active, and whether Hull decides anew at each turn: `auto`, `metadata`, `host`, `none`. With `top_n: 0` none does. */
+  skill_match?: {
+    strategy?: string;
+    top_n?: number;
+    sticky?: boolean;
+  };
+  /** Most tokens of the list of skills in the system text. */
+  skill_catalogue_tokens?: number;
+  /** MCP servers, by their names in hull.toml or with a `url`. Their tools are `<server>__<tool>`. */
+  mcp_servers?: (string | {
+    name: string;
+    url?: string;
+    tools?: string[];
+    timeout_ms?: number;
+  })[];
+  /** Paths that `paths` of skills are matched with. */
+  working_files?: string[] | string;
+  /** The run goes on until the model says the sentinel. */
+  persistent?: boolean;
+  /** The sentinel. */
+  done_sentinel?: string;
+  /** Most model calls of the run. */
+  max_iterations?: number;
+  /** Most turns in a row without a tool call after which a persistent run is nudged. */
+  max_nudges?: number;
+  /** What a nudge says. */
+  nudge?: string;
+  /** Whether the tool calls of a turn run side by side. */
+  parallel_tool_calls?: boolean;
+  /** How often a failed tool call is repeated. */
+  tool_retries?: number;
+  /** The pause before the first repetition; it doubles. */
+  tool_backoff_ms?: number;
+  /** What a turn has to do, and how much prose it may have. */
+  turn_policy?: {
+    require_action_or_yield?: boolean;
+    allow_done_sentinel?: boolean;
+    max_prose_chars?: number;
+  };
+  /** A success of one of these tools ends the run. */
+  stop_after_successful_tools?: string[];
+  /** Without a success of one of these tools the run has `failed`. */
+  require_successful_tools?: string[];
+  /** After so many equal calls with equal results the model gets a hint. `0` switches this off. */
+  loop_detect_warn?: number;
+  /** After so many, a remark takes the place of the result. */
+  loop_detect_block?: number;
+  /** After so many, the call is not carried out. */
+  loop_detect_skip?: number;
+  /** The sentinel counts only where the last call of the tool `run` was a success. */
+  exit_when_verified?: boolean;
+  /** Most tokens of the run, input and output together. */
+  token_budget?: number;
+  /** What happens to calls that a model writes into its text although it has a channel for them. */
+  native_tool_fallback?: "allow" | "allow_once" | "reject";
+  /** In a persistent run a line `next_phase: X` that names another phase ends it. */
+  break_unless_phase?: string;
+  /** Items that the model sees with each call and keeps by the tool `task_ledger`. While one is neither `done` nor `dropped`, no sentinel counts. */
+  task_ledger?: (string | {
+    title: string;
+    id?: string;
+    status?: "open" | "in_progress" | "blocked" | "done" | "dropped";
+    note?: string;
+  })[];
+  /** The same from titles alone. */
+  deliverables?: string[];
+  /** The task that the items belong to. */
+  root_task?: string;
+  /** The name of a hook that decides what a model call is sent. */
+  context_callback?: string;
+  /** Another name of `context_callback`. */
+  context_filter?: string;
+  /** The name of a hook that Hull calls after each turn with tool calls. */
+  post_turn_callback?: string;
+  /** The profile whose configured values tools get. */
+  bot?: string;
+  /** Configured values for this run alone: `{<tool>: {<param>: value}}`. */
+  tool_configs?: {
+    [name: string]: unknown;
+  };
+  /** Hooks before and after tool calls, by globs over the names of tools. */
+  tool_hooks?: ({
+    pattern: string;
+    pre?: string | null;
+    post?: string | null;
+    deny?: string | null;
+    max_output?: number | null;
+  })[];
+  /** The ceiling: what tools may do. */
+  policy?: {
+    tools?: string[];
+    blocked_tools?: string[];
+    capabilities?: {
+      [name: string]: string[];
+    };
+    workspace_roots?: string[];
+    side_effect_level?: "none" | "read_only" | "workspace_write" | "process_exec" | "network";
+    recursion_limit?: number;
+    tool_arg_constraints?: {
+      tool: string;
+      arg_patterns: string[];
+      arg_key?: string;
+    }[];
+    tool_annotations?: {
+      [name: string]: {
+        kind?: string;
+        side_effect_level?: "none" | "read_only" | "workspace_write" | "process_exec" | "network";
+        capabilities?: {
+          [name: string]: string[];
+        };
+        arg_schema?: {
+          [name: string]: unknown;
+        };
+      };
+    };
+  };
+  /** Which calls need an approval. */
+  approval_policy?: {
+    require_risk?: "none" | "safe" | "moderate" | "dangerous" | "critical";
+    auto_approve?: string[];
+    auto_deny?: string[];
+    require_approval?: string[];
+    write_path_allowlist?: string[];
+  };
+  /** Which calls are allowed or denied, by globs or hooks. */
+  permissions?: {
+    allow?: string[] | {
+      [name: string]: true | string[] | string;
+    };
+    deny?: string[] | {
+      [name: string]: true | string[] | string;
+    };
+    on_escalation?: string;
+  };
+  /** How long an approval may take. */
+  approval_timeout_ms?: number;
+  /** `approval_timeout_ms` in seconds. */
+  approval_timeout_s?: number;
+  /** How many messages at the beginning stay. */
+  keep_first?: number;
+  /** Above it Hull shortens in any case. */
+  hard_limit_tokens?: number;
+  /** How it does so there. */
+  hard_limit_strategy?: "llm" | "truncate" | "observation_mask";
+  /** Longer results of tools keep head, tail and lines that look like diagnostics. */
+  tool_output_max_chars?: number;
+  /** `true` shortens the conversation where its estimate passes `compact_threshold`, `false` never does. */
+  auto_compact?: boolean;
+  /** Estimated tokens of the conversation. */
+  compact_threshold?: number;
+  /** How many messages at the end stay. */
+  compact_keep_last?: number;
+  /** How Hull shortens: see compaction. */
+  compact_strategy?: "observation_mask" | "llm" | "truncate" | "custom";
+  /** The name of a hook that writes the summary, for the strategy `custom`. */
+  compact_callback?: string;
+  /** The name of a hook that replaces messages, for `observation_mask`. */
+  mask_callback?: string;
+  /** The name of a hook that shortens a long result. */
+  compress_callback?: string;
+  /** The same settings in one object; they come before the single options. */
+  compaction?: {
+    keep_first?: number;
+    hard_limit_tokens?: number;
+    hard_limit_strategy?: "llm" | "truncate" | "observation_mask";
+    tool_output_max_chars?: number;
+    strategy?: "none" | "truncate" | "observation_mask" | "custom" | "summarize_middle" | "summarize" | "llm" | "summarize_all" | "hybrid";
+    threshold?: number;
+    keep_last?: number;
+  };
+  /** The run goes idle instead of ending, and wakes again: a daemon. */
+  daemon?: boolean;
+  /** The file of the session that holds its snapshot. */
+  persist_path?: string;
+  /** A snapshot that it continues. */
+  resume_path?: string;
+  /** A timer wakes it so long after it went idle; `0` means none. */
+  wake_interval_ms?: number;
+  /** A schedule that wakes it, in five fields. */
+  cron?: string;
+  /** The zone of the schedule. */
+  time_zone?: string;
+  /** Files, folders or globs of the session whose changes wake it. */
+  watch_paths?: string[] | string;
+  /** Which changes do. */
+  watch_events?: ("change" | "create" | "delete")[];
+  /** It shortens its conversation when it goes idle. */
+  consolidate_on_idle?: boolean;
+  /** After so many looks that find no reason to wake, it ends as `watchdog`. */
+  idle_watchdog_attempts?: number;
+  /** Limits of one wake. */
+  wake_budget?: {
+    max_iterations?: number;
+    max_tokens?: number;
+    max_cost_usd?: number;
+  };
+};
+
+export type RunRequest = {
+  prompt?: string | null;
+  system?: string | null;
+  options?: RunOptions;
+};
+
+export type RunResult = {
+  run_id: string;
+  session_id: string | null;
+  status: string;
+  text: string;
+  visible_text: string;
+  iterations: number;
+  duration_ms: number;
+  tools_used: string[];
+  successful_tools: string[];
+  rejected_tools: string[];
+  input_tokens: number;
+  output_tokens: number;
+  cost_usd: number;
+  transcript: {
+    [name: string]: unknown;
+  };
+};
+
+export type Session = {
+  id: string;
+  state: "active" | "archived" | "abandoned" | "closed";
+  created_at: string;
+  updated_at: string;
+  length: number;
+  /** Of what compaction took out of the conversation. */
+  summary: string | null;
+  parent_id: string | null;
+  child_ids: string[];
+  /** Number of the parent's last event when this session branched off. */
+  branched_at_event_index: number | null;
+  /** Number of the last event. */
+  last_event: number;
+  metadata: {
+    [name: string]: unknown;
+  };
+  run: null | {
+    run_id: string;
+    status: "running" | "idle" | "awaiting_tool" | "awaiting_approval" | "done" | "stuck" | "budget_exhausted" | "watchdog" | "failed" | "error" | "cancelled";
+  };
+};
+
+export type SessionFile = {
+  path: string;
+  size: number;
+  sha256: Digest;
+  modified_at: string;
+};
+
+export type SessionFiles = {
+  data: SessionFile[];
+  next_cursor: string | null;
+};
+
+export type SessionMessages = {
+  data: ({
+    role: "user" | "assistant" | "tool";
+    content: unknown;
+  })[];
+  next_cursor: string | null;
+};
+
+export type SessionRun = {
+  run_id: string;
+  session_id: string;
+  status: "running" | "idle" | "awaiting_tool" | "awaiting_approval" | "done" | "stuck" | "budget_exhausted" | "watchdog" | "failed" | "error" | "cancelled";
+  created_at: string;
+  settled_at: string | null;
+  result?: RunResult;
+  error?: Problem;
+  /** Calls that the client is to answer. */
+  awaiting?: {
+    tool_call_id: string;
+    name: string;
+    arguments: {
+      [name: string]: unknown;
+    };
+  }[];
+  /** What a person is to decide. */
+  approvals?: {
+    id: string;
+    run_id: string;
+    tool_call_id: string;
+    tool: string;
+    arguments: {
+      [name: string]: unknown;
+    };
+    /** What the decision is bound to. */
+    arguments_digest: string;
+    risk: string;
+    requested_at: string;
+    expires_at: string;
+  }[];
+};
+
+export type SessionRuns = {
+  data: SessionRun[];
+  next_cursor: string | null;
+};
+
+export type Sessions = {
+  data: ({
+    id: string;
+    state: "active" | "archived" | "abandoned" | "closed";
+    created_at: string;
+    parent_id: string | null;
+    metadata: {
+      [name: string]: unknown;
+    };
+  })[];
+  next_cursor: string | null;
+};
+
+export type StoredFile = {
+  id: string;
+  filename: string | null;
+  mime: string;
+  size: number;
+  sha256: string;
+  created_at: string;
+  expires_at: string;
+};
+
+export type StructuredRequest = {
+  prompt: string;
+  schema: {
+    [name: string]: unknown;
+  };
+  system?: string | null;
+  options?: CallOptions;
+};
+
+export type StructuredResult = {
+  ok: boolean;
+  data: unknown;
+  raw_text: string;
+  error: unknown;
+  error_category: string | null;
+  attempts: number;
+  repaired: boolean;
+  extracted_json: boolean;
+  usage: {
+    input_tokens: number;
+    output_tokens: number;
+    cache_read_tokens: number;
+    cache_write_tokens: number;
+    cache_hit_ratio: number;
+    cache_savings_usd: number;
+    cost_usd: number;
+    price_known: boolean;
+  } | null;
+  model: string | null;
+  provider: string | null;
+};
+
+export type ToolAnswer = {
+  tool_call_id: string;
+  content: unknown;
+  is_error?: boolean;
+};
+
+export type ToolDetails = {
+  name: string;
+  description: string;
+  tier: "isolate" | "runner" | "stub";
+  /** Why the build chose the tier, for people. */
+  tier_reason?: string;
+  risk: "safe" | "moderate" | "dangerous" | "critical";
+  /** Left out of `tools`; models may call it. */
+  hidden: boolean;
+  /** Its handler in the skill's folder. */
+  script?: string;
+  /** Skills loaded before, whose tool of this name it replaces. */
+  overrides?: string[];
+};
+
+export type Transcript = {
+  _type: "transcript";
+  version: 2;
+  id: string;
+  messages: Message[];
+  events: {
+    id: string;
+    kind: string;
+    [name: string]: unknown;
+  }[];
+  assets: unknown[];
+  summary?: string;
+  metadata?: {
+    [name: string]: unknown;
+  };
+  state?: string;
+  archived_messages?: number;
+};
+
+/** The data of each event, by the event's name. */
+export interface EventData {
+  /** The run has begun: what was wrong with the request has been answered already. */
+  start: {
+    /** Of calls of skills and models, and of `POST /runs`. */
+    execution_id?: string;
+    /** Of the same: the request that began it. */
+    request_id?: string;
+    /** The slug; of calls of skills. */
+    skill?: string;
+    /** Of calls of skills. */
+    mode?: "script" | "static-file" | "proxy" | "llm";
+    /** Of calls of models, runs and workflow runs. */
+    operation?: "llm/call" | "llm/structured" | "llm/completion" | "runs" | "workflows";
+    /** Of runs. */
+    run_id?: string;
+    /** Of runs; `null` without a session. */
+    session_id?: string | null;
+  };
+  /** A piece of the answer: output of a script, bytes of a file, text of the model. */
+  delta: {
+    text?: string;
+    /** In place of `text`, for bytes that are not UTF-8: Base64. */
+    b64?: string;
+    /** The model call, counted from 1. */
+    round?: number;
+  };
+  /** A piece of the model's reasoning. */
+  thought: {
+    text?: string;
+    /** In place of `text`, for bytes that are not UTF-8: Base64. */
+    b64?: string;
+    /** The model call, counted from 1. */
+    round: number;
+  };
+  /** A piece of what a script prints to stderr, in order with `delta`. */
+  stderr: {
+    text?: string;
+    /** In place of `text`, for bytes that are not UTF-8: Base64. */
+    b64?: string;
+  };
+  /** A model call has ended, or begins anew. */
+  round: {
+    /** The model call, counted from 1. */
+    round: number;
+    /** Why the model stopped, e.g. `end_turn`, `tool_use`, `max_tokens`. */
+    finish_reason?: string;
+    usage?: {
+      input_tokens: number;
+      output_tokens: number;
+      cache_read_tokens: number;
+      cache_write_tokens: number;
+    };
+    /** The model is asked again: what `delta` said of this round is void. */
+    restarted?: true;
+  };
+  /** The model calls a tool. */
+  tool_call: {
+    /** The model call, counted from 1. */
+    round: number;
+    /** The id that the model gave the call. */
+    call_id: string;
+    name: string;
+    /** As the model wrote them; of what is no JSON `{_raw}` and the reason. */
+    arguments: unknown;
+  };
+  /** What a handler emits or prints, at once; up to 1 MB for each call. */
+  tool_output: {
+    /** The id that the model gave the call. */
+    call_id: string;
+    stream: "emit" | "stdout" | "stderr";
+    text?: string;
+    /** In place of `text`, for bytes that are not UTF-8: Base64. */
+    b64?: string;
+  };
+  /** A tool call has ended. Its content is for the model and is no part of the event. */
+  tool_result: {
+    /** The model call, counted from 1. */
+    round: number;
+    /** The id that the model gave the call. */
+    call_id: string;
+    name: string;
+    ok: boolean;
+    status: "ok" | "error" | "rejected";
+    /** Of failures: exact for calls of skills, a category for runs. */
+    code?: string;
+    exit_code: number | null;
+    duration_ms: number;
+    /** What the tool wrote, before anything was left out. */
+    bytes: number;
+    /** Whether the model sees less than the tool wrote. */
+    truncated: boolean;
+  };
+  /** A tool made something for people to look at, or a new version of it. */
+  artifact: {
+    /** The id that the model gave the call. */
+    call_id?: string;
+    id: string;
+    type: string;
+    title: string;
+    /** Text; of an image its URL; of type `custom` any JSON. */
+    content: unknown;
+    language?: string;
+    metadata: {
+      [name: string]: unknown;
+    };
+    plugin?: string;
+    version: number;
+  };
+  /** A call waits for a person to decide about it. */
+  approval_request: {
+    /** Decide about it at `POST /sessions/{id}/approvals/{approval}`. */
+    id: string;
+    tool_call_id: string;
+    tool: string;
+    arguments: {
+      [name: string]: unknown;
+    };
+    /** What the decision is bound to. */
+    arguments_digest: string;
+    risk: string;
+    /** RFC 3339. */
+    requested_at: string;
+    /** RFC 3339. */
+    expires_at: string;
+  };
+  /** Hull compared the run's skills with the latest message. */
+  skill_matched: {
+    strategy: string;
+    /** Model calls before this event, itself included where it is one. */
+    iteration: number;
+    /** Whether skills had been matched before in this run. */
+    reassess: boolean;
+    candidates: {
+      name: string;
+      score: number;
+      reason: string;
+    }[];
+    working_files: string[];
+  };
+  /** A skill became active: its text is part of the system text. */
+  skill_activated: {
+    name: string;
+    description: string;
+    /** Model calls before this event, itself included where it is one. */
+    iteration: number;
+    score: number;
+    reason: string;
+    allowed_tools: string[];
+  };
+  /** An active skill no longer matches. */
+  skill_deactivated: {
+    name: string;
+    /** Model calls before this event, itself included where it is one. */
+    iteration: number;
+  };
+  /** An active skill limits the tools on offer. */
+  skill_scope_tools: {
+    name: string;
+    allowed_tools: string[];
+  };
+  /** A skill's MCP server is connected; `tools` names what it brought. */
+  skill_mcp_bound: {
+    name: string;
+    server: string;
+    tools: string[];
+    /** Model calls before this event, itself included where it is one. */
+    iteration: number;
+  };
+  /** The skill is no longer active, and its MCP server is gone. */
+  skill_mcp_unbound: {
+    name: string;
+    server: string;
+    /** Model calls before this event, itself included where it is one. */
+    iteration: number;
+  };
+  /** A skill's MCP server could not be connected; the run goes on without it. */
+  skill_mcp_bind_failed: {
+    name: string;
+    server: string;
+    error: string;
+    /** Model calls before this event, itself included where it is one. */
+    iteration: number;
+  };
+  /** The model searches for deferred tools. */
+  tool_search_query: {
+    type: "tool_search_query";
+    id: string;
+    name: string;
+    /** The arguments as the model gave them. */
+    query: unknown;
+    strategy?: string;
+    mode: "anthropic" | "openai" | "client";
+  };
+  /** What the search found. */
+  tool_search_result: {
+    type: "tool_search_result";
+    tool_use_id: string;
+    tool_references: {
+      tool_name: string;
+    }[];
+    mode: "anthropic" | "openai" | "client";
+    /** Tools that became callable. */
+    promoted: string[];
+    strategy?: string;
+  };
+  /** Hull or a host told the model something. */
+  feedback_injected: {
+    kind: string;
+    content: string;
+  };
+  /** A summary took the place of older messages. */
+  transcript_compacted: {
+    mode: "auto" | "preflight" | "manual" | "hard_limit" | "idle";
+    strategy: string;
+    engine_strategy: string;
+    archived_messages: number;
+    estimated_tokens_before: number;
+    estimated_tokens_after: number;
+    keep_first: number;
+    keep_last: number;
+  };
+  /** An attempt of a workflow's node began, waits or ended. */
+  stage: {
+    /** `<run>:<node>:<visit>`, as in the run's record. */
+    stage_id: string;
+    node_id: string;
+    /** Counted from 1. */
+    attempt: number;
+    /** Of a map: which item, counted from 0. */
+    item?: number;
+    status: "running" | "waiting" | "completed" | "partial" | "failed";
+    /** How it ended, e.g. `success`, `verified`, `condition_true`. */
+    outcome?: string;
+    /** Which edges come next. */
+    branch?: string;
+    /** RFC 3339. */
+    waits_until?: string;
+  };
+  /** A daemon woke. */
+  daemon_wake: {
+    reason: "message" | "event" | "resume" | "watch" | "cron" | "timer";
+    /** The files that changed. */
+    watch_paths: string[];
+    resumed: boolean;
+  };
+  /** The problem document of a run that failed; `done` follows. */
+  error: {
+    type: string;
+    title: string;
+    status: number;
+    detail: string;
+    instance: string;
+    code: string;
+    request_id: string;
+    [name: string]: unknown;
+  };
+  /** The run is over, or rests; always the last event. Of model calls and runs it holds the whole result. */
+  done: {
+    /** `false` follows one `error`. */
+    ok: boolean;
+    duration_ms?: number;
+    /** Of scripts. */
+    exit_code?: number | null;
+    /** Of llm skills. */
+    finish_reason?: string;
+    /** Of llm skills and model calls. */
+    usage?: {
+      [name: string]: unknown;
+    };
+    [name: string]: unknown;
+  };
+}

@@ -1,0 +1,233 @@
+/** `hullrun/client`: the HTTP API for programs in browsers, on servers and at the edge (docs/client.md). */
+import { SkillAnswer } from "./answer.ts";
+import type {
+  CallRequest,
+  CallResult,
+  Card,
+  Execution,
+  RunRequest,
+  RunResult,
+  StoredFile,
+  StructuredRequest,
+  StructuredResult,
+} from "./api.ts";
+import { DaemonClient, DaemonsClient } from "./daemons.ts";
+import { HullConnectionError, HullError } from "./error.ts";
+import { EventStream, type HullEvent } from "./event-stream.ts";
+import { inputBody, inputQuery, type SkillInput } from "./input.ts";
+import { posts, reads, SessionClient, type SessionRunResult, SessionsClient } from "./sessions.ts";
+import {
+  type Body,
+  type Call,
+  type CallSettings,
+  type HullOptions,
+  idempotent,
+  type RunSettings,
+  Transport,
+} from "./transport.ts";
+
+export type * from "./api.ts";
+export type { CallSettings, HullEvent, HullOptions, RunSettings, SessionRunResult, SkillInput };
+export { DaemonClient, EventStream, HullConnectionError, HullError, SessionClient, SkillAnswer };
+
+/** What calls of skills take. */
+export interface SkillSettings extends RunSettings {
+  /** Ids of stored files that the run gets too. */
+  files?: readonly string[];
+  /** Profile whose configured values the skill's tools get. */
+  bot?: string;
+  /** The method of the skill's route; default POST. GET sends text as `?input=`, and each member of an object as a parameter. */
+  method?: "GET" | "POST";
+}
+
+/** What the last event of a skill's stream holds. */
+export interface SkillDone {
+  duration_ms?: number;
+  exit_code?: number | null;
+  finish_reason?: string;
+}
+
+/** A deployment of Hull. */
+export class Hull {
+  readonly sessions: SessionsClient;
+  readonly daemons: DaemonsClient;
+  readonly files: FilesClient;
+  readonly llm: ModelsClient;
+  readonly #transport: Transport;
+
+  constructor(options: HullOptions = {}) {
+    this.#transport = new Transport(options);
+    this.sessions = new SessionsClient(this.#transport);
+    this.daemons = new DaemonsClient(this.#transport);
+    this.files = new FilesClient(this.#transport);
+    this.llm = new ModelsClient(this.#transport);
+  }
+
+  /**
+   * Runs a skill and answers when it is done. Throws HullError for a run that fails.
+   * @param skill its slug, or its route if the manifest sets one (`/reports/daily`)
+   */
+  run(skill: string, input?: SkillInput, settings: SkillSettings = {}): Promise<SkillAnswer> {
+    return this.#transport.send(this.#skill(skill, input, settings), settings, async (response) => {
+      const bytes = new Uint8Array(await response.arrayBuffer());
+      return new SkillAnswer(bytes, response.headers);
+    });
+  }
+
+  /** Runs a skill and follows its events. Whoever leaves the stream before its end stops the run. */
+  stream(skill: string, input?: SkillInput, settings: SkillSettings = {}): EventStream<SkillDone> {
+    return executionStream(this.#transport, this.#skill(skill, input, settings), settings);
+  }
+
+  /** Runs an agent without a session. */
+  runAgent(body: RunRequest, settings: RunSettings = {}): Promise<RunResult> {
+    return this.#transport.json(posts("/runs", body, settings), settings);
+  }
+
+  /** The same as events. Whoever leaves the stream before its end stops the run. */
+  streamAgent(body: RunRequest, settings: RunSettings = {}): EventStream<RunResult> {
+    return executionStream(this.#transport, posts("/runs", body, settings), settings);
+  }
+
+  /** The session of an id. Nothing is asked; `sessions.open` makes one. */
+  session(id: string): SessionClient {
+    return new SessionClient(this.#transport, id);
+  }
+
+  /** The daemon of an id. Nothing is asked; `daemons.spawn` makes one. */
+  daemon(id: string): DaemonClient {
+    return new DaemonClient(this.#transport, id);
+  }
+
+  /** The cards of the skills that are served, sorted by slug. @param query words that must all occur */
+  async *skills(query?: string, settings: CallSettings = {}): AsyncGenerator<Card, void, undefined> {
+    const call: Call = { ...reads("/skills"), query: { q: query, limit: 1000 } };
+    for (let next: Call | null = call; next !== null; ) {
+      const page: { cards: Card[]; next: Call | null } = await this.#transport.send(next, settings, cardPage);
+      yield* page.cards;
+      next = page.next;
+    }
+  }
+
+  card(slug: string, settings: CallSettings = {}): Promise<Card> {
+    return this.#transport.json(reads(`/skills/${encodeURIComponent(slug)}/card`), settings);
+  }
+
+  /** State and result of a call with an idempotency key. */
+  execution(id: string, settings: CallSettings = {}): Promise<Execution> {
+    return this.#transport.json(reads(executionPath(id)), settings);
+  }
+
+  /** Any other route: the answer as it is. Throws HullError where it is an error. Only calls of GET, PUT and DELETE are repeated. */
+  request(
+    method: Call["method"],
+    path: string,
+    settings: CallSettings & { json?: unknown; body?: Body } = {},
+  ): Promise<Response> {
+    const { json, body } = settings;
+    const call = { method, path, json, body, repeatable: method !== "POST" };
+    return this.#transport.send(call, settings, async (response) => response);
+  }
+
+  #skill(skill: string, input: SkillInput, settings: SkillSettings): Call {
+    const { files, bot, method = "POST" } = settings;
+    const isRoute = skill.startsWith("/");
+    const { headers, ...body } = method === "GET" ? inputQuery(input) : inputBody(input, files);
+    const key = idempotent(settings);
+    // Hull keeps nothing of calls of proxy skills: what reached the upstream must not reach it again.
+    const keeps = async (): Promise<boolean> => (await this.card(skill)).mode !== "proxy";
+    return {
+      method,
+      path: isRoute ? skill : `/skills/${encodeURIComponent(skill)}`,
+      ...body,
+      headers: { ...headers, ...key, ...(bot === undefined ? {} : { "x-hull-bot": bot }) },
+      repeatable: settings.idempotencyKey === false || isRoute ? false : keeps,
+    };
+  }
+}
+
+/** Calls of models, without a skill and without a loop. */
+class ModelsClient {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  call(body: CallRequest, settings: RunSettings = {}): Promise<CallResult> {
+    return this.#transport.json(posts("/llm/call", body, settings), settings);
+  }
+
+  /** Whoever leaves the stream before its end stops the call. */
+  stream(body: CallRequest, settings: RunSettings = {}): EventStream<CallResult> {
+    return executionStream(this.#transport, posts("/llm/stream", body, settings), settings);
+  }
+
+  /** Calls a model until its answer matches a schema. */
+  structured(body: StructuredRequest, settings: RunSettings = {}): Promise<StructuredResult> {
+    return this.#transport.json(posts("/llm/structured", body, settings), settings);
+  }
+}
+
+/** Files that runs get and make. They expire by themselves. */
+class FilesClient {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** Stores a file for 24 hours. */
+  upload(
+    content: Exclude<Body, FormData>,
+    settings: RunSettings & { filename?: string; mime?: string } = {},
+  ): Promise<StoredFile> {
+    const { filename, mime } = settings;
+    const headers = idempotent(settings);
+    const type = mime === undefined ? {} : { "content-type": mime };
+    return this.#transport.json(
+      {
+        method: "POST",
+        path: "/files",
+        query: { filename },
+        body: content,
+        headers: { ...type, ...headers },
+        repeatable: Object.keys(headers).length > 0,
+      },
+      settings,
+    );
+  }
+
+  get(id: string, settings: CallSettings = {}): Promise<Blob> {
+    const call = reads(`/files/${encodeURIComponent(id)}`);
+    return this.#transport.send(call, settings, (response) => response.blob());
+  }
+
+  delete(id: string, settings: CallSettings = {}): Promise<void> {
+    const path = `/files/${encodeURIComponent(id)}`;
+    return this.#transport.nothing({ method: "DELETE", path, repeatable: true }, settings);
+  }
+}
+
+const executionPath = (id: string): string => `/executions/${encodeURIComponent(id)}`;
+
+/** A stream that goes on at `/executions/{id}/events`; who leaves it stops the execution. */
+function executionStream<Done>(transport: Transport, call: Call, settings: RunSettings): EventStream<Done> {
+  if (settings.idempotencyKey === false) {
+    return new EventStream({ transport, call, ends: true, settings });
+  }
+  return new EventStream({
+    transport,
+    call,
+    resumed: (id) => reads(`${executionPath(id)}/events`),
+    left: (id) => transport.nothing({ method: "DELETE", path: executionPath(id), repeatable: false }),
+    ends: true,
+    settings,
+  });
+}
+
+/** The next page is where the header `Link` says. */
+async function cardPage(response: Response): Promise<{ cards: Card[]; next: Call | null }> {
+  const path = /<([^>]+)>; *rel="next"/.exec(response.headers.get("link") ?? "")?.[1];
+  return { cards: await response.json(), next: path === undefined ? null : reads(path) };
+}

@@ -1,0 +1,72 @@
+/** Daemons: agents that wait, and wake when something comes or is due. */
+import type { Daemon, DaemonRequest, DaemonSnapshot, Daemons } from "./api.ts";
+import { pages } from "./pages.ts";
+import { posts, reads, SessionClient } from "./sessions.ts";
+import type { CallSettings, RunSettings, Transport } from "./transport.ts";
+
+export class DaemonsClient {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** All daemons of the tenant, the newest first, page by page. */
+  list(settings: CallSettings = {}): AsyncGenerator<Daemons["data"][number]> {
+    return pages(this.#transport, "/daemons", settings);
+  }
+
+  async spawn(body: DaemonRequest, settings: RunSettings = {}): Promise<DaemonClient> {
+    const { id } = await this.#transport.json<Daemon>(posts("/daemons", body, settings), settings);
+    return new DaemonClient(this.#transport, id);
+  }
+}
+
+/** One daemon. Making this object asks nothing. */
+export class DaemonClient {
+  readonly id: string;
+  /** The daemon's conversation: events, messages, files, approvals. */
+  readonly session: SessionClient;
+  readonly #transport: Transport;
+  readonly #path: string;
+
+  constructor(transport: Transport, id: string) {
+    this.id = id;
+    this.session = new SessionClient(transport, id);
+    this.#transport = transport;
+    this.#path = `/daemons/${encodeURIComponent(id)}`;
+  }
+
+  /** The daemon with its snapshot and the beginning of its queue. */
+  get(settings: CallSettings = {}): Promise<DaemonSnapshot> {
+    return this.#transport.json(reads(this.#path), settings);
+  }
+
+  /** Puts an event into its queue: any JSON. */
+  send(payload: unknown, settings: RunSettings = {}): Promise<Daemon> {
+    return this.#transport.json(posts(`${this.#path}/events`, payload, settings), settings);
+  }
+
+  /** Wakes it, as soon as it is idle. */
+  wake(settings: RunSettings = {}): Promise<Daemon> {
+    return this.#post("wake", settings);
+  }
+
+  stop(settings: RunSettings = {}): Promise<Daemon> {
+    return this.#post("stop", settings);
+  }
+
+  /** Starts it again after it was stopped or has failed. */
+  resume(settings: RunSettings = {}): Promise<Daemon> {
+    return this.#post("resume", settings);
+  }
+
+  /** Stops it and removes everything of it, its session included. */
+  delete(settings: CallSettings = {}): Promise<void> {
+    return this.#transport.nothing({ method: "DELETE", path: this.#path, repeatable: true }, settings);
+  }
+
+  #post(operation: string, settings: RunSettings): Promise<Daemon> {
+    return this.#transport.json(posts(`${this.#path}/${operation}`, {}, settings), settings);
+  }
+}

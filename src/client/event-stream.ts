@@ -1,0 +1,277 @@
+/** Streams of events that go on after a cut connection, with nothing lost and nothing twice. */
+import type { EventData } from "./api.ts";
+import { HullConnectionError, HullError } from "./error.ts";
+import {
+  type Call,
+  type CallSettings,
+  errorOf,
+  isRepeatable,
+  pause,
+  type Transport,
+  waitBefore,
+} from "./transport.ts";
+
+/** One event of a stream. */
+export type HullEvent = {
+  [name in keyof EventData]: {
+    /** `<execution or session id>:<seq>`. */
+    id: string;
+    event: name;
+    data: EventData[name];
+  };
+}[keyof EventData];
+
+/** An event as it stands on the wire. */
+interface WireEvent {
+  id: string;
+  event: string;
+  data: string;
+}
+
+/** A server that is silent for so long is gone: it sends a heartbeat every 15 s. In ms. */
+const SILENCE_MS = 45_000;
+
+interface StreamSource {
+  transport: Transport;
+  /** The call whose answer is the stream. */
+  call: Call;
+  /** The same stream after its connection broke, where another call continues it better. @param execution id of the execution */
+  resumed?: (execution: string) => Call;
+  /** The id of the event after which the stream begins; without it the call says so. */
+  begin?: () => Promise<string>;
+  /** Whether the stream ends with `done`; `false`: it goes on until somebody leaves it. */
+  ends: boolean;
+  /** What to do when the caller leaves before the end. */
+  left?: (execution: string) => Promise<unknown>;
+  settings: CallSettings;
+}
+
+/**
+ * The events of a run, to be read once: as events (`for await`), as text, or for the result alone. A broken connection is
+ * opened again after the last event that was seen.
+ * @typeParam Done what the last event holds beside `ok`
+ */
+export class EventStream<Done> implements AsyncIterable<HullEvent> {
+  readonly #events: AsyncGenerator<HullEvent, void, undefined>;
+
+  constructor(source: StreamSource) {
+    this.#events = follow(source);
+  }
+
+  /** Each event as it comes. A run that fails says so by the event `error`. Throws HullError where the call is refused. */
+  [Symbol.asyncIterator](): AsyncGenerator<HullEvent, void, undefined> {
+    return this.#events;
+  }
+
+  /** The whole answer so far, each time that it changes. Throws HullError where the run fails. */
+  async *text(): AsyncGenerator<string, void, undefined> {
+    const rounds: { round: number | undefined; text: string }[] = [];
+    for await (const event of this.#events) {
+      throwIfError(event);
+      if (event.event === "round" && event.data.restarted === true) {
+        const { round } = event.data;
+        for (const known of rounds) if (known.round === round) known.text = "";
+      } else if (event.event === "delta") {
+        const { round, text = "" } = event.data;
+        const last = rounds.at(-1);
+        if (last !== undefined && last.round === round) last.text += text;
+        else rounds.push({ round, text });
+      } else continue;
+      yield rounds.map(({ text }) => text).join("");
+    }
+  }
+
+  /**
+   * The pieces of the answer as bytes, text in UTF-8, e.g. for `new Response(stream.readable())`. The stream fails with HullError
+   * where the run fails. After the death of a server the piece of a round that began anew comes again: `text` knows better.
+   */
+  readable(): ReadableStream<Uint8Array> {
+    const events = this.#events;
+    const encoder = new TextEncoder();
+    return new ReadableStream({
+      async pull(controller) {
+        for (;;) {
+          const { done, value: event } = await events.next();
+          if (done === true) return controller.close();
+          throwIfError(event);
+          if (event.event !== "delta") continue;
+          const { text, b64 = "" } = event.data;
+          const piece = text === undefined ? fromBase64(b64) : encoder.encode(text);
+          if (piece.length > 0) return controller.enqueue(piece);
+        }
+      },
+      async cancel() {
+        await events.return();
+      },
+    });
+  }
+
+  /** What the last event holds. Throws HullError where the run fails. */
+  async result(): Promise<Done & { ok: boolean }> {
+    for await (const event of this.#events) {
+      throwIfError(event);
+      if (event.event === "done" && isResult<Done>(event.data)) return event.data;
+    }
+    throw new HullConnectionError("The stream", "it has been read before, or ended without a result");
+  }
+}
+
+const fromBase64 = (text: string): Uint8Array =>
+  Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+
+/** The server made it: its OpenAPI document says what it holds. */
+const isResult = <Done>(data: object): data is Done & { ok: boolean } => "ok" in data;
+
+function throwIfError({ event, data }: HullEvent): void {
+  if (event !== "error") return;
+  const { retry_after_ms: retry } = data;
+  throw new HullError(data, data.status, typeof retry === "number" ? retry : null);
+}
+
+/** What has come so far. */
+interface Seen {
+  /** Number of the last event. */
+  seq: number;
+  /** Its id. */
+  id: string | null;
+  /** The execution that the answer named. */
+  execution: string | null;
+}
+
+async function* follow(source: StreamSource): AsyncGenerator<HullEvent, void, undefined> {
+  const { transport, call, begin, resumed, ends, left, settings } = source;
+  const { signal } = settings;
+  const seen: Seen = { seq: -1, id: null, execution: null };
+  let leaves = true;
+  /** Attempts in a row that brought no event. */
+  let failures = 0;
+  try {
+    if (begin !== undefined) seen.id = await begin();
+    for (;;) {
+      let cut: unknown;
+      try {
+        const again = seen.id !== null && seen.execution !== null ? resumed?.(seen.execution) : undefined;
+        for await (const event of connection(source, again ?? call, seen, failures)) {
+          failures = 0;
+          leaves = !(ends && event.event === "done");
+          yield event;
+          if (!leaves) return;
+        }
+        // What an upstream sends has names of its own and ends as it likes.
+        leaves = !(ends && seen.id === null);
+        if (!leaves) return;
+        throw new HullConnectionError(transport.origin, "the stream ended before its last event");
+      } catch (error) {
+        leaves = signal?.aborted === true;
+        if (leaves) throw signal?.reason;
+        if (error instanceof HullError && !(error instanceof RefusedForNow)) throw error;
+        if (failures >= transport.retries || !(await isRepeatable(call))) {
+          const named = error instanceof HullError || error instanceof HullConnectionError;
+          throw named ? error : new HullConnectionError(transport.origin, error);
+        }
+        cut = error;
+      }
+      leaves = true;
+      const wait = cut instanceof RefusedForNow ? cut.wait : waitBefore(failures);
+      failures += 1;
+      await pause(wait, signal);
+    }
+  } finally {
+    if (leaves && seen.execution !== null) await left?.(seen.execution).catch(() => {});
+  }
+}
+
+/** The same stream may be asked for later. */
+class RefusedForNow extends HullError {
+  readonly wait: number;
+
+  constructor({ problem, status, retryAfterMs }: HullError, wait: number) {
+    super(problem, status, retryAfterMs);
+    this.wait = wait;
+  }
+}
+
+/** One connection's new events, to its end. Throws what breaks it. */
+async function* connection(
+  { transport, settings }: StreamSource,
+  call: Call,
+  seen: Seen,
+  failures: number,
+): AsyncGenerator<HullEvent, void, undefined> {
+  const { signal } = settings;
+  const own = new AbortController();
+  const leave = (): void => own.abort(signal?.reason);
+  signal?.throwIfAborted();
+  signal?.addEventListener("abort", leave, { once: true });
+  try {
+    const headers = {
+      accept: "text/event-stream",
+      ...call.headers,
+      ...(seen.id === null ? {} : { "last-event-id": seen.id }),
+    };
+    const response = await transport.open({ ...call, headers }, { ...settings, signal: own.signal });
+    if (!response.ok) {
+      const error = await errorOf(response);
+      const wait = transport.waitAfter(error, response, failures);
+      throw wait === null ? error : new RefusedForNow(error, wait);
+    }
+    seen.execution ??= response.headers.get("x-hull-execution-id");
+    for await (const { id, event, data } of wireEvents(response, own)) {
+      const seq = /:(\d+)$/.exec(id)?.[1];
+      if (seq !== undefined) {
+        if (Number(seq) <= seen.seq) continue;
+        seen.seq = Number(seq);
+        seen.id = id;
+      }
+      // Names may be added to the vocabulary: who reads the events ignores what it does not know.
+      const known: HullEvent = JSON.parse(
+        `{"id":${JSON.stringify(id)},"event":${JSON.stringify(event)},"data":${data}}`,
+      );
+      yield known;
+    }
+  } finally {
+    signal?.removeEventListener("abort", leave);
+    own.abort();
+  }
+}
+
+/**
+ * The events of an answer as they stand on the wire (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+ * @param connection aborted where nothing comes for so long that nobody can be there any more
+ */
+async function* wireEvents(
+  response: Response,
+  connection: AbortController,
+): AsyncGenerator<WireEvent, void, undefined> {
+  const reader = response.body?.getReader();
+  if (reader === undefined) return;
+  const decoder = new TextDecoder();
+  let rest = "";
+  let fields: { id: string; event: string; data: string[] } = { id: "", event: "message", data: [] };
+  try {
+    for (;;) {
+      const silent = setTimeout(() => connection.abort("nothing came, not even a heartbeat"), SILENCE_MS);
+      const { done, value } = await reader.read().finally(() => clearTimeout(silent));
+      // A CR at the end of what came so far may be the first half of a CR LF.
+      const text = rest + (done ? "" : decoder.decode(value, { stream: true }));
+      const lines = text.split(done ? /\r\n|\n|\r/ : /\r\n|\n|\r(?!$)/);
+      rest = lines.pop() ?? "";
+      for (const line of lines) {
+        if (line === "") {
+          const { id, event, data } = fields;
+          if (data.length > 0) yield { id, event, data: data.join("\n") };
+          fields = { id, event: "message", data: [] };
+          continue;
+        }
+        const colon = line.indexOf(":");
+        const name = colon === -1 ? line : line.slice(0, colon);
+        const given = colon === -1 ? "" : line.slice(colon + 1).replace(/^ /, "");
+        if (name === "data") fields.data.push(given);
+        else if (name === "id" || name === "event") fields[name] = given;
+      }
+      if (done) return;
+    }
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
+}

@@ -1,0 +1,45 @@
+/** What a skill is given, as the body of a call. */
+import type { Body, Call } from "./transport.ts";
+
+/**
+ * Text and bytes are sent as they are, a form too. Any other value is JSON: `{input: value}`.
+ */
+export type SkillInput =
+  | string
+  | Blob
+  | FormData
+  | ArrayBuffer
+  | Uint8Array<ArrayBuffer>
+  | { readonly [name: string]: unknown }
+  | readonly unknown[]
+  | number
+  | boolean
+  | undefined;
+
+/** @param files ids of stored files that the run gets too */
+export function inputBody(
+  input: SkillInput,
+  files: readonly string[] = [],
+): Pick<Call, "json" | "body" | "headers"> {
+  const given = input === undefined ? {} : { input };
+  if (files.length > 0 && !isBytes(input)) return { json: { ...given, files } };
+  if (typeof input === "string")
+    return { body: input, headers: { "content-type": "text/plain; charset=utf-8" } };
+  if (isBytes(input)) return { body: input };
+  return input === undefined ? {} : { json: given };
+}
+
+/** The same for a route that answers GET. */
+export function inputQuery(input: SkillInput): Pick<Call, "query" | "headers"> {
+  if (typeof input !== "object" || Array.isArray(input)) return { query: { input: text(input) } };
+  return { query: Object.fromEntries(Object.entries(input).map(([name, value]) => [name, text(value)])) };
+}
+
+const text = (value: unknown): string | undefined =>
+  value === undefined || typeof value === "string" ? value : JSON.stringify(value);
+
+const isBytes = (input: SkillInput): input is Exclude<Body, string> =>
+  input instanceof Blob ||
+  input instanceof FormData ||
+  input instanceof ArrayBuffer ||
+  input instanceof Uint8Array;

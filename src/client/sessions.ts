@@ -1,0 +1,272 @@
+/** Sessions: conversations that are kept, with their runs, approvals and files. */
+import type {
+  ApprovalDecision,
+  Approvals,
+  Artifact,
+  Artifacts,
+  CompactedSession,
+  CompactRequest,
+  Delivered,
+  EventData,
+  NewMessage,
+  NewSession,
+  RunAccepted,
+  RunRequest,
+  RunResult,
+  Session,
+  SessionFile,
+  SessionFiles,
+  SessionMessages,
+  SessionRun,
+  SessionRuns,
+  Sessions,
+  ToolAnswer,
+} from "./api.ts";
+import { EventStream } from "./event-stream.ts";
+import { pages } from "./pages.ts";
+import {
+  type Body,
+  type Call,
+  type CallSettings,
+  idempotent,
+  type RunSettings,
+  type Transport,
+} from "./transport.ts";
+
+/** The result of a run of a session. One that rests says what it waits for. */
+export type SessionRunResult = RunResult & Pick<SessionRun, "awaiting" | "approvals">;
+
+/** An approval as a stream or a list names it. */
+type NamedApproval = Pick<EventData["approval_request"], "id" | "arguments_digest">;
+
+export class SessionsClient {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** Opens a session: a new one, or the one that has this id. */
+  async open(body: NewSession = {}, settings: RunSettings = {}): Promise<SessionClient> {
+    const call = posts("/sessions", body, settings);
+    const { id } = await this.#transport.json<Session>(call, settings);
+    return new SessionClient(this.#transport, id);
+  }
+
+  /** All sessions of the tenant, the newest first, page by page. */
+  list(settings: CallSettings = {}): AsyncGenerator<Sessions["data"][number]> {
+    return pages(this.#transport, "/sessions", settings);
+  }
+}
+
+/** One session. Making this object asks nothing; the session need not exist yet. */
+export class SessionClient {
+  readonly id: string;
+  readonly approvals: ApprovalsClient;
+  readonly files: SessionFilesClient;
+  readonly #transport: Transport;
+  readonly #path: string;
+
+  constructor(transport: Transport, id: string) {
+    this.id = id;
+    this.#transport = transport;
+    this.#path = `/sessions/${encodeURIComponent(id)}`;
+    this.approvals = new ApprovalsClient(transport, this.#path);
+    this.files = new SessionFilesClient(transport, this.#path);
+  }
+
+  get(settings: CallSettings = {}): Promise<Session> {
+    return this.#transport.json(reads(this.#path), settings);
+  }
+
+  /** Stops the session's run and removes everything of it. */
+  delete(settings: CallSettings = {}): Promise<void> {
+    return this.#transport.nothing({ method: "DELETE", path: this.#path, repeatable: true }, settings);
+  }
+
+  /** Runs an agent and answers when the run has ended, or with `wait: "idle"` when it rests. */
+  run(
+    body: RunRequest,
+    settings: RunSettings & { wait?: "terminal" | "idle" } = {},
+  ): Promise<SessionRunResult> {
+    const { wait } = settings;
+    return this.#transport.json(
+      { ...posts(`${this.#path}/runs`, body, settings), query: { wait } },
+      settings,
+    );
+  }
+
+  /** Begins a run and answers at once. */
+  start(body: RunRequest, settings: RunSettings = {}): Promise<RunAccepted> {
+    const call = posts(`${this.#path}/runs`, body, settings);
+    return this.#transport.json({ ...call, query: { wait: "none" } }, settings);
+  }
+
+  /** Runs an agent and follows its events. Whoever leaves the stream does not stop the run: `cancel` does. */
+  stream(body: RunRequest, settings: RunSettings = {}): EventStream<SessionRunResult> {
+    const call = posts(`${this.#path}/runs`, body, settings);
+    return new EventStream({ transport: this.#transport, call, ends: true, settings });
+  }
+
+  runs(settings: CallSettings = {}): AsyncGenerator<SessionRuns["data"][number]> {
+    return pages(this.#transport, `${this.#path}/runs`, settings);
+  }
+
+  getRun(run: string, settings: CallSettings = {}): Promise<SessionRun> {
+    return this.#transport.json(reads(`${this.#path}/runs/${encodeURIComponent(run)}`), settings);
+  }
+
+  /** Ends a run; one that has ended stays as it is. */
+  cancel(run: string, settings: CallSettings = {}): Promise<SessionRun> {
+    const path = `${this.#path}/runs/${encodeURIComponent(run)}/cancel`;
+    return this.#transport.json({ method: "POST", path, json: {}, repeatable: true }, settings);
+  }
+
+  /**
+   * Every event of the session from now on, or after an event's number (`0`: from the first), until the caller leaves. What
+   * comes while a connection is broken comes later.
+   */
+  events(settings: CallSettings & { after?: number } = {}): EventStream<EventData["done"]> {
+    const { after } = settings;
+    // The last event before this call is where the stream begins, so that a cut before the first one loses none.
+    const begin = async (): Promise<string> => `${this.id}:${after ?? (await this.get(settings)).last_event}`;
+    const call = reads(`${this.#path}/events`);
+    return new EventStream({ transport: this.#transport, call, begin, ends: false, settings });
+  }
+
+  /** What the next model call would be sent, the oldest first. */
+  messages(settings: CallSettings = {}): AsyncGenerator<SessionMessages["data"][number]> {
+    return pages(this.#transport, `${this.#path}/messages`, settings);
+  }
+
+  /** Says something to the run under way, or to the next one. */
+  send(
+    content: NewMessage["content"],
+    settings: RunSettings & Pick<NewMessage, "delivery"> = {},
+  ): Promise<Delivered> {
+    const { delivery } = settings;
+    const body = { content, ...(delivery === undefined ? {} : { delivery }) };
+    return this.#transport.json(posts(`${this.#path}/messages`, body, settings), settings);
+  }
+
+  /** Answers a call of a tool that the run's caller carries out. */
+  answerTool(
+    body: ToolAnswer,
+    settings: RunSettings = {},
+  ): Promise<{ tool_call_id: string; run_id: string }> {
+    return this.#transport.json(posts(`${this.#path}/tool-results`, body, settings), settings);
+  }
+
+  /** The conversation as lines `role: text`; `full` with what only the model sees. */
+  transcript(view: "visible" | "full" = "visible", settings: CallSettings = {}): Promise<string> {
+    const call = { ...reads(`${this.#path}/transcript`), query: { view } };
+    return this.#transport.send(call, settings, (response) => response.text());
+  }
+
+  /** Puts a summary in place of older messages. */
+  compact(body: CompactRequest = {}, settings: CallSettings = {}): Promise<CompactedSession> {
+    const path = `${this.#path}/compact`;
+    return this.#transport.json({ method: "POST", path, json: body, repeatable: false }, settings);
+  }
+
+  /** A session that begins as this one stands. @param id that the new session is to have */
+  async fork(id?: string, settings: RunSettings = {}): Promise<SessionClient> {
+    const body = id === undefined ? {} : { dst: id };
+    const fork = await this.#transport.json<Session>(posts(`${this.#path}/fork`, body, settings), settings);
+    return new SessionClient(this.#transport, fork.id);
+  }
+
+  artifacts(settings: CallSettings = {}): AsyncGenerator<Artifacts["data"][number]> {
+    return pages(this.#transport, `${this.#path}/artifacts`, settings);
+  }
+
+  artifact(id: string, settings: CallSettings & { version?: number } = {}): Promise<Artifact> {
+    const call = reads(`${this.#path}/artifacts/${encodeURIComponent(id)}`);
+    return this.#transport.json({ ...call, query: { version: settings.version } }, settings);
+  }
+}
+
+/** Calls of tools that wait for a person's decision. */
+class ApprovalsClient {
+  readonly #transport: Transport;
+  readonly #path: string;
+
+  constructor(transport: Transport, session: string) {
+    this.#transport = transport;
+    this.#path = `${session}/approvals`;
+  }
+
+  /** What waits now. */
+  async list(settings: CallSettings = {}): Promise<Approvals["data"]> {
+    const { data } = await this.#transport.json<Approvals>(reads(this.#path), settings);
+    return data;
+  }
+
+  /** Lets the call go on, once or for the same arguments in the whole session. Throws HullError `approval_closed` if it is decided already. */
+  async approve(
+    approval: NamedApproval,
+    settings: RunSettings & { scope?: "once" | "session" } = {},
+  ): Promise<void> {
+    const { scope = "once" } = settings;
+    await this.#decide(approval, { decision: "approve", scope }, settings);
+  }
+
+  /** Refuses the call. @param reason the model reads it */
+  async deny(approval: NamedApproval, reason?: string, settings: RunSettings = {}): Promise<void> {
+    await this.#decide(approval, { decision: "deny", ...(reason === undefined ? {} : { reason }) }, settings);
+  }
+
+  #decide(
+    { id, arguments_digest }: NamedApproval,
+    decision: ApprovalDecision,
+    settings: RunSettings,
+  ): Promise<void> {
+    const body = { ...decision, arguments_digest };
+    return this.#transport.nothing(
+      posts(`${this.#path}/${encodeURIComponent(id)}`, body, settings),
+      settings,
+    );
+  }
+}
+
+/** The files of a session, which its tools work on. Paths are relative, with `/` between segments. */
+class SessionFilesClient {
+  readonly #transport: Transport;
+  readonly #path: string;
+
+  constructor(transport: Transport, session: string) {
+    this.#transport = transport;
+    this.#path = `${session}/files`;
+  }
+
+  list(settings: CallSettings = {}): AsyncGenerator<SessionFiles["data"][number]> {
+    return pages(this.#transport, this.#path, settings);
+  }
+
+  get(path: string, settings: CallSettings = {}): Promise<Blob> {
+    return this.#transport.send(reads(this.#at(path)), settings, (response) => response.blob());
+  }
+
+  /** Stores a file, up to 32 MiB. */
+  put(path: string, content: Exclude<Body, FormData>, settings: CallSettings = {}): Promise<SessionFile> {
+    return this.#transport.json(
+      { method: "PUT", path: this.#at(path), body: content, repeatable: true },
+      settings,
+    );
+  }
+
+  delete(path: string, settings: CallSettings = {}): Promise<void> {
+    return this.#transport.nothing({ method: "DELETE", path: this.#at(path), repeatable: true }, settings);
+  }
+
+  #at(path: string): string {
+    return `${this.#path}/${path.split("/").map(encodeURIComponent).join("/")}`;
+  }
+}
+
+export const reads = (path: string): Call => ({ method: "GET", path, repeatable: true });
+
+export function posts(path: string, json: unknown, settings: RunSettings): Call {
+  const headers = idempotent(settings);
+  return { method: "POST", path, json, headers, repeatable: Object.keys(headers).length > 0 };
+}

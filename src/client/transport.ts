@@ -1,0 +1,195 @@
+/** How the client sends one call: address, key, retries of what is safe to repeat, errors. */
+import { HullConnectionError, HullError } from "./error.ts";
+
+export interface HullOptions {
+  /** Origin of the deployment, e.g. `https://hull.example.com`. Default in a browser: the page's own. */
+  url?: string;
+  /** An API key, or what answers one before each call. */
+  key?: string | (() => string | Promise<string>);
+  /** Headers of every call. */
+  headers?: Readonly<Record<string, string>>;
+  /** How often a call is repeated that did not get through; default 4. */
+  retries?: number;
+  /** In place of the runtime's own. */
+  fetch?: (url: string, init: RequestInit) => Promise<Response>;
+}
+
+/** What every call takes. */
+export interface CallSettings {
+  /** Ends the call; it rejects with the signal's reason. */
+  signal?: AbortSignal;
+  /** Headers of this call. */
+  headers?: Readonly<Record<string, string>>;
+}
+
+/** What calls take that run or make something. */
+export interface RunSettings extends CallSettings {
+  /**
+   * Calls with the same key and input within 24 hours are one. Default: a new key for each call, so that a repetition does
+   * nothing twice. `false`: no key; the call is then not repeated, and its stream does not continue after a cut.
+   */
+  idempotencyKey?: string | false;
+}
+
+export type Body = string | Blob | FormData | ArrayBuffer | Uint8Array<ArrayBuffer>;
+
+export interface Call {
+  method: "GET" | "POST" | "PUT" | "DELETE";
+  path: string;
+  /** Members that are `undefined` are left out. */
+  query?: Readonly<Record<string, string | number | boolean | undefined>> | undefined;
+  /** What is sent as JSON. */
+  json?: unknown;
+  /** What is sent as it is. */
+  body?: Body | undefined;
+  headers?: Readonly<Record<string, string>>;
+  /** Whether doing it twice does no more than doing it once; asked only after a connection broke. */
+  repeatable: boolean | (() => Promise<boolean>);
+}
+
+const RETRIES = 4;
+/** Before the first repetition, in ms; doubled each time up to the longest. */
+const FIRST_WAIT_MS = 250;
+const LONGEST_WAIT_MS = 8000;
+/** Who is told to wait longer than this is better told so than kept waiting, in ms. */
+const LONGEST_RETRY_AFTER_MS = 30_000;
+
+export class Transport {
+  readonly origin: string;
+  readonly retries: number;
+  readonly #options: HullOptions;
+
+  constructor(options: HullOptions) {
+    const { url = "", retries = RETRIES } = options;
+    this.origin = url.replace(/\/+$/, "");
+    this.retries = retries;
+    this.#options = options;
+  }
+
+  /** Sends the call and reads its answer. Throws HullError for an answer that is an error, and HullConnectionError. */
+  async send<T>(call: Call, settings: CallSettings, read: (response: Response) => Promise<T>): Promise<T> {
+    for (let attempt = 0; ; attempt += 1) {
+      let response: Response | null = null;
+      try {
+        response = await this.open(call, settings);
+        if (response.ok) return await read(response);
+      } catch (error) {
+        if (error instanceof HullError) throw error;
+        settings.signal?.throwIfAborted();
+        if (attempt >= this.retries || !(await isRepeatable(call))) {
+          throw error instanceof HullConnectionError ? error : new HullConnectionError(this.origin, error);
+        }
+        await pause(waitBefore(attempt), settings.signal);
+        continue;
+      }
+      const error = await errorOf(response);
+      // The first attempt removed it, and its answer was lost.
+      if (call.method === "DELETE" && attempt > 0 && error.status === 404) return read(response);
+      const wait = this.waitAfter(error, response, attempt);
+      if (wait === null || !(await isRepeatable(call))) throw error;
+      await pause(wait, settings.signal);
+    }
+  }
+
+  /** One attempt, to its headers. Throws what `fetch` throws. */
+  async open(call: Call, settings: CallSettings): Promise<Response> {
+    const { fetch = globalThis.fetch.bind(globalThis), key, headers } = this.#options;
+    const secret = typeof key === "function" ? await key() : key;
+    return fetch(this.origin + call.path + queryText(call.query), {
+      method: call.method,
+      headers: {
+        ...headers,
+        ...(secret === undefined ? {} : { authorization: `Bearer ${secret}` }),
+        ...(call.json === undefined ? {} : { "content-type": "application/json" }),
+        ...call.headers,
+        ...settings.headers,
+      },
+      ...(call.json === undefined
+        ? call.body === undefined
+          ? {}
+          : { body: call.body }
+        : { body: JSON.stringify(call.json) }),
+      ...(settings.signal === undefined ? {} : { signal: settings.signal }),
+    });
+  }
+
+  /** How long to wait before a refused call is sent again, in ms; `null`: it would be refused again. */
+  waitAfter(
+    { code, retryAfterMs }: HullError,
+    { status, headers }: Response,
+    attempt: number,
+  ): number | null {
+    if (attempt >= this.retries || headers.has("x-hull-replayed")) return null;
+    // Something before Hull could not reach it.
+    if (code === "unknown") return status >= 502 && status <= 504 ? waitBefore(attempt) : null;
+    // The model's provider was asked several times already.
+    if (code.startsWith("provider_") || (status !== 429 && status !== 503)) return null;
+    return retryAfterMs === null || retryAfterMs > LONGEST_RETRY_AFTER_MS ? null : retryAfterMs;
+  }
+
+  json<T>(call: Call, settings: CallSettings = {}): Promise<T> {
+    return this.send(call, settings, async (response): Promise<T> => response.json());
+  }
+
+  async nothing(call: Call, settings: CallSettings = {}): Promise<void> {
+    await this.send(call, settings, (response) => response.body?.cancel() ?? Promise.resolve());
+  }
+}
+
+/** Whether the call may be sent again although nobody knows what became of it. */
+export const isRepeatable = async ({ repeatable }: Call): Promise<boolean> =>
+  typeof repeatable === "boolean" ? repeatable : repeatable().catch(() => false);
+
+/** The error that an answer is. */
+export async function errorOf(response: Response): Promise<HullError> {
+  const { status, headers } = response;
+  const isProblem = /^application\/(?:problem\+)?json/.test(headers.get("content-type") ?? "");
+  const problem: unknown = isProblem ? await response.json().catch(() => null) : null;
+  const seconds = Number(headers.get("retry-after") ?? "x");
+  return new HullError(
+    isRecord(problem) ? problem : {},
+    status,
+    Number.isFinite(seconds) ? seconds * 1000 : null,
+  );
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Before attempt `attempt + 1`, in ms: doubled each time, and not the same for all clients. */
+export function waitBefore(attempt: number): number {
+  return Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** attempt) * (0.5 + Math.random() / 2);
+}
+
+/** Resolves after the time; rejects with the signal's reason. */
+export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", abort);
+      resolve();
+    }, ms);
+    if (signal?.aborted === true) abort();
+    signal?.addEventListener("abort", abort, { once: true });
+  });
+}
+
+function queryText(query: Call["query"] = {}): string {
+  const pairs = Object.entries(query).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, String(value)]],
+  );
+  return pairs.length === 0 ? "" : `?${new URLSearchParams(pairs)}`;
+}
+
+/** The header of a call that may come twice and is one. A page that is not served over HTTPS has no `crypto.randomUUID`. */
+export function idempotent({ idempotencyKey }: RunSettings): Record<string, string> {
+  if (idempotencyKey === false) return {};
+  const random = (): string =>
+    Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join(
+      "",
+    );
+  return { "idempotency-key": idempotencyKey ?? random() };
+}

@@ -1,0 +1,85 @@
+/** `/console/approvals`: the tool calls that wait for a person, the oldest first. */
+import { html } from "hono/html";
+import * as z from "zod/mini";
+import { HullError } from "../errors.ts";
+import { type Api, asked } from "./api.ts";
+import { form, type Page, seeOther } from "./layout.ts";
+import { type Run, runList } from "./run-shapes.ts";
+import { type Html, mark, pretty, when } from "./text.ts";
+
+const approval = z.looseObject({
+  id: z.string(),
+  run_id: z.string(),
+  tool: z.string(),
+  arguments: z.unknown(),
+  arguments_digest: z.string(),
+  risk: z.string(),
+  requested_at: z.string(),
+  expires_at: z.string(),
+});
+const approvals = z.object({ data: z.array(approval) });
+
+/** A call that waits, and where. */
+interface Waiting {
+  session: string;
+  /** The skill that asks; `null`: a run of none. */
+  skill: string | null;
+  open: z.infer<typeof approval>;
+}
+
+export async function approvalsPage(api: Api): Promise<Page> {
+  const { data: runs } = await asked(api, runList, "listAllRuns", {
+    query: { state: "awaiting_approval", limit: "50" },
+  });
+  const all = (await Promise.all(runs.map((run) => waitingIn(api, run)))).flat();
+  const oldest = all.sort((a, b) => Date.parse(a.open.requested_at) - Date.parse(b.open.requested_at));
+  const said = oldest.length === 1 ? "1 call waits for you" : `${oldest.length} calls wait for you`;
+  return {
+    title: "Approvals",
+    body: html`<h1>Approvals</h1>
+<div id="approvals" data-refresh="3000" data-mark="${mark(oldest.map(({ open }) => open.id).join())}" data-say="${said}">${oldest.length === 0 ? nothing() : oldest.map((one) => card(api, one))}</div>`,
+  };
+}
+
+/** A run whose session is gone meanwhile waits for nothing. */
+async function waitingIn(api: Api, { session, name }: Run): Promise<Waiting[]> {
+  if (session === null) return [];
+  try {
+    const { data } = await asked(api, approvals, "listApprovals", { params: { id: session } });
+    return data.map((open) => ({ session, skill: name, open }));
+  } catch (error) {
+    if (error instanceof HullError && error.status === 404) return [];
+    throw error;
+  }
+}
+
+function nothing(): Html {
+  return html`<p>Nothing waits. A call waits here when a run asks for it with <code>approval_policy</code>, or a tool declares <code>"needs_approval": true</code>.</p>`;
+}
+
+function card(api: Api, { session, skill, open }: Waiting): Html {
+  const { id, run_id, tool, arguments: given, arguments_digest, risk, requested_at, expires_at } = open;
+  const action = `/console/approvals/${session}/${id}`;
+  const bound = html`<input type="hidden" name="arguments_digest" value="${arguments_digest}">`;
+  return html`<section class="card" aria-labelledby="tool-${id}"><h2 id="tool-${id}">${tool} <span class="state wait">${risk === "" ? "risk unknown" : risk}</span></h2>
+<p>Asked by ${skill === null ? "" : html`<a href="/console/skills/${skill}">${skill}</a> in `}session <a href="/console/sessions/${session}">${session}</a>, <a href="/console/runs/${run_id}">run</a>, ${when(requested_at)}; expires ${when(expires_at)}.</p>
+<h3>Arguments</h3><pre tabindex="0">${pretty(given)}</pre>
+<p class="dim">Digest <code>${arguments_digest.slice(0, 16)}…</code>: the decision counts for these arguments alone.</p>
+${form(api, action, html`${bound}<input type="hidden" name="decision" value="approve"><button class="main" id="once-${id}" name="scope" value="once">Approve once</button><button id="session-${id}" name="scope" value="session">Approve for the session</button>`, "row")}
+${form(api, action, html`${bound}<input type="hidden" name="decision" value="deny"><div><label for="reason-${id}">Reason</label><input id="reason-${id}" name="reason"></div><button class="danger" id="deny-${id}">Deny</button>`, "row")}</section>
+`;
+}
+
+/** Decides about a call, as its arguments were shown. @throws HullError where they are others by now, or somebody decided */
+export async function decideApproval(api: Api, session: string, id: string): Promise<Response> {
+  const fields = await api.form();
+  const text = (name: string): string => String(fields.get(name) ?? "");
+  const json = {
+    decision: text("decision"),
+    arguments_digest: text("arguments_digest"),
+    ...(text("decision") === "approve" ? { scope: text("scope") || "once" } : {}),
+    ...(text("reason") === "" ? {} : { reason: text("reason") }),
+  };
+  await api.ask("decideApproval", { params: { id: session, approval: id }, json });
+  return seeOther("/console/approvals");
+}

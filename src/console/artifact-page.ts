@@ -1,0 +1,71 @@
+/** An artifact of a session: as text, or confined to a frame where a browser can show it. */
+import { html } from "hono/html";
+import * as z from "zod/mini";
+import { type Api, asked } from "./api.ts";
+import type { Page } from "./layout.ts";
+import { pretty, when } from "./text.ts";
+
+const artifact = z.looseObject({
+  id: z.string(),
+  type: z.string(),
+  title: z.string(),
+  version: z.number(),
+  content: z.unknown(),
+  created_at: z.string(),
+  versions: z.array(z.object({ version: z.number(), created_at: z.string() })),
+});
+
+const FRAMED: readonly string[] = ["html", "svg"];
+
+export async function artifactPage(api: Api, id: string, name: string): Promise<Page> {
+  const version = api.url.searchParams.get("version");
+  const shown = await asked(api, artifact, "getArtifact", {
+    params: { id, artifact: name },
+    query: { version },
+  });
+  const path = `/console/sessions/${id}/artifacts/${encodeURIComponent(name)}`;
+  const at = `?version=${shown.version}`;
+  return {
+    title: shown.title,
+    body: html`<h1>${shown.title}</h1><p>${shown.type} of session <a href="/console/sessions/${id}">${id}</a>, version ${shown.version}, ${when(shown.created_at)}. <a href="${path}/file${at}">Download</a></p>
+${FRAMED.includes(shown.type) ? html`<iframe sandbox="allow-scripts" src="${path}/view${at}" title="${shown.title}"></iframe>` : ""}
+<h2>Content</h2><pre tabindex="0">${pretty(shown.content)}</pre>
+<h2>Versions</h2><ul>${shown.versions.map((one) => html`<li><a href="${path}?version=${one.version}">${one.version}</a> ${when(one.created_at)}</li>`)}</ul>`,
+  };
+}
+
+/** For the frame alone: an origin of its own, which reaches neither the page around it nor any host. */
+const CONFINED = [
+  "sandbox allow-scripts",
+  "default-src 'none'",
+  "script-src 'unsafe-inline'",
+  "style-src 'unsafe-inline'",
+  "img-src data:",
+  "font-src data:",
+  "form-action 'none'",
+  "base-uri 'none'",
+  "frame-ancestors 'self'",
+].join("; ");
+
+export async function artifactView(api: Api, id: string, name: string): Promise<Response> {
+  const version = api.url.searchParams.get("version");
+  const shown = await asked(api, artifact, "getArtifact", {
+    params: { id, artifact: name },
+    query: { version },
+  });
+  const type = shown.type === "html" ? "text/html" : shown.type === "svg" ? "image/svg+xml" : "text/plain";
+  return new Response(pretty(shown.content), {
+    headers: {
+      "content-type": `${type}; charset=utf-8`,
+      "content-security-policy": CONFINED,
+      "referrer-policy": "no-referrer",
+      "cache-control": "no-store",
+    },
+  });
+}
+
+export const artifactFile = (api: Api, id: string, name: string): Promise<Response> =>
+  api.ask("getArtifact", {
+    params: { id, artifact: name },
+    query: { download: "1", version: api.url.searchParams.get("version") },
+  });

@@ -1,0 +1,113 @@
+/** `/console/daemons`: agents that wait, why they sleep, and what wakes them. */
+import { html } from "hono/html";
+import * as z from "zod/mini";
+import { type Api, asked } from "./api.ts";
+import { form, nextPage, type Page, seeOther } from "./layout.ts";
+import { runList, stateLabel } from "./run-shapes.ts";
+import { runTable } from "./runs-page.ts";
+import { count, type Html, pretty, when } from "./text.ts";
+
+const LISTED = {
+  id: z.string(),
+  name: z.nullable(z.string()),
+  status: z.string(),
+  skill: z.nullable(z.string()),
+  created_at: z.string(),
+};
+const daemons = z.object({ data: z.array(z.looseObject(LISTED)), next_cursor: z.nullable(z.string()) });
+const daemon = z.looseObject({
+  ...LISTED,
+  session_id: z.string(),
+  run_id: z.string(),
+  pending_event_count: z.number(),
+  event_queue_capacity: z.number(),
+  daemon_state: z.string(),
+  next_wake_at: z.nullable(z.string()),
+  last_wake: z.nullable(z.object({ reason: z.string(), at: z.string() })),
+  wake_budget_reached: z.nullable(z.string()),
+  pending_wakes: z.array(z.string()),
+  error: z.optional(z.looseObject({ title: z.string(), detail: z.string() })),
+  pending_events: z.optional(z.array(z.unknown())),
+  total_iterations: z.optional(z.number()),
+});
+type Daemon = z.infer<typeof daemon>;
+
+export async function daemonsPage(api: Api): Promise<Page> {
+  const query = { limit: "50", cursor: api.url.searchParams.get("cursor") };
+  const { data, next_cursor } = await asked(api, daemons, "listDaemons", { query });
+  const row = ({ id, name, status, skill, created_at }: (typeof data)[number]): Html =>
+    html`<tr><td><a href="/console/daemons/${id}">${name ?? id}</a></td><td>${stateLabel(status)}</td><td>${skill === null ? "" : html`<a href="/console/skills/${skill}">${skill}</a>`}</td><td>${when(created_at)}</td></tr>
+`;
+  return {
+    title: "Daemons",
+    body: html`<h1>Daemons</h1>${data.length === 0 ? html`<p>No daemon yet. A skill declares one with <code>daemon:</code> in its SKILL.md, or <code>POST /daemons</code> starts one.</p>` : html`<div class="scroll" tabindex="0"><table><thead><tr><th>Daemon</th><th>State</th><th>Declared by</th><th>Began</th></tr></thead><tbody>${data.map(row)}</tbody></table></div>`}
+${nextPage(api, next_cursor)}`,
+  };
+}
+
+export async function daemonPage(api: Api, id: string): Promise<Page> {
+  const shown = await asked(api, daemon, "getDaemon", { params: { id } });
+  const { session_id: session } = shown;
+  const runs = await asked(api, runList, "listAllRuns", { query: { session, limit: "10" } });
+  const { status, last_wake, pending_event_count, event_queue_capacity, error, pending_events = [] } = shown;
+  return {
+    title: shown.name ?? id,
+    body: html`<h1>Daemon ${shown.name ?? id}</h1><p>${stateLabel(status)} ${whySleeping(shown)}</p>
+${error === undefined ? "" : html`<p class="note bad"><strong>${error.title}.</strong> ${error.detail}</p>`}
+<dl><dt>Next wake</dt><dd>${shown.next_wake_at === null ? "when something comes" : when(shown.next_wake_at)}</dd>
+<dt>Last wake</dt><dd>${last_wake === null ? "none" : html`${last_wake.reason}, ${when(last_wake.at)}`}</dd>
+<dt>Queue</dt><dd>${count(pending_event_count)} of ${count(event_queue_capacity)} events wait</dd>
+<dt>Model calls</dt><dd>${count(shown.total_iterations)}</dd>
+<dt>Session</dt><dd><a href="/console/sessions/${session}">${session}</a></dd><dt>Run</dt><dd><a href="/console/runs/${shown.run_id}">${shown.run_id}</a></dd></dl>
+${status === "running" ? form(api, `/console/daemons/${id}/send`, html`<label for="event">Send an event, JSON or text</label><textarea id="event" name="event" required></textarea><p><button class="main">Send</button></p>`) : ""}
+<p>${status === "running" ? html`${button(api, id, "wake", "Wake")} ${button(api, id, "stop", "Stop")}` : button(api, id, "resume", "Start it again")}</p>
+${pending_events.length === 0 ? "" : html`<h2>Events that wait</h2><pre tabindex="0">${pretty(pending_events)}</pre>`}
+${runs.data.length === 0 ? "" : html`<h2>Runs</h2>${runTable(runs.data)}`}`,
+  };
+}
+
+const button = (api: Api, id: string, action: string, name: string): Html =>
+  form(api, `/console/daemons/${id}/${action}`, html`<button>${name}</button>`, "inline");
+
+function whySleeping({
+  status,
+  daemon_state,
+  pending_wakes,
+  wake_budget_reached,
+  next_wake_at,
+}: Daemon): string {
+  if (status === "stopped") return "Somebody stopped it; nothing wakes it until it is started again.";
+  if (status === "failed") return "It failed; nothing wakes it until it is started again.";
+  if (daemon_state !== "idle") return "It is at work.";
+  if (pending_wakes.length > 0) return `It is about to wake: ${pending_wakes.join(", ")}.`;
+  const budget =
+    wake_budget_reached === null ? "" : ` Its last wake ended at its limit ${wake_budget_reached}.`;
+  return `It sleeps until ${next_wake_at === null ? "an event or a message comes" : "its next time, an event or a message"}.${budget}`;
+}
+
+const OPERATIONS = { wake: "wakeDaemon", stop: "stopDaemon", resume: "resumeDaemon" } as const;
+
+/** Wakes, stops or resumes a daemon. */
+export async function changeDaemon(api: Api, id: string, change: string): Promise<Response> {
+  await api.form();
+  const operation = change === "wake" || change === "stop" ? OPERATIONS[change] : OPERATIONS.resume;
+  await api.ask(operation, { params: { id }, json: {} });
+  return seeOther(`/console/daemons/${id}`);
+}
+
+/** Puts an event into its queue: JSON as its value, any other text as it is. */
+export async function sendEvent(api: Api, id: string): Promise<Response> {
+  const body = String((await api.form()).get("event") ?? "");
+  const type = isJson(body) ? "application/json" : "text/plain";
+  await api.ask("sendEvent", { params: { id }, body, headers: { "content-type": type } });
+  return seeOther(`/console/daemons/${id}`);
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,62 @@
+/** `/console/keys`: API keys, for who may manage them. */
+import { html } from "hono/html";
+import * as z from "zod/mini";
+import { type Api, asked } from "./api.ts";
+import { form, nextPage, type Page, seeOther, shownPage } from "./layout.ts";
+import { type Html, when } from "./text.ts";
+
+const SCOPES = ["invoke", "publish", "admin"] as const;
+
+const KEY = {
+  id: z.string(),
+  prefix: z.string(),
+  tenant: z.string(),
+  scopes: z.array(z.string()),
+  name: z.nullable(z.string()),
+  created_at: z.string(),
+};
+const keys = z.object({ data: z.array(z.object(KEY)), next_cursor: z.nullable(z.string()) });
+const made = z.looseObject({ ...KEY, key: z.string() });
+
+export async function keysPage(api: Api): Promise<Page> {
+  const query = { limit: "50", cursor: api.url.searchParams.get("cursor") };
+  const { data, next_cursor } = await asked(api, keys, "listKeys", { query });
+  const row = ({ id, prefix, tenant, scopes, name, created_at }: (typeof data)[number]): Html =>
+    html`<tr><td>${name ?? ""}</td><td><code>${prefix}…</code></td><td>${tenant}</td><td>${scopes.join(", ")}</td><td>${when(created_at)}</td><td>${form(api, `/console/keys/${id}/revoke`, html`<button class="danger" aria-label="Revoke ${name ?? prefix}">Revoke</button>`, "inline")}</td></tr>
+`;
+  return {
+    title: "Keys",
+    body: html`<h1>Keys</h1>
+${data.length === 0 ? html`<p>No key yet. Make one here, or with <code>hull keys add</code>.</p>` : html`<div class="scroll" tabindex="0"><table><thead><tr><th>Name</th><th>Begins with</th><th>Tenant</th><th>Scopes</th><th>Made</th><th>Revoke</th></tr></thead><tbody>${data.map(row)}</tbody></table></div>`}
+${nextPage(api, next_cursor)}
+<h2>Make a key</h2>${form(
+      api,
+      "/console/keys",
+      html`<div><label for="name">Name</label><input id="name" name="name" maxlength="100"></div><div><label for="tenant">Tenant</label><input id="tenant" name="tenant" value="${api.tenant}" required></div><fieldset><legend>Scopes</legend>${SCOPES.map((scope) => html`<label><input type="checkbox" name="scopes" value="${scope}"${scope === "invoke" ? html` checked` : ""}> ${scope}</label> `)}</fieldset><button>Make the key</button>`,
+      "row",
+    )}`,
+  };
+}
+
+/** Makes a key and shows it this once. */
+export async function makeKey(api: Api): Promise<Response> {
+  const fields = await api.form();
+  const name = String(fields.get("name") ?? "").trim();
+  const json = {
+    tenant: String(fields.get("tenant") ?? "").trim(),
+    scopes: fields.getAll("scopes").map(String),
+    ...(name === "" ? {} : { name }),
+  };
+  const { key, scopes, tenant } = await asked(api, made, "addKey", { json });
+  return shownPage(api, {
+    title: "New key",
+    body: html`<h1>New key</h1><p class="note wait">Copy it now: nobody can read it again.</p><pre id="key" tabindex="0">${key}</pre><button type="button" data-copy="key">Copy</button>
+<p>Of tenant ${tenant}, for ${scopes.join(", ")}. <a href="/console/keys">Keys</a></p>`,
+  });
+}
+
+export async function revokeKey(api: Api, id: string): Promise<Response> {
+  await api.form();
+  await api.ask("revokeKey", { params: { id } });
+  return seeOther("/console/keys");
+}

@@ -1,0 +1,111 @@
+/** What every page of the console has around it, and the headers of its answer. */
+import { html, raw } from "hono/html";
+import type { Api } from "./api.ts";
+import { SCRIPT } from "./script.ts";
+import { STYLE } from "./style.ts";
+import { type Html, mark } from "./text.ts";
+
+/** A page's own part. */
+export interface Page {
+  title: string;
+  body: Html;
+  status?: number;
+  headers?: Record<string, string>;
+}
+
+const PLACES = [
+  ["/", "Skills", "invoke"],
+  ["/console/runs", "Runs", "invoke"],
+  ["/console/sessions", "Sessions", "invoke"],
+  ["/console/approvals", "Approvals", "invoke"],
+  ["/console/daemons", "Daemons", "invoke"],
+  ["/console/usage", "Usage", "invoke"],
+  ["/console/models", "Models", "invoke"],
+  ["/console/keys", "Keys", "admin"],
+  ["/docs", "API", "invoke"],
+] as const;
+
+/** Changes with the script and the stylesheet, so that browsers can keep them. */
+const VERSION = mark(STYLE + SCRIPT);
+
+/** The whole page as a response. */
+export async function shownPage(
+  api: Api,
+  { title, body, status = 200, headers = {} }: Page,
+): Promise<Response> {
+  const nonce = crypto.randomUUID();
+  const waiting = await api.waiting();
+  const text = await html`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title} · ${api.name}</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="/console/style.css?v=${VERSION}" nonce="${nonce}">
+<script src="/console/script.js?v=${VERSION}" defer nonce="${nonce}"></script></head>
+<body><a class="skip" href="#main">Skip to the content</a>
+<header><strong>${api.name}</strong>
+<nav aria-label="Console"><ul>${PLACES.filter(([, , scope]) => api.may(scope)).map(([path, name]) => place(api, path, name, waiting))}</ul></nav>
+<span class="who">Tenant ${api.tenant}${signOut(api)}</span></header>
+<main id="main" tabindex="-1">${body}</main>
+<div id="said" role="status" class="skip"></div>
+</body></html>`;
+  return new Response(String(text), {
+    status,
+    headers: {
+      "content-type": "text/html; charset=utf-8",
+      "cache-control": "no-store",
+      "content-security-policy": policy(nonce),
+      "referrer-policy": "no-referrer",
+      ...headers,
+    },
+  });
+}
+
+/** No inline script, nothing from elsewhere, in no frame. Frames show artifacts, from a route that confines them itself. */
+function policy(nonce: string): string {
+  return [
+    "default-src 'none'",
+    `script-src 'nonce-${nonce}'`,
+    `style-src 'nonce-${nonce}'`,
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "frame-src 'self'",
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ].join("; ");
+}
+
+function place(api: Api, path: string, name: string, waiting: number): Html {
+  const at = api.url.pathname;
+  const here =
+    at === path ||
+    (path !== "/" && at.startsWith(`${path}/`)) ||
+    (path === "/" && at.startsWith("/console/skills"));
+  return html`<li><a href="${path}"${here ? raw(' aria-current="page"') : ""}>${name}${path === "/console/approvals" ? html`<span id="waiting">${waiting === 0 ? "" : ` (${waiting})`}</span>` : ""}</a></li>`;
+}
+
+function signOut(api: Api): Html | "" {
+  return api.signedIn ? form(api, "/console/sign-out", html`<button>Sign out</button>`, "inline") : "";
+}
+
+/** A form that changes something. @param cls classes of the form */
+export function form(api: Api, action: string, fields: Html, cls = ""): Html {
+  return html`<form method="post" action="${action}" class="${cls}" data-once>${tokenField(api)}${fields}</form>`;
+}
+
+/** What ties a form to who is signed in. */
+export function tokenField(api: Api): Html | "" {
+  return api.token === "" ? "" : html`<input type="hidden" name="token" value="${api.token}">`;
+}
+
+/** Sends a browser that sent a form to the page that shows what came of it. */
+export function seeOther(location: string): Response {
+  return new Response(null, { status: 303, headers: { location, "cache-control": "no-store" } });
+}
+/** A link to the next page of a list; nothing where there is none. */
+export function nextPage(api: Api, cursor: string | null): Html | "" {
+  if (cursor === null) return "";
+  const query = new URLSearchParams(api.url.searchParams);
+  query.set("cursor", cursor);
+  return html`<p><a href="${api.url.pathname}?${query.toString()}" rel="next">Next page</a></p>`;
+}

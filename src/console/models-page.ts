@@ -1,0 +1,88 @@
+/** `/console/models`: providers, whether their keys are set, their models and what these can do. */
+import { html } from "hono/html";
+import * as z from "zod/mini";
+import { type Api, asked } from "./api.ts";
+import { form, type Page, shownPage } from "./layout.ts";
+import { type Html, pretty } from "./text.ts";
+
+const providers = z.object({
+  data: z.array(
+    z.looseObject({
+      name: z.string(),
+      protocol: z.string(),
+      auth_env: z.array(z.string()),
+      default_model: z.nullable(z.string()),
+      available: z.boolean(),
+    }),
+  ),
+});
+type Provider = z.infer<typeof providers>["data"][number];
+const aliases = z.object({ data: z.array(z.string()) });
+const health = z.looseObject({ provider: z.string(), valid: z.boolean(), message: z.string() });
+
+export async function modelsPage(api: Api): Promise<Page> {
+  const model = api.url.searchParams.get("model") ?? "";
+  const [{ data }, known] = await Promise.all([
+    asked(api, providers, "listProviders"),
+    asked(api, aliases, "listModels"),
+  ]);
+  const one = model === "" ? null : await asked(api, z.unknown(), "listModels", { query: { id: model } });
+  return {
+    title: "Models",
+    body: html`<h1>Models</h1><h2>Providers</h2>
+<div class="scroll" tabindex="0"><table><thead><tr><th>Provider</th><th>State</th><th>Protocol</th><th>Usual model</th><th>Check</th></tr></thead><tbody>${data.map((provider) => row(api, provider))}</tbody></table></div>
+<h2>Models by alias</h2>
+<form method="get" action="/console/models" class="row"><div><label for="model">Alias or model</label><input id="model" name="model" value="${model}" list="aliases"><datalist id="aliases">${known.data.map((alias) => html`<option value="${alias}"></option>`)}</datalist></div><button>Show what it can do</button></form>
+${one === null ? html`<ul class="chips">${known.data.map((alias) => html`<li><a href="/console/models?model=${encodeURIComponent(alias)}">${alias}</a></li>`)}</ul>` : html`<pre tabindex="0">${pretty(one)}</pre>`}
+<h2>A test call</h2>${form(
+      api,
+      "/console/models/call",
+      html`<div><label for="provider">Provider</label><select id="provider" name="provider">${data.filter(({ available }) => available).map(({ name }) => html`<option>${name}</option>`)}</select></div><div><label for="asked">Model, or empty for the usual one</label><input id="asked" name="model"></div><div><label for="prompt">Prompt</label><input id="prompt" name="prompt" value="Say hello." required></div><button>Call</button>`,
+      "row",
+    )}`,
+  };
+}
+
+function row(api: Api, { name, protocol, auth_env, default_model, available }: Provider): Html {
+  const state = available
+    ? html`<span class="state good">configured</span>`
+    : html`<span class="dim">set ${auth_env.map((variable, i) => html`${i === 0 ? "" : " or "}<code>${variable}</code>`)}</span>`;
+  const check = available
+    ? form(
+        api,
+        `/console/models/${name}/check`,
+        html`<button aria-label="Check ${name}">Check</button>`,
+        "inline",
+      )
+    : "";
+  return html`<tr><td>${name}</td><td>${state}</td><td>${protocol}</td><td>${default_model ?? ""}</td><td>${check}</td></tr>
+`;
+}
+
+/** Asks a provider whether it is there and takes the key. */
+export async function checkProvider(api: Api, name: string): Promise<Response> {
+  await api.form();
+  const { valid, message } = await asked(api, health, "checkProvider", { params: { name } });
+  return shownPage(api, {
+    title: `Check of ${name}`,
+    body: html`<h1>Check of ${name}</h1><p class="note ${valid ? "" : "bad"}">${valid ? "It is there." : "It cannot be used."} ${message}</p><p><a href="/console/models">Models</a></p>`,
+  });
+}
+
+/** One call, with its whole answer. */
+export async function testCall(api: Api): Promise<Response> {
+  const fields = await api.form();
+  const text = (name: string): string => String(fields.get(name) ?? "").trim();
+  const options = {
+    provider: text("provider"),
+    ...(text("model") === "" ? {} : { model: text("model") }),
+    max_tokens: 200,
+  };
+  const answer = await asked(api, z.looseObject({ text: z.optional(z.string()) }), "callModel", {
+    json: { prompt: text("prompt"), options },
+  });
+  return shownPage(api, {
+    title: "Test call",
+    body: html`<h1>Answer of ${options.provider}</h1><pre tabindex="0">${answer.text ?? ""}</pre><details><summary>The whole result</summary><pre tabindex="0">${pretty(answer)}</pre></details><p><a href="/console/models">Models</a></p>`,
+  });
+}

@@ -1,0 +1,149 @@
+/** The console's paths: which page each has, and what each form does. */
+
+import { html } from "hono/html";
+import { NotFound } from "../errors/request.ts";
+import { toHullError } from "../errors.ts";
+import type { Api } from "./api.ts";
+import { approvalsPage, decideApproval } from "./approvals-page.ts";
+import { artifactFile, artifactPage, artifactView } from "./artifact-page.ts";
+import { changeDaemon, daemonPage, daemonsPage, sendEvent } from "./daemons-page.ts";
+import { keysPage, makeKey, revokeKey } from "./keys-page.ts";
+import { type Page, shownPage } from "./layout.ts";
+import { checkProvider, modelsPage, testCall } from "./models-page.ts";
+import { referencePage } from "./reference-page.ts";
+import { cancelRun, runCassette, runEvents, runPage } from "./run-page.ts";
+import { runsPage } from "./runs-page.ts";
+import { SCRIPT } from "./script.ts";
+import {
+  changeSession,
+  deleteSession,
+  downloadFile,
+  forkSession,
+  saySomething,
+  sessionPage,
+  sessionRunEvents,
+  uploadFile,
+} from "./session-page.ts";
+import { openSession, sessionsPage } from "./sessions-page.ts";
+import { saveConfig } from "./skill-config.ts";
+import { skillPage, trySkill } from "./skill-page.ts";
+import { skillsPage } from "./skills-page.ts";
+import { STYLE } from "./style.ts";
+import { setBudget, usagePage } from "./usage-page.ts";
+
+type Params = readonly string[];
+type Show = (api: Api, ...params: string[]) => Promise<Page>;
+type Act = (api: Api, ...params: string[]) => Promise<Response>;
+
+const ID = "([A-Za-z0-9][A-Za-z0-9._:-]{0,127})";
+/** What tools call things. */
+const NAME = "([^/]+)";
+const at = (pattern: string): RegExp => new RegExp(`^${pattern}$`);
+
+const PAGES: readonly (readonly [RegExp, Show])[] = [
+  [at("/"), skillsPage],
+  [at(`/console/skills/${ID}`), skillPage],
+  [at("/docs"), referencePage],
+  [at("/console/runs"), runsPage],
+  [at(`/console/runs/${ID}`), runPage],
+  [at("/console/sessions"), sessionsPage],
+  [at(`/console/sessions/${ID}`), sessionPage],
+  [at(`/console/sessions/${ID}/artifacts/${NAME}`), artifactPage],
+  [at("/console/approvals"), approvalsPage],
+  [at("/console/daemons"), daemonsPage],
+  [at(`/console/daemons/${ID}`), daemonPage],
+  [at("/console/usage"), usagePage],
+  [at("/console/models"), modelsPage],
+  [at("/console/keys"), keysPage],
+];
+
+const ACTIONS: readonly (readonly [RegExp, Act])[] = [
+  [at(`/console/skills/${ID}/try`), trySkill],
+  [at(`/console/skills/${ID}/config`), saveConfig],
+  [at(`/console/runs/${ID}/cancel`), cancelRun],
+  [at("/console/sessions"), openSession],
+  [at(`/console/sessions/${ID}/say`), saySomething],
+  [at(`/console/sessions/${ID}/fork`), forkSession],
+  [at(`/console/sessions/${ID}/(compact|archive|resume)`), changeSession],
+  [at(`/console/sessions/${ID}/delete`), deleteSession],
+  [at(`/console/sessions/${ID}/files`), uploadFile],
+  [at(`/console/approvals/${ID}/${ID}`), decideApproval],
+  [at(`/console/daemons/${ID}/(wake|stop|resume)`), changeDaemon],
+  [at(`/console/daemons/${ID}/send`), sendEvent],
+  [at("/console/usage/budget"), setBudget],
+  [at("/console/models/call"), testCall],
+  [at(`/console/models/${ID}/check`), checkProvider],
+  [at("/console/keys"), makeKey],
+  [at(`/console/keys/${ID}/revoke`), revokeKey],
+];
+
+/** Streams and files, which are no pages. */
+const READS: readonly (readonly [RegExp, Act])[] = [
+  [at(`/console/runs/${ID}/events`), runEvents],
+  [at(`/console/runs/${ID}/cassette`), runCassette],
+  [at(`/console/sessions/${ID}/runs/${ID}/events`), sessionRunEvents],
+  [at(`/console/sessions/${ID}/files/(.+)`), downloadFile],
+  [at(`/console/sessions/${ID}/artifacts/${NAME}/view`), artifactView],
+  [at(`/console/sessions/${ID}/artifacts/${NAME}/file`), artifactFile],
+];
+
+/** Answers a request for the console. What goes wrong is a page too. */
+export async function answerConsole(api: Api): Promise<Response> {
+  try {
+    return await answer(api);
+  } catch (thrown) {
+    // A program gets what the API answers programs.
+    if (!/text\/html/.test(api.request.headers.get("accept") ?? "")) throw thrown;
+    const problem = api.problem(toHullError(thrown));
+    return shownPage(api, problemPage(problem));
+  }
+}
+
+async function answer(api: Api): Promise<Response> {
+  const path = api.url.pathname;
+  if (api.request.method === "POST") {
+    const [act, params] = found(ACTIONS, path);
+    return act(api, ...params);
+  }
+  const loaded = FILES.get(path);
+  if (loaded !== undefined) return file(loaded);
+  const read = READS.find(([pattern]) => pattern.test(path));
+  if (read !== undefined) return read[1](api, ...paramsOf(read[0], path));
+  const [show, params] = found(PAGES, path);
+  return shownPage(api, await show(api, ...params));
+}
+
+/** @throws NotFound */
+function found<T>(all: readonly (readonly [RegExp, T])[], path: string): [T, Params] {
+  const entry = all.find(([pattern]) => pattern.test(path));
+  if (entry === undefined) throw new NotFound({ path });
+  return [entry[1], paramsOf(entry[0], path)];
+}
+
+/** What a path names, decoded. @throws NotFound */
+function paramsOf(pattern: RegExp, path: string): Params {
+  try {
+    return (pattern.exec(path) ?? []).slice(1).map(decodeURIComponent);
+  } catch {
+    throw new NotFound({ path });
+  }
+}
+
+function problemPage({ status, title, detail, code, request_id }: ReturnType<Api["problem"]>): Page {
+  return {
+    title,
+    status,
+    body: html`<h1>${title}</h1><p class="note bad">${detail}</p>
+<p class="dim">${status} <code>${code}</code>, request <code>${request_id}</code>. <a href="/">Skills</a></p>`,
+  };
+}
+
+const FILES: ReadonlyMap<string, readonly [type: string, text: string]> = new Map([
+  ["/console/style.css", ["text/css; charset=utf-8", STYLE]],
+  ["/console/script.js", ["text/javascript; charset=utf-8", SCRIPT]],
+]);
+
+function file([type, text]: readonly [type: string, text: string]): Response {
+  // Their addresses change with them.
+  return new Response(text, { headers: { "content-type": type, "cache-control": "private, max-age=86400" } });
+}

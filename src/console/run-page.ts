@@ -1,0 +1,232 @@
+/** `/console/runs/{id}`: what one run did and does, and what came of it. */
+import { html } from "hono/html";
+import * as z from "zod/mini";
+import { HullError } from "../errors.ts";
+import { type Api, asked } from "./api.ts";
+import { form, nextPage, type Page, seeOther } from "./layout.ts";
+import { isOver, type Run, reason, runName, runShape, stateLabel } from "./run-shapes.ts";
+import { count, duration, type Html, money, pretty, when } from "./text.ts";
+
+/** Steps on one page. */
+const STEPS = "100";
+
+const maybe = z.optional;
+const execution = z.looseObject({
+  id: z.string(),
+  skill: z.string(),
+  status: z.string(),
+  created_at: z.string(),
+  finished_at: maybe(z.string()),
+  result: maybe(
+    z.looseObject({
+      text: maybe(z.string()),
+      json: maybe(z.unknown()),
+      size: z.number(),
+      content_type: z.string(),
+    }),
+  ),
+  error: maybe(z.looseObject({ code: z.string(), title: z.string(), detail: z.string() })),
+});
+const sessionRun = z.looseObject({
+  result: maybe(z.looseObject({ visible_text: maybe(z.string()), text: maybe(z.string()) })),
+  error: maybe(z.looseObject({ code: z.string(), title: z.string(), detail: z.string() })),
+});
+const step = z.object({
+  number: z.number(),
+  kind: z.string(),
+  name: z.string(),
+  started_at: z.string(),
+  duration_ms: z.nullable(z.number()),
+  ok: z.nullable(z.boolean()),
+  input: maybe(z.unknown()),
+  output: maybe(z.unknown()),
+  thoughts: maybe(z.string()),
+  model: maybe(z.string()),
+  usage: maybe(
+    z.object({
+      input_tokens: z.number(),
+      output_tokens: z.number(),
+      cache_read_tokens: z.number(),
+      cache_write_tokens: z.number(),
+    }),
+  ),
+  cost_usd: maybe(z.number()),
+});
+type Step = z.infer<typeof step>;
+const trace = z.object({ recovered: z.boolean(), data: z.array(step), next_cursor: z.nullable(z.string()) });
+
+/** A run with what came of it, as far as the caller may see that. */
+interface Known {
+  run: Run;
+  answer: Html | "";
+  /** The run is one of a call that another key made, or that is gone by now. */
+  hidden: boolean;
+}
+
+export async function runPage(api: Api, id: string): Promise<Page> {
+  const { run, answer, hidden } = await known(api, id);
+  const steps = hidden ? { recovered: false, data: [], next_cursor: null } : await stepsOf(api, run);
+  const over = isOver(run);
+  const live = !over && !hidden;
+  return {
+    title: `Run ${id}`,
+    body: html`<h1>Run <code>${id}</code></h1>
+<p>${stateLabel(run.state)} ${reason(run)}${run.state === "awaiting_approval" ? html` <a href="/console/approvals">Decide about it</a>.` : ""}</p>
+<dl><dt>Of</dt><dd>${runName(run)}</dd><dt>Began</dt><dd>${when(run.created_at)}</dd><dt>Took</dt><dd>${duration(run.duration_ms)}</dd>
+<dt>Tokens</dt><dd>${count(run.input_tokens)} in, ${count(run.output_tokens)} out</dd><dt>Cost</dt><dd>${money(run.cost_usd)}</dd></dl>
+${steps.recovered ? html`<p class="note wait">It was taken up after its process died: what had been done by then was not done again.</p>` : ""}
+${live ? form(api, `/console/runs/${id}/cancel`, html`<button class="danger">Cancel</button>`, "row") : ""}
+${hidden ? html`<p class="note">Only the key that made this call can read what it did, for a day after its end.</p>` : ""}
+${answer}
+${live ? html`<h2>As it happens</h2><ol id="live" class="flow" data-events="/console/runs/${id}/events" aria-live="polite"></ol><noscript><p class="note">Reload the page to see how far the run is. <a href="/console/runs/${id}">Reload</a></p></noscript>` : ""}
+${steps.data.length === 0 ? "" : html`<h2>Steps</h2>${waterfall(steps.data)}`}${nextPage(api, steps.next_cursor)}
+${run.session === null ? "" : html`<p><a href="/console/runs/${id}/cassette">Download the session's cassette</a>, to replay its models and tools in a test.</p>`}`,
+  };
+}
+
+/** @throws HullError for an id that is none of the tenant's */
+async function known(api: Api, id: string): Promise<Known> {
+  const indexed = await unless404(asked(api, runShape, "getIndexedRun", { params: { id } }));
+  if (indexed?.session != null) {
+    const params = { id: indexed.session, run: id };
+    const found = await unless404(asked(api, sessionRun, "getRun", { params }));
+    const text = found?.result?.visible_text ?? found?.result?.text ?? "";
+    return { run: indexed, hidden: found === null, answer: answered(text, found?.error ?? null) };
+  }
+  // A call that has just begun is not listed yet.
+  const call = id.startsWith("ex_")
+    ? await unless404(asked(api, execution, "getExecution", { params: { id } }))
+    : null;
+  if (call === null) {
+    if (indexed === null) await api.ask("getIndexedRun", { params: { id } });
+    const run = indexed ?? emptyRun(id);
+    return { run, hidden: true, answer: "" };
+  }
+  const { status: state, created_at, finished_at: settled_at = null, skill: name } = call;
+  const duration_ms = settled_at === null ? null : Date.parse(settled_at) - Date.parse(created_at);
+  const code = call.error?.code ?? null;
+  const run = { ...(indexed ?? emptyRun(id)), name, state, created_at, settled_at, duration_ms, code };
+  const { result } = call;
+  const text =
+    result === undefined
+      ? ""
+      : (result.text ??
+        (result.json === undefined
+          ? `${result.content_type}, ${result.size} bytes: fetch /executions/${id}/result`
+          : pretty(result.json)));
+  return { run, hidden: false, answer: answered(text, call.error ?? null) };
+}
+
+function emptyRun(id: string): Run {
+  return {
+    id,
+    kind: "call",
+    name: null,
+    session: null,
+    state: "running",
+    created_at: new Date().toISOString(),
+    settled_at: null,
+    duration_ms: null,
+    input_tokens: 0,
+    output_tokens: 0,
+    cost_usd: 0,
+    code: null,
+  };
+}
+
+async function unless404<T>(question: Promise<T>): Promise<T | null> {
+  try {
+    return await question;
+  } catch (error) {
+    if (error instanceof HullError && error.status === 404) return null;
+    throw error;
+  }
+}
+
+function answered(text: string, error: { title: string; detail: string } | null): Html | "" {
+  const failed =
+    error === null ? "" : html`<p class="note bad"><strong>${error.title}.</strong> ${error.detail}</p>`;
+  const said =
+    text === ""
+      ? ""
+      : html`<h2>Answer</h2><pre tabindex="0" id="answer">${text}</pre><button type="button" data-copy="answer">Copy</button>`;
+  return html`${failed}${said}`;
+}
+
+async function stepsOf(api: Api, { id, session }: Run): Promise<z.infer<typeof trace>> {
+  const query = { limit: STEPS, cursor: api.url.searchParams.get("cursor") };
+  return session === null
+    ? asked(api, trace, "traceExecution", { params: { id }, query })
+    : asked(api, trace, "traceRun", { params: { id: session, run: id }, query });
+}
+
+/** Each step with its place in time: from the first one's beginning to the last one's end. */
+function waterfall(steps: readonly Step[]): Html {
+  const begins = steps.map(({ started_at }) => Date.parse(started_at));
+  const first = Math.min(...begins);
+  const last = Math.max(
+    ...steps.map(({ duration_ms }, i) => (begins[i] ?? first) + (duration_ms ?? 0)),
+    first + 1,
+  );
+  return html`<ol class="flow">${steps.map((one) => lane(one, first, last - first))}</ol>`;
+}
+
+function lane(one: Step, first: number, span: number): Html {
+  const { kind, name, ok, duration_ms, started_at, model } = one;
+  const x = Math.round(((Date.parse(started_at) - first) / span) * 1000);
+  const width = Math.max(4, Math.round(((duration_ms ?? 0) / span) * 1000));
+  const colour = ok === false ? "fail" : kind === "model" || kind === "tool" ? kind : "other";
+  const took =
+    duration_ms === null
+      ? html`<span class="wait">under way</span>`
+      : kind === "model" || kind === "tool" || duration_ms > 0
+        ? duration(duration_ms)
+        : "";
+  return html`<li><details><summary><span class="lane"><span>${kind} <strong>${name}</strong>${model === undefined ? "" : ` ${model}`}${ok === false ? html` <span class="bad">failed</span>` : ""}</span><svg viewBox="0 0 1000 14" preserveAspectRatio="none" aria-hidden="true"><rect class="track" width="1000" height="14"/><rect class="${colour}" x="${Math.min(x, 996)}" width="${Math.min(width, 1000 - Math.min(x, 996))}" height="14"/></svg><span class="n">${took}</span></span></summary>${stepDetails(one)}</details></li>
+`;
+}
+
+function stepDetails({ started_at, input, output, thoughts, usage, cost_usd }: Step): Html {
+  const share =
+    usage === undefined || usage.input_tokens === 0
+      ? 0
+      : Math.round((100 * usage.cache_read_tokens) / usage.input_tokens);
+  return html`<p class="dim">Began ${when(started_at)}${usage === undefined ? "" : `, ${count(usage.input_tokens)} tokens in (${share} % from the cache), ${count(usage.output_tokens)} out`}${cost_usd === undefined ? "" : `, ${money(cost_usd)}`}</p>
+${thoughts === undefined ? "" : html`<details><summary>Thoughts</summary><pre tabindex="0">${thoughts}</pre></details>`}
+${input === undefined ? "" : html`<h3>In</h3><pre tabindex="0">${pretty(input)}</pre>`}${output === undefined ? "" : html`<h3>Out</h3><pre tabindex="0">${pretty(output)}</pre>`}`;
+}
+
+/** The run's events, for the page's script. */
+export async function runEvents(api: Api, id: string): Promise<Response> {
+  const query = { after: api.url.searchParams.get("after") };
+  const session = await sessionOf(api, id);
+  return session === null
+    ? api.ask("getExecutionEvents", { params: { id }, query })
+    : api.ask("followRun", { params: { id: session, run: id }, query });
+}
+
+/** What its session's models and tools answered, as a file. */
+export async function runCassette(api: Api, id: string): Promise<Response> {
+  const session = await sessionOf(api, id);
+  const answer = await api.ask("getCassette", { params: { id: session ?? id } });
+  const headers = new Headers(answer.headers);
+  headers.set("content-disposition", `attachment; filename="${id}.cassette.json"`);
+  return new Response(answer.body, { headers });
+}
+
+export async function cancelRun(api: Api, id: string): Promise<Response> {
+  await api.form();
+  const session = await sessionOf(api, id);
+  if (session === null) {
+    // Asked of one that has ended, the operation would remove it.
+    const { status } = await asked(api, execution, "getExecution", { params: { id } });
+    if (status === "running") await api.ask("deleteExecution", { params: { id } });
+  } else await api.ask("cancelRun", { params: { id: session, run: id }, json: {} });
+  return seeOther(`/console/runs/${id}`);
+}
+
+/** The session of a run; `null`: it has none, or is not listed yet. */
+async function sessionOf(api: Api, id: string): Promise<string | null> {
+  const run = await unless404(asked(api, runShape, "getIndexedRun", { params: { id } }));
+  return run?.session ?? null;
+}

@@ -1,0 +1,72 @@
+/** Runs as the API lists them, and how their states are told. */
+import { html } from "hono/html";
+import * as z from "zod/mini";
+import type { Html } from "./text.ts";
+
+export const runShape = z.object({
+  id: z.string(),
+  kind: z.string(),
+  name: z.nullable(z.string()),
+  session: z.nullable(z.string()),
+  state: z.string(),
+  created_at: z.string(),
+  settled_at: z.nullable(z.string()),
+  duration_ms: z.nullable(z.number()),
+  input_tokens: z.number(),
+  output_tokens: z.number(),
+  cost_usd: z.number(),
+  code: z.nullable(z.string()),
+});
+export type Run = z.infer<typeof runShape>;
+export const runList = z.object({ data: z.array(runShape), next_cursor: z.nullable(z.string()) });
+
+const COLOURS: Readonly<Record<string, string>> = {
+  done: "good",
+  error: "bad",
+  failed: "bad",
+  stuck: "bad",
+  watchdog: "bad",
+  budget_exhausted: "bad",
+  stopped: "dim",
+  awaiting_approval: "wait",
+  awaiting_tool: "wait",
+};
+
+/** A state as a label. */
+export function stateLabel(state: string): Html {
+  return html`<span class="state ${COLOURS[state] ?? ""}">${state.replaceAll("_", " ")}</span>`;
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  running: "It is under way.",
+  done: "It ended because the model had nothing more to do.",
+  idle: "It waits for an event, a message or its next time.",
+  awaiting_tool: "It waits for its client to answer a tool call.",
+  awaiting_approval: "It waits for a person to decide about a tool call.",
+  stuck: "It ended because the model went on saying nothing new.",
+  budget_exhausted: "It ended because its budget of model calls, tokens or money was used up.",
+  watchdog: "It ended because nothing woke it for too long.",
+  failed: "It ended because what it was told to verify failed.",
+  cancelled: "It ended because somebody cancelled it.",
+};
+
+/** Why a run ended, or why it waits, in a sentence. */
+export function reason({ state, code }: Pick<Run, "state" | "code">): string {
+  if (code !== null && state !== "cancelled") return `It ended with the error ${code}.`;
+  return REASONS[state] ?? "It ended.";
+}
+
+/** Whether nothing more will happen. */
+export const isOver = ({ settled_at }: Pick<Run, "settled_at">): boolean => settled_at !== null;
+
+/** Runs as rows of a table. */
+export function runName({ name, session, kind }: Run): Html {
+  if (session !== null) {
+    const of = name === null ? "" : html`, <a href="/console/skills/${name}">${name}</a>`;
+    return html`<a href="/console/sessions/${session}">${session}</a>${of}`;
+  }
+  if (name === null) return html`${kind}`;
+  return name.includes("/") || name === "runs"
+    ? html`${name}`
+    : html`<a href="/console/skills/${name}">${name}</a>`;
+}

@@ -1,0 +1,74 @@
+/** `/console/runs`: what ran and runs, over all surfaces. */
+import { html } from "hono/html";
+import { type Api, asked } from "./api.ts";
+import { nextPage, type Page } from "./layout.ts";
+import { type Run, runList, runName, stateLabel } from "./run-shapes.ts";
+import { count, duration, type Html, mark, money, when } from "./text.ts";
+
+const STATES = [
+  "running",
+  "awaiting_approval",
+  "awaiting_tool",
+  "idle",
+  "done",
+  "error",
+  "cancelled",
+] as const;
+const KINDS = ["call", "run", "daemon"] as const;
+
+export async function runsPage(api: Api): Promise<Page> {
+  const { searchParams } = api.url;
+  const given = (name: string): string => searchParams.get(name) ?? "";
+  const query = {
+    limit: "50",
+    cursor: searchParams.get("cursor"),
+    state: given("state"),
+    kind: given("kind"),
+    name: given("name"),
+    session: given("session"),
+  };
+  const { data, next_cursor } = await asked(api, runList, "listAllRuns", { query });
+  const filtered = [query.state, query.kind, query.name, query.session].some((value) => value !== "");
+  const live = query.cursor === null ? html` data-refresh="3000"` : "";
+  return {
+    title: "Runs",
+    body: html`<h1>Runs</h1>
+<form method="get" action="/console/runs" class="row">
+<div><label for="state">State</label><select id="state" name="state">${options(STATES, query.state)}</select></div>
+<div><label for="kind">Kind</label><select id="kind" name="kind">${options(KINDS, query.kind)}</select></div>
+<div><label for="name">Skill</label><input id="name" name="name" value="${query.name}"></div>
+<div><label for="session">Session</label><input id="session" name="session" value="${query.session}"></div>
+<button>Show</button></form>
+<div id="runs"${live} data-mark="${mark(JSON.stringify(data))}">${data.length === 0 ? nothing(filtered) : runTable(data)}</div>
+${nextPage(api, next_cursor)}`,
+  };
+}
+
+function options(values: readonly string[], chosen: string): Html[] {
+  const all = html`<option value="">all</option>`;
+  const each = values.map((value) => {
+    const text = value.replaceAll("_", " ");
+    return value === chosen
+      ? html`<option value="${value}" selected>${text}</option>`
+      : html`<option value="${value}">${text}</option>`;
+  });
+  return [all, ...each];
+}
+
+function nothing(filtered: boolean): Html {
+  return filtered
+    ? html`<p>No run matches. <a href="/console/runs">Show all runs</a>.</p>`
+    : html`<p>Nothing ran yet. Open a <a href="/">skill</a> and try it, or call one: <code>curl -d Hello http://localhost:3000/skills/…</code></p>`;
+}
+
+/** Runs with their figures, the newest first. */
+export function runTable(runs: readonly Run[]): Html {
+  return html`<div class="scroll" tabindex="0"><table><thead><tr><th>Run</th><th>State</th><th>Of</th><th>Began</th><th class="n">Took</th><th class="n">Tokens in, out</th><th class="n">Cost</th><th>Error</th></tr></thead><tbody>
+${runs.map(row)}</tbody></table></div>`;
+}
+
+function row(run: Run): Html {
+  const { id, kind, state, created_at, duration_ms, input_tokens, output_tokens, cost_usd, code } = run;
+  return html`<tr><td><a href="/console/runs/${id}"><code>${id.slice(0, 14)}</code></a> <span class="dim">${kind}</span></td><td>${stateLabel(state)}</td><td>${runName(run)}</td><td>${when(created_at)}</td><td class="n">${duration(duration_ms)}</td><td class="n">${count(input_tokens)}, ${count(output_tokens)}</td><td class="n">${money(cost_usd)}</td><td>${code === null ? "" : html`<code>${code}</code>`}</td></tr>
+`;
+}

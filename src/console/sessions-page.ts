@@ -1,0 +1,51 @@
+/** `/console/sessions`: the tenant's conversations. */
+import { html } from "hono/html";
+import * as z from "zod/mini";
+import { type Api, asked } from "./api.ts";
+import { form, nextPage, type Page, seeOther } from "./layout.ts";
+import { stateLabel } from "./run-shapes.ts";
+import { type Html, short, when } from "./text.ts";
+
+const sessions = z.object({
+  data: z.array(
+    z.looseObject({
+      id: z.string(),
+      state: z.string(),
+      created_at: z.string(),
+      parent_id: z.nullable(z.string()),
+      metadata: z.record(z.string(), z.unknown()),
+    }),
+  ),
+  next_cursor: z.nullable(z.string()),
+});
+
+export async function sessionsPage(api: Api): Promise<Page> {
+  const query = { limit: "50", cursor: api.url.searchParams.get("cursor") };
+  const { data, next_cursor } = await asked(api, sessions, "listSessions", { query });
+  const rows = data.map(
+    ({
+      id,
+      state,
+      created_at,
+      parent_id,
+      metadata,
+    }): Html => html`<tr><td><a href="/console/sessions/${id}">${id}</a></td><td>${stateLabel(state)}</td><td>${when(created_at)}</td><td>${parent_id === null ? "" : html`<a href="/console/sessions/${parent_id}">${parent_id}</a>`}</td><td>${Object.keys(metadata).length === 0 ? "" : html`<code>${short(JSON.stringify(metadata), 200)}</code>`}</td></tr>
+`,
+  );
+  return {
+    title: "Sessions",
+    body: html`<h1>Sessions</h1>
+${form(api, "/console/sessions", html`<div><label for="id">Id, or empty for a new one</label><input id="id" name="id"></div><button>Open a session</button>`, "row")}
+${data.length === 0 ? html`<p>No session yet. Open one here, or with <code>curl -X POST http://localhost:3000/sessions</code>.</p>` : html`<div class="scroll" tabindex="0"><table><thead><tr><th>Session</th><th>State</th><th>Opened</th><th>Forked from</th><th>Metadata</th></tr></thead><tbody>${rows}</tbody></table></div>`}
+${nextPage(api, next_cursor)}`,
+  };
+}
+
+const opened = z.looseObject({ id: z.string() });
+
+/** Opens a session: the one that has this id, or a new one. */
+export async function openSession(api: Api): Promise<Response> {
+  const given = String((await api.form()).get("id") ?? "").trim();
+  const { id } = await asked(api, opened, "openSession", { json: given === "" ? {} : { id: given } });
+  return seeOther(`/console/sessions/${id}`);
+}

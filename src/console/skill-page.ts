@@ -1,0 +1,223 @@
+/** `/console/skills/{slug}`: one skill, how to call it, and a form to try it with. */
+import { html } from "hono/html";
+import * as z from "zod/mini";
+import { type Api, asked } from "./api.ts";
+import { type Page, seeOther, shownPage } from "./layout.ts";
+import { runList } from "./run-shapes.ts";
+import { runTable } from "./runs-page.ts";
+import { configForms } from "./skill-config.ts";
+import { duration, type Html, pretty, size, when } from "./text.ts";
+
+const maybe = z.optional;
+const card = z.looseObject({
+  name: z.string(),
+  slug: z.string(),
+  description: z.string(),
+  mode: z.string(),
+  method: z.string(),
+  route: z.string(),
+  input: z.string(),
+  output: z.string(),
+  inputMime: maybe(z.array(z.string())),
+  tools: maybe(z.array(z.string())),
+  version: z.string(),
+  stale: maybe(z.boolean()),
+  daemon: maybe(z.boolean()),
+  input_schema: maybe(z.unknown()),
+  doc: maybe(z.string()),
+  signature: maybe(z.looseObject({ signer: maybe(z.string()), trusted: z.boolean() })),
+  diagnostics: maybe(z.array(z.looseObject({ severity: maybe(z.string()), message: maybe(z.string()) }))),
+  tool_details: maybe(
+    z.array(
+      z.looseObject({
+        name: z.string(),
+        description: maybe(z.string()),
+        tier: maybe(z.string()),
+        tier_reason: maybe(z.nullable(z.string())),
+        risk: maybe(z.string()),
+      }),
+    ),
+  ),
+});
+type Card = z.infer<typeof card>;
+
+const versions = z.object({
+  data: z.array(z.object({ digest: z.string(), published_at: z.nullable(z.string()), current: z.boolean() })),
+});
+
+export async function skillPage(api: Api, slug: string): Promise<Page> {
+  const params = { slug };
+  const [shown, known, runs, configured] = await Promise.all([
+    asked(api, card, "getCard", { params }),
+    asked(api, versions, "listVersions", { params, query: { limit: "10" } }),
+    asked(api, runList, "listAllRuns", { query: { name: slug, limit: "10" } }),
+    configForms(api, slug),
+  ]);
+  return {
+    title: shown.name,
+    body: html`<h1>${shown.name}</h1><p>${shown.description}</p>
+${shown.stale === true ? html`<p class="note wait">The folder is broken, so its last good version is served. <code>hull validate</code> says what is wrong.</p>` : ""}
+<dl><dt>Mode</dt><dd>${shown.mode}${shown.daemon === true ? ", with a daemon" : ""}</dd><dt>Route</dt><dd><code>${shown.method} ${shown.route}</code></dd>
+<dt>Takes</dt><dd>${shown.input}${shown.inputMime === undefined ? "" : ` (${shown.inputMime.join(", ")})`}</dd><dt>Answers</dt><dd>${shown.output}</dd>
+<dt>Version</dt><dd><code>${shown.version.slice(0, 12)}</code></dd>${signed(shown)}</dl>
+<h2>Try it</h2>${tryForm(api, shown)}
+${toolTable(shown)}${findings(shown)}
+${configured}
+<h2>Call it</h2>${calls(api, shown)}
+${shown.doc === undefined || shown.doc.trim() === "" ? "" : html`<h2>Documentation</h2><pre tabindex="0">${shown.doc}</pre>`}
+<h2>Last runs</h2>${runs.data.length === 0 ? html`<p>None in 30 days.</p>` : runTable(runs.data)}
+<h2>Versions</h2><ul>${known.data.map(({ digest, published_at, current }) => html`<li><code>${digest.slice(0, 12)}</code> ${when(published_at)}${current ? html` <span class="state good">served</span>` : ""}</li>`)}</ul>`,
+  };
+}
+
+function signed({ signature }: Card): Html | "" {
+  if (signature === undefined) return "";
+  return html`<dt>Signed by</dt><dd><code>${signature.signer ?? ""}</code>${signature.trusted ? "" : ", whom this deployment does not trust"}</dd>`;
+}
+
+/** A form by what the skill takes. It is sent as `multipart/form-data`, since it may hold files. */
+function tryForm(api: Api, { slug, input, input_schema, inputMime }: Card): Html {
+  const file = html`<label for="files">${input === "file" ? "File" : "Files"}</label><input id="files" name="files" type="file" multiple accept="${(inputMime ?? []).join(",")}">`;
+  const text =
+    input_schema === undefined
+      ? html`<label for="text">Input</label><textarea id="text" name="text"></textarea>`
+      : html`<label for="json">Input as JSON</label><textarea id="json" name="json" class="code" spellcheck="false">${pretty(sample(input_schema))}</textarea><details><summary>Its schema</summary><pre tabindex="0">${pretty(input_schema)}</pre></details>`;
+  const fields =
+    input === "none"
+      ? html`<p class="dim">It takes no input.</p>`
+      : input === "file"
+        ? file
+        : input_schema === undefined
+          ? html`${text}${file}`
+          : text;
+  const token = api.token === "" ? "" : html`<input type="hidden" name="token" value="${api.token}">`;
+  return html`<form method="post" action="/console/skills/${slug}/try" enctype="multipart/form-data" data-once>${token}${fields}<p><button class="main">Run</button></p></form>`;
+}
+
+const schemaShape = z.looseObject({
+  type: maybe(z.unknown()),
+  default: maybe(z.unknown()),
+  enum: maybe(z.array(z.unknown())),
+  examples: maybe(z.array(z.unknown())),
+  properties: maybe(z.record(z.string(), z.unknown())),
+});
+
+/** A value to begin with, which has the members that a schema names. */
+function sample(schema: unknown, depth = 0): unknown {
+  const read = schemaShape.safeParse(schema);
+  if (!read.success || depth > 4) return null;
+  const { type, default: usual, enum: choices, examples, properties } = read.data;
+  const [example] = examples ?? choices ?? [];
+  if (usual !== undefined) return usual;
+  if (example !== undefined) return example;
+  if (properties !== undefined) {
+    return Object.fromEntries(
+      Object.entries(properties).map(([name, part]) => [name, sample(part, depth + 1)]),
+    );
+  }
+  const kind = Array.isArray(type) ? type[0] : type;
+  if (kind === "string") return "";
+  if (kind === "integer" || kind === "number") return 0;
+  if (kind === "boolean") return false;
+  if (kind === "array") return [];
+  return kind === "object" ? {} : null;
+}
+
+/** What the form asks for, as the skill's own route takes it. A run that can outlive its connection gets a page of its own. */
+export async function trySkill(api: Api, slug: string): Promise<Response> {
+  const shown = await asked(api, card, "getCard", { params: { slug } });
+  const fields = await api.form();
+  const answer = await api.callSkill(slug, {
+    ...inputOf(shown, fields),
+    headers: { prefer: "respond-async", ...jsonType(shown) },
+  });
+  const id = answer.headers.get("x-hull-execution-id");
+  if (answer.status === 202 && id !== null) {
+    await answer.body?.cancel();
+    return seeOther(`/console/runs/${id}`);
+  }
+  return shownPage(api, {
+    title: `Answer of ${shown.name}`,
+    body: html`<h1>Answer of <a href="/console/skills/${slug}">${shown.name}</a></h1>
+<p class="dim">Status ${answer.status}, ${answer.headers.get("content-type") ?? "no type"}, ${duration(Number(answer.headers.get("x-hull-duration-ms") ?? Number.NaN) || null)}</p>
+${await answerShown(answer)}`,
+  });
+}
+
+function jsonType({ input_schema, input }: Card): Record<string, string> {
+  return input_schema === undefined || input === "none" ? {} : { "content-type": "application/json" };
+}
+
+function inputOf(
+  { input, input_schema, method }: Card,
+  fields: FormData,
+): { body?: BodyInit; query?: Record<string, string> } {
+  const text = String(fields.get("text") ?? "");
+  if (input === "none") return {};
+  if (method === "GET") return text === "" ? {} : { query: { input: text } };
+  if (input_schema !== undefined) return { body: `{"input":${String(fields.get("json") ?? "")}}` };
+  const files = fields.getAll("files").filter((file) => typeof file !== "string" && file.size > 0);
+  if (files.length === 0) return input === "file" ? {} : { body: text };
+  const sent = new FormData();
+  if (text !== "") sent.set("text", text);
+  for (const file of files) if (typeof file !== "string") sent.append("files", file, file.name);
+  return { body: sent };
+}
+
+/** Most characters of an answer that a page shows. */
+const MAX_SHOWN = 200_000;
+
+async function answerShown(answer: Response): Promise<Html> {
+  const bytes = new Uint8Array(await answer.arrayBuffer());
+  const type = answer.headers.get("content-type") ?? "";
+  if (!/^text\/|json|xml|javascript/.test(type)) {
+    return html`<p>${size(bytes.length)} that are no text. Call the route to get them as a file.</p>`;
+  }
+  const text = new TextDecoder().decode(bytes.subarray(0, MAX_SHOWN));
+  return html`<pre tabindex="0">${/json/.test(type) ? prettyText(text) : text}</pre>`;
+}
+
+/** JSON with line breaks; what is none, as it is. */
+function prettyText(text: string): string {
+  try {
+    return pretty(JSON.parse(text));
+  } catch {
+    return text;
+  }
+}
+
+function toolTable({ tools = [], tool_details }: Card): Html | "" {
+  if (tools.length === 0 && (tool_details ?? []).length === 0) return "";
+  if (tool_details === undefined) return html`<h2>Tools</h2><p>${tools.join(", ")}</p>`;
+  return html`<h2>Tools</h2><div class="scroll" tabindex="0"><table><thead><tr><th>Tool</th><th>What it does</th><th>Runs in</th><th>Risk</th></tr></thead><tbody>
+${tool_details.map(({ name, description = "", tier = "", tier_reason, risk = "" }) => html`<tr><td><code>${name}</code></td><td>${description}</td><td title="${tier_reason ?? ""}">${tier}</td><td>${risk}</td></tr>`)}</tbody></table></div>`;
+}
+
+function findings({ diagnostics = [] }: Card): Html | "" {
+  if (diagnostics.length === 0) return "";
+  return html`<h2>What the build found</h2><ul>${diagnostics.map(({ severity = "", message = "" }) => html`<li>${severity}: ${message}</li>`)}</ul>`;
+}
+
+function calls(api: Api, { slug, method, route, input_schema, input }: Card): Html {
+  const { origin } = api.url;
+  const value = input_schema === undefined ? "Hello" : { input: sample(input_schema) };
+  const body = typeof value === "string" ? value : JSON.stringify(value);
+  const json = typeof value !== "string";
+  const sends = method !== "GET" && input !== "none";
+  const type = json ? ` -H 'content-type: application/json'` : "";
+  const data = sends
+    ? input === "file"
+      ? " -F 'file=@your-file'"
+      : `${type} -d '${body.replaceAll("'", "'\\''")}'`
+    : "";
+  const curl = `curl -X ${method} ${origin}${route} -H 'authorization: Bearer <key>'${data}`;
+  const options = `{ method: "${method}", headers: { authorization: "Bearer <key>"${json ? ', "content-type": "application/json"' : ""} }${sends ? `, body: ${JSON.stringify(body)}` : ""} }`;
+  const mcp = {
+    mcpServers: {
+      [api.name]: { type: "http", url: `${origin}/mcp`, headers: { authorization: "Bearer <key>" } },
+    },
+  };
+  return html`<h3>curl</h3><pre id="curl" tabindex="0">${curl}</pre><button type="button" data-copy="curl">Copy</button>
+<details><summary>fetch</summary><pre tabindex="0">${`const answer = await fetch("${origin}${route}", ${options});`}</pre></details>
+<details><summary>MCP: the tool ${slug}</summary><pre tabindex="0">${pretty(mcp)}</pre></details>`;
+}

@@ -1,0 +1,70 @@
+/** HTML that is escaped by construction, and how numbers, times and amounts are written. */
+import { html } from "hono/html";
+
+/** Escaped HTML: whatever is put into a template is text unless it is one of these itself. */
+export type Html = ReturnType<typeof html>;
+
+const UNITS: readonly (readonly [seconds: number, name: string])[] = [
+  [86_400, "d"],
+  [3600, "h"],
+  [60, "min"],
+];
+
+/** A time as its distance from now, with the exact one in the title. @param at RFC 3339 */
+export function when(at: string | null | undefined, now = Date.now()): Html | string {
+  if (at === null || at === undefined) return "–";
+  return html`<time datetime="${at}" title="${at}">${distance((now - Date.parse(at)) / 1000)}</time>`;
+}
+
+function distance(seconds: number): string {
+  const past = seconds >= 0;
+  const size = Math.abs(seconds);
+  const [unit, name] = UNITS.find(([long]) => size >= long) ?? [1, "s"];
+  const count = `${Math.floor(size / unit)} ${name}`;
+  return past ? `${count} ago` : `in ${count}`;
+}
+
+/** Milliseconds, as short as it can be said. */
+export function duration(ms: number | null | undefined): string {
+  if (ms === null || ms === undefined) return "–";
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`;
+  if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
+  return `${Math.floor(ms / 3_600_000)} h ${Math.round((ms % 3_600_000) / 60_000)} min`;
+}
+
+/** US dollars: four digits below one dollar. */
+export function money(usd: number | null | undefined): string {
+  if (usd === null || usd === undefined) return "–";
+  if (usd === 0) return "$0";
+  return `$${usd.toFixed(usd < 1 ? 4 : 2)}`;
+}
+
+/** A count with its thousands apart. */
+export function count(number: number | null | undefined): string {
+  return number === null || number === undefined ? "–" : number.toLocaleString("en-US");
+}
+
+/** Bytes, in the unit that is nearest. */
+export function size(bytes: number): string {
+  if (bytes < 1024) return `${bytes} B`;
+  if (bytes < 1024 * 1024) return `${(bytes / 1024).toFixed(1)} KiB`;
+  return `${(bytes / (1024 * 1024)).toFixed(1)} MiB`;
+}
+
+/** JSON for reading. */
+export function pretty(value: unknown): string {
+  return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
+}
+
+/** At most so many characters. */
+export function short(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
+}
+
+/** What names a text, so that a page can tell whether it has changed (FNV-1a). */
+export function mark(text: string): string {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i += 1) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return (hash >>> 0).toString(16);
+}

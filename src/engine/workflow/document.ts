@@ -1,0 +1,112 @@
+/** A workflow run as its routes show it, and why it does not go on. Pure. */
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { requiredInputs, time, totalOutcomes, type Visit, type WorkflowState } from "./state.ts";
+
+/** What a run is doing: `waiting` where only time or somebody outside can let it go on. */
+type WorkflowStatus = "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled";
+
+export function statusOf(state: WorkflowState): WorkflowStatus {
+  if (state.finished !== null) return state.finished.status;
+  if (state.paused) return "paused";
+  const { visits } = state;
+  return visits.length > 0 && visits.every(({ wait, retry_at }) => wait !== null || retry_at !== null)
+    ? "waiting"
+    : "running";
+}
+
+/** The run's record. */
+export function runDocument(state: WorkflowState): JsonObject {
+  const { spec, finished, stages, transitions, visits, ready, completed, artifacts } = state;
+  const usage = totalOutcomes(stages);
+  const document = {
+    _type: "run_record",
+    id: spec.run_id,
+    workflow_id: spec.graph.id,
+    workflow_name: spec.workflow?.name ?? spec.graph.name,
+    workflow: spec.workflow,
+    graph: spec.graph,
+    options: spec.options,
+    task: spec.task,
+    status: statusOf(state),
+    explanation: explain(state),
+    started_at: time(state.began),
+    finished_at: finished === null ? null : time(finished.at),
+    parent_run_id: spec.parent_run_id,
+    root_run_id: spec.root_run_id,
+    origin: spec.origin === undefined ? null : { run_id: spec.origin.run_id, how: spec.origin.how },
+    stages,
+    transitions,
+    active: visits.map(activeVisit),
+    checkpoints: [
+      { kind: "start", at: time(state.began) },
+      ...stages.map((stage) => ({ kind: "stage_complete", at: stage.finished_at, stage_id: stage.id })),
+      ...(finished === null ? [] : [{ kind: "finalize", at: time(finished.at) }]),
+    ],
+    pending_nodes: [...visits.map(({ node }) => node), ...ready],
+    completed_nodes: completed,
+    failed_stages: stages.filter(({ status }) => status === "failed").map(({ id }) => id),
+    child_runs: stages.flatMap(({ id, attempts }) =>
+      attempts.flatMap(({ child_run_id }) =>
+        child_run_id === null ? [] : [{ stage_id: id, run_id: child_run_id }],
+      ),
+    ),
+    artifacts,
+    policy: spec.policy,
+    usage,
+    transcript: stages.findLast(({ transcript }) => transcript !== null)?.transcript ?? null,
+    error: finished?.error ?? null,
+    steps: state.steps,
+    max_steps: spec.max_steps,
+    replay_fixture: null,
+    metadata: spec.metadata,
+    persisted_path: null,
+  };
+  const json: JsonObject = JSON.parse(JSON.stringify(document));
+  return json;
+}
+
+function activeVisit({ node, visit, began, running, retry_at, attempts, wait, running_items }: Visit): Json {
+  return {
+    node_id: node,
+    visit,
+    started_at: time(began),
+    attempt: running?.attempt ?? attempts.length,
+    ...(retry_at === null ? {} : { retry_at: time(retry_at) }),
+    ...(wait === null ? {} : { waits_until: wait.until === null ? null : time(wait.until) }),
+    ...(wait?.approval == null ? {} : { approval: wait.approval }),
+    ...(Object.keys(running_items).length === 0 ? {} : { items: Object.keys(running_items).map(Number) }),
+  };
+}
+
+/** One sentence: what the run does, or why it does not go on. */
+export function explain(state: WorkflowState): string {
+  const { finished, paused, visits, ready, spec, arrived, steps, stopped } = state;
+  if (finished !== null) {
+    if (finished.status === "completed") return "The run has completed.";
+    if (finished.error !== null) return `The run ended as ${finished.status}: ${finished.error.message}`;
+    if (steps >= spec.max_steps)
+      return `The run paused after ${steps} steps, its max_steps; ${ready.join(", ")} would come next.`;
+    return `The run paused: ${ready.map((id) => joinWaits(state, id)).join("; ")}.`;
+  }
+  if (stopped !== null) return `The run is being stopped: ${stopped.reason}`;
+  if (paused) return "The run is paused: POST …/resume lets it go on.";
+  const said = visits.map((visit) => {
+    const { wait, node, retry_at } = visit;
+    const asked = spec.graph.nodes[node]?.wait;
+    if (wait !== null) {
+      const until = wait.until === null ? "" : ` until ${time(wait.until)}`;
+      if (asked?.event !== undefined) return `${node} waits for the event ${asked.event}${until}`;
+      if (asked?.approval !== undefined) return `${node} waits for somebody to approve${until}`;
+      return `${node} waits${until}`;
+    }
+    return retry_at === null ? `${node} runs` : `${node} is tried again at ${time(retry_at)}`;
+  });
+  const joins = ready.filter((id) => arrived[id] !== undefined).map((id) => joinWaits(state, id));
+  return `${[...said, ...joins].join("; ") || "The run begins"}.`;
+}
+
+function joinWaits({ spec, arrived }: WorkflowState, id: string): string {
+  const node = spec.graph.nodes[id];
+  if (node?.kind !== "join") return `${id} has not begun`;
+  return `the join ${id} has ${(arrived[id] ?? []).length} of ${requiredInputs(spec.graph, node)} branches`;
+}

@@ -1,0 +1,310 @@
+/** What a workflow run does next: a function of its journal's state and the time. Pure. */
+import { canonicalJson } from "../../skill/canonical.ts";
+import { sha256 } from "../sha256.ts";
+import type { WorkflowArtifact } from "./artifacts.ts";
+import type { Node } from "./graph.ts";
+import { failed, type IdSource, instantOutcome, mapOutcome, waitOutcome } from "./outcomes.ts";
+import type { AttemptKey, Outcome, StageError, WorkflowRecord } from "./records.ts";
+import { selectArtifacts } from "./select-artifacts.ts";
+import { requiredInputs, time, type Visit, type WorkflowState } from "./state.ts";
+
+/** Branches that run at once where the run's options say nothing, and items of a map. */
+const MAX_CONCURRENT = 8;
+
+export interface Decision {
+  /** To be stored, in this order, before anything else is done. */
+  records: WorkflowRecord[];
+  /** When there is something to decide again though nothing happens, Unix ms; `null`: not by time. */
+  wake: number | null;
+}
+
+/** Kinds of nodes that are settled without an effect, as soon as they begin. */
+const INSTANT: ReadonlySet<string> = new Set(["condition", "fork", "join", "reduce", "escalation"]);
+
+/** @param now Unix ms */
+export function decide(state: WorkflowState, now: number, newId: IdSource): Decision {
+  if (state.finished !== null) return { records: [], wake: null };
+  const mismatch =
+    state.spec.origin?.how === "replay" &&
+    state.stages.find(({ error }) => error?.code === "replay_mismatch");
+  if (mismatch)
+    return { records: [{ type: "finished", at: now, status: "failed", error: mismatch.error }], wake: null };
+  const stop = stopping(state, now);
+  if (stop !== null) return stop;
+  const records: WorkflowRecord[] = [
+    ...state.visits.flatMap((visit) => continued(state, visit, now, newId)),
+    ...(state.paused ? [] : startable(state).flatMap((id) => begin(state, id, now, newId))),
+  ];
+  if (records.length > 0) return { records, wake: null };
+  if (state.visits.length === 0 && !state.paused) return { records: [ending(state, now)], wake: null };
+  return { records: [], wake: wakeOf(state) };
+}
+
+/** Attempts that have begun and not ended: what a new process takes up again. */
+export function openAttempts(state: WorkflowState): AttemptKey[] {
+  if (state.finished !== null) return [];
+  return state.visits.flatMap((visit): AttemptKey[] => {
+    const node = state.spec.graph.nodes[visit.node];
+    if (node === undefined || visit.running === null || node.kind === "wait") return [];
+    const key = { node: visit.node, visit: visit.visit, attempt: visit.running.attempt };
+    if (node.kind !== "map") return [key];
+    return Object.keys(visit.running_items).map((item) => ({ ...key, item: Number(item) }));
+  });
+}
+
+/** A stopped run ends once its attempts have; one past its deadline is stopped. */
+function stopping(state: WorkflowState, now: number): Decision | null {
+  const { stopped, spec } = state;
+  if (stopped === null) {
+    if (spec.deadline === null || now < spec.deadline) return null;
+    const reason = `The run had until ${time(spec.deadline)}.`;
+    return { records: [{ type: "stopped", at: now, kill: false, reason }], wake: null };
+  }
+  if (openAttempts(state).length > 0) return { records: [], wake: null };
+  const late = spec.deadline !== null && now >= spec.deadline;
+  const error: StageError = { code: late ? "deadline_exceeded" : "cancelled", message: stopped.reason };
+  return {
+    records: [{ type: "finished", at: now, status: late ? "failed" : "cancelled", error }],
+    wake: null,
+  };
+}
+
+function ending(state: WorkflowState, at: number): WorkflowRecord {
+  const { origin } = state.spec;
+  const unused = (origin?.recorded ?? []).filter(
+    ({ id }) => !state.stages.some((stage) => suffix(stage.id) === suffix(id)),
+  );
+  if (origin?.how === "replay" && state.ready.length === 0 && unused.length > 0) {
+    const message = `The recorded run has the stage ${unused[0]?.id}, which this graph does not come to.`;
+    return { type: "finished", at, status: "failed", error: { code: "replay_mismatch", message } };
+  }
+  return { type: "finished", at, status: state.ready.length === 0 ? "completed" : "paused", error: null };
+}
+
+/** `<node>:<visit>` of a stage's id. */
+export const suffix = (id: string): string => id.split(":").slice(-2).join(":");
+
+function wakeOf({ visits, spec }: WorkflowState): number | null {
+  const times = [
+    spec.deadline,
+    ...visits.flatMap(({ retry_at, wait, node, began, running }) => {
+      const { timeout_ms, total_timeout_ms, kind } = spec.graph.nodes[node] ?? {};
+      return [
+        retry_at,
+        wait?.until ?? null,
+        kind === "wait" || timeout_ms === undefined || running === null ? null : running.began + timeout_ms,
+        total_timeout_ms === undefined ? null : began + total_timeout_ms,
+      ];
+    }),
+  ].filter((at) => at !== null);
+  return times.length === 0 ? null : Math.min(...times);
+}
+
+/** Nodes of `ready` that may begin now, as many as may run at once. */
+function startable(state: WorkflowState): string[] {
+  const { spec, steps, visits, ready, arrived } = state;
+  const most = spec.options.max_concurrent;
+  const free = (typeof most === "number" ? most : MAX_CONCURRENT) - visits.filter(isBusy).length;
+  const able = ready.filter((id) => {
+    const node = spec.graph.nodes[id];
+    if (node === undefined || visits.some((visit) => visit.node === id)) return false;
+    return node.kind !== "join" || (arrived[id] ?? []).length >= requiredInputs(spec.graph, node);
+  });
+  return able.slice(0, Math.max(0, Math.min(free, spec.max_steps - steps)));
+}
+
+const isBusy = ({ wait, retry_at }: Visit): boolean => wait === null && retry_at === null;
+
+/** What the first attempt of a visit stores; a node without an effect ends at once. */
+function begin(state: WorkflowState, id: string, at: number, newId: IdSource): WorkflowRecord[] {
+  const node = state.spec.graph.nodes[id];
+  if (node === undefined) return [];
+  const key = { node: id, visit: (state.counts[id] ?? 0) + 1, attempt: 1 };
+  return attempt(state, node, key, at, newId);
+}
+
+function attempt(
+  state: WorkflowState,
+  node: Node,
+  key: AttemptKey,
+  at: number,
+  newId: IdSource,
+): WorkflowRecord[] {
+  const inputs = inputsOf(state, node);
+  const input_digest = sha256(
+    canonicalJson({
+      task: state.spec.task,
+      node: node.id,
+      inputs: inputs.map((one) => [one.id, one.text, one.data]),
+    }),
+  );
+  const started: WorkflowRecord = {
+    type: "started",
+    at,
+    ...key,
+    input_digest,
+    consumed: inputs.map((artifact) => artifact.id),
+  };
+  const missing = brokenContract(node, inputs, state);
+  if (missing !== null)
+    return [started, { type: "ended", at, ...key, outcome: failed("error", "input_contract", missing) }];
+  const made = { newId, now: time(at) };
+  if (INSTANT.has(node.kind))
+    return [started, { type: "ended", at, ...key, outcome: instantOutcome(node, inputs, made) }];
+  if (node.kind === "wait") return [started, waits(node, key, at)];
+  if (node.kind === "map" && !isMapWork(node)) {
+    const items = itemsOf(node, inputs);
+    return [started, { type: "ended", at, ...key, outcome: mapOutcome(node, items, null, made) }];
+  }
+  return [started];
+}
+
+function waits(node: Node, { node: id, visit }: AttemptKey, at: number): WorkflowRecord {
+  const { sleep_ms, until, approval, timeout_ms } = node.wait ?? {};
+  const due =
+    sleep_ms !== undefined
+      ? at + sleep_ms
+      : until !== undefined
+        ? Date.parse(until)
+        : timeout_ms === undefined
+          ? null
+          : at + timeout_ms;
+  return {
+    type: "waits",
+    at,
+    node: id,
+    visit,
+    until: due,
+    ...(approval === undefined ? {} : { approval: { question: approval } }),
+  };
+}
+
+/** What goes on in a visit that began earlier. */
+function continued(state: WorkflowState, visit: Visit, at: number, newId: IdSource): WorkflowRecord[] {
+  const node = state.spec.graph.nodes[visit.node];
+  if (node === undefined) return [];
+  const key = { node: visit.node, visit: visit.visit };
+  const made = { newId, now: time(at) };
+  if (visit.running === null) {
+    if (visit.retry_at === null || visit.retry_at > at || state.paused) return [];
+    return attempt(state, node, { ...key, attempt: visit.attempts.length + 1 }, at, newId);
+  }
+  const { attempt: number } = visit.running;
+  if (node.kind === "wait") {
+    const outcome = waitOutcome(node, visit, state.events, at, made);
+    return outcome === null ? [] : [{ type: "ended", at, ...key, attempt: number, outcome }];
+  }
+  const late = overTime(node, visit, at);
+  if (late !== null) return [{ type: "ended", at, ...key, attempt: number, outcome: late }];
+  return node.kind === "map" ? mapGoesOn(state, node, visit, number, at, newId) : [];
+}
+
+/** What becomes of an attempt past its time limit, or that of all attempts of the visit; `null`: it has time. */
+function overTime(
+  { id, timeout_ms, total_timeout_ms }: Node,
+  { running, began }: Visit,
+  at: number,
+): Outcome | null {
+  if (total_timeout_ms !== undefined && at >= began + total_timeout_ms)
+    return failed(
+      "error",
+      "timed_out",
+      `The node "${id}" took longer than its total_timeout_ms of ${total_timeout_ms}.`,
+    );
+  if (timeout_ms !== undefined && running !== null && at >= running.began + timeout_ms)
+    return failed(
+      "error",
+      "timed_out",
+      `An attempt of the node "${id}" took longer than its timeout_ms of ${timeout_ms}.`,
+    );
+  return null;
+}
+
+/** Starts items up to the limit; ends the map once its join says so. Items that still run then are given up. */
+function mapGoesOn(
+  state: WorkflowState,
+  node: Node,
+  visit: Visit,
+  attempt: number,
+  at: number,
+  newId: IdSource,
+): WorkflowRecord[] {
+  const key = { node: visit.node, visit: visit.visit, attempt };
+  const items = itemsOf(node, consumedBy(state, visit));
+  const done = Object.values(visit.items);
+  const { strategy = "all", min_completed = 1 } = node.join_policy ?? {};
+  const enough = strategy === "first" ? 1 : strategy === "quorum" ? min_completed : items.length;
+  const good = done.filter(({ status }) => status === "completed").length;
+  const counted = strategy === "all" ? done.length : good;
+  if (counted >= enough || done.length === items.length) {
+    const outcome = mapOutcome(node, items, visit.items, { newId, now: time(at) });
+    return [{ type: "ended", at, ...key, outcome }];
+  }
+  const most = node.map_policy?.max_concurrent ?? MAX_CONCURRENT;
+  const running = Object.keys(visit.running_items).length;
+  return items
+    .map((_, item) => item)
+    .filter(
+      (item) => visit.items[String(item)] === undefined && visit.running_items[String(item)] === undefined,
+    )
+    .slice(0, Math.max(0, most - running))
+    .map((item) => ({
+      type: "started" as const,
+      at,
+      ...key,
+      item,
+      input_digest: sha256(canonicalJson([visit.input_digest, item])),
+      consumed: [],
+    }));
+}
+
+/** Whether the items of a map are worked on, and are not artifacts as they stand. */
+function isMapWork({ mode, prompt, system, tools, model_policy }: Node): boolean {
+  return [mode, prompt, system, tools, model_policy].some((field) => field !== undefined);
+}
+
+/** What a stage reads, the most important first. */
+export function inputsOf(state: WorkflowState, node: Node): WorkflowArtifact[] {
+  const { input_kinds } = node.input_contract ?? {};
+  const policy = node.context_policy ?? {};
+  return selectArtifacts(state.artifacts, {
+    ...policy,
+    ...(policy.include_kinds === undefined && input_kinds !== undefined
+      ? { include_kinds: input_kinds }
+      : {}),
+    ...(node.kind === "map" && node.map_policy?.item_artifact_kind !== undefined
+      ? { include_kinds: [node.map_policy.item_artifact_kind] }
+      : {}),
+  });
+}
+
+/** The artifacts that a visit was given when it began. */
+export function consumedBy(state: WorkflowState, { consumed }: Visit): WorkflowArtifact[] {
+  const known = new Map(state.artifacts.map((artifact) => [artifact.id, artifact]));
+  return consumed.flatMap((id) => known.get(id) ?? []);
+}
+
+/** What a map goes over: values of the graph, or artifacts. */
+export function itemsOf(
+  node: Node,
+  inputs: readonly WorkflowArtifact[],
+): (WorkflowArtifact | { value: unknown })[] {
+  const { items, max_items = Number.POSITIVE_INFINITY } = node.map_policy ?? {};
+  const all = items === undefined ? [...inputs] : items.map((value) => ({ value }));
+  return all.slice(0, max_items);
+}
+
+function brokenContract(
+  node: Node,
+  inputs: readonly WorkflowArtifact[],
+  state: WorkflowState,
+): string | null {
+  const { min_inputs, max_inputs, require_transcript } = node.input_contract ?? {};
+  if (min_inputs !== undefined && inputs.length < min_inputs)
+    return `The node "${node.id}" wants at least ${min_inputs} artifacts, and there are ${inputs.length}.`;
+  if (max_inputs !== undefined && inputs.length > max_inputs)
+    return `The node "${node.id}" wants at most ${max_inputs} artifacts, and there are ${inputs.length}.`;
+  if (require_transcript === true && !state.stages.some(({ transcript }) => transcript !== null))
+    return `The node "${node.id}" wants a transcript, and no stage before it has one.`;
+  return null;
+}

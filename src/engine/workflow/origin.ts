@@ -1,0 +1,110 @@
+/** What a workflow run takes over from an earlier one: to go on, to begin again from a node, to repeat it. Pure. */
+
+import { isObject, objectOf } from "../../skill/json.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { WorkflowArtifact } from "./artifacts.ts";
+import type { Graph } from "./graph.ts";
+import type { Origin, Stage, Transition } from "./records.ts";
+
+/** A run's record as `runDocument` makes it, as far as another run needs it. */
+export interface RunRecord {
+  id: string;
+  task: string;
+  status: string;
+  finished_at: string | null;
+  graph: Json;
+  workflow: { name: string; version: number; digest: string } | null;
+  options: JsonObject;
+  stages: Stage[];
+  transitions: Transition[];
+  pending_nodes: string[];
+  artifacts: WorkflowArtifact[];
+  root_run_id: string;
+}
+
+/** Reads a record that a request brings; `null`: it is none. */
+export function readRecord(given: Json): RunRecord | null {
+  const record = objectOf(given);
+  const { _type, id, stages, transitions, pending_nodes, artifacts } = record;
+  if (_type !== "run_record" || typeof id !== "string") return null;
+  if (![stages, transitions, pending_nodes, artifacts].every(Array.isArray)) return null;
+  const entries: unknown[] = Array.isArray(stages) ? stages : [];
+  if (
+    !entries.every(
+      (stage) => isObject(stage) && typeof stage.id === "string" && typeof stage.node_id === "string",
+    )
+  )
+    return null;
+  return JSON.parse(JSON.stringify(record));
+}
+
+/** Goes on where the record ends. */
+export function resumed(record: RunRecord, graph: Graph): Origin {
+  return {
+    run_id: record.id,
+    how: "resume",
+    stages: record.stages,
+    transitions: record.transitions,
+    pending: record.pending_nodes.filter((id) => Object.hasOwn(graph.nodes, id)),
+    traversals: traversed(graph, record.transitions),
+  };
+}
+
+/** Begins again from a node: what came of it and after it is left out, all else is taken over. */
+export function forkedFrom(record: RunRecord, graph: Graph, node: string): Origin {
+  const after = downstream(graph, node);
+  const stages = record.stages.filter(({ node_id }) => !after.has(node_id));
+  const transitions = record.transitions.filter(({ from }) => !after.has(from));
+  const pending = [
+    node,
+    ...record.pending_nodes.filter((id) => !after.has(id) && Object.hasOwn(graph.nodes, id)),
+  ];
+  return {
+    run_id: record.id,
+    how: "fork",
+    stages,
+    transitions,
+    pending,
+    traversals: traversed(graph, transitions),
+  };
+}
+
+/** Repeats a run from its record, without models and tools. */
+export function repeated(record: RunRecord, graph: Graph): Origin {
+  return {
+    run_id: record.id,
+    how: "replay",
+    stages: [],
+    transitions: [],
+    pending: [graph.entry],
+    recorded: record.stages,
+    traversals: {},
+  };
+}
+
+/** The artifacts that a run was given, and that none of its stages made. */
+export function givenArtifacts({ artifacts, stages }: RunRecord): WorkflowArtifact[] {
+  const made = new Set(stages.flatMap(({ produced_artifact_ids }) => produced_artifact_ids));
+  return artifacts.filter(({ id }) => !made.has(id));
+}
+
+/** The node and all that it leads to. */
+function downstream({ edges }: Graph, node: string): Set<string> {
+  const found = new Set([node]);
+  for (const id of found) for (const { from, to } of edges) if (from === id) found.add(to);
+  return found;
+}
+
+function traversed({ edges }: Graph, transitions: readonly Transition[]): { [edge: string]: number } {
+  const counts: { [edge: string]: number } = {};
+  for (const { from, to, branch } of transitions) {
+    const place = edges.findIndex(
+      (edge) => edge.from === from && edge.to === to && (edge.branch ?? null) === branch,
+    );
+    if (place !== -1) counts[place] = (counts[place] ?? 0) + 1;
+  }
+  return counts;
+}
+
+/** The record in a run's document. */
+export const recordOf = (document: JsonObject): RunRecord => JSON.parse(JSON.stringify(document));

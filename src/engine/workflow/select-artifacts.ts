@@ -1,0 +1,170 @@
+/** Which artifacts a stage reads, and how its prompt shows them. Pure. */
+import * as z from "zod/mini";
+import { once } from "../../memo.ts";
+import { shortenOutput } from "../agent/compaction.ts";
+import { bodyOf, kindOf, type WorkflowArtifact } from "./artifacts.ts";
+
+const maybe = z.exactOptional;
+
+const shape = once(() => {
+  const texts = z.array(z.string());
+  const count = z.int().check(z.nonnegative());
+  return z.strictObject({
+    max_artifacts: maybe(count),
+    max_tokens: maybe(count),
+    reserve_tokens: maybe(count),
+    include_kinds: maybe(texts),
+    exclude_kinds: maybe(texts),
+    prioritize_kinds: maybe(texts),
+    pinned_ids: maybe(texts),
+    include_stages: maybe(texts),
+    prefer_recent: maybe(z.boolean()),
+    prefer_fresh: maybe(z.boolean()),
+    render: maybe(z.enum(["json", "xml"])),
+  });
+});
+export const contextPolicyShape = () => shape();
+type ContextPolicy = z.infer<ReturnType<typeof shape>>;
+
+const FRESHNESS: { readonly [word: string]: number | undefined } = { fresh: 3, live: 3, recent: 2, stale: 0 };
+const freshnessOf = ({ freshness }: WorkflowArtifact): number => FRESHNESS[freshness ?? ""] ?? 1;
+
+/**
+ * The artifacts that fit the policy, the most important first.
+ * @param given all that there are, the oldest first
+ */
+export function selectArtifacts(
+  given: readonly WorkflowArtifact[],
+  policy: ContextPolicy,
+): WorkflowArtifact[] {
+  const { max_artifacts = Number.POSITIVE_INFINITY, max_tokens, reserve_tokens = 0 } = policy;
+  const included = given.filter((artifact) => isIncluded(artifact, policy));
+  const kept = shortened(withoutCopies(withoutStale(included)), max_tokens);
+  const selected: WorkflowArtifact[] = [];
+  let left = max_tokens === undefined ? Number.POSITIVE_INFINITY : max_tokens - reserve_tokens;
+  for (const artifact of kept.toSorted(inOrder(policy))) {
+    if (selected.length >= max_artifacts) break;
+    if (artifact.estimated_tokens > left) continue;
+    left -= artifact.estimated_tokens;
+    selected.push(artifact);
+  }
+  return selected;
+}
+
+function isIncluded(artifact: WorkflowArtifact, policy: ContextPolicy): boolean {
+  const { include_kinds, exclude_kinds = [], include_stages, pinned_ids = [] } = policy;
+  if (pinned_ids.includes(artifact.id)) return true;
+  if (include_kinds !== undefined && !include_kinds.some((kind) => kindOf(kind) === artifact.kind))
+    return false;
+  if (exclude_kinds.some((kind) => kindOf(kind) === artifact.kind)) return false;
+  return include_stages === undefined || (artifact.stage !== null && include_stages.includes(artifact.stage));
+}
+
+type Order = (a: WorkflowArtifact, b: WorkflowArtifact) => number;
+
+function inOrder(policy: ContextPolicy): Order {
+  const { pinned_ids = [], prioritize_kinds = [], prefer_fresh = false, prefer_recent = false } = policy;
+  const prioritized = new Set(prioritize_kinds.map(kindOf));
+  const orders: Order[] = [
+    descending(({ id }) => Number(pinned_ids.includes(id))),
+    descending(({ kind }) => Number(prioritized.has(kind))),
+    descending(({ priority }) => priority),
+    ...(prefer_fresh ? [descending(freshnessOf)] : []),
+    ...(prefer_recent ? [descending(({ created_at }) => Date.parse(created_at))] : []),
+    descending(({ relevance }) => relevance ?? 0),
+    descending(({ estimated_tokens }) => -estimated_tokens),
+  ];
+  return (a, b) => {
+    for (const order of orders) {
+      const way = order(a, b);
+      if (way !== 0) return way;
+    }
+    return 0;
+  };
+}
+
+const descending =
+  (value: (artifact: WorkflowArtifact) => number): Order =>
+  (a, b) =>
+    value(b) - value(a);
+
+/** Evidence about paths that a later artifact changed says nothing any more. */
+function withoutStale(artifacts: readonly WorkflowArtifact[]): WorkflowArtifact[] {
+  return artifacts.filter((artifact, i) => {
+    const evidence = pathsIn(artifact, "evidence_paths");
+    if (evidence.length === 0) return true;
+    return !artifacts.some(
+      (later, j) =>
+        j !== i &&
+        Date.parse(later.created_at) >= Date.parse(artifact.created_at) &&
+        freshnessOf(later) > freshnessOf(artifact) &&
+        pathsIn(later, "changed_paths").some((path) => evidence.includes(path)),
+    );
+  });
+}
+
+function pathsIn({ metadata }: WorkflowArtifact, name: string): string[] {
+  const paths = metadata[name];
+  return Array.isArray(paths) ? paths.filter((path) => typeof path === "string") : [];
+}
+
+/** Of artifacts that say the same the first stays. */
+function withoutCopies(artifacts: readonly WorkflowArtifact[]): WorkflowArtifact[] {
+  const seen = new Set<string>();
+  return artifacts.filter((artifact) => {
+    const body = bodyOf(artifact);
+    if (body === "") return true;
+    if (seen.has(body)) return false;
+    seen.add(body);
+    return true;
+  });
+}
+
+const LEAST_SHARE = 500;
+
+/** One that is more than twice as long as its share is cut, so that it does not push out all others. */
+function shortened(
+  artifacts: readonly WorkflowArtifact[],
+  max_tokens: number | undefined,
+): WorkflowArtifact[] {
+  if (max_tokens === undefined || artifacts.length === 0) return [...artifacts];
+  const share = Math.min(max_tokens, Math.max(LEAST_SHARE, Math.floor(max_tokens / artifacts.length)));
+  return artifacts.map((artifact) => {
+    if (artifact.estimated_tokens <= 2 * share) return artifact;
+    const text = shortenOutput(bodyOf(artifact), share * 4);
+    return { ...artifact, text, estimated_tokens: Math.ceil(new TextEncoder().encode(text).length / 4) };
+  });
+}
+
+/** The artifacts as a prompt shows them. */
+export function renderArtifacts(
+  artifacts: readonly WorkflowArtifact[],
+  render: "json" | "xml" = "xml",
+): string {
+  if (render === "json") {
+    const shown = artifacts.map(({ id, kind, title, source, freshness, priority, text, data }) => ({
+      id,
+      kind,
+      title,
+      source,
+      freshness,
+      priority,
+      ...(text === null ? { data } : { text }),
+    }));
+    return JSON.stringify(shown, null, 2);
+  }
+  return artifacts
+    .map((artifact) => {
+      const { id, kind, title, source, freshness, priority } = artifact;
+      const attributes = Object.entries({ id, kind, title, source, freshness, priority: String(priority) })
+        .flatMap(([name, value]) => (value === null ? [] : [`${name}="${attribute(value)}"`]))
+        .join(" ");
+      // The body cannot close the element early and speak for the prompt.
+      const body = bodyOf(artifact).replaceAll("</artifact", "<\\/artifact");
+      return `<artifact ${attributes}>\n${body}\n</artifact>`;
+    })
+    .join("\n");
+}
+
+const attribute = (value: string): string =>
+  value.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("<", "&lt;").replace(/\s+/g, " ");

@@ -1,0 +1,166 @@
+/** Whether a graph makes sense, and stays within a ceiling. Pure. */
+import { objectOf } from "../../skill/json.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import { exceeds } from "./ceiling.ts";
+import type { Edge, Graph, Node } from "./graph.ts";
+
+/** A finding names its node, or its edge by its place in `edges`. */
+interface GraphFinding {
+  /** Dotted path, e.g. `nodes.draft.input_contract`, `edges.3.to`. */
+  path: string;
+  message: string;
+  node?: string;
+}
+
+interface Validation {
+  valid: boolean;
+  errors: GraphFinding[];
+  warnings: GraphFinding[];
+  /** Ids in the order in which a walk from the entry meets them. */
+  reachable_nodes: string[];
+}
+
+/** @param ceiling a capability policy that no node may ask more than; absent: none */
+export function validateGraph(graph: Graph, ceiling?: JsonObject): Validation {
+  const { nodes, edges } = graph;
+  const errors: GraphFinding[] = [];
+  const warnings: GraphFinding[] = [];
+  if (!Object.hasOwn(nodes, graph.entry)) {
+    const known = Object.keys(nodes).join(", ") || "none";
+    errors.push({ path: "entry", message: `The entry "${graph.entry}" is no node. There are: ${known}.` });
+  }
+  for (const [i, edge] of edges.entries()) {
+    for (const end of ["from", "to"] as const) {
+      if (Object.hasOwn(nodes, edge[end])) continue;
+      errors.push({
+        path: `edges.${i}.${end}`,
+        message: `The edge ${edge.from} → ${edge.to} names "${edge[end]}", which is no node.`,
+      });
+    }
+  }
+  for (const node of Object.values(nodes)) {
+    const outgoing = edges.filter(({ from }) => from === node.id);
+    const incoming = edges.filter(({ to }) => to === node.id);
+    for (const { at, message } of nodeErrors(node, outgoing)) errors.push(finding(node, at, message));
+    for (const { at, message } of nodeWarnings(node, incoming)) warnings.push(finding(node, at, message));
+    if (ceiling === undefined) continue;
+    for (const policy of [node.capability_policy, graph.capability_policy]) {
+      for (const message of exceeds(ceiling, objectOf(policy ?? {}), toolNames(node)))
+        errors.push(
+          finding(
+            node,
+            "capability_policy",
+            `The node "${node.id}" asks for more than the ceiling: ${message}.`,
+          ),
+        );
+    }
+  }
+  const reachable_nodes = reachable(graph);
+  for (const id of Object.keys(nodes)) {
+    if (reachable_nodes.includes(id)) continue;
+    warnings.push({
+      path: `nodes.${id}`,
+      node: id,
+      message: `No way leads from the entry to the node "${id}".`,
+    });
+  }
+  const distinct = [...new Map(errors.map((error) => [JSON.stringify(error), error])).values()];
+  return { valid: distinct.length === 0, errors: distinct, warnings, reachable_nodes };
+}
+
+const finding = ({ id }: Node, at: string, message: string): GraphFinding => ({
+  path: `nodes.${id}.${at}`,
+  node: id,
+  message,
+});
+
+interface Said {
+  at: string;
+  message: string;
+}
+
+function nodeErrors(node: Node, outgoing: readonly Edge[]): Said[] {
+  const said: Said[] = [];
+  const { id, kind, input_contract: input, wait } = node;
+  const branches = new Set(outgoing.map(({ branch }) => branch));
+  if (kind === "condition") {
+    const missing = ["true", "false"].filter((branch) => !branches.has(branch));
+    if (missing.length > 0)
+      said.push({
+        at: "kind",
+        message: `The condition "${id}" has no edge for the branch ${missing.join(" and ")}.`,
+      });
+  }
+  if (kind === "fork" && outgoing.length < 2)
+    said.push({
+      at: "kind",
+      message: `The fork "${id}" has ${outgoing.length} outgoing edges, and needs two or more.`,
+    });
+  if (kind === "map") {
+    const { items, item_artifact_kind } = node.map_policy ?? {};
+    if (items === undefined && item_artifact_kind === undefined && (input?.input_kinds ?? []).length === 0)
+      said.push({
+        at: "map_policy",
+        message: `The map "${id}" has nothing to go over: give map_policy.items, map_policy.item_artifact_kind or input_contract.input_kinds.`,
+      });
+  }
+  const { min_inputs = 0, max_inputs = Number.POSITIVE_INFINITY } = input ?? {};
+  if (min_inputs > max_inputs)
+    said.push({
+      at: "input_contract.min_inputs",
+      message: `The node "${id}" wants at least ${min_inputs} inputs and at most ${max_inputs}.`,
+    });
+  const { strategy = "all", min_completed } = node.join_policy ?? {};
+  if (strategy === "quorum" && min_completed === undefined)
+    said.push({ at: "join_policy", message: `The node "${id}" joins by quorum, and says no min_completed.` });
+  if (kind === "wait") {
+    const ways = [wait?.sleep_ms, wait?.until, wait?.event, wait?.approval].filter(
+      (way) => way !== undefined,
+    );
+    if (ways.length !== 1)
+      said.push({
+        at: "wait",
+        message: `The node "${id}" waits for one thing: give one of wait.sleep_ms, wait.until, wait.event, wait.approval.`,
+      });
+  } else if (wait !== undefined) {
+    said.push({
+      at: "wait",
+      message: `Only a node of kind wait has this field; "${id}" is of kind ${kind}.`,
+    });
+  }
+  return said;
+}
+
+function nodeWarnings(node: Node, incoming: readonly Edge[]): Said[] {
+  const said: Said[] = [];
+  if (node.kind === "join" && incoming.length < 2)
+    said.push({
+      at: "kind",
+      message: `The join "${node.id}" has ${incoming.length} incoming edges: there is nothing to join.`,
+    });
+  if (node.kind === "reduce" && (node.input_contract?.input_kinds ?? []).length === 0)
+    said.push({
+      at: "input_contract",
+      message: `The node "${node.id}" reduces all artifacts, since input_contract.input_kinds names none.`,
+    });
+  return said;
+}
+
+/** Names of the tools that a node declares; undefined: it declares none. */
+export function toolNames({ tools }: Node): string[] | undefined {
+  return tools?.map((tool) => (typeof tool === "string" ? tool : String(tool.name ?? "")));
+}
+
+function reachable({ entry, nodes, edges }: Graph): string[] {
+  if (!Object.hasOwn(nodes, entry)) return [];
+  const met = [entry];
+  const known = new Set(met);
+  for (const id of met) {
+    for (const { from, to } of edges) {
+      if (from !== id || known.has(to) || !Object.hasOwn(nodes, to)) continue;
+      known.add(to);
+      met.push(to);
+    }
+  }
+  return met;
+}

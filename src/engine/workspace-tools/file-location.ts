@@ -1,0 +1,54 @@
+/** Which file a path of a model's call means: one of the work folder, or one of a skill of the run. Pure. */
+import { insidePath } from "../../skill/path.ts";
+
+/** Where a run's folders lie, as processes see them; absolute, without a slash at the end. */
+export interface RunFolders {
+  work: string;
+  /** The folder in which the folders of the run's skills lie side by side. */
+  skills: string;
+}
+
+export type FileLocation =
+  /** A path in the work folder; `""` is the folder itself. */
+  | { in: "work"; path: string }
+  /** A path in a skill's folder; `skill` is `null` for the folder of all of them. */
+  | { in: "skills"; skill: string | null; path: string };
+
+/**
+ * The place of a path, which is relative to the folder that the last command ended in, or absolute. A fault is the end of a
+ * sentence that begins with the path.
+ * @param cwd relative to the work folder, or absolute; `""` is the work folder
+ */
+export function locateFile(
+  given: string,
+  folders: RunFolders,
+  cwd: string,
+): FileLocation | { fault: string } {
+  if (given.includes("\0")) return { fault: "has a null character" };
+  const home = /^(?:file:\/\/)?(\/.*)$/s.exec(given)?.[1];
+  const base = cwd.startsWith("/") ? cwd : `${folders.work}/${cwd}`;
+  const path = simplified(home ?? `${base}/${given}`);
+  const work = within(path, folders.work);
+  if (work !== null) return { in: "work", path: work };
+  const skills = within(path, folders.skills);
+  if (skills === null) return { fault: "is outside of the work folder and of the run's skills" };
+  const [skill = "", ...rest] = skills.split("/");
+  return { in: "skills", skill: skill === "" ? null : skill, path: rest.join("/") };
+}
+
+/** An absolute path without `.` and `..`; above the root there is nothing. */
+function simplified(path: string): string {
+  const inside = insidePath(path.slice(1));
+  if (inside !== null) return `/${inside}`;
+  const kept: string[] = [];
+  for (const segment of path.split("/")) {
+    if (segment === "..") kept.pop();
+    else if (segment !== "" && segment !== ".") kept.push(segment);
+  }
+  return `/${kept.join("/")}`;
+}
+
+function within(path: string, folder: string): string | null {
+  if (path === folder) return "";
+  return path.startsWith(`${folder}/`) ? path.slice(folder.length + 1) : null;
+}

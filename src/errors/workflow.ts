@@ -1,0 +1,43 @@
+/** Errors of workflows. */
+import { define } from "../errors.ts";
+
+/** `errors`: findings with the path, and the node where there is one. */
+export const WorkflowInvalid = define<{
+  errors: readonly { path: string; message: string; node?: string }[];
+}>("workflow_invalid", 422, "Invalid workflow", ({ errors }) => ({
+  detail: `The graph cannot be executed: ${errors
+    .slice(0, 5)
+    .map(({ message }) => message)
+    .join(
+      " ",
+    )}${errors.length > 5 ? ` And ${errors.length - 5} more.` : ""} POST /workflows/validate lists all of them.`,
+  members: { errors },
+}));
+
+export const WorkflowEnded = define<{ run: string; status: string }>(
+  "workflow_ended",
+  409,
+  "Workflow run has ended",
+  ({ run, status }) => ({
+    detail: `The workflow run "${run}" has ended as ${status}. POST /workflows/runs/${run}/fork begins another one from one of its nodes.`,
+    members: { status },
+  }),
+);
+
+export const WorkflowNotWaiting = define<{ run: string; node: string }>(
+  "workflow_not_waiting",
+  409,
+  "Node does not wait",
+  ({ run, node }) => ({
+    detail: `The node "${node}" of the workflow run "${run}" does not wait for an approval now. GET /workflows/runs/${run} says what the run does.`,
+  }),
+);
+
+export const ReplayMismatch = define<{ detail: string }>(
+  "replay_mismatch",
+  409,
+  "Replay does not fit",
+  ({ detail }) => ({
+    detail,
+  }),
+);

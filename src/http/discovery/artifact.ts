@@ -1,0 +1,63 @@
+/** What a skill is downloaded as: its SKILL.md where that is all, else a zip of its folder. */
+import { Internal } from "../../errors.ts";
+import { readBytes, type SkillRegistry } from "../../registry/published.ts";
+import { webCryptoHash } from "../../skill/bundle.ts";
+import { skillFileName } from "../../skill/file-text.ts";
+import type { BundledFile, SkillRecord } from "../../skill/manifest.ts";
+import { readTar } from "../../skill/tar.ts";
+import { packZip } from "../../skill/zip-write.ts";
+import type { RequestContext } from "../context.ts";
+
+/** Files and bytes of a skill that clients have to take; what has more is not offered. */
+const MAX_FILES = 512;
+const MAX_BYTES = 16 * 1024 * 1024;
+
+/** Whether it can be downloaded. */
+export function fits({ files }: Pick<SkillRecord, "files">): boolean {
+  return files.length <= MAX_FILES && files.reduce((sum, { size }) => sum + size, 0) <= MAX_BYTES;
+}
+
+/** The only file of a skill that has no other; `null`: it has several. */
+export function onlyFile({ files }: Pick<SkillRecord, "files">): BundledFile | null {
+  const [first, second] = files;
+  return first !== undefined && second === undefined && first.path === "SKILL.md" ? first : null;
+}
+
+/** The zip of a skill, the same bytes whenever it is made. */
+export async function zipOf(
+  { deployment, env }: Pick<RequestContext, "deployment" | "env">,
+  record: SkillRecord,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const { pack, manifest, files } = record;
+  const packed =
+    pack === null
+      ? []
+      : readTar(new Uint8Array(await new Response(await readBytes(env, "pack", pack)).arrayBuffer()));
+  const known = new Map(packed.map(({ path, bytes }) => [path, bytes]));
+  const own = skillFileName(files.map(({ path }) => path));
+  const members = files.map(async (file) => {
+    const bytes = known.get(file.path) ?? (await servedFile(deployment.registry, record, file));
+    return { path: file.path === own ? "SKILL.md" : file.path, mode: file.mode, bytes };
+  });
+  const found = await Promise.all(members);
+  if (found.some(({ bytes }) => bytes === null))
+    throw new Internal({ cause: `${manifest.slug} lacks files` });
+  return packZip(found.flatMap(({ bytes, ...file }) => (bytes === null ? [] : [{ ...file, bytes }])));
+}
+
+const servedFile = (registry: SkillRegistry, record: SkillRecord, file: BundledFile) =>
+  file.path === record.manifest.serve ? registry.file(record, file) : null;
+
+/** SHA-256 of that zip, which an isolate remembers. @param version of the skill */
+export async function zipDigest(
+  context: Pick<RequestContext, "deployment" | "env">,
+  version: string,
+  record: SkillRecord,
+): Promise<string> {
+  const { zipDigests } = context.deployment;
+  const known = zipDigests.get(version);
+  if (known !== undefined) return known;
+  const digest = await webCryptoHash(await zipOf(context, record));
+  zipDigests.set(version, digest);
+  return digest;
+}

@@ -1,0 +1,99 @@
+/**
+ * Calls that the Worker itself carries out, in the index of runs: told when they have ended, several together, and once before
+ * where one takes long. A Worker that dies in between takes the note along.
+ */
+import * as z from "zod/mini";
+import { toHullError } from "../../errors.ts";
+import type { RunContext } from "../../run/context.ts";
+import type { RunHandle, RunOutput } from "../../run/handle.ts";
+import { hasEffects } from "../../run/mode.ts";
+import type { RunEntry } from "../../session/run-entry.ts";
+import { noteRuns } from "../../session/run-index.ts";
+
+/** A call that takes longer is told of while it is under way, in ms. */
+const LONG_MS = 1000;
+/** How long notes are collected, in ms. */
+const COLLECT_MS = 200;
+/** Notes whose collector is gone with its request are taken over after this long, in ms. */
+const STUCK_MS = 1000;
+
+const usageShape = z.lazy(() =>
+  z.object({
+    usage: z.object({ input_tokens: z.number(), output_tokens: z.number() }),
+    cost_usd: z.number(),
+  }),
+);
+
+/** Carries a call out, and notes how it went. What neither runs a program nor asks a model is not noted. */
+export async function notedCall(
+  { id, record, context }: RunHandle,
+  carryOut: () => Promise<RunOutput>,
+): Promise<RunOutput> {
+  if (!hasEffects(record.manifest.mode)) return carryOut();
+  const run = beginning(id, record.manifest.slug, Date.now());
+  const soon = setTimeout(() => note(context, run), LONG_MS);
+  try {
+    const output = await carryOut();
+    note(context, ended(run, "done", null, context.log));
+    return output;
+  } catch (error) {
+    const { code } = toHullError(error);
+    note(context, ended(run, code === "client_closed_request" ? "cancelled" : "error", code, context.log));
+    throw error;
+  } finally {
+    clearTimeout(soon);
+  }
+}
+
+function beginning(id: string, name: string, now: number): RunEntry {
+  return {
+    id,
+    kind: "call",
+    name,
+    session: null,
+    state: "running",
+    created_at: new Date(now).toISOString(),
+    settled_at: null,
+    duration_ms: null,
+    input_tokens: 0,
+    output_tokens: 0,
+    cost_usd: 0,
+    code: null,
+  };
+}
+
+function ended(run: RunEntry, state: string, code: string | null, said: unknown): RunEntry {
+  const now = Date.now();
+  const { data } = usageShape.safeParse(said);
+  return {
+    ...run,
+    state,
+    code,
+    settled_at: new Date(now).toISOString(),
+    duration_ms: now - Date.parse(run.created_at),
+    input_tokens: data?.usage.input_tokens ?? 0,
+    output_tokens: data?.usage.output_tokens ?? 0,
+    cost_usd: data?.cost_usd ?? 0,
+  };
+}
+
+function note(context: RunContext, run: RunEntry): void {
+  const { notedRuns } = context.deployment;
+  const now = Date.now();
+  notedRuns.waiting.push({ tenant: context.tenant, run });
+  if (notedRuns.collectedSince !== null && now - notedRuns.collectedSince < STUCK_MS) return;
+  notedRuns.collectedSince = now;
+  context.background(
+    new Promise((resolve) => setTimeout(resolve, COLLECT_MS)).then(() => {
+      notedRuns.collectedSince = null;
+      return send(context);
+    }),
+  );
+}
+
+async function send({ deployment, env }: RunContext): Promise<void> {
+  const notes = deployment.notedRuns.waiting.splice(0);
+  await noteRuns(env, notes).catch((error: unknown) => {
+    console.error(JSON.stringify({ event: "runs_not_indexed", runs: notes.length, error: String(error) }));
+  });
+}

@@ -1,0 +1,17 @@
+/** Who may have code of their choice run: a caller with a key. A public deployment runs its skills for everybody, and nothing else. */
+import { PUBLIC_CALLER } from "../../auth/caller.ts";
+import type { ContainerWish } from "../../llm/container-wish.ts";
+import { wrong } from "../../llm/wrong.ts";
+import type { RequestContext } from "../context.ts";
+
+/** @throws InvalidRequest where somebody without a key asks for code execution, or for a whole skill, which may bring it along */
+export function checkCodeCaller(
+  { caller }: RequestContext,
+  { code, container }: { code: string | null; container: ContainerWish | null },
+): void {
+  if (caller !== PUBLIC_CALLER) return;
+  if (code !== null) throw wrong("tools", "code runs for callers with a key");
+  const whole = container?.skills.find(({ full }) => full);
+  if (whole !== undefined)
+    throw wrong(whole.path, "whole skills, which may bring code, are for callers with a key");
+}

@@ -1,0 +1,107 @@
+/** Which skills a request of a vendor's client means: Hull's, and those that Anthropic itself runs. */
+import type { ContainerWish, SkillWish } from "../../llm/container-wish.ts";
+import { wrong } from "../../llm/wrong.ts";
+import { type NamedSkill, namedSkill } from "../../run/v1-skills.ts";
+import { isObject } from "../../skill/json.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import type { RequestContext } from "../context.ts";
+import { openCall } from "./model-call.ts";
+import { SKILL_MODEL } from "./models.ts";
+
+/** A skill that Hull has. */
+export interface LocalSkill extends NamedSkill {
+  wish: SkillWish;
+}
+
+export interface ReferencedSkills {
+  /** In the request's order, as `native`. */
+  local: LocalSkill[];
+  /** Of Anthropic's own. */
+  native: SkillWish[];
+}
+
+/**
+ * Finds the skills of a request, before any model is asked.
+ * @throws InvalidRequest for one that nobody has, or that the model's provider does not take; SkillNotFound for an unknown version
+ */
+export async function referencedSkills(
+  context: RequestContext,
+  { model, container }: { model: string; container: ContainerWish | null },
+  signal: AbortSignal,
+): Promise<ReferencedSkills> {
+  const wishes = container?.skills ?? [];
+  const found = await Promise.all(wishes.map((wish) => located(context, wish)));
+  const local = found.flatMap((skill, n) => {
+    const wish = wishes[n];
+    return skill === null || wish === undefined ? [] : [{ ...skill, wish }];
+  });
+  const native = wishes.filter((_, n) => found[n] === null);
+  checkTwice(local);
+  if (native.length > 0) await checkNative(context, model, native, signal);
+  return { local, native };
+}
+
+/** `null`: Hull has none of this id, and Anthropic may. */
+async function located(context: RequestContext, wish: SkillWish): Promise<NamedSkill | null> {
+  if (wish.kind === "native") return null;
+  const found = await namedSkill(context, wish.id, wish.version);
+  if (found !== null) return found;
+  if (!wish.litellm && wish.id.startsWith("skill_")) return null;
+  throw wrong(`${wish.path}.skill_id`, `there is no skill "${wish.id.slice(0, 64)}"`);
+}
+
+/** Two skills of one name would lie in one folder. @throws InvalidRequest */
+function checkTwice(skills: readonly LocalSkill[]): void {
+  for (const [n, { id, record, wish }] of skills.entries()) {
+    const other = skills.slice(0, n).find((known) => known.record.manifest.slug === record.manifest.slug);
+    if (other === undefined) continue;
+    throw wrong(wish.path, `${other.id} and ${id} have the same name, ${record.manifest.slug}`);
+  }
+}
+
+/** @throws InvalidRequest where the model is not one of Anthropic; what else keeps it from being asked */
+async function checkNative(
+  context: RequestContext,
+  model: string,
+  native: readonly SkillWish[],
+  signal: AbortSignal,
+): Promise<void> {
+  const reached = model.startsWith(SKILL_MODEL) ? null : (await openCall(context, model, signal)).reached;
+  if (reached?.protocol === "anthropic" || reached?.protocol === "mock") return;
+  const [{ kind, id, path } = { kind: "native", id: "", path: "" }] = native;
+  const shown = id.slice(0, 64);
+  throw kind === "native"
+    ? wrong(
+        path,
+        `${shown} is a skill of Anthropic, and ${reached?.model ?? model} is not a model of Anthropic`,
+      )
+    : wrong(`${path}.skill_id`, `there is no skill "${shown}"`);
+}
+
+/**
+ * The skills as an answer shows them, in the request's order.
+ * @param hosted the container of the provider that ran its own
+ * @param legacy versions of stored skills are named as Anthropic's beta of skills does
+ */
+export function shownSkills(
+  { local, native }: ReferencedSkills,
+  hosted: JsonObject | null,
+  legacy: boolean,
+): JsonObject[] {
+  const named = Array.isArray(hosted?.skills) ? hosted.skills.filter(isObject) : [];
+  const shown = [
+    ...local.map(({ id, version, epoch, wish }) => ({
+      at: wish.path,
+      skill: { type: "custom", skill_id: id, version: legacy ? (epoch ?? version) : version },
+    })),
+    ...native.map(({ given, path, version }) => ({
+      at: path,
+      skill: named.find(({ skill_id }) => skill_id === given.skill_id) ?? {
+        ...given,
+        version: version ?? "latest",
+      },
+    })),
+  ];
+  const place = (path: string): number => Number(path.slice(path.lastIndexOf(".") + 1));
+  return shown.sort((a, b) => place(a.at) - place(b.at)).map(({ skill }) => skill);
+}

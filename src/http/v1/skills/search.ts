@@ -1,0 +1,40 @@
+/** `GET /v1/skills?query=&top_k=`: stored skills by the words that they share with a text. */
+import { telling } from "../../../engine/skill-choice/words.ts";
+import { indexTokens, wordScores, wordsOf } from "../../../engine/tool-vault/bm25.ts";
+import { BadRequest } from "../../../errors/request.ts";
+import { type StoredSkill, skillsWithWords } from "../../../registry/stored-skills/rows.ts";
+import type { RequestContext } from "../../context.ts";
+
+/** Characters of a query. */
+const MAX_QUERY = 4000;
+const DEFAULT_TOP = 5;
+const MAX_TOP = 100;
+
+/**
+ * The skills that fit a query best, the best one first: their names count twice, their labels and descriptions once.
+ * @throws BadRequest
+ */
+export async function searchedSkills(
+  { env, tenant }: RequestContext,
+  query: string,
+  topK: string | null,
+): Promise<StoredSkill[]> {
+  const top = Number(topK ?? DEFAULT_TOP);
+  if (!Number.isInteger(top) || top < 1 || top > MAX_TOP) {
+    throw new BadRequest({ detail: `top_k is a whole number from 1 to ${MAX_TOP}.`, param: "top_k" });
+  }
+  if (query.length > MAX_QUERY) {
+    throw new BadRequest({ detail: `query has at most ${MAX_QUERY} characters.`, param: "query" });
+  }
+  const found = await skillsWithWords(env, tenant, [...new Set(wordsOf(query))]);
+  const documents = found.map(({ name, label, description }) =>
+    telling(`${name} ${name} ${label ?? ""} ${description}`),
+  );
+  const scores = wordScores(indexTokens(documents), telling(query));
+  return found
+    .map((skill, n) => ({ skill, score: scores[n] ?? 0 }))
+    .filter(({ score }) => score > 0)
+    .sort((a, b) => b.score - a.score)
+    .slice(0, top)
+    .map(({ skill }) => skill);
+}

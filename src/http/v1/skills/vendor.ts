@@ -1,0 +1,84 @@
+/** Skills that a client wants stored at a vendor: the upload goes on to the vendor, with the key of this deployment. */
+import { ProviderNotConfigured, ProviderUnreachable } from "../../../errors/provider.ts";
+import { BadRequest } from "../../../errors/request.ts";
+import { join } from "../../../model/base-url.ts";
+import { failureOfStatus } from "../../../model/failure.ts";
+import { addressOf } from "../../../model/providers.ts";
+import { baseOverride, protocolOf } from "../../../model/registry/reach.ts";
+import { llmError } from "../../../run/llm-problem.ts";
+import { isObject } from "../../../skill/json.ts";
+import { parsedJson } from "../../../skill/json-depth.ts";
+import type { RequestContext } from "../../context.ts";
+import { jsonNow } from "../../page.ts";
+
+/** Vendors that store skills, by the name that clients give them. */
+export const VENDORS: readonly string[] = ["anthropic", "openai", "azure"];
+/** What the vendor has for an upload, in ms. */
+const TIMEOUT_MS = 120_000;
+const MAX_ERROR = 10_000;
+/** LiteLLM's clients speak the beta, and so does what is sent on for them. */
+const BETA = { "anthropic-version": "2023-06-01", "anthropic-beta": "skills-2025-10-02" };
+
+/** An upload as the client sent it; names of files are with their folders. */
+interface VendorUpload {
+  files: readonly { name: string; bytes: Uint8Array<ArrayBuffer> }[];
+  fields: ReadonlyMap<string, string>;
+}
+
+/**
+ * Stores a skill at a vendor; answers what the vendor does.
+ * @throws BadRequest where this deployment cannot reach it; the vendor's refusals, by their category
+ */
+export async function storeAtVendor(
+  context: RequestContext,
+  provider: string,
+  { files, fields }: VendorUpload,
+): Promise<Response> {
+  const { read } = context.settings;
+  const { providers } = await context.deployment.tenantRules.registryOf(context.tenant, context.background);
+  const definition = providers.get(provider);
+  const unusable = (why: string): Error => {
+    const detail = `Skills cannot be stored at "${provider}": ${why}. Leave custom_llm_provider out, or send litellm_proxy, to store them here.`;
+    return new BadRequest({ detail, param: "custom_llm_provider" });
+  };
+  if (definition === undefined) throw unusable("this deployment has no such provider");
+  const protocol = protocolOf(definition, baseOverride(provider, definition, read));
+  const address = addressIn(() => addressOf(provider, definition, read, { protocol }));
+  if (address === null) throw unusable("this deployment has no key for it");
+  const form = new FormData();
+  for (const name of ["display_name", "display_title"]) {
+    const value = fields.get(name);
+    if (value !== undefined) form.append(name, value);
+  }
+  for (const { name, bytes } of files) form.append("files[]", new File([bytes], name), name);
+  const headers = { ...address.headers, ...(protocol === "anthropic" ? BETA : {}) };
+  const signal = AbortSignal.any([context.request.signal, AbortSignal.timeout(TIMEOUT_MS)]);
+  const url = join(address.base, "/skills");
+  const asked = { provider, model: "skills" };
+  const response = await fetch(url, {
+    method: "POST",
+    headers,
+    body: form,
+    redirect: "manual",
+    signal,
+  }).catch(() => {
+    throw llmError(new ProviderUnreachable({ ...asked, cause: "the upload was not answered" }), context);
+  });
+  const text = await response.text();
+  const answer = parsedJson(text);
+  if (response.ok && isObject(answer)) return jsonNow(context.redacted(answer));
+  const { variable } = address;
+  const status = response.ok || response.status < 400 ? 502 : response.status;
+  const failure = failureOfStatus({ ...asked, variable, status, text: text.slice(0, MAX_ERROR) });
+  throw llmError(failure.error, context);
+}
+
+/** `null`: there is no key. */
+function addressIn(address: () => ReturnType<typeof addressOf>): ReturnType<typeof addressOf> | null {
+  try {
+    return address();
+  } catch (error) {
+    if (error instanceof ProviderNotConfigured) return null;
+    throw error;
+  }
+}

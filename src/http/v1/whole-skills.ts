@@ -1,0 +1,48 @@
+/** Skills whose whole text goes into the system text at once, in the form that LiteLLM's clients know. */
+import type { AgentTool } from "../../engine/agent/spec.ts";
+import { isObject } from "../../skill/json.ts";
+import { parsedJson } from "../../skill/json-depth.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import type { LocalSkill } from "./skill-references.ts";
+
+export const LITELLM_TOOL = "litellm_code_execution" as const;
+/** Characters of a tool's description. */
+const MAX_DESCRIPTION = 1024;
+
+/** A whole skill is a tool as well, whose answer is its text and the list of its files: LiteLLM's clients expect one. */
+export function skillTool({ id, label, record: { manifest, body, files } }: LocalSkill): AgentTool {
+  const text =
+    body.replace(/^\s*# .*\n+/, "").trim() ||
+    manifest.description ||
+    label ||
+    `Answers with the instructions of the skill ${id}.`;
+  const short = text.length > MAX_DESCRIPTION ? `${text.slice(0, MAX_DESCRIPTION - 3)}...` : text;
+  const others = files.map(({ path }) => path).filter((path) => path !== "SKILL.md");
+  const listed = others.length === 0 ? [] : [`Files of the skill:\n${others.join("\n")}`];
+  return {
+    definition: {
+      name: id.replaceAll(/[- ]/g, "_"),
+      description: short,
+      parameters: parametersOf(manifest.metadata),
+    },
+    executor: "builtin",
+    annotations: { kind: "read", side_effect_level: "read_only", idempotent: true },
+    risk: "safe",
+    handler: { text: [body.trim(), ...listed].join("\n\n") },
+    skill: null,
+  };
+}
+
+/** `metadata.parameters` of SKILL.md: an object, or the JSON text of one. */
+function parametersOf({ parameters }: JsonObject = {}): JsonObject {
+  const given = typeof parameters === "string" ? parsedJson(parameters) : parameters;
+  const empty = { type: "object", properties: {}, required: [] };
+  return isObject(given) && Object.keys(given).length > 0 ? given : empty;
+}
+
+/** Their texts, as the end of a system text. */
+export function injectedTexts(skills: readonly LocalSkill[]): string {
+  if (skills.length === 0) return "";
+  const texts = skills.map(({ label, record: { body } }) => `## Skill: ${label}\n\n${body.trim()}`);
+  return `\n\n---\n\n# Available Skills\n\n${texts.join("\n\n---\n\n")}`;
+}

@@ -1,0 +1,139 @@
+/** Workflow graphs: checked, edited, stored by name. */
+import * as z from "zod/mini";
+import type { Fault } from "../../engine/fault.ts";
+import { sha256 as digestOf } from "../../engine/sha256.ts";
+import { diffGraphs, EDIT_OPERATIONS, type EditInput } from "../../engine/workflow/edit.ts";
+import { type Graph, readGraph } from "../../engine/workflow/graph.ts";
+import { validateGraph } from "../../engine/workflow/validate.ts";
+import { CallNotFound } from "../../errors/llm.ts";
+import { BadRequest, InputInvalid, OperationNotFound } from "../../errors/request.ts";
+import { WorkflowInvalid } from "../../errors/workflow.ts";
+import { newId } from "../../llm/transcript.ts";
+import {
+  listWorkflows,
+  removeWorkflow,
+  type StoredWorkflow,
+  storeWorkflow,
+  workflowNamed,
+} from "../../session/workflow/directory.ts";
+import { canonicalJson } from "../../skill/canonical.ts";
+import { isObject } from "../../skill/json.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { nearest } from "../../skill/match.ts";
+import { policyShape } from "../../skill/policy.ts";
+import { readJson } from "../body.ts";
+import type { RequestContext } from "../context.ts";
+import { jsonNow, pageLimit } from "../page.ts";
+import type { Route } from "../sessions/shapes.ts";
+
+/** What a stored workflow may be called. */
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+/** Words that the routes beside the names need. */
+const RESERVED: ReadonlySet<string> = new Set(["runs", "validate", "execute", ...EDIT_OPERATIONS.keys()]);
+const MAX_GRAPH_BYTES = 1024 * 1024;
+
+const maybe = z.exactOptional;
+const json = () => z.custom<Json>((value) => value !== undefined);
+const object = () => z.custom<JsonObject>(isObject, "must be an object");
+
+const validateBody = z.lazy(() => z.strictObject({ graph: json(), ceiling: maybe(z.nullable(policyShape)) }));
+const putBody = z.lazy(() => z.strictObject({ graph: json() }));
+const editBody = z.lazy(() =>
+  z.strictObject({
+    graph: maybe(json()),
+    node_id: maybe(z.string()),
+    node: maybe(object()),
+    edge: maybe(object()),
+    from: maybe(z.string()),
+    to: maybe(z.string()),
+    policy: maybe(object()),
+    left: maybe(json()),
+    right: maybe(json()),
+    reason: maybe(z.string()),
+  }),
+);
+
+/** The graph of a request. @throws InputInvalid with a path below `graph` for each fault of its shape */
+export function graphOf(given: Json, at = "graph"): Graph {
+  const read = readGraph(given, () => `wfg_${newId().replaceAll("-", "")}`);
+  if ("faults" in read) throw refusedAt(at, read.faults);
+  return read.graph;
+}
+
+export function refusedAt(at: string, faults: readonly Fault[]): Error {
+  const errors = faults.map(({ path, message }) => ({ path: path === "" ? at : `${at}.${path}`, message }));
+  const first = errors[0] ?? { path: at, message: "is invalid" };
+  return new InputInvalid({ reason: `${first.path}: ${first.message}`, errors });
+}
+
+/** `POST /workflows/validate`. */
+export async function postValidate(context: RequestContext): Promise<Response> {
+  const { graph, ceiling } = await readJson(context.request, validateBody, MAX_GRAPH_BYTES);
+  const limit: JsonObject | undefined = ceiling == null ? undefined : JSON.parse(JSON.stringify(ceiling));
+  return jsonNow(validateGraph(graphOf(graph), limit));
+}
+
+/** `POST /workflows/{operation}`: an editing operation; nothing is stored. */
+export const postOperation: Route = async (context, { name: given = "" }) => {
+  const name = given.replace(/^workflow_/, "");
+  const operation = EDIT_OPERATIONS.get(name);
+  const known = [...EDIT_OPERATIONS.keys(), "diff"];
+  if (operation === undefined && name !== "diff")
+    throw new OperationNotFound({ name, near: nearest(name, known, 3), known });
+  const body = await readJson(context.request, editBody, MAX_GRAPH_BYTES);
+  if (operation === undefined) {
+    const { left = null, right = null } = body;
+    return answered(diffGraphs(left, right, newId));
+  }
+  const { graph = null, ...input } = body;
+  const edit: EditInput = input;
+  return answered(operation(graphOf(graph), edit, { now: new Date().toISOString(), newId }));
+};
+
+function answered(edited: { answer: Json } | { faults: Fault[] }): Response {
+  if ("answer" in edited) return jsonNow(edited.answer);
+  const [first = { path: "", message: "is invalid" }] = edited.faults;
+  throw new InputInvalid({ reason: `${first.path}: ${first.message}`, errors: edited.faults });
+}
+
+/** `PUT /workflows/{name}`: the next version, unless the last one is the same. */
+export const putWorkflow: Route = async (context, { name = "" }) => {
+  if (!NAME.test(name) || RESERVED.has(name)) {
+    const detail = `A workflow is called by 1 to 128 characters A-Za-z0-9._-, and not ${[...RESERVED].join(", ")}.`;
+    throw new BadRequest({ detail });
+  }
+  const body = await readJson(context.request, putBody, MAX_GRAPH_BYTES);
+  const graph = { ...graphOf(body.graph), name };
+  const { valid, errors } = validateGraph(graph);
+  if (!valid) throw new WorkflowInvalid({ errors });
+  // The same graph has the same digest, whatever id it was given this time.
+  const digest = digestOf(canonicalJson({ ...graph, id: "", audit_log: [] }));
+  const { created, ...stored } = await storeWorkflow(context.env, context.tenant, { name, digest, graph });
+  return jsonNow(stored, created ? 201 : 200);
+};
+
+/** `GET /workflows`: by name, each as its last version is. */
+export const getWorkflows: Route = async (context) => {
+  const query = new URL(context.request.url).searchParams;
+  const after = query.get("cursor") ?? "";
+  return jsonNow(await listWorkflows(context.env, context.tenant, pageLimit(query), after));
+};
+
+/** `GET /workflows/{name}`, of a version by `name@version`. */
+export const getWorkflow: Route = async (context, { name = "" }) =>
+  jsonNow(await storedWorkflow(context, name));
+
+/** `DELETE /workflows/{name}`: all versions. Runs that were begun with them go on. */
+export const deleteWorkflow: Route = async (context, { name = "" }) => {
+  if (!(await removeWorkflow(context.env, context.tenant, name)))
+    throw new CallNotFound({ what: "workflow", id: name });
+  return new Response(null, { status: 204 });
+};
+
+/** @param name `name` or `name@version` @throws CallNotFound */
+export async function storedWorkflow({ env, tenant }: RequestContext, name: string): Promise<StoredWorkflow> {
+  const [, plain = name, version] = /^(.*?)(?:@(\d{1,9}))?$/.exec(name) ?? [];
+  const stored = await workflowNamed(env, tenant, plain, version === undefined ? null : Number(version));
+  if (stored === null) throw new CallNotFound({ what: "workflow", id: name });
+  return stored;
+}

@@ -1,0 +1,387 @@
+/** Workflow runs: begun, followed, stopped, begun again from a node. */
+import * as z from "zod/mini";
+import { intersectPolicies } from "../../engine/agent/policy.ts";
+import { readArtifacts, type WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
+import type { Graph } from "../../engine/workflow/graph.ts";
+import {
+  forkedFrom,
+  givenArtifacts,
+  type RunRecord,
+  readRecord,
+  recordOf,
+  repeated,
+  resumed,
+} from "../../engine/workflow/origin.ts";
+import type { Origin, WorkflowSpec } from "../../engine/workflow/records.ts";
+import { validateGraph } from "../../engine/workflow/validate.ts";
+import { InputInvalid } from "../../errors/request.ts";
+import { ReplayMismatch, WorkflowInvalid } from "../../errors/workflow.ts";
+import { newId } from "../../llm/transcript.ts";
+import { agentSpec } from "../../run/agent/options.ts";
+import { llmHost } from "../../run/llm-host.ts";
+import { listWorkflowRuns } from "../../session/workflow/directory.ts";
+import { isObject, objectOf } from "../../skill/json.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { readJson, readJsonIfAny } from "../body.ts";
+import type { RequestContext } from "../context.ts";
+import { lastSeen } from "../executions.ts";
+import { accountOf } from "../llm/account.ts";
+import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
+import { jsonNow, pageLimit } from "../page.ts";
+import { requestName, sessionOf, shown } from "../sessions/object.ts";
+import { nothing, type Route } from "../sessions/shapes.ts";
+import { callName, idempotencyKey } from "../skills/idempotency.ts";
+import { wantsEvents } from "../sse.ts";
+import { waitIn } from "../wait.ts";
+import { graphOf, refusedAt, storedWorkflow } from "./graphs.ts";
+
+const maybe = z.exactOptional;
+const json = () => z.custom<Json>((value) => value !== undefined);
+const object = () => z.custom<JsonObject>(isObject, "must be an object");
+const text = () => z.string().check(z.minLength(1));
+
+const executeBody = z.lazy(() =>
+  z.strictObject({
+    task: text(),
+    graph: maybe(json()),
+    workflow: maybe(text()),
+    artifacts: maybe(json()),
+    options: maybe(object()),
+  }),
+);
+/** The options that are the workflow run's own; all others are run options, for every stage. */
+const ownOptions = z.lazy(() =>
+  z.object({
+    max_steps: maybe(z.int().check(z.positive(), z.lte(100_000))),
+    max_concurrent: maybe(z.int().check(z.positive(), z.lte(100))),
+    deadline_ms: maybe(z.int().check(z.positive())),
+    resume_run: maybe(z.union([text(), object()], "must be a run's id or record")),
+    replay_run: maybe(z.union([text(), object()], "must be a run's id or record")),
+    replay_mode: maybe(z.literal("deterministic")),
+    parent_run_id: maybe(text()),
+    root_run_id: maybe(text()),
+    metadata: maybe(object()),
+    audit: maybe(object()),
+    policy: maybe(object()),
+  }),
+);
+const OWN: ReadonlySet<string> = new Set([
+  "max_steps",
+  "max_concurrent",
+  "deadline_ms",
+  "resume_run",
+  "replay_run",
+  "replay_mode",
+  "parent_run_id",
+  "root_run_id",
+  "metadata",
+  "audit",
+  "policy",
+]);
+const forkBody = z.lazy(() =>
+  z.strictObject({
+    from: text(),
+    input: maybe(z.strictObject({ task: maybe(text()), artifacts: maybe(json()) })),
+  }),
+);
+const eventBody = z.lazy(() =>
+  z.strictObject({ name: text(), key: maybe(z.nullable(z.string())), payload: maybe(json()) }),
+);
+const answerBody = z.lazy(() =>
+  z.strictObject({
+    node: text(),
+    decision: z.enum(["approve", "deny"]),
+    reason: maybe(z.nullable(z.string())),
+  }),
+);
+const stopBody = z.lazy(() => z.strictObject({ reason: maybe(z.string()) }));
+
+/** `POST /workflows/execute`: waits for the end, streams, or answers 202. */
+export async function postExecute(context: RequestContext): Promise<Response> {
+  const body = await readJson(context.request, executeBody, MAX_MODEL_BODY_BYTES);
+  const parsed = ownOptions.safeParse(body.options ?? {});
+  if (!parsed.success) {
+    const faults = parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
+    throw refusedAt("options", faults);
+  }
+  const own = parsed.data;
+  const source = await sourceOf(context, body, own.resume_run ?? own.replay_run);
+  const { graph, workflow, record } = source;
+  const artifacts =
+    body.artifacts === undefined && record !== null
+      ? givenArtifacts(record)
+      : artifactsIn(body.artifacts ?? []);
+  const origin =
+    record === null ? null : own.resume_run === undefined ? repeated(record, graph) : resumed(record, graph);
+  return begin(context, body, {
+    task: body.task,
+    graph,
+    workflow,
+    artifacts,
+    origin,
+    options: body.options ?? {},
+    own,
+    root: record?.root_run_id ?? null,
+  });
+}
+
+interface Source {
+  graph: Graph;
+  workflow: WorkflowSpec["workflow"];
+  record: RunRecord | null;
+}
+
+/** The graph that a request means: its own, a stored one, or that of the run that it goes on from. */
+async function sourceOf(
+  context: RequestContext,
+  { graph, workflow }: { graph?: Json; workflow?: string },
+  run: string | JsonObject | undefined,
+): Promise<Source> {
+  const record = run === undefined ? null : await recordNamed(context, run);
+  if (workflow !== undefined && graph !== undefined) {
+    const message = "stands for graph: give one of the two";
+    throw new InputInvalid({ reason: `workflow ${message}`, errors: [{ path: "workflow", message }] });
+  }
+  if (workflow !== undefined) {
+    const { name, version, digest, graph: stored } = await storedWorkflow(context, workflow);
+    return { graph: stored, workflow: { name, version, digest }, record };
+  }
+  if (graph !== undefined) return { graph: graphOf(graph), workflow: null, record };
+  if (record !== null) return { graph: graphOf(record.graph), workflow: null, record };
+  const message = "is missing: give graph, or workflow with the name of a stored one";
+  throw new InputInvalid({ reason: `graph ${message}`, errors: [{ path: "graph", message }] });
+}
+
+async function recordNamed(context: RequestContext, run: string | JsonObject): Promise<RunRecord> {
+  if (typeof run === "string")
+    return recordOf(await sessionOf(context, run).ask("workflow", { wait: "none" }));
+  const record = readRecord(run);
+  if (record !== null) return record;
+  const message = "is no record of a workflow run";
+  throw new InputInvalid({ reason: `the run ${message}`, errors: [{ path: "options", message }] });
+}
+
+function artifactsIn(given: Json): WorkflowArtifact[] {
+  const read = readArtifacts(given, {
+    newId: () => `art_${newId().replaceAll("-", "")}`,
+    now: new Date().toISOString(),
+  });
+  if ("faults" in read) throw refusedAt("artifacts", read.faults);
+  return read.artifacts;
+}
+
+interface Begin {
+  task: string;
+  graph: Graph;
+  workflow: WorkflowSpec["workflow"];
+  artifacts: WorkflowArtifact[];
+  origin: Origin | null;
+  options: JsonObject;
+  own: z.infer<typeof ownOptions>;
+  /** The first of the runs that this one goes back to; `null`: itself. */
+  root: string | null;
+}
+
+async function begin(context: RequestContext, body: object, wanted: Begin): Promise<Response> {
+  const { graph, own, origin } = wanted;
+  const { valid, errors } = validateGraph(graph);
+  if (!valid) throw new WorkflowInvalid({ errors });
+  const { request } = context;
+  const key = idempotencyKey(request);
+  const unique =
+    key === null ? crypto.randomUUID().replaceAll("-", "") : await callName(context, key, "/workflows");
+  const run_id = `wf_${unique.slice(0, 32)}`;
+  if (wanted.options.tool_configs !== undefined) {
+    const message = "holds secrets, which a stored run does not keep; configure the skill instead";
+    throw new InputInvalid({
+      reason: `options.tool_configs ${message}`,
+      errors: [{ path: "options.tool_configs", message }],
+    });
+  }
+  const shared = Object.fromEntries(Object.entries(wanted.options).filter(([name]) => !OWN.has(name)));
+  const session = sessionOf(context, run_id);
+  const account = accountOf(context, run_id);
+  await checkOptions(context, { run: run_id, account, task: wanted.task, options: shared });
+  const { deadline_ms, max_concurrent } = own;
+  const spec: WorkflowSpec = {
+    run_id,
+    workflow: wanted.workflow,
+    graph,
+    task: wanted.task,
+    max_steps: own.max_steps ?? Math.max(1, Object.keys(graph.nodes).length * 4),
+    options: { ...shared, ...(max_concurrent === undefined ? {} : { max_concurrent }) },
+    policy: intersectPolicies(null, own.policy ?? null),
+    artifacts: wanted.artifacts,
+    deadline: deadline_ms === undefined ? null : Date.now() + deadline_ms,
+    parent_run_id: own.parent_run_id ?? origin?.run_id ?? null,
+    root_run_id: own.root_run_id ?? wanted.root ?? run_id,
+    metadata: { ...own.metadata, ...(own.audit === undefined ? {} : { audit: own.audit }) },
+    ...(origin === null ? {} : { origin }),
+  };
+  context.log.run_id = run_id;
+  const named = await requestName(context, body);
+  const begun = await session.ask("beginWorkflow", { spec: JSON.stringify(spec), account, request: named });
+  const headers = {
+    "cache-control": "no-store",
+    location: `/workflows/runs/${run_id}`,
+    "x-hull-run-id": run_id,
+  };
+  const wait = waitIn(request);
+  if (wait === "none") {
+    const preferred = /\brespond-async\b/i.test(request.headers.get("prefer") ?? "");
+    const applied: { [name: string]: string } = preferred ? { "preference-applied": "respond-async" } : {};
+    return Response.json(shown(context, resultOf(begun)), {
+      status: 202,
+      headers: { ...headers, ...applied },
+    });
+  }
+  if (wantsEvents(request) !== "no")
+    return streamOf(await session.events(run_id, lastSeen(request, run_id)), headers);
+  const ended = await session.ask("workflow", { wait: "terminal" });
+  const { code, message } = objectOf(ended.error ?? {});
+  if (code === "replay_mismatch") throw new ReplayMismatch({ detail: String(message) });
+  return Response.json(shown(context, resultOf(ended)), { headers });
+}
+
+/** What is wrong with the options of the stages is said before anything begins. @throws InputInvalid and its kin */
+async function checkOptions(
+  context: RequestContext,
+  { run, account, task, options }: { run: string; account: string; task: string; options: JsonObject },
+): Promise<void> {
+  const { signal } = context.request;
+  const host = await llmHost(context, { signal, session: run, skill: null, account }, options.mock);
+  await agentSpec(
+    context,
+    host,
+    { prompt: task, system: null, options, publishes: false },
+    { run, session: run },
+  );
+}
+
+/** The result of an execution: the run's record, and of it what is asked for most. */
+function resultOf(record: JsonObject): JsonObject {
+  const { status, artifacts, transcript } = record;
+  return {
+    status: status ?? null,
+    run: record,
+    artifacts: artifacts ?? [],
+    transcript: transcript ?? null,
+    path: null,
+  };
+}
+
+function streamOf(body: ReadableStream<Uint8Array>, headers: Record<string, string>): Response {
+  return new Response(body, { headers: { ...headers, "content-type": "text/event-stream; charset=utf-8" } });
+}
+
+/** `GET /workflows/runs`: the tenant's, the newest first. */
+export const getWorkflowRuns: Route = async (context) => {
+  const query = new URL(context.request.url).searchParams;
+  const { env, tenant } = context;
+  const page = { tenant, limit: pageLimit(query), cursor: query.get("cursor"), status: query.get("status") };
+  return jsonNow(await listWorkflowRuns(env, page));
+};
+
+/** `GET /workflows/runs/{id}`: its record; `?wait=terminal` once it has ended. */
+export const getWorkflowRun: Route = async (context, { id = "" }) => {
+  const wait = waitIn(context.request) === "terminal" ? "terminal" : "none";
+  return jsonNow(shown(context, await sessionOf(context, id).ask("workflow", { wait })));
+};
+
+/** `GET /workflows/runs/{id}/events`: those after `Last-Event-ID` or `?after=`, up to the end. */
+export const getWorkflowEvents: Route = async (context, { id = "" }) => {
+  const session = sessionOf(context, id);
+  await session.ask("workflow", { wait: "none" });
+  return streamOf(await session.events(id, lastSeen(context.request, id)), { "cache-control": "no-store" });
+};
+
+/** `DELETE /workflows/runs/{id}`: stops it, and removes everything of it. */
+export const deleteWorkflowRun: Route = async (context, { id = "" }) => {
+  const session = sessionOf(context, id);
+  // An ordinary session is none of these.
+  await session.ask("workflow", { wait: "none" });
+  await session.ask("remove", null);
+  return new Response(null, { status: 204 });
+};
+
+const stop =
+  (kill: boolean): Route =>
+  async (context, { id = "" }) => {
+    const { reason = kill ? "It was killed." : "It was cancelled." } = await readJsonIfAny(
+      context.request,
+      stopBody,
+    );
+    return jsonNow(shown(context, await sessionOf(context, id).ask("stopWorkflow", { kill, reason })));
+  };
+export const postWorkflowCancel = stop(false);
+export const postWorkflowKill = stop(true);
+
+/** `POST …/pause`: what is under way ends; nothing begins any more. */
+export const postWorkflowPause: Route = async (context, { id = "" }) => {
+  await readJsonIfAny(context.request, nothing);
+  return jsonNow(shown(context, await sessionOf(context, id).ask("pauseWorkflow", null)));
+};
+
+/** `POST …/resume`: lets a paused run go on; one that ended at its `max_steps` goes on as another run. */
+export const postWorkflowResume: Route = async (context, { id = "" }) => {
+  await readJsonIfAny(context.request, nothing);
+  const session = sessionOf(context, id);
+  const record = recordOf(await session.ask("workflow", { wait: "none" }));
+  if (record.status !== "paused" || record.finished_at === null)
+    return jsonNow(shown(context, await session.ask("resumeWorkflow", null)));
+  const graph = graphOf(record.graph);
+  return begin(context, { resume: id }, { ...continuing(record, graph), origin: resumed(record, graph) });
+};
+
+/** `POST …/fork {from, input?}`: another run, from a node of this one on. */
+export const postWorkflowFork: Route = async (context, { id = "" }) => {
+  const body = await readJson(context.request, forkBody, MAX_MODEL_BODY_BYTES);
+  const { from, input = {} } = body;
+  const record = recordOf(await sessionOf(context, id).ask("workflow", { wait: "none" }));
+  const graph = graphOf(record.graph);
+  if (!Object.hasOwn(graph.nodes, from)) {
+    const message = `names no node; the graph has ${Object.keys(graph.nodes).join(", ")}`;
+    throw new InputInvalid({ reason: `from ${message}`, errors: [{ path: "from", message }] });
+  }
+  const before = continuing(record, graph);
+  return begin(
+    context,
+    { fork: id, ...body },
+    {
+      ...before,
+      ...(input.task === undefined ? {} : { task: input.task }),
+      ...(input.artifacts === undefined ? {} : { artifacts: artifactsIn(input.artifacts) }),
+      origin: forkedFrom(record, graph, from),
+    },
+  );
+};
+
+const continuing = (record: RunRecord, graph: Graph): Begin => ({
+  task: record.task,
+  graph,
+  workflow: record.workflow,
+  artifacts: givenArtifacts(record),
+  origin: null,
+  options: record.options,
+  own: {},
+  root: record.root_run_id,
+});
+
+/** `POST …/signals {name, key?, payload?}`: an event for wait nodes; one that comes early is kept. */
+export const postWorkflowSignal: Route = async (context, { id = "" }) => {
+  const body = await readJson(context.request, eventBody);
+  const { name, key = null, payload = null } = body;
+  const request = await requestName(context, body);
+  const document = await sessionOf(context, id).ask("workflowEvent", { name, key, payload, request });
+  return jsonNow(shown(context, document), 202);
+};
+
+/** `POST …/approvals {node, decision, reason?}`. */
+export const postWorkflowApproval: Route = async (context, { id = "" }) => {
+  const body = await readJson(context.request, answerBody);
+  const { node, decision, reason = null } = body;
+  const request = await requestName(context, body);
+  const by = context.caller.key_id ?? "local";
+  const answer = { node, granted: decision === "approve", by, reason, request };
+  return jsonNow(shown(context, await sessionOf(context, id).ask("answerWorkflow", answer)));
+};

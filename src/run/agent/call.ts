@@ -1,0 +1,244 @@
+/** One answer of a model, as `POST /llm/call` makes it: a run that is over with its first turn, its records in memory. */
+import type { AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
+import type { AgentState } from "../../engine/agent/state.ts";
+import type { Block, Message, ModelTurn, Warning } from "../../engine/messages.ts";
+import { type SearchEvent, searchBlock } from "../../engine/tool-vault/events.ts";
+import { definitionOf, readTools, type Tool } from "../../engine/tools.ts";
+import { InvalidRequest } from "../../errors/llm.ts";
+import { Internal } from "../../errors.ts";
+import { added } from "../../llm/figures.ts";
+import type { LlmHost, ModelChoice } from "../../llm/host.ts";
+import { type CallOptions, readOptions } from "../../llm/options.ts";
+import { type CallInput, checkConflicts, conversation, refused, tooManyTools } from "../../llm/prepare.ts";
+import { type CallFigures, type CallTurn, resultOf, turnText } from "../../llm/result.ts";
+import { checkAnswer } from "../../llm/structured.ts";
+import type { CallOutcome } from "../../llm/structured-call.ts";
+import { readTextTurn } from "../../llm/text-turn.ts";
+import {
+  emptyTranscript,
+  extraEvent,
+  type Transcript,
+  withMessages,
+  withTurn,
+} from "../../llm/transcript.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import type { RunContext } from "../context.ts";
+import type { RunEvent } from "../events.ts";
+import { specModel, specOf, toolOptions } from "./options.ts";
+import { profileOf } from "./profile.ts";
+import { MemoryLog, type RunLog } from "./run-log.ts";
+import { chosenModel, type RunModel } from "./run-model.ts";
+import { driveStateless } from "./stateless.ts";
+import { type RunVault, runVault } from "./vault.ts";
+
+/** Model calls at most, where each answer does nothing but search for tools. */
+const MAX_SEARCH_ROUNDS = 5;
+
+interface CallEnvironment {
+  host: LlmHost;
+  signal: AbortSignal;
+  /** The request is sound; from now on a provider is asked. */
+  started?: () => void;
+  /** Is told of text and reasoning as they come. Absent: nobody is. */
+  emit?: (event: RunEvent) => Promise<void>;
+}
+
+/**
+ * Asks a model for one answer and, where JSON was asked for, again until it matches or the attempts are used up.
+ * @throws InputInvalid with a path per finding, InvalidRequest, CallNotFound, those of the choice of a model; SchemaValidation
+ * where `output_validation` is `error`; what the exchange throws
+ */
+export async function callModel(
+  context: RunContext,
+  input: CallInput,
+  { host, signal, started, emit }: CallEnvironment,
+): Promise<CallOutcome> {
+  const prepared = prepare(context, input, host);
+  const log = new MemoryLog(null);
+  started?.();
+  await driveStateless(context, prepared.spec, {
+    host,
+    signal,
+    execution: prepared.spec.run_id,
+    log,
+    durable: null,
+    prepared,
+    streams: emit === undefined ? "nothing" : "text and reasoning",
+    emit: emit ?? (async () => {}),
+  });
+  return outcomeOf(prepared, log, host);
+}
+
+interface Prepared {
+  spec: AgentSpec;
+  model: RunModel;
+  vault: RunVault | null;
+  choice: ModelChoice;
+  /** As the caller defined them. */
+  tools: readonly Tool[];
+  /** With the messages of this call. */
+  transcript: Transcript;
+  warnings: Warning[];
+}
+
+function prepare(context: RunContext, input: CallInput, host: LlmHost): Prepared {
+  const read = readOptions(input.options, (name) => host.isProvider(name));
+  if ("faults" in read) throw refused(read.faults);
+  const { options, own } = read;
+  checkConflicts(options);
+  const choice = host.choose(options);
+  const chosen = chosenModel(read, choice, host);
+  const { system, history, added: said } = conversation(input, options);
+  if (history.length + said.length === 0) {
+    const detail = "There is nothing to answer: give a prompt or messages.";
+    throw new InvalidRequest({ option: "prompt", detail });
+  }
+  const tools = toolsOf(options);
+  const spec: AgentSpec = {
+    ...specOf(
+      { max_iterations: MAX_SEARCH_ROUNDS, auto_compact: false },
+      {
+        run_id: `run_${host.ids()}`,
+        session_id: null,
+        system,
+        prompt: [...history, ...said],
+        tools: tools.map(clientTool),
+        tool_format: tools.length === 0 ? "native" : (options.tool_format ?? choice.tool_format),
+        skills: [],
+        profile: profileOf("completer"),
+        policies: { policy: null },
+        model: specModel(choice),
+        call: own,
+      },
+    ),
+    ...toolOptions(options),
+    ...(options.prefill === undefined ? {} : { prefill: options.prefill }),
+    single: true,
+  };
+  const vault = runVault(spec, context);
+  return {
+    spec,
+    model: withCompletion(chosen, tools, input),
+    vault,
+    choice,
+    tools,
+    transcript: withMessages(options.transcript ?? emptyTranscript(host.ids()), said, host.ids),
+    warnings: [...choice.warnings, ...(vault?.warnings ?? []), ...tooManyTools(tools, choice)],
+  };
+}
+
+/** An answer that must be JSON, or may be a tool call, needs the conversation. */
+function withCompletion(model: RunModel, tools: readonly Tool[], { completion }: CallInput): RunModel {
+  if (completion === undefined || model.structured !== null || tools.length > 0) return model;
+  return { ...model, settings: (target) => ({ ...model.settings(target), completion }) };
+}
+
+function toolsOf({ tools: given }: CallOptions): Tool[] {
+  if (given === undefined) return [];
+  const read = readTools(given, { path: "options.tools", commands: false });
+  if ("faults" in read) throw refused(read.faults);
+  return read.tools;
+}
+
+/** Calls are the caller's to carry out, whatever the definition says of that. */
+const clientTool = (tool: Tool): AgentTool => ({
+  definition: definitionOf(tool),
+  executor: "client",
+  annotations: {},
+  handler: null,
+  skill: null,
+});
+
+/** What the records of a call came to. */
+function outcomeOf(prepared: Prepared, log: RunLog, host: LlmHost): CallOutcome {
+  const { spec, model, choice, transcript } = prepared;
+  const warnings = [...prepared.warnings];
+  const events: SearchEvent[] = [];
+  const retries: JsonObject[] = [];
+  let figures: CallFigures | null = null;
+  let last: ModelTurn | null = null;
+  /** By Hull, after the last turn. */
+  let searched: SearchEvent[] = [];
+  for (const record of log.records()) {
+    if (record.type === "search_refused") warnings.push(...record.warnings);
+    if (record.type === "tool_searched") {
+      events.push(...record.events);
+      searched.push(...record.events);
+    }
+    if (record.type !== "model_call_settled") continue;
+    last = record.turn;
+    searched = [];
+    figures = added(figures, { ...host.figures(last), cost_usd: record.cost_usd });
+    warnings.push(...record.warnings);
+    retries.push(...(record.retries ?? []));
+    events.push(...(record.searches ?? []));
+  }
+  if (last === null || figures === null) throw new Internal({ cause: "a call ended without an answer" });
+  const { further, message } = saidSince(spec, log.state());
+  const turn = answerOf(prepared, last, message, searched);
+  const checked = model.structured === null ? null : checkAnswer(model.structured, turn);
+  const routing = routingOf(choice, model, turn);
+  const note = (kind: string, role: string, metadata: Record<string, unknown>) =>
+    extraEvent(kind, { role, visibility: "internal", text: "", metadata }, host.ids);
+  const whole = withTurn(withMessages(transcript, further, host.ids), turn, host.ids);
+  const notes = [
+    ...events.map((event) =>
+      note(event.type, event.type === "tool_search_query" ? "assistant" : "tool", { ...event }),
+    ),
+    ...retries.map((metadata) => note("SchemaRetry", "user", metadata)),
+    ...(routing === null ? [] : [note("routing_decision", "system", routing)]),
+  ];
+  const result = resultOf({
+    turn,
+    figures,
+    data: checked?.data,
+    structured: model.structured !== null,
+    transcript: { ...whole, events: [...whole.events, ...notes] },
+    warnings,
+    routing,
+    further: host.further(),
+  });
+  return { result, turn, figures, attempts: retries.length + 1, checked };
+}
+
+/** The messages of searches, and what the conversation has of the answer. */
+function saidSince({ prompt }: AgentSpec, { visible }: AgentState): { further: Message[]; message: Block[] } {
+  const said = visible.slice(prompt.length);
+  const at = said.findLastIndex(({ role }) => role === "assistant");
+  const message = said[at];
+  return { further: said.slice(0, at), message: message?.role === "assistant" ? message.content : [] };
+}
+
+/** The turn with the calls that its text holds, searches by Hull as blocks. */
+function answerOf(
+  { spec, vault, tools }: Prepared,
+  turn: ModelTurn,
+  message: readonly Block[],
+  searched: readonly SearchEvent[],
+): CallTurn {
+  const isCall = (block: Block) => block.type === "tool_call";
+  const written = message.filter((block) => isCall(block) && !turn.blocks.includes(block));
+  const own = [...turn.blocks, ...written].filter(
+    (block) => block.type !== "tool_call" || vault?.owns(block.name) !== true,
+  );
+  const blocks = [...searched.map(searchBlock), ...own];
+  const read =
+    spec.tool_format === "text"
+      ? readTextTurn(turn, tools)
+      : { ...turn, text: turnText(turn.blocks), text_format: null };
+  return { ...read, blocks };
+}
+
+/** Which model answered, where there was a choice. */
+function routingOf(
+  { routing }: ModelChoice,
+  { targets }: RunModel,
+  { provider, model }: ModelTurn,
+): JsonObject | null {
+  if (targets.length === 1) return routing;
+  return {
+    ...routing,
+    fallback_chain: targets.map((target) => target.provider),
+    answered_by: { provider, model },
+  };
+}

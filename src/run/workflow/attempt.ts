@@ -1,0 +1,402 @@
+/** How one attempt of a workflow's node is carried out: a run in a session of its own, or a command. */
+import { intersectPolicies, mayExecute } from "../../engine/agent/policy.ts";
+import { sha256 } from "../../engine/sha256.ts";
+import { artifactOf, type WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
+import { type Node, outputKind } from "../../engine/workflow/graph.ts";
+import { consumedBy, itemsOf, suffix } from "../../engine/workflow/next.ts";
+import { completed, failed } from "../../engine/workflow/outcomes.ts";
+import { type AttemptKey, NO_USAGE, type Outcome, type Usage } from "../../engine/workflow/records.ts";
+import { stagePrompt } from "../../engine/workflow/stage-prompt.ts";
+import { time, visitOf, type WorkflowState } from "../../engine/workflow/state.ts";
+import { newId } from "../../llm/transcript.ts";
+import { isObject, objectOf } from "../../skill/json.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { KnownExecutions } from "../../tool/runner-client.ts";
+import { agentSpec } from "../agent/options.ts";
+import type { RunContext } from "../context.ts";
+import { llmHost } from "../llm-host.ts";
+import { sessionClient } from "../session-client.ts";
+import type { WorkspaceAccess } from "../workspace/access.ts";
+import { runBash } from "../workspace-tools/bash.ts";
+
+/** What an attempt needs of the object that the run lives in. */
+interface AttemptPlace {
+  context: RunContext;
+  /** Name of the soft ledger that its calls count in. */
+  account: string;
+  workspace: WorkspaceAccess;
+  known: KnownExecutions;
+  signal: AbortSignal;
+}
+
+/** What a stage asks for where its node says nothing. */
+const AGENT: JsonObject = {
+  persistent: true,
+  max_iterations: 16,
+  max_nudges: 3,
+  llm_retries: 2,
+  tool_retries: 0,
+  loop_detect_warn: 2,
+  loop_detect_block: 3,
+  loop_detect_skip: 4,
+};
+/** Of the fields of `model_policy`: options of a run under another name, or none at all. */
+const RENAMED: { readonly [field: string]: string | undefined } = { model_tier: "tier" };
+
+/** The session in which an attempt runs. */
+function childSession(run: string, { node, visit, attempt, item }: AttemptKey): string {
+  const place = item === undefined ? "" : `.i${item}`;
+  return `wfs_${sha256(`${run}/${node}/${visit}/${attempt}${place}`).slice(0, 32)}`;
+}
+
+/** All sessions in which attempts of a run have run, or run. */
+export function childSessions(state: WorkflowState): string[] {
+  const { run_id, graph } = state.spec;
+  const ended = state.stages
+    .filter(({ id }) => id.startsWith(`${run_id}:`))
+    .map((stage) => ({
+      node: stage.node_id,
+      visit: Number(stage.id.split(":").at(-1)),
+      attempts: stage.attempts.length,
+    }));
+  const open = state.visits.map(({ node, visit, attempts }) => ({
+    node,
+    visit,
+    attempts: attempts.length + 1,
+  }));
+  return [...ended, ...open].flatMap(({ node, visit, attempts }) => {
+    const { kind, map_policy } = graph.nodes[node] ?? {};
+    if (kind !== "stage" && kind !== "subagent" && kind !== "verify" && kind !== "map") return [];
+    const items =
+      kind !== "map"
+        ? [undefined]
+        : Array.from({ length: map_policy?.items?.length ?? state.artifacts.length }, (_, item) => item);
+    return Array.from({ length: attempts }, (_, i) =>
+      items.map((item) =>
+        childSession(run_id, { node, visit, attempt: i + 1, ...(item === undefined ? {} : { item }) }),
+      ),
+    ).flat();
+  });
+}
+
+const childRun = (session: string): string => session.replace(/^wfs_/, "run_");
+
+/** Its name at the runner: a later life of the run follows the same execution. */
+const executionOf = (run: string, { node, visit, attempt }: AttemptKey): string =>
+  `wfx_${sha256(`${run}/${node}/${visit}/${attempt}`).slice(0, 32)}`;
+
+/**
+ * Carries an attempt out, or goes on following one that an earlier life began: both have the same names.
+ * @param again whether an earlier life may have begun it
+ * @throws what a later life may get over: a broken connection, a process that died
+ */
+export async function carryOutAttempt(
+  state: WorkflowState,
+  key: AttemptKey,
+  place: AttemptPlace,
+  again: boolean,
+): Promise<Outcome> {
+  const { spec } = state;
+  const node = spec.graph.nodes[key.node];
+  const visit = visitOf(state, key);
+  if (node === undefined || visit === undefined)
+    return failed("error", "internal_error", "The node is gone.");
+  const recorded = spec.origin?.recorded;
+  if (recorded !== undefined) return replayed(recorded, key, spec.run_id);
+  const inputs = consumedBy(state, visit);
+  if (node.kind === "verify") return verified(node, await verifyText(state, node, key, inputs, place, again));
+  const item = key.item === undefined ? null : { at: key.item, all: itemsOf(node, inputs) };
+  const shown = item === null ? inputs : itemInputs(item.all[item.at], node);
+  const of = item === null ? null : { place: item.at + 1, of: item.all.length };
+  const ran = await runStage(
+    state,
+    node,
+    key,
+    { prompt: stagePrompt(node, spec.task, shown, of), inputs: shown },
+    place,
+  );
+  return node.kind === "subagent" && ran.status === "completed"
+    ? { ...ran, outcome: "subagent_completed" }
+    : ran;
+}
+
+function itemInputs(
+  item: WorkflowArtifact | { value: unknown } | undefined,
+  { id }: Node,
+): WorkflowArtifact[] {
+  if (item === undefined) return [];
+  if (!("value" in item)) return [item];
+  const text = typeof item.value === "string" ? item.value : JSON.stringify(item.value);
+  return [artifactOf({ kind: "item", title: "Item", text, stage: id }, { newId, now: time(0) })];
+}
+
+/** The answer of a recorded run to the same visit. */
+function replayed(recorded: WorkflowState["stages"], key: AttemptKey, run: string): Outcome {
+  const stage = recorded.find(({ id }) => suffix(id) === `${key.node}:${key.visit}`);
+  if (stage === undefined) {
+    const message = `The recorded run has no stage ${key.node}:${key.visit}; the graph of ${run} comes to one.`;
+    return failed("error", "replay_mismatch", message);
+  }
+  const {
+    status,
+    outcome,
+    branch,
+    visible_text: text,
+    private_reasoning: reasoning,
+    artifacts,
+    usage,
+  } = stage;
+  const { verification, transcript, error, metadata } = stage;
+  return {
+    status: status === "failed" || status === "partial" ? status : "completed",
+    outcome,
+    branch,
+    text,
+    reasoning,
+    artifacts,
+    usage,
+    verification,
+    transcript,
+    error,
+    child_run_id: null,
+    child_session_id: null,
+    metadata: { ...metadata, replayed: stage.id },
+  };
+}
+
+interface StageWork {
+  prompt: string;
+  inputs: readonly WorkflowArtifact[];
+}
+
+async function runStage(
+  state: WorkflowState,
+  node: Node,
+  key: AttemptKey,
+  { prompt, inputs }: StageWork,
+  { context, account, signal }: AttemptPlace,
+): Promise<Outcome> {
+  const { spec } = state;
+  const id = childSession(spec.run_id, key);
+  const run = childRun(id);
+  const names = { child_run_id: run, child_session_id: id };
+  const session = sessionClient(context, id);
+  const metadata = { workflow_run_id: spec.run_id, node_id: node.id, visit: key.visit, attempt: key.attempt };
+  await session.ask("open", { metadata, request_hash: null, imported: null });
+  const options = stageOptions(state, node);
+  const began = Date.now();
+  const host = await llmHost(context, { signal, session: id, skill: null, account }, options.mock);
+  const input = { prompt, system: node.system ?? null, options, publishes: false };
+  const agent = await agentSpec(context, host, input, { run, session: id });
+  const stop = (): void => {
+    context.background(session.ask("cancel", { run_id: run }).catch(() => null));
+  };
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    const start = { run_id: run, spec: agent, request: null, wait: "terminal" as const };
+    const view = await session.ask("start", start);
+    if (view.error !== undefined) {
+      const { code, detail } = view.error;
+      return failed("error", String(code), String(detail), names);
+    }
+    return stageOutcome(node, objectOf(view.result ?? {}), inputs, { ...names, began });
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+/** The options of a stage's run: those of the workflow run, then the node's, within both policies. */
+function stageOptions({ spec }: WorkflowState, node: Node): JsonObject {
+  const { graph, options, policy } = spec;
+  const { max_concurrent: _, deadline_ms: __, ...shared } = options;
+  const declared = (node.tools ?? []).filter(isObject);
+  const named = (node.tools ?? []).filter((tool) => typeof tool === "string");
+  const agent = node.mode === "agent" || node.tools !== undefined || node.kind === "subagent";
+  const own: JsonObject = Object.fromEntries(
+    Object.entries(node.model_policy ?? {}).map(([name, value]) => [RENAMED[name] ?? name, value]),
+  );
+  const policies = [
+    graph.capability_policy,
+    node.capability_policy,
+    named.length > 0 && declared.length === 0 ? { tools: named } : undefined,
+  ].map((one) => (one === undefined ? null : asJson(one)));
+  const effective = policies.reduce<JsonObject | null>(
+    (outer, inner) => intersectPolicies(outer, inner),
+    policy,
+  );
+  const approvals = node.approval_policy ?? graph.approval_policy;
+  const left = spec.deadline === null ? {} : { deadline_ms: Math.max(1, spec.deadline - Date.now()) };
+  return {
+    ...(agent ? AGENT : { persistent: false, max_iterations: 1 }),
+    ...shared,
+    ...own,
+    ...left,
+    ...(declared.length === 0 ? {} : { tools: declared }),
+    ...(effective === null ? {} : { policy: effective }),
+    ...(approvals === undefined ? {} : { approval_policy: asJson(approvals) }),
+    ...(node.done_sentinel === undefined ? {} : { done_sentinel: node.done_sentinel }),
+    ...(node.exit_when_verified === undefined ? {} : { exit_when_verified: node.exit_when_verified }),
+    ...(node.output_contract?.schema === undefined ? {} : { output_schema: node.output_contract.schema }),
+  };
+}
+
+const asJson = (value: object): JsonObject => JSON.parse(JSON.stringify(value));
+
+function stageOutcome(
+  node: Node,
+  result: JsonObject,
+  inputs: readonly WorkflowArtifact[],
+  at: { child_run_id: string; child_session_id: string; began: number },
+): Outcome {
+  const text = textOf(result.visible_text) || textOf(result.text);
+  const data = result.data ?? null;
+  const { began, ...names } = at;
+  const artifact = artifactOf(
+    {
+      kind: outputKind(node),
+      title: node.task_label ?? node.id,
+      text,
+      ...(data === null ? {} : { data }),
+      stage: node.id,
+      source: at.child_run_id,
+      lineage: inputs.map(({ id }) => id),
+    },
+    { newId, now: time(Date.now()) },
+  );
+  const { iterations = null, tools_used = [], policy_dropped, status } = result;
+  const shared: Partial<Outcome> = {
+    ...names,
+    text,
+    artifacts: text === "" && data === null ? [] : [artifact],
+    usage: usageOf(result, Date.now() - began),
+    transcript: result.transcript ?? null,
+    metadata: {
+      session_id: at.child_session_id,
+      iterations,
+      tools_used,
+      ...(policy_dropped === undefined ? {} : { policy_dropped }),
+    },
+  };
+  // One call without tools has said what it had to say.
+  const done =
+    status === "done" || (node.mode !== "agent" && node.tools === undefined && node.kind !== "subagent");
+  if (done) return completed("success", "success", shared);
+  return failed(
+    "failed",
+    textOf(status),
+    `The run of the stage "${node.id}" ended as ${textOf(status)}.`,
+    shared,
+  );
+}
+
+function usageOf(result: JsonObject, total_duration_ms: number): Usage {
+  const number = (value: Json | undefined): number => (typeof value === "number" ? value : 0);
+  const trace = Array.isArray(result.trace) ? result.trace : [];
+  const models = trace.flatMap((entry) => {
+    const { model } = objectOf(entry);
+    return typeof model === "string" ? [model] : [];
+  });
+  return {
+    input_tokens: number(result.input_tokens),
+    output_tokens: number(result.output_tokens),
+    total_duration_ms,
+    call_count: number(result.iterations),
+    total_cost: number(result.cost_usd),
+    models: [...new Set(models)],
+  };
+}
+
+const textOf = (value: Json | undefined): string => (typeof value === "string" ? value : "");
+
+interface VerifyText {
+  text: string;
+  /** Of the command; `null`: there was none, or it did not end by itself. */
+  exit_code: number | null;
+  ran: Outcome | null;
+}
+
+/** What a verify node looks at: what its command printed, or what its agent said. */
+async function verifyText(
+  state: WorkflowState,
+  node: Node,
+  key: AttemptKey,
+  inputs: readonly WorkflowArtifact[],
+  place: AttemptPlace,
+  again: boolean,
+): Promise<VerifyText> {
+  const { spec } = state;
+  const command = node.verify?.command;
+  if (command === undefined) {
+    if (node.mode !== "agent") return { text: "", exit_code: null, ran: null };
+    const prompt = stagePrompt(node, spec.task, inputs, null);
+    const ran = await runStage(state, node, key, { prompt, inputs }, place);
+    return { text: ran.text, exit_code: null, ran };
+  }
+  const { context, workspace, known, signal } = place;
+  const policy = intersectPolicies(
+    spec.policy,
+    node.capability_policy === undefined ? null : asJson(node.capability_policy),
+  );
+  if (context.settings.workspace_tools.enabled === "never" || !mayExecute(policy)) {
+    const message = `The command of the node "${node.id}" may not run: ${
+      mayExecute(policy)
+        ? "this deployment has no workspace tools"
+        : "the side-effect ceiling is below process_exec"
+    }.`;
+    return { text: "", exit_code: null, ran: failed("error", "tool_rejected", message) };
+  }
+  const execution = executionOf(spec.run_id, key);
+  const args: JsonObject = {
+    command,
+    ...(node.timeout_ms === undefined ? {} : { timeout_ms: node.timeout_ms }),
+  };
+  const result = await runBash(
+    { args, call_id: execution, execution, run: spec.run_id, again, cwd: "", skill: null, signal },
+    { context, workspace, known, emit: () => {}, skills: { toRun: async () => [] }, skillsKey: "" },
+  );
+  return { text: result.content, exit_code: result.exit_code ?? null, ran: null };
+}
+
+/** Checks what a verify node found. */
+function verified(node: Node, { text, exit_code, ran }: VerifyText): Outcome {
+  if (ran !== null && ran.branch === "error") return ran;
+  const {
+    command,
+    assert_text,
+    expect_text,
+    expect_status = command === undefined ? undefined : 0,
+  } = node.verify ?? {};
+  const checks = [
+    ...(expect_status === undefined
+      ? []
+      : [{ check: "expect_status", wanted: expect_status, ok: exit_code === expect_status }]),
+    ...(assert_text === undefined
+      ? []
+      : [{ check: "assert_text", wanted: assert_text, ok: text.includes(assert_text) }]),
+    ...(expect_text === undefined
+      ? []
+      : [{ check: "expect_text", wanted: expect_text, ok: text.includes(expect_text) }]),
+  ];
+  const ok = checks.every((check) => check.ok) && (ran === null || ran.status === "completed");
+  const verification = { ok, exit_status: exit_code, checks };
+  const artifact = artifactOf(
+    { kind: outputKind(node), title: node.task_label ?? node.id, text, data: verification, stage: node.id },
+    { newId, now: time(Date.now()) },
+  );
+  const shared: Partial<Outcome> = {
+    text,
+    artifacts: [artifact],
+    verification,
+    usage: ran?.usage ?? NO_USAGE,
+    transcript: ran?.transcript ?? null,
+    child_run_id: ran?.child_run_id ?? null,
+    child_session_id: ran?.child_session_id ?? null,
+    metadata: ran?.metadata ?? {},
+  };
+  if (ok) return completed("verified", "passed", shared);
+  const wrong = checks
+    .filter((check) => !check.ok)
+    .map(({ check, wanted }) => `${check} ${JSON.stringify(wanted)}`);
+  const message = `The node "${node.id}" found ${wrong.join(" and ") || "that its run did not end well"} not fulfilled.`;
+  return failed("failed", "verification_failed", message, shared);
+}

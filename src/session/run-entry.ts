@@ -1,0 +1,23 @@
+/** A run as the index of a tenant's runs has it. */
+
+/** `run`: in a session; `daemon`: of a daemon; `call`: of a skill, or without a session. */
+export const RUN_KINDS = ["run", "daemon", "call"] as const;
+
+/** A run as it is listed. Times are RFC 3339. */
+export interface RunEntry {
+  id: string;
+  kind: (typeof RUN_KINDS)[number];
+  /** Slug of the skill that it is, or the operation; `null`: a run of no skill. */
+  name: string | null;
+  session: string | null;
+  state: string;
+  created_at: string;
+  settled_at: string | null;
+  /** Up to the end, in ms. */
+  duration_ms: number | null;
+  input_tokens: number;
+  output_tokens: number;
+  cost_usd: number;
+  /** Of the error that it ended with. */
+  code: string | null;
+}

@@ -1,0 +1,188 @@
+/**
+ * Which runs a tenant has, over all surfaces: rows in D1 for lists and sums (docs/storage-schema.md). A row is written when a
+ * run begins, waits and ends. The run's own object, where it has one, is the truth; nothing waits for a row, and each write of
+ * a row is whole, so that the next one makes up for one that was lost.
+ */
+import * as z from "zod/mini";
+import { databaseWith } from "../database.ts";
+import type { Bindings } from "../env.ts";
+import { pageOf, positionIn } from "./newest-first.ts";
+import { RUN_KINDS, type RunEntry } from "./run-entry.ts";
+import { RUNS_SCHEMA } from "./run-index-schema.ts";
+
+/** How long a row is kept, in ms. */
+const KEPT_MS = 30 * 24 * 3_600_000;
+/** Rows that one sweep removes at most. */
+const SWEPT = 500;
+/** Ids of one statement. */
+const BOUND = 50;
+
+const entry = z.lazy(() =>
+  z.object({
+    id: z.string(),
+    kind: z.enum(RUN_KINDS),
+    name: z.nullable(z.string()),
+    session: z.nullable(z.string()),
+    state: z.string(),
+    created_at: z.string(),
+    settled_at: z.nullable(z.string()),
+    duration_ms: z.nullable(z.number()),
+    input_tokens: z.number(),
+    output_tokens: z.number(),
+    cost_usd: z.number(),
+    code: z.nullable(z.string()),
+  }),
+);
+
+const COLUMNS =
+  "id, kind, name, session, state, created_at, settled_at, duration_ms, input_tokens, output_tokens, cost_usd, code";
+
+const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, RUNS_SCHEMA);
+
+/** Writes rows, of any tenants. One that tells of a run's end stays, unless the same id began anew. */
+export async function noteRuns(
+  env: Bindings,
+  runs: readonly { tenant: string; run: RunEntry }[],
+): Promise<void> {
+  const db = await database(env);
+  const statement = db.prepare(
+    `INSERT INTO runs (tenant, ${COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+     ON CONFLICT (tenant, id) DO UPDATE SET name = ?4, state = ?6, created_at = ?7, settled_at = ?8, duration_ms = ?9,
+       input_tokens = ?10, output_tokens = ?11, cost_usd = ?12, code = ?13
+     WHERE ?8 IS NOT NULL OR settled_at IS NULL OR ?7 > created_at`,
+  );
+  const written = runs.map(({ tenant, run }) =>
+    statement.bind(
+      tenant,
+      run.id,
+      run.kind,
+      run.name,
+      run.session,
+      run.state,
+      run.created_at,
+      run.settled_at,
+      run.duration_ms,
+      run.input_tokens,
+      run.output_tokens,
+      run.cost_usd,
+      run.code,
+    ),
+  );
+  if (written.length > 0) await db.batch(written);
+}
+
+/** Removes rows of runs whose session is removed. */
+export async function forgetRuns(env: Bindings, tenant: string, ids: readonly string[]): Promise<void> {
+  const db = await database(env);
+  for (let at = 0; at < ids.length; at += BOUND) {
+    const some = ids.slice(at, at + BOUND);
+    const places = some.map(() => "?").join(", ");
+    await db
+      .prepare(`DELETE FROM runs WHERE tenant = ? AND id IN (${places})`)
+      .bind(tenant, ...some)
+      .run();
+  }
+}
+
+interface RunFilter {
+  tenant: string;
+  limit: number;
+  cursor: string | null;
+  /** `null`: any. */
+  state: string | null;
+  kind: string | null;
+  name: string | null;
+  session: string | null;
+}
+
+/** A tenant's runs, the newest first, a page at a time. @throws BadRequest for a cursor that no page gave */
+export async function listIndexedRuns(
+  env: Bindings,
+  { tenant, limit, cursor, state, kind, name, session }: RunFilter,
+): Promise<{ data: RunEntry[]; next_cursor: string | null }> {
+  const db = await database(env);
+  const [before, id] = positionIn(cursor);
+  const { results } = await db
+    .prepare(
+      `SELECT ${COLUMNS} FROM runs WHERE tenant = ?1 AND (created_at, id) < (?2, ?3)
+         AND (?5 IS NULL OR state = ?5) AND (?6 IS NULL OR kind = ?6) AND (?7 IS NULL OR name = ?7)
+         AND (?8 IS NULL OR session = ?8)
+       ORDER BY created_at DESC, id DESC LIMIT ?4`,
+    )
+    .bind(tenant, before, id, limit + 1, state, kind, name, session)
+    .all();
+  return pageOf(z.array(entry).parse(results), limit);
+}
+
+/** One run; `null`: there is none of this id. */
+export async function indexedRun(env: Bindings, tenant: string, id: string): Promise<RunEntry | null> {
+  const db = await database(env);
+  const found: unknown = await db
+    .prepare(`SELECT ${COLUMNS} FROM runs WHERE tenant = ? AND id = ?`)
+    .bind(tenant, id)
+    .first();
+  return found === null ? null : entry.parse(found);
+}
+
+/** Sums over the runs of one name. */
+interface RunFigures {
+  name: string;
+  calls: number;
+  failures: number;
+  /** Of those that ended. */
+  p50_ms: number | null;
+  cost_usd: number;
+}
+
+const figures = z.lazy(() =>
+  z.array(
+    z.object({
+      name: z.string(),
+      calls: z.number(),
+      failures: z.number(),
+      p50_ms: z.nullable(z.number()),
+      cost_usd: z.number(),
+    }),
+  ),
+);
+
+/** Sums by name over the runs that began at `since` or later (RFC 3339), sorted by name. */
+export async function runFigures(env: Bindings, tenant: string, since: string): Promise<RunFigures[]> {
+  const db = await database(env);
+  const { results } = await db
+    .prepare(
+      `WITH found AS (
+         SELECT name, state, duration_ms, cost_usd,
+           row_number() OVER (PARTITION BY name, duration_ms IS NULL ORDER BY duration_ms) AS place,
+           count(duration_ms) OVER (PARTITION BY name) AS ended
+         FROM runs WHERE tenant = ?1 AND created_at >= ?2 AND name IS NOT NULL)
+       SELECT name, count(*) AS calls, sum(state IN ('error', 'failed')) AS failures,
+         max(CASE WHEN duration_ms IS NOT NULL AND place = (ended + 1) / 2 THEN duration_ms END) AS p50_ms,
+         sum(cost_usd) AS cost_usd
+       FROM found GROUP BY name ORDER BY name`,
+    )
+    .bind(tenant, since)
+    .all();
+  return figures.parse(results);
+}
+
+/** How many of a tenant's runs wait for an approval. */
+export async function countWaiting(env: Bindings, tenant: string): Promise<number> {
+  const db = await database(env);
+  const found = await db
+    .prepare("SELECT count(*) AS n FROM runs WHERE tenant = ? AND state = 'awaiting_approval'")
+    .bind(tenant)
+    .first("n");
+  return typeof found === "number" ? found : 0;
+}
+
+/** Removes rows that are too old: they were written in order, so the first ones are the oldest. */
+export async function sweepRuns(env: Bindings, now: number): Promise<void> {
+  const db = await database(env);
+  await db
+    .prepare(
+      "DELETE FROM runs WHERE rowid IN (SELECT rowid FROM runs ORDER BY rowid LIMIT ?) AND created_at < ?",
+    )
+    .bind(SWEPT, new Date(now - KEPT_MS).toISOString())
+    .run();
+}

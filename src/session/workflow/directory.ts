@@ -1,0 +1,157 @@
+/**
+ * Stored workflows, and which runs a tenant has: rows in D1 (docs/storage-schema.md). A run's own object is the truth; its row is
+ * written after the fact.
+ */
+import * as z from "zod/mini";
+import { databaseWith } from "../../database.ts";
+import { statusOf } from "../../engine/workflow/document.ts";
+import type { Graph } from "../../engine/workflow/graph.ts";
+import { time, type WorkflowState } from "../../engine/workflow/state.ts";
+import type { Bindings } from "../../env.ts";
+import { pageOf, positionIn } from "../newest-first.ts";
+import { WORKFLOWS_SCHEMA } from "./directory-schema.ts";
+
+/** Characters of a task that a list shows. */
+const SHOWN_TASK = 200;
+
+const stored = z.lazy(() =>
+  z.object({
+    name: z.string(),
+    version: z.number(),
+    digest: z.string(),
+    created_at: z.string(),
+    graph: z.pipe(
+      z.string(),
+      z.transform((text): Graph => JSON.parse(text)),
+    ),
+  }),
+);
+/** One version of a stored workflow. */
+export type StoredWorkflow = z.infer<typeof stored>;
+
+const listed = z.lazy(() =>
+  z.object({ name: z.string(), version: z.number(), digest: z.string(), created_at: z.string() }),
+);
+
+const run = z.lazy(() =>
+  z.object({
+    id: z.string(),
+    workflow: z.string(),
+    task: z.string(),
+    status: z.string(),
+    created_at: z.string(),
+    finished_at: z.nullable(z.string()),
+  }),
+);
+
+const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, WORKFLOWS_SCHEMA);
+
+/**
+ * Stores a graph as the next version under a name. The graph of the last version again is that version.
+ * @param digest SHA-256 (hex) of the graph
+ */
+export async function storeWorkflow(
+  env: Bindings,
+  tenant: string,
+  { name, digest, graph }: { name: string; digest: string; graph: Graph },
+): Promise<{ name: string; version: number; digest: string; created: boolean }> {
+  const db = await database(env);
+  for (;;) {
+    const last = await workflowNamed(env, tenant, name, null);
+    if (last?.digest === digest) return { name, version: last.version, digest, created: false };
+    const version = (last?.version ?? 0) + 1;
+    const insert = `INSERT INTO workflows (tenant, name, version, digest, graph, created_at) VALUES (?, ?, ?, ?, ?, ?)
+      ON CONFLICT DO NOTHING`;
+    const { meta } = await db
+      .prepare(insert)
+      .bind(tenant, name, version, digest, JSON.stringify(graph), new Date().toISOString())
+      .run();
+    // Somebody else took the number meanwhile.
+    if (meta.changes > 0) return { name, version, digest, created: true };
+  }
+}
+
+/** @param version `null`: the last one @returns `null` where there is none */
+export async function workflowNamed(
+  env: Bindings,
+  tenant: string,
+  name: string,
+  version: number | null,
+): Promise<StoredWorkflow | null> {
+  const db = await database(env);
+  const query = `SELECT name, version, digest, graph, created_at FROM workflows
+    WHERE tenant = ?1 AND name = ?2 AND (?3 IS NULL OR version = ?3) ORDER BY version DESC LIMIT 1`;
+  const row = await db.prepare(query).bind(tenant, name, version).first();
+  return row === null ? null : stored.parse(row);
+}
+
+/** A tenant's workflows, each as its last version is, by name. */
+export async function listWorkflows(env: Bindings, tenant: string, limit: number, after: string) {
+  const db = await database(env);
+  const query = `SELECT name, max(version) AS version, digest, created_at FROM workflows
+    WHERE tenant = ?1 AND name > ?2 GROUP BY name ORDER BY name LIMIT ?3`;
+  const { results } = await db
+    .prepare(query)
+    .bind(tenant, after, limit + 1)
+    .all();
+  const rows = z.array(listed).parse(results);
+  const data = rows.slice(0, limit);
+  return { data, next_cursor: rows.length > limit ? (data.at(-1)?.name ?? null) : null };
+}
+
+/** Answers whether there was one. Runs that were begun with it go on. */
+export async function removeWorkflow(env: Bindings, tenant: string, name: string): Promise<boolean> {
+  const db = await database(env);
+  const { meta } = await db
+    .prepare("DELETE FROM workflows WHERE tenant = ? AND name = ?")
+    .bind(tenant, name)
+    .run();
+  return meta.changes > 0;
+}
+
+export async function noteWorkflowRun(env: Bindings, tenant: string, state: WorkflowState): Promise<void> {
+  const db = await database(env);
+  const { spec, began, finished } = state;
+  await db
+    .prepare(
+      `INSERT INTO workflow_runs (tenant, id, workflow, task, status, created_at, finished_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+       ON CONFLICT (tenant, id) DO UPDATE SET status = ?5, finished_at = ?7`,
+    )
+    .bind(
+      tenant,
+      spec.run_id,
+      spec.workflow?.name ?? spec.graph.name,
+      spec.task.slice(0, SHOWN_TASK),
+      statusOf(state),
+      time(began),
+      finished === null ? null : time(finished.at),
+    )
+    .run();
+}
+
+export async function forgetWorkflowRun(env: Bindings, tenant: string, id: string): Promise<void> {
+  const db = await database(env);
+  await db.prepare("DELETE FROM workflow_runs WHERE tenant = ? AND id = ?").bind(tenant, id).run();
+}
+
+/** A tenant's runs, the newest first, a page at a time. @throws BadRequest for a cursor that no page gave */
+export async function listWorkflowRuns(
+  env: Bindings,
+  {
+    tenant,
+    limit,
+    cursor,
+    status,
+  }: { tenant: string; limit: number; cursor: string | null; status: string | null },
+) {
+  const db = await database(env);
+  const [before, id] = positionIn(cursor);
+  const query = `SELECT id, workflow, task, status, created_at, finished_at FROM workflow_runs
+    WHERE tenant = ?1 AND (created_at, id) < (?2, ?3) AND (?5 IS NULL OR status = ?5)
+    ORDER BY created_at DESC, id DESC LIMIT ?4`;
+  const { results } = await db
+    .prepare(query)
+    .bind(tenant, before, id, limit + 1, status)
+    .all();
+  return pageOf(z.array(run).parse(results), limit);
+}

@@ -1,0 +1,94 @@
+/** What can be asked of a session's workflow run, by name (`rpc.ts`). */
+import { runDocument } from "../../engine/workflow/document.ts";
+import type { WorkflowSpec } from "../../engine/workflow/records.ts";
+import { CallNotFound } from "../../errors/llm.ts";
+import { WorkflowEnded, WorkflowNotWaiting } from "../../errors/workflow.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import type { Conversation } from "../conversation/conversation.ts";
+import type { SessionCaller } from "../conversation/rpc.ts";
+import { within } from "../within.ts";
+import type { WorkflowOperations } from "./rpc.ts";
+import type { Workflow } from "./workflow.ts";
+
+/** How long an answer waits for the index, in ms. */
+const INDEX_MS = 1000;
+
+type Handlers = {
+  [K in keyof WorkflowOperations]: (
+    input: WorkflowOperations[K]["in"],
+    caller: SessionCaller,
+  ) => Promise<WorkflowOperations[K]["out"]>;
+};
+
+export function workflowHandlers(conversation: Conversation, workflow: Workflow): Handlers {
+  const { log } = conversation;
+  const document = (): JsonObject => log.answered(runDocument(workflow.state()));
+  /** For questions about a run that has to be there. */
+  const within404 =
+    <I>(work: (input: I) => JsonObject | Promise<JsonObject>) =>
+    async (input: I, caller: SessionCaller): Promise<JsonObject> => {
+      if (!conversation.exists(caller)) throw new CallNotFound({ what: "workflow run", id: caller.id });
+      await conversation.ready(caller);
+      workflow.state();
+      workflow.look();
+      return work(input);
+    };
+  const under = (id: string): void => {
+    const { finished } = workflow.state();
+    if (finished !== null) throw new WorkflowEnded({ run: id, status: finished.status });
+  };
+  const runId = (): string => workflow.state().spec.run_id;
+  return {
+    beginWorkflow: async ({ spec: text, account, request }, caller) => {
+      const spec: WorkflowSpec = JSON.parse(text);
+      const metadata = { workflow: spec.workflow?.name ?? spec.graph.name };
+      await conversation.open(caller, { metadata, request_hash: null, imported: null });
+      const { request_id, mock_scope } = caller;
+      conversation.once(request, () => {
+        if (!workflow.here) workflow.begin(spec, { account, request_id, mock_scope });
+        return null;
+      });
+      workflow.look();
+      await within(workflow.index(), INDEX_MS);
+      return document();
+    },
+    workflow: within404(async ({ wait }) => {
+      if (wait === "terminal") await workflow.ended();
+      return document();
+    }),
+    pauseWorkflow: within404(() => {
+      under(runId());
+      if (!workflow.state().paused) workflow.note([{ type: "paused", at: log.now() }]);
+      return document();
+    }),
+    resumeWorkflow: within404(() => {
+      under(runId());
+      if (workflow.state().paused) workflow.note([{ type: "resumed", at: log.now() }]);
+      return document();
+    }),
+    stopWorkflow: within404(({ kill, reason }) => {
+      under(runId());
+      if (workflow.state().stopped === null)
+        workflow.note([{ type: "stopped", at: log.now(), kill, reason }]);
+      return document();
+    }),
+    workflowEvent: within404(({ name, key, payload, request }) => {
+      const id = conversation.once(request, () => {
+        under(runId());
+        workflow.note([{ type: "event", at: log.now(), id: crypto.randomUUID(), name, key, payload }]);
+        return workflow.state().events.length;
+      });
+      return { ...document(), queued_events: id };
+    }),
+    answerWorkflow: within404(({ node, granted, by, reason, request }) => {
+      conversation.once(request, () => {
+        under(runId());
+        const visit = workflow.state().visits.find((one) => one.node === node && one.wait?.approval != null);
+        if (visit === undefined) throw new WorkflowNotWaiting({ run: runId(), node });
+        workflow.note([{ type: "answered", at: log.now(), node, visit: visit.visit, granted, by, reason }]);
+        return null;
+      });
+      return document();
+    }),
+  };
+}

@@ -1,0 +1,281 @@
+/**
+ * A session's workflow run: its journal, and what it does next. Everything is stored before it is acted on, so that the next life
+ * of the object goes on with it; attempts have names of their own and are followed, not repeated.
+ */
+import { decide, openAttempts } from "../../engine/workflow/next.ts";
+import { failed } from "../../engine/workflow/outcomes.ts";
+import type { AttemptKey, Outcome, WorkflowRecord, WorkflowSpec } from "../../engine/workflow/records.ts";
+import { applyRecord, type WorkflowState } from "../../engine/workflow/state.ts";
+import { CallNotFound } from "../../errors/llm.ts";
+import { HullError } from "../../errors.ts";
+import { newId } from "../../llm/transcript.ts";
+import { detachedContext } from "../../run/context.ts";
+import type { RunEvent } from "../../run/events.ts";
+import { sessionClient } from "../../run/session-client.ts";
+import { carryOutAttempt, childSessions } from "../../run/workflow/attempt.ts";
+import type { Conversation } from "../conversation/conversation.ts";
+import { Rows } from "../conversation/rows.ts";
+import { WATCH_MS } from "../lives.ts";
+import { forgetWorkflowRun, noteWorkflowRun } from "./directory.ts";
+
+/** Due kinds of the session's table. */
+const LOOK = "workflow";
+const INDEX = "workflow_index";
+const RETRY_MS = 60_000;
+
+/** Beside the specification, what its calls count as. */
+interface Origin {
+  account: string;
+  request_id: string;
+  mock_scope: string;
+}
+
+interface JournalHead extends Origin {
+  type: "head";
+}
+
+export class Workflow {
+  readonly #conversation: Conversation;
+  readonly #rows: Rows<WorkflowRecord | JournalHead>;
+  /** `undefined`: not read yet. */
+  #state: WorkflowState | null | undefined;
+  #origin: Origin = { account: "", request_id: "", mock_scope: "" };
+  /** Attempts that this life carries out, by their names. */
+  readonly #working = new Map<string, AbortController>();
+  readonly #waiting = new Set<() => void>();
+
+  constructor(conversation: Conversation, storage: DurableObjectStorage) {
+    this.#conversation = conversation;
+    this.#rows = new Rows(storage.sql, "journal");
+    conversation.extend({
+      due: (kind) => {
+        if (kind === LOOK) this.look();
+        if (kind === INDEX) conversation.background(this.index());
+      },
+      cleared: async ({ tenant, id }) => {
+        const state = this.#load();
+        if (state === null) return;
+        for (const abort of this.#working.values()) abort.abort();
+        this.#working.clear();
+        await Promise.all(childSessions(state).map((child) => this.#removeChild(tenant, child)));
+        await forgetWorkflowRun(conversation.env, tenant, id);
+        this.#state = undefined;
+        this.#rows.forget();
+      },
+    });
+  }
+
+  /** @throws CallNotFound where the session is no workflow run */
+  state(): WorkflowState {
+    const state = this.#load();
+    const id = this.#conversation.log.store.session()?.id ?? "";
+    if (state === null) throw new CallNotFound({ what: "workflow run", id });
+    return state;
+  }
+
+  /** Whether the session is a workflow run. */
+  get here(): boolean {
+    return this.#load() !== null;
+  }
+
+  /** Stores what begins the run. To be called within `Conversation.once`. */
+  begin(spec: WorkflowSpec, origin: Origin): void {
+    const { log } = this.#conversation;
+    log.store.tables.need("journal");
+    this.#rows.insert(1, { type: "head", ...origin });
+    this.#origin = origin;
+    this.#state = null;
+    this.#append([{ type: "begun", at: log.now(), spec }]);
+    this.#conversation.dueAt(LOOK, log.now() + WATCH_MS);
+    this.#conversation.dueAt(INDEX, log.now() + RETRY_MS);
+  }
+
+  /** Stores records that come from outside, and goes on. */
+  note(records: readonly WorkflowRecord[]): void {
+    this.#append(records);
+    this.look();
+  }
+
+  /** Does what is to be done now, and sees to it that the rest is done when it is due. */
+  look(): void {
+    const state = this.#load();
+    if (state === null) return;
+    const { log } = this.#conversation;
+    for (;;) {
+      const { records, wake } = decide(this.state(), log.now(), newId);
+      if (records.length === 0) {
+        this.#dispatch(wake);
+        return;
+      }
+      this.#append(records);
+    }
+  }
+
+  /** Resolves once the run has ended. */
+  async ended(): Promise<void> {
+    while (this.state().finished === null) {
+      await new Promise<void>((resolve) => this.#waiting.add(resolve));
+    }
+  }
+
+  /** The index shows the run as it is now. */
+  async index(): Promise<void> {
+    const state = this.#load();
+    const session = this.#conversation.log.store.session();
+    if (state === null || session === null) return;
+    try {
+      await noteWorkflowRun(this.#conversation.env, session.tenant, state);
+      this.#conversation.dueAt(INDEX, null);
+    } catch (error) {
+      console.error(JSON.stringify({ event: "workflow_not_indexed", id: session.id, error: String(error) }));
+    }
+  }
+
+  async #removeChild(tenant: string, child: string): Promise<void> {
+    const { deployment, background, log } = this.#conversation;
+    const origin = { requestId: this.#origin.request_id, tenant, startedAt: log.now() };
+    const session = sessionClient(detachedContext(deployment, origin, background), child);
+    await session.ask("remove", null).catch((error: unknown) => {
+      if (!(error instanceof HullError) || error.code !== CallNotFound.code) throw error;
+    });
+  }
+
+  #load(): WorkflowState | null {
+    if (this.#state !== undefined) return this.#state;
+    if (!this.#conversation.log.store.tables.has("journal")) return null;
+    let state: WorkflowState | null = null;
+    for (const row of this.#rows.after(0)) {
+      if (!row.ok) continue;
+      if (row.value.type === "head") this.#origin = row.value;
+      else state = applyRecord(state, row.value);
+    }
+    this.#state = state;
+    return state;
+  }
+
+  #append(records: readonly WorkflowRecord[]): void {
+    const before = this.#state ?? null;
+    try {
+      this.#conversation.together(() => {
+        let state = before;
+        const events: RunEvent[] = [];
+        for (const record of records) {
+          this.#rows.insert(this.#rows.last() + 1, record);
+          const after = applyRecord(state, record);
+          events.push(...eventsOf(record, after));
+          state = after;
+        }
+        this.#state = state;
+        const { log } = this.#conversation;
+        log.store.appendEvents(events.map((event) => log.redacted(event)));
+      });
+    } catch (error) {
+      this.#rows.forget();
+      this.#state = undefined;
+      throw error;
+    }
+    this.#conversation.log.events.announce();
+    if (records.some(({ type }) => type === "finished")) this.#conversation.background(this.index());
+    for (const wake of this.#waiting) wake();
+    this.#waiting.clear();
+  }
+
+  /** Begins attempts that nobody works on, gives up those that nobody wants any more. */
+  #dispatch(wake: number | null): void {
+    const state = this.state();
+    const { log } = this.#conversation;
+    const open = new Map(openAttempts(state).map((key) => [nameOf(key), key]));
+    for (const [name, abort] of this.#working) {
+      if (!open.has(name) || state.stopped !== null) abort.abort();
+    }
+    for (const [name, key] of open) if (!this.#working.has(name)) this.#work(name, key);
+    const watch = open.size > 0 ? log.now() + WATCH_MS : null;
+    const times = [wake, watch].filter((at) => at !== null);
+    this.#conversation.dueAt(LOOK, times.length === 0 ? null : Math.min(...times));
+  }
+
+  #work(name: string, key: AttemptKey): void {
+    const state = this.state();
+    const abort = new AbortController();
+    if (state.stopped !== null) abort.abort();
+    this.#working.set(name, abort);
+    const work = this.#attempt(state, key, abort.signal)
+      .then((outcome) => {
+        this.#working.delete(name);
+        if (!openAttempts(this.state()).some((open) => nameOf(open) === name)) return;
+        this.note([{ type: "ended", at: this.#conversation.log.now(), ...key, outcome }]);
+      })
+      .catch((error: unknown) => {
+        // A later look takes it up again: the attempt is known by its name.
+        this.#working.delete(name);
+        console.error(JSON.stringify({ event: "attempt_broke_off", attempt: name, error: String(error) }));
+      });
+    this.#conversation.background(work);
+  }
+
+  async #attempt(state: WorkflowState, key: AttemptKey, signal: AbortSignal): Promise<Outcome> {
+    if (signal.aborted) return failed("error", "cancelled", "The run was stopped.");
+    const { deployment, background, log, files } = this.#conversation;
+    const session = log.store.session();
+    const { account, request_id: requestId, mock_scope: mockScope } = this.#origin;
+    const origin = { requestId, tenant: session?.tenant ?? "", mockScope, startedAt: log.now() };
+    const context = detachedContext(deployment, origin, background);
+    const known = {
+      known: (execution: string) => log.store.handedIn.known(execution),
+      note: (execution: string, fact: Parameters<typeof log.store.handedIn.note>[1]) =>
+        log.store.handedIn.note(execution, fact),
+    };
+    try {
+      const place = { context, account, workspace: files, known, signal };
+      return await carryOutAttempt(state, key, place, false);
+    } catch (error) {
+      if (signal.aborted) return failed("error", "cancelled", "The run was stopped.");
+      if (error instanceof HullError)
+        return failed("error", error.code, context.redacted(String(error.data.detail ?? error.message)));
+      throw error;
+    }
+  }
+}
+
+const nameOf = ({ node, visit, attempt, item }: AttemptKey): string =>
+  `${node}:${visit}:${attempt}${item === undefined ? "" : `:${item}`}`;
+
+/** What watchers are told of a record. */
+function eventsOf(record: WorkflowRecord, state: WorkflowState | null): RunEvent[] {
+  if (state === null) return [];
+  const { spec } = state;
+  switch (record.type) {
+    case "begun":
+      return [{ event: "start", data: { run_id: spec.run_id, operation: "workflows" } }];
+    case "started":
+    case "ended": {
+      const { node, visit, attempt, item } = record;
+      const data = {
+        stage_id: `${spec.run_id}:${node}:${visit}`,
+        node_id: node,
+        attempt,
+        ...(item === undefined ? {} : { item }),
+      };
+      if (record.type === "started") return [{ event: "stage", data: { ...data, status: "running" } }];
+      const { status, outcome, branch } = record.outcome;
+      return [{ event: "stage", data: { ...data, status, outcome, branch } }];
+    }
+    case "waits": {
+      const { node, visit, until } = record;
+      const data = { stage_id: `${spec.run_id}:${node}:${visit}`, node_id: node, attempt: 1 };
+      const waits_until = until === null ? {} : { waits_until: new Date(until).toISOString() };
+      return [{ event: "stage", data: { ...data, status: "waiting", ...waits_until } }];
+    }
+    case "finished": {
+      const { status } = record;
+      return [
+        {
+          event: "done",
+          data: { ok: status === "completed" || status === "paused", run_id: spec.run_id, status },
+        },
+      ];
+    }
+    default:
+      return [];
+  }
+}

@@ -1,0 +1,177 @@
+/** The index of a tenant's runs over all surfaces, and the traces of runs. */
+import { beforeAll, describe, expect, it } from "vitest";
+import type { TraceStep } from "../../src/session/conversation/trace.ts";
+import type { RunEntry } from "../../src/session/run-entry.ts";
+import { noteRuns, sweepRuns } from "../../src/session/run-index.ts";
+import { Client, mockSkill } from "./served.ts";
+
+const client = new Client();
+const MOCK = { provider: "mock" };
+
+beforeAll(async () => {
+  await client.publish({
+    cat: mockSkill("cat"),
+    page: "---\nname: page\ndescription: A page\nmode: static-file\nserve: SKILL.md\n---\nHi.\n",
+  });
+});
+
+async function json<T>(path: string, from: Client = client): Promise<T> {
+  const response = await from.fetch(path);
+  expect(response.status).toBe(200);
+  return response.json<T>();
+}
+
+/** The run's row, once it says that the run has come to this state. */
+async function settled(id: string, state: string): Promise<RunEntry> {
+  return expect
+    .poll(async () => (await client.fetch(`/runs/${id}`)).json<RunEntry>(), { timeout: 10_000 })
+    .toMatchObject({ id, state })
+    .then(() => json<RunEntry>(`/runs/${id}`));
+}
+
+describe("a run is listed", () => {
+  it("of a session: with what it came to, and no more once the session is removed", async () => {
+    await client.post("/sessions", { id: "listed" });
+    const { run_id } = await (
+      await client.post("/sessions/listed/runs", { prompt: "Hi.", options: MOCK })
+    ).json<{ run_id: string }>();
+    const row = await settled(run_id, "done");
+    expect(row).toMatchObject({ kind: "run", session: "listed", code: null });
+    expect(row.duration_ms).toBeGreaterThanOrEqual(0);
+    expect(row.input_tokens).toBeGreaterThan(0);
+    const { data } = await json<{ data: RunEntry[] }>("/runs?session=listed");
+    expect(data.map(({ id }) => id)).toEqual([run_id]);
+    await client.fetch("/sessions/listed", { method: "DELETE" });
+    await expect.poll(async () => (await client.fetch(`/runs/${run_id}`)).status).toBe(404);
+  });
+
+  it("that fails: with the error's code", async () => {
+    await client.post("/sessions", { id: "failing" });
+    const options = { ...MOCK, mock: [{ error: { category: "egress_blocked" } }] };
+    const answer = await client.post("/sessions/failing/runs?wait=none", { prompt: "Hi.", options });
+    const { run_id } = await answer.json<{ run_id: string }>();
+    const row = await settled(run_id, "error");
+    expect(row.code).toEqual(expect.any(String));
+  });
+
+  it("of a skill, whether its caller waits or not; a file is none", async () => {
+    const waited = await client.fetch("/skills/cat", { method: "POST", body: "hi" });
+    const whole = await settled(waited.headers.get("x-hull-execution-id") ?? "", "done");
+    expect(whole).toMatchObject({ kind: "call", name: "cat", session: null });
+    const later = await client.fetch("/skills/cat", {
+      method: "POST",
+      body: "hi",
+      headers: { prefer: "respond-async" },
+    });
+    const { id } = await later.json<{ id: string }>();
+    expect(await settled(id, "done")).toMatchObject({ kind: "call", name: "cat" });
+    const file = await client.fetch("/skills/page", { method: "POST" });
+    const gone = await client.fetch(`/runs/${file.headers.get("x-hull-execution-id")}`);
+    expect(gone.status).toBe(404);
+    const figures = await json<{ data: { name: string; calls: number; p50_ms: number }[] }>("/runs/figures");
+    expect(figures.data.find(({ name }) => name === "cat")).toMatchObject({
+      calls: 2,
+      p50_ms: expect.any(Number),
+    });
+  });
+
+  it("with filters, page by page, and never to another tenant", async () => {
+    const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
+    const row = (id: string, second: number): RunEntry => ({
+      id,
+      kind: "call",
+      name: "many",
+      session: null,
+      state: second % 2 === 0 ? "done" : "error",
+      created_at: at(second),
+      settled_at: at(second),
+      duration_ms: 1,
+      input_tokens: 0,
+      output_tokens: 0,
+      cost_usd: 0,
+      code: null,
+    });
+    const runs = Array.from({ length: 5 }, (_, i) => ({ tenant: "default", run: row(`m${i}`, i) }));
+    await noteRuns(client.env, [...runs, { tenant: "other", run: row("theirs", 9) }]);
+    const seen: string[] = [];
+    for (let cursor: string | null = ""; cursor !== null; ) {
+      const page: { data: RunEntry[]; next_cursor: string | null } = await json(
+        `/runs?name=many&limit=2${cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`}`,
+      );
+      seen.push(...page.data.map(({ id }) => id));
+      cursor = page.next_cursor;
+    }
+    expect(seen).toEqual(["m4", "m3", "m2", "m1", "m0"]);
+    const failed = await json<{ data: RunEntry[] }>("/runs?name=many&state=error");
+    expect(failed.data.map(({ id }) => id)).toEqual(["m3", "m1"]);
+    expect((await client.fetch("/runs/theirs")).status).toBe(404);
+    expect((await client.fetch("/runs?kind=none")).status).toBe(400);
+  });
+
+  it("for 30 days; a late note of its beginning does not undo its end", async () => {
+    const old: RunEntry = {
+      id: "old",
+      kind: "call",
+      name: "old",
+      session: null,
+      state: "done",
+      created_at: "2026-02-01T00:00:00.000Z",
+      settled_at: "2026-02-01T00:00:01.000Z",
+      duration_ms: 1000,
+      input_tokens: 0,
+      output_tokens: 0,
+      cost_usd: 0,
+      code: null,
+    };
+    await noteRuns(client.env, [{ tenant: "default", run: old }]);
+    const late = { ...old, state: "running", settled_at: null, duration_ms: null };
+    await noteRuns(client.env, [{ tenant: "default", run: late }]);
+    expect(await json("/runs/old")).toMatchObject({ state: "done" });
+    await sweepRuns(client.env, Date.parse("2026-02-20T00:00:00Z"));
+    expect((await client.fetch("/runs/old")).status).toBe(200);
+    await sweepRuns(client.env, Date.parse("2026-04-01T00:00:00Z"));
+    expect((await client.fetch("/runs/old")).status).toBe(404);
+  });
+});
+
+describe("a trace", () => {
+  it("has each model call and tool call with its input, output and time, in pages", async () => {
+    await client.post("/sessions", { id: "traced" });
+    const tool = { name: "ask", description: "Asks.", parameters: { q: { type: "string" } } };
+    const mock = [{ tool_calls: [{ name: "ask", arguments: { q: "why" } }] }, { text: "Because." }];
+    const options = { ...MOCK, tools: [tool], mock };
+    const answer = await client.post("/sessions/traced/runs?wait=idle", { prompt: "Ask.", options });
+    const { run_id, awaiting } = await answer.json<{
+      run_id: string;
+      awaiting: { tool_call_id: string }[];
+    }>();
+    const waiting = await json<{ data: TraceStep[] }>(`/sessions/traced/runs/${run_id}/trace`);
+    expect(waiting.data.map(({ kind, name }) => `${kind} ${name}`)).toEqual([
+      "message prompt",
+      "model mock",
+      "tool ask",
+    ]);
+    expect(waiting.data[2]).toMatchObject({ duration_ms: null, input: { q: "why" } });
+    expect(await settled(run_id, "awaiting_tool")).toMatchObject({ kind: "run" });
+    await client.post("/sessions/traced/tool-results", {
+      tool_call_id: awaiting[0]?.tool_call_id,
+      content: "so",
+    });
+    await settled(run_id, "done");
+    const { data } = await json<{ data: TraceStep[] }>(`/sessions/traced/runs/${run_id}/trace`);
+    expect(data[2]).toMatchObject({ kind: "tool", ok: true, output: "so", duration_ms: expect.any(Number) });
+    expect(data.at(-1)).toMatchObject({ kind: "note", name: "done", ok: true });
+    const page = await json<{ data: TraceStep[]; next_cursor: string }>(
+      `/sessions/traced/runs/${run_id}/trace?limit=1&cursor=1`,
+    );
+    expect(page).toMatchObject({ recovered: false, data: [{ number: 2, kind: "model" }], next_cursor: "2" });
+  });
+
+  it("of an execution is its caller's alone", async () => {
+    const begun = await client.post("/runs?wait=none", { prompt: "Hi.", options: MOCK });
+    const { id } = await begun.json<{ id: string }>();
+    await settled(id, "done");
+    const { data } = await json<{ data: TraceStep[] }>(`/executions/${id}/trace`);
+    expect(data.some(({ kind }) => kind === "model")).toBe(true);
+  });
+});

@@ -1,0 +1,170 @@
+/** Browsers that sign in with an API key, and pages that would like to be one. */
+import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { Client, mockSkill } from "./served.ts";
+
+const ADMIN = "hull-admin-canary-0123456789";
+const AT = "https://hull.example";
+const ACCEPT = "text/html,application/xhtml+xml,*/*;q=0.8";
+const keyed = new Client({ HULL_ADMIN_KEY: ADMIN });
+
+beforeAll(() => new Client().publish({ cat: mockSkill("cat") }));
+afterEach(() => vi.restoreAllMocks());
+
+const form = (path: string, fields: Record<string, string>, headers: Record<string, string> = {}) =>
+  keyed.fetch(AT + path, {
+    method: "POST",
+    body: new URLSearchParams(fields).toString(),
+    headers: {
+      "content-type": "application/x-www-form-urlencoded",
+      "sec-fetch-site": "same-origin",
+      ...headers,
+    },
+  });
+const get = (path: string, cookie: string, headers: Record<string, string> = {}) =>
+  keyed.fetch(AT + path, { headers: { cookie, ...headers } });
+const cookieOf = (response: Response): string => response.headers.get("set-cookie")?.split(";")[0] ?? "";
+const signedIn = async (key = ADMIN): Promise<string> =>
+  cookieOf(await form("/console/sign-in", { key, next: "/" }));
+const code = async (response: Response) => [response.status, (await response.json<{ code: string }>()).code];
+
+async function make(...scopes: string[]): Promise<{ id: string; key: string }> {
+  const response = await keyed.fetch("/admin/keys", {
+    method: "POST",
+    headers: { authorization: `Bearer ${ADMIN}`, "content-type": "application/json" },
+    body: JSON.stringify({ tenant: "acme", scopes }),
+  });
+  return response.json();
+}
+
+describe("a browser", () => {
+  it("without a key gets a form that leads back to the page it wanted", async () => {
+    const shown = await keyed.fetch(`${AT}/skills?q="><script>`, { headers: { accept: ACCEPT } });
+    const text = await shown.text();
+    expect([shown.status, text.includes("<script>")]).toEqual([401, false]);
+    expect(text).toContain('<form method="post" action="/console/sign-in">');
+    expect(text).toContain('name="next" value="/skills?q=');
+    const page = await keyed.fetch(`${AT}/console/sign-in?next=/docs`);
+    expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('value="/docs"')]);
+    expect(page.headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
+  });
+
+  it("that signs in has a cookie in place of the key, for 12 hours, until it signs out", async () => {
+    const answer = await form("/console/sign-in", { key: ` ${ADMIN} `, next: "/skills?q=cat" });
+    expect([answer.status, answer.headers.get("location")]).toEqual([303, "/skills?q=cat"]);
+    const set = answer.headers.get("set-cookie") ?? "";
+    expect(set).toMatch(
+      /^__Host-hull=[\w-]{100,}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200; Secure$/,
+    );
+    const cookie = cookieOf(answer);
+    expect(atob(cookie.slice(12).replaceAll("-", "+").replaceAll("_", "/"))).not.toContain(ADMIN);
+    expect((await get("/skills", cookie)).status).toBe(200);
+    expect((await get("/metrics", cookie)).status).toBe(200);
+    const later = Date.now() + 12 * 60 * 60 * 1000;
+    vi.spyOn(Date, "now").mockReturnValue(later);
+    expect((await get("/skills", cookie)).status).toBe(401);
+    vi.restoreAllMocks();
+    expect(await code(await form("/console/sign-out", { token: "x" }, { cookie }))).toEqual([
+      403,
+      "form_not_trusted",
+    ]);
+    const local = new Client({ HULL_ENV: "local", HULL_ADMIN_KEY: ADMIN });
+    const there = await local.fetch("/console/sign-in", {
+      method: "POST",
+      body: `key=${ADMIN}`,
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+    });
+    expect(there.headers.get("set-cookie")).toMatch(/^hull-3000=[\w-]+; .*Max-Age=43200$/);
+    expect((await local.fetch("/skills", { headers: { cookie: cookieOf(there) } })).status).toBe(200);
+  });
+
+  it("with a wrong key gets the form again; only a path of this origin is where it leads", async () => {
+    for (const key of ["", "wrong", `hull_${"x".repeat(43)}`]) {
+      const wrong = await form("/console/sign-in", { key, next: "/docs" });
+      const text = await wrong.text();
+      expect([wrong.status, wrong.headers.get("set-cookie")]).toEqual([401, null]);
+      expect(text).toMatch(/role="alert">This API key is not known here[\s\S]*value="\/docs"/);
+    }
+    for (const next of ["//evil.example", "/\\evil.example", "https://evil.example", "/a\r\nx: y", ""]) {
+      const answer = await form("/console/sign-in", { key: ADMIN, next });
+      expect(answer.headers.get("location")).toBe("/");
+    }
+    const json = { "content-type": "application/json" };
+    expect(await code(await form("/console/sign-in", { key: ADMIN }, json))).toEqual([400, "bad_request"]);
+  });
+
+  it("has the tenant and scopes of its key, and no more once that is revoked", async () => {
+    const { id, key } = await make("invoke");
+    const cookie = await signedIn(key);
+    expect((await get("/skills", cookie)).status).toBe(200);
+    expect(await code(await get("/admin/keys", cookie))).toEqual([403, "forbidden"]);
+    await keyed.fetch(`/admin/keys/${id}`, {
+      method: "DELETE",
+      headers: { authorization: `Bearer ${ADMIN}` },
+    });
+    expect(await code(await get("/skills", cookie))).toEqual([401, "unauthenticated"]);
+  });
+
+  it("signs out with the token of its cookie", async () => {
+    const cookie = await signedIn();
+    const { signIns } = keyed.deployment;
+    const token = (await signIns.open(cookie.slice("__Host-hull=".length), Date.now()))?.token ?? "";
+    const out = await form("/console/sign-out", { token }, { cookie });
+    expect([out.status, out.headers.get("location")]).toEqual([303, "/"]);
+    expect(out.headers.get("set-cookie")).toMatch(/^__Host-hull=; .*Max-Age=0/);
+    const posted = await keyed.fetch(`${AT}/skills/cat`, {
+      method: "POST",
+      body: "hi",
+      headers: { cookie, "x-hull-form-token": token },
+    });
+    expect(posted.status).toBe(200);
+  });
+});
+
+describe("attack: another page", () => {
+  it.each<[name: string, headers: Record<string, string>]>([
+    ["of another site", { "sec-fetch-site": "cross-site", origin: "https://evil.example" }],
+    ["of another name of the site", { "sec-fetch-site": "same-site", origin: "https://www.hull.example" }],
+    ["in an old browser", { origin: "https://evil.example" }],
+    ["in a sandbox", { "sec-fetch-site": "cross-site", origin: "null" }],
+  ])("%s reads and changes nothing with the cookie, and signs nobody in", async (_, headers) => {
+    const cookie = await signedIn();
+    expect((await get("/skills", cookie, headers)).status).toBe(401);
+    const posted = await keyed.fetch(`${AT}/skills/cat`, {
+      method: "POST",
+      body: "hi",
+      headers: { cookie, ...headers },
+    });
+    expect(posted.status).toBe(401);
+    const plain = { "content-type": "application/x-www-form-urlencoded" };
+    const body = new URLSearchParams({ key: ADMIN }).toString();
+    const sent = await keyed.fetch(`${AT}/console/sign-in`, {
+      method: "POST",
+      body,
+      headers: { ...plain, ...headers },
+    });
+    expect([sent.status, sent.headers.get("set-cookie")]).toEqual([403, null]);
+  });
+
+  it("of this origin without the token changes nothing, e.g. a form in an answer of a skill", async () => {
+    const cookie = await signedIn();
+    for (const token of [{}, { "x-hull-form-token": "" }, { "x-hull-form-token": "x".repeat(43) }]) {
+      const response = await keyed.fetch(`${AT}/skills/cat`, {
+        method: "POST",
+        body: "hi",
+        headers: { cookie, "sec-fetch-site": "same-origin", ...token },
+      });
+      expect(await code(response)).toEqual([403, "form_not_trusted"]);
+    }
+  });
+
+  it("cannot make a cookie, nor use one of another deployment, nor change one", async () => {
+    const cookie = await signedIn();
+    const other = new Client({ HULL_ADMIN_KEY: `${ADMIN}-other` });
+    expect((await other.fetch(`${AT}/skills`, { headers: { cookie } })).status).toBe(401);
+    const at = "__Host-hull=".length + 30;
+    const changed = cookie.slice(0, at) + (cookie[at] === "A" ? "B" : "A") + cookie.slice(at + 1);
+    for (const made of [changed, "__Host-hull=", "__Host-hull=%%%", `__Host-hull=${btoa(ADMIN)}`]) {
+      expect((await get("/skills", made)).status).toBe(401);
+    }
+  });
+});

@@ -1,0 +1,74 @@
+/** `/v1/messages` and chat completions where Hull runs tools, without a runner: what the deployment decides, and what fails. */
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { grantsOf } from "../../src/run/variables.ts";
+import { assembleSkill } from "../../src/skill/assemble.ts";
+import type { SkillRecord } from "../../src/skill/manifest.ts";
+import { Client, mockSkill } from "./served.ts";
+
+const MOCKED = { HULL_ENV: "local", HULL_LLM: '{"llm":{"mock_routes":true}}' };
+const open = new Client(MOCKED);
+const closed = new Client({ ...MOCKED, HULL_CONFIG: '{"workspace_tools":{"enabled":"never"}}' });
+const messages = [{ role: "user", content: "Do it." }];
+const CODE = { tools: [{ type: "code_execution_20250825", name: "code_execution" }] };
+const ask = { model: "mock/mock", max_tokens: 100, messages };
+
+beforeAll(async () => {
+  await open.publish({ cat: mockSkill("cat") });
+});
+beforeEach(async () => {
+  await open.fetch("/llm/mocks", { method: "DELETE" });
+});
+
+it("a runner that is not there is a result with the code unavailable, and the answer goes on", async () => {
+  const calls = [{ name: "bash_code_execution", arguments: { command: "true" } }];
+  for (const mock of [{ text: "", tool_calls: calls }, { text: "Well." }])
+    await open.post("/llm/mocks", mock);
+  const answer = await open.post("/v1/messages", { ...ask, ...CODE });
+  expect([answer.status, await answer.json()]).toMatchObject([
+    200,
+    {
+      content: [
+        { type: "server_tool_use" },
+        { content: { type: "bash_code_execution_tool_result_error", error_code: "unavailable" } },
+        { type: "text", text: "Well." },
+      ],
+    },
+  ]);
+});
+
+describe("faults of the original that these routes must not have", () => {
+  it("15: two deployments in one isolate, set up differently, do as each of them says", async () => {
+    const statusOf = async (client: Client): Promise<number> =>
+      (await client.post("/v1/messages", { ...ask, ...CODE })).status;
+    await open.post("/llm/mocks", { text: "Well." });
+    expect(await Promise.all([open, closed, open, closed].map(statusOf))).toEqual([200, 400, 200, 400]);
+  });
+});
+
+it("bodies of model routes have up to 32 MiB", async () => {
+  const body = (bytes: number): object => ({
+    ...ask,
+    messages: [{ role: "user", content: "x".repeat(bytes) }],
+  });
+  expect((await open.post("/v1/messages/count_tokens", body(5 * 1024 * 1024))).status).toBe(200);
+  const refused = await open.post("/v1/messages", body(33 * 1024 * 1024));
+  expect([refused.status, await refused.json()]).toMatchObject([
+    413,
+    { error: { type: "request_too_large" } },
+  ]);
+});
+
+it("attack: a stored skill is granted nothing under its name alone, which any tenant may give it", async () => {
+  const grants = JSON.stringify({ status: ["PLAIN"], "acme/status": ["OWN"] });
+  const { settings } = new Client({ ...MOCKED, HULL_GRANTS: grants }).deployment;
+  const { skill: uploaded } = await assembleSkill(
+    [{ path: "SKILL.md", mode: 0o644, bytes: new Uint8Array(new TextEncoder().encode(mockSkill("status"))) }],
+    { folder: "status", file: "SKILL.md", uploadedBy: "acme" },
+  );
+  if (uploaded === null) throw new TypeError("the skill is not valid");
+  const { record } = uploaded;
+  const granted = (of: SkillRecord): string[] => [...(grantsOf(settings, of) ?? [])].sort();
+  expect(granted(record)).toEqual(["OWN", "PLAIN"]);
+  expect(granted({ ...record, stored: true })).toEqual(["OWN"]);
+  expect(granted({ ...record, stored: true, uploaded_by: "other" })).toEqual([]);
+});

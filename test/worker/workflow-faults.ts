@@ -1,0 +1,31 @@
+/** Requests that provoke the errors of workflows, by code. */
+
+type Ask = (path: string, init: RequestInit) => Promise<Response>;
+
+export function workflowFaults(ask: Ask): Record<string, () => Promise<Response>> {
+  const post = (path: string, body: object, headers: Record<string, string> = {}) =>
+    ask(path, {
+      method: "POST",
+      body: JSON.stringify(body),
+      headers: { "content-type": "application/json", ...headers },
+    });
+  const execute = async (nodes: object, more: object = {}): Promise<{ id: string; status: string }> => {
+    const response = await post("/workflows/execute?wait=none", { task: "t", graph: { nodes }, ...more });
+    return (await response.json<{ run: { id: string; status: string } }>()).run;
+  };
+  const FORK = { kind: "escalation" };
+  return {
+    workflow_invalid: () =>
+      post("/workflows/execute", { task: "t", graph: { nodes: { f: { kind: "fork" } } } }),
+    workflow_ended: async () => post(`/workflows/runs/${(await execute({ e: FORK })).id}/pause`, {}),
+    workflow_not_waiting: async () => {
+      const { id } = await execute({ w: { kind: "wait", wait: { event: "never" } } });
+      return post(`/workflows/runs/${id}/approvals`, { node: "w", decision: "approve" });
+    },
+    replay_mismatch: async () => {
+      const { id } = await execute({ e: FORK });
+      const graph = { nodes: { v: { kind: "verify" } } };
+      return post("/workflows/execute", { task: "t", graph, options: { replay_run: id } });
+    },
+  };
+}

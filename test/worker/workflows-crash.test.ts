@@ -1,0 +1,177 @@
+/** What a workflow run survives: its process dies at any of its writes, and the next one goes on. */
+import { env as boundEnv } from "cloudflare:workers";
+import { describe, expect, it } from "vitest";
+import { readGraph } from "../../src/engine/workflow/graph.ts";
+import type { WorkflowRecord, WorkflowSpec } from "../../src/engine/workflow/records.ts";
+import { applyRecord, type WorkflowState } from "../../src/engine/workflow/state.ts";
+import type { Bindings } from "../../src/env.ts";
+import { readText } from "../../src/run/long-text.ts";
+import { childSessions } from "../../src/run/workflow/attempt.ts";
+import { Rows } from "../../src/session/conversation/rows.ts";
+import type { Json } from "../../src/skill/manifest.ts";
+import { counting } from "./session-storage.ts";
+import { inWorld, type World } from "./session-world.ts";
+
+const said = (text: string) => ({ model_policy: { provider: "mock", mock: [{ text }] } });
+const edge = (from: string, to: string, branch?: string) => ({
+  from,
+  to,
+  ...(branch === undefined ? {} : { branch }),
+});
+
+/** A fork, a map, a retry, a person and a sub-agent. */
+const GRAPH = {
+  entry: "f",
+  nodes: {
+    f: { kind: "fork" },
+    m: { kind: "map", prompt: "work", map_policy: { items: ["a", "b"] }, ...said("mapped") },
+    v: { kind: "verify", verify: { expect_text: "never" }, retry_policy: { max_attempts: 2 } },
+    j: { kind: "join" },
+    w: { kind: "wait", wait: { approval: "Go on?" } },
+    s: { kind: "subagent", ...said("delegated ##DONE##") },
+    r: { kind: "reduce" },
+  },
+  edges: [
+    edge("f", "m"),
+    edge("f", "v"),
+    edge("m", "j"),
+    edge("v", "j"),
+    edge("j", "w"),
+    edge("w", "s"),
+    edge("s", "r"),
+  ],
+};
+
+function specOf(run_id: string, graph: Json): WorkflowSpec {
+  const read = readGraph(graph, () => "g");
+  if ("faults" in read) return expect.fail(JSON.stringify(read.faults));
+  return {
+    run_id,
+    workflow: null,
+    graph: read.graph,
+    task: "the task",
+    max_steps: 100,
+    options: {},
+    policy: null,
+    artifacts: [],
+    deadline: null,
+    parent_run_id: null,
+    root_run_id: run_id,
+    metadata: {},
+  };
+}
+
+const begin = (world: World, graph: Json) => {
+  const spec = JSON.stringify(specOf(world.id, graph));
+  return world.ask("beginWorkflow", { spec, account: "a", request: { name: "begin", hash: "h" } });
+};
+
+/** Plays the person, until the run has ended. */
+async function played(world: World) {
+  for (;;) {
+    const run = await world.ask("workflow", { wait: "none" });
+    if (run.finished_at !== null) return run;
+    // Whatever happens to this process, something comes back to the run.
+    const kinds = world.store.due().map(({ kind }) => kind);
+    if (run.status === "running") expect(kinds).toContain("workflow");
+    if (run.status === "waiting") {
+      const request = { name: "answer", hash: "h" };
+      await world.ask("answerWorkflow", { node: "w", granted: true, by: "p", reason: null, request });
+    }
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
+
+function journal(world: World): { state: WorkflowState; records: WorkflowRecord[] } {
+  const rows = new Rows<WorkflowRecord | { type: "head" }>(world.storage.sql, "journal");
+  const records = [...rows.after(0)].flatMap((row) =>
+    row.ok && row.value.type !== "head" ? [row.value] : [],
+  );
+  const state = records.reduce<WorkflowState | null>(applyRecord, null);
+  return { state: state ?? expect.fail("no run"), records };
+}
+
+/** How many runs an attempt's session has had. */
+async function runsOf(id: string): Promise<number> {
+  const { SESSIONS } = boundEnv as Bindings;
+  const caller = { tenant: "t", id, request_id: "r", mock_scope: "" };
+  const question = JSON.stringify({ caller, type: "runs", input: { limit: 10, before: 1_000_000 } });
+  const answer = JSON.parse(await readText(await SESSIONS.get(SESSIONS.idFromName(`t/${id}`)).ask(question)));
+  return answer.value.data.length;
+}
+
+describe("a workflow run", () => {
+  it.each([false, true])(
+    "settles once, with each effect once, whatever write is the last (stored: %s)",
+    async (after) => {
+      let deaths = 0;
+      for (let writes = 1; writes < 300; writes += 1) {
+        const died = await inWorld(
+          { replies: [] },
+          async (world) => {
+            await begin(world, GRAPH);
+            const run = await played(world);
+            const { state, records } = journal(world);
+            const stages = state.stages.map(
+              ({ node_id, branch, attempts }) => `${node_id}:${branch}:${attempts.length}`,
+            );
+            expect({ writes, status: run.status, stages: stages.toSorted() }).toEqual({
+              writes,
+              status: "completed",
+              stages: [
+                "f:fork:1",
+                "j:join:1",
+                "m:mapped:1",
+                "r:reduced:1",
+                "s:success:1",
+                "v:failed:2",
+                "w:success:1",
+              ],
+            });
+            expect(records.filter(({ type }) => type === "finished")).toHaveLength(1);
+            const children = childSessions(state);
+            const runs = await Promise.all(children.map((id) => runsOf(id).catch(() => 0)));
+            expect({ writes, runs: runs.filter((count) => count > 0) }).toEqual({ writes, runs: [1, 1, 1] });
+            const done = world.events().filter(({ event }) => event === "done");
+            expect(done).toHaveLength(1);
+            world.now += 120_000;
+            await world.revive();
+            await world.over();
+            expect({ writes, due: world.store.due(), alarm: await world.storage.getAlarm() }).toEqual({
+              writes,
+              due: [],
+              alarm: null,
+            });
+            return world.deaths;
+          },
+          { writes, after },
+        );
+        deaths += died;
+        if (died === 0) break;
+      }
+      expect(deaths).toBeGreaterThan(10);
+    },
+  );
+
+  it("sleeps with one due time, and writes few rows for each stage", async () => {
+    const storage = counting();
+    await inWorld(
+      { replies: [] },
+      async (world) => {
+        const nodes = { a: { kind: "reduce" }, w: { kind: "wait", wait: { sleep_ms: 3_600_000 } } };
+        await begin(world, { entry: "a", nodes, edges: [edge("a", "w")] });
+        await world.over();
+        expect(world.store.due().map(({ kind }) => kind)).toEqual(["workflow"]);
+        const before = storage.written();
+        await world.ask("workflow", { wait: "none" });
+        expect(storage.written() - before).toBe(0);
+        world.now += 3_600_000;
+        await world.revive();
+        await world.over();
+        expect(await world.ask("workflow", { wait: "none" })).toMatchObject({ status: "completed" });
+      },
+      undefined,
+      storage.wrap,
+    );
+  });
+});

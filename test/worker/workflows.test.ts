@@ -1,0 +1,503 @@
+/** Workflows over HTTP: graphs, execution, waiting, hands on runs. */
+import { describe, expect, it } from "vitest";
+import { readEvents } from "../support/sse.ts";
+import { type Body, client, codeOf, get, post, send, until } from "./session-client.ts";
+
+interface Stage extends Body {
+  id: string;
+  node_id: string;
+  branch: string;
+  attempts: Body[];
+  artifacts: { id: string; kind: string; text: string }[];
+}
+interface Run extends Body {
+  id: string;
+  status: string;
+  stages: Stage[];
+  artifacts: { kind: string; text: string }[];
+}
+
+const said = (text: string) => ({ model_policy: { provider: "mock", mock: [{ text }] } });
+const fails = { model_policy: { provider: "mock", mock: [{ error: { category: "auth", message: "no" } }] } };
+const edge = (from: string, to: string, branch?: string) => ({
+  from,
+  to,
+  ...(branch === undefined ? {} : { branch }),
+});
+const map = (more: object) => ({
+  kind: "map",
+  prompt: "do",
+  map_policy: { items: ["a", "b", "c"] },
+  ...said("done"),
+  ...more,
+});
+
+const executed = (graph: object, more: object = {}, headers: Record<string, string> = {}) =>
+  post("/workflows/execute", { task: "the task", graph, ...more }, headers);
+async function run(graph: object, more: object = {}): Promise<Run> {
+  const response = await executed(graph, more);
+  const body = await response.json<{ run: Run }>();
+  expect([response.status, body]).toMatchObject([200, { run: { _type: "run_record" } }]);
+  return body.run;
+}
+const visited = ({ stages }: Run): string[] => stages.map(({ node_id, branch }) => `${node_id}:${branch}`);
+async function started(graph: object, more: object = {}): Promise<string> {
+  const response = await executed(graph, more, { prefer: "respond-async" });
+  expect(response.status).toBe(202);
+  return response.headers.get("location") ?? "";
+}
+
+describe("POST /workflows/validate", () => {
+  const valid = { nodes: { a: { kind: "stage" } } };
+  it.each<[what: string, graph: object, path: string, ceiling?: object]>([
+    ["an entry that is no node", { ...valid, entry: "x" }, "entry"],
+    ["an edge to nowhere", { ...valid, edges: [edge("a", "x")] }, "edges.0.to"],
+    ["an edge from nowhere", { ...valid, edges: [edge("x", "a")] }, "edges.0.from"],
+    [
+      "a condition with one branch",
+      { nodes: { a: { kind: "condition" }, b: {} }, edges: [edge("a", "b", "true")] },
+      "nodes.a.kind",
+    ],
+    [
+      "a fork with one way",
+      { nodes: { a: { kind: "fork" }, b: {} }, edges: [edge("a", "b")] },
+      "nodes.a.kind",
+    ],
+    ["a map over nothing", { nodes: { a: { kind: "map" } } }, "nodes.a.map_policy"],
+    [
+      "more inputs wanted than allowed",
+      { nodes: { a: { input_contract: { min_inputs: 2, max_inputs: 1 } } } },
+      "nodes.a.input_contract.min_inputs",
+    ],
+    ["a wait for nothing", { nodes: { a: { kind: "wait", wait: {} } } }, "nodes.a.wait"],
+    [
+      "a tool above the ceiling",
+      { nodes: { a: { tools: ["exec"] } } },
+      "nodes.a.capability_policy",
+      { tools: ["read"] },
+    ],
+    [
+      "side effects above the ceiling",
+      { nodes: { a: { capability_policy: { side_effect_level: "network" } } } },
+      "nodes.a.capability_policy",
+      { side_effect_level: "read_only" },
+    ],
+  ])("names the place of %s", async (_, graph, path, ceiling) => {
+    const answer = await (await post("/workflows/validate", { graph, ceiling })).json<Body>();
+    expect(answer).toMatchObject({ valid: false, errors: [{ path, message: expect.stringMatching(/\.$/) }] });
+    if (ceiling === undefined) expect(await codeOf(await executed(graph))).toEqual([422, "workflow_invalid"]);
+  });
+
+  it("warns of what is of no use, and lists the nodes that can be reached", async () => {
+    const graph = {
+      entry: "a",
+      nodes: { a: { kind: "join" }, b: { kind: "reduce" }, c: {} },
+      edges: [edge("a", "b")],
+    };
+    expect(await (await post("/workflows/validate", { graph })).json()).toEqual({
+      valid: true,
+      errors: [],
+      warnings: ["nodes.a.kind", "nodes.b.input_contract", "nodes.c"].map((path) =>
+        expect.objectContaining({ path }),
+      ),
+      reachable_nodes: ["a", "b"],
+    });
+  });
+
+  it.each([
+    [{ nodes: { a: { kind: "dance" } } }, "graph.nodes.a.kind"],
+    [{ nodes: { a: { colour: 1 } } }, "graph.nodes.a.colour"],
+    [{ nodes: { a: { id: "b" } } }, "graph.nodes.a.id"],
+    [{}, "graph.nodes"],
+  ])("refuses %j with its path", async (graph, path) => {
+    const response = await post("/workflows/validate", { graph });
+    expect([response.status, await response.json()]).toMatchObject([422, { errors: [{ path }] }]);
+  });
+});
+
+describe("POST /workflows/execute", () => {
+  it("records the stages of review and repair, and their transitions", async () => {
+    const graph = {
+      name: "review_and_repair",
+      entry: "act",
+      nodes: {
+        act: { mode: "agent", ...said("made ##DONE##") },
+        verify: { kind: "verify", mode: "agent", ...said("fine ##DONE##") },
+      },
+      edges: [edge("act", "verify")],
+    };
+    const whole = await run(graph, { options: { max_steps: 6 } });
+    expect(whole).toMatchObject({
+      status: "completed",
+      workflow_name: "review_and_repair",
+      failed_stages: [],
+    });
+    expect(visited(whole)).toEqual(["act:success", "verify:passed"]);
+    expect(whole.transitions).toMatchObject([{ from: "act", to: "verify" }]);
+    expect(whole.usage).toMatchObject({ call_count: 2 });
+
+    const first = await run(graph, { options: { max_steps: 1 } });
+    expect([first.status, first.pending_nodes, visited(first)]).toEqual([
+      "paused",
+      ["verify"],
+      ["act:success"],
+    ]);
+    const rest = await run(graph, { options: { resume_run: first.id } });
+    expect([rest.status, visited(rest), rest.parent_run_id]).toEqual([
+      "completed",
+      ["act:success", "verify:passed"],
+      first.id,
+    ]);
+
+    const again = await run(graph, { options: { replay_run: whole.id, replay_mode: "deterministic" } });
+    expect([visited(again), again.child_runs]).toEqual([visited(whole), []]);
+    const { edges: _, ...other } = graph;
+    const mismatch = await executed({ ...other, entry: "verify" }, { options: { replay_run: whole.id } });
+    expect(await codeOf(mismatch)).toEqual([409, "replay_mismatch"]);
+  });
+
+  it("repairs as often as the shorthand allows, then ends", async () => {
+    const verify = { verify: { expect_text: "never" } };
+    const whole = await run({ act: said("a"), verify, repair: said("r") });
+    expect(visited(whole)).toEqual([
+      "act:success",
+      // The edge back may be taken three times.
+      ...Array.from({ length: 4 }, () => ["verify:failed", "repair:success"]).flat(),
+    ]);
+  });
+
+  it.each<[what: string, graph: object, stages: string[], status?: string]>([
+    [
+      "a condition on a text",
+      {
+        entry: "a",
+        nodes: {
+          a: said("it is green"),
+          c: { kind: "condition", metadata: { contains_text: "green" } },
+          yes: said("y"),
+          no: said("n"),
+        },
+        edges: [edge("a", "c"), edge("c", "yes", "true"), edge("c", "no", "false")],
+      },
+      ["a:success", "c:true", "yes:success"],
+    ],
+    [
+      "a fork and a join",
+      {
+        entry: "f",
+        nodes: {
+          f: { kind: "fork" },
+          a: said("1"),
+          b: said("2"),
+          j: { kind: "join" },
+          r: { kind: "reduce" },
+        },
+        edges: [edge("f", "a"), edge("f", "b"), edge("a", "j"), edge("b", "j"), edge("j", "r")],
+      },
+      ["f:fork", "a:success", "b:success", "j:join", "r:reduced"],
+    ],
+    [
+      "an escalation",
+      { nodes: { e: { kind: "escalation", escalation_policy: { queue: "ops" } } } },
+      ["e:escalated"],
+    ],
+    ["a sub-agent", { nodes: { s: { kind: "subagent", ...said("did it ##DONE##") } } }, ["s:success"]],
+    [
+      "an error that has an edge of its own",
+      { entry: "a", nodes: { a: fails, b: said("mended") }, edges: [edge("a", "b", "error")] },
+      ["a:error", "b:success"],
+    ],
+  ])("goes through %s", async (_, graph, stages, status = "completed") => {
+    const whole = await run(graph);
+    expect([whole.status, visited(whole).toSorted()]).toEqual([status, stages.toSorted()]);
+  });
+
+  it("maps all items, or as many as its join wants", async () => {
+    const kinds = async (more: object) => {
+      const { stages } = await run({ nodes: { m: map(more) } });
+      return [stages[0]?.status, stages[0]?.branch, stages[0]?.artifacts.length];
+    };
+    expect(await kinds({})).toEqual(["completed", "mapped", 3]);
+    expect(
+      await kinds({
+        join_policy: { strategy: "first" },
+        map_policy: { items: ["a", "b", "c"], max_concurrent: 1 },
+      }),
+    ).toEqual(["completed", "mapped", 1]);
+    expect(
+      await kinds({
+        join_policy: { strategy: "quorum", min_completed: 2 },
+        map_policy: { items: ["a", "b", "c"], max_concurrent: 1 },
+      }),
+    ).toEqual(["completed", "mapped", 2]);
+    expect(await kinds({ ...fails })).toEqual(["failed", "failed", 0]);
+    const plain = await run({ nodes: { m: { kind: "map", map_policy: { items: ["x", { y: 1 }] } } } });
+    expect(plain.artifacts.map(({ text }) => text)).toEqual(["x", null]);
+  });
+
+  it("tries a failed stage again, and records each attempt", async () => {
+    const flaky = { kind: "verify", verify: { expect_text: "never" }, retry_policy: { max_attempts: 3 } };
+    const { stages } = await run({ nodes: { v: flaky } });
+    expect(stages).toMatchObject([
+      { branch: "failed", attempts: [{ attempt: 1 }, { attempt: 2 }, { attempt: 3 }] },
+    ]);
+    const once = { ...flaky, retry_policy: { max_attempts: 3, retry_on: ["timed_out"] } };
+    expect((await run({ nodes: { v: once } })).stages[0]?.attempts).toHaveLength(1);
+  });
+
+  it("gives stages the task, the node's prompt and the artifacts of their context", async () => {
+    const graph = {
+      entry: "a",
+      nodes: {
+        a: { prompt: "Plan for {{task}}.", ...said("the plan"), output_contract: { output_kinds: ["plan"] } },
+        b: {
+          prompt: "Do it.",
+          context_policy: { include_kinds: ["plan"] },
+          model_policy: { provider: "mock" },
+        },
+      },
+      edges: [edge("a", "b")],
+    };
+    const { stages } = await run(graph, { artifacts: [{ kind: "note", text: "a note" }, "bare"] });
+    const second = stages[1] ?? expect.fail("no second stage");
+    expect(second).toMatchObject({ consumed_artifact_ids: [stages[0]?.artifacts[0]?.id] });
+    expect(JSON.stringify(second.transcript)).toMatch(/the task.*Do it\..*the plan/);
+    expect(JSON.stringify(stages[0]?.transcript)).toContain("Plan for the task.");
+  });
+
+  it("fails a stage whose inputs are not what its contract says", async () => {
+    const { stages } = await run({ nodes: { a: { input_contract: { min_inputs: 1 }, ...said("x") } } });
+    expect(stages).toMatchObject([
+      {
+        status: "failed",
+        branch: "error",
+        error: { code: "input_contract", message: expect.stringContaining('"a" wants at least 1') },
+      },
+    ]);
+  });
+
+  it.each<[body: object, path: string]>([
+    [{ graph: { nodes: { a: {} } }, options: { max_steps: 0 } }, "options.max_steps"],
+    [{ graph: { nodes: { a: {} } }, options: { no_such: 1 } }, "options.no_such"],
+    [{ graph: { nodes: { a: {} } }, options: { tool_configs: {} } }, "options.tool_configs"],
+    [{ graph: { nodes: { a: {} } }, workflow: "x" }, "workflow"],
+    [{ graph: { nodes: { a: {} } }, artifacts: [{ kind: 1 }] }, "artifacts.0.kind"],
+    [{}, "graph"],
+  ])("refuses %j before anything begins", async (body, path) => {
+    const response = await post("/workflows/execute", { task: "t", ...body });
+    const { errors, option } = await response.json<{ errors?: { path: string }[]; option?: string }>();
+    expect([errors?.[0]?.path ?? `options.${option}`, response.status < 500]).toEqual([path, true]);
+  });
+
+  it("streams its stages, from any event on", async () => {
+    const response = await client.stream("/workflows/execute", {
+      method: "POST",
+      headers: { "content-type": "application/json", accept: "text/event-stream" },
+      body: JSON.stringify({ task: "t", graph: { nodes: { a: said("x") } } }),
+    });
+    const path = response.headers.get("location") ?? "";
+    const events = await readEvents(response);
+    expect(events.map(({ event }) => event)).toEqual(["start", "stage", "stage", "done"]);
+    const later = await readEvents(await client.stream(`${path}/events?after=2`));
+    expect(later.map(({ event }) => event)).toEqual(["stage", "done"]);
+    expect(await readEvents(await client.stream(`${path}/events?after=4`))).toEqual([]);
+  });
+
+  it("begins once for an Idempotency-Key", async () => {
+    const graph = { nodes: { a: said("x") } };
+    const headers = { "idempotency-key": "workflow-key" };
+    const ids = [];
+    for (let i = 0; i < 2; i++)
+      ids.push((await (await executed(graph, {}, headers)).json<{ run: Run }>()).run.id);
+    expect(new Set(ids).size).toBe(1);
+    expect(await codeOf(await executed(graph, { task: "other" }, headers))).toEqual([
+      422,
+      "idempotency_key_reused",
+    ]);
+  });
+});
+
+describe("a run that waits", () => {
+  const waiting = (wait: object) => ({
+    entry: "w",
+    nodes: { w: { kind: "wait", wait }, a: said("x") },
+    edges: [edge("w", "a")],
+  });
+
+  it("wakes by its timer", async () => {
+    const whole = await run(waiting({ sleep_ms: 30 }));
+    expect(visited(whole)).toEqual(["w:success", "a:success"]);
+  });
+
+  it("takes an event by name and key, one that came early too, and leaves no waiter behind", async () => {
+    const path = await started(waiting({ event: "paid", key: "42" }));
+    await until(path, "waiting");
+    expect((await post(`${path}/signals`, { name: "paid", key: "41" })).status).toBe(202);
+    expect(await get(path)).toMatchObject({
+      status: "waiting",
+      explanation: expect.stringContaining("w waits for the event paid"),
+    });
+    await post(`${path}/signals`, { name: "paid", key: "42", payload: { sum: 7 } });
+    const done = await until(path, "completed");
+    expect(done.artifacts).toMatchObject([{ kind: "event", data: { sum: 7 } }, {}]);
+    expect(await codeOf(await post(`${path}/signals`, { name: "paid" }))).toEqual([409, "workflow_ended"]);
+
+    const early = await started({
+      entry: "s",
+      nodes: { s: { kind: "wait", wait: { approval: "go?" } }, w: { kind: "wait", wait: { event: "e" } } },
+      edges: [edge("s", "w")],
+    });
+    await until(early, "waiting");
+    await post(`${early}/signals`, { name: "e" });
+    await post(`${early}/approvals`, { node: "s", decision: "approve" });
+    await until(early, "completed");
+
+    const late = await run(waiting({ event: "never", timeout_ms: 20 }));
+    expect(late.stages[0]).toMatchObject({ branch: "failed", error: { code: "timed_out" } });
+  });
+
+  it("asks a person, once", async () => {
+    const path = await started(waiting({ approval: "Ship it?" }));
+    const { active } = await until(path, "waiting");
+    expect(active).toMatchObject([{ node_id: "w", approval: { question: "Ship it?" } }]);
+    await post(`${path}/approvals`, { node: "w", decision: "deny", reason: "not today" });
+    const done = await until(path, "completed");
+    expect(done.stages).toMatchObject([
+      { branch: "failed", error: { code: "denied", message: "not today" } },
+      {},
+    ]);
+    expect(await codeOf(await post(`${path}/approvals`, { node: "w", decision: "approve" }))).toEqual([
+      409,
+      "workflow_ended",
+    ]);
+  });
+
+  it("is paused, goes on, is cancelled", async () => {
+    const path = await started(waiting({ event: "e" }));
+    await until(path, "waiting");
+    expect(await (await post(`${path}/pause`)).json()).toMatchObject({ status: "paused" });
+    await post(`${path}/signals`, { name: "e" });
+    expect(await (await post(`${path}/resume`)).json()).toMatchObject({ id: expect.any(String) });
+    await until(path, "completed");
+
+    const other = await started(waiting({ event: "e" }));
+    await until(other, "waiting");
+    const cancelled = await (await post(`${other}/cancel`, { reason: "no longer wanted" })).json<Body>();
+    expect(cancelled).toMatchObject({ status: "cancelled", error: { message: "no longer wanted" } });
+    expect(await codeOf(await post(`${other}/pause`))).toEqual([409, "workflow_ended"]);
+  });
+});
+
+describe("runs", () => {
+  it("begin again from a node with another input, and never change what was", async () => {
+    const graph = {
+      entry: "a",
+      nodes: { a: said("one"), b: { prompt: "{{task}}", model_policy: { provider: "mock" } } },
+      edges: [edge("a", "b")],
+    };
+    const before = await run(graph);
+    const response = await post(`/workflows/runs/${before.id}/fork`, {
+      from: "b",
+      input: { task: "another task" },
+    });
+    const { run: forked } = await response.json<{ run: Run }>();
+    expect(forked).toMatchObject({
+      parent_run_id: before.id,
+      root_run_id: before.id,
+      origin: { how: "fork" },
+    });
+    expect(forked.stages[0]).toEqual(before.stages[0]);
+    expect(forked.stages[1]?.artifacts[0]?.text).toContain("another task");
+    expect(await get(`/workflows/runs/${before.id}`)).toEqual(before);
+    const wrong = await post(`/workflows/runs/${before.id}/fork`, { from: "x" });
+    expect([wrong.status, await wrong.json()]).toMatchObject([422, { errors: [{ path: "from" }] }]);
+  });
+
+  it("are listed, and removed with their stages' sessions", async () => {
+    const { id } = await run({ name: "listed", nodes: { a: said("x") } });
+    const { data } = await get<{ data: Body[] }>("/workflows/runs?limit=1000");
+    expect(data).toContainEqual(expect.objectContaining({ id, workflow: "listed", status: "completed" }));
+    expect((await send("DELETE", `/workflows/runs/${id}`)).status).toBe(204);
+    expect(await codeOf(await client.fetch(`/workflows/runs/${id}`))).toEqual([404, "not_found"]);
+    expect((await get<{ data: Body[] }>("/workflows/runs?limit=1000")).data).not.toContainEqual(
+      expect.objectContaining({ id }),
+    );
+  });
+});
+
+describe("stored workflows", () => {
+  it("have versions by their digest; a run keeps the version that it began with", async () => {
+    const graph = (text: string) => ({ nodes: { a: said(text) } });
+    const put = async (text: string) => {
+      const response = await send("PUT", "/workflows/flow", { graph: graph(text) });
+      return [response.status, (await response.json<{ version: number }>()).version];
+    };
+    expect([await put("1"), await put("1"), await put("2")]).toEqual([
+      [201, 1],
+      [200, 1],
+      [201, 2],
+    ]);
+    const ran = async (workflow: string) => {
+      const response = await post("/workflows/execute", { task: "t", workflow });
+      const { run: whole } = await response.json<{ run: Run }>();
+      return [whole.workflow_name, whole.artifacts[0]?.text];
+    };
+    expect([await ran("flow"), await ran("flow@1")]).toEqual([
+      ["flow", "2"],
+      ["flow", "1"],
+    ]);
+    expect((await get<{ data: Body[] }>("/workflows")).data).toMatchObject([{ name: "flow", version: 2 }]);
+    expect(await get("/workflows/flow")).toMatchObject({ version: 2, graph: { nodes: { a: {} } } });
+    expect((await send("DELETE", "/workflows/flow")).status).toBe(204);
+    expect(await codeOf(await post("/workflows/execute", { task: "t", workflow: "flow" }))).toEqual([
+      404,
+      "not_found",
+    ]);
+    expect((await send("PUT", "/workflows/runs", { graph: graph("x") })).status).toBe(405);
+    expect((await send("PUT", "/workflows/clone", { graph: graph("x") })).status).toBe(400);
+  });
+});
+
+describe("POST /workflows/{operation}", () => {
+  const graph = { id: "g", entry: "a", nodes: { a: {}, b: {} }, edges: [edge("a", "b")] };
+  const edited = async (operation: string, body: object) =>
+    (await post(`/workflows/${operation}`, { graph, ...body })).json<Body>();
+
+  it("changes a copy, and says so in its audit log", async () => {
+    const inserted = await edited("insert_node", {
+      node_id: "c",
+      node: { kind: "verify" },
+      edge: edge("b", "c"),
+      reason: "check",
+    });
+    expect(inserted).toMatchObject({
+      nodes: { c: { id: "c", kind: "verify" } },
+      edges: [{}, edge("b", "c")],
+      audit_log: [{ op: "insert_node", node_id: "c", reason: "check" }],
+    });
+    expect(await edited("replace_node", { node_id: "b", node: { kind: "join" } })).toMatchObject({
+      nodes: { b: { kind: "join" } },
+    });
+    expect(await edited("rewire", { from: "a", to: "a" })).toMatchObject({ edges: [edge("a", "a")] });
+    expect(await edited("set_model_policy", { node_id: "a", policy: { model: "m" } })).toMatchObject({
+      nodes: { a: { model_policy: { model: "m" } } },
+    });
+    expect(await edited("clone", {})).toMatchObject({ id: "g_clone", version: 2 });
+    expect(await edited("inspect", {})).toMatchObject({ node_count: 2, valid: true });
+    const right = { ...graph, nodes: { ...graph.nodes, b: { kind: "join" }, c: {} } };
+    expect(await (await post("/workflows/diff", { left: graph, right })).json()).toMatchObject({
+      added_nodes: ["c"],
+      changed_nodes: [{ id: "b", fields: ["kind"] }],
+    });
+  });
+
+  it("names what is wrong", async () => {
+    expect(await edited("replace_node", { node_id: "x", node: {} })).toMatchObject({
+      errors: [{ path: "node_id" }],
+    });
+    expect(await edited("insert_node", { node_id: "c", node: { kind: "dance" } })).toMatchObject({
+      errors: [{ path: "nodes.c.kind" }],
+    });
+    expect(await edited("polish", {})).toMatchObject({ code: "operation_not_found" });
+  });
+});

@@ -1,0 +1,84 @@
+// `npm run docs` writes this file from src/client.
+/** `hullrun/client`: the HTTP API for programs in browsers, on servers and at the edge (docs/client.md). */
+import { SkillAnswer } from "./answer.ts";
+import type { CallRequest, CallResult, Card, Execution, RunRequest, RunResult, StoredFile, StructuredRequest, StructuredResult } from "./api.ts";
+import { DaemonClient, DaemonsClient } from "./daemons.ts";
+import { HullConnectionError, HullError } from "./error.ts";
+import { EventStream, type HullEvent } from "./event-stream.ts";
+import { type SkillInput } from "./input.ts";
+import { SessionClient, type SessionRunResult, SessionsClient } from "./sessions.ts";
+import { type Body, type Call, type CallSettings, type HullOptions, type RunSettings, Transport } from "./transport.ts";
+export type * from "./api.ts";
+export type { CallSettings, HullEvent, HullOptions, RunSettings, SessionRunResult, SkillInput };
+export { DaemonClient, EventStream, HullConnectionError, HullError, SessionClient, SkillAnswer };
+/** What calls of skills take. */
+export interface SkillSettings extends RunSettings {
+    /** Ids of stored files that the run gets too. */
+    files?: readonly string[];
+    /** Profile whose configured values the skill's tools get. */
+    bot?: string;
+    /** The method of the skill's route; default POST. GET sends text as `?input=`, and each member of an object as a parameter. */
+    method?: "GET" | "POST";
+}
+/** What the last event of a skill's stream holds. */
+export interface SkillDone {
+    duration_ms?: number;
+    exit_code?: number | null;
+    finish_reason?: string;
+}
+/** A deployment of Hull. */
+export declare class Hull {
+    #private;
+    readonly sessions: SessionsClient;
+    readonly daemons: DaemonsClient;
+    readonly files: FilesClient;
+    readonly llm: ModelsClient;
+    constructor(options?: HullOptions);
+    /**
+     * Runs a skill and answers when it is done. Throws HullError for a run that fails.
+     * @param skill its slug, or its route if the manifest sets one (`/reports/daily`)
+     */
+    run(skill: string, input?: SkillInput, settings?: SkillSettings): Promise<SkillAnswer>;
+    /** Runs a skill and follows its events. Whoever leaves the stream before its end stops the run. */
+    stream(skill: string, input?: SkillInput, settings?: SkillSettings): EventStream<SkillDone>;
+    /** Runs an agent without a session. */
+    runAgent(body: RunRequest, settings?: RunSettings): Promise<RunResult>;
+    /** The same as events. Whoever leaves the stream before its end stops the run. */
+    streamAgent(body: RunRequest, settings?: RunSettings): EventStream<RunResult>;
+    /** The session of an id. Nothing is asked; `sessions.open` makes one. */
+    session(id: string): SessionClient;
+    /** The daemon of an id. Nothing is asked; `daemons.spawn` makes one. */
+    daemon(id: string): DaemonClient;
+    /** The cards of the skills that are served, sorted by slug. @param query words that must all occur */
+    skills(query?: string, settings?: CallSettings): AsyncGenerator<Card, void, undefined>;
+    card(slug: string, settings?: CallSettings): Promise<Card>;
+    /** State and result of a call with an idempotency key. */
+    execution(id: string, settings?: CallSettings): Promise<Execution>;
+    /** Any other route: the answer as it is. Throws HullError where it is an error. Only calls of GET, PUT and DELETE are repeated. */
+    request(method: Call["method"], path: string, settings?: CallSettings & {
+        json?: unknown;
+        body?: Body;
+    }): Promise<Response>;
+}
+/** Calls of models, without a skill and without a loop. */
+declare class ModelsClient {
+    #private;
+    constructor(transport: Transport);
+    call(body: CallRequest, settings?: RunSettings): Promise<CallResult>;
+    /** Whoever leaves the stream before its end stops the call. */
+    stream(body: CallRequest, settings?: RunSettings): EventStream<CallResult>;
+    /** Calls a model until its answer matches a schema. */
+    structured(body: StructuredRequest, settings?: RunSettings): Promise<StructuredResult>;
+}
+/** Files that runs get and make. They expire by themselves. */
+declare class FilesClient {
+    #private;
+    constructor(transport: Transport);
+    /** Stores a file for 24 hours. */
+    upload(content: Exclude<Body, FormData>, settings?: RunSettings & {
+        filename?: string;
+        mime?: string;
+    }): Promise<StoredFile>;
+    get(id: string, settings?: CallSettings): Promise<Blob>;
+    delete(id: string, settings?: CallSettings): Promise<void>;
+}

@@ -1,0 +1,780 @@
+// `npm run docs` writes this file from src/client.
+
+
+// src/client/answer.ts
+var SkillAnswer = class {
+  /** Media type with its parameters. */
+  contentType;
+  bytes;
+  headers;
+  /** Names the run in logs and at `/executions/{id}`; `null` for skills that run nothing. */
+  executionId;
+  /** Whether this call found the answer of an earlier one with the same idempotency key. */
+  replayed;
+  constructor(bytes, headers) {
+    this.bytes = bytes;
+    this.headers = headers;
+    this.contentType = headers.get("content-type") ?? "";
+    this.executionId = headers.get("x-hull-execution-id");
+    this.replayed = headers.get("x-hull-replayed") === "1";
+  }
+  get text() {
+    return new TextDecoder().decode(this.bytes);
+  }
+  /** The answer as JSON, of the shape that the caller expects. Throws SyntaxError where it is none. */
+  json() {
+    const value = JSON.parse(this.text);
+    return value;
+  }
+};
+
+// src/client/pages.ts
+async function* pages(transport, path, settings) {
+  for (let cursor; ; ) {
+    const call = { method: "GET", path, query: { limit: 100, cursor }, repeatable: true };
+    const { data, next_cursor } = await transport.json(call, settings);
+    yield* data;
+    if (next_cursor === null) return;
+    cursor = next_cursor;
+  }
+}
+
+// src/client/error.ts
+var HullError = class extends Error {
+  /** Stable; the table of docs/http.md lists all. `unknown` where the answer was no problem document of Hull's. */
+  code;
+  /** Of the answer; of a stream's error the one that the document names. */
+  status;
+  title;
+  detail;
+  /** Names the request in the log of the deployment. */
+  requestId;
+  /** How long to wait before the same call may succeed, in ms, where Hull said so. */
+  retryAfterMs;
+  /** The document with all of its members. */
+  problem;
+  constructor(problem, status, retryAfterMs) {
+    const text2 = (name) => {
+      const value = problem[name];
+      return typeof value === "string" ? value : null;
+    };
+    super(text2("detail") ?? text2("title") ?? `The server answered ${status}.`);
+    this.name = "HullError";
+    this.code = text2("code") ?? "unknown";
+    this.status = status;
+    this.title = text2("title") ?? "";
+    this.detail = text2("detail") ?? "";
+    this.requestId = text2("request_id");
+    this.retryAfterMs = retryAfterMs;
+    this.problem = problem;
+  }
+};
+var HullConnectionError = class extends Error {
+  constructor(url, cause) {
+    super(`${url} cannot be reached, or the connection broke.`, { cause });
+    this.name = "HullConnectionError";
+  }
+};
+
+// src/client/transport.ts
+var RETRIES = 4;
+var FIRST_WAIT_MS = 250;
+var LONGEST_WAIT_MS = 8e3;
+var LONGEST_RETRY_AFTER_MS = 3e4;
+var Transport = class {
+  origin;
+  retries;
+  #options;
+  constructor(options) {
+    const { url = "", retries = RETRIES } = options;
+    this.origin = url.replace(/\/+$/, "");
+    this.retries = retries;
+    this.#options = options;
+  }
+  /** Sends the call and reads its answer. Throws HullError for an answer that is an error, and HullConnectionError. */
+  async send(call, settings, read) {
+    for (let attempt = 0; ; attempt += 1) {
+      let response = null;
+      try {
+        response = await this.open(call, settings);
+        if (response.ok) return await read(response);
+      } catch (error2) {
+        if (error2 instanceof HullError) throw error2;
+        settings.signal?.throwIfAborted();
+        if (attempt >= this.retries || !await isRepeatable(call)) {
+          throw error2 instanceof HullConnectionError ? error2 : new HullConnectionError(this.origin, error2);
+        }
+        await pause(waitBefore(attempt), settings.signal);
+        continue;
+      }
+      const error = await errorOf(response);
+      if (call.method === "DELETE" && attempt > 0 && error.status === 404) return read(response);
+      const wait = this.waitAfter(error, response, attempt);
+      if (wait === null || !await isRepeatable(call)) throw error;
+      await pause(wait, settings.signal);
+    }
+  }
+  /** One attempt, to its headers. Throws what `fetch` throws. */
+  async open(call, settings) {
+    const { fetch = globalThis.fetch.bind(globalThis), key, headers } = this.#options;
+    const secret = typeof key === "function" ? await key() : key;
+    return fetch(this.origin + call.path + queryText(call.query), {
+      method: call.method,
+      headers: {
+        ...headers,
+        ...secret === void 0 ? {} : { authorization: `Bearer ${secret}` },
+        ...call.json === void 0 ? {} : { "content-type": "application/json" },
+        ...call.headers,
+        ...settings.headers
+      },
+      ...call.json === void 0 ? call.body === void 0 ? {} : { body: call.body } : { body: JSON.stringify(call.json) },
+      ...settings.signal === void 0 ? {} : { signal: settings.signal }
+    });
+  }
+  /** How long to wait before a refused call is sent again, in ms; `null`: it would be refused again. */
+  waitAfter({ code, retryAfterMs }, { status, headers }, attempt) {
+    if (attempt >= this.retries || headers.has("x-hull-replayed")) return null;
+    if (code === "unknown") return status >= 502 && status <= 504 ? waitBefore(attempt) : null;
+    if (code.startsWith("provider_") || status !== 429 && status !== 503) return null;
+    return retryAfterMs === null || retryAfterMs > LONGEST_RETRY_AFTER_MS ? null : retryAfterMs;
+  }
+  json(call, settings = {}) {
+    return this.send(call, settings, async (response) => response.json());
+  }
+  async nothing(call, settings = {}) {
+    await this.send(call, settings, (response) => response.body?.cancel() ?? Promise.resolve());
+  }
+};
+var isRepeatable = async ({ repeatable }) => typeof repeatable === "boolean" ? repeatable : repeatable().catch(() => false);
+async function errorOf(response) {
+  const { status, headers } = response;
+  const isProblem = /^application\/(?:problem\+)?json/.test(headers.get("content-type") ?? "");
+  const problem = isProblem ? await response.json().catch(() => null) : null;
+  const seconds = Number(headers.get("retry-after") ?? "x");
+  return new HullError(
+    isRecord(problem) ? problem : {},
+    status,
+    Number.isFinite(seconds) ? seconds * 1e3 : null
+  );
+}
+var isRecord = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+function waitBefore(attempt) {
+  return Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** attempt) * (0.5 + Math.random() / 2);
+}
+function pause(ms, signal) {
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", abort);
+      resolve();
+    }, ms);
+    if (signal?.aborted === true) abort();
+    signal?.addEventListener("abort", abort, { once: true });
+  });
+}
+function queryText(query = {}) {
+  const pairs = Object.entries(query).flatMap(
+    ([name, value]) => value === void 0 ? [] : [[name, String(value)]]
+  );
+  return pairs.length === 0 ? "" : `?${new URLSearchParams(pairs)}`;
+}
+function idempotent({ idempotencyKey }) {
+  if (idempotencyKey === false) return {};
+  const random = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join(
+    ""
+  );
+  return { "idempotency-key": idempotencyKey ?? random() };
+}
+
+// src/client/event-stream.ts
+var SILENCE_MS = 45e3;
+var EventStream = class {
+  #events;
+  constructor(source) {
+    this.#events = follow(source);
+  }
+  /** Each event as it comes. A run that fails says so by the event `error`. Throws HullError where the call is refused. */
+  [Symbol.asyncIterator]() {
+    return this.#events;
+  }
+  /** The whole answer so far, each time that it changes. Throws HullError where the run fails. */
+  async *text() {
+    const rounds = [];
+    for await (const event of this.#events) {
+      throwIfError(event);
+      if (event.event === "round" && event.data.restarted === true) {
+        const { round } = event.data;
+        for (const known of rounds) if (known.round === round) known.text = "";
+      } else if (event.event === "delta") {
+        const { round, text: text2 = "" } = event.data;
+        const last = rounds.at(-1);
+        if (last !== void 0 && last.round === round) last.text += text2;
+        else rounds.push({ round, text: text2 });
+      } else continue;
+      yield rounds.map(({ text: text2 }) => text2).join("");
+    }
+  }
+  /**
+   * The pieces of the answer as bytes, text in UTF-8, e.g. for `new Response(stream.readable())`. The stream fails with HullError
+   * where the run fails. After the death of a server the piece of a round that began anew comes again: `text` knows better.
+   */
+  readable() {
+    const events = this.#events;
+    const encoder = new TextEncoder();
+    return new ReadableStream({
+      async pull(controller) {
+        for (; ; ) {
+          const { done, value: event } = await events.next();
+          if (done === true) return controller.close();
+          throwIfError(event);
+          if (event.event !== "delta") continue;
+          const { text: text2, b64 = "" } = event.data;
+          const piece = text2 === void 0 ? fromBase64(b64) : encoder.encode(text2);
+          if (piece.length > 0) return controller.enqueue(piece);
+        }
+      },
+      async cancel() {
+        await events.return();
+      }
+    });
+  }
+  /** What the last event holds. Throws HullError where the run fails. */
+  async result() {
+    for await (const event of this.#events) {
+      throwIfError(event);
+      if (event.event === "done" && isResult(event.data)) return event.data;
+    }
+    throw new HullConnectionError("The stream", "it has been read before, or ended without a result");
+  }
+};
+var fromBase64 = (text2) => Uint8Array.from(atob(text2), (character) => character.charCodeAt(0));
+var isResult = (data) => "ok" in data;
+function throwIfError({ event, data }) {
+  if (event !== "error") return;
+  const { retry_after_ms: retry } = data;
+  throw new HullError(data, data.status, typeof retry === "number" ? retry : null);
+}
+async function* follow(source) {
+  const { transport, call, begin, resumed, ends, left, settings } = source;
+  const { signal } = settings;
+  const seen = { seq: -1, id: null, execution: null };
+  let leaves = true;
+  let failures = 0;
+  try {
+    if (begin !== void 0) seen.id = await begin();
+    for (; ; ) {
+      let cut;
+      try {
+        const again = seen.id !== null && seen.execution !== null ? resumed?.(seen.execution) : void 0;
+        for await (const event of connection(source, again ?? call, seen, failures)) {
+          failures = 0;
+          leaves = !(ends && event.event === "done");
+          yield event;
+          if (!leaves) return;
+        }
+        leaves = !(ends && seen.id === null);
+        if (!leaves) return;
+        throw new HullConnectionError(transport.origin, "the stream ended before its last event");
+      } catch (error) {
+        leaves = signal?.aborted === true;
+        if (leaves) throw signal?.reason;
+        if (error instanceof HullError && !(error instanceof RefusedForNow)) throw error;
+        if (failures >= transport.retries || !await isRepeatable(call)) {
+          const named = error instanceof HullError || error instanceof HullConnectionError;
+          throw named ? error : new HullConnectionError(transport.origin, error);
+        }
+        cut = error;
+      }
+      leaves = true;
+      const wait = cut instanceof RefusedForNow ? cut.wait : waitBefore(failures);
+      failures += 1;
+      await pause(wait, signal);
+    }
+  } finally {
+    if (leaves && seen.execution !== null) await left?.(seen.execution).catch(() => {
+    });
+  }
+}
+var RefusedForNow = class extends HullError {
+  wait;
+  constructor({ problem, status, retryAfterMs }, wait) {
+    super(problem, status, retryAfterMs);
+    this.wait = wait;
+  }
+};
+async function* connection({ transport, settings }, call, seen, failures) {
+  const { signal } = settings;
+  const own = new AbortController();
+  const leave = () => own.abort(signal?.reason);
+  signal?.throwIfAborted();
+  signal?.addEventListener("abort", leave, { once: true });
+  try {
+    const headers = {
+      accept: "text/event-stream",
+      ...call.headers,
+      ...seen.id === null ? {} : { "last-event-id": seen.id }
+    };
+    const response = await transport.open({ ...call, headers }, { ...settings, signal: own.signal });
+    if (!response.ok) {
+      const error = await errorOf(response);
+      const wait = transport.waitAfter(error, response, failures);
+      throw wait === null ? error : new RefusedForNow(error, wait);
+    }
+    seen.execution ??= response.headers.get("x-hull-execution-id");
+    for await (const { id, event, data } of wireEvents(response, own)) {
+      const seq = /:(\d+)$/.exec(id)?.[1];
+      if (seq !== void 0) {
+        if (Number(seq) <= seen.seq) continue;
+        seen.seq = Number(seq);
+        seen.id = id;
+      }
+      const known = JSON.parse(
+        `{"id":${JSON.stringify(id)},"event":${JSON.stringify(event)},"data":${data}}`
+      );
+      yield known;
+    }
+  } finally {
+    signal?.removeEventListener("abort", leave);
+    own.abort();
+  }
+}
+async function* wireEvents(response, connection2) {
+  const reader = response.body?.getReader();
+  if (reader === void 0) return;
+  const decoder = new TextDecoder();
+  let rest = "";
+  let fields = { id: "", event: "message", data: [] };
+  try {
+    for (; ; ) {
+      const silent = setTimeout(() => connection2.abort("nothing came, not even a heartbeat"), SILENCE_MS);
+      const { done, value } = await reader.read().finally(() => clearTimeout(silent));
+      const text2 = rest + (done ? "" : decoder.decode(value, { stream: true }));
+      const lines = text2.split(done ? /\r\n|\n|\r/ : /\r\n|\n|\r(?!$)/);
+      rest = lines.pop() ?? "";
+      for (const line of lines) {
+        if (line === "") {
+          const { id, event, data } = fields;
+          if (data.length > 0) yield { id, event, data: data.join("\n") };
+          fields = { id, event: "message", data: [] };
+          continue;
+        }
+        const colon = line.indexOf(":");
+        const name = colon === -1 ? line : line.slice(0, colon);
+        const given = colon === -1 ? "" : line.slice(colon + 1).replace(/^ /, "");
+        if (name === "data") fields.data.push(given);
+        else if (name === "id" || name === "event") fields[name] = given;
+      }
+      if (done) return;
+    }
+  } finally {
+    await reader.cancel().catch(() => {
+    });
+  }
+}
+
+// src/client/sessions.ts
+var SessionsClient = class {
+  #transport;
+  constructor(transport) {
+    this.#transport = transport;
+  }
+  /** Opens a session: a new one, or the one that has this id. */
+  async open(body = {}, settings = {}) {
+    const call = posts("/sessions", body, settings);
+    const { id } = await this.#transport.json(call, settings);
+    return new SessionClient(this.#transport, id);
+  }
+  /** All sessions of the tenant, the newest first, page by page. */
+  list(settings = {}) {
+    return pages(this.#transport, "/sessions", settings);
+  }
+};
+var SessionClient = class _SessionClient {
+  id;
+  approvals;
+  files;
+  #transport;
+  #path;
+  constructor(transport, id) {
+    this.id = id;
+    this.#transport = transport;
+    this.#path = `/sessions/${encodeURIComponent(id)}`;
+    this.approvals = new ApprovalsClient(transport, this.#path);
+    this.files = new SessionFilesClient(transport, this.#path);
+  }
+  get(settings = {}) {
+    return this.#transport.json(reads(this.#path), settings);
+  }
+  /** Stops the session's run and removes everything of it. */
+  delete(settings = {}) {
+    return this.#transport.nothing({ method: "DELETE", path: this.#path, repeatable: true }, settings);
+  }
+  /** Runs an agent and answers when the run has ended, or with `wait: "idle"` when it rests. */
+  run(body, settings = {}) {
+    const { wait } = settings;
+    return this.#transport.json(
+      { ...posts(`${this.#path}/runs`, body, settings), query: { wait } },
+      settings
+    );
+  }
+  /** Begins a run and answers at once. */
+  start(body, settings = {}) {
+    const call = posts(`${this.#path}/runs`, body, settings);
+    return this.#transport.json({ ...call, query: { wait: "none" } }, settings);
+  }
+  /** Runs an agent and follows its events. Whoever leaves the stream does not stop the run: `cancel` does. */
+  stream(body, settings = {}) {
+    const call = posts(`${this.#path}/runs`, body, settings);
+    return new EventStream({ transport: this.#transport, call, ends: true, settings });
+  }
+  runs(settings = {}) {
+    return pages(this.#transport, `${this.#path}/runs`, settings);
+  }
+  getRun(run, settings = {}) {
+    return this.#transport.json(reads(`${this.#path}/runs/${encodeURIComponent(run)}`), settings);
+  }
+  /** Ends a run; one that has ended stays as it is. */
+  cancel(run, settings = {}) {
+    const path = `${this.#path}/runs/${encodeURIComponent(run)}/cancel`;
+    return this.#transport.json({ method: "POST", path, json: {}, repeatable: true }, settings);
+  }
+  /**
+   * Every event of the session from now on, or after an event's number (`0`: from the first), until the caller leaves. What
+   * comes while a connection is broken comes later.
+   */
+  events(settings = {}) {
+    const { after } = settings;
+    const begin = async () => `${this.id}:${after ?? (await this.get(settings)).last_event}`;
+    const call = reads(`${this.#path}/events`);
+    return new EventStream({ transport: this.#transport, call, begin, ends: false, settings });
+  }
+  /** What the next model call would be sent, the oldest first. */
+  messages(settings = {}) {
+    return pages(this.#transport, `${this.#path}/messages`, settings);
+  }
+  /** Says something to the run under way, or to the next one. */
+  send(content, settings = {}) {
+    const { delivery } = settings;
+    const body = { content, ...delivery === void 0 ? {} : { delivery } };
+    return this.#transport.json(posts(`${this.#path}/messages`, body, settings), settings);
+  }
+  /** Answers a call of a tool that the run's caller carries out. */
+  answerTool(body, settings = {}) {
+    return this.#transport.json(posts(`${this.#path}/tool-results`, body, settings), settings);
+  }
+  /** The conversation as lines `role: text`; `full` with what only the model sees. */
+  transcript(view = "visible", settings = {}) {
+    const call = { ...reads(`${this.#path}/transcript`), query: { view } };
+    return this.#transport.send(call, settings, (response) => response.text());
+  }
+  /** Puts a summary in place of older messages. */
+  compact(body = {}, settings = {}) {
+    const path = `${this.#path}/compact`;
+    return this.#transport.json({ method: "POST", path, json: body, repeatable: false }, settings);
+  }
+  /** A session that begins as this one stands. @param id that the new session is to have */
+  async fork(id, settings = {}) {
+    const body = id === void 0 ? {} : { dst: id };
+    const fork = await this.#transport.json(posts(`${this.#path}/fork`, body, settings), settings);
+    return new _SessionClient(this.#transport, fork.id);
+  }
+  artifacts(settings = {}) {
+    return pages(this.#transport, `${this.#path}/artifacts`, settings);
+  }
+  artifact(id, settings = {}) {
+    const call = reads(`${this.#path}/artifacts/${encodeURIComponent(id)}`);
+    return this.#transport.json({ ...call, query: { version: settings.version } }, settings);
+  }
+};
+var ApprovalsClient = class {
+  #transport;
+  #path;
+  constructor(transport, session) {
+    this.#transport = transport;
+    this.#path = `${session}/approvals`;
+  }
+  /** What waits now. */
+  async list(settings = {}) {
+    const { data } = await this.#transport.json(reads(this.#path), settings);
+    return data;
+  }
+  /** Lets the call go on, once or for the same arguments in the whole session. Throws HullError `approval_closed` if it is decided already. */
+  async approve(approval, settings = {}) {
+    const { scope = "once" } = settings;
+    await this.#decide(approval, { decision: "approve", scope }, settings);
+  }
+  /** Refuses the call. @param reason the model reads it */
+  async deny(approval, reason, settings = {}) {
+    await this.#decide(approval, { decision: "deny", ...reason === void 0 ? {} : { reason } }, settings);
+  }
+  #decide({ id, arguments_digest }, decision, settings) {
+    const body = { ...decision, arguments_digest };
+    return this.#transport.nothing(
+      posts(`${this.#path}/${encodeURIComponent(id)}`, body, settings),
+      settings
+    );
+  }
+};
+var SessionFilesClient = class {
+  #transport;
+  #path;
+  constructor(transport, session) {
+    this.#transport = transport;
+    this.#path = `${session}/files`;
+  }
+  list(settings = {}) {
+    return pages(this.#transport, this.#path, settings);
+  }
+  get(path, settings = {}) {
+    return this.#transport.send(reads(this.#at(path)), settings, (response) => response.blob());
+  }
+  /** Stores a file, up to 32 MiB. */
+  put(path, content, settings = {}) {
+    return this.#transport.json(
+      { method: "PUT", path: this.#at(path), body: content, repeatable: true },
+      settings
+    );
+  }
+  delete(path, settings = {}) {
+    return this.#transport.nothing({ method: "DELETE", path: this.#at(path), repeatable: true }, settings);
+  }
+  #at(path) {
+    return `${this.#path}/${path.split("/").map(encodeURIComponent).join("/")}`;
+  }
+};
+var reads = (path) => ({ method: "GET", path, repeatable: true });
+function posts(path, json, settings) {
+  const headers = idempotent(settings);
+  return { method: "POST", path, json, headers, repeatable: Object.keys(headers).length > 0 };
+}
+
+// src/client/daemons.ts
+var DaemonsClient = class {
+  #transport;
+  constructor(transport) {
+    this.#transport = transport;
+  }
+  /** All daemons of the tenant, the newest first, page by page. */
+  list(settings = {}) {
+    return pages(this.#transport, "/daemons", settings);
+  }
+  async spawn(body, settings = {}) {
+    const { id } = await this.#transport.json(posts("/daemons", body, settings), settings);
+    return new DaemonClient(this.#transport, id);
+  }
+};
+var DaemonClient = class {
+  id;
+  /** The daemon's conversation: events, messages, files, approvals. */
+  session;
+  #transport;
+  #path;
+  constructor(transport, id) {
+    this.id = id;
+    this.session = new SessionClient(transport, id);
+    this.#transport = transport;
+    this.#path = `/daemons/${encodeURIComponent(id)}`;
+  }
+  /** The daemon with its snapshot and the beginning of its queue. */
+  get(settings = {}) {
+    return this.#transport.json(reads(this.#path), settings);
+  }
+  /** Puts an event into its queue: any JSON. */
+  send(payload, settings = {}) {
+    return this.#transport.json(posts(`${this.#path}/events`, payload, settings), settings);
+  }
+  /** Wakes it, as soon as it is idle. */
+  wake(settings = {}) {
+    return this.#post("wake", settings);
+  }
+  stop(settings = {}) {
+    return this.#post("stop", settings);
+  }
+  /** Starts it again after it was stopped or has failed. */
+  resume(settings = {}) {
+    return this.#post("resume", settings);
+  }
+  /** Stops it and removes everything of it, its session included. */
+  delete(settings = {}) {
+    return this.#transport.nothing({ method: "DELETE", path: this.#path, repeatable: true }, settings);
+  }
+  #post(operation, settings) {
+    return this.#transport.json(posts(`${this.#path}/${operation}`, {}, settings), settings);
+  }
+};
+
+// src/client/input.ts
+function inputBody(input, files = []) {
+  const given = input === void 0 ? {} : { input };
+  if (files.length > 0 && !isBytes(input)) return { json: { ...given, files } };
+  if (typeof input === "string")
+    return { body: input, headers: { "content-type": "text/plain; charset=utf-8" } };
+  if (isBytes(input)) return { body: input };
+  return input === void 0 ? {} : { json: given };
+}
+function inputQuery(input) {
+  if (typeof input !== "object" || Array.isArray(input)) return { query: { input: text(input) } };
+  return { query: Object.fromEntries(Object.entries(input).map(([name, value]) => [name, text(value)])) };
+}
+var text = (value) => value === void 0 || typeof value === "string" ? value : JSON.stringify(value);
+var isBytes = (input) => input instanceof Blob || input instanceof FormData || input instanceof ArrayBuffer || input instanceof Uint8Array;
+
+// src/client/client.ts
+var Hull = class {
+  sessions;
+  daemons;
+  files;
+  llm;
+  #transport;
+  constructor(options = {}) {
+    this.#transport = new Transport(options);
+    this.sessions = new SessionsClient(this.#transport);
+    this.daemons = new DaemonsClient(this.#transport);
+    this.files = new FilesClient(this.#transport);
+    this.llm = new ModelsClient(this.#transport);
+  }
+  /**
+   * Runs a skill and answers when it is done. Throws HullError for a run that fails.
+   * @param skill its slug, or its route if the manifest sets one (`/reports/daily`)
+   */
+  run(skill, input, settings = {}) {
+    return this.#transport.send(this.#skill(skill, input, settings), settings, async (response) => {
+      const bytes = new Uint8Array(await response.arrayBuffer());
+      return new SkillAnswer(bytes, response.headers);
+    });
+  }
+  /** Runs a skill and follows its events. Whoever leaves the stream before its end stops the run. */
+  stream(skill, input, settings = {}) {
+    return executionStream(this.#transport, this.#skill(skill, input, settings), settings);
+  }
+  /** Runs an agent without a session. */
+  runAgent(body, settings = {}) {
+    return this.#transport.json(posts("/runs", body, settings), settings);
+  }
+  /** The same as events. Whoever leaves the stream before its end stops the run. */
+  streamAgent(body, settings = {}) {
+    return executionStream(this.#transport, posts("/runs", body, settings), settings);
+  }
+  /** The session of an id. Nothing is asked; `sessions.open` makes one. */
+  session(id) {
+    return new SessionClient(this.#transport, id);
+  }
+  /** The daemon of an id. Nothing is asked; `daemons.spawn` makes one. */
+  daemon(id) {
+    return new DaemonClient(this.#transport, id);
+  }
+  /** The cards of the skills that are served, sorted by slug. @param query words that must all occur */
+  async *skills(query, settings = {}) {
+    const call = { ...reads("/skills"), query: { q: query, limit: 1e3 } };
+    for (let next = call; next !== null; ) {
+      const page = await this.#transport.send(next, settings, cardPage);
+      yield* page.cards;
+      next = page.next;
+    }
+  }
+  card(slug, settings = {}) {
+    return this.#transport.json(reads(`/skills/${encodeURIComponent(slug)}/card`), settings);
+  }
+  /** State and result of a call with an idempotency key. */
+  execution(id, settings = {}) {
+    return this.#transport.json(reads(executionPath(id)), settings);
+  }
+  /** Any other route: the answer as it is. Throws HullError where it is an error. Only calls of GET, PUT and DELETE are repeated. */
+  request(method, path, settings = {}) {
+    const { json, body } = settings;
+    const call = { method, path, json, body, repeatable: method !== "POST" };
+    return this.#transport.send(call, settings, async (response) => response);
+  }
+  #skill(skill, input, settings) {
+    const { files, bot, method = "POST" } = settings;
+    const isRoute = skill.startsWith("/");
+    const { headers, ...body } = method === "GET" ? inputQuery(input) : inputBody(input, files);
+    const key = idempotent(settings);
+    const keeps = async () => (await this.card(skill)).mode !== "proxy";
+    return {
+      method,
+      path: isRoute ? skill : `/skills/${encodeURIComponent(skill)}`,
+      ...body,
+      headers: { ...headers, ...key, ...bot === void 0 ? {} : { "x-hull-bot": bot } },
+      repeatable: settings.idempotencyKey === false || isRoute ? false : keeps
+    };
+  }
+};
+var ModelsClient = class {
+  #transport;
+  constructor(transport) {
+    this.#transport = transport;
+  }
+  call(body, settings = {}) {
+    return this.#transport.json(posts("/llm/call", body, settings), settings);
+  }
+  /** Whoever leaves the stream before its end stops the call. */
+  stream(body, settings = {}) {
+    return executionStream(this.#transport, posts("/llm/stream", body, settings), settings);
+  }
+  /** Calls a model until its answer matches a schema. */
+  structured(body, settings = {}) {
+    return this.#transport.json(posts("/llm/structured", body, settings), settings);
+  }
+};
+var FilesClient = class {
+  #transport;
+  constructor(transport) {
+    this.#transport = transport;
+  }
+  /** Stores a file for 24 hours. */
+  upload(content, settings = {}) {
+    const { filename, mime } = settings;
+    const headers = idempotent(settings);
+    const type = mime === void 0 ? {} : { "content-type": mime };
+    return this.#transport.json(
+      {
+        method: "POST",
+        path: "/files",
+        query: { filename },
+        body: content,
+        headers: { ...type, ...headers },
+        repeatable: Object.keys(headers).length > 0
+      },
+      settings
+    );
+  }
+  get(id, settings = {}) {
+    const call = reads(`/files/${encodeURIComponent(id)}`);
+    return this.#transport.send(call, settings, (response) => response.blob());
+  }
+  delete(id, settings = {}) {
+    const path = `/files/${encodeURIComponent(id)}`;
+    return this.#transport.nothing({ method: "DELETE", path, repeatable: true }, settings);
+  }
+};
+var executionPath = (id) => `/executions/${encodeURIComponent(id)}`;
+function executionStream(transport, call, settings) {
+  if (settings.idempotencyKey === false) {
+    return new EventStream({ transport, call, ends: true, settings });
+  }
+  return new EventStream({
+    transport,
+    call,
+    resumed: (id) => reads(`${executionPath(id)}/events`),
+    left: (id) => transport.nothing({ method: "DELETE", path: executionPath(id), repeatable: false }),
+    ends: true,
+    settings
+  });
+}
+async function cardPage(response) {
+  const path = /<([^>]+)>; *rel="next"/.exec(response.headers.get("link") ?? "")?.[1];
+  return { cards: await response.json(), next: path === void 0 ? null : reads(path) };
+}
+export {
+  DaemonClient,
+  EventStream,
+  Hull,
+  HullConnectionError,
+  HullError,
+  SessionClient,
+  SkillAnswer
+};

@@ -1,0 +1,31 @@
+// `npm run docs` writes this file from src/client.
+/** Daemons: agents that wait, and wake when something comes or is due. */
+import type { Daemon, DaemonRequest, DaemonSnapshot, Daemons } from "./api.ts";
+import { SessionClient } from "./sessions.ts";
+import type { CallSettings, RunSettings, Transport } from "./transport.ts";
+export declare class DaemonsClient {
+    #private;
+    constructor(transport: Transport);
+    /** All daemons of the tenant, the newest first, page by page. */
+    list(settings?: CallSettings): AsyncGenerator<Daemons["data"][number]>;
+    spawn(body: DaemonRequest, settings?: RunSettings): Promise<DaemonClient>;
+}
+/** One daemon. Making this object asks nothing. */
+export declare class DaemonClient {
+    #private;
+    readonly id: string;
+    /** The daemon's conversation: events, messages, files, approvals. */
+    readonly session: SessionClient;
+    constructor(transport: Transport, id: string);
+    /** The daemon with its snapshot and the beginning of its queue. */
+    get(settings?: CallSettings): Promise<DaemonSnapshot>;
+    /** Puts an event into its queue: any JSON. */
+    send(payload: unknown, settings?: RunSettings): Promise<Daemon>;
+    /** Wakes it, as soon as it is idle. */
+    wake(settings?: RunSettings): Promise<Daemon>;
+    stop(settings?: RunSettings): Promise<Daemon>;
+    /** Starts it again after it was stopped or has failed. */
+    resume(settings?: RunSettings): Promise<Daemon>;
+    /** Stops it and removes everything of it, its session included. */
+    delete(settings?: CallSettings): Promise<void>;
+}
