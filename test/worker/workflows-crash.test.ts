@@ -1,14 +1,13 @@
 /** What a workflow run survives: its process dies at any of its writes, and the next one goes on. */
-import { env as boundEnv } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { readGraph } from "../../src/engine/workflow/graph.ts";
 import type { WorkflowRecord, WorkflowSpec } from "../../src/engine/workflow/records.ts";
 import { applyRecord, type WorkflowState } from "../../src/engine/workflow/state.ts";
-import type { Bindings } from "../../src/env.ts";
 import { readText } from "../../src/run/long-text.ts";
 import { childSessions } from "../../src/run/workflow/attempt.ts";
 import { Rows } from "../../src/session/conversation/rows.ts";
 import type { Json } from "../../src/skill/manifest.ts";
+import { bindings } from "./file-bindings.ts";
 import { counting } from "./session-storage.ts";
 import { inWorld, type World } from "./session-world.ts";
 
@@ -93,7 +92,7 @@ function journal(world: World): { state: WorkflowState; records: WorkflowRecord[
 
 /** How many runs an attempt's session has had. */
 async function runsOf(id: string): Promise<number> {
-  const { SESSIONS } = boundEnv as Bindings;
+  const { SESSIONS } = bindings;
   const caller = { tenant: "t", id, request_id: "r", mock_scope: "" };
   const question = JSON.stringify({ caller, type: "runs", input: { limit: 10, before: 1_000_000 } });
   const answer = JSON.parse(await readText(await SESSIONS.get(SESSIONS.idFromName(`t/${id}`)).ask(question)));
