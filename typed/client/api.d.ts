@@ -1384,6 +1384,25 @@ export interface EventData {
         run_id?: string;
         parent_run_id?: string | null;
     };
+    /** A part of a stored response, which its stream is made of. No stream shows it as it is. */
+    response_part: {
+        /** Blocks of a finished turn; its text was told by `delta`. */
+        turn?: {
+            [name: string]: unknown;
+        }[];
+        /** A call that Hull carries out. */
+        call?: {
+            [name: string]: unknown;
+        };
+        /** The result of such a call. */
+        result?: {
+            [name: string]: unknown;
+        };
+        /** Files that the response leaves in its container. */
+        files?: {
+            [name: string]: unknown;
+        }[];
+    };
     /** A sub-agent has begun. Its events follow among those of the session above, with `run_id` and `parent_run_id`. */
     sub_agent_start: {
         run_id: string;
@@ -1412,25 +1431,6 @@ export interface EventData {
         status: "running" | "awaiting_input" | "completed" | "failed" | "cancelled" | "interrupted";
         run_id?: string;
         parent_run_id?: string | null;
-    };
-    /** A part of a stored response, which its stream is made of. No stream shows it as it is. */
-    response_part: {
-        /** Blocks of a finished turn; its text was told by `delta`. */
-        turn?: {
-            [name: string]: unknown;
-        }[];
-        /** A call that Hull carries out. */
-        call?: {
-            [name: string]: unknown;
-        };
-        /** The result of such a call. */
-        result?: {
-            [name: string]: unknown;
-        };
-        /** Files that the response leaves in its container. */
-        files?: {
-            [name: string]: unknown;
-        }[];
     };
     /** The problem document of a run that failed; `done` follows. */
     error: {
