@@ -26,6 +26,7 @@ const COMMANDS: { name: string; aliases: readonly string[]; load: () => Promise<
   { name: "approvals", aliases: [], load: () => import("./commands/approvals.ts") },
   { name: "logs", aliases: [], load: () => import("./commands/logs.ts") },
   { name: "tasks", aliases: [], load: () => import("./commands/tasks.ts") },
+  { name: "workflow", aliases: ["workflows"], load: () => import("./commands/workflow.ts") },
   { name: "daemons", aliases: [], load: () => import("./commands/daemons.ts") },
   { name: "keys", aliases: [], load: () => import("./commands/keys.ts") },
   { name: "clean", aliases: [], load: () => import("./commands/clean.ts") },

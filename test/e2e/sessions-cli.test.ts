@@ -1,6 +1,8 @@
 /** `hull sessions` and `hull logs` against a real `hull dev --direct`. */
+import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { json, runHull } from "../support/hull-dev.ts";
 import { sharedHull } from "../support/shared.ts";
@@ -84,7 +86,36 @@ test("tasks are listed, shown, waited for, given more to do and closed", async (
   expect(await tasks("trigger", id)).toMatchObject({ code: 1 });
 });
 
+test("workflows are run from a file or by name, shown, explained and forked", async () => {
+  const workflow = (...words: string[]) => cli("workflow", ...words);
+  const said = (text: string) => ({ model_policy: { provider: "mock", mock: [{ text }] } });
+  const graph = {
+    entry: "a",
+    nodes: { a: said("first"), b: said("second") },
+    edges: [{ from: "a", to: "b" }],
+  };
+  const file = join(hull.root, "flow.json");
+  writeFileSync(file, JSON.stringify(graph));
+  const ran = await workflow("run", file, "--task", "Do it.");
+  expect(ran).toEqual({
+    code: 0,
+    output: expect.stringMatching(/^second\nwf_\w+: The run has completed\.\n$/),
+  });
+  const [id = ""] = /wf_\w+/.exec(ran.output) ?? [];
+  expect((await workflow("ls")).output).toMatch(new RegExp(`^${id} +workflow +completed`, "m"));
+  expect((await workflow("show", id)).output).toMatch(/^b +stage +success +success +1/m);
+  expect(await workflow("explain", id)).toEqual({ code: 0, output: "The run has completed.\n" });
+  expect(await workflow("fork", id, "--from", "b")).toMatchObject({ code: 0 });
+  expect(await workflow("cancel", id)).toMatchObject({ output: expect.stringContaining("[workflow_ended]") });
+  await hull.call("/workflows/flow", JSON.stringify({ graph }), { method: "PUT" });
+  expect(await workflow("run", "flow", "--task", "Do it.")).toMatchObject({ code: 0 });
+  expect(await workflow("run", "no-flow", "--task", "x")).toMatchObject({ code: 3 });
+});
+
 test.each<[string[], string]>([
+  [["workflow", "run", "x.json"], "needs --task"],
+  [["workflow", "fork", "x"], "needs --from"],
+  [["workflow", "show"], "on which workflow"],
   [["tasks", "send", "x"], "on which task"],
   [["tasks", "wait", "x", "--timeout", "soon"], "number of seconds"],
   [["sessions", "show"], "on which session"],
