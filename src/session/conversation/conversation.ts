@@ -397,7 +397,11 @@ export class Conversation {
     this.#indexing = this.#indexing.then(write).catch((error: unknown) => {
       console.error(JSON.stringify({ event: "run_not_indexed", id, error: String(error) }));
       this.#runDue = true;
-      if (this.#store.session() !== null) this.#store.setDue({ run_index: this.log.now() + RETRY_MS });
+      try {
+        if (this.#store.session() !== null) this.#store.setDue({ run_index: this.log.now() + RETRY_MS });
+      } catch {
+        // Nothing can be stored now. The run's next record tells the index again.
+      }
     });
     this.background(this.#indexing);
   }
