@@ -152,12 +152,18 @@ export class Execution {
   async attach(response: ServerResponse, seq: number): Promise<void> {
     this.#readers += 1;
     clearTimeout(this.#orphaned);
-    const offset = seq === 0 ? 0 : await this.#log.offsetOf(seq);
-    attach(this.#log, response, offset, (early) => {
-      this.#readers -= 1;
-      if (!early || this.#readers > 0 || this.#ended || this.spec.detach) return;
-      this.#orphaned = setTimeout(() => this.stop("cancelled"), REATTACH_MS);
-    });
+    // The execution may end while its frames are looked through, and must not close their file then.
+    this.#log.retain();
+    try {
+      const offset = seq === 0 ? 0 : await this.#log.offsetOf(seq);
+      attach(this.#log, response, offset, (early) => {
+        this.#readers -= 1;
+        if (!early || this.#readers > 0 || this.#ended || this.spec.detach) return;
+        this.#orphaned = setTimeout(() => this.stop("cancelled"), REATTACH_MS);
+      });
+    } finally {
+      this.#log.release();
+    }
   }
 
   /** Starts the process. Every failure becomes the outcome. */
