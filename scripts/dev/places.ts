@@ -52,8 +52,22 @@ export function portOf(text: string | undefined, fallback: number): number {
   throw new CommandError(EXIT.usage, "bad_port", `"${text}" is not a port from 0 to 65535.`);
 }
 
+/** Below the ports that systems give to outgoing connections, one of which could take a free port before it is listened on. */
+const LOWEST_PORT = 20_000;
+const HIGHEST_PORT = 32_700;
+const TRIES = 20;
+
 /** The port itself when it is free, any free one for 0. @throws CommandError (exit 4) when it is in use */
 export async function freePort(host: string, port: number): Promise<number> {
+  for (let tries = 0; port === 0 && tries < TRIES; tries += 1) {
+    const wanted = LOWEST_PORT + Math.floor(Math.random() * (HIGHEST_PORT - LOWEST_PORT));
+    const free = await listenable(host, wanted).catch(() => null);
+    if (free !== null) return free;
+  }
+  return listenable(host, port);
+}
+
+async function listenable(host: string, port: number): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   const probe = createServer();
   probe.once("error", (error: NodeJS.ErrnoException) => {
