@@ -42,6 +42,9 @@ const RETRY_MS = 60_000;
 const MAX_RUNS = 10_000;
 /** How long an answer waits for the index, in ms. */
 const INDEX_MS = 1000;
+/** After these times the index of runs is told that a run began, and of what came of it. */
+const BEGUN_MS = 250;
+const SETTLED_MS = 20;
 
 /** What builds on sessions, e.g. daemons. */
 export interface ConversationHooks {
@@ -89,6 +92,9 @@ export class Conversation {
   #identity: SessionIdentity | null = null;
   #indexing: Promise<void> = Promise.resolve();
   #adopting: Promise<unknown> = Promise.resolve();
+  /** Runs whose rows in the index are older than they are. */
+  readonly #unnoted = new Set<string>();
+  #noting: { at: number; timer: ReturnType<typeof setTimeout> } | null = null;
   /** The index could not be told of the last run, and is to be told again. */
   #runDue = false;
 
@@ -118,7 +124,7 @@ export class Conversation {
       session: () => this.#identity ?? this.#row(),
       goesOn: () => this.#tell("goesOn", (hooks) => hooks.goesOn?.()),
       started: (spec) => {
-        this.#noteRun(spec.run_id);
+        this.#noteRun(spec.run_id, BEGUN_MS);
         this.#tell("started", (hooks) => hooks.started?.(spec));
       },
       rested: (step) => {
@@ -130,7 +136,7 @@ export class Conversation {
         this.#tell("woke", (hooks) => hooks.woke?.(wake));
       },
       ended: (run) => {
-        this.#noteRun(run);
+        this.#noteRun(run, SETTLED_MS);
         this.#tell("ended", (hooks) => hooks.ended?.(run));
       },
     });
@@ -355,7 +361,7 @@ export class Conversation {
         break;
       case "run_index":
         this.#runDue = true;
-        for (const run of this.#store.runs(1, Number.MAX_SAFE_INTEGER)) this.#noteRun(run.id);
+        for (const run of this.#store.runs(1, Number.MAX_SAFE_INTEGER)) this.#noteRun(run.id, SETTLED_MS);
         break;
       case FILES_DUE:
         this.background(this.files.collect());
@@ -378,24 +384,45 @@ export class Conversation {
 
   #noteLive(): void {
     const live = this.#store.liveRun();
-    if (live !== null) this.#noteRun(live.id);
+    if (live !== null) this.#noteRun(live.id, SETTLED_MS);
   }
 
-  /** Tells the index of the tenant's runs how this one stands once the present change is stored; one write after the other. */
-  #noteRun(id: string): void {
+  /**
+   * Tells the index of the tenant's runs, after so many ms, how this one stands then: one that ends sooner than its begin is
+   * due costs one row.
+   */
+  #noteRun(id: string, ms: number): void {
+    const at = this.log.now() + ms;
+    this.#unnoted.add(id);
+    if (this.#noting !== null && this.#noting.at <= at) return;
+    clearTimeout(this.#noting?.timer);
+    this.#noting = { at, timer: setTimeout(() => this.noteRunsNow(), ms) };
+  }
+
+  /** Writes the rows of the runs that changed, one batch after the other. */
+  noteRunsNow(): void {
+    clearTimeout(this.#noting?.timer);
+    this.#noting = null;
+    const ids = [...this.#unnoted];
+    this.#unnoted.clear();
+    if (ids.length === 0) return;
     const write = async (): Promise<void> => {
       const session = this.#store.session();
-      const row = this.#store.run(id);
-      if (session === null || session.state === "deleted" || row === null) return;
+      if (session === null || session.state === "deleted") return;
       const { run } = this.log.state();
-      const known = run?.spec.run_id === id ? run : null;
-      await noteRuns(this.env, [{ tenant: session.tenant, run: indexEntry(session.id, row, known) }]);
+      const rows = ids.flatMap((id) => {
+        const row = this.#store.run(id);
+        if (row === null) return [];
+        const known = run?.spec.run_id === id ? run : null;
+        return [{ tenant: session.tenant, run: indexEntry(session.id, row, known) }];
+      });
+      await noteRuns(this.env, rows);
       if (!this.#runDue) return;
       this.#runDue = false;
       this.#store.setDue({ run_index: null });
     };
     this.#indexing = this.#indexing.then(write).catch((error: unknown) => {
-      console.error(JSON.stringify({ event: "run_not_indexed", id, error: String(error) }));
+      console.error(JSON.stringify({ event: "run_not_indexed", ids, error: String(error) }));
       this.#runDue = true;
       try {
         if (this.#store.session() !== null) this.#store.setDue({ run_index: this.log.now() + RETRY_MS });
