@@ -1410,6 +1410,8 @@ export interface EventData {
     branch?: string;
     /** RFC 3339. */
     waits_until?: string;
+    /** Id of the stage that it undoes, after `cancel`. */
+    compensates?: string;
   };
   /** A daemon woke. */
   daemon_wake: {

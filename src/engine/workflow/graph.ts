@@ -118,6 +118,7 @@ const shapes = once(() => {
     ),
     wait: maybe(wait),
     exit_when_verified: maybe(z.boolean()),
+    compensation: maybe(text),
     metadata: maybe(object),
   });
   const edge = z.strictObject({

@@ -3,6 +3,9 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { WorkflowArtifact } from "./artifacts.ts";
 import type { Graph } from "./graph.ts";
 
+/** How long the compensations of a stopped run may take together, where it says nothing. */
+export const COMPENSATION_MS = 300_000;
+
 /** All that a run knows when it begins; it never changes. */
 export interface WorkflowSpec {
   run_id: string;
@@ -19,6 +22,8 @@ export interface WorkflowSpec {
   artifacts: WorkflowArtifact[];
   /** When it ends at the latest, Unix ms; `null`: never. */
   deadline: number | null;
+  /** How long compensations may take together, in ms; absent: `COMPENSATION_MS`. */
+  compensation_ms?: number;
   parent_run_id: string | null;
   root_run_id: string;
   metadata: JsonObject;
@@ -35,6 +40,8 @@ export interface Origin {
   transitions: Transition[];
   /** Nodes that come next, in their order. */
   pending: string[];
+  /** `resume`: stages that a compensation has undone, by their ids. */
+  undone?: string[];
   /** `replay`: these answer in place of the models and tools. */
   recorded?: Stage[];
   /** How often each edge was taken, by its place in `edges`. */
@@ -149,8 +156,8 @@ interface At {
 export type WorkflowRecord = At &
   (
     | { type: "begun"; spec: WorkflowSpec }
-    /** The attempt may run from here on. */
-    | ({ type: "started"; input_digest: string; consumed: string[] } & AttemptKey)
+    /** The attempt may run from here on. `compensates`: id of the stage that it undoes. */
+    | ({ type: "started"; input_digest: string; consumed: string[]; compensates?: string } & AttemptKey)
     | ({ type: "ended"; outcome: Outcome } & AttemptKey)
     /** What a wait node waits for. `until`: Unix ms, `null`: without end. */
     | { type: "waits"; node: string; visit: number; until: number | null; approval?: JsonObject }

@@ -40,6 +40,9 @@ const json = () => z.custom<Json>((value) => value !== undefined);
 const object = () => z.custom<JsonObject>(isObject, "must be an object");
 const text = () => z.string().check(z.minLength(1));
 
+/** A day. */
+const MAX_COMPENSATION_MS = 24 * 3_600_000;
+
 const executeBody = z.lazy(() =>
   z.strictObject({
     task: text(),
@@ -55,6 +58,7 @@ const ownOptions = z.lazy(() =>
     max_steps: maybe(z.int().check(z.positive(), z.lte(100_000))),
     max_concurrent: maybe(z.int().check(z.positive(), z.lte(100))),
     deadline_ms: maybe(z.int().check(z.positive())),
+    compensation_ms: maybe(z.int().check(z.positive(), z.lte(MAX_COMPENSATION_MS))),
     resume_run: maybe(z.union([text(), object()], "must be a run's id or record")),
     replay_run: maybe(z.union([text(), object()], "must be a run's id or record")),
     replay_mode: maybe(z.literal("deterministic")),
@@ -69,6 +73,7 @@ const OWN: ReadonlySet<string> = new Set([
   "max_steps",
   "max_concurrent",
   "deadline_ms",
+  "compensation_ms",
   "resume_run",
   "replay_run",
   "replay_mode",
@@ -202,7 +207,7 @@ async function begin(context: RequestContext, body: object, wanted: Begin): Prom
   const session = sessionOf(context, run_id);
   const account = accountOf(context, run_id);
   await checkOptions(context, { run: run_id, account, task: wanted.task, options: shared });
-  const { deadline_ms, max_concurrent } = own;
+  const { deadline_ms, max_concurrent, compensation_ms } = own;
   const spec: WorkflowSpec = {
     run_id,
     workflow: wanted.workflow,
@@ -213,6 +218,7 @@ async function begin(context: RequestContext, body: object, wanted: Begin): Prom
     policy: intersectPolicies(null, own.policy ?? null),
     artifacts: wanted.artifacts,
     deadline: deadline_ms === undefined ? null : Date.now() + deadline_ms,
+    ...(compensation_ms === undefined ? {} : { compensation_ms }),
     parent_run_id: own.parent_run_id ?? origin?.run_id ?? null,
     root_run_id: own.root_run_id ?? wanted.root ?? run_id,
     metadata: { ...own.metadata, ...(own.audit === undefined ? {} : { audit: own.audit }) },

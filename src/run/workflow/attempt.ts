@@ -53,7 +53,7 @@ function childSession(run: string, { node, visit, attempt, item }: AttemptKey): 
 /** All sessions in which attempts of a run have run, or run. */
 export function childSessions(state: WorkflowState): string[] {
   const { run_id, graph } = state.spec;
-  const ended = state.stages
+  const ended = [...state.stages, ...state.compensations]
     .filter(({ id }) => id.startsWith(`${run_id}:`))
     .map((stage) => ({
       node: stage.node_id,

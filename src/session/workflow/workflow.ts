@@ -2,10 +2,11 @@
  * A session's workflow run: its journal, and what it does next. Everything is stored before it is acted on, so that the next life
  * of the object goes on with it; attempts have names of their own and are followed, not repeated.
  */
+import { undoes } from "../../engine/workflow/compensation.ts";
 import { decide, openAttempts } from "../../engine/workflow/next.ts";
 import { failed } from "../../engine/workflow/outcomes.ts";
 import type { AttemptKey, Outcome, WorkflowRecord, WorkflowSpec } from "../../engine/workflow/records.ts";
-import { applyRecord, type WorkflowState } from "../../engine/workflow/state.ts";
+import { applyRecord, visitOf, type WorkflowState } from "../../engine/workflow/state.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { HullError } from "../../errors.ts";
 import { newId } from "../../llm/transcript.ts";
@@ -186,7 +187,8 @@ export class Workflow {
     const { log } = this.#conversation;
     const open = new Map(openAttempts(state).map((key) => [nameOf(key), key]));
     for (const [name, abort] of this.#working) {
-      if (!open.has(name) || state.stopped !== null) abort.abort();
+      const key = open.get(name);
+      if (key === undefined || !wanted(state, key)) abort.abort();
     }
     for (const [name, key] of open) if (!this.#working.has(name)) this.#work(name, key);
     const watch = open.size > 0 ? log.now() + WATCH_MS : null;
@@ -197,7 +199,7 @@ export class Workflow {
   #work(name: string, key: AttemptKey): void {
     const state = this.state();
     const abort = new AbortController();
-    if (state.stopped !== null) abort.abort();
+    if (!wanted(state, key)) abort.abort();
     this.#working.set(name, abort);
     const work = this.#attempt(state, key, abort.signal)
       .then((outcome) => {
@@ -227,7 +229,7 @@ export class Workflow {
     };
     try {
       const place = { context, account, workspace: files, known, signal };
-      return await carryOutAttempt(state, key, place, false);
+      return await carryOutAttempt(within(state, key), key, place, false);
     } catch (error) {
       if (signal.aborted) return failed("error", "cancelled", "The run was stopped.");
       if (error instanceof HullError)
@@ -239,6 +241,16 @@ export class Workflow {
 
 const nameOf = ({ node, visit, attempt, item }: AttemptKey): string =>
   `${node}:${visit}:${attempt}${item === undefined ? "" : `:${item}`}`;
+
+/** Whether an attempt is to go on: in a run that is stopped, one that undoes something. */
+const wanted = (state: WorkflowState, key: AttemptKey): boolean =>
+  state.stopped === null || undoes(state, visitOf(state, key));
+
+/** The run as an attempt sees it: what undoes something is not held to the run's deadline, and ends when its own time is over. */
+function within(state: WorkflowState, key: AttemptKey): WorkflowState {
+  if (!undoes(state, visitOf(state, key))) return state;
+  return { ...state, spec: { ...state.spec, deadline: null } };
+}
 
 /** What watchers are told of a record. */
 function eventsOf(record: WorkflowRecord, state: WorkflowState | null): RunEvent[] {
@@ -255,6 +267,7 @@ function eventsOf(record: WorkflowRecord, state: WorkflowState | null): RunEvent
         node_id: node,
         attempt,
         ...(item === undefined ? {} : { item }),
+        ...compensating(record, state),
       };
       if (record.type === "started") return [{ event: "stage", data: { ...data, status: "running" } }];
       const { status, outcome, branch } = record.outcome;
@@ -278,4 +291,19 @@ function eventsOf(record: WorkflowRecord, state: WorkflowState | null): RunEvent
     default:
       return [];
   }
+}
+
+/** Which stage an attempt undoes, if it does. */
+function compensating(
+  record: Extract<WorkflowRecord, { type: "started" | "ended" }>,
+  state: WorkflowState,
+): { compensates?: string } {
+  if (record.type === "started")
+    return record.compensates === undefined ? {} : { compensates: record.compensates };
+  // One that has ended for good is no visit any more.
+  const id = `${state.spec.run_id}:${record.node}:${record.visit}`;
+  const compensates =
+    visitOf(state, record)?.compensates ??
+    state.compensations.find((stage) => stage.id === id)?.metadata.compensates;
+  return typeof compensates === "string" ? { compensates } : {};
 }
