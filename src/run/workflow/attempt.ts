@@ -1,16 +1,16 @@
 /** How one attempt of a workflow's node is carried out: a run in a session of its own, or a command. */
-import { intersectPolicies, mayExecute } from "../../engine/agent/policy.ts";
+import { mayExecute } from "../../engine/agent/policy.ts";
 import { sha256 } from "../../engine/sha256.ts";
 import { artifactOf, type WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import { type Node, outputKind } from "../../engine/workflow/graph.ts";
 import { consumedBy, itemsOf, suffix } from "../../engine/workflow/next.ts";
 import { completed, failed } from "../../engine/workflow/outcomes.ts";
 import { type AttemptKey, NO_USAGE, type Outcome, type Usage } from "../../engine/workflow/records.ts";
-import { stagePrompt } from "../../engine/workflow/stage-prompt.ts";
+import { stagePrompt, stageTexts } from "../../engine/workflow/stage-prompt.ts";
 import { time, visitOf, type WorkflowState } from "../../engine/workflow/state.ts";
 import { PUBLIC_TENANT } from "../../env.ts";
 import { newId } from "../../llm/transcript.ts";
-import { isObject, objectOf } from "../../skill/json.ts";
+import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
 import { agentSpec } from "../agent/options.ts";
@@ -19,6 +19,7 @@ import { llmHost } from "../llm-host.ts";
 import { sessionClient } from "../session-client.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
 import { runBash } from "../workspace-tools/bash.ts";
+import { plain, policyOf, type Stage, stageOf, withNamed } from "./stage.ts";
 
 /** What an attempt needs of the object that the run lives in. */
 interface AttemptPlace {
@@ -30,19 +31,8 @@ interface AttemptPlace {
   signal: AbortSignal;
 }
 
-/** What a stage asks for where its node says nothing. */
-const AGENT: JsonObject = {
-  persistent: true,
-  max_iterations: 16,
-  max_nudges: 3,
-  llm_retries: 2,
-  tool_retries: 0,
-  loop_detect_warn: 2,
-  loop_detect_block: 3,
-  loop_detect_skip: 4,
-};
-/** Of the fields of `model_policy`: options of a run under another name, or none at all. */
-const RENAMED: { readonly [field: string]: string | undefined } = { model_tier: "tier" };
+/** Options of the workflow run that come before those of its nodes. */
+const OVERRIDES: readonly string[] = ["provider", "model", "model_tier", "temperature"];
 
 /** The session in which an attempt runs. */
 function childSession(run: string, { node, visit, attempt, item }: AttemptKey): string {
@@ -113,12 +103,21 @@ export async function carryOutAttempt(
     state,
     node,
     key,
-    { prompt: stagePrompt(node, spec.task, shown, of), inputs: shown },
+    { prompt: promptOf(node, spec.task, shown, of), inputs: shown },
     place,
   );
   return node.kind === "subagent" && ran.status === "completed"
     ? { ...ran, outcome: "subagent_completed" }
     : ran;
+}
+
+function promptOf(
+  node: Node,
+  task: string,
+  inputs: readonly WorkflowArtifact[],
+  item: { place: number; of: number } | null,
+): string {
+  return stagePrompt(stageTexts(node), task, inputs, { render: node.context_policy?.render, item });
 }
 
 function itemInputs(
@@ -184,11 +183,12 @@ async function runStage(
   const session = sessionClient(context, id);
   const metadata = { workflow_run_id: spec.run_id, node_id: node.id, visit: key.visit, attempt: key.attempt };
   await session.ask("open", { metadata, request_hash: null, imported: null });
-  const options = stageOptions(state, node);
+  const stage = stageOf(node);
+  const options = stageOptions(state, node, stage);
   const began = Date.now();
   const host = await llmHost(context, { signal, session: id, skill: null, account }, options.mock);
-  const input = { prompt, system: node.system ?? null, options, publishes: false };
-  const agent = await agentSpec(context, host, input, { run, session: id });
+  const input = { prompt, system: stage.system, options, publishes: false };
+  const agent = withNamed(await agentSpec(context, host, input, { run, session: id }), stage.allowed);
   const stop = (): void => {
     context.background(session.ask("cancel", { run_id: run }).catch(() => null));
   };
@@ -200,58 +200,42 @@ async function runStage(
       const { code, detail } = view.error;
       return failed("error", String(code), String(detail), names);
     }
-    return stageOutcome(node, objectOf(view.result ?? {}), inputs, { ...names, began });
+    return stageOutcome(node, objectOf(view.result ?? {}), inputs, { ...names, began, stage });
   } finally {
     signal.removeEventListener("abort", stop);
   }
 }
 
-/** The options of a stage's run: those of the workflow run, then the node's, within both policies. */
-function stageOptions({ spec }: WorkflowState, node: Node): JsonObject {
-  const { graph, options, policy } = spec;
+/**
+ * The options of a stage's run, within all policies: its defaults, those of the workflow run, the node's. The workflow run
+ * chooses the model for every node, where it chooses one.
+ */
+function stageOptions({ spec }: WorkflowState, node: Node, stage: Stage): JsonObject {
+  const { graph, options } = spec;
   const { max_concurrent: _, deadline_ms: __, ...shared } = options;
-  const declared = (node.tools ?? []).filter(isObject);
-  const named = (node.tools ?? []).filter((tool) => typeof tool === "string");
-  const agent = node.mode === "agent" || node.tools !== undefined || node.kind === "subagent";
-  const own: JsonObject = Object.fromEntries(
-    Object.entries(node.model_policy ?? {}).map(([name, value]) => [RENAMED[name] ?? name, value]),
-  );
-  const policies = [
-    graph.capability_policy,
-    node.capability_policy,
-    named.length > 0 && declared.length === 0 ? { tools: named } : undefined,
-  ].map((one) => (one === undefined ? null : asJson(one)));
-  const effective = policies.reduce<JsonObject | null>(
-    (outer, inner) => intersectPolicies(outer, inner),
-    policy,
-  );
+  const policy = policyOf([spec.policy, graph.capability_policy, stage.options.policy]);
   const approvals = node.approval_policy ?? graph.approval_policy;
-  const left = spec.deadline === null ? {} : { deadline_ms: Math.max(1, spec.deadline - Date.now()) };
+  const overriding = Object.entries(shared).filter(([name]) => OVERRIDES.includes(name));
   return {
-    ...(agent ? AGENT : { persistent: false, max_iterations: 1 }),
+    ...stage.defaults,
     ...shared,
-    ...own,
-    ...left,
-    ...(declared.length === 0 ? {} : { tools: declared }),
-    ...(effective === null ? {} : { policy: effective }),
-    ...(approvals === undefined ? {} : { approval_policy: asJson(approvals) }),
-    ...(node.done_sentinel === undefined ? {} : { done_sentinel: node.done_sentinel }),
-    ...(node.exit_when_verified === undefined ? {} : { exit_when_verified: node.exit_when_verified }),
-    ...(node.output_contract?.schema === undefined ? {} : { output_schema: node.output_contract.schema }),
+    ...stage.options,
+    ...Object.fromEntries(overriding),
+    ...(spec.deadline === null ? {} : { deadline_ms: Math.max(1, spec.deadline - Date.now()) }),
+    ...(policy === null ? {} : { policy }),
+    ...(approvals === undefined ? {} : { approval_policy: plain(approvals) }),
   };
 }
-
-const asJson = (value: object): JsonObject => JSON.parse(JSON.stringify(value));
 
 function stageOutcome(
   node: Node,
   result: JsonObject,
   inputs: readonly WorkflowArtifact[],
-  at: { child_run_id: string; child_session_id: string; began: number },
+  at: { child_run_id: string; child_session_id: string; began: number; stage: Stage },
 ): Outcome {
   const text = textOf(result.visible_text) || textOf(result.text);
   const data = result.data ?? null;
-  const { began, ...names } = at;
+  const { began, stage, ...names } = at;
   const artifact = artifactOf(
     {
       kind: outputKind(node),
@@ -279,9 +263,7 @@ function stageOutcome(
     },
   };
   // One call without tools has said what it had to say.
-  const done =
-    status === "done" || (node.mode !== "agent" && node.tools === undefined && node.kind !== "subagent");
-  if (done) return completed("success", "success", shared);
+  if (status === "done" || !stage.agent) return completed("success", "success", shared);
   return failed(
     "failed",
     textOf(status),
@@ -329,15 +311,12 @@ async function verifyText(
   const command = node.verify?.command;
   if (command === undefined) {
     if (node.mode !== "agent") return { text: "", exit_code: null, ran: null };
-    const prompt = stagePrompt(node, spec.task, inputs, null);
+    const prompt = promptOf(node, spec.task, inputs, null);
     const ran = await runStage(state, node, key, { prompt, inputs }, place);
     return { text: ran.text, exit_code: null, ran };
   }
   const { context, workspace, known, signal } = place;
-  const policy = intersectPolicies(
-    spec.policy,
-    node.capability_policy === undefined ? null : asJson(node.capability_policy),
-  );
+  const policy = policyOf([spec.policy, spec.graph.capability_policy, node.capability_policy]);
   const refused =
     context.tenant === PUBLIC_TENANT
       ? "commands are for callers with a key"
