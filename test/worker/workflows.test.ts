@@ -1,7 +1,7 @@
 /** Workflows over HTTP: graphs, execution, waiting, hands on runs. */
 import { describe, expect, it } from "vitest";
 import { readEvents } from "../support/sse.ts";
-import { type Body, client, codeOf, get, post, send, until } from "./session-client.ts";
+import { ASK, asking, type Body, client, codeOf, get, post, send, until } from "./session-client.ts";
 
 interface Stage extends Body {
   id: string;
@@ -39,6 +39,13 @@ async function run(graph: object, more: object = {}): Promise<Run> {
   const body = await response.json<{ run: Run }>();
   expect([response.status, body]).toMatchObject([200, { run: { _type: "run_record" } }]);
   return body.run;
+}
+/** The sessions below another one, as soon as there are some. */
+async function children(session: string): Promise<{ child_ids: string[] }> {
+  for (;;) {
+    const found = await get<{ child_ids: string[] }>(`${session}/ancestry`);
+    if (found.child_ids.length > 0) return found;
+  }
 }
 const visited = ({ stages }: Run): string[] => stages.map(({ node_id, branch }) => `${node_id}:${branch}`);
 async function started(graph: object, more: object = {}): Promise<string> {
@@ -400,6 +407,50 @@ describe("a run that waits", () => {
       409,
       "workflow_ended",
     ]);
+  });
+
+  it("hands a sub-agent's node over as a task, whose events are among its own", async () => {
+    const nodes = { s: { kind: "subagent", task_label: "Dig", ...said("dug ##DONE##") } };
+    const events = await readEvents(
+      await executed({ nodes }, {}, { accept: "text/event-stream", prefer: "wait=60" }),
+    );
+    const told = events.filter(({ event }) => event === "task_update").map(({ data }) => data);
+    expect(told).toMatchObject([
+      { name: "Dig", status: "running" },
+      { name: "Dig", status: "completed" },
+    ]);
+    const id = String(told[0]?.task_id);
+    expect(await get(`/tasks/${id}`)).toMatchObject({
+      mode: "delegated_stage",
+      status: "completed",
+      provenance: { parent_session_id: events[0]?.data.run_id },
+    });
+    const last = events.findIndex(({ data }) => data.status === "completed" && data.node_id === "s");
+    expect(events.findLastIndex(({ event }) => event === "task_update")).toBeLessThan(last);
+    const { stages } = await get<Run>(`/workflows/runs/${String(events[0]?.data.run_id)}`);
+    expect(stages).toMatchObject([{ outcome: "subagent_completed", usage: { call_count: 1 } }]);
+  });
+
+  it("has one folder for all of its stages", async () => {
+    const write = { name: "Write", arguments: { file_path: "a.txt", content: "from a stage" } };
+    const mock = [{ tool_calls: [write] }, { text: "##DONE##" }];
+    const a = { mode: "agent", model_policy: { provider: "mock", workspace_tools: true, mock } };
+    const { id, stages } = await run({ nodes: { a } });
+    expect(stages).toMatchObject([{ branch: "success", metadata: { tools_used: ["Write"] } }]);
+    expect(await (await client.fetch(`/sessions/${id}/files/a.txt`)).text()).toBe("from a stage");
+  });
+
+  it("takes the task of a sub-agent's node with it when it is cancelled", async () => {
+    const model_policy = { provider: "mock", mock: asking };
+    const path = await started({ nodes: { s: { kind: "subagent", tools: [ASK], model_policy } } });
+    const { child_ids } = await children(path.replace("/workflows/runs", "/sessions"));
+    const task = `/tasks/${child_ids[0]}`;
+    expect(await get(task)).toMatchObject({ status: "running" });
+    expect(await (await post(`${path}/cancel`)).json()).toMatchObject({ id: path.split("/").at(-1) });
+    await until(path, "cancelled");
+    await until(task, "cancelled");
+    expect((await send("DELETE", path)).status).toBe(204);
+    expect((await client.fetch(task)).status).toBe(404);
   });
 
   it("is paused, goes on, is cancelled", async () => {

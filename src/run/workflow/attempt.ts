@@ -1,5 +1,7 @@
 /** How one attempt of a workflow's node is carried out: a run in a session of its own, or a command. */
+import { narrowed, refusal } from "../../engine/agent/delegation.ts";
 import { mayExecute } from "../../engine/agent/policy.ts";
+import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { sha256 } from "../../engine/sha256.ts";
 import { artifactOf, type WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import { type Node, outputKind } from "../../engine/workflow/graph.ts";
@@ -9,21 +11,29 @@ import { type AttemptKey, NO_USAGE, type Outcome, type Usage } from "../../engin
 import { stagePrompt, stageTexts } from "../../engine/workflow/stage-prompt.ts";
 import { time, visitOf, type WorkflowState } from "../../engine/workflow/state.ts";
 import { PUBLIC_TENANT } from "../../env.ts";
+import { CallNotFound } from "../../errors/llm.ts";
+import { HullError } from "../../errors.ts";
 import { newId } from "../../llm/transcript.ts";
+import type { RunView } from "../../session/conversation/rpc.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
 import { agentSpec } from "../agent/options.ts";
 import type { RunContext } from "../context.ts";
 import { llmHost } from "../llm-host.ts";
-import { sessionClient } from "../session-client.ts";
+import { type SessionClient, sessionClient } from "../session-client.ts";
+import type { TaskSettings } from "../task/handle.ts";
+import { delegated, NOTHING_ASKED, ONCE } from "../task/sub-agent.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
 import { runBash } from "../workspace-tools/bash.ts";
+import { ceilingsIn } from "./ceilings.ts";
 import { plain, policyOf, type Stage, stageOf, withNamed } from "./stage.ts";
 
 /** What an attempt needs of the object that the run lives in. */
 interface AttemptPlace {
   context: RunContext;
+  /** The run's own session. */
+  session: string;
   /** Name of the soft ledger that its calls count in. */
   account: string;
   workspace: WorkspaceAccess;
@@ -174,36 +184,107 @@ async function runStage(
   node: Node,
   key: AttemptKey,
   { prompt, inputs }: StageWork,
-  { context, account, signal }: AttemptPlace,
+  { context, session: place, account, signal }: AttemptPlace,
 ): Promise<Outcome> {
   const { spec } = state;
   const id = childSession(spec.run_id, key);
   const run = childRun(id);
   const names = { child_run_id: run, child_session_id: id };
+  const above = ceilingsIn(state, place);
+  const refused = refusal(above, Date.now());
+  if (refused !== null) return failed("error", "tool_rejected", refused, names);
   const session = sessionClient(context, id);
-  const metadata = { workflow_run_id: spec.run_id, node_id: node.id, visit: key.visit, attempt: key.attempt };
-  await session.ask("open", { metadata, request_hash: null, imported: null });
   const stage = stageOf(node);
   const options = stageOptions(state, node, stage);
   const began = Date.now();
   const host = await llmHost(context, { signal, session: id, skill: null, account }, options.mock);
   const input = { prompt, system: stage.system, options, publishes: false };
-  const agent = withNamed(await agentSpec(context, host, input, { run, session: id }), stage.allowed);
+  const made = withNamed(await agentSpec(context, host, input, { run, session: id }), stage.allowed);
+  const agent = narrowed(made, above, id);
+  const begin = { session, run, agent, signal };
+  const view =
+    node.kind === "subagent"
+      ? await asTask(begin, settingsOf(state, node, { stage, inputs, session: place, agent }))
+      : await asStage(begin, { workflow_run_id: spec.run_id, node_id: node.id, ...visitAndAttempt(key) });
+  if (view.error !== undefined) {
+    const { code, detail } = view.error;
+    return failed("error", String(code), String(detail), names);
+  }
+  return stageOutcome(node, objectOf(view.result ?? {}), inputs, { ...names, began, stage });
+}
+
+const visitAndAttempt = ({ visit, attempt }: AttemptKey) => ({ visit, attempt });
+
+interface Begin {
+  session: SessionClient;
+  run: string;
+  agent: AgentSpec;
+  signal: AbortSignal;
+}
+
+/** A run in a session of its own. */
+async function asStage({ session, run, agent, signal }: Begin, metadata: JsonObject): Promise<RunView> {
+  await session.ask("open", { metadata, request_hash: null, imported: null });
+  signal.throwIfAborted();
   const stop = (): void => {
-    context.background(session.ask("cancel", { run_id: run }).catch(() => null));
+    // Whatever begins the attempt again stops it too.
+    session.ask("cancel", { run_id: run }).catch(() => {});
   };
   signal.addEventListener("abort", stop, { once: true });
   try {
-    const start = { run_id: run, spec: agent, request: null, wait: "terminal" as const };
-    const view = await session.ask("start", start);
-    if (view.error !== undefined) {
-      const { code, detail } = view.error;
-      return failed("error", String(code), String(detail), names);
-    }
-    return stageOutcome(node, objectOf(view.result ?? {}), inputs, { ...names, began, stage });
+    // The journal of the workflow run tells of it, and no session above is told.
+    const spec = agent.delegation === undefined ? agent : { ...agent, delegation: untold(agent.delegation) };
+    return await session.ask("start", { run_id: run, spec, request: null, wait: "terminal" });
   } finally {
     signal.removeEventListener("abort", stop);
   }
+}
+
+const untold = (delegation: NonNullable<AgentSpec["delegation"]>): typeof delegation => ({
+  ...delegation,
+  parent: null,
+});
+
+/** A task of the workflow run: its events stand among those of the run, and it ends with it. */
+async function asTask({ session, run, agent, signal }: Begin, settings: TaskSettings): Promise<RunView> {
+  signal.throwIfAborted();
+  await delegated(session, { spec: agent, settings }, signal);
+  return session.ask("run", { run_id: run });
+}
+
+function settingsOf(
+  { spec }: WorkflowState,
+  node: Node,
+  at: { stage: Stage; inputs: readonly WorkflowArtifact[]; session: string; agent: AgentSpec },
+): TaskSettings {
+  const { stage, inputs, session, agent } = at;
+  return {
+    name: (node.task_label ?? node.id).slice(0, 128),
+    task: spec.task,
+    mode: "delegated_stage",
+    request: { ...NOTHING_ASKED, task: spec.task, system: stage.system },
+    stage: stage.texts,
+    carry: { ...ONCE, context_policy: node.context_policy ?? {} },
+    execution: null,
+    artifacts: [...inputs],
+    parent: { session_id: session, run_id: spec.run_id, task_id: null },
+    token_budget: agent.token_budget,
+  };
+}
+
+/** Stops what an attempt began in an earlier life. @throws what a later life may get over */
+export async function stopAttempt(
+  { spec }: WorkflowState,
+  key: AttemptKey,
+  context: RunContext,
+): Promise<void> {
+  const id = childSession(spec.run_id, key);
+  const session = sessionClient(context, id);
+  const task = spec.graph.nodes[key.node]?.kind === "subagent";
+  const stopped = task ? session.ask("task_close", null) : session.ask("cancel", { run_id: childRun(id) });
+  await stopped.catch((error: unknown) => {
+    if (!(error instanceof HullError) || error.code !== CallNotFound.code) throw error;
+  });
 }
 
 /**
@@ -316,7 +397,14 @@ async function verifyText(
     return { text: ran.text, exit_code: null, ran };
   }
   const { context, workspace, known, signal } = place;
-  const policy = policyOf([spec.policy, spec.graph.capability_policy, node.capability_policy]);
+  const { policy: outer = null, ceiling = null } = spec.above?.policies ?? {};
+  const policy = policyOf([
+    ceiling,
+    outer,
+    spec.policy,
+    spec.graph.capability_policy,
+    node.capability_policy,
+  ]);
   const refused =
     context.tenant === PUBLIC_TENANT
       ? "commands are for callers with a key"
