@@ -15,6 +15,7 @@ import { readText } from "../../src/run/long-text.ts";
 import { Conversation, type ConversationHooks } from "../../src/session/conversation/conversation.ts";
 import { SessionDispatcher } from "../../src/session/conversation/operations.ts";
 import type {
+  LongText,
   SessionAnswer,
   SessionOperation,
   SessionOperations,
@@ -95,6 +96,10 @@ export class World {
     this.script = script;
     this.#storage = storage;
     this.#life = this.#born(storage, death);
+  }
+
+  get desk(): SessionDispatcher {
+    return this.#life.desk;
   }
 
   get conversation(): Conversation {
@@ -312,8 +317,11 @@ export async function inWorld<T>(
 ): Promise<T> {
   const { SESSIONS } = bindings;
   const id = newName();
-  return runInDurableObject(SESSIONS.get(SESSIONS.idFromName(`t/${id}`)), async (_, state) => {
+  return runInDurableObject(SESSIONS.get(SESSIONS.idFromName(`t/${id}`)), async (object, state) => {
     const world = new World(id, wrap(state.storage), script, death);
+    // What other sessions ask this one is for the life that it has.
+    const ask = { value: (question: LongText) => world.desk.ask(question) };
+    Object.setPrototypeOf(object, Object.create(Object.getPrototypeOf(object), { ask }));
     const value = await test(world);
     await world.over();
     return value;

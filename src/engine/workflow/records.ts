@@ -1,5 +1,6 @@
 /** The journal of a workflow run: what is stored before anything is done about it. Pure. */
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { Ceilings } from "../agent/spec.ts";
 import type { WorkflowArtifact } from "./artifacts.ts";
 import type { Graph } from "./graph.ts";
 
@@ -27,6 +28,8 @@ export interface WorkflowSpec {
   parent_run_id: string | null;
   root_run_id: string;
   metadata: JsonObject;
+  /** What is left to it by the session that it was delegated from; absent: nobody delegated it. */
+  above?: Ceilings;
   /** The run that this one goes on from, or repeats; its stages up to there. */
   origin?: Origin;
 }

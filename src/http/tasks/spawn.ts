@@ -1,8 +1,10 @@
 /** `POST /tasks`, `POST /sub-agents`: runs that are handed over. */
 import { NO_CEILINGS, narrowed, refusal } from "../../engine/agent/delegation.ts";
-import { intersectPolicies } from "../../engine/agent/policy.ts";
 import type { AgentSpec, Ceilings } from "../../engine/agent/spec.ts";
 import type { Message } from "../../engine/messages.ts";
+import { artifactOf } from "../../engine/workflow/artifacts.ts";
+import { selectArtifacts } from "../../engine/workflow/select-artifacts.ts";
+import { stagePrompt } from "../../engine/workflow/stage-prompt.ts";
 import { ToolsRejected } from "../../errors/llm.ts";
 import { InputInvalid } from "../../errors/request.ts";
 import { readMessages } from "../../llm/messages.ts";
@@ -10,16 +12,13 @@ import { withResults } from "../../llm/open-calls.ts";
 import { newRunId } from "../../run/agent/daemon-spec.ts";
 import { agentSpec, type RunInput } from "../../run/agent/options.ts";
 import { llmHost } from "../../run/llm-host.ts";
-import { artifactOf, selectArtifacts } from "../../run/task/artifacts.ts";
 import { type SubAgentBody, subAgentBody, type TaskBody, taskBody } from "../../run/task/bodies.ts";
 import { toolsBelow } from "../../run/task/child-spec.ts";
 import type { Carry, TaskHandle, TaskSettings } from "../../run/task/handle.ts";
-import { stageOf } from "../../run/task/node.ts";
-import { stagePrompt } from "../../run/task/stage-prompt.ts";
 import { NOTHING_ASKED } from "../../run/task/sub-agent.ts";
+import { plain, policyOf, stageOf, withNamed } from "../../run/workflow/stage.ts";
 import { thrownBy } from "../../session/conversation/done.ts";
-import { isObject } from "../../skill/json.ts";
-import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { lastSeen } from "../executions.ts";
@@ -55,17 +54,16 @@ export async function postTask(context: RequestContext): Promise<Response> {
     throw new InputInvalid({ reason: `node ${message}.`, errors: [{ path: "node", message }] });
   }
   const id = await idOf(context, "/tasks");
-  const stage = stageOf(node, plain(body.policy));
+  const stage = stageOf({ ...node, kind: node.kind ?? "stage" });
   const above = await aboveOf(context, body.parent_session_id);
-  const at = new Date().toISOString();
-  const artifacts = (body.artifacts ?? []).map((given, n) => artifactOf(given, { id: `${id}:${n}`, at }));
+  const now = new Date().toISOString();
+  const artifacts = (body.artifacts ?? []).map((given, n) =>
+    artifactOf(given, { newId: () => `${id}:${n}`, now }),
+  );
   const allowed = both(stage.allowed, body.tools ?? null);
   const limits = body.tools === undefined ? null : { tools: body.tools };
-  const options: JsonObject = { ...body.options, ...stage.options };
-  const policy = [plain(body.options?.policy), plain(stage.options.policy), limits].reduce(
-    intersectPolicies,
-    null,
-  );
+  const options: JsonObject = { ...stage.defaults, ...body.options, ...stage.options };
+  const policy = policyOf([body.policy, body.options?.policy, stage.options.policy, limits]);
   const permissions = plain(body.permissions);
   const context_policy = body.carry?.context_policy ?? node.context_policy ?? {};
   const settings = {
@@ -78,7 +76,8 @@ export async function postTask(context: RequestContext): Promise<Response> {
     execution: plain(body.execution),
     artifacts,
   };
-  const prompt = stagePrompt(stage.texts, task, selectArtifacts(artifacts, node.context_policy ?? {}));
+  const chosen = selectArtifacts(artifacts, node.context_policy ?? {});
+  const prompt = stagePrompt(stage.texts, task, chosen, { render: node.context_policy?.render });
   const input: RunInput = {
     prompt,
     system: stage.system,
@@ -112,7 +111,7 @@ export async function postSubAgent(context: RequestContext): Promise<Response> {
   }
   const id = session_id ?? (await idOf(context, "/sub-agents"));
   const limits = allowed_tools === undefined ? null : { tools: allowed_tools };
-  const policy = intersectPolicies(plain(options.policy), limits);
+  const policy = policyOf([options.policy, limits]);
   const structured =
     returns === undefined ? {} : { output_schema: returns.schema, output_validation: "error" };
   const settings = {
@@ -205,8 +204,7 @@ function withTools(
   const given = own.some((name) => options[name] !== undefined && options[name] !== null);
   const tools =
     given || above === null ? spec.tools : [...spec.tools, ...missing(toolsBelow(above.tools, null), spec)];
-  if (allowed === null) return { ...spec, tools };
-  return { ...spec, tools: tools.filter(({ definition }) => allowed.includes(definition.name)) };
+  return withNamed({ ...spec, tools }, allowed);
 }
 
 const missing = (tools: AgentSpec["tools"], spec: AgentSpec): AgentSpec["tools"] =>
@@ -273,11 +271,4 @@ function carryOf({ carry = {} }: Partial<TaskBody>, context_policy: Carry["conte
     retriggerable: carry.retriggerable ?? false,
     policy: plain(carry.policy),
   };
-}
-
-/** What was read from JSON, as JSON. */
-function plain(value: unknown): JsonObject | null {
-  if (value === undefined || value === null) return null;
-  const json: Json = JSON.parse(JSON.stringify(value));
-  return isObject(json) ? json : null;
 }

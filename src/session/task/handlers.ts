@@ -1,14 +1,15 @@
 /** What can be asked of a session that is a task, and of one that delegates some, by name (`rpc.ts`). */
 import { intersectPolicies } from "../../engine/agent/policy.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
+import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
+import { selectArtifacts } from "../../engine/workflow/select-artifacts.ts";
+import { stagePrompt } from "../../engine/workflow/stage-prompt.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { TaskClosed, TaskNotAwaiting, TaskRunning } from "../../errors/task.ts";
 import { HullError } from "../../errors.ts";
 import { detachedContext } from "../../run/context.ts";
 import { sessionClient } from "../../run/session-client.ts";
-import { selectArtifacts } from "../../run/task/artifacts.ts";
-import type { TaskArtifact, TaskSettings } from "../../run/task/handle.ts";
-import { stagePrompt } from "../../run/task/stage-prompt.ts";
+import type { TaskSettings } from "../../run/task/handle.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import { forkInto } from "../conversation/fork.ts";
@@ -151,7 +152,11 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
   const nextSpec = (
     before: AgentSpec,
     { stage, carry: carried, task: text, parent }: TaskSettings,
-    { run_id, artifacts, payload }: { run_id: string; artifacts: TaskArtifact[]; payload: Json | undefined },
+    {
+      run_id,
+      artifacts,
+      payload,
+    }: { run_id: string; artifacts: WorkflowArtifact[]; payload: Json | undefined },
   ): AgentSpec => {
     const { policies, delegation, deadline } = before;
     const policy = [deployment.settings.policy ?? null, carried.policy].reduce(
@@ -161,8 +166,9 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
     const memo = store.run(before.run_id)?.memo ?? null;
     const told =
       payload === undefined ? text : `${text}\n\n<payload>\n${JSON.stringify(payload, null, 2)}\n</payload>`;
-    const shown = selectArtifacts(artifacts, carried.context_policy);
-    const prompt = stage === null ? told : stagePrompt(stage, told, shown);
+    const { context_policy } = carried;
+    const shown = selectArtifacts(artifacts, context_policy);
+    const prompt = stage === null ? told : stagePrompt(stage, told, shown, { render: context_policy.render });
     const above = parent === null ? null : { session_id: parent.session_id, run_id: null };
     return {
       ...before,

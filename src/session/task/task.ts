@@ -3,12 +3,12 @@
  * runs, so that the next life of its object knows as much.
  */
 import type { AgentSpec } from "../../engine/agent/spec.ts";
+import { artifactOf, type WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { TaskClosed } from "../../errors/task.ts";
 import { Internal, toProblem } from "../../errors.ts";
-import { artifactOf } from "../../run/task/artifacts.ts";
 import { envelopeOf } from "../../run/task/envelope.ts";
-import type { TaskArtifact, TaskHandle, TaskStatus } from "../../run/task/handle.ts";
+import type { TaskHandle, TaskStatus } from "../../run/task/handle.ts";
 import type { ShownRun } from "../../run/task/shown-above.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { Conversation } from "../conversation/conversation.ts";
@@ -205,7 +205,7 @@ export class Task {
   }
 
   /** What the next run is given beside its task. */
-  carried(row: TaskRow): TaskArtifact[] {
+  carried(row: TaskRow): WorkflowArtifact[] {
     if (row.settings.carry.artifact_mode === "none") return [];
     const made = this.#made(row);
     let left = MAX_CARRIED;
@@ -330,16 +330,16 @@ export class Task {
   }
 
   /** The artifact that the last run's answer is; `null`: it has none. */
-  #made(row: TaskRow): TaskArtifact | null {
+  #made(row: TaskRow): WorkflowArtifact | null {
     const run = this.run(row);
     const { result, error } = this.#end(run);
     const text = result?.visible_text;
     if (error !== undefined || typeof text !== "string" || text === "") return null;
     const { stage, name } = row.settings;
-    const at = new Date(run.settled_at ?? run.created_at).toISOString();
+    const now = new Date(run.settled_at ?? run.created_at).toISOString();
     const given = { kind: stage?.output_kind ?? "artifact", title: name, text: text.slice(0, MAX_ARTIFACT) };
     const lineage = row.artifacts.map(({ id }) => id);
-    return artifactOf({ ...given, source: run.id, lineage }, { id: `${run.id}:answer`, at });
+    return artifactOf({ ...given, source: run.id, lineage }, { newId: () => `${run.id}:answer`, now });
   }
 }
 

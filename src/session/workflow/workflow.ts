@@ -13,7 +13,7 @@ import { newId } from "../../llm/transcript.ts";
 import { detachedContext } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
 import { sessionClient } from "../../run/session-client.ts";
-import { carryOutAttempt, childSessions } from "../../run/workflow/attempt.ts";
+import { carryOutAttempt, childSessions, stopAttempt } from "../../run/workflow/attempt.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import { Rows } from "../conversation/rows.ts";
 import { WATCH_MS } from "../lives.ts";
@@ -43,6 +43,8 @@ export class Workflow {
   #origin: Origin = { account: "", request_id: "", mock_scope: "" };
   /** Attempts that this life carries out, by their names. */
   readonly #working = new Map<string, AbortController>();
+  /** Attempts that this life has stored and not carried out yet: all others may have begun before. */
+  readonly #fresh = new Set<string>();
   readonly #waiting = new Set<() => void>();
 
   constructor(conversation: Conversation, storage: DurableObjectStorage) {
@@ -175,6 +177,7 @@ export class Workflow {
       this.#state = undefined;
       throw error;
     }
+    for (const record of records) if (record.type === "started") this.#fresh.add(nameOf(record));
     this.#conversation.log.events.announce();
     if (records.some(({ type }) => type === "finished")) this.#conversation.background(this.index());
     for (const wake of this.#waiting) wake();
@@ -216,7 +219,6 @@ export class Workflow {
   }
 
   async #attempt(state: WorkflowState, key: AttemptKey, signal: AbortSignal): Promise<Outcome> {
-    if (signal.aborted) return failed("error", "cancelled", "The run was stopped.");
     const { deployment, background, log, files } = this.#conversation;
     const session = log.store.session();
     const { account, request_id: requestId, mock_scope: mockScope } = this.#origin;
@@ -227,9 +229,14 @@ export class Workflow {
       note: (execution: string, fact: Parameters<typeof log.store.handedIn.note>[1]) =>
         log.store.handedIn.note(execution, fact),
     };
+    if (signal.aborted) {
+      // An earlier life may have begun it, and died before it could stop it.
+      await stopAttempt(state, key, context);
+      return failed("error", "cancelled", "The run was stopped.");
+    }
     try {
-      const place = { context, account, workspace: files, known, signal };
-      return await carryOutAttempt(within(state, key), key, place, false);
+      const place = { context, session: session?.id ?? "", account, workspace: files, known, signal };
+      return await carryOutAttempt(within(state, key), key, place, !this.#fresh.delete(nameOf(key)));
     } catch (error) {
       if (signal.aborted) return failed("error", "cancelled", "The run was stopped.");
       if (error instanceof HullError)
