@@ -127,7 +127,8 @@ export class World {
     });
     const daemon = new Daemon(conversation, storage);
     keepSnapshots(conversation, daemon);
-    const task = new Task(conversation, storage);
+    const workflow = new Workflow(conversation, storage);
+    const task = new Task(conversation, storage, workflow);
     const delegates = new Delegates(conversation, storage.sql);
     if (this.script.hooks !== undefined) conversation.extend(this.script.hooks(conversation));
     const over = async (): Promise<void> => {
@@ -136,7 +137,6 @@ export class World {
         await Promise.allSettled(work);
       }
     };
-    const workflow = new Workflow(conversation, storage);
     const desk = new SessionDispatcher(conversation, { daemon, task, delegates, workflow });
     return { conversation, desk, over, kill };
   }

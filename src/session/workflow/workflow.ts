@@ -1,6 +1,7 @@
 /**
  * A session's workflow run: its journal, and what it does next. Everything is stored before it is acted on, so that the next life
- * of the object goes on with it; attempts have names of their own and are followed, not repeated.
+ * of the object goes on with it; attempts have names of their own and are followed, not repeated. A task's session may have
+ * several, one after the other, in one journal.
  */
 import { undoes } from "../../engine/workflow/compensation.ts";
 import { decide, openAttempts } from "../../engine/workflow/next.ts";
@@ -46,6 +47,7 @@ export class Workflow {
   /** Attempts that this life has stored and not carried out yet: all others may have begun before. */
   readonly #fresh = new Set<string>();
   readonly #waiting = new Set<() => void>();
+  readonly #followers: ((records: readonly WorkflowRecord[]) => void)[] = [];
 
   constructor(conversation: Conversation, storage: DurableObjectStorage) {
     this.#conversation = conversation;
@@ -56,11 +58,11 @@ export class Workflow {
         if (kind === INDEX) conversation.background(this.index());
       },
       cleared: async ({ tenant, id }) => {
-        const state = this.#load();
-        if (state === null) return;
+        if (this.#load() === null) return;
         for (const abort of this.#working.values()) abort.abort();
         this.#working.clear();
-        await Promise.all(childSessions(state).map((child) => this.#removeChild(tenant, child)));
+        const children = this.#runs().flatMap(childSessions);
+        await Promise.all(children.map((child) => this.#removeChild(tenant, child)));
         await forgetWorkflowRun(conversation.env, tenant, id);
         this.#state = undefined;
         this.#rows.forget();
@@ -76,18 +78,31 @@ export class Workflow {
     return state;
   }
 
+  /** Of the request that began it. */
+  get requestId(): string {
+    this.#load();
+    return this.#origin.request_id;
+  }
+
   /** Whether the session is a workflow run. */
   get here(): boolean {
     return this.#load() !== null;
   }
 
-  /** Stores what begins the run. To be called within `Conversation.once`. */
+  /** Has somebody called with records, in the transaction that stores them, before the events that tell of them. */
+  follow(follower: (records: readonly WorkflowRecord[]) => void): void {
+    this.#followers.push(follower);
+  }
+
+  /** Stores what begins the run, or the next one after it has ended. To be called within `Conversation.once`. */
   begin(spec: WorkflowSpec, origin: Origin): void {
     const { log } = this.#conversation;
     log.store.tables.need("journal");
-    this.#rows.insert(1, { type: "head", ...origin });
-    this.#origin = origin;
-    this.#state = null;
+    if (!this.here) {
+      this.#rows.insert(1, { type: "head", ...origin });
+      this.#origin = origin;
+      this.#state = null;
+    }
     this.#append([{ type: "begun", at: log.now(), spec }]);
     this.#conversation.dueAt(LOOK, log.now() + WATCH_MS);
     this.#conversation.dueAt(INDEX, log.now() + RETRY_MS);
@@ -127,7 +142,7 @@ export class Workflow {
     const session = this.#conversation.log.store.session();
     if (state === null || session === null) return;
     try {
-      await noteWorkflowRun(this.#conversation.env, session.tenant, state);
+      await noteWorkflowRun(this.#conversation.env, session, state);
       this.#conversation.dueAt(INDEX, null);
     } catch (error) {
       console.error(JSON.stringify({ event: "workflow_not_indexed", id: session.id, error: String(error) }));
@@ -146,14 +161,24 @@ export class Workflow {
   #load(): WorkflowState | null {
     if (this.#state !== undefined) return this.#state;
     if (!this.#conversation.log.store.tables.has("journal")) return null;
-    let state: WorkflowState | null = null;
+    this.#state = this.#runs().at(-1) ?? null;
+    return this.#state;
+  }
+
+  /** The runs of the journal, the last one as it is now, those before it as they ended. */
+  #runs(): WorkflowState[] {
+    const runs: WorkflowState[] = [];
     for (const row of this.#rows.after(0)) {
       if (!row.ok) continue;
-      if (row.value.type === "head") this.#origin = row.value;
-      else state = applyRecord(state, row.value);
+      if (row.value.type === "head") {
+        this.#origin = row.value;
+        continue;
+      }
+      const before = row.value.type === "begun" ? null : (runs.pop() ?? null);
+      const state = applyRecord(before, row.value);
+      if (state !== null) runs.push(state);
     }
-    this.#state = state;
-    return state;
+    return runs;
   }
 
   #append(records: readonly WorkflowRecord[]): void {
@@ -170,6 +195,7 @@ export class Workflow {
         }
         this.#state = state;
         const { log } = this.#conversation;
+        for (const follower of this.#followers) follower(records);
         log.store.appendEvents(events.map((event) => log.redacted(event)));
       });
     } catch (error) {
@@ -177,7 +203,8 @@ export class Workflow {
       this.#state = undefined;
       throw error;
     }
-    for (const record of records) if (record.type === "started") this.#fresh.add(nameOf(record));
+    const { run_id } = this.state().spec;
+    for (const record of records) if (record.type === "started") this.#fresh.add(nameOf(run_id, record));
     this.#conversation.log.events.announce();
     if (records.some(({ type }) => type === "finished")) this.#conversation.background(this.index());
     for (const wake of this.#waiting) wake();
@@ -188,7 +215,8 @@ export class Workflow {
   #dispatch(wake: number | null): void {
     const state = this.state();
     const { log } = this.#conversation;
-    const open = new Map(openAttempts(state).map((key) => [nameOf(key), key]));
+    const { run_id } = state.spec;
+    const open = new Map(openAttempts(state).map((key) => [nameOf(run_id, key), key]));
     for (const [name, abort] of this.#working) {
       const key = open.get(name);
       if (key === undefined || !wanted(state, key)) abort.abort();
@@ -207,7 +235,8 @@ export class Workflow {
     const work = this.#attempt(state, key, abort.signal)
       .then((outcome) => {
         this.#working.delete(name);
-        if (!openAttempts(this.state()).some((open) => nameOf(open) === name)) return;
+        const now = this.state();
+        if (!openAttempts(now).some((open) => nameOf(now.spec.run_id, open) === name)) return;
         this.note([{ type: "ended", at: this.#conversation.log.now(), ...key, outcome }]);
       })
       .catch((error: unknown) => {
@@ -236,7 +265,12 @@ export class Workflow {
     }
     try {
       const place = { context, session: session?.id ?? "", account, workspace: files, known, signal };
-      return await carryOutAttempt(within(state, key), key, place, !this.#fresh.delete(nameOf(key)));
+      return await carryOutAttempt(
+        within(state, key),
+        key,
+        place,
+        !this.#fresh.delete(nameOf(state.spec.run_id, key)),
+      );
     } catch (error) {
       if (signal.aborted) return failed("error", "cancelled", "The run was stopped.");
       if (error instanceof HullError)
@@ -246,8 +280,8 @@ export class Workflow {
   }
 }
 
-const nameOf = ({ node, visit, attempt, item }: AttemptKey): string =>
-  `${node}:${visit}:${attempt}${item === undefined ? "" : `:${item}`}`;
+const nameOf = (run: string, { node, visit, attempt, item }: AttemptKey): string =>
+  `${run}:${node}:${visit}:${attempt}${item === undefined ? "" : `:${item}`}`;
 
 /** Whether an attempt is to go on: in a run that is stopped, one that undoes something. */
 const wanted = (state: WorkflowState, key: AttemptKey): boolean =>
