@@ -30,6 +30,16 @@ import { skillPage, trySkill } from "./skill-page.ts";
 import { skillsPage } from "./skills-page.ts";
 import { STYLE } from "./style.ts";
 import { setBudget, usagePage } from "./usage-page.ts";
+import {
+  changeWorkflowRun,
+  decideWorkflow,
+  forkWorkflow,
+  killWorkflowRun,
+  signalWorkflow,
+  workflowRecord,
+  workflowRunPage,
+} from "./workflow-run-page.ts";
+import { runWorkflow, workflowPage, workflowsPage } from "./workflows-page.ts";
 
 type Params = readonly string[];
 type Show = (api: Api, ...params: string[]) => Promise<Page>;
@@ -38,6 +48,8 @@ type Act = (api: Api, ...params: string[]) => Promise<Response>;
 const ID = "([A-Za-z0-9][A-Za-z0-9._:-]{0,127})";
 /** What tools call things. */
 const NAME = "([^/]+)";
+/** Of a stored graph, also of one version. */
+const GRAPH = "([A-Za-z0-9][A-Za-z0-9._@-]{0,140})";
 const at = (pattern: string): RegExp => new RegExp(`^${pattern}$`);
 
 const PAGES: readonly (readonly [RegExp, Show])[] = [
@@ -52,6 +64,9 @@ const PAGES: readonly (readonly [RegExp, Show])[] = [
   [at("/console/approvals"), approvalsPage],
   [at("/console/daemons"), daemonsPage],
   [at(`/console/daemons/${ID}`), daemonPage],
+  [at("/console/workflows"), workflowsPage],
+  [at(`/console/workflows/${GRAPH}`), workflowPage],
+  [at(`/console/workflows/runs/${ID}`), workflowRunPage],
   [at("/console/usage"), usagePage],
   [at("/console/models"), modelsPage],
   [at("/console/keys"), keysPage],
@@ -70,6 +85,12 @@ const ACTIONS: readonly (readonly [RegExp, Act])[] = [
   [at(`/console/approvals/${ID}/${ID}`), decideApproval],
   [at(`/console/daemons/${ID}/(wake|stop|resume)`), changeDaemon],
   [at(`/console/daemons/${ID}/send`), sendEvent],
+  [at(`/console/workflows/${GRAPH}/run`), runWorkflow],
+  [at(`/console/workflows/runs/${ID}/(pause|resume|cancel)`), changeWorkflowRun],
+  [at(`/console/workflows/runs/${ID}/kill`), killWorkflowRun],
+  [at(`/console/workflows/runs/${ID}/decide`), decideWorkflow],
+  [at(`/console/workflows/runs/${ID}/signal`), signalWorkflow],
+  [at(`/console/workflows/runs/${ID}/fork`), forkWorkflow],
   [at("/console/usage/budget"), setBudget],
   [at("/console/models/call"), testCall],
   [at(`/console/models/${ID}/check`), checkProvider],
@@ -81,6 +102,7 @@ const ACTIONS: readonly (readonly [RegExp, Act])[] = [
 const READS: readonly (readonly [RegExp, Act])[] = [
   [at(`/console/runs/${ID}/events`), runEvents],
   [at(`/console/runs/${ID}/cassette`), runCassette],
+  [at(`/console/workflows/runs/${ID}/record`), workflowRecord],
   [at(`/console/sessions/${ID}/runs/${ID}/events`), sessionRunEvents],
   [at(`/console/sessions/${ID}/files/(.+)`), downloadFile],
   [at(`/console/sessions/${ID}/artifacts/${NAME}/view`), artifactView],

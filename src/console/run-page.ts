@@ -5,7 +5,7 @@ import { HullError } from "../errors.ts";
 import { type Api, asked } from "./api.ts";
 import { form, nextPage, type Page, seeOther } from "./layout.ts";
 import { isOver, type Run, reason, runName, runShape, stateLabel } from "./run-shapes.ts";
-import { count, duration, type Html, money, pretty, when } from "./text.ts";
+import { count, duration, type Html, lane, money, pretty, when } from "./text.ts";
 
 /** Steps on one page. */
 const STEPS = "100";
@@ -167,21 +167,23 @@ function waterfall(steps: readonly Step[]): Html {
     ...steps.map(({ duration_ms }, i) => (begins[i] ?? first) + (duration_ms ?? 0)),
     first + 1,
   );
-  return html`<ol class="flow">${steps.map((one) => lane(one, first, last - first))}</ol>`;
+  return html`<ol class="flow">${steps.map((one) => stepLane(one, first, last - first))}</ol>`;
 }
 
-function lane(one: Step, first: number, span: number): Html {
+function stepLane(one: Step, first: number, span: number): Html {
   const { kind, name, ok, duration_ms, started_at, model } = one;
-  const x = Math.round(((Date.parse(started_at) - first) / span) * 1000);
-  const width = Math.max(4, Math.round(((duration_ms ?? 0) / span) * 1000));
-  const colour = ok === false ? "fail" : kind === "model" || kind === "tool" ? kind : "other";
+  const from = (Date.parse(started_at) - first) / span;
+  const timed = kind === "model" || kind === "tool";
+  const colour = ok === false ? "fail" : timed ? kind : "other";
   const took =
     duration_ms === null
       ? html`<span class="wait">under way</span>`
-      : kind === "model" || kind === "tool" || duration_ms > 0
+      : timed || duration_ms > 0
         ? duration(duration_ms)
         : "";
-  return html`<li><details><summary><span class="lane"><span>${kind} <strong>${name}</strong>${model === undefined ? "" : ` ${model}`}${ok === false ? html` <span class="bad">failed</span>` : ""}</span><svg viewBox="0 0 1000 14" preserveAspectRatio="none" aria-hidden="true"><rect class="track" width="1000" height="14"/><rect class="${colour}" x="${Math.min(x, 996)}" width="${Math.min(width, 1000 - Math.min(x, 996))}" height="14"/></svg><span class="n">${took}</span></span></summary>${stepDetails(one)}</details></li>
+  const title = html`${kind} <strong>${name}</strong>${model === undefined ? "" : ` ${model}`}${ok === false ? html` <span class="bad">failed</span>` : ""}`;
+  const bar = lane(title, colour, { from, to: from + (duration_ms ?? 0) / span }, took);
+  return html`<li><details><summary>${bar}</summary>${stepDetails(one)}</details></li>
 `;
 }
 

@@ -22,12 +22,15 @@ export const runList = z.object({ data: z.array(runShape), next_cursor: z.nullab
 
 const COLOURS: Readonly<Record<string, string>> = {
   done: "good",
+  completed: "good",
   error: "bad",
   failed: "bad",
   stuck: "bad",
   watchdog: "bad",
   budget_exhausted: "bad",
   stopped: "dim",
+  waiting: "wait",
+  paused: "wait",
   awaiting_approval: "wait",
   awaiting_tool: "wait",
 };
