@@ -26,7 +26,7 @@ import {
 } from "./session-page.ts";
 import { openSession, sessionsPage } from "./sessions-page.ts";
 import { saveConfig } from "./skill-config.ts";
-import { skillPage, trySkill } from "./skill-page.ts";
+import { rollBack, skillPage, trySkill } from "./skill-page.ts";
 import { skillsPage } from "./skills-page.ts";
 import { STYLE } from "./style.ts";
 import { setBudget, usagePage } from "./usage-page.ts";
@@ -75,6 +75,7 @@ const PAGES: readonly (readonly [RegExp, Show])[] = [
 const ACTIONS: readonly (readonly [RegExp, Act])[] = [
   [at(`/console/skills/${ID}/try`), trySkill],
   [at(`/console/skills/${ID}/config`), saveConfig],
+  [at(`/console/skills/${ID}/versions/([0-9a-f]{64})`), rollBack],
   [at(`/console/runs/${ID}/cancel`), cancelRun],
   [at("/console/sessions"), openSession],
   [at(`/console/sessions/${ID}/say`), saySomething],

@@ -1,5 +1,6 @@
 /** The console's pages, as they are without a browser. */
 import { beforeAll, describe, expect, it } from "vitest";
+import { makeZip } from "../support/zip.ts";
 import { Client, mockSkill } from "./served.ts";
 import { param, publishTools, skillTool } from "./tool-skills.ts";
 
@@ -426,6 +427,24 @@ describe("a browser that signed in", () => {
     const budget = sent({ token, scope: "tenant", window: "day", max_cost_usd: "1" });
     expect(await show("/console/usage/budget", cookie, budget)).toMatchObject({ status: 403 });
   });
+});
+
+it("an earlier version of an uploaded skill is served again", async () => {
+  const upload = async (body: string) =>
+    client.fetch("/_hull/skills/owl", {
+      method: "PUT",
+      body: await makeZip([
+        { name: "SKILL.md", content: mockSkill("owl").replace("Answer.", body), deflate: true },
+      ]),
+      headers: { "content-type": "application/zip" },
+    });
+  for (const body of ["First.", "Second."]) expect((await upload(body)).ok).toBe(true);
+  const { text } = await page("/console/skills/owl");
+  const [action = "", digest] = /\/console\/skills\/owl\/versions\/([0-9a-f]{64})/.exec(text) ?? [];
+  expect((await page(action, sent({}))).response.status).toBe(303);
+  const served = await (await client.fetch("/skills/owl/card")).json();
+  expect(served).toMatchObject({ version: digest });
+  expect((await page("/console/skills/cat")).text).not.toContain("Serve it again");
 });
 
 it("a skill's tools are configured; a secret is never shown again", async () => {
