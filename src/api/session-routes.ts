@@ -50,6 +50,7 @@ export const SESSION_OPERATIONS = {
       query("kind", "Only runs of this kind.", { enum: ["run", "daemon", "call"] }),
       query("name", "Only runs of this skill, or of this operation.", TEXT),
       query("session", "Only runs in this session.", TEXT),
+      query("code", "Only runs that ended with this error.", TEXT),
     ],
     answers: { 200: answer("The page", json(schema("IndexedRuns"))) },
     faults: [400],

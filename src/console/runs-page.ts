@@ -26,9 +26,12 @@ export async function runsPage(api: Api): Promise<Page> {
     kind: given("kind"),
     name: given("name"),
     session: given("session"),
+    code: given("code"),
   };
   const { data, next_cursor } = await asked(api, runList, "listAllRuns", { query });
-  const filtered = [query.state, query.kind, query.name, query.session].some((value) => value !== "");
+  const filtered = [query.state, query.kind, query.name, query.session, query.code].some(
+    (value) => value !== "",
+  );
   const live = query.cursor === null ? html` data-refresh="3000"` : "";
   return {
     title: "Runs",
@@ -38,6 +41,7 @@ export async function runsPage(api: Api): Promise<Page> {
 <div><label for="kind">Kind</label><select id="kind" name="kind">${options(KINDS, query.kind)}</select></div>
 <div><label for="name">Skill</label><input id="name" name="name" value="${query.name}"></div>
 <div><label for="session">Session</label><input id="session" name="session" value="${query.session}"></div>
+<div><label for="code">Error</label><input id="code" name="code" value="${query.code}"></div>
 <button>Show</button></form>
 <div id="runs"${live} data-mark="${mark(JSON.stringify(data))}">${data.length === 0 ? nothing(filtered) : runTable(data)}</div>
 ${nextPage(api, next_cursor)}`,

@@ -93,12 +93,14 @@ interface RunFilter {
   kind: string | null;
   name: string | null;
   session: string | null;
+  /** Of the error that they ended with. */
+  code: string | null;
 }
 
 /** A tenant's runs, the newest first, a page at a time. @throws BadRequest for a cursor that no page gave */
 export async function listIndexedRuns(
   env: Bindings,
-  { tenant, limit, cursor, state, kind, name, session }: RunFilter,
+  { tenant, limit, cursor, state, kind, name, session, code }: RunFilter,
 ): Promise<{ data: RunEntry[]; next_cursor: string | null }> {
   const db = await database(env);
   const [before, id] = positionIn(cursor);
@@ -106,10 +108,10 @@ export async function listIndexedRuns(
     .prepare(
       `SELECT ${COLUMNS} FROM runs WHERE tenant = ?1 AND (created_at, id) < (?2, ?3)
          AND (?5 IS NULL OR state = ?5) AND (?6 IS NULL OR kind = ?6) AND (?7 IS NULL OR name = ?7)
-         AND (?8 IS NULL OR session = ?8)
+         AND (?8 IS NULL OR session = ?8)${code === null ? "" : " AND code = ?9"}
        ORDER BY created_at DESC, id DESC LIMIT ?4`,
     )
-    .bind(tenant, before, id, limit + 1, state, kind, name, session)
+    .bind(tenant, before, id, limit + 1, state, kind, name, session, ...(code === null ? [] : [code]))
     .all();
   return pageOf(z.array(entry).parse(results), limit);
 }

@@ -330,6 +330,18 @@ describe("the other pages", () => {
     const budget = { scope: "skill:cat", window: "day", max_cost_usd: "2.5" };
     expect((await page("/console/usage/budget", sent(budget))).response.status).toBe(303);
     expect((await page("/console/usage")).text).toMatch(/skill:cat<\/td><td>day<\/td>.*\$2\.50/);
+    expect((await page("/console/usage")).text).toContain("No run in 30 days.");
+    await client.fetch("/budgets/skill:cat", {
+      method: "PUT",
+      body: JSON.stringify({ window: "day", max_output_tokens: 1 }),
+    });
+    const refused = await client.fetch("/skills/cat", { method: "POST", body: "hi" });
+    expect(refused.status).toBe(402);
+    await expect
+      .poll(async () => (await page("/console/usage")).text)
+      .toContain("<code>budget_exceeded</code>");
+    expect((await page("/console/runs?code=budget_exceeded")).text).toContain("/console/runs/ex_");
+    expect((await page("/console/runs?code=internal")).text).toContain("No run matches");
     await client.fetch("/budgets/skill:cat", { method: "DELETE" });
   });
 
