@@ -163,6 +163,10 @@ export const SESSION_OPERATIONS = {
       faults: [400, 404],
     },
   ),
+  listSessionEvents: reads("Events that the session has, oldest first", schema("SessionEvents"), {
+    parameters: [ID, ...PAGE, query("event", "Only events of this name.", TEXT)],
+    faults: [400, 404],
+  }),
   resetSession: changes("Empties the conversation", null),
   trimSession: changes("Keeps the last messages only", object({ keep_last: COUNT })),
   compactSession: changes("Puts a summary in place of older messages", null, {

@@ -7,11 +7,12 @@ import type { Api } from "./api.ts";
 import { approvalsPage, decideApproval } from "./approvals-page.ts";
 import { artifactFile, artifactPage, artifactView } from "./artifact-page.ts";
 import { changeDaemon, daemonPage, daemonsPage, sendEvent } from "./daemons-page.ts";
+import { eventsPage } from "./events-page.ts";
 import { keysPage, makeKey, revokeKey } from "./keys-page.ts";
 import { type Page, shownPage } from "./layout.ts";
 import { checkProvider, modelsPage, testCall } from "./models-page.ts";
 import { referencePage } from "./reference-page.ts";
-import { cancelRun, runCassette, runEvents, runPage } from "./run-page.ts";
+import { cancelRun, runAnswer, runCassette, runEval, runEvents, runPage } from "./run-page.ts";
 import { runsPage } from "./runs-page.ts";
 import { SCRIPT } from "./script.ts";
 import {
@@ -60,6 +61,7 @@ const PAGES: readonly (readonly [RegExp, Show])[] = [
   [at(`/console/runs/${ID}`), runPage],
   [at("/console/sessions"), sessionsPage],
   [at(`/console/sessions/${ID}`), sessionPage],
+  [at(`/console/sessions/${ID}/events`), eventsPage],
   [at(`/console/sessions/${ID}/artifacts/${NAME}`), artifactPage],
   [at("/console/approvals"), approvalsPage],
   [at("/console/daemons"), daemonsPage],
@@ -103,6 +105,8 @@ const ACTIONS: readonly (readonly [RegExp, Act])[] = [
 const READS: readonly (readonly [RegExp, Act])[] = [
   [at(`/console/runs/${ID}/events`), runEvents],
   [at(`/console/runs/${ID}/cassette`), runCassette],
+  [at(`/console/runs/${ID}/answer`), runAnswer],
+  [at(`/console/runs/${ID}/eval`), runEval],
   [at(`/console/workflows/runs/${ID}/record`), workflowRecord],
   [at(`/console/sessions/${ID}/runs/${ID}/events`), sessionRunEvents],
   [at(`/console/sessions/${ID}/files/(.+)`), downloadFile],

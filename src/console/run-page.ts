@@ -5,7 +5,7 @@ import { HullError } from "../errors.ts";
 import { type Api, asked } from "./api.ts";
 import { form, nextPage, type Page, seeOther } from "./layout.ts";
 import { isOver, type Run, reason, runName, runShape, stateLabel } from "./run-shapes.ts";
-import { count, duration, type Html, lane, money, pretty, when } from "./text.ts";
+import { count, duration, type Html, lane, money, pretty, size, when } from "./text.ts";
 
 /** Steps on one page. */
 const STEPS = "100";
@@ -84,6 +84,7 @@ ${hidden ? html`<p class="note">Only the key that made this call can read what i
 ${run.session === null ? answer : answered(steps.text ?? "", steps.error)}
 ${live ? html`<h2>As it happens</h2><ol id="live" class="flow" data-events="/console/runs/${id}/events" aria-live="polite"></ol><noscript><p class="note">Reload the page to see how far the run is. <a href="/console/runs/${id}">Reload</a></p></noscript>` : ""}
 ${steps.data.length === 0 ? "" : html`<h2>Steps</h2>${waterfall(steps.data)}`}${nextPage(api, steps.next_cursor)}
+${over && steps.text !== null ? html`<p><a href="/console/runs/${id}/eval">Download as an eval case</a>, with the prompt and this answer, for <code>evals/evals.json</code> beside the skill.</p>` : ""}
 ${run.session === null ? "" : html`<p><a href="/console/runs/${id}/cassette">Download the session's cassette</a>, to replay its models and tools in a test.</p>`}`,
   };
 }
@@ -107,13 +108,12 @@ async function known(api: Api, id: string): Promise<Known> {
   const run = { ...(indexed ?? emptyRun(id)), name, state, created_at, settled_at, duration_ms, code };
   const { result } = call;
   const text =
+    result === undefined ? "" : (result.text ?? (result.json === undefined ? "" : pretty(result.json)));
+  const file =
     result === undefined
       ? ""
-      : (result.text ??
-        (result.json === undefined
-          ? `${result.content_type}, ${result.size} bytes: fetch /executions/${id}/result`
-          : pretty(result.json)));
-  return { run, hidden: false, answer: answered(text, call.error ?? null) };
+      : html`<p><a href="/console/runs/${id}/answer" download>Download the answer</a>: ${result.content_type}, ${size(result.size)}</p>`;
+  return { run, hidden: false, answer: html`${answered(text, call.error ?? null)}${file}` };
 }
 
 function emptyRun(id: string): Run {
@@ -213,6 +213,61 @@ export async function runCassette(api: Api, id: string): Promise<Response> {
   const headers = new Headers(answer.headers);
   headers.set("content-disposition", `attachment; filename="${id}.cassette.json"`);
   return new Response(answer.body, { headers });
+}
+
+/** The answer of a call as a file, whatever it is. */
+export async function runAnswer(api: Api, id: string): Promise<Response> {
+  const answer = await api.ask("getExecutionResult", { params: { id } });
+  const headers = new Headers({ "x-content-type-options": "nosniff", "cache-control": "no-store" });
+  headers.set("content-type", answer.headers.get("content-type") ?? "application/octet-stream");
+  // Names its file where the skill did.
+  const named = /filename[^,]*$/i.exec(answer.headers.get("content-disposition") ?? "")?.[0];
+  headers.set("content-disposition", `attachment; ${named ?? `filename="${id}"`}`);
+  return new Response(answer.body, { headers });
+}
+
+const first = z.object({ data: z.array(step), text: z.nullable(z.string()) });
+
+/** The run as a case of a skill's `evals/evals.json`: what it was asked, and what it answered. */
+export async function runEval(api: Api, id: string): Promise<Response> {
+  const run = await unless404(asked(api, runShape, "getIndexedRun", { params: { id } }));
+  const query = { limit: "1" };
+  const session = run?.session ?? null;
+  const { data, text } =
+    session === null
+      ? await asked(api, first, "traceExecution", { params: { id }, query })
+      : await asked(api, first, "traceRun", { params: { id: session, run: id }, query });
+  const one = {
+    id: 1,
+    prompt: promptText(data[0]?.input),
+    expected_output: text ?? "",
+    files: [],
+    expectations: [],
+  };
+  return Response.json(
+    { skill_name: run?.name ?? null, evals: [one] },
+    {
+      headers: {
+        "content-disposition": `attachment; filename="${id}.evals.json"`,
+        "cache-control": "no-store",
+      },
+    },
+  );
+}
+
+const spoken = z.union([z.string(), z.array(z.looseObject({ text: maybe(z.string()) }))]);
+const messages = z.array(z.looseObject({ role: z.string(), content: spoken }));
+
+/** What a prompt says: a text, or the texts of its messages. */
+function promptText(prompt: unknown): string {
+  const read = messages.safeParse(prompt);
+  if (!read.success) return pretty(prompt);
+  const texts = read.data.flatMap(({ content }) =>
+    typeof content === "string"
+      ? [content]
+      : content.flatMap(({ text }) => (text === undefined ? [] : [text])),
+  );
+  return texts.join("\n");
 }
 
 export async function cancelRun(api: Api, id: string): Promise<Response> {

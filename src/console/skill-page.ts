@@ -1,6 +1,7 @@
 /** `/console/skills/{slug}`: one skill, how to call it, and a form to try it with. */
 import { html } from "hono/html";
 import * as z from "zod/mini";
+import { toBase64 } from "../bytes.ts";
 import { type Api, asked } from "./api.ts";
 import { form, type Page, seeOther, shownPage } from "./layout.ts";
 import { runList } from "./run-shapes.ts";
@@ -194,11 +195,18 @@ function inputOf(
 /** Most characters of an answer that a page shows. */
 const MAX_SHOWN = 200_000;
 
+/** Bytes of a file that the page itself holds. */
+const MAX_LINKED = 2 * 1024 * 1024;
+
 async function answerShown(answer: Response): Promise<Html> {
   const bytes = new Uint8Array(await answer.arrayBuffer());
   const type = answer.headers.get("content-type") ?? "";
   if (!/^text\/|json|xml|javascript/.test(type)) {
-    return html`<p>${size(bytes.length)} that are no text. Call the route to get them as a file.</p>`;
+    const shown =
+      bytes.length <= MAX_LINKED
+        ? html`: <a href="data:${type === "" ? "application/octet-stream" : type};base64,${toBase64(bytes)}" download="answer">download them</a>`
+        : ". Call the route to get them as a file";
+    return html`<p>${size(bytes.length)} that are no text${shown}.</p>`;
   }
   const text = new TextDecoder().decode(bytes.subarray(0, MAX_SHOWN));
   return html`<pre tabindex="0">${/json/.test(type) ? prettyText(text) : text}</pre>`;

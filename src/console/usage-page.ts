@@ -14,7 +14,7 @@ const REFUSED = "budget_exceeded";
 const DAYS = 30;
 const DAY_MS = 24 * 3_600_000;
 
-const usage = z.object({
+export const usage = z.object({
   data: z.array(
     z.looseObject({
       calls: z.number(),
@@ -70,7 +70,7 @@ function nameOf(row: Row, by: string): string {
 }
 
 /** Cost as bars; tokens where nothing has a price. */
-function bars(rows: readonly Row[], by: string): Html {
+export function bars(rows: readonly Row[], by: string): Html {
   const priced = rows.some(({ cost_usd }) => cost_usd > 0);
   const size = ({ cost_usd, input_tokens, output_tokens }: Row): number =>
     priced ? cost_usd : input_tokens + output_tokens;
