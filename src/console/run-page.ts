@@ -2,9 +2,10 @@
 import { html } from "hono/html";
 import * as z from "zod/mini";
 import { HullError } from "../errors.ts";
+import { type RunEntry, runEntryShape } from "../session/run-entry.ts";
 import { type Api, asked } from "./api.ts";
 import { form, nextPage, type Page, seeOther } from "./layout.ts";
-import { isOver, type Run, reason, runName, runShape, stateLabel } from "./run-shapes.ts";
+import { isOver, reason, runName, stateLabel } from "./run-shapes.ts";
 import { count, duration, type Html, lane, money, pretty, size, when } from "./text.ts";
 
 /** Steps on one page. */
@@ -59,7 +60,7 @@ const trace = z.object({
 
 /** A run with what came of it, as far as the caller may see that. */
 interface Known {
-  run: Run;
+  run: RunEntry;
   answer: Html | "";
   /** The run is one of a call that another key made, or that is gone by now. */
   hidden: boolean;
@@ -91,7 +92,7 @@ ${run.session === null ? "" : html`<p><a href="/console/runs/${id}/cassette">Dow
 
 /** @throws HullError for an id that is none of the tenant's */
 async function known(api: Api, id: string): Promise<Known> {
-  const indexed = await unless404(asked(api, runShape, "getIndexedRun", { params: { id } }));
+  const indexed = await unless404(asked(api, runEntryShape, "getIndexedRun", { params: { id } }));
   if (indexed?.session != null) return { run: indexed, hidden: false, answer: "" };
   // A call that has just begun is not listed yet.
   const call = id.startsWith("ex_")
@@ -116,7 +117,7 @@ async function known(api: Api, id: string): Promise<Known> {
   return { run, hidden: false, answer: html`${answered(text, call.error ?? null)}${file}` };
 }
 
-function emptyRun(id: string): Run {
+function emptyRun(id: string): RunEntry {
   return {
     id,
     kind: "call",
@@ -152,7 +153,7 @@ function answered(text: string, error: { title: string; detail: string } | null)
   return html`${failed}${said}`;
 }
 
-async function stepsOf(api: Api, { id, session }: Run): Promise<z.infer<typeof trace>> {
+async function stepsOf(api: Api, { id, session }: RunEntry): Promise<z.infer<typeof trace>> {
   const query = { limit: STEPS, cursor: api.url.searchParams.get("cursor") };
   return session === null
     ? asked(api, trace, "traceExecution", { params: { id }, query })
@@ -230,7 +231,7 @@ const first = z.object({ data: z.array(step), text: z.nullable(z.string()) });
 
 /** The run as a case of a skill's `evals/evals.json`: what it was asked, and what it answered. */
 export async function runEval(api: Api, id: string): Promise<Response> {
-  const run = await unless404(asked(api, runShape, "getIndexedRun", { params: { id } }));
+  const run = await unless404(asked(api, runEntryShape, "getIndexedRun", { params: { id } }));
   const query = { limit: "1" };
   const session = run?.session ?? null;
   const { data, text } =
@@ -283,6 +284,6 @@ export async function cancelRun(api: Api, id: string): Promise<Response> {
 
 /** The session of a run; `null`: it has none, or is not listed yet. */
 async function sessionOf(api: Api, id: string): Promise<string | null> {
-  const run = await unless404(asked(api, runShape, "getIndexedRun", { params: { id } }));
+  const run = await unless404(asked(api, runEntryShape, "getIndexedRun", { params: { id } }));
   return run?.session ?? null;
 }
