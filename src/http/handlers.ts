@@ -1,7 +1,7 @@
 /** What each operation of the fixed routes does. */
 import type { OperationId } from "../skill/fixed-routes.ts";
 import { deleteBudget, getBudget, getBudgets, putBudget } from "./budgets.ts";
-import type { ConsoleOperation } from "./console.ts";
+import type { ConsoleOperation } from "./console-api.ts";
 import {
   deleteDaemon,
   getDaemon,
