@@ -135,6 +135,15 @@ export function eventStream(
 export const getEvents: Route = async (context, { id = "" }) =>
   eventStream(await sessionOf(context, id).events(null, lastSeen(context.request, id)));
 
+/** `GET /sessions/:id/events/list`: those that there are, oldest first, a page at a time. */
+export const getEventList: Route = async (context, { id = "" }) => {
+  const query = new URL(context.request.url).searchParams;
+  const page = { after: numberIn(query, "cursor") ?? 0, limit: pageLimit(query), name: query.get("event") };
+  const { data, next } = await sessionOf(context, id).ask("list_events", page);
+  const events = data.map(({ seq, event, data: value }) => ({ id: `${id}:${seq}`, event, data: value }));
+  return jsonNow(shown(context, { data: events, next_cursor: next === null ? null : String(next) }));
+};
+
 /** `GET /sessions/:id/runs`: the newest first, without their results. */
 export const getRuns: Route = async (context, { id = "" }) => {
   const query = new URL(context.request.url).searchParams;

@@ -16,6 +16,7 @@ import type { WorkflowOperations } from "../workflow/rpc.ts";
 import type { Workflow } from "../workflow/workflow.ts";
 import { answerCall, decide, listApprovals } from "./approvals.ts";
 import type { Conversation } from "./conversation.ts";
+import { eventPage } from "./event-page.ts";
 import { forkInto } from "./fork.ts";
 import { compactNow } from "./manual-compaction.ts";
 import type {
@@ -266,6 +267,7 @@ function handlersOf(conversation: Conversation): Handlers {
       const { first_record, recoveries } = runs.row(run_id);
       return { ...traceOf(store.records(first_record - 1), run_id, page), recovered: recoveries > 0 };
     }),
+    list_events: within((page) => eventPage(store, page)),
     answer: within(({ run_id, wait }, row) => answer(run_id, wait, row)),
     cancel: within(({ run_id }, { id }) => {
       runs.cancel(run_id);
