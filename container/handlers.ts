@@ -81,7 +81,7 @@ export class Handlers {
     Object.assign(environment, launchers.variables(handler.network, spec.timeout_ms + spec.grace_ms));
     const skills = folders.skills === null ? [] : [folders.skills];
     const rooms = [...roomsOf(folders), this.#parts.dir, ...skills];
-    const start = { cwd, rooms, environment, packages: [] };
+    const start = { cwd, rooms, skills: null, environment, packages: [] };
     if (handler.language === "bash") {
       const begun = { ...start, launcher: await network.launcher(), resultApart: false };
       const wanted = handler.packages === true && folders.skills !== null ? (spec.skills?.list ?? []) : [];
@@ -91,7 +91,7 @@ export class Handlers {
       rooms.push(...found.dirs);
       const withPackages = { ...begun, packages: found.digests };
       return this.#commands(
-        withPackages,
+        handler.skills_path === true ? { ...withPackages, skills: folders.skills } : withPackages,
         handler,
         folders,
         Buffer.concat([Buffer.from(found.notices), input]),

@@ -95,6 +95,8 @@ export const executionSpec = z.lazy(() =>
         skill: z.optional(z.string()),
         /** Of `bash`: Python finds the packages of each skill's requirements.txt. What cannot be installed is told in the output. */
         packages: z.optional(z.literal(true)),
+        /** Of `bash`: the folder of the skills is at /skills as well, where the runner's system lets it be. */
+        skills_path: z.optional(z.literal(true)),
       }),
     ),
     /**

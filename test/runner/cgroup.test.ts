@@ -63,6 +63,7 @@ test("a process is in its cgroup before it is its program; what the kernel count
       const running = new GroupProcess(
         {
           rooms: [],
+          skills: null,
           file,
           argv0: "own-name",
           args,

@@ -40,8 +40,8 @@ export interface Command {
   signal: AbortSignal;
   /** Hosts that it may reach, which the deployment allows; absent: all that the deployment allows. */
   network?: readonly string[];
-  /** Python finds the packages that the run's skills need. */
-  packages?: true;
+  /** It is code execution: Python finds the packages that the run's skills need, and the skills are at /skills too. */
+  code?: true;
 }
 
 interface BashEnvironment {
@@ -112,7 +112,7 @@ export async function runBash(command: Command, environment: BashEnvironment): P
 }
 
 function specOf(
-  { args, execution, run, cwd, skill, packages, network: own }: Command,
+  { args, execution, run, cwd, skill, code, network: own }: Command,
   { context, known, skillsKey }: BashEnvironment,
   workspace: { id: string; version: number },
   list: { name: string; digest: string }[],
@@ -145,7 +145,7 @@ function specOf(
       network: networkOf(network, own),
       ...(cwd === "" ? {} : { cwd }),
       ...(active === null ? {} : { skill: active }),
-      ...(packages === undefined ? {} : { packages }),
+      ...(code === undefined ? {} : { packages: true, skills_path: true }),
     },
     ...(list.length === 0 ? {} : { skills: { key: skillsKey, list } }),
   };

@@ -91,7 +91,7 @@ export class WorkspaceTools {
         skill: active.at(-1) ?? spec.own_skill?.name ?? null,
         signal,
         ...(asked?.network == null ? {} : { network: asked.network }),
-        ...(code === null ? {} : { packages: true as const }),
+        ...(code === null ? {} : { code: true as const }),
       });
     }
     const files = new FileTools({
