@@ -5,7 +5,7 @@ import type { AgentRecord, AgentToolResult } from "../engine/agent/records.ts";
 import type { AgentSpec, AgentTool } from "../engine/agent/spec.ts";
 import { type AgentState, EMPTY_SESSION, type RunState } from "../engine/agent/state.ts";
 import type { Beside, ModelRequest, ModelTurn, ToolCallBlock } from "../engine/messages.ts";
-import { type CodeTool, codeTool } from "../engine/workspace-tools/code-tools.ts";
+import { type ContainerTool, containerTool } from "../engine/workspace-tools/code-tools.ts";
 import type { Settings } from "../env.ts";
 import type { ContainerWish } from "../llm/container-wish.ts";
 import type { Reached } from "../llm/host.ts";
@@ -38,7 +38,7 @@ interface AgentAsk {
   model: string;
   request: ModelRequest;
   container: ContainerWish | null;
-  code: CodeTool | null;
+  code: readonly ContainerTool[];
   uploads: readonly { file_id: string; path: string }[];
   beside: Beside;
   /** Tools for code as they were sent, for Anthropic where it runs skills of its own. */
@@ -232,9 +232,9 @@ async function specOf(
   const spec = await agentSpec(context, host, input, { run, session: null });
   const own = [
     ...whole.map(skillTool),
-    ...codeTools(context, native.length > 0 ? { ...ask, code: null } : ask, whole),
+    ...codeTools(context, native.length > 0 ? { ...ask, code: [] } : ask, whole),
   ];
-  const shell = ask.code === "shell";
+  const shell = ask.code.includes("shell");
   const folder = skillsFolder(context, spec).path;
   const shown = shell ? listed(local, folder) : injectedTexts(whole);
   const system = [spec.system, request.system].filter((text) => text !== "").join("\n\n") + shown;
@@ -263,14 +263,14 @@ function codeTools(
 ): AgentTool[] {
   const python = whole.some(({ record }) => record.files.some(({ path }) => path.endsWith(".py")));
   const taken = request.tools.some(({ name }) => name === LITELLM_TOOL);
-  const names = [...(code === null ? [] : [code]), ...(python && !taken ? [LITELLM_TOOL] : [])];
+  const names = [...code, ...(python && !taken ? [LITELLM_TOOL] : [])];
   if (settings.workspace_tools.enabled === "never") {
-    if (code === null) return [];
+    if (code.length === 0) return [];
     throw wrong("tools", "this deployment runs no code: its hull.toml turns workspace tools off");
   }
   const { require_risk = "none" } = settings.approvals;
   return names
-    .map((name) => codeTool(name, network))
+    .map((name) => containerTool(name, network))
     .map((tool) => (isAtLeast(tool.risk, require_risk) ? { ...tool, needs_approval: true } : tool));
 }
 

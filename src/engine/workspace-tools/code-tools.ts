@@ -3,9 +3,12 @@
 import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { AgentTool } from "../agent/spec.ts";
+import { EDITOR_TOOL, editorTool } from "./editor-tool.ts";
 
-/** Which tool a client asked for. */
-export type CodeTool = "bash_code_execution" | "code_execution" | "litellm_code_execution" | "shell";
+/** A tool that runs code. */
+type CodeTool = "bash_code_execution" | "code_execution" | "litellm_code_execution" | "shell";
+/** A tool that a request for code execution brings. */
+export type ContainerTool = CodeTool | typeof EDITOR_TOOL;
 
 /** Folders of the work folder: what a client sends in, and what it gets back. */
 export const CODE_FOLDERS = { input: "input", output: "output" } as const;
@@ -41,7 +44,8 @@ const TIMEOUT: JsonObject = {
 };
 
 /** The tool as a run has it. @param network hosts that it may reach; absent: those of the deployment */
-export function codeTool(name: CodeTool, network?: readonly string[]): AgentTool {
+export function containerTool(name: ContainerTool, network?: readonly string[]): AgentTool {
+  if (name === EDITOR_TOOL) return editorTool();
   const { argument, description, what } = FACTS[name];
   const given: JsonObject =
     name === "shell"

@@ -199,7 +199,7 @@ async function runTools(
       model: String(body.model),
       request,
       container: null,
-      code: container === null ? null : "shell",
+      code: container === null ? [] : ["shell"],
       uploads: [],
       beside: { protocol: "openai-chat", body: {}, tools: [], headers: {} },
       hosted: [],
