@@ -20,6 +20,7 @@ type Handler = NonNullable<ExecutionSpec["handler"]>;
 
 const PYTHON_SHIM_FILE = "handler.py";
 const NODE_SHIM_FILE = "handler.mjs";
+const PYTHON_SESSION_FILE = "python_session.py";
 
 interface HandlerParts {
   /** The shims' folder, and who reads it, when that is another uid. */
@@ -50,6 +51,7 @@ export class Handlers {
     for (const [name, text] of [
       [PYTHON_SHIM_FILE, program("handler.py", "handler_main.py")],
       [NODE_SHIM_FILE, program("handler.mjs")],
+      [PYTHON_SESSION_FILE, program("python_session.py")],
     ] as const)
       await writeFile(join(dir, name), text, { mode: 0o440 });
   }
@@ -89,6 +91,8 @@ export class Handlers {
       environment.PYTHONPATH = found.dirs.join(delimiter);
       if (found.dirs.length === 0) delete environment.PYTHONPATH;
       rooms.push(...found.dirs);
+      if (handler.packages === true)
+        environment.HULL_PYTHON_SESSION = join(this.#parts.dir, PYTHON_SESSION_FILE);
       const withPackages = { ...begun, packages: found.digests };
       return this.#commands(
         handler.skills_path === true ? { ...withPackages, skills: folders.skills } : withPackages,

@@ -13,6 +13,9 @@ export type ContainerTool = CodeTool | typeof EDITOR_TOOL;
 /** Folders of the work folder: what a client sends in, and what it gets back. */
 export const CODE_FOLDERS = { input: "input", output: "output" } as const;
 
+/** What Python code leaves for the next, in the work folder. */
+const PYTHON_STATE = ".hull/python-session";
+
 const FOLDERS = "Files of the user are in $INPUT_DIR; files left in $OUTPUT_DIR are given to the user.";
 const FACTS = {
   bash_code_execution: {
@@ -22,13 +25,13 @@ const FACTS = {
   },
   code_execution: {
     argument: "code",
-    description: `Runs Python code in the container of this conversation, whose files are kept between calls. Answers what the code prints. ${FOLDERS}`,
+    description: `Runs Python code in the container of this conversation. Variables, functions, classes and imports are kept between calls, and so are files. Answers what the code prints. ${FOLDERS}`,
     what: "The Python code",
   },
   litellm_code_execution: {
     argument: "code",
     description:
-      "Runs Python code in an isolated sandbox. Its files are kept between calls, and files that the code writes come back to the user. The modules of the skills can be imported.",
+      "Runs Python code in an isolated sandbox. Its state is kept between calls: variables, functions, classes, imports and files. Files that the code writes come back to the user. The modules of the skills can be imported.",
     what: "The Python code to run",
   },
   shell: {
@@ -100,7 +103,8 @@ export function codeCommand(
   const end = endOf(given);
   const path =
     modules.length === 0 ? "" : `export PYTHONPATH='${modules.join(":")}'"\${PYTHONPATH:+:$PYTHONPATH}"\n`;
-  return `${folders}\n${path}python3 - <<'${end}'\n${given}\n${end}`;
+  const session = `python3 "$HULL_PYTHON_SESSION" '${folder}/${PYTHON_STATE}'`;
+  return `${folders}\n${path}${session} <<'${end}'\n${given}\n${end}`;
 }
 
 /** The commands of a call of the shell. */
