@@ -268,7 +268,6 @@ function endedResponse(
   { stop, usage, beside, model }: Ended,
 ): JsonObject {
   const reason = stop === "max_tokens" ? "max_output_tokens" : stop === "content_filter" ? stop : null;
-  const { prompt_tokens, completion_tokens, total_tokens } = completionUsage(usage, beside);
   return {
     ...head,
     status: reason === null ? "completed" : "incomplete",
@@ -276,16 +275,20 @@ function endedResponse(
     incomplete_details: reason === null ? null : { reason },
     model: isSkill(head.model) ? (head.model ?? model) : model,
     output,
-    usage: {
-      input_tokens: prompt_tokens,
-      input_tokens_details: {
-        cached_tokens: usage.cache_read_tokens,
-        cache_write_tokens: usage.cache_write_tokens,
-      },
-      output_tokens: completion_tokens,
-      output_tokens_details: { reasoning_tokens: 0 },
-      total_tokens,
-    },
+    usage: responseUsage(usage, beside),
+  };
+}
+
+/** @param beside whether the provider counts cached tokens beside `input_tokens` */
+export function responseUsage(usage: Usage, beside: boolean): JsonObject {
+  const { prompt_tokens, completion_tokens, total_tokens } = completionUsage(usage, beside);
+  const { cache_read_tokens, cache_write_tokens } = usage;
+  return {
+    input_tokens: prompt_tokens,
+    input_tokens_details: { cached_tokens: cache_read_tokens, cache_write_tokens },
+    output_tokens: completion_tokens,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens,
   };
 }
 
