@@ -29,6 +29,8 @@ interface HandlerParts {
   commands: Commands;
   inherited: Environment;
   launchers: Launchers;
+  /** Whether cgroups limit memory. */
+  limitsMemory: boolean;
   /** Null: there is none. */
   python: Command | null;
   dependencies: Dependencies;
@@ -99,6 +101,7 @@ export class Handlers {
         handler,
         folders,
         Buffer.concat([Buffer.from(found.notices), input]),
+        this.#parts.limitsMemory ? null : (spec.limits.memory_bytes ?? null),
       );
     }
     const [name = "", ...rest] = spec.argv;
@@ -162,12 +165,16 @@ export class Handlers {
     };
   }
 
-  /** A text of commands for bash, which is looked up where no skill has its files. */
+  /**
+   * A text of commands for bash, which is looked up where no skill has its files.
+   * @param memoryBytes most memory of each process; `null`: its cgroup says, or nobody
+   */
   async #commands(
     begun: Omit<Program, "file" | "argv0" | "args" | "stdin">,
     { cwd: wanted = "", skill }: Handler,
     { scratch, skills }: ProcessFolders & { skills: string | null },
     commands: Uint8Array,
+    memoryBytes: number | null,
   ): Promise<Program | null> {
     const bash = await this.#parts.commands.resolve("bash", this.#parts.dir);
     if (bash === null) return null;
@@ -187,7 +194,14 @@ export class Handlers {
     return {
       ...begun,
       ...bash,
-      args: ["-c", this.#bash, "bash", text, folderFile],
+      args: [
+        "-c",
+        this.#bash,
+        "bash",
+        text,
+        folderFile,
+        ...(memoryBytes === null ? [] : [String(Math.ceil(memoryBytes / 1024))]),
+      ],
       cwd: isFolder(cwd) ? cwd : begun.cwd,
       environment: { ...environment, PWD: isFolder(cwd) ? cwd : begun.cwd },
       stdin: new Uint8Array(0),

@@ -52,6 +52,8 @@ export const executionSpec = z.lazy(() =>
       max_output_bytes: z.int().check(z.minimum(1)),
       /** Most simultaneous runs of this skill. */
       concurrency: z.optional(z.int().check(z.minimum(1))),
+      /** Of `bash`: most memory, of all processes together where the runner has cgroups for it, else of each process. */
+      memory_bytes: z.optional(z.int().check(z.minimum(1))),
     }),
     /**
      * `stdin`: the part `stdin` is piped in. `file`: the `file` parts are written to the input folder, the first one is

@@ -46,8 +46,16 @@ const TIMEOUT: JsonObject = {
   description: "Most milliseconds for all commands together",
 };
 
-/** The tool as a run has it. @param network hosts that it may reach; absent: those of the deployment */
-export function containerTool(name: ContainerTool, network?: readonly string[]): AgentTool {
+/** What holds in a container. */
+export interface CodeTerms {
+  /** Hosts that code may reach; absent: those of the deployment. */
+  network?: readonly string[];
+  /** Most memory; absent: what the runner allows. */
+  memory_bytes?: number;
+}
+
+/** The tool as a run has it. */
+export function containerTool(name: ContainerTool, terms: CodeTerms = {}): AgentTool {
   if (name === EDITOR_TOOL) return editorTool();
   const { argument, description, what } = FACTS[name];
   const given: JsonObject =
@@ -68,7 +76,7 @@ export function containerTool(name: ContainerTool, network?: readonly string[]):
     executor: "workspace",
     annotations: { side_effect_level: "process_exec" },
     risk: "dangerous",
-    handler: network === undefined ? name : { code: name, network: [...network] },
+    handler: Object.keys(terms).length === 0 ? name : JSON.parse(JSON.stringify({ code: name, ...terms })),
     skill: null,
   };
 }
@@ -76,12 +84,15 @@ export function containerTool(name: ContainerTool, network?: readonly string[]):
 export const isCodeTool = (name: Json): name is CodeTool => typeof name === "string" && name in FACTS;
 
 /** What the handler of a tool for code says; `null`: it is another tool's. */
-export function codeHandler(handler: Json): { code: CodeTool; network: string[] | null } | null {
-  if (isCodeTool(handler)) return { code: handler, network: null };
-  const { code = null, network } = objectOf(handler);
+export function codeHandler(handler: Json): { code: CodeTool; terms: CodeTerms } | null {
+  if (isCodeTool(handler)) return { code: handler, terms: {} };
+  const { code = null, network, memory_bytes } = objectOf(handler);
   if (!isCodeTool(code)) return null;
-  const hosts = Array.isArray(network) ? network.filter((host) => typeof host === "string") : null;
-  return { code, network: hosts };
+  const terms = {
+    ...(Array.isArray(network) ? { network: network.filter((host) => typeof host === "string") } : {}),
+    ...(typeof memory_bytes === "number" ? { memory_bytes } : {}),
+  };
+  return { code, terms };
 }
 
 /**

@@ -1,7 +1,7 @@
 /** How a response is carried out, in a request or in the object that outlives it: one model call, or a run of the engine. */
 
 import type { Block, ModelRequest, Usage } from "../../engine/messages.ts";
-import { shellCommands } from "../../engine/workspace-tools/code-tools.ts";
+import { type CodeTerms, shellCommands } from "../../engine/workspace-tools/code-tools.ts";
 import type { Reached } from "../../llm/host.ts";
 import { completionUsage } from "../../llm/openai-api/answer.ts";
 import { furtherMembers, responseRequest } from "../../llm/openai-api/response-request.ts";
@@ -26,8 +26,7 @@ import { partEvent, type ResponsePart } from "./parts.ts";
 export interface ResponseContainer {
   id: string;
   skills: { id: string; version: string; digest: string }[];
-  /** Hosts that its commands may reach. */
-  network: string[];
+  terms: CodeTerms;
   /** Digests of what its output folder held, by path. */
   before: Record<string, string>;
 }
@@ -205,7 +204,7 @@ async function runTools(
       hosted: [],
       pauses: false,
       skills,
-      ...(opened === null || container === null ? {} : { opened, network: container.network }),
+      ...(opened === null || container === null ? {} : { opened, terms: container.terms }),
     },
     { signal, account, execution: id, durable },
   );

@@ -92,7 +92,7 @@ export class WorkspaceTools {
         cwd,
         skill: active.at(-1) ?? spec.own_skill?.name ?? null,
         signal,
-        ...(asked?.network == null ? {} : { network: asked.network }),
+        ...asked?.terms,
         ...(code === null ? {} : { code: true as const }),
       });
     }

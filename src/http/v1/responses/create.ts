@@ -196,8 +196,7 @@ async function checkModel(
   if (model.startsWith(SKILL_MODEL)) return [...further, ...chosen];
   const { reached } = await openCall(context, model, context.request.signal);
   const own = !runs && (takesFurther(reached.protocol) || reached.protocol === "mock");
-  const memory = shell !== null && shell !== "local" && shell.kind === "new" && shell.memory_limit !== null;
-  return [...(own ? [] : further), ...chosen, ...(memory ? ["memory_limit"] : [])];
+  return [...(own ? [] : further), ...chosen];
 }
 
 function checkItems({ conversation }: ResponsesAsk, input: readonly JsonObject[]): void {
