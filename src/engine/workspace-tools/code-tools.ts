@@ -1,13 +1,13 @@
-/** Code execution as the vendors' clients know it: tools that run in the work folder as `Bash` does. Pure. */
+/** Code execution in the form of the vendors' clients: tools that run in the work folder as `Bash` does. Pure. */
 
 import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { AgentTool } from "../agent/spec.ts";
 
-/** Which tool a client asked for. */
+/** The tool that a client asked for. */
 export type CodeTool = "bash_code_execution" | "code_execution" | "litellm_code_execution" | "shell";
 
-/** Folders of the work folder: what a client sends in, and what it gets back. */
+/** Folders of the work folder: one for what a client sends in, one for what it gets back. */
 export const CODE_FOLDERS = { input: "input", output: "output" } as const;
 
 const FOLDERS = "Files of the user are in $INPUT_DIR; files left in $OUTPUT_DIR are given to the user.";
@@ -40,7 +40,7 @@ const TIMEOUT: JsonObject = {
   description: "Most milliseconds for all commands together",
 };
 
-/** The tool as a run has it. @param network hosts that it may reach; absent: those of the deployment */
+/** The tool in the form for a run. @param network hosts that it may reach; absent: those of the deployment */
 export function codeTool(name: CodeTool, network?: readonly string[]): AgentTool {
   const { argument, description, what } = FACTS[name];
   const given: JsonObject =
@@ -68,7 +68,7 @@ export function codeTool(name: CodeTool, network?: readonly string[]): AgentTool
 
 export const isCodeTool = (name: Json): name is CodeTool => typeof name === "string" && name in FACTS;
 
-/** What the handler of a tool for code says; `null`: it is another tool's. */
+/** The handler of a code tool; `null`: it belongs to another tool. */
 export function codeHandler(handler: Json): { code: CodeTool; network: string[] | null } | null {
   if (isCodeTool(handler)) return { code: handler, network: null };
   const { code = null, network } = objectOf(handler);
@@ -103,14 +103,14 @@ export function codeCommand(
 export const shellCommands = ({ commands }: JsonObject): string[] =>
   Array.isArray(commands) ? commands.map(String) : [];
 
-/** A mark that a text does not hold. */
+/** A marker that the text does not contain. */
 function endOf(text: string): string {
   let end = "END_OF_CODE";
   while (text.includes(end)) end += "_";
   return end;
 }
 
-/** Several commands: each says how it ended, and the last one that failed is how the call ended. */
+/** Several commands: each reports how it ended. The call's outcome is that of the last failed command. */
 function shellScript(commands: readonly string[]): string {
   if (commands.length <= 1) return commands[0] ?? "";
   const parts = commands.map((command, index) => {
@@ -123,7 +123,9 @@ function shellScript(commands: readonly string[]): string {
 
 const ENDED = /\n?\[hull: command \d+: exit code (\d+)\]\n?/g;
 
-/** What each of the commands of such a call wrote, and how it ended; `null`: the call ended with it, as the call did. */
+/**
+ * The output and end of each command of such a call; `null`: the call ended during this command, with the same outcome.
+ */
 export function shellOutputs(
   content: string,
   commands: number,

@@ -5,7 +5,7 @@ const MAX_NAMED = 20;
 
 export type Edited = { text: string; count: number } | { fault: string };
 
-/** The text with `from` replaced by `to`; a fault says how often and in which lines `from` stands. */
+/** The text with `from` replaced by `to`; a fault says how often and in which lines `from` occurs. */
 export function edited(text: string, from: string, to: string, all: boolean): Edited {
   if (from === "") return { fault: "old_string is empty. Use Write to create or replace a file." };
   if (from === to) return { fault: "old_string and new_string are the same." };
@@ -23,7 +23,7 @@ export function edited(text: string, from: string, to: string, all: boolean): Ed
   return { text: text.split(from).join(to), count: offsets.length };
 }
 
-/** Places that do not overlap, from the start. */
+/** Non-overlapping places, from the start. */
 function placesOf(text: string, part: string): number[] {
   const offsets: number[] = [];
   for (let at = text.indexOf(part); at !== -1; at = text.indexOf(part, at + part.length)) offsets.push(at);
@@ -44,7 +44,7 @@ function linesOf(text: string, offsets: readonly number[]): number[] {
   return lines;
 }
 
-/** Where the first line of what was looked for does stand, spaces at its ends apart. */
+/** The line where the first line of the wanted text does occur, ignoring spaces at its ends. */
 function notFound(text: string, from: string): string {
   const none = "old_string stands in the file 0 times.";
   const wanted = from
