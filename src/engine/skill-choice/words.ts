@@ -1,6 +1,6 @@
-/** The words by which skills and prompts are compared: lower-cased, stemmed lightly, without those that tell nothing. Pure. */
+/** The words that compare skills and prompts: lower-cased, lightly stemmed, without stop words. Pure. */
 
-/** Words of every request and every description. */
+/** Words that are common to all requests and descriptions. */
 const STOP_WORDS = new Set(
   `a about above after again against all also am an and another any are aren as at be because been before being below
   between both but by can cannot could couldn did didn do does doesn doing don done down during each either else etc even
@@ -20,7 +20,7 @@ const STOP_WORDS = new Set(
   work works working write writes writing written`.split(/\s+/),
 );
 
-/** Names of one thing: the second is read wherever the first stands. */
+/** Names of the same thing: each first name counts as the second. */
 const SAME = new Map([
   ["excel", "xlsx"],
   ["xls", "xlsx"],
@@ -63,16 +63,16 @@ export class KnownWords {
 }
 
 /**
- * The words of a text. Identifiers count whole and in their parts (`web-app`, `loadSkill`); `.xlsx` is the word `xlsx`; a
- * program's name and the extension of its files are one word.
- * @param known is added to; the same for many texts
+ * The words of a text. Identifiers count both whole and in parts (`web-app`, `loadSkill`); `.xlsx` is the word `xlsx`;
+ * a program's name and its file extension are one word.
+ * @param known a cache that grows; share it between texts
  */
 export function telling(text: string, known: KnownWords = new KnownWords()): string[] {
   const words: string[] = [];
   if (!addAsciiWords(words, text, known)) {
     for (const written of text.match(WORD) ?? []) words.push(...wordsOf(written));
   }
-  // Word, the program: the word alone is a word.
+  // Word, the program: on its own it is a plain word.
   if ((text.includes("ord ") || text.includes("Word")) && WORD_FILES.some((form) => form.test(text)))
     words.push("docx");
   return words;
@@ -150,7 +150,7 @@ const NONE: readonly string[] = [];
 
 const singular = (word: string): string => (word.length > 3 && word.endsWith("s") ? word.slice(0, -1) : word);
 
-/** No ending comes before one that ends with it. */
+/** Longer endings come before the shorter ones that they end with. */
 const ENDINGS = [
   "ations",
   "ation",
@@ -167,7 +167,7 @@ const ENDINGS = [
   "ion",
 ];
 
-/** Without the endings of numbers and tenses: `merged`, `merging` and `merges` are one. */
+/** Removes the endings of numbers and tenses: `merged`, `merging` and `merges` become one. */
 export function stemmed(word: string): string {
   if (word.length < 4 || !/^[a-z]+$/.test(word)) return word;
   let stem = word.endsWith("s") ? withoutPlural(word) : word;
@@ -187,6 +187,6 @@ function withoutPlural(word: string): string {
   return /[^sui]s$/.test(word) ? word.slice(0, -1) : word;
 }
 
-/** `stopp` is `stop`, `call` is `call`. */
+/** `stopp` becomes `stop`, `call` stays `call`. */
 const withoutDoubled = (stem: string): string =>
   stem.at(-1) === stem.at(-2) && /[^aeiouls]$/.test(stem) ? stem.slice(0, -1) : stem;
