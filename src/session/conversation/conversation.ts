@@ -42,9 +42,8 @@ const RETRY_MS = 60_000;
 const MAX_RUNS = 10_000;
 /** How long an answer waits for the index, in ms. */
 const INDEX_MS = 1000;
-/** After these times the index of runs is told that a run began, and of what came of it. */
+/** A run that is over sooner costs the index of runs one row. */
 const BEGUN_MS = 250;
-const SETTLED_MS = 20;
 
 /** What builds on sessions, e.g. daemons. */
 export interface ConversationHooks {
@@ -92,9 +91,9 @@ export class Conversation {
   #identity: SessionIdentity | null = null;
   #indexing: Promise<void> = Promise.resolve();
   #adopting: Promise<unknown> = Promise.resolve();
-  /** Runs whose rows in the index are older than they are. */
+  /** Runs that began, and that the index does not know. */
   readonly #unnoted = new Set<string>();
-  #noting: { at: number; timer: ReturnType<typeof setTimeout> } | null = null;
+  #noting: ReturnType<typeof setTimeout> | undefined;
   /** The index could not be told of the last run, and is to be told again. */
   #runDue = false;
 
@@ -124,7 +123,7 @@ export class Conversation {
       session: () => this.#identity ?? this.#row(),
       goesOn: () => this.#tell("goesOn", (hooks) => hooks.goesOn?.()),
       started: (spec) => {
-        this.#noteRun(spec.run_id, BEGUN_MS);
+        this.#noteLater(spec.run_id);
         this.#tell("started", (hooks) => hooks.started?.(spec));
       },
       rested: (step) => {
@@ -136,7 +135,7 @@ export class Conversation {
         this.#tell("woke", (hooks) => hooks.woke?.(wake));
       },
       ended: (run) => {
-        this.#noteRun(run, SETTLED_MS);
+        this.#noteRuns([run]);
         this.#tell("ended", (hooks) => hooks.ended?.(run));
       },
     });
@@ -361,7 +360,7 @@ export class Conversation {
         break;
       case "run_index":
         this.#runDue = true;
-        for (const run of this.#store.runs(1, Number.MAX_SAFE_INTEGER)) this.#noteRun(run.id, SETTLED_MS);
+        this.#noteRuns(this.#store.runs(1, Number.MAX_SAFE_INTEGER).map(({ id }) => id));
         break;
       case FILES_DUE:
         this.background(this.files.collect());
@@ -384,28 +383,26 @@ export class Conversation {
 
   #noteLive(): void {
     const live = this.#store.liveRun();
-    if (live !== null) this.#noteRun(live.id, SETTLED_MS);
+    if (live !== null) this.#noteRuns([live.id]);
   }
 
-  /**
-   * Tells the index of the tenant's runs, after so many ms, how this one stands then: one that ends sooner than its begin is
-   * due costs one row.
-   */
-  #noteRun(id: string, ms: number): void {
-    const at = this.log.now() + ms;
+  /** Puts a run into the index of the tenant's runs in a moment; one that ends before then is written once, at its end. */
+  #noteLater(id: string): void {
     this.#unnoted.add(id);
-    if (this.#noting !== null && this.#noting.at <= at) return;
-    clearTimeout(this.#noting?.timer);
-    this.#noting = { at, timer: setTimeout(() => this.noteRunsNow(), ms) };
+    clearTimeout(this.#noting);
+    this.#noting = setTimeout(() => this.noteBegun(), BEGUN_MS);
   }
 
-  /** Writes the rows of the runs that changed, one batch after the other. */
-  noteRunsNow(): void {
-    clearTimeout(this.#noting?.timer);
-    this.#noting = null;
-    const ids = [...this.#unnoted];
+  /** Writes the runs that began and are not in the index yet. */
+  noteBegun(): void {
+    if (this.#unnoted.size > 0) this.#noteRuns([]);
+  }
+
+  /** Writes the rows of runs as they are once the present change is stored, one batch after the other. */
+  #noteRuns(changed: readonly string[]): void {
+    clearTimeout(this.#noting);
+    const ids = [...new Set([...this.#unnoted, ...changed])];
     this.#unnoted.clear();
-    if (ids.length === 0) return;
     const write = async (): Promise<void> => {
       const session = this.#store.session();
       if (session === null || session.state === "deleted") return;

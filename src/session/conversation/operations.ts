@@ -252,7 +252,7 @@ function handlersOf(conversation: Conversation): Handlers {
         // One without a key that is asked again on the way is known by its own id.
         const named = request !== null ? conversation.once(request, begin) : null;
         if (named === null && store.run(run_id) === null) begin();
-        if (wait === "none" && !followed) conversation.noteRunsNow();
+        if (wait === "none" && !followed) conversation.noteBegun();
         return answer(named?.run_id ?? run_id, wait, row);
       },
     ),
