@@ -136,7 +136,7 @@ export class World {
         await Promise.allSettled(work);
       }
     };
-    const workflow = new Workflow(conversation, storage);
+    const workflow = new Workflow(conversation, storage, delegates);
     const desk = new SessionDispatcher(conversation, { daemon, task, delegates, workflow });
     return { conversation, desk, over, kill };
   }

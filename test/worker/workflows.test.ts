@@ -17,6 +17,7 @@ interface Run extends Body {
   stages: Stage[];
   compensations: (Stage & { metadata: Body })[];
   uncompensated: string[];
+  child_runs: { run_id: string }[];
   artifacts: { kind: string; text: string }[];
 }
 
@@ -337,10 +338,10 @@ describe("POST /workflows/execute", () => {
     });
     const path = response.headers.get("location") ?? "";
     const events = await readEvents(response);
-    expect(events.map(({ event }) => event)).toEqual(["start", "stage", "stage", "done"]);
-    const later = await readEvents(await client.stream(`${path}/events?after=2`));
+    expect(events.map(({ event }) => event)).toEqual(["start", "stage", "delta", "round", "stage", "done"]);
+    const later = await readEvents(await client.stream(`${path}/events?after=4`));
     expect(later.map(({ event }) => event)).toEqual(["stage", "done"]);
-    expect(await readEvents(await client.stream(`${path}/events?after=4`))).toEqual([]);
+    expect(await readEvents(await client.stream(`${path}/events?after=6`))).toEqual([]);
   });
 
   it("begins once for an Idempotency-Key", async () => {
@@ -469,6 +470,36 @@ describe("a run that waits", () => {
     const cancelled = await (await post(`${other}/cancel`, { reason: "no longer wanted" })).json<Body>();
     expect(cancelled).toMatchObject({ status: "cancelled", error: { message: "no longer wanted" } });
     expect(await codeOf(await post(`${other}/pause`))).toEqual([409, "workflow_ended"]);
+  });
+});
+
+describe("the events of a run", () => {
+  it("hold those of the runs inside, from any one on", async () => {
+    const graph = {
+      entry: "a",
+      nodes: { a: said("one two"), s: { kind: "subagent", ...said("three ##DONE##") } },
+      edges: [edge("a", "s")],
+    };
+    const path = await started(graph);
+    const { id, child_runs } = await until<Run>(path, "completed");
+    const events = await readEvents(await client.fetch(`${path}/events?after=0`));
+    const place = (wanted: (data: Body) => boolean) => events.findIndex(({ data }) => wanted(data));
+    const children = child_runs;
+    expect(children).toHaveLength(2);
+    for (const [i, { run_id }] of children.entries()) {
+      const inside = events.filter(({ data }) => data.run_id === run_id);
+      expect(inside.map(({ event }) => event)).toContain("delta");
+      for (const { data } of inside) expect(data).toMatchObject({ parent_run_id: id });
+      const ended = place(({ node_id, outcome }) => node_id === ["a", "s"][i] && outcome !== undefined);
+      expect(events.findLastIndex(({ data }) => data.run_id === run_id)).toBeLessThan(ended);
+    }
+    expect(events.map(({ event }) => event)).toEqual(expect.arrayContaining(["task_update", "done"]));
+    expect(events.filter(({ event }) => ["start", "done"].includes(event))).toHaveLength(2);
+    for (const [i, { id: after }] of events.entries()) {
+      const headers = { "last-event-id": after };
+      const rest = await readEvents(await client.fetch(`${path}/events`, { headers }));
+      expect(rest.map((event) => event.id)).toEqual(events.slice(i + 1).map((event) => event.id));
+    }
   });
 });
 

@@ -17,6 +17,7 @@ import { carryOutAttempt, childSessions, stopAttempt } from "../../run/workflow/
 import type { Conversation } from "../conversation/conversation.ts";
 import { Rows } from "../conversation/rows.ts";
 import { WATCH_MS } from "../lives.ts";
+import type { Delegates } from "../task/delegates.ts";
 import { forgetWorkflowRun, noteWorkflowRun } from "./directory.ts";
 
 /** Due kinds of the session's table. */
@@ -37,6 +38,7 @@ interface JournalHead extends Origin {
 
 export class Workflow {
   readonly #conversation: Conversation;
+  readonly #delegates: Delegates;
   readonly #rows: Rows<WorkflowRecord | JournalHead>;
   /** `undefined`: not read yet. */
   #state: WorkflowState | null | undefined;
@@ -47,8 +49,9 @@ export class Workflow {
   readonly #fresh = new Set<string>();
   readonly #waiting = new Set<() => void>();
 
-  constructor(conversation: Conversation, storage: DurableObjectStorage) {
+  constructor(conversation: Conversation, storage: DurableObjectStorage, delegates: Delegates) {
     this.#conversation = conversation;
+    this.#delegates = delegates;
     this.#rows = new Rows(storage.sql, "journal");
     conversation.extend({
       due: (kind) => {
@@ -235,7 +238,9 @@ export class Workflow {
       return failed("error", "cancelled", "The run was stopped.");
     }
     try {
-      const place = { context, session: session?.id ?? "", account, workspace: files, known, signal };
+      const announce = (child: string): void => this.#delegates.addStage(child, state.spec.run_id);
+      const here = { session: session?.id ?? "", announce, account };
+      const place = { context, ...here, workspace: files, known, signal };
       return await carryOutAttempt(within(state, key), key, place, !this.#fresh.delete(nameOf(key)));
     } catch (error) {
       if (signal.aborted) return failed("error", "cancelled", "The run was stopped.");
