@@ -280,6 +280,11 @@ export type Card = {
   daemon?: true;
   /** Fingerprint of the key whose signature it has. */
   signer?: string;
+  /** Its workflows, executed as `<slug>/<name>`. */
+  workflows?: {
+    name: string;
+    digest: string;
+  }[];
   /** Runs with it have tools to read and write files and to run commands. */
   workspaceTools?: true;
   /** The author's folder or the plugin that it lies in. */

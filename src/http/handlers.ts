@@ -315,6 +315,7 @@ export const HANDLERS: { readonly [id in Exclude<OperationId, ConsoleOperation>]
   decideWorkflowApproval: postWorkflowApproval,
   listWorkflows: getWorkflows,
   getWorkflow,
+  getSkillWorkflow: getWorkflow,
   putWorkflow,
   deleteWorkflow,
   operateOnWorkflow: postOperation,

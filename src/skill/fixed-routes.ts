@@ -153,6 +153,7 @@ export const FIXED_ROUTES = [
   ["decideWorkflowApproval", "POST", "/workflows/runs/:id/approvals", "invoke"],
   ["listWorkflows", "GET", "/workflows", "invoke"],
   ["getWorkflow", "GET", "/workflows/:name", "invoke"],
+  ["getSkillWorkflow", "GET", "/workflows/:skill/:name", "invoke"],
   ["putWorkflow", "PUT", "/workflows/:name", "invoke"],
   ["deleteWorkflow", "DELETE", "/workflows/:name", "invoke"],
   ["operateOnWorkflow", "POST", "/workflows/:name", "invoke"],

@@ -258,6 +258,7 @@ const EXAMPLES: [OperationId, () => Example][] = [
   ["putWorkflow", () => at("/workflows/flow", { graph: FLOW })],
   ["listWorkflows", () => at("/workflows")],
   ["getWorkflow", () => at("/workflows/flow")],
+  ["getSkillWorkflow", () => at("/workflows/artist/paint")],
   ["operateOnWorkflow", () => at("/workflows/inspect", { graph: FLOW })],
   ["executeWorkflow", () => at("/workflows/execute?wait=none", { task: "Wait.", workflow: "flow" })],
   ["listWorkflowRuns", () => at("/workflows/runs")],
@@ -368,7 +369,13 @@ function faultsOf(media: Json | undefined, value: unknown): string[] {
 }
 
 beforeAll(async () => {
-  made.catalog = await client.publish({ artist: mockSkill("artist") }, { "hooks.js": bytes(HOOKS) });
+  made.catalog = await client.publish(
+    { artist: mockSkill("artist") },
+    {
+      "hooks.js": bytes(HOOKS),
+      "workflows/paint.yaml": bytes("act: {prompt: Paint.}"),
+    },
+  );
   const run = await client.fetch("/skills/artist", {
     method: "POST",
     body: "Hello.",

@@ -672,6 +672,47 @@ describe("stored workflows", () => {
   });
 });
 
+describe("a skill's workflow", () => {
+  const skill = (body: string) => ({
+    "SKILL.md": `---\nname: flows\ndescription: d\nmode: llm\nprovider: mock\n---\n${body}\n`,
+    "workflows/ask.yaml": [
+      "entry: w",
+      "nodes:",
+      "  w: {kind: wait, wait: {event: go}}",
+      "  a: {model_policy: {provider: mock, skill: flows}}",
+      "edges: [{from: w, to: a}]",
+    ].join("\n"),
+  });
+
+  it("is listed, shown and run by its name; a run keeps the skills that it began with", async () => {
+    await client.publish({ flows: skill("End with <done>.") });
+    const listed = await get<{ data: Body[] }>("/workflows?limit=1000");
+    const entry = { name: "flows/ask", version: null, created_at: null, digest: expect.any(String) };
+    expect(listed.data).toEqual([entry]);
+    expect(await get("/workflows/flows/ask")).toMatchObject({ ...entry, graph: { name: "ask", entry: "w" } });
+    expect((await client.fetch("/workflows/flows/none")).status).toBe(404);
+
+    const response = await post("/workflows/execute?wait=none", { task: "t", workflow: "flows/ask" });
+    const path = response.headers.get("location") ?? "";
+    const before = await until<Run>(path, "waiting");
+    const digest = (await get<{ version: string }>("/skills/flows")).version;
+    expect(before).toMatchObject({ workflow_name: "flows/ask", skills: { digests: { flows: digest } } });
+
+    await client.publish({ flows: skill("Just end.") });
+    expect((await get<{ version: string }>("/skills/flows")).version).not.toBe(digest);
+    await post(`${path}/signals`, { name: "go" });
+    const after = await until<Run>(path, "completed");
+    expect(after.skills).toEqual(before.skills);
+    // What the mock answers tells which text the model was given.
+    const text = async () =>
+      JSON.stringify(await run({ nodes: { a: { model_policy: { provider: "mock", skill: "flows" } } } }));
+    expect([JSON.stringify(after), await text()].map((said) => said.includes("<done>"))).toEqual([
+      true,
+      false,
+    ]);
+  });
+});
+
 describe("POST /workflows/{operation}", () => {
   const graph = { id: "g", entry: "a", nodes: { a: {}, b: {} }, edges: [edge("a", "b")] };
   const edited = async (operation: string, body: object) =>

@@ -12,13 +12,14 @@ import {
   repeated,
   resumed,
 } from "../../engine/workflow/origin.ts";
-import type { Origin, WorkflowSpec } from "../../engine/workflow/records.ts";
+import type { Origin, PinnedSkills, WorkflowSpec } from "../../engine/workflow/records.ts";
 import { validateGraph } from "../../engine/workflow/validate.ts";
 import { InputInvalid } from "../../errors/request.ts";
 import { ReplayMismatch, WorkflowInvalid } from "../../errors/workflow.ts";
 import { newId } from "../../llm/transcript.ts";
 import { agentSpec } from "../../run/agent/options.ts";
 import { llmHost } from "../../run/llm-host.ts";
+import { pinSkills } from "../../run/workflow/pin-skills.ts";
 import { listWorkflowRuns } from "../../session/workflow/directory.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -33,7 +34,7 @@ import { nothing, type Route } from "../sessions/shapes.ts";
 import { callName, idempotencyKey } from "../skills/idempotency.ts";
 import { wantsEvents } from "../sse.ts";
 import { waitIn } from "../wait.ts";
-import { graphOf, refusedAt, storedWorkflow } from "./graphs.ts";
+import { graphOf, namedWorkflow, refusedAt } from "./graphs.ts";
 
 const maybe = z.exactOptional;
 const json = () => z.custom<Json>((value) => value !== undefined);
@@ -127,6 +128,7 @@ export async function postExecute(context: RequestContext): Promise<Response> {
     options: body.options ?? {},
     own,
     root: record?.root_run_id ?? null,
+    skills: own.resume_run === undefined ? null : (record?.skills ?? null),
   });
 }
 
@@ -148,7 +150,7 @@ async function sourceOf(
     throw new InputInvalid({ reason: `workflow ${message}`, errors: [{ path: "workflow", message }] });
   }
   if (workflow !== undefined) {
-    const { name, version, digest, graph: stored } = await storedWorkflow(context, workflow);
+    const { name, version, digest, graph: stored } = await namedWorkflow(context, workflow);
     return { graph: stored, workflow: { name, version, digest }, record };
   }
   if (graph !== undefined) return { graph: graphOf(graph), workflow: null, record };
@@ -185,6 +187,8 @@ interface Begin {
   own: z.infer<typeof ownOptions>;
   /** The first of the runs that this one goes back to; `null`: itself. */
   root: string | null;
+  /** Versions of skills of the run that it goes on from; `null`: none. */
+  skills: PinnedSkills | null;
 }
 
 async function begin(context: RequestContext, body: object, wanted: Begin): Promise<Response> {
@@ -206,11 +210,14 @@ async function begin(context: RequestContext, body: object, wanted: Begin): Prom
   const shared = Object.fromEntries(Object.entries(wanted.options).filter(([name]) => !OWN.has(name)));
   const session = sessionOf(context, run_id);
   const account = accountOf(context, run_id);
+  const skills = await pinSkills(context, graph, shared, wanted.skills);
+  if (skills !== undefined) context.pinned = skills;
   await checkOptions(context, { run: run_id, account, task: wanted.task, options: shared });
   const { deadline_ms, max_concurrent, compensation_ms } = own;
   const spec: WorkflowSpec = {
     run_id,
     workflow: wanted.workflow,
+    ...(skills === undefined ? {} : { skills }),
     graph,
     task: wanted.task,
     max_steps: own.max_steps ?? Math.max(1, Object.keys(graph.nodes).length * 4),
@@ -371,6 +378,7 @@ const continuing = (record: RunRecord, graph: Graph): Begin => ({
   options: record.options,
   own: {},
   root: record.root_run_id,
+  skills: record.skills ?? null,
 });
 
 /** `POST …/signals {name, key?, payload?}`: an event for wait nodes; one that comes early is kept. */

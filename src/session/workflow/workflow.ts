@@ -225,7 +225,14 @@ export class Workflow {
     const { deployment, background, log, files } = this.#conversation;
     const session = log.store.session();
     const { account, request_id: requestId, mock_scope: mockScope } = this.#origin;
-    const origin = { requestId, tenant: session?.tenant ?? "", mockScope, startedAt: log.now() };
+    const { skills } = state.spec;
+    const origin = {
+      requestId,
+      tenant: session?.tenant ?? "",
+      mockScope,
+      startedAt: log.now(),
+      ...(skills === undefined ? {} : { pinned: skills }),
+    };
     const context = detachedContext(deployment, origin, background);
     const known = {
       known: (execution: string) => log.store.handedIn.known(execution),
