@@ -225,6 +225,48 @@ describe("a workflow run", () => {
     expect(deaths).toBeGreaterThan(10);
   });
 
+  it("keeps long outputs beside its journal, and has them again in its next life", async () => {
+    const long = "x".repeat(300_000);
+    await inWorld({ replies: [] }, async (world) => {
+      const graph = {
+        entry: "a",
+        nodes: {
+          a: said(long),
+          b: { kind: "reduce", context_policy: { include_stages: ["a"] } },
+          w: { kind: "wait", wait: { approval: "Go on?" } },
+          r: { kind: "reduce", input_contract: { input_kinds: ["artifact"] } },
+        },
+        edges: [edge("a", "b"), edge("b", "w"), edge("w", "r")],
+      };
+      const { FILES } = bindings;
+      const stored = async () => {
+        const { objects } = await FILES.list({ prefix: `sessions/t/${world.id}/outputs/` });
+        return objects.map(({ key }) => key.split("/outputs/")[1]);
+      };
+      await begin(world, graph);
+      const statusOf = async () => (await world.ask("workflow", { wait: "none" })).status;
+      while ((await statusOf()) !== "waiting") await new Promise((resolve) => setTimeout(resolve, 2));
+      expect(await stored()).toEqual(["a/1/1", "b/1/1"]);
+      const rows = [...world.storage.sql.exec("SELECT length(data) AS size FROM journal WHERE seq > 2")];
+      expect(rows.every(({ size }) => Number(size) < 10_000)).toBe(true);
+      const before = await world.ask("workflow", { wait: "none" });
+
+      await world.revive();
+      await world.over();
+      expect(await world.ask("workflow", { wait: "none" })).toEqual(before);
+      const done = await played(world);
+      expect(done.stages).toMatchObject([
+        { visible_text: long },
+        { visible_text: long },
+        {},
+        { visible_text: long },
+      ]);
+      await world.ask("remove", null);
+      await world.over();
+      expect(await stored()).toEqual([]);
+    });
+  });
+
   it("sleeps with one due time, and writes few rows for each stage", async () => {
     const storage = counting();
     await inWorld(

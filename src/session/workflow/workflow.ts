@@ -19,6 +19,7 @@ import { Rows } from "../conversation/rows.ts";
 import { WATCH_MS } from "../lives.ts";
 import type { Delegates } from "../task/delegates.ts";
 import { forgetWorkflowRun, noteWorkflowRun } from "./directory.ts";
+import { type JournalRecord, longOutcome, readOutcome, rowOf, storeOutcome } from "./outputs.ts";
 
 /** Due kinds of the session's table. */
 const LOOK = "workflow";
@@ -39,7 +40,7 @@ interface JournalHead extends Origin {
 export class Workflow {
   readonly #conversation: Conversation;
   readonly #delegates: Delegates;
-  readonly #rows: Rows<WorkflowRecord | JournalHead>;
+  readonly #rows: Rows<JournalRecord | JournalHead>;
   /** `undefined`: not read yet. */
   #state: WorkflowState | null | undefined;
   #origin: Origin = { account: "", request_id: "", mock_scope: "" };
@@ -48,6 +49,12 @@ export class Workflow {
   /** Attempts that this life has stored and not carried out yet: all others may have begun before. */
   readonly #fresh = new Set<string>();
   readonly #waiting = new Set<() => void>();
+  /** Long outcomes: keys in R2 of those that are to be written, those read for the state, keys of those not read yet. */
+  readonly #stored = new WeakMap<WorkflowRecord, string>();
+  readonly #outcomes = new Map<string, Outcome>();
+  #unread: string[] = [];
+  #storing = false;
+  #reading: Promise<void> | null = null;
 
   constructor(conversation: Conversation, storage: DurableObjectStorage, delegates: Delegates) {
     this.#conversation = conversation;
@@ -96,6 +103,29 @@ export class Workflow {
     this.#conversation.dueAt(INDEX, log.now() + RETRY_MS);
   }
 
+  /** Resolves once all of the state is in memory. To be awaited before anything is asked. */
+  ready(): Promise<void> {
+    this.#load();
+    if (this.#unread.length === 0) return Promise.resolve();
+    this.#reading ??= this.#read().finally(() => {
+      this.#reading = null;
+    });
+    return this.#reading;
+  }
+
+  async #read(): Promise<void> {
+    const { FILES } = this.#conversation.env;
+    for (const key of this.#unread) {
+      const outcome = await readOutcome(FILES, key);
+      if (outcome === null) console.error(JSON.stringify({ event: "output_lost", key }));
+      else this.#outcomes.set(key, outcome);
+    }
+    this.#state = undefined;
+    this.#load();
+    this.#unread = [];
+    this.#outcomes.clear();
+  }
+
   /** Stores records that come from outside, and goes on. */
   note(records: readonly WorkflowRecord[]): void {
     this.#append(records);
@@ -106,6 +136,10 @@ export class Workflow {
   look(): void {
     const state = this.#load();
     if (state === null) return;
+    if (this.#unread.length > 0) {
+      this.#conversation.background(this.ready().then(() => this.look()));
+      return;
+    }
     const { log } = this.#conversation;
     for (;;) {
       const { records, wake } = decide(this.state(), log.now(), newId);
@@ -113,7 +147,40 @@ export class Workflow {
         this.#dispatch(wake);
         return;
       }
+      if (records.some((record) => record.type === "ended" && longOutcome(record) !== null)) {
+        this.#conversation.dueAt(LOOK, log.now() + WATCH_MS);
+        this.#conversation.background(this.#decided(this.state(), records));
+        return;
+      }
       this.#append(records);
+    }
+  }
+
+  /** Stores what was decided and has long outcomes, unless there is something else to decide by then. */
+  async #decided(state: WorkflowState, records: readonly WorkflowRecord[]): Promise<void> {
+    if (this.#storing) return;
+    this.#storing = true;
+    try {
+      await this.#keepLong(records);
+      if (this.#state === state) this.#append(records);
+    } catch (error) {
+      console.error(JSON.stringify({ event: "output_not_stored", error: String(error) }));
+      return;
+    } finally {
+      this.#storing = false;
+    }
+    this.look();
+  }
+
+  /** Puts long outcomes where their rows will say that they are. */
+  async #keepLong(records: readonly WorkflowRecord[]): Promise<void> {
+    const session = this.#conversation.log.store.session();
+    if (session === null) return;
+    for (const record of records) {
+      if (record.type !== "ended") continue;
+      const bytes = longOutcome(record);
+      if (bytes === null) continue;
+      this.#stored.set(record, await storeOutcome(this.#conversation.env.FILES, session, record, bytes));
     }
   }
 
@@ -150,13 +217,23 @@ export class Workflow {
     if (this.#state !== undefined) return this.#state;
     if (!this.#conversation.log.store.tables.has("journal")) return null;
     let state: WorkflowState | null = null;
+    this.#unread = [];
     for (const row of this.#rows.after(0)) {
       if (!row.ok) continue;
       if (row.value.type === "head") this.#origin = row.value;
-      else state = applyRecord(state, row.value);
+      else state = applyRecord(state, this.#whole(row.value));
     }
     this.#state = state;
     return state;
+  }
+
+  /** The record of a row; without its texts where they were not read yet. */
+  #whole(row: JournalRecord): WorkflowRecord {
+    if (!("stored" in row)) return row;
+    const { stored, ...record } = row;
+    const outcome = this.#outcomes.get(stored);
+    if (outcome === undefined) this.#unread.push(stored);
+    return outcome === undefined ? record : { ...record, outcome };
   }
 
   #append(records: readonly WorkflowRecord[]): void {
@@ -166,7 +243,9 @@ export class Workflow {
         let state = before;
         const events: RunEvent[] = [];
         for (const record of records) {
-          this.#rows.insert(this.#rows.last() + 1, record);
+          const stored = this.#stored.get(record);
+          const row = record.type === "ended" && stored !== undefined ? rowOf(record, stored) : record;
+          this.#rows.insert(this.#rows.last() + 1, row);
           const after = applyRecord(state, record);
           events.push(...eventsOf(record, after));
           state = after;
@@ -208,10 +287,18 @@ export class Workflow {
     if (!wanted(state, key)) abort.abort();
     this.#working.set(name, abort);
     const work = this.#attempt(state, key, abort.signal)
-      .then((outcome) => {
+      .then(async (outcome) => {
+        const record: WorkflowRecord = {
+          type: "ended",
+          at: this.#conversation.log.now(),
+          ...key,
+          outcome,
+        };
+        await this.#keepLong([record]);
         this.#working.delete(name);
+        await this.ready();
         if (!openAttempts(this.state()).some((open) => nameOf(open) === name)) return;
-        this.note([{ type: "ended", at: this.#conversation.log.now(), ...key, outcome }]);
+        this.note([record]);
       })
       .catch((error: unknown) => {
         // A later look takes it up again: the attempt is known by its name.
