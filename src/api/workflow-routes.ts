@@ -98,6 +98,10 @@ export const WORKFLOW_OPERATIONS = {
     ]),
     { answers: BEGUN },
   ),
+  migrateWorkflowRun: onRun(
+    "Lets a run go on with another graph, where that fits what it has done",
+    object({ graph: schema("WorkflowGraph"), workflow: TEXT }, ["graph", "workflow"]),
+  ),
   signalWorkflowRun: onRun(
     "Sends an event to the nodes that wait for one; one that comes early is kept",
     object({ name: TEXT, key: MAYBE_TEXT, payload: {} }, ["key", "payload"]),

@@ -148,6 +148,7 @@ export const FIXED_ROUTES = [
   ["killWorkflowRun", "POST", "/workflows/runs/:id/kill", "invoke"],
   ["pauseWorkflowRun", "POST", "/workflows/runs/:id/pause", "invoke"],
   ["resumeWorkflowRun", "POST", "/workflows/runs/:id/resume", "invoke"],
+  ["migrateWorkflowRun", "POST", "/workflows/runs/:id/migrate", "invoke"],
   ["forkWorkflowRun", "POST", "/workflows/runs/:id/fork", "invoke"],
   ["signalWorkflowRun", "POST", "/workflows/runs/:id/signals", "invoke"],
   ["decideWorkflowApproval", "POST", "/workflows/runs/:id/approvals", "invoke"],

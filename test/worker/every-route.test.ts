@@ -271,6 +271,7 @@ const EXAMPLES: [OperationId, () => Example][] = [
     () => at(`/workflows/runs/${made.flow}/approvals`, { node: "w", decision: "approve" }),
   ],
   ["signalWorkflowRun", () => at(`/workflows/runs/${made.flow}/signals`, { name: "later" })],
+  ["migrateWorkflowRun", () => at(`/workflows/runs/${made.flow}/migrate`, { workflow: "flow" })],
   ["cancelWorkflowRun", () => at(`/workflows/runs/${made.flow}/cancel`, {})],
   ["forkWorkflowRun", () => at(`/workflows/runs/${made.flow}/fork?wait=none`, { from: "e" })],
   ["killWorkflowRun", () => at(`/workflows/runs/${made.forked}/kill`, {})],

@@ -2,32 +2,8 @@
 import { describe, expect, it } from "vitest";
 import { readEvents } from "../support/sse.ts";
 import { ASK, asking, type Body, client, codeOf, get, post, send, until } from "./session-client.ts";
+import { edge, executed, fails, type Run, run, said, started } from "./workflow-client.ts";
 
-interface Stage extends Body {
-  id: string;
-  produced_artifact_ids: string[];
-  node_id: string;
-  branch: string;
-  attempts: Body[];
-  artifacts: { id: string; kind: string; text: string }[];
-}
-interface Run extends Body {
-  id: string;
-  status: string;
-  stages: Stage[];
-  compensations: (Stage & { metadata: Body })[];
-  uncompensated: string[];
-  child_runs: { run_id: string }[];
-  artifacts: { kind: string; text: string }[];
-}
-
-const said = (text: string) => ({ model_policy: { provider: "mock", mock: [{ text }] } });
-const fails = { model_policy: { provider: "mock", mock: [{ error: { category: "auth", message: "no" } }] } };
-const edge = (from: string, to: string, branch?: string) => ({
-  from,
-  to,
-  ...(branch === undefined ? {} : { branch }),
-});
 const map = (more: object) => ({
   kind: "map",
   prompt: "do",
@@ -36,14 +12,6 @@ const map = (more: object) => ({
   ...more,
 });
 
-const executed = (graph: object, more: object = {}, headers: Record<string, string> = {}) =>
-  post("/workflows/execute", { task: "the task", graph, ...more }, headers);
-async function run(graph: object, more: object = {}): Promise<Run> {
-  const response = await executed(graph, more);
-  const body = await response.json<{ run: Run }>();
-  expect([response.status, body]).toMatchObject([200, { run: { _type: "run_record" } }]);
-  return body.run;
-}
 /** The sessions below another one, as soon as there are some. */
 async function children(session: string): Promise<{ child_ids: string[] }> {
   for (;;) {
@@ -52,11 +20,6 @@ async function children(session: string): Promise<{ child_ids: string[] }> {
   }
 }
 const visited = ({ stages }: Run): string[] => stages.map(({ node_id, branch }) => `${node_id}:${branch}`);
-async function started(graph: object, more: object = {}): Promise<string> {
-  const response = await executed(graph, more, { prefer: "respond-async" });
-  expect(response.status).toBe(202);
-  return response.headers.get("location") ?? "";
-}
 
 describe("POST /workflows/validate", () => {
   const valid = { nodes: { a: { kind: "stage" } } };
@@ -473,135 +436,6 @@ describe("a run that waits", () => {
   });
 });
 
-describe("the events of a run", () => {
-  it("hold those of the runs inside, from any one on", async () => {
-    const graph = {
-      entry: "a",
-      nodes: { a: said("one two"), s: { kind: "subagent", ...said("three ##DONE##") } },
-      edges: [edge("a", "s")],
-    };
-    const path = await started(graph);
-    const { id, child_runs } = await until<Run>(path, "completed");
-    const events = await readEvents(await client.fetch(`${path}/events?after=0`));
-    const place = (wanted: (data: Body) => boolean) => events.findIndex(({ data }) => wanted(data));
-    const children = child_runs;
-    expect(children).toHaveLength(2);
-    for (const [i, { run_id }] of children.entries()) {
-      const inside = events.filter(({ data }) => data.run_id === run_id);
-      expect(inside.map(({ event }) => event)).toContain("delta");
-      for (const { data } of inside) expect(data).toMatchObject({ parent_run_id: id });
-      const ended = place(({ node_id, outcome }) => node_id === ["a", "s"][i] && outcome !== undefined);
-      expect(events.findLastIndex(({ data }) => data.run_id === run_id)).toBeLessThan(ended);
-    }
-    expect(events.map(({ event }) => event)).toEqual(expect.arrayContaining(["task_update", "done"]));
-    expect(events.filter(({ event }) => ["start", "done"].includes(event))).toHaveLength(2);
-    for (const [i, { id: after }] of events.entries()) {
-      const headers = { "last-event-id": after };
-      const rest = await readEvents(await client.fetch(`${path}/events`, { headers }));
-      expect(rest.map((event) => event.id)).toEqual(events.slice(i + 1).map((event) => event.id));
-    }
-  });
-});
-
-describe("compensations", () => {
-  /** Two stages that can be undone, one that fails, one that waits; `undo b` fails once. */
-  const undone = {
-    entry: "a",
-    nodes: {
-      a: { ...said("did a"), compensation: "ua" },
-      b: { ...said("did b"), compensation: "ub" },
-      c: { ...fails, compensation: "ua" },
-      w: { kind: "wait", wait: { event: "never" } },
-      ua: { prompt: "undo", model_policy: { provider: "mock" } },
-      ub: { kind: "verify", verify: { expect_text: "never" }, retry_policy: { max_attempts: 2 } },
-    },
-    edges: [edge("a", "b"), edge("b", "c"), edge("c", "w")],
-  };
-  const told = ({ compensations }: Run) =>
-    compensations.map(({ node_id, branch, attempts, metadata }) => [
-      node_id,
-      branch,
-      attempts.length,
-      String(metadata.compensates).split(":")[1],
-    ]);
-
-  it("undo the finished stages of a cancelled run, the last one first", async () => {
-    const path = await started(undone);
-    await until(path, "waiting");
-    const after = client.stream(`${path}/events`).then(readEvents);
-    await post(`${path}/cancel`, { reason: "changed my mind" });
-    const run = await until<Run>(path, "cancelled");
-    expect(told(run)).toEqual([
-      ["ub", "failed", 2, "b"],
-      ["ua", "success", 1, "a"],
-    ]);
-    // It is told of what the stage made.
-    expect(run.compensations[1]).toMatchObject({
-      consumed_artifact_ids: run.stages[0]?.produced_artifact_ids,
-    });
-    expect(run).toMatchObject({
-      uncompensated: [],
-      error: { message: "changed my mind" },
-      failed_stages: [{}],
-    });
-    const stages = (await after).filter(({ data }) => JSON.stringify(data).includes("compensates"));
-    expect(stages).toHaveLength(6);
-
-    const again = await executed(undone, { options: { resume_run: run.id } }, { prefer: "respond-async" });
-    const other = again.headers.get("location") ?? "";
-    await until(other, "waiting");
-    await post(`${other}/cancel`);
-    expect(told(await until<Run>(other, "cancelled"))).toEqual([]);
-  });
-
-  it("are none for a run that is killed, and have their time", async () => {
-    const killed = await started(undone);
-    await until(killed, "waiting");
-    await post(`${killed}/kill`);
-    expect(await until<Run>(killed, "cancelled")).toMatchObject({ compensations: [], uncompensated: [] });
-
-    const slow = {
-      ...undone,
-      nodes: {
-        ...undone.nodes,
-        ub: { tools: [ASK], model_policy: { provider: "mock", mock: asking } },
-      },
-    };
-    const late = await started(slow, { options: { compensation_ms: 50 } });
-    await until(late, "waiting");
-    await post(`${late}/cancel`);
-    const run = await until<Run>(late, "cancelled");
-    expect(told(run)).toEqual([["ub", "error", 1, "b"]]);
-    expect(run.uncompensated).toEqual([run.stages[0]?.id]);
-
-    const stuck = await started(slow);
-    await until(stuck, "waiting");
-    await post(`${stuck}/cancel`);
-    expect(await get<Run>(stuck)).toMatchObject({ active: [{}, { node_id: "ub" }] });
-    await post(`${stuck}/kill`);
-    await until(stuck, "cancelled");
-  });
-
-  it("come when the run's time is over", async () => {
-    const response = await executed(undone, { options: { deadline_ms: 400 } });
-    const { run } = await response.json<{ run: Run }>();
-    const done = run.stages.filter(({ status }) => status === "completed").map(({ node_id }) => node_id);
-    expect(run).toMatchObject({ status: "failed", error: { code: "deadline_exceeded" } });
-    expect(told(run).map((entry) => entry[3])).toEqual(done.toReversed());
-  });
-
-  it.each([
-    ["x", {}],
-    ["a", {}],
-    ["w", { w: { kind: "wait", wait: { event: "e" } } }],
-  ])("name a node that can undo: not %s", async (compensation, more) => {
-    const graph = { entry: "a", nodes: { a: { compensation }, ...more } };
-    expect(await (await post("/workflows/validate", { graph })).json()).toMatchObject({
-      errors: [{ path: "nodes.a.compensation" }],
-    });
-  });
-});
-
 describe("runs", () => {
   it("begin again from a node with another input, and never change what was", async () => {
     const graph = {
@@ -669,47 +503,6 @@ describe("stored workflows", () => {
     ]);
     expect((await send("PUT", "/workflows/runs", { graph: graph("x") })).status).toBe(405);
     expect((await send("PUT", "/workflows/clone", { graph: graph("x") })).status).toBe(400);
-  });
-});
-
-describe("a skill's workflow", () => {
-  const skill = (body: string) => ({
-    "SKILL.md": `---\nname: flows\ndescription: d\nmode: llm\nprovider: mock\n---\n${body}\n`,
-    "workflows/ask.yaml": [
-      "entry: w",
-      "nodes:",
-      "  w: {kind: wait, wait: {event: go}}",
-      "  a: {model_policy: {provider: mock, skill: flows}}",
-      "edges: [{from: w, to: a}]",
-    ].join("\n"),
-  });
-
-  it("is listed, shown and run by its name; a run keeps the skills that it began with", async () => {
-    await client.publish({ flows: skill("End with <done>.") });
-    const listed = await get<{ data: Body[] }>("/workflows?limit=1000");
-    const entry = { name: "flows/ask", version: null, created_at: null, digest: expect.any(String) };
-    expect(listed.data).toEqual([entry]);
-    expect(await get("/workflows/flows/ask")).toMatchObject({ ...entry, graph: { name: "ask", entry: "w" } });
-    expect((await client.fetch("/workflows/flows/none")).status).toBe(404);
-
-    const response = await post("/workflows/execute?wait=none", { task: "t", workflow: "flows/ask" });
-    const path = response.headers.get("location") ?? "";
-    const before = await until<Run>(path, "waiting");
-    const digest = (await get<{ version: string }>("/skills/flows")).version;
-    expect(before).toMatchObject({ workflow_name: "flows/ask", skills: { digests: { flows: digest } } });
-
-    await client.publish({ flows: skill("Just end.") });
-    expect((await get<{ version: string }>("/skills/flows")).version).not.toBe(digest);
-    await post(`${path}/signals`, { name: "go" });
-    const after = await until<Run>(path, "completed");
-    expect(after.skills).toEqual(before.skills);
-    // What the mock answers tells which text the model was given.
-    const text = async () =>
-      JSON.stringify(await run({ nodes: { a: { model_policy: { provider: "mock", skill: "flows" } } } }));
-    expect([JSON.stringify(after), await text()].map((said) => said.includes("<done>"))).toEqual([
-      true,
-      false,
-    ]);
   });
 });
 

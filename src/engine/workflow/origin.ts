@@ -100,7 +100,8 @@ function downstream({ edges }: Graph, node: string): Set<string> {
   return found;
 }
 
-function traversed({ edges }: Graph, transitions: readonly Transition[]): { [edge: string]: number } {
+/** How often each edge of a graph was taken, by its place. */
+export function traversed({ edges }: Graph, transitions: readonly Transition[]): { [edge: string]: number } {
   const counts: { [edge: string]: number } = {};
   for (const { from, to, branch } of transitions) {
     const place = edges.findIndex(

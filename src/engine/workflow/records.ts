@@ -178,6 +178,8 @@ export type WorkflowRecord = At &
     | { type: "answered"; node: string; visit: number; granted: boolean; by: string; reason: string | null }
     | { type: "paused" }
     | { type: "resumed" }
+    /** It goes on with another graph, which fits what it has done (`migrate.ts`). */
+    | ({ type: "migrated" } & Pick<WorkflowSpec, "graph" | "workflow" | "skills">)
     /** `kill`: without compensation. */
     | { type: "stopped"; kill: boolean; reason: string }
     | { type: "finished"; status: FinalStatus; error: StageError | null }

@@ -6,8 +6,9 @@ import { type Graph, readGraph } from "../../engine/workflow/graph.ts";
 import { graphDigest } from "../../engine/workflow/skill-file.ts";
 import { validateGraph } from "../../engine/workflow/validate.ts";
 import { CallNotFound } from "../../errors/llm.ts";
-import { BadRequest, InputInvalid, OperationNotFound } from "../../errors/request.ts";
+import { BadRequest, CatalogMissing, InputInvalid, OperationNotFound } from "../../errors/request.ts";
 import { WorkflowInvalid } from "../../errors/workflow.ts";
+import { HullError } from "../../errors.ts";
 import { newId } from "../../llm/transcript.ts";
 import {
   listWorkflows,
@@ -117,7 +118,13 @@ export const getWorkflows: Route = async (context) => {
   const after = query.get("cursor") ?? "";
   const limit = pageLimit(query);
   const stored = await listWorkflows(context.env, context.tenant, limit, after);
-  const { cards } = await servedTo(context);
+  const cards = await servedTo(context).then(
+    (catalog) => catalog.cards,
+    (error: unknown) => {
+      if (error instanceof HullError && error.code === CatalogMissing.code) return [];
+      throw error;
+    },
+  );
   const ofSkills = cards.flatMap(({ slug, workflows = [] }) =>
     workflows.map(({ name, digest }) => ({
       name: `${slug}/${name}`,

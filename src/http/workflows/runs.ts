@@ -90,6 +90,7 @@ const forkBody = z.lazy(() =>
     input: maybe(z.strictObject({ task: maybe(text()), artifacts: maybe(json()) })),
   }),
 );
+const migrateBody = z.lazy(() => z.strictObject({ graph: maybe(json()), workflow: maybe(text()) }));
 const eventBody = z.lazy(() =>
   z.strictObject({ name: text(), key: maybe(z.nullable(z.string())), payload: maybe(json()) }),
 );
@@ -367,6 +368,20 @@ export const postWorkflowFork: Route = async (context, { id = "" }) => {
       origin: forkedFrom(record, graph, from),
     },
   );
+};
+
+/** `POST …/migrate {graph}` or `{workflow}`: the run goes on with another graph, where that fits what it has done. */
+export const postWorkflowMigrate: Route = async (context, { id = "" }) => {
+  const body = await readJson(context.request, migrateBody, MAX_MODEL_BODY_BYTES);
+  const session = sessionOf(context, id);
+  const record = recordOf(await session.ask("workflow", { wait: "none" }));
+  const { graph, workflow } = await sourceOf(context, body, undefined);
+  const { valid, errors } = validateGraph(graph);
+  if (!valid) throw new WorkflowInvalid({ errors });
+  const skills = await pinSkills(context, graph, record.options, record.skills ?? null);
+  const to = JSON.stringify({ graph, workflow, ...(skills === undefined ? {} : { skills }) });
+  const request = await requestName(context, body);
+  return jsonNow(shown(context, await session.ask("migrateWorkflow", { to, request })));
 };
 
 const continuing = (record: RunRecord, graph: Graph): Begin => ({

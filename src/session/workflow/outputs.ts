@@ -5,7 +5,7 @@ import { sessionPrefix } from "../conversation/files.ts";
 /** Bytes of an outcome that a row of the journal holds. */
 const MAX_ROW_BYTES = 256 * 1024;
 
-export type EndedRecord = Extract<WorkflowRecord, { type: "ended" }>;
+type EndedRecord = Extract<WorkflowRecord, { type: "ended" }>;
 /** The row of an attempt whose outcome lies in R2; `outcome` is what is left without its texts. */
 export type JournalRecord = WorkflowRecord | (EndedRecord & { stored: string });
 
