@@ -1417,6 +1417,8 @@ export interface EventData {
     waits_until?: string;
     /** Id of the stage that it undoes, after `cancel`. */
     compensates?: string;
+    run_id?: string;
+    parent_run_id?: string | null;
   };
   /** A daemon woke. */
   daemon_wake: {

@@ -232,6 +232,7 @@ export const EVENTS = {
       branch: maybe(about(text(), "Which edges come next.")),
       waits_until: maybe(about(text(), "RFC 3339.")),
       compensates: maybe(about(text(), "Id of the stage that it undoes, after `cancel`.")),
+      ...below(),
     }),
     "An attempt of a workflow's node began, waits or ended.",
   ),

@@ -51,11 +51,12 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
     const daemon = new Daemon(this.#conversation, storage);
     keepSnapshots(this.#conversation, daemon);
     const delegates = new Delegates(this.#conversation, storage.sql);
+    const workflow = new Workflow(this.#conversation, storage, delegates);
     this.#dispatcher = new SessionDispatcher(this.#conversation, {
       daemon,
-      task: new Task(this.#conversation, storage),
+      task: new Task(this.#conversation, storage, workflow),
       delegates,
-      workflow: new Workflow(this.#conversation, storage, delegates),
+      workflow,
     });
   }
 

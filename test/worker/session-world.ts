@@ -127,8 +127,9 @@ export class World {
     });
     const daemon = new Daemon(conversation, storage);
     keepSnapshots(conversation, daemon);
-    const task = new Task(conversation, storage);
     const delegates = new Delegates(conversation, storage.sql);
+    const workflow = new Workflow(conversation, storage, delegates);
+    const task = new Task(conversation, storage, workflow);
     if (this.script.hooks !== undefined) conversation.extend(this.script.hooks(conversation));
     const over = async (): Promise<void> => {
       for (let seen = -1; seen !== work.length; ) {
@@ -136,7 +137,6 @@ export class World {
         await Promise.allSettled(work);
       }
     };
-    const workflow = new Workflow(conversation, storage, delegates);
     const desk = new SessionDispatcher(conversation, { daemon, task, delegates, workflow });
     return { conversation, desk, over, kill };
   }

@@ -241,7 +241,7 @@ describe("a workflow run", () => {
       const { FILES } = bindings;
       const stored = async () => {
         const { objects } = await FILES.list({ prefix: `sessions/t/${world.id}/outputs/` });
-        return objects.map(({ key }) => key.split("/outputs/")[1]);
+        return objects.map(({ key }) => key.split(`/outputs/${world.id}/`)[1]);
       };
       await begin(world, graph);
       const statusOf = async () => (await world.ask("workflow", { wait: "none" })).status;

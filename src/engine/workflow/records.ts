@@ -40,6 +40,8 @@ export interface WorkflowSpec {
   metadata: JsonObject;
   /** What is left to it by the session that it was delegated from; absent: nobody delegated it. */
   above?: Ceilings;
+  /** Where the commands of its stages begin, relative to their folder. Absent: there. */
+  cwd?: string;
   /** The run that this one goes on from, or repeats; its stages up to there. */
   origin?: Origin;
 }

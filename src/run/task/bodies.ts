@@ -44,6 +44,7 @@ const carry = () =>
     context_policy: maybe(contextPolicyShape()),
     persist_state: maybe(z.boolean()),
     retriggerable: maybe(z.boolean()),
+    resume_workflow: maybe(z.boolean()),
     policy: maybe(policyShape),
   });
 

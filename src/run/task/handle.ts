@@ -4,7 +4,7 @@ import type { ContextPolicy } from "../../engine/workflow/select-artifacts.ts";
 import type { StageTexts } from "../../engine/workflow/stage-prompt.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 
-type TaskMode = "stage" | "delegated_stage" | "sub_agent";
+type TaskMode = "workflow" | "stage" | "delegated_stage" | "sub_agent";
 export type TaskStatus = "running" | "completed" | "failed" | "cancelled" | "awaiting" | "interrupted";
 
 /** What becomes of a task's conversation and artifacts when it is run again. */
@@ -14,6 +14,8 @@ export interface Carry {
   context_policy: ContextPolicy;
   persist_state: boolean;
   retriggerable: boolean;
+  /** Whether a workflow that did not come to its end goes on there. Absent: it does. */
+  resume_workflow?: boolean;
   /** Holds from the next run on, beside the one of the first. */
   policy: JsonObject | null;
 }
@@ -33,6 +35,8 @@ export interface TaskSettings {
   parent: { session_id: string; run_id: string | null; task_id: string | null } | null;
   /** Tokens after which an envelope says that its budget was exceeded. */
   token_budget: number | null;
+  /** Tools of a workflow's policy that the session above does not leave. Absent: none. */
+  policy_dropped?: string[];
 }
 
 /** A task as its routes show it. Times are RFC 3339. */

@@ -22,6 +22,7 @@ import { agentSpec } from "../agent/options.ts";
 import type { RunContext } from "../context.ts";
 import { llmHost } from "../llm-host.ts";
 import { type SessionClient, sessionClient } from "../session-client.ts";
+import { withToolsAbove } from "../task/child-spec.ts";
 import type { TaskSettings } from "../task/handle.ts";
 import { delegated, NOTHING_ASKED, ONCE } from "../task/sub-agent.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
@@ -201,8 +202,11 @@ async function runStage(
   const began = Date.now();
   const host = await llmHost(context, { signal, session: id, skill: null, account }, options.mock);
   const input = { prompt, system: stage.system, options, publishes: false };
-  const made = withNamed(await agentSpec(context, host, input, { run, session: id }), stage.allowed);
-  const agent = narrowed(made, above, id);
+  const made = await agentSpec(context, host, input, { run, session: id });
+  // One call has no round left for what a tool answers.
+  const offered = stage.agent ? withToolsAbove(made, options, above.tools) : made;
+  const placed = spec.cwd === undefined ? offered : { ...offered, cwd: spec.cwd };
+  const agent = narrowed(withNamed(placed, stage.allowed), above, id);
   const begin = { session, run, agent, signal };
   const view =
     node.kind === "subagent"
@@ -427,7 +431,16 @@ async function verifyText(
     ...(node.timeout_ms === undefined ? {} : { timeout_ms: node.timeout_ms }),
   };
   const result = await runBash(
-    { args, call_id: execution, execution, run: spec.run_id, again, cwd: "", skill: null, signal },
+    {
+      args,
+      call_id: execution,
+      execution,
+      run: spec.run_id,
+      again,
+      cwd: spec.cwd ?? "",
+      skill: null,
+      signal,
+    },
     { context, workspace, known, emit: () => {}, skills: { toRun: async () => [] }, skillsKey: "" },
   );
   return { text: result.content, exit_code: result.exit_code ?? null, ran: null };

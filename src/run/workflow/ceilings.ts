@@ -1,7 +1,11 @@
 /** What a workflow run leaves to the runs of its nodes. Pure. */
 import { NO_CEILINGS } from "../../engine/agent/delegation.ts";
-import type { Ceilings } from "../../engine/agent/spec.ts";
+import type { Ceilings, RunPolicies } from "../../engine/agent/spec.ts";
 import { totalOutcomes, type WorkflowState } from "../../engine/workflow/state.ts";
+import { plain, policyOf } from "./stage.ts";
+
+/** How long an approval waits where nothing says so, in s. */
+const APPROVAL_S = 86_400;
 
 /** What was left to the run itself, less what its own stages took. @param session that the run lives in */
 export function ceilingsIn(state: WorkflowState, session: string): Ceilings {
@@ -21,6 +25,29 @@ export function ceilingsIn(state: WorkflowState, session: string): Ceilings {
     files: above.files ?? session,
   };
 }
+
+/** What the run leaves to others that are handed over from its session: as much as to its nodes, within its own policy. */
+export function ceilingsBelow(state: WorkflowState, session: string): Ceilings {
+  const { above, graph, policy, options } = state.spec;
+  const outer = above?.policies ?? null;
+  const terms = outer === null ? [] : [...(outer.above ?? []), termsOf(outer)];
+  const live = state.finished === null;
+  return {
+    ...ceilingsIn(state, session),
+    ...(live ? {} : { run_id: null, deadline: null }),
+    policies: {
+      approval_timeout_s: outer?.approval_timeout_s ?? APPROVAL_S,
+      ...(outer?.ceiling === undefined ? {} : { ceiling: outer.ceiling }),
+      ...(outer?.host === undefined ? {} : { host: outer.host }),
+      ...(terms.length === 0 ? {} : { above: terms }),
+      approval_policy: plain(graph.approval_policy ?? options.approval_policy),
+      permissions: plain(options.permissions),
+      policy: policyOf([outer?.policy, policy, graph.capability_policy]),
+    },
+  };
+}
+
+const termsOf = ({ approval_policy, permissions }: RunPolicies) => ({ approval_policy, permissions });
 
 const left = (of: number | null, taken: number): number | null =>
   of === null ? null : Math.max(0, of - taken);

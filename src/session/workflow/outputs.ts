@@ -21,11 +21,11 @@ export function longOutcome({ outcome }: EndedRecord): Uint8Array | null {
 /** Stores an outcome before its row is. An attempt that ends again after a crash writes the same object. @returns its key */
 export async function storeOutcome(
   bucket: R2Bucket,
-  { tenant, id }: { tenant: string; id: string },
+  { tenant, id, run }: { tenant: string; id: string; run: string },
   { node, visit, attempt, item }: EndedRecord,
   bytes: Uint8Array,
 ): Promise<string> {
-  const place = [node, visit, attempt, ...(item === undefined ? [] : [item])].join("/");
+  const place = [run, node, visit, attempt, ...(item === undefined ? [] : [item])].join("/");
   const key = `${sessionPrefix(tenant, id)}outputs/${place}`;
   await bucket.put(key, bytes);
   return key;

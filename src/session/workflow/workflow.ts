@@ -1,6 +1,7 @@
 /**
  * A session's workflow run: its journal, and what it does next. Everything is stored before it is acted on, so that the next life
- * of the object goes on with it; attempts have names of their own and are followed, not repeated.
+ * of the object goes on with it; attempts have names of their own and are followed, not repeated. A task's session may have
+ * several, one after the other, in one journal.
  */
 import { undoes } from "../../engine/workflow/compensation.ts";
 import { decide, openAttempts } from "../../engine/workflow/next.ts";
@@ -55,22 +56,24 @@ export class Workflow {
   #unread: string[] = [];
   #storing = false;
   #reading: Promise<void> | null = null;
+  readonly #followers: ((records: readonly WorkflowRecord[]) => void)[] = [];
 
   constructor(conversation: Conversation, storage: DurableObjectStorage, delegates: Delegates) {
     this.#conversation = conversation;
     this.#delegates = delegates;
     this.#rows = new Rows(storage.sql, "journal");
     conversation.extend({
+      ready: () => this.#ready(),
       due: (kind) => {
         if (kind === LOOK) this.look();
         if (kind === INDEX) conversation.background(this.index());
       },
       cleared: async ({ tenant, id }) => {
-        const state = this.#load();
-        if (state === null) return;
+        if (this.#load() === null) return;
         for (const abort of this.#working.values()) abort.abort();
         this.#working.clear();
-        await Promise.all(childSessions(state).map((child) => this.#removeChild(tenant, child)));
+        const children = this.#runs().flatMap(childSessions);
+        await Promise.all(children.map((child) => this.#removeChild(tenant, child)));
         await forgetWorkflowRun(conversation.env, tenant, id);
         this.#state = undefined;
         this.#rows.forget();
@@ -86,27 +89,40 @@ export class Workflow {
     return state;
   }
 
+  /** Of the request that began it. */
+  get requestId(): string {
+    this.#load();
+    return this.#origin.request_id;
+  }
+
   /** Whether the session is a workflow run. */
   get here(): boolean {
     return this.#load() !== null;
   }
 
-  /** Stores what begins the run. To be called within `Conversation.once`. */
+  /** Has somebody called with records, in the transaction that stores them, before the events that tell of them. */
+  follow(follower: (records: readonly WorkflowRecord[]) => void): void {
+    this.#followers.push(follower);
+  }
+
+  /** Stores what begins the run, or the next one after it has ended. To be called within `Conversation.once`. */
   begin(spec: WorkflowSpec, origin: Origin): void {
     const { log } = this.#conversation;
     log.store.tables.need("journal");
-    this.#rows.insert(1, { type: "head", ...origin });
-    this.#origin = origin;
-    this.#state = null;
+    if (!this.here) {
+      this.#rows.insert(1, { type: "head", ...origin });
+      this.#origin = origin;
+      this.#state = null;
+    }
     this.#append([{ type: "begun", at: log.now(), spec }]);
     this.#conversation.dueAt(LOOK, log.now() + WATCH_MS);
     this.#conversation.dueAt(INDEX, log.now() + RETRY_MS);
   }
 
-  /** Resolves once all of the state is in memory. To be awaited before anything is asked. */
-  ready(): Promise<void> {
+  /** Resolves once all of the state is in memory; `undefined`: it is. */
+  #ready(): Promise<void> | undefined {
     this.#load();
-    if (this.#unread.length === 0) return Promise.resolve();
+    if (this.#unread.length === 0) return undefined;
     this.#reading ??= this.#read().finally(() => {
       this.#reading = null;
     });
@@ -137,7 +153,7 @@ export class Workflow {
     const state = this.#load();
     if (state === null) return;
     if (this.#unread.length > 0) {
-      this.#conversation.background(this.ready().then(() => this.look()));
+      this.#conversation.background(Promise.resolve(this.#ready()).then(() => this.look()));
       return;
     }
     const { log } = this.#conversation;
@@ -180,7 +196,8 @@ export class Workflow {
       if (record.type !== "ended") continue;
       const bytes = longOutcome(record);
       if (bytes === null) continue;
-      this.#stored.set(record, await storeOutcome(this.#conversation.env.FILES, session, record, bytes));
+      const of = { tenant: session.tenant, id: session.id, run: this.state().spec.run_id };
+      this.#stored.set(record, await storeOutcome(this.#conversation.env.FILES, of, record, bytes));
     }
   }
 
@@ -197,7 +214,7 @@ export class Workflow {
     const session = this.#conversation.log.store.session();
     if (state === null || session === null) return;
     try {
-      await noteWorkflowRun(this.#conversation.env, session.tenant, state);
+      await noteWorkflowRun(this.#conversation.env, session, state);
       this.#conversation.dueAt(INDEX, null);
     } catch (error) {
       console.error(JSON.stringify({ event: "workflow_not_indexed", id: session.id, error: String(error) }));
@@ -216,15 +233,25 @@ export class Workflow {
   #load(): WorkflowState | null {
     if (this.#state !== undefined) return this.#state;
     if (!this.#conversation.log.store.tables.has("journal")) return null;
-    let state: WorkflowState | null = null;
     this.#unread = [];
+    this.#state = this.#runs().at(-1) ?? null;
+    return this.#state;
+  }
+
+  /** The runs of the journal, the last one as it is now, those before it as they ended. */
+  #runs(): WorkflowState[] {
+    const runs: WorkflowState[] = [];
     for (const row of this.#rows.after(0)) {
       if (!row.ok) continue;
-      if (row.value.type === "head") this.#origin = row.value;
-      else state = applyRecord(state, this.#whole(row.value));
+      if (row.value.type === "head") {
+        this.#origin = row.value;
+        continue;
+      }
+      const before = row.value.type === "begun" ? null : (runs.pop() ?? null);
+      const state = applyRecord(before, this.#whole(row.value));
+      if (state !== null) runs.push(state);
     }
-    this.#state = state;
-    return state;
+    return runs;
   }
 
   /** The record of a row; without its texts where they were not read yet. */
@@ -252,6 +279,7 @@ export class Workflow {
         }
         this.#state = state;
         const { log } = this.#conversation;
+        for (const follower of this.#followers) follower(records);
         log.store.appendEvents(events.map((event) => log.redacted(event)));
       });
     } catch (error) {
@@ -259,7 +287,8 @@ export class Workflow {
       this.#state = undefined;
       throw error;
     }
-    for (const record of records) if (record.type === "started") this.#fresh.add(nameOf(record));
+    const { run_id } = this.state().spec;
+    for (const record of records) if (record.type === "started") this.#fresh.add(nameOf(run_id, record));
     this.#conversation.log.events.announce();
     if (records.some(({ type }) => type === "finished")) this.#conversation.background(this.index());
     for (const wake of this.#waiting) wake();
@@ -270,7 +299,8 @@ export class Workflow {
   #dispatch(wake: number | null): void {
     const state = this.state();
     const { log } = this.#conversation;
-    const open = new Map(openAttempts(state).map((key) => [nameOf(key), key]));
+    const { run_id } = state.spec;
+    const open = new Map(openAttempts(state).map((key) => [nameOf(run_id, key), key]));
     for (const [name, abort] of this.#working) {
       const key = open.get(name);
       if (key === undefined || !wanted(state, key)) abort.abort();
@@ -296,8 +326,9 @@ export class Workflow {
         };
         await this.#keepLong([record]);
         this.#working.delete(name);
-        await this.ready();
-        if (!openAttempts(this.state()).some((open) => nameOf(open) === name)) return;
+        await this.#ready();
+        const now = this.state();
+        if (!openAttempts(now).some((open) => nameOf(now.spec.run_id, open) === name)) return;
         this.note([record]);
       })
       .catch((error: unknown) => {
@@ -335,7 +366,8 @@ export class Workflow {
       const announce = (child: string): void => this.#delegates.addStage(child, state.spec.run_id);
       const here = { session: session?.id ?? "", announce, account };
       const place = { context, ...here, workspace: files, known, signal };
-      return await carryOutAttempt(within(state, key), key, place, !this.#fresh.delete(nameOf(key)));
+      const again = !this.#fresh.delete(nameOf(state.spec.run_id, key));
+      return await carryOutAttempt(within(state, key), key, place, again);
     } catch (error) {
       if (signal.aborted) return failed("error", "cancelled", "The run was stopped.");
       if (error instanceof HullError)
@@ -345,8 +377,8 @@ export class Workflow {
   }
 }
 
-const nameOf = ({ node, visit, attempt, item }: AttemptKey): string =>
-  `${node}:${visit}:${attempt}${item === undefined ? "" : `:${item}`}`;
+const nameOf = (run: string, { node, visit, attempt, item }: AttemptKey): string =>
+  `${run}:${node}:${visit}:${attempt}${item === undefined ? "" : `:${item}`}`;
 
 /** Whether an attempt is to go on: in a run that is stopped, one that undoes something. */
 const wanted = (state: WorkflowState, key: AttemptKey): boolean =>
