@@ -2,6 +2,7 @@
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { WorkflowArtifact } from "./artifacts.ts";
 import type { Edge, Graph, Node } from "./graph.ts";
+import { traversed } from "./origin.ts";
 import {
   type Attempt,
   type AttemptKey,
@@ -107,6 +108,8 @@ export function applyRecord(state: WorkflowState | null, record: WorkflowRecord)
       return { ...state, paused: state.stopped === null };
     case "resumed":
       return { ...state, paused: false };
+    case "migrated":
+      return migrated(state, record);
     case "stopped":
       // A run that is stopped and then killed was stopped when it was.
       return {
@@ -144,6 +147,19 @@ function begun(spec: WorkflowSpec, at: number): WorkflowState {
     paused: false,
     stopped: null,
     finished: null,
+  };
+}
+
+function migrated(
+  state: WorkflowState,
+  { graph, workflow, skills }: Extract<WorkflowRecord, { type: "migrated" }>,
+): WorkflowState {
+  const { skills: _, ...spec } = state.spec;
+  return {
+    ...state,
+    spec: { ...spec, graph, workflow, ...(skills === undefined ? {} : { skills }) },
+    traversals: traversed(graph, state.transitions),
+    arrived: arrivals(graph, state.transitions),
   };
 }
 

@@ -58,7 +58,7 @@ export class SessionDispatcher {
   ) {
     this.#conversation = conversation;
     this.#handlers = {
-      ...handlersOf(conversation),
+      ...handlersOf(conversation, () => task.told()),
       ...daemonHandlers(conversation, daemon),
       ...taskHandlers(conversation, task, delegates),
       ...workflowHandlers(conversation, workflow),
@@ -97,7 +97,8 @@ export class SessionDispatcher {
   }
 }
 
-function handlersOf(conversation: Conversation): Handlers {
+/** @param told resolves when the session above, if there is one, knows what happened */
+function handlersOf(conversation: Conversation, told: () => Promise<void>): Handlers {
   const { log, runs, files, env, deployment, background, parts } = conversation;
   const { store } = log;
   /** Under way, by request: one that is asked twice at the same time is made once. */
@@ -250,7 +251,9 @@ function handlersOf(conversation: Conversation): Handlers {
       // One without a key that is asked again on the way is known by its own id.
       const named = request !== null ? conversation.once(request, begin) : null;
       if (named === null && store.run(run_id) === null) begin();
-      return answer(named?.run_id ?? run_id, wait, row);
+      const view = await answer(named?.run_id ?? run_id, wait, row);
+      if (wait === "terminal") await told();
+      return view;
     }),
     runs: within(({ limit, before }, { id }) => {
       const rows = store.runs(limit + 1, before);

@@ -58,6 +58,16 @@ export class Delegates {
     });
   }
 
+  /** Notes the session of a workflow run's stage: the run itself says how many there are at once, and removes them. */
+  addStage(child: string, run_id: string): void {
+    const before = this.#rows().find((row) => row.child === child);
+    if (before !== undefined) return;
+    this.#conversation.log.store.transaction(() => {
+      this.#conversation.log.store.tables.need("delegate");
+      this.#sql.exec("INSERT INTO delegate (child, run, relayed, over) VALUES (?, ?, 0, 0)", child, run_id);
+    });
+  }
+
   /** Stores a child's events that are not known yet, together with how far they are. */
   relay({ child, after, events, last, over }: TaskOperations["relay"]["in"]): TaskOperations["relay"]["out"] {
     const { log } = this.#conversation;
