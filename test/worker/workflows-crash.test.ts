@@ -241,12 +241,12 @@ describe("a workflow run", () => {
       const { FILES } = bindings;
       const stored = async () => {
         const { objects } = await FILES.list({ prefix: `sessions/t/${world.id}/outputs/` });
-        return objects.map(({ key }) => key.split("/outputs/")[1]);
+        return objects.map(({ key }) => key.split(`/outputs/${world.id}/`)[1]);
       };
       await begin(world, graph);
       const statusOf = async () => (await world.ask("workflow", { wait: "none" })).status;
       while ((await statusOf()) !== "waiting") await new Promise((resolve) => setTimeout(resolve, 2));
-      expect(await stored()).toEqual([`${world.id}/a/1/1`, `${world.id}/b/1/1`]);
+      expect(await stored()).toEqual(["a/1/1", "b/1/1"]);
       const rows = [...world.storage.sql.exec("SELECT length(data) AS size FROM journal WHERE seq > 2")];
       expect(rows.every(({ size }) => Number(size) < 10_000)).toBe(true);
       const before = await world.ask("workflow", { wait: "none" });

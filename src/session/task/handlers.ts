@@ -59,7 +59,6 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
     async (input: I, caller: SessionCaller): Promise<O> => {
       if (!conversation.exists(caller)) throw new CallNotFound({ what: "task", id: caller.id });
       const session = await conversation.ready(caller);
-      await task.workflow.ready();
       return work(input, task.row(), { session, caller });
     };
 
@@ -290,7 +289,6 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
     async ceilings(_, caller) {
       await conversation.ready(caller);
       const { workflow } = task;
-      await workflow.ready();
       const left = workflow.here ? ceilingsBelow(workflow.state(), caller.id) : delegates.ceilings();
       return { ...left, task_id: task.store.row() === null ? null : caller.id };
     },

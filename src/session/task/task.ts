@@ -115,12 +115,14 @@ export class Task {
   /** Where its last run stands, for those who follow it. */
   progress(): "running" | "resting" | "over" {
     const row = this.store.row();
-    if (row !== null) {
-      const { how } = this.work(row);
-      return how === "running" || how === "resting" ? how : "over";
-    }
-    const id = this.#last()?.run_id;
-    const run = id === undefined ? null : this.#conversation.log.store.run(id);
+    if (row === null) return this.#stageProgress();
+    const { how } = this.work(row);
+    return how === "running" || how === "resting" ? how : "over";
+  }
+
+  #stageProgress(): "running" | "resting" | "over" {
+    const last = this.#last();
+    const run = last === null ? null : this.#conversation.log.store.run(last.run_id);
     if (run === null || run.settled_at !== null) return "over";
     return run.status === "running" ? "running" : "resting";
   }

@@ -30,7 +30,6 @@ export function workflowHandlers(conversation: Conversation, workflow: Workflow)
     async (input: I, caller: SessionCaller): Promise<JsonObject> => {
       if (!conversation.exists(caller)) throw new CallNotFound({ what: "workflow run", id: caller.id });
       await conversation.ready(caller);
-      await workflow.ready();
       workflow.state();
       workflow.look();
       return work(input);

@@ -50,19 +50,20 @@ export class Workflow {
   /** Attempts that this life has stored and not carried out yet: all others may have begun before. */
   readonly #fresh = new Set<string>();
   readonly #waiting = new Set<() => void>();
-  readonly #followers: ((records: readonly WorkflowRecord[]) => void)[] = [];
   /** Long outcomes: keys in R2 of those that are to be written, those read for the state, keys of those not read yet. */
   readonly #stored = new WeakMap<WorkflowRecord, string>();
   readonly #outcomes = new Map<string, Outcome>();
   #unread: string[] = [];
   #storing = false;
   #reading: Promise<void> | null = null;
+  readonly #followers: ((records: readonly WorkflowRecord[]) => void)[] = [];
 
   constructor(conversation: Conversation, storage: DurableObjectStorage, delegates: Delegates) {
     this.#conversation = conversation;
     this.#delegates = delegates;
     this.#rows = new Rows(storage.sql, "journal");
     conversation.extend({
+      ready: () => this.#ready(),
       due: (kind) => {
         if (kind === LOOK) this.look();
         if (kind === INDEX) conversation.background(this.index());
@@ -118,10 +119,10 @@ export class Workflow {
     this.#conversation.dueAt(INDEX, log.now() + RETRY_MS);
   }
 
-  /** Resolves once all of the state is in memory. To be awaited before anything is asked. */
-  ready(): Promise<void> {
+  /** Resolves once all of the state is in memory; `undefined`: it is. */
+  #ready(): Promise<void> | undefined {
     this.#load();
-    if (this.#unread.length === 0) return Promise.resolve();
+    if (this.#unread.length === 0) return undefined;
     this.#reading ??= this.#read().finally(() => {
       this.#reading = null;
     });
@@ -152,7 +153,7 @@ export class Workflow {
     const state = this.#load();
     if (state === null) return;
     if (this.#unread.length > 0) {
-      this.#conversation.background(this.ready().then(() => this.look()));
+      this.#conversation.background(Promise.resolve(this.#ready()).then(() => this.look()));
       return;
     }
     const { log } = this.#conversation;
@@ -187,7 +188,7 @@ export class Workflow {
     this.look();
   }
 
-  /** Puts long outcomes where their rows will say that they are. */
+  /** Puts long outcomes where their rows will say that they are. @param run that they are of, which need not be the last one */
   async #keepLong(run: string, records: readonly WorkflowRecord[]): Promise<void> {
     const session = this.#conversation.log.store.session();
     if (session === null) return;
@@ -195,10 +196,8 @@ export class Workflow {
       if (record.type !== "ended") continue;
       const bytes = longOutcome(record);
       if (bytes === null) continue;
-      this.#stored.set(
-        record,
-        await storeOutcome(this.#conversation.env.FILES, { ...session, run }, record, bytes),
-      );
+      const of = { tenant: session.tenant, id: session.id, run };
+      this.#stored.set(record, await storeOutcome(this.#conversation.env.FILES, of, record, bytes));
     }
   }
 
@@ -248,9 +247,8 @@ export class Workflow {
         this.#origin = row.value;
         continue;
       }
-      const record = this.#whole(row.value);
-      const before = record.type === "begun" ? null : (runs.pop() ?? null);
-      const state = applyRecord(before, record);
+      const before = row.value.type === "begun" ? null : (runs.pop() ?? null);
+      const state = applyRecord(before, this.#whole(row.value));
       if (state !== null) runs.push(state);
     }
     return runs;
@@ -328,7 +326,7 @@ export class Workflow {
         };
         await this.#keepLong(state.spec.run_id, [record]);
         this.#working.delete(name);
-        await this.ready();
+        await this.#ready();
         const now = this.state();
         if (!openAttempts(now).some((open) => nameOf(now.spec.run_id, open) === name)) return;
         this.note([record]);
