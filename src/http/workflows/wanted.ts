@@ -58,12 +58,12 @@ const OWN: ReadonlySet<string> = new Set([
 
 type OwnOptions = z.infer<typeof ownOptions>;
 
-/** @throws InputInvalid with a path below `options` for each fault */
-export function readOwnOptions(options: JsonObject): OwnOptions {
+/** @throws InputInvalid with a path below `at` for each fault */
+export function readOwnOptions(options: JsonObject, at = "options"): OwnOptions {
   const parsed = ownOptions.safeParse(options);
   if (parsed.success) return parsed.data;
   const faults = parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
-  throw refusedAt("options", faults);
+  throw refusedAt(at, faults);
 }
 
 export interface WantedRun {
