@@ -40,8 +40,9 @@ export interface WorkflowSpec {
   metadata: JsonObject;
   /** What is left to it by the session that it was delegated from; absent: nobody delegated it. */
   above?: Ceilings;
-  /** Where the commands of its stages begin, relative to their folder. Absent: there. */
+  /** Where the commands of its stages begin, and with which variables. Absent: in their folder, with none. */
   cwd?: string;
+  variables?: { readonly [name: string]: string };
   /** The run that this one goes on from, or repeats; its stages up to there. */
   origin?: Origin;
 }
