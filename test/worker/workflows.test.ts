@@ -465,7 +465,16 @@ describe("runs", () => {
     const { id } = await run({ name: "listed", nodes: { a: said("x") } });
     const { data } = await get<{ data: Body[] }>("/workflows/runs?limit=1000");
     expect(data).toContainEqual(expect.objectContaining({ id, workflow: "listed", status: "completed" }));
+    const indexed = { id, kind: "workflow", name: "listed", state: "completed", session: id };
+    expect(await get(`/runs/${id}`)).toMatchObject(indexed);
+    expect((await get<{ data: Body[] }>("/runs?kind=workflow&name=listed")).data).toMatchObject([indexed]);
+    const stages = async (query: string) => {
+      const { data: sessions } = await get<{ data: { id: string }[] }>(`/sessions?limit=1000${query}`);
+      return sessions.filter((session) => session.id.startsWith("wfs_")).length;
+    };
+    expect([await stages(""), (await stages("&stages=true")) > 0]).toEqual([0, true]);
     expect((await send("DELETE", `/workflows/runs/${id}`)).status).toBe(204);
+    expect((await client.fetch(`/runs/${id}`)).status).toBe(404);
     expect(await codeOf(await client.fetch(`/workflows/runs/${id}`))).toEqual([404, "not_found"]);
     expect((await get<{ data: Body[] }>("/workflows/runs?limit=1000")).data).not.toContainEqual(
       expect.objectContaining({ id }),

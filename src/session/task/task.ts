@@ -42,7 +42,9 @@ export class Task {
     this.relay = new Relay(conversation, this);
     conversation.extend({
       started: ({ delegation }) => {
-        if (delegation !== undefined && delegation.parent !== null) this.relay.due();
+        const { store } = conversation.log;
+        const first = store.runs(2, Number.MAX_SAFE_INTEGER).length < 2;
+        if (delegation !== undefined && delegation.parent !== null) this.relay.due(first);
       },
       goesOn: () => this.#goesOn(),
       rested: (step) => {

@@ -4,6 +4,7 @@
  * several, one after the other, in one journal.
  */
 import { undoes } from "../../engine/workflow/compensation.ts";
+import { statusOf } from "../../engine/workflow/document.ts";
 import { decide, openAttempts } from "../../engine/workflow/next.ts";
 import { failed } from "../../engine/workflow/outcomes.ts";
 import type { AttemptKey, Outcome, WorkflowRecord, WorkflowSpec } from "../../engine/workflow/records.ts";
@@ -55,6 +56,9 @@ export class Workflow {
   readonly #outcomes = new Map<string, Outcome>();
   #unread: string[] = [];
   #storing = false;
+  #indexing: Promise<void> = Promise.resolve();
+  /** The write that has not begun. */
+  #nextIndex: Promise<void> | null = null;
   #reading: Promise<void> | null = null;
   readonly #followers: ((records: readonly WorkflowRecord[]) => void)[] = [];
 
@@ -208,17 +212,27 @@ export class Workflow {
     }
   }
 
-  /** The index shows the run as it is now. */
-  async index(): Promise<void> {
-    const state = this.#load();
-    const session = this.#conversation.log.store.session();
-    if (state === null || session === null) return;
-    try {
-      await noteWorkflowRun(this.#conversation.env, session, state);
-      this.#conversation.dueAt(INDEX, null);
-    } catch (error) {
-      console.error(JSON.stringify({ event: "workflow_not_indexed", id: session.id, error: String(error) }));
-    }
+  /** The index shows the run as it is now; one write after the other. */
+  index(): Promise<void> {
+    const write = async (): Promise<void> => {
+      const state = this.#load();
+      const session = this.#conversation.log.store.session();
+      if (state === null || session === null || session.state === "deleted") return;
+      try {
+        await noteWorkflowRun(this.#conversation.env, session, state);
+        if (this.#load() === state) this.#conversation.dueAt(INDEX, null);
+      } catch (error) {
+        console.error(
+          JSON.stringify({ event: "workflow_not_indexed", id: session.id, error: String(error) }),
+        );
+      }
+    };
+    this.#nextIndex ??= this.#indexing.then(() => {
+      this.#nextIndex = null;
+      return write();
+    });
+    this.#indexing = this.#nextIndex;
+    return this.#indexing;
   }
 
   async #removeChild(tenant: string, child: string): Promise<void> {
@@ -265,6 +279,7 @@ export class Workflow {
 
   #append(records: readonly WorkflowRecord[]): void {
     const before = this.#state ?? null;
+    const shownAs = before === null ? null : statusOf(before);
     try {
       this.#conversation.together(() => {
         let state = before;
@@ -281,6 +296,8 @@ export class Workflow {
         const { log } = this.#conversation;
         for (const follower of this.#followers) follower(records);
         log.store.appendEvents(events.map((event) => log.redacted(event)));
+        if (records.some(({ type }) => type === "finished"))
+          this.#conversation.dueAt(INDEX, log.now() + RETRY_MS);
       });
     } catch (error) {
       this.#rows.forget();
@@ -290,7 +307,7 @@ export class Workflow {
     const { run_id } = this.state().spec;
     for (const record of records) if (record.type === "started") this.#fresh.add(nameOf(run_id, record));
     this.#conversation.log.events.announce();
-    if (records.some(({ type }) => type === "finished")) this.#conversation.background(this.index());
+    if (shownAs !== statusOf(this.state())) this.#conversation.background(this.index());
     for (const wake of this.#waiting) wake();
     this.#waiting.clear();
   }
