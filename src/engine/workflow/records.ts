@@ -120,6 +120,7 @@ export interface Attempt {
   started_at: string;
   finished_at: string;
   child_run_id: string | null;
+  usage: Usage;
 }
 
 /** A finished visit of a node, as the run's record has it. */
@@ -137,6 +138,7 @@ export interface Stage {
   private_reasoning: string | null;
   transcript: Json;
   verification: Json;
+  /** Of all its attempts. */
   usage: Usage;
   artifacts: WorkflowArtifact[];
   consumed_artifact_ids: string[];

@@ -218,7 +218,8 @@ async function runStage(
         });
   if (view.error !== undefined) {
     const { code, detail } = view.error;
-    return failed("error", String(code), String(detail), names);
+    const usage = usageOf(objectOf(view.result ?? {}), Date.now() - began);
+    return failed("error", String(code), String(detail), { ...names, usage });
   }
   return stageOutcome(node, objectOf(view.result ?? {}), inputs, { ...names, began, stage });
 }
