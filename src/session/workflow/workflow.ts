@@ -215,16 +215,14 @@ export class Workflow {
   /** The index shows the run as it is now; one write after the other. */
   index(): Promise<void> {
     const write = async (): Promise<void> => {
-      const state = this.#load();
-      const session = this.#conversation.log.store.session();
-      if (state === null || session === null || session.state === "deleted") return;
       try {
+        const state = this.#load();
+        const session = this.#conversation.log.store.session();
+        if (state === null || session === null || session.state === "deleted") return;
         await noteWorkflowRun(this.#conversation.env, session, state);
         if (this.#load() === state) this.#conversation.dueAt(INDEX, null);
       } catch (error) {
-        console.error(
-          JSON.stringify({ event: "workflow_not_indexed", id: session.id, error: String(error) }),
-        );
+        console.error(JSON.stringify({ event: "workflow_not_indexed", error: String(error) }));
       }
     };
     this.#nextIndex ??= this.#indexing.then(() => {
