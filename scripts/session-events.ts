@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { createParser } from "eventsource-parser";
 import type { AdminClient } from "./admin-client.ts";
+import { printEvent } from "./call/answer.ts";
 import { CommandError, EXIT } from "./command.ts";
 
 /** Of the commands that show what happens in a session. */
@@ -60,4 +61,38 @@ export async function followSession(
       // It broke off.
     }
   }
+}
+
+/**
+ * Shows the events of a session as `followSession` hands them over: with `json` one on each line, otherwise text on stdout, and
+ * tool calls and notes on stderr.
+ * @param note what else is said of an event; `""`: nothing
+ * @param over says which event is the last; absent: none is
+ */
+export async function tailSession(
+  server: AdminClient,
+  path: string,
+  {
+    after,
+    json,
+    note,
+    over = () => false,
+  }: {
+    after: number | null;
+    json: boolean;
+    note: (event: SessionEvent) => string;
+    over?: (event: SessionEvent) => boolean;
+  },
+): Promise<void> {
+  await followSession(server, path, after, (told) => {
+    const { event, data } = told;
+    if (json) process.stdout.write(`${JSON.stringify(told)}\n`);
+    else {
+      printEvent(event, data);
+      if (event === "round" || event === "done") process.stdout.write("\n");
+      const said = note(told);
+      if (said !== "") process.stderr.write(`${said}\n`);
+    }
+    return over(told);
+  });
 }

@@ -1,10 +1,10 @@
 /** `hull daemons`: the daemons of a running Hull. */
 import { text as read } from "node:stream/consumers";
 import { AdminClient, pathOf, target } from "../admin-client.ts";
-import { printEvent } from "../call/answer.ts";
 import { type Command, EXIT, parseFlags } from "../command.ts";
 import { remoteAction } from "../remote-action.ts";
-import { eventNumber, FOLLOW_FLAGS, followSession } from "../session-events.ts";
+import { factTable, print } from "../report.ts";
+import { eventNumber, FOLLOW_FLAGS, type SessionEvent, tailSession } from "../session-events.ts";
 import { table } from "../table.ts";
 
 interface ListedDaemon {
@@ -111,18 +111,12 @@ async function show({ server, path, json }: Wanted): Promise<number> {
 
 /** A daemon's events are those of its session. */
 async function tail({ server, id, after, json }: Wanted): Promise<number> {
-  await followSession(server, pathOf("/sessions", id), after, (told) => {
-    const { event, data } = told;
-    if (json) process.stdout.write(`${JSON.stringify(told)}\n`);
-    else {
-      printEvent(event, data);
-      if (event === "daemon_wake") process.stderr.write(`* woken: ${data.reason}\n`);
-      if (event === "round" || event === "done") process.stdout.write("\n");
-    }
-    return false;
-  });
+  await tailSession(server, pathOf("/sessions", id), { after, json, note });
   return EXIT.ok;
 }
+
+const note = ({ event, data }: SessionEvent): string =>
+  event === "daemon_wake" ? `* woken: ${data.reason}` : "";
 
 async function send({ server, path, payload = "", json }: Wanted): Promise<number> {
   const text = payload === "-" ? await read(process.stdin) : payload;
@@ -168,10 +162,6 @@ function shown(json: boolean, daemon: ShownDaemon): number {
     ["in flight", inflight_event === undefined ? "" : `event ${inflight_event.seq}`],
     ["said last", daemon.last_iteration_text ?? ""],
   ];
-  print(json, daemon, table(facts.filter(([, value]) => value !== "")));
+  print(json, daemon, factTable(facts));
   return EXIT.ok;
-}
-
-function print(json: boolean, value: object, text: string): void {
-  process.stdout.write(json ? `${JSON.stringify(value, null, 2)}\n` : text);
 }

@@ -1,10 +1,10 @@
 /** `hull sessions`: the sessions of a running Hull. */
 import { text as read } from "node:stream/consumers";
 import { AdminClient, pathOf, target } from "../admin-client.ts";
-import { printEvent } from "../call/answer.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { remoteAction } from "../remote-action.ts";
-import { eventNumber, FOLLOW_FLAGS, followSession } from "../session-events.ts";
+import { print } from "../report.ts";
+import { eventNumber, FOLLOW_FLAGS, type SessionEvent, tailSession } from "../session-events.ts";
 import { table } from "../table.ts";
 
 /** A session, as far as it is shown. */
@@ -147,19 +147,16 @@ async function show({ server, path, json }: Wanted): Promise<number> {
 
 async function tail({ server, path, after, run, json }: Wanted): Promise<number> {
   let exit: number = EXIT.ok;
-  await followSession(server, path, after, (told) => {
-    const { event, data } = told;
-    if (json) process.stdout.write(`${JSON.stringify(told)}\n`);
-    else {
-      printEvent(event, data);
-      if (event === "round" || event === "done") process.stdout.write("\n");
-      if (event === "done") process.stderr.write(`${data.run_id} ${data.status}\n`);
-    }
+  const over = ({ event, data }: SessionEvent): boolean => {
     if (event === "done") exit = data.ok === true ? EXIT.ok : EXIT.failed;
     return run && event === "done";
-  });
+  };
+  await tailSession(server, path, { after, json, note, over });
   return exit;
 }
+
+const note = ({ event, data }: SessionEvent): string =>
+  event === "done" ? `${data.run_id} ${data.status}` : "";
 
 async function send({ server, path, text, delivery, json }: Wanted): Promise<number> {
   const content = text === "-" ? await read(process.stdin) : text;
@@ -190,8 +187,4 @@ async function rm({ server, path, id, json }: Wanted): Promise<number> {
 function done(json: boolean, value: object, line: string): number {
   print(json, value, `${line}\n`);
   return EXIT.ok;
-}
-
-function print(json: boolean, value: object, text: string): void {
-  process.stdout.write(json ? `${JSON.stringify(value, null, 2)}\n` : text);
 }

@@ -1,10 +1,10 @@
 /** `hull tasks`: the tasks of a running Hull. */
 import { text as read } from "node:stream/consumers";
 import { AdminClient, pathOf, target } from "../admin-client.ts";
-import { printEvent } from "../call/answer.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { remoteAction } from "../remote-action.ts";
-import { eventNumber, FOLLOW_FLAGS, followSession } from "../session-events.ts";
+import { endedLine, factTable, print } from "../report.ts";
+import { eventNumber, FOLLOW_FLAGS, type SessionEvent, tailSession } from "../session-events.ts";
 import { table } from "../table.ts";
 
 interface ListedTask {
@@ -116,19 +116,12 @@ async function show({ server, path, json }: Wanted): Promise<number> {
 
 /** A task's events are those of its session. */
 async function tail({ server, id, after, json }: Wanted): Promise<number> {
-  await followSession(server, pathOf("/sessions", id), after, (told) => {
-    const { event, data } = told;
-    if (json) process.stdout.write(`${JSON.stringify(told)}\n`);
-    else {
-      printEvent(event, data);
-      if (event === "task_update" && data.parent_run_id === undefined)
-        process.stderr.write(`* ${data.status}\n`);
-      if (event === "done") process.stdout.write("\n");
-    }
-    return false;
-  });
+  await tailSession(server, pathOf("/sessions", id), { after, json, note });
   return EXIT.ok;
 }
+
+const note = ({ event, data }: SessionEvent): string =>
+  event === "task_update" && data.parent_run_id === undefined ? `* ${data.status}` : "";
 
 async function wait({ server, id, timeout_ms, json }: Wanted): Promise<number> {
   const asked = { ids: id, ...(timeout_ms === undefined ? {} : { timeout_ms }) };
@@ -136,7 +129,7 @@ async function wait({ server, id, timeout_ms, json }: Wanted): Promise<number> {
   const { status, result, error } = task;
   const text = result?.summary ?? result?.visible_text ?? "";
   if (json) print(true, task, "");
-  else if (text !== "") process.stdout.write(text.endsWith("\n") ? text : `${text}\n`);
+  else process.stdout.write(endedLine(text));
   if (!json && status !== "completed") {
     const why = error === null ? "" : `: ${error.detail} [${error.code}]`;
     process.stderr.write(`The task is ${status}${why}\n`);
@@ -175,10 +168,6 @@ function shown(json: boolean, task: ShownTask): number {
     ["tools it lacks", policy_dropped.join(", ")],
     ["answered", result?.summary ?? result?.visible_text ?? ""],
   ];
-  print(json, task, table(facts.filter(([, value]) => value !== "")));
+  print(json, task, factTable(facts));
   return EXIT.ok;
-}
-
-function print(json: boolean, value: object, text: string): void {
-  process.stdout.write(json ? `${JSON.stringify(value, null, 2)}\n` : text);
 }

@@ -2,6 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { AdminClient, pathOf, target } from "../admin-client.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { endedLine, factTable, print } from "../report.ts";
 import { table } from "../table.ts";
 
 interface ListedRun {
@@ -154,7 +155,7 @@ function ended(json: boolean, text: string): number {
   const result: { status: string; run: ShownRun } = JSON.parse(text);
   const last = result.run.artifacts.at(-1);
   const said = last === undefined ? "" : (last.text ?? JSON.stringify(last.data, null, 2));
-  print(json, result, said === "" ? "" : said.endsWith("\n") ? said : `${said}\n`);
+  print(json, result, endedLine(said));
   process.stderr.write(`${result.run.id}: ${result.run.explanation}\n`);
   return result.status === "completed" ? EXIT.ok : EXIT.failed;
 }
@@ -181,10 +182,6 @@ function shown(json: boolean, run: ShownRun): number {
     stages.length === 0
       ? ""
       : `\n${table([["NODE", "KIND", "OUTCOME", "BRANCH", "ATTEMPTS", "ERROR"], ...stages])}`;
-  print(json, run, `${table(facts.filter(([, value]) => value !== ""))}${list}`);
+  print(json, run, `${factTable(facts)}${list}`);
   return EXIT.ok;
-}
-
-function print(json: boolean, value: object, text: string): void {
-  process.stdout.write(json ? `${JSON.stringify(value, null, 2)}\n` : text);
 }

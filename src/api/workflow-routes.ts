@@ -141,25 +141,40 @@ export const WORKFLOW_OPERATIONS = {
     answers: { 204: answer("It is removed", null) },
     faults: [404],
   },
-  operateOnWorkflow: onRun("Edits or inspects a graph; nothing is stored", OBJECT, {
-    parameters: [NAME],
-    body: body({
-      type: "object",
-      properties: {
-        graph: schema("WorkflowGraph"),
-        node_id: TEXT,
-        node: schema("WorkflowNode"),
-        edge: OBJECT,
-        from: TEXT,
-        to: TEXT,
-        policy: OBJECT,
-        left: schema("WorkflowGraph"),
-        right: schema("WorkflowGraph"),
-        reason: TEXT,
-      },
-    }),
-    answers: { 200: answer("The operation's answer, bare: a graph, a report, …", json({})) },
-  }),
+  operateOnWorkflow: onRun(
+    "Edits or inspects a graph, runs a task through it, or keeps its session",
+    OBJECT,
+    {
+      parameters: [NAME],
+      body: body({
+        type: "object",
+        properties: {
+          graph: schema("WorkflowGraph"),
+          node_id: TEXT,
+          node: schema("WorkflowNode"),
+          edge: OBJECT,
+          from: TEXT,
+          to: TEXT,
+          policy: OBJECT,
+          left: schema("WorkflowGraph"),
+          right: schema("WorkflowGraph"),
+          reason: TEXT,
+          task: TEXT,
+          flow: {
+            anyOf: [schema("WorkflowGraph"), TEXT],
+            description: "Of `task_run`: a graph, or a workflow's name.",
+          },
+          overrides: { type: "object", description: "Of `task_run`: options of the run." },
+          artifacts: { type: "array", items: schema("WorkflowArtifact") },
+          result: { type: "object", description: "Of `session`: what a run answered, or its record." },
+          session: { type: "object", description: "Of `session_…`: a workflow session." },
+          metadata: OBJECT,
+          path: TEXT,
+        },
+      }),
+      answers: { 200: answer("The operation's answer, bare: a graph, a report, a session, …", json({})) },
+    },
+  ),
 } satisfies Operations;
 
 const LIST: JsonObject = { type: "array" };

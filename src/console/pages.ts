@@ -49,8 +49,8 @@ type Act = (api: Api, ...params: string[]) => Promise<Response>;
 const ID = "([A-Za-z0-9][A-Za-z0-9._:-]{0,127})";
 /** What tools call things. */
 const NAME = "([^/]+)";
-/** Of a stored graph, also of one version. */
-const GRAPH = "([A-Za-z0-9][A-Za-z0-9._@-]{0,140})";
+/** Of a stored graph, also of one version, or of a skill's. */
+const GRAPH = "([A-Za-z0-9][A-Za-z0-9._@-]{0,140}(?:/[A-Za-z0-9][A-Za-z0-9._-]{0,63})?)";
 const at = (pattern: string): RegExp => new RegExp(`^${pattern}$`);
 
 const PAGES: readonly (readonly [RegExp, Show])[] = [
@@ -67,8 +67,8 @@ const PAGES: readonly (readonly [RegExp, Show])[] = [
   [at("/console/daemons"), daemonsPage],
   [at(`/console/daemons/${ID}`), daemonPage],
   [at("/console/workflows"), workflowsPage],
-  [at(`/console/workflows/${GRAPH}`), workflowPage],
   [at(`/console/workflows/runs/${ID}`), workflowRunPage],
+  [at(`/console/workflows/${GRAPH}`), workflowPage],
   [at("/console/usage"), usagePage],
   [at("/console/models"), modelsPage],
   [at("/console/keys"), keysPage],

@@ -68,7 +68,7 @@ type Active = z.infer<typeof active>;
 const record = z.looseObject({
   id: z.string(),
   workflow_name: z.string(),
-  workflow: z.nullable(z.looseObject({ name: z.string(), version: z.number() })),
+  workflow: z.nullable(z.looseObject({ name: z.string(), version: z.nullable(z.number()) })),
   graph: graphShape,
   task: z.string(),
   status: z.string(),
@@ -124,7 +124,7 @@ function facts({
   origin,
 }: Run): Html {
   const span = finished_at === null ? null : Date.parse(finished_at) - Date.parse(started_at);
-  return html`<dl><dt>Of</dt><dd>${workflow === null ? workflow_name : html`<a href="/console/workflows/${workflow.name}@${workflow.version}">${workflow.name}, version ${workflow.version}</a>`}</dd>
+  return html`<dl><dt>Of</dt><dd>${workflow === null ? workflow_name : workflow.version === null ? html`<a href="/console/workflows/${workflow.name}">${workflow.name}</a>` : html`<a href="/console/workflows/${workflow.name}@${workflow.version}">${workflow.name}, version ${workflow.version}</a>`}</dd>
 <dt>Task</dt><dd>${short(task, SHOWN)}</dd><dt>Began</dt><dd>${when(started_at)}</dd><dt>Took</dt><dd>${duration(span)}</dd>
 <dt>Steps</dt><dd>${count(steps)} of ${count(max_steps)}</dd><dt>Tokens</dt><dd>${count(took.input_tokens)} in, ${count(took.output_tokens)} out</dd><dt>Cost</dt><dd>${money(took.total_cost)}</dd>${origin === null ? "" : html`<dt>Goes on from</dt><dd><a href="/console/workflows/runs/${origin.run_id}">${origin.run_id}</a> (${origin.how})</dd>`}</dl>`;
 }

@@ -154,14 +154,8 @@ import {
   postSkill,
   postVersion,
 } from "./v1/skills/routes.ts";
-import {
-  deleteWorkflow,
-  getWorkflow,
-  getWorkflows,
-  postOperation,
-  postValidate,
-  putWorkflow,
-} from "./workflows/graphs.ts";
+import { deleteWorkflow, getWorkflow, getWorkflows, postValidate, putWorkflow } from "./workflows/graphs.ts";
+import { postOperation } from "./workflows/operations.ts";
 import {
   deleteWorkflowRun,
   getWorkflowEvents,

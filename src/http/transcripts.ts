@@ -3,6 +3,7 @@
 import * as z from "zod/mini";
 import { OperationNotFound } from "../errors/request.ts";
 import { newId } from "../llm/transcript.ts";
+import type { Operation } from "../llm/transcript-operations/operation.ts";
 import { operate, TRANSCRIPT_OPERATIONS } from "../llm/transcript-operations/operations.ts";
 import { callModel } from "../run/agent/call.ts";
 import { llmHost } from "../run/llm-host.ts";
@@ -33,11 +34,20 @@ export async function postTranscripts(
     throw new OperationNotFound({ name, near: nearest(short, known, 3), known });
   }
   const body = await readJson(context.request, anyObject, MAX_BODY_BYTES);
+  return jsonNow(context.settings.redactor.json(await transcriptAnswer(context, operation, body)));
+}
+
+/** What an operation answers, with models that are called as the request's own. @throws what `operate` throws */
+export async function transcriptAnswer(
+  context: RequestContext,
+  operation: Operation,
+  body: JsonObject,
+): Promise<unknown> {
   const { signal } = context.request;
   const of = { signal, session: null, skill: null, account: accountOf(context, null) };
   const host = () => llmHost(context, of, body.mock);
   try {
-    const answer = await operate(operation, body, {
+    return await operate(operation, body, {
       ids: newId,
       host,
       async call(input) {
@@ -46,7 +56,6 @@ export async function postTranscripts(
         return result;
       },
     });
-    return jsonNow(context.settings.redactor.json(answer));
   } catch (error) {
     throw llmError(error, context);
   }

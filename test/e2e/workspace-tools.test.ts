@@ -96,6 +96,32 @@ test("R8: a command begins where the last one ended", async () => {
   expect(texts[5]).toBe(String(texts[0]).replace("/sub/deep", ""));
 });
 
+test("stages of a task's graph share its files, its folder and its variables", async () => {
+  const mock = [
+    { text: "", tool_calls: [bash('mkdir sub; echo "$WHO" > sub/made.txt')] },
+    { text: "##DONE##" },
+  ];
+  const model_policy = {
+    provider: "mock",
+    model: "mock",
+    tool_format: "native",
+    workspace_tools: true,
+    mock,
+  };
+  const command = `cat made.txt; basename "$PWD"; test "$WHO" = "it's me"`;
+  const graph = {
+    act: { mode: "agent", model_policy },
+    verify: { verify: { command, expect_text: "it's me\nsub" } },
+  };
+  const execution = { cwd: "sub", env: { WHO: "it's me" } };
+  const response = await hull.post("/tasks", { task: "go", graph, execution, wait: true });
+  const task = await json<{ result: { stages: object[] } }>(response);
+  expect(task.result.stages, JSON.stringify(task)).toMatchObject([
+    { node_id: "act", outcome: "success" },
+    { node_id: "verify", outcome: "verified" },
+  ]);
+});
+
 test("commands have the variables that hull.toml names, no provider's keys, and stderr where it was written", async () => {
   const { texts } = await run([
     [bash("echo one; echo two >&2; echo three; echo $BUILD_NAME; env | grep -c API_KEY")],

@@ -57,6 +57,20 @@ it("an empty list says what would fill it", async () => {
   expect(text).toContain('<a href="/console/workflows" aria-current="page">Workflows</a>');
 });
 
+it("a skill's graph is listed and shown, and its run among all runs", async () => {
+  const text = "---\nname: flows\ndescription: d\nmode: llm\nprovider: mock\n---\nBody.\n";
+  const flow = "act: {prompt: Do it., model_policy: {provider: mock}}";
+  await client.publish({ flows: { "SKILL.md": text, "workflows/do.yaml": flow } });
+  expect((await page("/console/workflows")).text).toContain(
+    '<a href="/console/workflows/flows/do">flows/do</a>',
+  );
+  expect((await page("/console/workflows/flows/do")).text).toContain("Workflow flows/do");
+  const { location } = await send("/console/workflows/flows/do/run", { task: "The task" });
+  const shown = await says(location, "completed");
+  expect(shown).toContain('<a href="/console/workflows/flows/do">flows/do</a>');
+  expect((await page(location.replace("/workflows/", "/"))).text).toContain("The task");
+});
+
 describe("a stored graph", () => {
   it("attack: is drawn and told in a table, its texts as text", async () => {
     expect((await put("letters", GRAPH)).status).toBe(201);

@@ -96,6 +96,9 @@ describe("a task", () => {
       { task: "x", graph, carry: { transcript_mode: "fork" } },
       { task: "x", graph, options: { resume_run: "wf_1" } },
       { task: "x", node: NODE, depth: 1 },
+      { task: "x", node: NODE, execution: { worktree: { repo: "." } } },
+      { task: "x", node: NODE, execution: { env: { HULL_KEY: "x" } } },
+      { task: "x", node: NODE, execution: { env: { "A=B": "x" } } },
     ])
       expect(await codeOf(await post("/tasks", body))).toEqual([422, "input_invalid"]);
     const path = await session();

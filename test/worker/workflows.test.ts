@@ -215,6 +215,8 @@ describe("POST /workflows/execute", () => {
     expect(stages).toMatchObject([
       { branch: "failed", attempts: [{ attempt: 1 }, { attempt: 2 }, { attempt: 3 }] },
     ]);
+    const asks = { ...flaky, mode: "agent", ...said("no ##DONE##") };
+    expect((await run({ nodes: { v: asks } })).stages[0]).toMatchObject({ usage: { call_count: 3 } });
     const once = { ...flaky, retry_policy: { max_attempts: 3, retry_on: ["timed_out"] } };
     expect((await run({ nodes: { v: once } })).stages[0]?.attempts).toHaveLength(1);
   });

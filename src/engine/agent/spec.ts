@@ -225,6 +225,8 @@ export interface AgentSpec {
   delegation?: Delegation;
   /** The folder where its first command begins, relative to the work folder. Absent: the work folder. */
   cwd?: string;
+  /** Variables of its commands, by name. Absent: none. */
+  variables?: { readonly [name: string]: string };
   /**
    * From this time (Unix ms) on no further model call begins, and the run ends after its last results. Absent: never.
    */

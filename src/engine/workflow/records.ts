@@ -40,8 +40,9 @@ export interface WorkflowSpec {
   metadata: JsonObject;
   /** What is left to it by the session that it was delegated from; absent: nobody delegated it. */
   above?: Ceilings;
-  /** Where the commands of its stages begin, relative to their folder. Absent: there. */
+  /** Where the commands of its stages begin, and with which variables. Absent: in their folder, with none. */
   cwd?: string;
+  variables?: { readonly [name: string]: string };
   /** The run that this one goes on from, or repeats; its stages up to there. */
   origin?: Origin;
 }
@@ -119,6 +120,7 @@ export interface Attempt {
   started_at: string;
   finished_at: string;
   child_run_id: string | null;
+  usage: Usage;
 }
 
 /** A finished visit of a node, as the run's record has it. */
@@ -136,6 +138,7 @@ export interface Stage {
   private_reasoning: string | null;
   transcript: Json;
   verification: Json;
+  /** Of all its attempts. */
   usage: Usage;
   artifacts: WorkflowArtifact[];
   consumed_artifact_ids: string[];

@@ -255,6 +255,7 @@ function ended(state: WorkflowState, key: AttemptKey, outcome: Outcome, at: numb
     started_at: time(visit.running?.began ?? at),
     finished_at: time(at),
     child_run_id: outcome.child_run_id,
+    usage: outcome.usage,
   };
   const attempts = [...visit.attempts, attempt];
   const again = retryAt(node, visit, outcome, attempts.length, at);
@@ -302,7 +303,7 @@ function settled(
     private_reasoning: outcome.reasoning,
     transcript: outcome.transcript,
     verification: outcome.verification,
-    usage: outcome.usage,
+    usage: totalOutcomes(visit.attempts),
     artifacts: outcome.artifacts,
     consumed_artifact_ids: visit.consumed,
     produced_artifact_ids: outcome.artifacts.map(({ id }) => id),

@@ -135,7 +135,8 @@ function expectation(request: Request): Expected | null {
   return match === "*" ? "any" : { sha256: match };
 }
 
-function refusalOf(refusal: Refusal, path: string): Error {
+/** Why a change was refused, as an error. */
+export function refusalOf(refusal: Refusal, path: string): Error {
   switch (refusal.refused) {
     case "path":
       return new BadPath({ path, reason: refusal.reason });

@@ -18,7 +18,7 @@ import { type SubAgentBody, subAgentBody, type TaskBody, taskBody } from "../../
 import { withToolsAbove } from "../../run/task/child-spec.ts";
 import type { Carry, TaskHandle, TaskSettings } from "../../run/task/handle.ts";
 import { NOTHING_ASKED } from "../../run/task/sub-agent.ts";
-import { plain, policyOf, stageOf, withNamed } from "../../run/workflow/stage.ts";
+import { type Placement, placedAt, plain, policyOf, stageOf, withNamed } from "../../run/workflow/stage.ts";
 import { thrownBy } from "../../session/conversation/done.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { readJson } from "../body.ts";
@@ -44,6 +44,7 @@ interface Handed {
   allowed: string[] | null;
   imported: { messages: Message[]; summary: string | null } | null;
   above: Above | null;
+  placement?: Placement;
 }
 
 export async function postTask(context: RequestContext): Promise<Response> {
@@ -103,7 +104,14 @@ async function spawnNode(
     },
   };
   const imported = importOf(body);
-  return handOver(context, { id, settings, input, allowed, imported, above }, body);
+  const placement = placementOf(body);
+  return handOver(context, { id, settings, input, allowed, imported, above, placement }, body);
+}
+
+/** Where the task's commands begin, and with which variables. */
+function placementOf({ execution = {} }: TaskBody): Placement {
+  const { cwd, env: variables } = execution;
+  return { ...(cwd === undefined ? {} : { cwd }), ...(variables === undefined ? {} : { variables }) };
 }
 
 /** A task that a workflow run in its session carries out. */
@@ -136,7 +144,6 @@ async function spawnGraph(context: RequestContext, id: string, body: TaskBody): 
   if (lost.length > 0 && Array.isArray(policy?.tools) && lost.length === policy.tools.length)
     throw new ToolsRejected({ tools: lost });
   const artifacts = artifactsOf(body, id);
-  const cwd = body.execution?.cwd;
   const spec = await workflowSpec(context, id, {
     task,
     graph,
@@ -148,7 +155,7 @@ async function spawnGraph(context: RequestContext, id: string, body: TaskBody): 
     root: null,
     skills: null,
     ...(above === null ? {} : { above: ceilingsOnly(above) }),
-    ...(cwd === undefined ? {} : { cwd }),
+    placement: placementOf(body),
   });
   const settings: TaskSettings = {
     name,
@@ -256,7 +263,7 @@ async function aboveOf(context: RequestContext, session: string | undefined): Pr
 
 async function handOver(
   context: RequestContext,
-  { id, settings, input, allowed, imported, above }: Handed,
+  { id, settings, input, allowed, imported, above, placement = {} }: Handed,
   body: object,
 ): Promise<TaskHandle> {
   const session = sessionOf(context, id);
@@ -266,8 +273,7 @@ async function handOver(
   const { signal } = context.request;
   const host = await llmHost(context, { signal, session: payer, skill: null, account }, input.options.mock);
   const made = await agentSpec(context, host, input, { run, session: id });
-  const cwd = settings.execution?.cwd;
-  const placed = typeof cwd === "string" ? { ...made, cwd } : made;
+  const placed = placedAt(made, placement);
   const offered = withToolsAbove(placed, input.options, above?.tools ?? []);
   const spec = narrowed(withNamed(offered, allowed), above ?? NO_CEILINGS, id);
   const parent = parentOf(above);

@@ -1,12 +1,12 @@
 /** Workflow graphs: checked, edited, stored by name. */
 import * as z from "zod/mini";
 import type { Fault } from "../../engine/fault.ts";
-import { diffGraphs, EDIT_OPERATIONS, type EditInput } from "../../engine/workflow/edit.ts";
+import { EDIT_OPERATIONS } from "../../engine/workflow/edit.ts";
 import { type Graph, readGraph } from "../../engine/workflow/graph.ts";
 import { graphDigest } from "../../engine/workflow/skill-file.ts";
 import { validateGraph } from "../../engine/workflow/validate.ts";
 import { CallNotFound } from "../../errors/llm.ts";
-import { BadRequest, CatalogMissing, InputInvalid, OperationNotFound } from "../../errors/request.ts";
+import { BadRequest, CatalogMissing, InputInvalid } from "../../errors/request.ts";
 import { WorkflowInvalid } from "../../errors/workflow.ts";
 import { HullError } from "../../errors.ts";
 import { newId } from "../../llm/transcript.ts";
@@ -17,9 +17,7 @@ import {
   storeWorkflow,
   workflowNamed,
 } from "../../session/workflow/directory.ts";
-import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import { nearest } from "../../skill/match.ts";
 import { policyShape } from "../../skill/policy.ts";
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
@@ -31,29 +29,13 @@ import type { Route } from "../sessions/shapes.ts";
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 /** Words that the routes beside the names need. */
 const RESERVED: ReadonlySet<string> = new Set(["runs", "validate", "execute", ...EDIT_OPERATIONS.keys()]);
-const MAX_GRAPH_BYTES = 1024 * 1024;
+export const MAX_GRAPH_BYTES = 1024 * 1024;
 
 const maybe = z.exactOptional;
 const json = () => z.custom<Json>((value) => value !== undefined);
-const object = () => z.custom<JsonObject>(isObject, "must be an object");
 
 const validateBody = z.lazy(() => z.strictObject({ graph: json(), ceiling: maybe(z.nullable(policyShape)) }));
 const putBody = z.lazy(() => z.strictObject({ graph: json() }));
-const editBody = z.lazy(() =>
-  z.strictObject({
-    graph: maybe(json()),
-    node_id: maybe(z.string()),
-    node: maybe(object()),
-    edge: maybe(object()),
-    from: maybe(z.string()),
-    to: maybe(z.string()),
-    policy: maybe(object()),
-    left: maybe(json()),
-    right: maybe(json()),
-    reason: maybe(z.string()),
-  }),
-);
-
 /** The graph of a request. @throws InputInvalid with a path below `graph` for each fault of its shape */
 export function graphOf(given: Json, at = "graph"): Graph {
   const read = readGraph(given, () => `wfg_${newId().replaceAll("-", "")}`);
@@ -72,29 +54,6 @@ export async function postValidate(context: RequestContext): Promise<Response> {
   const { graph, ceiling } = await readJson(context.request, validateBody, MAX_GRAPH_BYTES);
   const limit: JsonObject | undefined = ceiling == null ? undefined : JSON.parse(JSON.stringify(ceiling));
   return jsonNow(validateGraph(graphOf(graph), limit));
-}
-
-/** `POST /workflows/{operation}`: an editing operation; nothing is stored. */
-export const postOperation: Route = async (context, { name: given = "" }) => {
-  const name = given.replace(/^workflow_/, "");
-  const operation = EDIT_OPERATIONS.get(name);
-  const known = [...EDIT_OPERATIONS.keys(), "diff"];
-  if (operation === undefined && name !== "diff")
-    throw new OperationNotFound({ name, near: nearest(name, known, 3), known });
-  const body = await readJson(context.request, editBody, MAX_GRAPH_BYTES);
-  if (operation === undefined) {
-    const { left = null, right = null } = body;
-    return answered(diffGraphs(left, right, newId));
-  }
-  const { graph = null, ...input } = body;
-  const edit: EditInput = input;
-  return answered(operation(graphOf(graph), edit, { now: new Date().toISOString(), newId }));
-};
-
-function answered(edited: { answer: Json } | { faults: Fault[] }): Response {
-  if ("answer" in edited) return jsonNow(edited.answer);
-  const [first = { path: "", message: "is invalid" }] = edited.faults;
-  throw new InputInvalid({ reason: `${first.path}: ${first.message}`, errors: edited.faults });
 }
 
 /** `PUT /workflows/{name}`: the next version, unless the last one is the same. */

@@ -16,7 +16,9 @@ import { validateGraph } from "../../engine/workflow/validate.ts";
 import { InputInvalid } from "../../errors/request.ts";
 import { ReplayMismatch, WorkflowInvalid } from "../../errors/workflow.ts";
 import { newId } from "../../llm/transcript.ts";
+import type { SessionClient } from "../../run/session-client.ts";
 import { pinSkills } from "../../run/workflow/pin-skills.ts";
+import { taskRun } from "../../run/workflow/task-run.ts";
 import { listWorkflowRuns } from "../../session/workflow/directory.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -65,6 +67,14 @@ const answerBody = z.lazy(() =>
     reason: maybe(z.nullable(z.string())),
   }),
 );
+const taskRunBody = z.lazy(() =>
+  z.strictObject({
+    task: text(),
+    flow: z.union([text(), object()], "must be a graph or the name of a workflow"),
+    overrides: maybe(object()),
+    artifacts: maybe(json()),
+  }),
+);
 const stopBody = z.lazy(() => z.strictObject({ reason: maybe(z.string()) }));
 
 /** `POST /workflows/execute`: waits for the end, streams, or answers 202. */
@@ -90,6 +100,27 @@ export async function postExecute(context: RequestContext): Promise<Response> {
     root: record?.root_run_id ?? null,
     skills: own.resume_run === undefined ? null : (record?.skills ?? null),
   });
+}
+
+/** `POST /workflows/task_run`: a task through act, verify and repair, up to its end. */
+export async function postTaskRun(context: RequestContext): Promise<Response> {
+  const body = await readJson(context.request, taskRunBody, MAX_MODEL_BODY_BYTES);
+  const { task, flow, overrides: options = {} } = body;
+  const named = typeof flow === "string" ? { workflow: flow } : { graph: flow };
+  const { graph, workflow } = await sourceOf(context, named, undefined);
+  const own = readOwnOptions(options, "overrides");
+  for (const option of ["resume_run", "replay_run"] as const)
+    if (own[option] !== undefined) {
+      const message = "is for POST /workflows/execute";
+      const path = `overrides.${option}`;
+      throw new InputInvalid({ reason: `${path} ${message}`, errors: [{ path, message }] });
+    }
+  const artifacts = artifactsIn(body.artifacts ?? []);
+  const wanted = { task, graph, workflow, artifacts, origin: null, options, own, root: null, skills: null };
+  const { session, headers } = await start(context, body, wanted);
+  const ended = await session.ask("workflow", { wait: "terminal" });
+  const { stages } = recordOf(ended);
+  return Response.json(shown(context, taskRun(ended, { task, stages, graph })), { headers });
 }
 
 interface Source {
@@ -137,7 +168,14 @@ function artifactsIn(given: Json): WorkflowArtifact[] {
   return read.artifacts;
 }
 
-async function begin(context: RequestContext, body: object, wanted: WantedRun): Promise<Response> {
+interface Started {
+  session: SessionClient;
+  run_id: string;
+  begun: JsonObject;
+  headers: { [name: string]: string };
+}
+
+async function start(context: RequestContext, body: object, wanted: WantedRun): Promise<Started> {
   const { request } = context;
   const key = idempotencyKey(request);
   const unique =
@@ -154,6 +192,12 @@ async function begin(context: RequestContext, body: object, wanted: WantedRun): 
     location: `/workflows/runs/${run_id}`,
     "x-hull-run-id": run_id,
   };
+  return { session, run_id, begun, headers };
+}
+
+async function begin(context: RequestContext, body: object, wanted: WantedRun): Promise<Response> {
+  const { request } = context;
+  const { session, run_id, begun, headers } = await start(context, body, wanted);
   const wait = waitIn(request);
   if (wait === "none") {
     const preferred = /\brespond-async\b/i.test(request.headers.get("prefer") ?? "");

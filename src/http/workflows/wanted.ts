@@ -10,7 +10,7 @@ import { WorkflowInvalid } from "../../errors/workflow.ts";
 import { agentSpec } from "../../run/agent/options.ts";
 import { llmHost } from "../../run/llm-host.ts";
 import { pinSkills } from "../../run/workflow/pin-skills.ts";
-import { policyOf } from "../../run/workflow/stage.ts";
+import { type Placement, policyOf } from "../../run/workflow/stage.ts";
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
@@ -58,12 +58,12 @@ const OWN: ReadonlySet<string> = new Set([
 
 type OwnOptions = z.infer<typeof ownOptions>;
 
-/** @throws InputInvalid with a path below `options` for each fault */
-export function readOwnOptions(options: JsonObject): OwnOptions {
+/** @throws InputInvalid with a path below `at` for each fault */
+export function readOwnOptions(options: JsonObject, at = "options"): OwnOptions {
   const parsed = ownOptions.safeParse(options);
   if (parsed.success) return parsed.data;
   const faults = parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
-  throw refusedAt("options", faults);
+  throw refusedAt(at, faults);
 }
 
 export interface WantedRun {
@@ -80,8 +80,8 @@ export interface WantedRun {
   skills: PinnedSkills | null;
   /** What the session leaves that the run is delegated from. Absent: nobody delegates it. */
   above?: Ceilings;
-  /** Where the commands of its stages begin, relative to their folder. Absent: there. */
-  cwd?: string;
+  /** Where the commands of its stages begin, and with which variables. Absent: in their folder, with none. */
+  placement?: Placement;
 }
 
 /** @throws WorkflowInvalid, InputInvalid and its kin: what is wrong with the options of the stages is said before anything begins */
@@ -90,7 +90,7 @@ export async function workflowSpec(
   run_id: string,
   wanted: WantedRun,
 ): Promise<WorkflowSpec> {
-  const { graph, own, origin, task, above, cwd } = wanted;
+  const { graph, own, origin, task, above, placement = {} } = wanted;
   const { valid, errors } = validateGraph(graph);
   if (!valid) throw new WorkflowInvalid({ errors });
   if (wanted.options.tool_configs !== undefined) {
@@ -130,7 +130,7 @@ export async function workflowSpec(
     root_run_id: own.root_run_id ?? wanted.root ?? run_id,
     metadata: { ...own.metadata, ...(own.audit === undefined ? {} : { audit: own.audit }) },
     ...(above === undefined ? {} : { above }),
-    ...(cwd === undefined ? {} : { cwd }),
+    ...placement,
     ...(origin === null ? {} : { origin }),
   };
 }

@@ -35,7 +35,37 @@ const folder = () =>
       z.regex(/^(?!\/)(?!(?:.*\/)?\.{1,2}(?:\/|$))[^\0\\]+$/, "a folder, relative and without . or .."),
     );
 
-const execution = () => maybe(z.strictObject({ cwd: maybe(folder()) }));
+/** Names that bash does not let a command set, and Hull's own. */
+const NO_VARIABLE = /^(?:HULL_.*|HUSK_.*|BASHOPTS|BASH_VERSINFO|EUID|PPID|SHELLOPTS|UID)$/;
+const MAX_VARIABLES = 64;
+const MAX_VARIABLE = 8192;
+
+const variables = () =>
+  z
+    .record(
+      z.string().check(
+        z.regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, "is no name of a variable"),
+        z.refine((name) => !NO_VARIABLE.test(name), "is a variable that no command may set"),
+      ),
+      z.string().check(z.maxLength(MAX_VARIABLE), z.regex(/^[^\0]*$/, "must be without NUL")),
+    )
+    .check(
+      z.refine(
+        (all) => Object.keys(all).length <= MAX_VARIABLES,
+        `must be at most ${MAX_VARIABLES} variables`,
+      ),
+    );
+
+const execution = () =>
+  maybe(
+    z.strictObject({
+      cwd: maybe(folder()),
+      env: maybe(variables()),
+      worktree: maybe(
+        z.never("a deployment has no repositories; put the files into the session and use cwd"),
+      ),
+    }),
+  );
 
 const carry = () =>
   z.strictObject({

@@ -28,7 +28,7 @@ import { delegated, NOTHING_ASKED, ONCE } from "../task/sub-agent.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
 import { runBash } from "../workspace-tools/bash.ts";
 import { ceilingsIn } from "./ceilings.ts";
-import { plain, policyOf, type Stage, stageOf, withNamed } from "./stage.ts";
+import { placedAt, plain, policyOf, type Stage, stageOf, withNamed } from "./stage.ts";
 
 /** What an attempt needs of the object that the run lives in. */
 interface AttemptPlace {
@@ -205,7 +205,7 @@ async function runStage(
   const made = await agentSpec(context, host, input, { run, session: id });
   // One call has no round left for what a tool answers.
   const offered = stage.agent ? withToolsAbove(made, options, above.tools) : made;
-  const placed = spec.cwd === undefined ? offered : { ...offered, cwd: spec.cwd };
+  const placed = placedAt(offered, spec);
   const agent = narrowed(withNamed(placed, stage.allowed), above, id);
   const begin = { session, run, agent, signal };
   const view =
@@ -218,7 +218,8 @@ async function runStage(
         });
   if (view.error !== undefined) {
     const { code, detail } = view.error;
-    return failed("error", String(code), String(detail), names);
+    const usage = usageOf(objectOf(view.result ?? {}), Date.now() - began);
+    return failed("error", String(code), String(detail), { ...names, usage });
   }
   return stageOutcome(node, objectOf(view.result ?? {}), inputs, { ...names, began, stage });
 }
@@ -438,6 +439,7 @@ async function verifyText(
       run: spec.run_id,
       again,
       cwd: spec.cwd ?? "",
+      ...(spec.variables === undefined ? {} : { variables: spec.variables }),
       skill: null,
       signal,
     },

@@ -12,8 +12,12 @@ export function ceilingsIn(state: WorkflowState, session: string): Ceilings {
   const { spec, began } = state;
   const { above = NO_CEILINGS, run_id, deadline } = spec;
   const own = state.stages.filter(({ id }) => id.startsWith(`${run_id}:`));
-  const items = state.visits.flatMap((visit) => Object.values(visit.items));
-  const { input_tokens, output_tokens, total_cost } = totalOutcomes([...own, ...items]);
+  const open = state.visits.flatMap((visit) => [...visit.attempts, ...Object.values(visit.items)]);
+  const { input_tokens, output_tokens, total_cost } = totalOutcomes([
+    ...own,
+    ...state.compensations,
+    ...open,
+  ]);
   return {
     ...above,
     run_id,

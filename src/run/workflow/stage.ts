@@ -82,6 +82,15 @@ function compaction({ enabled, ...how }: JsonObject): JsonObject {
 export const policyOf = (policies: readonly unknown[]): JsonObject | null =>
   policies.map(plain).reduce(intersectPolicies, null);
 
+/** Where the commands of a run begin, and with which variables. */
+export type Placement = Pick<AgentSpec, "cwd" | "variables">;
+
+export const placedAt = (spec: AgentSpec, { cwd, variables }: Placement): AgentSpec => ({
+  ...spec,
+  ...(cwd === undefined ? {} : { cwd }),
+  ...(variables === undefined ? {} : { variables }),
+});
+
 /** Of these tools those that are named. */
 export function withNamed(spec: AgentSpec, allowed: readonly string[] | null): AgentSpec {
   if (allowed === null) return spec;

@@ -20,6 +20,7 @@ import type { WorkspaceAccess } from "../workspace/access.ts";
 import { toolWorkspace } from "../workspace/transfer.ts";
 import { BashOutput } from "./bash-output.ts";
 import type { SkillFolders } from "./skill-folders.ts";
+import { type Variables, withVariables } from "./variables.ts";
 
 /** Bytes that a command may write. */
 const MAX_OUTPUT_BYTES = 32 * 1024 * 1024;
@@ -36,6 +37,8 @@ export interface Command extends CodeTerms {
   again: boolean;
   /** The folder where it begins: relative to the work folder, or absolute. */
   cwd: string;
+  /** Variables that it sets first. Absent: none. */
+  variables?: Variables;
   /** The skill that HULL_SKILL_DIR names; `null`: none. */
   skill: string | null;
   signal: AbortSignal;
@@ -64,7 +67,7 @@ export async function runBash(command: Command, environment: BashEnvironment): P
   if (command.again && known === null) return unknown(0);
   const workspace = await toolWorkspace(env.FILES, environment.workspace);
   const list = await environment.skills.toRun();
-  const text = String(command.args.command);
+  const text = withVariables(String(command.args.command), command.variables);
   const spec = specOf(command, environment, workspace, list);
   const output = new BashOutput(env.FILES, environment.workspace, command.execution);
   const live = new ToolOutput(command.call_id, settings.eventRedactor, emit);

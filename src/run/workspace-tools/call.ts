@@ -60,7 +60,8 @@ export class WorkspaceTools {
   #bash(command: Command): Promise<AgentToolResult> {
     const { context, spec, workspace, known, emit } = this.#options;
     const { key } = skillsFolder(context, spec);
-    return runBash(command, { context, workspace, known, emit, skills: this.#skills, skillsKey: key });
+    const own = spec.variables === undefined ? command : { ...command, variables: spec.variables };
+    return runBash(own, { context, workspace, known, emit, skills: this.#skills, skillsKey: key });
   }
 
   /** Carries out one call. Every fault of the call is a result. @throws HullError for faults of the runner */

@@ -209,6 +209,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
         const { run_id: run }: { run_id: string } = JSON.parse(spec);
         const known = settings.mode === "workflow" ? task.workflow.here : store.run(run) !== null;
         if (known) return null;
+        const at = log.now();
         conversation.active(session);
         conversation.quiet(session);
         const { request_id, mock_scope } = caller;
@@ -219,7 +220,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
           const begun: AgentSpec = JSON.parse(spec);
           runs.start(begun, { request_id, mock_scope });
         }
-        const created_at = task.store.row()?.created_at ?? log.now();
+        const created_at = task.store.row()?.created_at ?? at;
         const { artifacts } = settings;
         const fresh = { closed_at: null, told: null, thrown: false };
         begin({ run, created_at, ...fresh, settings, artifacts }, { action: "spawn", task: settings.task });

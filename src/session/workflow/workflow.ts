@@ -181,7 +181,7 @@ export class Workflow {
     if (this.#storing) return;
     this.#storing = true;
     try {
-      await this.#keepLong(records);
+      await this.#keepLong(state.spec.run_id, records);
       if (this.#state === state) this.#append(records);
     } catch (error) {
       console.error(JSON.stringify({ event: "output_not_stored", error: String(error) }));
@@ -192,15 +192,15 @@ export class Workflow {
     this.look();
   }
 
-  /** Puts long outcomes where their rows will say that they are. */
-  async #keepLong(records: readonly WorkflowRecord[]): Promise<void> {
+  /** Puts long outcomes where their rows will say that they are. @param run that they are of, which need not be the last one */
+  async #keepLong(run: string, records: readonly WorkflowRecord[]): Promise<void> {
     const session = this.#conversation.log.store.session();
     if (session === null) return;
     for (const record of records) {
       if (record.type !== "ended") continue;
       const bytes = longOutcome(record);
       if (bytes === null) continue;
-      const of = { tenant: session.tenant, id: session.id, run: this.state().spec.run_id };
+      const of = { tenant: session.tenant, id: session.id, run };
       this.#stored.set(record, await storeOutcome(this.#conversation.env.FILES, of, record, bytes));
     }
   }
@@ -215,16 +215,14 @@ export class Workflow {
   /** The index shows the run as it is now; one write after the other. */
   index(): Promise<void> {
     const write = async (): Promise<void> => {
-      const state = this.#load();
-      const session = this.#conversation.log.store.session();
-      if (state === null || session === null || session.state === "deleted") return;
       try {
+        const state = this.#load();
+        const session = this.#conversation.log.store.session();
+        if (state === null || session === null || session.state === "deleted") return;
         await noteWorkflowRun(this.#conversation.env, session, state);
         if (this.#load() === state) this.#conversation.dueAt(INDEX, null);
       } catch (error) {
-        console.error(
-          JSON.stringify({ event: "workflow_not_indexed", id: session.id, error: String(error) }),
-        );
+        console.error(JSON.stringify({ event: "workflow_not_indexed", error: String(error) }));
       }
     };
     this.#nextIndex ??= this.#indexing.then(() => {
@@ -341,7 +339,7 @@ export class Workflow {
           ...key,
           outcome,
         };
-        await this.#keepLong([record]);
+        await this.#keepLong(state.spec.run_id, [record]);
         this.#working.delete(name);
         await this.#ready();
         const now = this.state();

@@ -1,0 +1,207 @@
+/** `POST /workflows/{operation}`: graphs edited, a task run through, workflow sessions. */
+import * as z from "zod/mini";
+import { diffGraphs, EDIT_OPERATIONS, type EditInput } from "../../engine/workflow/edit.ts";
+import { BadPath, FileNotFound, InputInvalid, OperationNotFound } from "../../errors/request.ts";
+import { Internal } from "../../errors.ts";
+import { newId } from "../../llm/transcript.ts";
+import { TRANSCRIPT_OPERATIONS } from "../../llm/transcript-operations/operations.ts";
+import { clientWorkspace } from "../../run/session-client.ts";
+import { type SessionParts, sessionDocument, sessionParts } from "../../run/workflow/session-document.ts";
+import { writeFile } from "../../run/workspace/store.ts";
+import { isObject } from "../../skill/json.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { nearest } from "../../skill/match.ts";
+import { pathFault, staysBehind } from "../../tool/workspace-path.ts";
+import { readJson } from "../body.ts";
+import type { RequestContext } from "../context.ts";
+import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
+import { jsonNow } from "../page.ts";
+import { MAX_FILE_BYTES, refusalOf } from "../sessions/files.ts";
+import { sessionOf, shown } from "../sessions/object.ts";
+import type { Route } from "../sessions/shapes.ts";
+import { transcriptAnswer } from "../transcripts.ts";
+import { graphOf, MAX_GRAPH_BYTES } from "./graphs.ts";
+import { postTaskRun } from "./runs.ts";
+
+const maybe = z.exactOptional;
+const json = () => z.custom<Json>((value) => value !== undefined);
+const object = () => z.custom<JsonObject>(isObject, "must be an object");
+
+const editBody = z.lazy(() =>
+  z.strictObject({
+    graph: maybe(json()),
+    node_id: maybe(z.string()),
+    node: maybe(object()),
+    edge: maybe(object()),
+    from: maybe(z.string()),
+    to: maybe(z.string()),
+    policy: maybe(object()),
+    left: maybe(json()),
+    right: maybe(json()),
+    reason: maybe(z.string()),
+  }),
+);
+
+/** Operations beside those that edit one graph. */
+const OTHERS: ReadonlyMap<string, (context: RequestContext) => Promise<Response>> = new Map([
+  ["diff", postDiff],
+  ["task_run", postTaskRun],
+  ["session", postSession],
+  ["session_new", postSessionNew],
+  ["session_persist", postPersist],
+  ["session_restore", postRestore],
+  ...["fork", "archive", "resume", "compact", "reset"].map(
+    (name) => [`session_${name}`, onTranscript(name)] as const,
+  ),
+]);
+
+/** The operation's answer, bare. @throws OperationNotFound */
+export const postOperation: Route = async (context, { name: given = "" }) => {
+  const name = given.replace(/^workflow_/, "");
+  const other = OTHERS.get(name);
+  if (other !== undefined) return other(context);
+  const operation = EDIT_OPERATIONS.get(name);
+  if (operation === undefined) {
+    const known = [...EDIT_OPERATIONS.keys(), ...OTHERS.keys()];
+    throw new OperationNotFound({ name, near: nearest(name, known, 3), known });
+  }
+  const { graph = null, ...input } = await readJson(context.request, editBody, MAX_GRAPH_BYTES);
+  const edit: EditInput = input;
+  return answered(operation(graphOf(graph), edit, { now: new Date().toISOString(), newId }));
+};
+
+async function postDiff({ request }: RequestContext): Promise<Response> {
+  const { left = null, right = null } = await readJson(request, editBody, MAX_GRAPH_BYTES);
+  return answered(diffGraphs(left, right, newId));
+}
+
+function answered(edited: ReturnType<typeof diffGraphs>): Response {
+  if ("answer" in edited) return jsonNow(edited.answer);
+  const [first = { path: "", message: "is invalid" }] = edited.faults;
+  throw new InputInvalid({ reason: `${first.path}: ${first.message}`, errors: edited.faults });
+}
+
+function partsIn(given: JsonObject, path: string): SessionParts {
+  const parts = sessionParts(given);
+  if (parts !== null) return parts;
+  const message = "is no transcript; it is an object with _type and messages";
+  const at = `${path}.transcript`;
+  throw new InputInvalid({ reason: `${at} ${message}`, errors: [{ path: at, message }] });
+}
+
+const told = (context: RequestContext, parts: SessionParts): Response =>
+  jsonNow(shown(context, sessionDocument(parts)));
+
+const resultBody = z.lazy(() => z.strictObject({ result: object() }));
+
+/** `session {result}`: the session of a run, or of what a run answered. */
+async function postSession(context: RequestContext): Promise<Response> {
+  const { result } = await readJson(context.request, resultBody, MAX_MODEL_BODY_BYTES);
+  return told(context, partsIn(result, "result"));
+}
+
+const newBody = z.lazy(() => z.strictObject({ metadata: maybe(object()) }));
+
+/** `session_new {metadata?}`: one without a run. */
+async function postSessionNew(context: RequestContext): Promise<Response> {
+  const { metadata } = await readJson(context.request, newBody);
+  const nothing = { transcript: null, run: null, persisted_path: null, status: null };
+  return told(
+    context,
+    await moved(context, nothing, "transcript", metadata === undefined ? {} : { metadata }),
+  );
+}
+
+const sessionBody = z.lazy(() => z.looseObject({ session: object() }));
+
+/** `session_<name> {session, …}`: the operation on its transcript, with that one's options; all else stays. */
+function onTranscript(name: string): (context: RequestContext) => Promise<Response> {
+  return async (context) => {
+    const body = await readJson(context.request, sessionBody, MAX_MODEL_BODY_BYTES);
+    const { session, ...given } = body;
+    const parts = partsIn(session, "session");
+    const options: JsonObject = JSON.parse(JSON.stringify(given));
+    const about = parts.transcript === null ? { messages: [] } : { transcript: plainOf(parts.transcript) };
+    return told(
+      context,
+      await moved(context, parts, name, name === "reset" ? options : { ...options, ...about }),
+    );
+  };
+}
+
+/** The session with what an operation makes of its transcript. */
+async function moved(
+  context: RequestContext,
+  parts: SessionParts,
+  name: string,
+  body: JsonObject,
+): Promise<SessionParts> {
+  const operation = TRANSCRIPT_OPERATIONS.get(name);
+  if (operation === undefined) throw new Internal({ cause: `there is no operation ${name} on transcripts` });
+  const transcript = plainOf(await transcriptAnswer(context, operation, body));
+  // It is another one than was stored.
+  const { transcript: changed = null } = sessionParts({ transcript }) ?? {};
+  return { ...parts, transcript: changed, persisted_path: null };
+}
+
+function plainOf(value: unknown): Json {
+  const json: Json = JSON.parse(JSON.stringify(value));
+  return json;
+}
+
+const persistBody = z.lazy(() => z.strictObject({ session: object(), path: maybe(z.string()) }));
+
+/** `session_persist {session, path?}`: among the files of its run's session, and gone with them. */
+async function postPersist(context: RequestContext): Promise<Response> {
+  const body = await readJson(context.request, persistBody, MAX_MODEL_BODY_BYTES);
+  const parts = partsIn(body.session, "session");
+  const { transcript, run } = parts;
+  if (run === null || typeof run.id !== "string") {
+    const message = "has no run, among whose files it could be stored";
+    throw new InputInvalid({ reason: `session ${message}`, errors: [{ path: "session", message }] });
+  }
+  const path = body.path ?? `sessions/${transcript?.id ?? "session"}.json`;
+  const reason =
+    pathFault(path) ?? (path.split("/").some(staysBehind) ? "has a folder that no session keeps" : null);
+  if (reason !== null) throw new BadPath({ path, reason });
+  // A task's runs share its session.
+  const owner = run.id.replace(/\.r\d+$/, "");
+  const persisted_path = `${owner}/${path}`;
+  const stored: SessionParts = { ...parts, run: { ...run, persisted_path }, persisted_path };
+  const bytes = new TextEncoder().encode(JSON.stringify(sessionDocument(stored)));
+  const intent = { path, expected: null, size: bytes.length, executable: null };
+  const workspace = clientWorkspace(sessionOf(context, owner));
+  const written = await writeFile(context.env.FILES, workspace, intent, [bytes]);
+  if ("refused" in written) throw refusalOf(written, path);
+  return told(context, stored);
+}
+
+const restoreBody = z.lazy(() => z.strictObject({ path: z.string().check(z.minLength(1)) }));
+
+/** `session_restore {path}`: the `persisted_path` of a session, or the id of a run. */
+async function postRestore(context: RequestContext): Promise<Response> {
+  const { path: whole } = await readJson(context.request, restoreBody);
+  const [owner = "", ...rest] = whole.split("/");
+  const session = sessionOf(context, owner);
+  if (rest.length === 0)
+    return told(context, partsIn(await session.ask("workflow", { wait: "none" }), "run"));
+  const path = rest.join("/");
+  const file = await clientWorkspace(session).findFile(path);
+  const object = file === null || file.size > MAX_FILE_BYTES ? null : await context.env.FILES.get(file.key);
+  if (object === null) throw new FileNotFound({ path });
+  const document = await object.text().then(parsed);
+  if (document?._type !== "workflow_session") {
+    const message = "names a file that is no workflow session";
+    throw new InputInvalid({ reason: `path ${message}`, errors: [{ path: "path", message }] });
+  }
+  return told(context, partsIn(document, "session"));
+}
+
+function parsed(text: string): JsonObject | null {
+  try {
+    const value: Json = JSON.parse(text);
+    return isObject(value) ? value : null;
+  } catch {
+    return null;
+  }
+}

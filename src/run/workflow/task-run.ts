@@ -1,0 +1,41 @@
+/** A task that was carried out by act, verify and repair: what came of each. Pure. */
+import type { Graph } from "../../engine/workflow/graph.ts";
+import type { Stage } from "../../engine/workflow/records.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+
+/** The answer of `task_run`. @param record of the run as `runDocument` makes it */
+export function taskRun(
+  record: JsonObject,
+  { task, stages, graph }: { task: string; stages: readonly Stage[]; graph: Graph },
+): JsonObject {
+  const { status = null, artifacts = [], transcript = null } = record;
+  const last = (of: (stage: Stage) => boolean): Stage | undefined => stages.findLast(of);
+  const act = last(({ node_id }) => node_id === (graph.nodes.act === undefined ? graph.entry : "act"));
+  const repair = last(({ node_id }) => node_id === "repair");
+  const verified = last(({ kind }) => kind === "verify");
+  const answer = [repair, act, last(({ visible_text }) => visible_text !== "")].find(
+    (stage) => stage !== undefined && stage.visible_text !== "",
+  );
+  const attention = repair !== undefined || verified?.status === "failed";
+  const told = {
+    task,
+    workflow: graph,
+    status: attention ? "needs_attention" : status,
+    text: answer?.visible_text ?? "",
+    result: resultOf(answer),
+    act: act ?? null,
+    repair: repair ?? null,
+    verification: verified?.verification ?? null,
+    transcript,
+    run: record,
+    artifacts,
+  };
+  const json: JsonObject = JSON.parse(JSON.stringify(told));
+  return json;
+}
+
+/** What a stage answered: data where it made some, otherwise its text. */
+function resultOf(stage: Stage | undefined): Json {
+  if (stage === undefined) return null;
+  return stage.artifacts.at(-1)?.data ?? stage.visible_text;
+}

@@ -1,0 +1,19 @@
+/** Variables of a command, read by bash itself. */
+import { execFileSync } from "node:child_process";
+import { expect, it } from "vitest";
+import { withVariables } from "../../../../src/run/workspace-tools/variables.ts";
+
+const printed = (command: string): string => execFileSync("bash", ["-c", command], { encoding: "utf8" });
+
+it.each(["plain", "", "two words", "it's", '$HOME `id` \\ "x"', "line\nline", "'; exit 3; '"])(
+  "reaches the command as it is: %j",
+  (value) => {
+    const command = `printf '%s' "$A" && bash -c 'printf "|%s" "$B"'`;
+    expect(printed(withVariables(command, { A: value, B: value }))).toBe(`${value}|${value}`);
+  },
+);
+
+it("leaves a command without variables as it is, and the lines of one with some", () => {
+  expect(withVariables("# a\necho hi")).toBe("# a\necho hi");
+  expect(printed(withVariables("echo $LINENO\necho $A $LINENO", { A: "x" }))).toBe("1\nx 2\n");
+});
