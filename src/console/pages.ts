@@ -3,7 +3,7 @@
 import { html } from "hono/html";
 import { NotFound } from "../errors/request.ts";
 import { toHullError } from "../errors.ts";
-import type { Api } from "./api.ts";
+import { type Api, apiOf, type Host } from "./api.ts";
 import { approvalsPage, decideApproval } from "./approvals-page.ts";
 import { artifactFile, artifactPage, artifactView } from "./artifact-page.ts";
 import { changeDaemon, daemonPage, daemonsPage, sendEvent } from "./daemons-page.ts";
@@ -115,7 +115,8 @@ const READS: readonly (readonly [RegExp, Act])[] = [
 ];
 
 /** Answers a request for the console. What goes wrong is a page too. */
-export async function answerConsole(api: Api): Promise<Response> {
+export async function answerConsole(host: Host): Promise<Response> {
+  const api = apiOf(host);
   try {
     return await answer(api);
   } catch (thrown) {
