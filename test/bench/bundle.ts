@@ -34,11 +34,8 @@ export async function bundleRows(): Promise<Row[]> {
   ];
 }
 
-/**
- * ms from asking for workerd to its first answer, with the subject loaded but not asked.
- * @param ballast characters of a text beside it: what is handed to workerd takes time by its length
- */
-export async function startTime(type: "ESModule" | "Text", contents: string, ballast = 0): Promise<number> {
+/** ms from asking for workerd to its first answer, with the subject loaded but not asked. */
+async function startTime(type: "ESModule" | "Text", contents: string): Promise<number> {
   const begun = performance.now();
   const miniflare = new Miniflare(
     convertV4MiniflareOptions({
@@ -46,7 +43,6 @@ export async function startTime(type: "ESModule" | "Text", contents: string, bal
       modules: [
         { type: "ESModule", path: "entry.mjs", contents: ENTRY },
         { type, path: "subject", contents },
-        { type: "Text", path: "ballast", contents: " ".repeat(ballast) },
       ],
       compatibilityDate: "2026-10-20",
       compatibilityFlags: ["enable_request_signal"],
