@@ -48,8 +48,12 @@ export function reason({ state, code }: Pick<RunEntry, "state" | "code">): strin
 /** Whether nothing more will happen. */
 export const isOver = ({ settled_at }: Pick<RunEntry, "settled_at">): boolean => settled_at !== null;
 
+/** Whether it is a run of a workflow, which has a page of its own kind. */
+export const isWorkflow = (id: string): boolean => id.startsWith("wf_");
+
 /** Runs as rows of a table. */
-export function runName({ name, session, kind }: RunEntry): Html {
+export function runName({ id, name, session, kind }: RunEntry): Html {
+  if (isWorkflow(id)) return html`${name ?? "workflow"}`;
   if (session !== null) {
     const of = name === null ? "" : html`, <a href="/console/skills/${name}">${name}</a>`;
     return html`<a href="/console/sessions/${session}">${session}</a>${of}`;

@@ -3,7 +3,7 @@ import { html } from "hono/html";
 import { RUN_KINDS, type RunEntry } from "../session/run-entry.ts";
 import { type Api, asked } from "./api.ts";
 import { nextPage, type Page } from "./layout.ts";
-import { runList, runName, stateLabel } from "./run-shapes.ts";
+import { isWorkflow, runList, runName, stateLabel } from "./run-shapes.ts";
 import { count, duration, type Html, mark, money, when } from "./text.ts";
 
 const STATES = [
@@ -73,6 +73,6 @@ ${runs.map(row)}</tbody></table></div>`;
 
 function row(run: RunEntry): Html {
   const { id, kind, state, created_at, duration_ms, input_tokens, output_tokens, cost_usd, code } = run;
-  return html`<tr><td><a href="/console/runs/${id}"><code>${id.slice(0, 14)}</code></a> <span class="dim">${kind}</span></td><td>${stateLabel(state)}</td><td>${runName(run)}</td><td>${when(created_at)}</td><td class="n">${duration(duration_ms)}</td><td class="n">${count(input_tokens)}, ${count(output_tokens)}</td><td class="n">${money(cost_usd)}</td><td>${code === null ? "" : html`<code>${code}</code>`}</td></tr>
+  return html`<tr><td><a href="${isWorkflow(id) ? "/console/workflows/runs" : "/console/runs"}/${id}"><code>${id.slice(0, 14)}</code></a> <span class="dim">${kind}</span></td><td>${stateLabel(state)}</td><td>${runName(run)}</td><td>${when(created_at)}</td><td class="n">${duration(duration_ms)}</td><td class="n">${count(input_tokens)}, ${count(output_tokens)}</td><td class="n">${money(cost_usd)}</td><td>${code === null ? "" : html`<code>${code}</code>`}</td></tr>
 `;
 }

@@ -37,9 +37,11 @@ const card = z.looseObject({
         tier: maybe(z.string()),
         tier_reason: maybe(z.nullable(z.string())),
         risk: maybe(z.string()),
+        parameters: maybe(z.unknown()),
       }),
     ),
   ),
+  files: maybe(z.array(z.object({ path: z.string(), size: z.number() }))),
 });
 type Card = z.infer<typeof card>;
 
@@ -63,7 +65,7 @@ ${shown.stale === true ? html`<p class="note wait">The folder is broken, so its 
 <dt>Takes</dt><dd>${shown.input}${shown.inputMime === undefined ? "" : ` (${shown.inputMime.join(", ")})`}</dd><dt>Answers</dt><dd>${shown.output}</dd>
 <dt>Version</dt><dd><code>${shown.version.slice(0, 12)}</code></dd>${signed(shown)}</dl>
 <h2>Try it</h2>${tryForm(api, shown)}
-${toolTable(shown)}${findings(shown)}
+${toolTable(shown)}${fileList(shown)}${findings(shown)}
 ${configured}
 <h2>Call it</h2>${calls(api, shown)}
 ${shown.doc === undefined || shown.doc.trim() === "" ? "" : html`<h2>Documentation</h2><pre tabindex="0">${shown.doc}</pre>`}
@@ -224,8 +226,15 @@ function prettyText(text: string): string {
 function toolTable({ tools = [], tool_details }: Card): Html | "" {
   if (tools.length === 0 && (tool_details ?? []).length === 0) return "";
   if (tool_details === undefined) return html`<h2>Tools</h2><p>${tools.join(", ")}</p>`;
-  return html`<h2>Tools</h2><div class="scroll" tabindex="0"><table><thead><tr><th>Tool</th><th>What it does</th><th>Runs in</th><th>Risk</th></tr></thead><tbody>
-${tool_details.map(({ name, description = "", tier = "", tier_reason, risk = "" }) => html`<tr><td><code>${name}</code></td><td>${description}</td><td title="${tier_reason ?? ""}">${tier}</td><td>${risk}</td></tr>`)}</tbody></table></div>`;
+  return html`<h2>Tools</h2><div class="scroll" tabindex="0"><table><thead><tr><th>Tool</th><th>What it does</th><th>Takes</th><th>Runs in</th><th>Risk</th></tr></thead><tbody>
+${tool_details.map(({ name, description = "", tier = "", tier_reason, risk = "", parameters }) => html`<tr><td><code>${name}</code></td><td>${description}</td><td><details><summary>Parameters</summary><pre tabindex="0">${pretty(parameters)}</pre></details></td><td title="${tier_reason ?? ""}">${tier}</td><td>${risk}</td></tr>`)}</tbody></table></div>`;
+}
+
+function fileList({ files = [] }: Card): Html | "" {
+  if (files.length === 0) return "";
+  const row = ({ path, size: bytes }: (typeof files)[number]): Html =>
+    html`<tr><td>${path}</td><td class="n">${size(bytes)}</td></tr>`;
+  return html`<h2>Files</h2><details><summary>${files.length === 1 ? "1 file" : `${files.length} files`}</summary><div class="scroll" tabindex="0"><table><thead><tr><th>File</th><th class="n">Size</th></tr></thead><tbody>${files.map(row)}</tbody></table></div></details>`;
 }
 
 function findings({ diagnostics = [] }: Card): Html | "" {

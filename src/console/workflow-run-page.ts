@@ -8,6 +8,7 @@ import { graphDrawn, graphShape, type NodeState, nodeIds, nodeTable } from "./gr
 import { form, type Page, seeOther } from "./layout.ts";
 import { stateLabel } from "./run-shapes.ts";
 import { count, duration, type Html, lane, mark, money, pretty, short, when } from "./text.ts";
+import { nodeCard } from "./workflow-approvals.ts";
 import { begun } from "./workflows-page.ts";
 
 /** Stages on one page. */
@@ -152,13 +153,16 @@ function activeState({ retry_at, waits_until, approval, attempt: number }: Activ
 }
 
 /** What a person can do about a node that waits. */
-function waitShown(api: Api, { id, graph }: Run, { node_id, approval, waits_until }: Active): Html | "" {
+function waitShown(
+  api: Api,
+  { id, graph }: Run,
+  { node_id, approval, waits_until, started_at }: Active,
+): Html | "" {
   const action = `/console/workflows/runs/${id}`;
-  const node = html`<input type="hidden" name="node" value="${node_id}">`;
   const until = waits_until == null ? "" : html` It waits until ${when(waits_until)}.`;
   if (approval !== undefined) {
-    return html`<section class="card" aria-labelledby="wait-${node_id}"><h2 id="wait-${node_id}">${node_id} <span class="state wait">waits for approval</span></h2><p>${approval.question ?? ""}${until}</p>
-${form(api, `${action}/decide`, html`${node}<div><label for="why-${node_id}">Reason</label><input id="why-${node_id}" name="reason"></div><button class="main" name="decision" value="approve">Approve</button><button class="danger" name="decision" value="deny">Deny</button>`, "row")}</section>`;
+    const { question = "" } = approval;
+    return nodeCard(api, { run: id, node: node_id, question, since: started_at, until: waits_until ?? null });
   }
   const event = graph.nodes[node_id]?.wait?.event;
   if (event === undefined) return "";

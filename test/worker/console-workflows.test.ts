@@ -155,6 +155,16 @@ describe("a run", () => {
   });
 });
 
+it("attack: a node that waits for a person stands among the approvals, its question as text", async () => {
+  const graph = { nodes: { ask: { kind: "wait", wait: { approval: `Go ${EVIL}?` } } } };
+  const path = await began(graph);
+  const text = await says("/console/approvals", `href="${path}"`);
+  expect(text).toContain("Go &lt;script&gt;");
+  expect(text).not.toContain("<script>alert");
+  expect((await send(`${path}/decide`, { node: "ask", decision: "deny", reason: "no" })).location).toBe(path);
+  await says("/console/approvals", "Nothing waits.");
+});
+
 it("a graph of 500 nodes with edges back and forth is drawn", async () => {
   const names = Array.from({ length: 500 }, (_, i) => `n${i}`);
   const edges = names.flatMap((name, i) => [
