@@ -22,13 +22,14 @@ const CHECKED = ["src", "container", "scripts", "test"];
 /**
  * What each part of src may import, besides itself: parts, or single files. `vocabulary` is what everything may use.
  */
-const VOCABULARY = ["bytes", "memo", "recent", "errors", "secrets", "redact", "env"];
+const VOCABULARY = ["bytes", "memo", "recent", "errors", "secrets", "redact", "env", "derived-key"];
 const MAY_IMPORT: Record<string, readonly string[]> = {
   errors: [],
   secrets: [],
   bytes: [],
   memo: [],
   recent: [],
+  "derived-key": [],
   redact: ["bytes", "memo", "secrets"],
   env: [
     "errors",

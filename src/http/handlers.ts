@@ -138,6 +138,7 @@ import {
 import { postCountTokens, postMessages } from "./v1/messages.ts";
 import { getModel, getModelList } from "./v1/models.ts";
 import { postResponses } from "./v1/responses/create.ts";
+import { postCompaction, postInputTokens } from "./v1/responses/shorter.ts";
 import { cancelResponse, deleteResponse, getInputItems, getResponse } from "./v1/responses/stored.ts";
 import {
   deleteStoredSkill,
@@ -330,6 +331,8 @@ export const HANDLERS: { readonly [id in Operation]: Handler } = {
   listV1Models: getModelList,
   getV1Model: getModel,
   createResponse: postResponses,
+  countResponseTokens: postInputTokens,
+  compactResponse: postCompaction,
   getResponse,
   deleteResponse,
   cancelResponse,

@@ -1,6 +1,6 @@
 /**
  * Which runs a tenant has, over all surfaces: rows in D1 for lists and sums (docs/storage-schema.md). A row is written when a
- * run begins, waits and ends. The run's own object, where it has one, is the truth; nothing waits for a row, and each write of
+ * run begins, waits and ends; a short run's at its end alone. The run's own object, where it has one, is the truth; nothing waits for a row, and each write of
  * a row is whole, so that the next one makes up for one that was lost.
  */
 import * as z from "zod/mini";

@@ -166,6 +166,8 @@ export const FIXED_ROUTES = [
   ["countMessageTokens", "POST", "/v1/messages/count_tokens", "invoke"],
   ["createChatCompletion", "POST", "/v1/chat/completions", "invoke"],
   ["createResponse", "POST", "/v1/responses", "invoke"],
+  ["countResponseTokens", "POST", "/v1/responses/input_tokens", "invoke"],
+  ["compactResponse", "POST", "/v1/responses/compact", "invoke"],
   ["getResponse", "GET", "/v1/responses/:id", "invoke"],
   ["deleteResponse", "DELETE", "/v1/responses/:id", "invoke"],
   ["cancelResponse", "POST", "/v1/responses/:id/cancel", "invoke"],

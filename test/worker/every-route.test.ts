@@ -13,7 +13,10 @@ import { packTar } from "../../src/skill/tar.ts";
 import { makeZip } from "../support/zip.ts";
 import { Client, entry, LOCAL, mockSkill } from "./served.ts";
 
-const client = new Client({ ...LOCAL, HULL_LLM: '{"llm":{"mock_routes":true}}' });
+const client = new Client({
+  ...LOCAL,
+  HULL_LLM: '{"llm":{"mock_routes":true,"aliases":{"mocked":{"id":"m","provider":"mock"}}}}',
+});
 const bytes = (text: string) => new Uint8Array(new TextEncoder().encode(text));
 const HOOKS =
   'export const draw = () => ({ __artifact__: true, id: "page", type: "html", title: "Page", content: "<p>" });';
@@ -284,6 +287,8 @@ const EXAMPLES: [OperationId, () => Example][] = [
   ["countMessageTokens", () => at("/v1/messages/count_tokens", { model: SKILL, messages: SAID })],
   ["createChatCompletion", () => at("/v1/chat/completions", { model: SKILL, messages: SAID })],
   ["createResponse", () => at("/v1/responses", { model: SKILL, input: "Hello." })],
+  ["countResponseTokens", () => at("/v1/responses/input_tokens", { model: SKILL, input: "Hello." })],
+  ["compactResponse", () => at("/v1/responses/compact", { model: "mocked", input: "Hello." })],
   ["getResponse", () => at(`/v1/responses/${made.response}`)],
   ["listResponseInput", () => at(`/v1/responses/${made.response}/input_items`)],
   ["cancelResponse", () => at(`/v1/responses/${made.later}/cancel`)],

@@ -241,18 +241,21 @@ function handlersOf(conversation: Conversation): Handlers {
       const { run_id }: { run_id: string } = JSON.parse(known.answer);
       return run_id;
     }),
-    start: within(async ({ run_id, spec, request, wait }, row, { request_id, mock_scope }) => {
-      const begin = () => {
-        conversation.active(row);
-        conversation.quiet(row);
-        runs.start(spec, { request_id, mock_scope });
-        return { run_id };
-      };
-      // One without a key that is asked again on the way is known by its own id.
-      const named = request !== null ? conversation.once(request, begin) : null;
-      if (named === null && store.run(run_id) === null) begin();
-      return answer(named?.run_id ?? run_id, wait, row);
-    }),
+    start: within(
+      async ({ run_id, spec, request, wait, followed = false }, row, { request_id, mock_scope }) => {
+        const begin = () => {
+          conversation.active(row);
+          conversation.quiet(row);
+          runs.start(spec, { request_id, mock_scope });
+          return { run_id };
+        };
+        // One without a key that is asked again on the way is known by its own id.
+        const named = request !== null ? conversation.once(request, begin) : null;
+        if (named === null && store.run(run_id) === null) begin();
+        if (wait === "none" && !followed) conversation.noteBegun();
+        return answer(named?.run_id ?? run_id, wait, row);
+      },
+    ),
     runs: within(({ limit, before }, { id }) => {
       const rows = store.runs(limit + 1, before);
       const page = rows.slice(0, limit);

@@ -175,9 +175,16 @@ export interface SessionOperations
   /**
    * Begins a run, and waits for it as `answer` does, unless `wait` is `none`.
    * @param request `null`: it has no key
+   * @param followed the caller reads its events, so that it need not be in the list of runs at once
    */
   start: {
-    in: { run_id: string; spec: AgentSpec; request: NamedRequest | null; wait: Wait | null };
+    in: {
+      run_id: string;
+      spec: AgentSpec;
+      request: NamedRequest | null;
+      wait: Wait | null;
+      followed?: boolean;
+    };
     out: RunView;
   };
   runs: { in: { limit: number; before: number }; out: { data: RunView[]; next: number | null } };
