@@ -49,8 +49,8 @@ type Act = (api: Api, ...params: string[]) => Promise<Response>;
 const ID = "([A-Za-z0-9][A-Za-z0-9._:-]{0,127})";
 /** What tools call things. */
 const NAME = "([^/]+)";
-/** Of a stored graph, also of one version. */
-const GRAPH = "([A-Za-z0-9][A-Za-z0-9._@-]{0,140})";
+/** Of a stored graph, also of one version, or of a skill's. */
+const GRAPH = "((?:[a-z0-9][a-z0-9-]{0,63}/)?[A-Za-z0-9][A-Za-z0-9._@-]{0,140})";
 const at = (pattern: string): RegExp => new RegExp(`^${pattern}$`);
 
 const PAGES: readonly (readonly [RegExp, Show])[] = [
@@ -67,8 +67,8 @@ const PAGES: readonly (readonly [RegExp, Show])[] = [
   [at("/console/daemons"), daemonsPage],
   [at(`/console/daemons/${ID}`), daemonPage],
   [at("/console/workflows"), workflowsPage],
-  [at(`/console/workflows/${GRAPH}`), workflowPage],
   [at(`/console/workflows/runs/${ID}`), workflowRunPage],
+  [at(`/console/workflows/${GRAPH}`), workflowPage],
   [at("/console/usage"), usagePage],
   [at("/console/models"), modelsPage],
   [at("/console/keys"), keysPage],
@@ -88,12 +88,12 @@ const ACTIONS: readonly (readonly [RegExp, Act])[] = [
   [at(`/console/approvals/${ID}/${ID}`), decideApproval],
   [at(`/console/daemons/${ID}/(wake|stop|resume)`), changeDaemon],
   [at(`/console/daemons/${ID}/send`), sendEvent],
-  [at(`/console/workflows/${GRAPH}/run`), runWorkflow],
   [at(`/console/workflows/runs/${ID}/(pause|resume|cancel)`), changeWorkflowRun],
   [at(`/console/workflows/runs/${ID}/kill`), killWorkflowRun],
   [at(`/console/workflows/runs/${ID}/decide`), decideWorkflow],
   [at(`/console/workflows/runs/${ID}/signal`), signalWorkflow],
   [at(`/console/workflows/runs/${ID}/fork`), forkWorkflow],
+  [at(`/console/workflows/${GRAPH}/run`), runWorkflow],
   [at("/console/usage/budget"), setBudget],
   [at("/console/models/call"), testCall],
   [at(`/console/models/${ID}/check`), checkProvider],
