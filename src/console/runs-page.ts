@@ -67,7 +67,7 @@ function nothing(filtered: boolean): Html {
 
 /** Runs with their figures, the newest first. */
 export function runTable(api: Api, runs: readonly RunEntry[]): Html {
-  return html`<div class="scroll" tabindex="0"><table><thead><tr><th>Run</th><th>State</th><th>Of</th><th>Began</th><th class="n">Took</th><th class="n">Tokens in, out</th><th class="n">Cost</th><th>Error</th></tr></thead><tbody>
+  return html`<div class="scroll" tabindex="0"><table><thead><tr><th>Run</th><th>State</th><th>Of</th><th>Began</th><th class="n">Took</th><th class="n">Tokens in, out</th><th class="n">Cost</th><th>Error</th><th>Stop</th></tr></thead><tbody>
 ${runs.map((run) => row(api, run))}</tbody></table></div>`;
 }
 
@@ -82,6 +82,6 @@ function row(api: Api, run: RunEntry): Html {
     html`<button class="danger" id="cancel-${id}" aria-label="Cancel ${id}">Cancel</button>`,
     "inline",
   );
-  return html`<tr><td><a href="${isWorkflow(id) ? "/console/workflows/runs" : "/console/runs"}/${id}"><code>${id.slice(0, 14)}</code></a> <span class="dim">${kind}</span></td><td>${stateLabel(state)}</td><td>${runName(run)}</td><td>${when(created_at)}</td><td class="n">${duration(duration_ms)}</td><td class="n">${count(input_tokens)}, ${count(output_tokens)}</td><td class="n">${money(cost_usd)}</td><td>${code === null ? "" : html`<code>${code}</code>`}${isStoppable(run) ? cancel : ""}</td></tr>
+  return html`<tr><td><a href="${isWorkflow(id) ? "/console/workflows/runs" : "/console/runs"}/${id}"><code>${id.slice(0, 14)}</code></a> <span class="dim">${kind}</span></td><td>${stateLabel(state)}</td><td>${runName(run)}</td><td>${when(created_at)}</td><td class="n">${duration(duration_ms)}</td><td class="n">${count(input_tokens)}, ${count(output_tokens)}</td><td class="n">${money(cost_usd)}</td><td>${code === null ? "" : html`<code>${code}</code>`}</td><td>${isStoppable(run) ? cancel : ""}</td></tr>
 `;
 }

@@ -223,11 +223,21 @@ function prettyText(text: string): string {
   }
 }
 
-function toolTable({ tools = [], tool_details }: Card): Html | "" {
-  if (tools.length === 0 && (tool_details ?? []).length === 0) return "";
-  if (tool_details === undefined) return html`<h2>Tools</h2><p>${tools.join(", ")}</p>`;
-  return html`<h2>Tools</h2><div class="scroll" tabindex="0"><table><thead><tr><th>Tool</th><th>What it does</th><th>Takes</th><th>Runs in</th><th>Risk</th></tr></thead><tbody>
-${tool_details.map(({ name, description = "", tier = "", tier_reason, risk = "", parameters }) => html`<tr><td><code>${name}</code></td><td>${description}</td><td><details><summary>Parameters</summary><pre tabindex="0">${pretty(parameters)}</pre></details></td><td title="${tier_reason ?? ""}">${tier}</td><td>${risk}</td></tr>`)}</tbody></table></div>`;
+/** The tools of its tools.json with what is known of each; those that SKILL.md declares by their names. */
+function toolTable({ tools = [], tool_details = [] }: Card): Html | "" {
+  const detailed = new Set(tool_details.map(({ name }) => name));
+  const others = tools.filter((name) => !detailed.has(name));
+  if (tool_details.length === 0 && others.length === 0) return "";
+  const rows = tool_details.map(
+    ({ name, description = "", tier = "", tier_reason, risk = "", parameters }) =>
+      html`<tr><td><code>${name}</code></td><td>${description}</td><td><details><summary>Parameters</summary><pre tabindex="0">${pretty(parameters)}</pre></details></td><td title="${tier_reason ?? ""}">${tier}</td><td>${risk}</td></tr>
+`,
+  );
+  const table =
+    rows.length === 0
+      ? ""
+      : html`<div class="scroll" tabindex="0"><table><thead><tr><th>Tool</th><th>What it does</th><th>Takes</th><th>Runs in</th><th>Risk</th></tr></thead><tbody>${rows}</tbody></table></div>`;
+  return html`<h2>Tools</h2>${table}${others.length === 0 ? "" : html`<p>${others.map((name) => html`<code>${name}</code> `)}</p>`}`;
 }
 
 function fileList({ files = [] }: Card): Html | "" {
