@@ -3,7 +3,7 @@ import { html } from "hono/html";
 import { RUN_KINDS, type RunEntry } from "../session/run-entry.ts";
 import { type Api, asked } from "./api.ts";
 import { form, nextPage, type Page } from "./layout.ts";
-import { isOver, isWorkflow, runList, runName, stateLabel } from "./run-shapes.ts";
+import { isOver, pathOf, runList, runName, stateLabel } from "./run-shapes.ts";
 import { count, duration, type Html, mark, money, when } from "./text.ts";
 
 const STATES = [
@@ -11,7 +11,11 @@ const STATES = [
   "awaiting_approval",
   "awaiting_tool",
   "idle",
+  "waiting",
+  "paused",
   "done",
+  "completed",
+  "failed",
   "error",
   "cancelled",
 ] as const;
@@ -71,8 +75,9 @@ export function runTable(api: Api, runs: readonly RunEntry[]): Html {
 ${runs.map((run) => row(api, run))}</tbody></table></div>`;
 }
 
-/** What a person stops; a daemon is stopped on its own page. */
-const isStoppable = (run: RunEntry): boolean => !isOver(run) && run.kind !== "daemon" && !isWorkflow(run.id);
+/** What a person stops here; daemons and workflows are stopped on their own pages. */
+const isStoppable = (run: RunEntry): boolean =>
+  !isOver(run) && run.kind !== "daemon" && run.kind !== "workflow";
 
 function row(api: Api, run: RunEntry): Html {
   const { id, kind, state, created_at, duration_ms, input_tokens, output_tokens, cost_usd, code } = run;
@@ -82,6 +87,6 @@ function row(api: Api, run: RunEntry): Html {
     html`<button class="danger" id="cancel-${id}" aria-label="Cancel ${id}">Cancel</button>`,
     "inline",
   );
-  return html`<tr><td><a href="${isWorkflow(id) ? "/console/workflows/runs" : "/console/runs"}/${id}"><code>${id.slice(0, 14)}</code></a> <span class="dim">${kind}</span></td><td>${stateLabel(state)}</td><td>${runName(run)}</td><td>${when(created_at)}</td><td class="n">${duration(duration_ms)}</td><td class="n">${count(input_tokens)}, ${count(output_tokens)}</td><td class="n">${money(cost_usd)}</td><td>${code === null ? "" : html`<code>${code}</code>`}</td><td>${isStoppable(run) ? cancel : ""}</td></tr>
+  return html`<tr><td><a href="${pathOf(run)}"><code>${id.slice(0, 14)}</code></a> <span class="dim">${kind}</span></td><td>${stateLabel(state)}</td><td>${runName(run)}</td><td>${when(created_at)}</td><td class="n">${duration(duration_ms)}</td><td class="n">${count(input_tokens)}, ${count(output_tokens)}</td><td class="n">${money(cost_usd)}</td><td>${code === null ? "" : html`<code>${code}</code>`}</td><td>${isStoppable(run) ? cancel : ""}</td></tr>
 `;
 }
