@@ -30,11 +30,16 @@ interface Waiting {
 }
 
 export async function approvalsPage(api: Api): Promise<Page> {
-  const [{ data: runs }, flows] = await Promise.all([
-    asked(api, runList, "listAllRuns", { query: { state: "awaiting_approval", limit: "50" } }),
-    workflowApprovals(api),
+  const { data } = await asked(api, runList, "listAllRuns", {
+    query: { state: "awaiting_approval", limit: "50" },
+  });
+  const isWorkflow = ({ kind }: RunEntry): boolean => kind === "workflow";
+  const runs = data.filter((run) => !isWorkflow(run));
+  const [found, flows] = await Promise.all([
+    Promise.all(runs.map((run) => waitingIn(api, run))),
+    workflowApprovals(api, data.filter(isWorkflow)),
   ]);
-  const all = (await Promise.all(runs.map((run) => waitingIn(api, run)))).flat();
+  const all = found.flat();
   const oldest = all.sort((a, b) => Date.parse(a.open.requested_at) - Date.parse(b.open.requested_at));
   const waiting = oldest.length + flows.length;
   const said = waiting === 1 ? "1 decision waits for you" : `${waiting} decisions wait for you`;

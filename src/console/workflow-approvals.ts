@@ -6,10 +6,6 @@ import { type Api, asked } from "./api.ts";
 import { form } from "./layout.ts";
 import { type Html, when } from "./text.ts";
 
-/** Runs that are looked at: each is asked for its record. */
-const RUNS = "20";
-
-const waiting = z.object({ data: z.array(z.looseObject({ id: z.string() })) });
 const record = z.looseObject({
   workflow_name: z.string(),
   active: z.array(
@@ -33,12 +29,9 @@ interface WaitingNode {
   until: string | null;
 }
 
-/** Those of the tenant's runs that wait, the longest wait first. */
-export async function workflowApprovals(api: Api): Promise<WaitingNode[]> {
-  const { data } = await asked(api, waiting, "listWorkflowRuns", {
-    query: { status: "waiting", limit: RUNS },
-  });
-  const found = await Promise.all(data.map(({ id }) => nodesOf(api, id)));
+/** Those of these runs, the longest wait first. */
+export async function workflowApprovals(api: Api, runs: readonly { id: string }[]): Promise<WaitingNode[]> {
+  const found = await Promise.all(runs.map(({ id }) => nodesOf(api, id)));
   return found.flat().sort((a, b) => Date.parse(a.since) - Date.parse(b.since));
 }
 

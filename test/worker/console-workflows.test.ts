@@ -193,6 +193,7 @@ it("attack: a node that waits for a person stands among the approvals, its quest
   const path = await began(graph);
   const text = await says("/console/approvals", `href="${path}"`);
   expect(text).toContain("Go &lt;script&gt;");
+  expect(text).toContain('<span id="waiting"> (1)</span>');
   expect(text).not.toContain("<script>alert");
   expect((await send(`${path}/decide`, { node: "ask", decision: "deny", reason: "no" })).location).toBe(path);
   await says("/console/approvals", "Nothing waits.");
