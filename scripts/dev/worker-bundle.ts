@@ -1,12 +1,12 @@
 /** The Worker as one module. Loads neither miniflare nor wrangler, which take long to load. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { build } from "esbuild";
+import { type BuildOptions, build } from "esbuild";
 import { bindingsOf } from "./wrangler-toml.ts";
 
-/** Bundles the Worker as a deploy does: one minified ES module. */
-export async function bundleWorker(repoDir: string, entry: string): Promise<string> {
-  const result = await build({
+/** How esbuild bundles the Worker. */
+export const workerBuild = (repoDir: string, entry: string) =>
+  ({
     entryPoints: [join(repoDir, entry)],
     bundle: true,
     minify: true,
@@ -16,7 +16,11 @@ export async function bundleWorker(repoDir: string, entry: string): Promise<stri
     conditions: ["workerd", "worker", "browser"],
     external: ["cloudflare:*", "node:*"],
     logLevel: "error",
-  });
+  }) satisfies BuildOptions;
+
+/** Bundles the Worker as a deploy does: one minified ES module. */
+export async function bundleWorker(repoDir: string, entry: string): Promise<string> {
+  const result = await build(workerBuild(repoDir, entry));
   return result.outputFiles[0]?.text ?? "";
 }
 

@@ -127,6 +127,11 @@ export const schemaComponents = once(
           items: ref("schemas", "ToolDetails"),
           description: "The tools of its tools.json; for keys that may publish, and not in listings.",
         },
+        files: {
+          type: "array",
+          items: object({ path: TEXT, size: COUNT }),
+          description: "The files of its folder; for keys that may publish, and not in listings.",
+        },
       },
       [
         "inputMime",
@@ -144,12 +149,14 @@ export const schemaComponents = once(
         "signature",
         "diagnostics",
         "tool_details",
+        "files",
       ],
     ),
     ToolDetails: object(
       {
         name: TEXT,
         description: TEXT,
+        parameters: { type: "object", description: "JSON Schema of its arguments." },
         tier: { enum: [...TIERS] },
         tier_reason: { type: "string", description: "Why the build chose the tier, for people." },
         risk: { enum: [...RISKS] },

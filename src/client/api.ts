@@ -302,6 +302,11 @@ export type Card = {
   diagnostics?: Diagnostic[];
   /** The tools of its tools.json; for keys that may publish, and not in listings. */
   tool_details?: ToolDetails[];
+  /** The files of its folder; for keys that may publish, and not in listings. */
+  files?: {
+    path: string;
+    size: number;
+  }[];
 };
 
 export type CompactRequest = {
@@ -1108,6 +1113,10 @@ export type ToolAnswer = {
 export type ToolDetails = {
   name: string;
   description: string;
+  /** JSON Schema of its arguments. */
+  parameters: {
+    [name: string]: unknown;
+  };
   tier: "isolate" | "runner" | "stub";
   /** Why the build chose the tier, for people. */
   tier_reason?: string;

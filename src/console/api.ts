@@ -1,7 +1,14 @@
 /** What the console's pages are made from: the API, asked as whoever looks at them, in the same process. */
 import type * as z from "zod/mini";
+import { BadRequest, Forbidden } from "../errors/request.ts";
 import type { HullError } from "../errors.ts";
-import type { OperationId } from "../skill/fixed-routes.ts";
+import { FIXED_ROUTES, type OperationId, type RouteScope } from "../skill/fixed-routes.ts";
+
+/** The operations that the console itself carries out. */
+export type ConsoleOperation = "index" | "docs" | "consolePage" | "consoleForm";
+/** Those that its pages ask. */
+export type Operation = Exclude<OperationId, ConsoleOperation>;
+type Granted = "invoke" | "publish" | "admin";
 
 /** What an operation is asked with. */
 export interface Asked {
@@ -23,13 +30,13 @@ export interface Api {
   readonly name: string;
   readonly tenant: string;
   /** Whether the caller's key has this scope; what it has not is not offered. */
-  may(scope: "invoke" | "publish" | "admin"): boolean;
+  may(scope: Granted): boolean;
   /** What forms carry, so that no page of another origin can send them; empty where no cookie says who calls. */
   readonly token: string;
   /** Whether the caller signed in with a form, and can sign out. */
   readonly signedIn: boolean;
   /** Asks an operation. @throws HullError as the operation does, Forbidden for a scope that the key lacks */
-  ask(operation: OperationId, asked?: Asked): Promise<Response>;
+  ask(operation: Operation, asked?: Asked): Promise<Response>;
   /** Calls a skill by its slug. @throws HullError */
   callSkill(slug: string, asked: Asked): Promise<Response>;
   /** How many of the tenant's runs wait for an approval. */
@@ -46,11 +53,107 @@ export interface Api {
   };
 }
 
+/** What the surface knows of a request for a page. As little as can be: every isolate evaluates what makes one. */
+export interface Host {
+  readonly request: Request;
+  readonly name: string;
+  readonly tenant: string;
+  /** Of who signed in with a form. */
+  readonly signIn: { readonly token: string } | null;
+  may(scope: Granted): boolean;
+  /** Carries an operation out. */
+  operate(id: Operation, request: Request, params: Record<string, string>): Promise<Response>;
+  /** Calls a skill. @param made the request for its route */
+  callSkill(slug: string, made: (path: string, method: string) => Request): Promise<Response>;
+  waiting(): Promise<number>;
+  /** @throws BodyTooLarge */
+  checkLength(): void;
+  /** @throws FormNotTrusted */
+  checkToken(token: string | null): Promise<void>;
+  problem: Api["problem"];
+}
+
+const ROUTES: ReadonlyMap<OperationId, readonly [method: string, path: string, scope: RouteScope]> = new Map(
+  FIXED_ROUTES.map(([id, method, path, scope]) => [id, [method, path, scope]]),
+);
+
+/** The API for the pages that a request asks for. */
+export function apiOf(host: Host): Api {
+  const { request, name, tenant, signIn } = host;
+  const url = new URL(request.url);
+  const made = (path: string, method: string, asked: Asked): Request =>
+    requestFor(request, `${url.origin}${path}`, method, asked);
+  return {
+    request,
+    url,
+    name,
+    tenant,
+    may: (scope) => host.may(scope),
+    token: signIn?.token ?? "",
+    signedIn: signIn !== null,
+    ask: async (id, asked = {}) => {
+      const [method, path, scope] = ROUTES.get(id) ?? ["GET", "/", "admin"];
+      const needed = scope === "own" ? "invoke" : scope;
+      if (needed !== "open" && needed !== "any" && !host.may(needed)) throw new Forbidden({ scope: needed });
+      const { params = {} } = asked;
+      return host.operate(id, made(filled(path, params), method, asked), params);
+    },
+    callSkill: (slug, asked) => host.callSkill(slug, (path, method) => made(path, method, asked)),
+    waiting: () => host.waiting(),
+    form: () => formOf(host),
+    problem: (error) => host.problem(error),
+  };
+}
+
+/** The path of a route with its parameters in their places. */
+function filled(path: string, params: Record<string, string>): string {
+  return path.replace(/:(\w+)(?:\{[^}]*\})?/g, (_, name: string) =>
+    (params[name] ?? "").split("/").map(encodeURIComponent).join("/"),
+  );
+}
+
+/** A request of the API. What the browser sent about itself stays out of it, so that a page is not taken for a client. */
+function requestFor(
+  request: Request,
+  address: string,
+  method: string,
+  { query = {}, json, body, headers = {} }: Asked,
+): Request {
+  const url = new URL(address);
+  for (const [name, value] of Object.entries(query))
+    if (value !== null && value !== "") url.searchParams.set(name, value);
+  const sent = new Headers({ host: request.headers.get("host") ?? url.host });
+  for (const name of ["x-request-id", "last-event-id", "x-hull-mock-scope"]) {
+    const value = request.headers.get(name);
+    if (value !== null) sent.set(name, value);
+  }
+  if (json !== undefined) sent.set("content-type", "application/json");
+  for (const [name, value] of Object.entries(headers)) sent.set(name, value);
+  const content = json === undefined ? body : JSON.stringify(json);
+  const { signal } = request;
+  return content === undefined
+    ? new Request(url, { method, headers: sent, signal })
+    : new Request(url, { method, headers: sent, signal, body: content });
+}
+
+/** @throws BadRequest for a body that is no form, BodyTooLarge, FormNotTrusted */
+async function formOf(host: Host): Promise<FormData> {
+  host.checkLength();
+  const fields = await host.request.formData().catch(() => {
+    throw new BadRequest({
+      detail: "The console takes forms: multipart/form-data, or application/x-www-form-urlencoded.",
+    });
+  });
+  const token = fields.get("token");
+  await host.checkToken(typeof token === "string" ? token : null);
+  return fields;
+}
+
 /** The JSON answer of an operation. @throws HullError, and what the shape refuses */
 export async function asked<T extends z.ZodMiniType>(
   api: Api,
   shape: T,
-  operation: OperationId,
+  operation: Operation,
   how: Asked = {},
 ): Promise<z.infer<T>> {
   const response = await api.ask(operation, how);

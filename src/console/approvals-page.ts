@@ -7,6 +7,7 @@ import { type Api, asked } from "./api.ts";
 import { form, type Page, seeOther } from "./layout.ts";
 import { runList } from "./run-shapes.ts";
 import { type Html, mark, pretty, when } from "./text.ts";
+import { nodeCard, workflowApprovals } from "./workflow-approvals.ts";
 
 const approval = z.looseObject({
   id: z.string(),
@@ -29,16 +30,24 @@ interface Waiting {
 }
 
 export async function approvalsPage(api: Api): Promise<Page> {
-  const { data: runs } = await asked(api, runList, "listAllRuns", {
+  const { data } = await asked(api, runList, "listAllRuns", {
     query: { state: "awaiting_approval", limit: "50" },
   });
-  const all = (await Promise.all(runs.map((run) => waitingIn(api, run)))).flat();
+  const isWorkflow = ({ kind }: RunEntry): boolean => kind === "workflow";
+  const runs = data.filter((run) => !isWorkflow(run));
+  const [found, flows] = await Promise.all([
+    Promise.all(runs.map((run) => waitingIn(api, run))),
+    workflowApprovals(api, data.filter(isWorkflow)),
+  ]);
+  const all = found.flat();
   const oldest = all.sort((a, b) => Date.parse(a.open.requested_at) - Date.parse(b.open.requested_at));
-  const said = oldest.length === 1 ? "1 call waits for you" : `${oldest.length} calls wait for you`;
+  const waiting = oldest.length + flows.length;
+  const said = waiting === 1 ? "1 decision waits for you" : `${waiting} decisions wait for you`;
+  const ids = [...oldest.map(({ open }) => open.id), ...flows.map(({ node, run }) => `${run} ${node}`)];
   return {
     title: "Approvals",
     body: html`<h1>Approvals</h1>
-<div id="approvals" data-refresh="3000" data-mark="${mark(oldest.map(({ open }) => open.id).join())}" data-say="${said}">${oldest.length === 0 ? nothing() : oldest.map((one) => card(api, one))}</div>`,
+<div id="approvals" data-refresh="3000" data-mark="${mark(ids.join())}" data-say="${said}">${waiting === 0 ? nothing() : ""}${oldest.map((one) => card(api, one))}${flows.map((one) => nodeCard(api, one))}</div>`,
   };
 }
 

@@ -72,7 +72,7 @@ ${status === "running" ? form(api, `/console/daemons/${id}/send`, html`<label fo
 <p>${status === "running" ? html`${button(api, id, "wake", "Wake")} ${button(api, id, "stop", "Stop")}` : button(api, id, "resume", "Start it again")}</p>
 ${pending_events.length === 0 ? "" : html`<h2>Events that wait</h2><pre tabindex="0">${pretty(pending_events)}</pre>`}
 ${spent.data.length === 0 ? "" : html`<h2>Cost of ${COST_DAYS} days</h2>${bars(spent.data, "day")}`}
-${runs.data.length === 0 ? "" : html`<h2>Runs</h2>${runTable(runs.data)}`}`,
+${runs.data.length === 0 ? "" : html`<h2>Runs</h2>${runTable(api, runs.data)}`}`,
   };
 }
 

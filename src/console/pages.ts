@@ -3,7 +3,7 @@
 import { html } from "hono/html";
 import { NotFound } from "../errors/request.ts";
 import { toHullError } from "../errors.ts";
-import type { Api } from "./api.ts";
+import { type Api, apiOf, type Host } from "./api.ts";
 import { approvalsPage, decideApproval } from "./approvals-page.ts";
 import { artifactFile, artifactPage, artifactView } from "./artifact-page.ts";
 import { changeDaemon, daemonPage, daemonsPage, sendEvent } from "./daemons-page.ts";
@@ -50,7 +50,7 @@ const ID = "([A-Za-z0-9][A-Za-z0-9._:-]{0,127})";
 /** What tools call things. */
 const NAME = "([^/]+)";
 /** Of a stored graph, also of one version, or of a skill's. */
-const GRAPH = "([A-Za-z0-9][A-Za-z0-9._@-]{0,140}(?:/[A-Za-z0-9][A-Za-z0-9._-]{0,63})?)";
+const GRAPH = "((?:[a-z0-9][a-z0-9-]{0,63}/)?[A-Za-z0-9][A-Za-z0-9._@-]{0,140})";
 const at = (pattern: string): RegExp => new RegExp(`^${pattern}$`);
 
 const PAGES: readonly (readonly [RegExp, Show])[] = [
@@ -88,12 +88,12 @@ const ACTIONS: readonly (readonly [RegExp, Act])[] = [
   [at(`/console/approvals/${ID}/${ID}`), decideApproval],
   [at(`/console/daemons/${ID}/(wake|stop|resume)`), changeDaemon],
   [at(`/console/daemons/${ID}/send`), sendEvent],
-  [at(`/console/workflows/${GRAPH}/run`), runWorkflow],
   [at(`/console/workflows/runs/${ID}/(pause|resume|cancel)`), changeWorkflowRun],
   [at(`/console/workflows/runs/${ID}/kill`), killWorkflowRun],
   [at(`/console/workflows/runs/${ID}/decide`), decideWorkflow],
   [at(`/console/workflows/runs/${ID}/signal`), signalWorkflow],
   [at(`/console/workflows/runs/${ID}/fork`), forkWorkflow],
+  [at(`/console/workflows/${GRAPH}/run`), runWorkflow],
   [at("/console/usage/budget"), setBudget],
   [at("/console/models/call"), testCall],
   [at(`/console/models/${ID}/check`), checkProvider],
@@ -115,7 +115,8 @@ const READS: readonly (readonly [RegExp, Act])[] = [
 ];
 
 /** Answers a request for the console. What goes wrong is a page too. */
-export async function answerConsole(api: Api): Promise<Response> {
+export async function answerConsole(host: Host): Promise<Response> {
+  const api = apiOf(host);
   try {
     return await answer(api);
   } catch (thrown) {

@@ -5,9 +5,8 @@ import { HullError } from "../errors.ts";
 import { type RunEntry, runEntryShape } from "../session/run-entry.ts";
 import { type Api, asked } from "./api.ts";
 import { form, nextPage, type Page, seeOther } from "./layout.ts";
-import { isOver, reason, runName, stateLabel } from "./run-shapes.ts";
+import { isOver, pathOf, reason, runName, stateLabel } from "./run-shapes.ts";
 import { count, duration, type Html, lane, money, pretty, size, when } from "./text.ts";
-import { workflowRunPage } from "./workflow-run-page.ts";
 
 /** Steps on one page. */
 const STEPS = "100";
@@ -69,7 +68,8 @@ interface Known {
 
 export async function runPage(api: Api, id: string): Promise<Page> {
   const { run, answer, hidden } = await known(api, id);
-  if (run.kind === "workflow") return workflowRunPage(api, id);
+  if (run.kind === "workflow")
+    return { title: id, status: 303, headers: { location: pathOf(run) }, body: html`` };
   const steps = hidden
     ? { recovered: false, text: null, error: null, data: [], next_cursor: null }
     : await stepsOf(api, run);

@@ -48,8 +48,13 @@ export function reason({ state, code }: Pick<RunEntry, "state" | "code">): strin
 /** Whether nothing more will happen. */
 export const isOver = ({ settled_at }: Pick<RunEntry, "settled_at">): boolean => settled_at !== null;
 
+/** The page of a run: those of workflows have one of their own kind. */
+export const pathOf = ({ id, kind }: Pick<RunEntry, "id" | "kind">): string =>
+  kind === "workflow" ? `/console/workflows/runs/${id}` : `/console/runs/${id}`;
+
 /** Runs as rows of a table. */
 export function runName({ name, session, kind }: RunEntry): Html {
+  if (kind === "workflow") return html`${name ?? kind}`;
   if (session !== null) {
     const of = name === null ? "" : html`, <a href="/console/skills/${name}">${name}</a>`;
     return html`<a href="/console/sessions/${session}">${session}</a>${of}`;

@@ -2,8 +2,8 @@
 import { html } from "hono/html";
 import { RUN_KINDS, type RunEntry } from "../session/run-entry.ts";
 import { type Api, asked } from "./api.ts";
-import { nextPage, type Page } from "./layout.ts";
-import { runList, runName, stateLabel } from "./run-shapes.ts";
+import { form, nextPage, type Page } from "./layout.ts";
+import { isOver, pathOf, runList, runName, stateLabel } from "./run-shapes.ts";
 import { count, duration, type Html, mark, money, when } from "./text.ts";
 
 const STATES = [
@@ -11,7 +11,11 @@ const STATES = [
   "awaiting_approval",
   "awaiting_tool",
   "idle",
+  "waiting",
+  "paused",
   "done",
+  "completed",
+  "failed",
   "error",
   "cancelled",
 ] as const;
@@ -43,7 +47,7 @@ export async function runsPage(api: Api): Promise<Page> {
 <div><label for="session">Session</label><input id="session" name="session" value="${query.session}"></div>
 <div><label for="code">Error</label><input id="code" name="code" value="${query.code}"></div>
 <button>Show</button></form>
-<div id="runs"${live} data-mark="${mark(JSON.stringify(data))}">${data.length === 0 ? nothing(filtered) : runTable(data)}</div>
+<div id="runs"${live} data-mark="${mark(JSON.stringify(data))}">${data.length === 0 ? nothing(filtered) : runTable(api, data)}</div>
 ${nextPage(api, next_cursor)}`,
   };
 }
@@ -66,13 +70,23 @@ function nothing(filtered: boolean): Html {
 }
 
 /** Runs with their figures, the newest first. */
-export function runTable(runs: readonly RunEntry[]): Html {
-  return html`<div class="scroll" tabindex="0"><table><thead><tr><th>Run</th><th>State</th><th>Of</th><th>Began</th><th class="n">Took</th><th class="n">Tokens in, out</th><th class="n">Cost</th><th>Error</th></tr></thead><tbody>
-${runs.map(row)}</tbody></table></div>`;
+export function runTable(api: Api, runs: readonly RunEntry[]): Html {
+  return html`<div class="scroll" tabindex="0"><table><thead><tr><th>Run</th><th>State</th><th>Of</th><th>Began</th><th class="n">Took</th><th class="n">Tokens in, out</th><th class="n">Cost</th><th>Error</th><th>Stop</th></tr></thead><tbody>
+${runs.map((run) => row(api, run))}</tbody></table></div>`;
 }
 
-function row(run: RunEntry): Html {
+/** What a person stops here; daemons and workflows are stopped on their own pages. */
+const isStoppable = (run: RunEntry): boolean =>
+  !isOver(run) && run.kind !== "daemon" && run.kind !== "workflow";
+
+function row(api: Api, run: RunEntry): Html {
   const { id, kind, state, created_at, duration_ms, input_tokens, output_tokens, cost_usd, code } = run;
-  return html`<tr><td><a href="/console/runs/${id}"><code>${id.slice(0, 14)}</code></a> <span class="dim">${kind}</span></td><td>${stateLabel(state)}</td><td>${runName(run)}</td><td>${when(created_at)}</td><td class="n">${duration(duration_ms)}</td><td class="n">${count(input_tokens)}, ${count(output_tokens)}</td><td class="n">${money(cost_usd)}</td><td>${code === null ? "" : html`<code>${code}</code>`}</td></tr>
+  const cancel = form(
+    api,
+    `/console/runs/${id}/cancel`,
+    html`<button class="danger" id="cancel-${id}" aria-label="Cancel ${id}">Cancel</button>`,
+    "inline",
+  );
+  return html`<tr><td><a href="${pathOf(run)}"><code>${id.slice(0, 14)}</code></a> <span class="dim">${kind}</span></td><td>${stateLabel(state)}</td><td>${runName(run)}</td><td>${when(created_at)}</td><td class="n">${duration(duration_ms)}</td><td class="n">${count(input_tokens)}, ${count(output_tokens)}</td><td class="n">${money(cost_usd)}</td><td>${code === null ? "" : html`<code>${code}</code>`}</td><td>${isStoppable(run) ? cancel : ""}</td></tr>
 `;
 }

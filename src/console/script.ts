@@ -7,7 +7,7 @@
  * - `data-copy="<id>"`: a button that copies the text of another element;
  * - `data-filter="<id>"`: a field that hides the items of a list which lack its words.
  *
- * A lost connection is taken up again after the last event that was shown.
+ * Of the events the last 500 stay. A lost connection is taken up again after the last event that was shown.
  */
 export const SCRIPT = `"use strict";(() => {
 const $ = (tag, cls, text) => { const e = document.createElement(tag); if (cls) e.className = cls; if (text !== undefined) e.textContent = text; return e; };
@@ -45,17 +45,18 @@ const refresh = (box) => {
 };
 const follow = (box) => {
   let last = 0, source, wait = 500, answer = null, thought = null;
+  const put = (item) => { box.append(item); if (box.childElementCount > 500) box.firstElementChild.remove(); };
   const text = (data) => data.text !== undefined ? data.text : "[bytes]";
   const line = (title, body, cls) => {
     answer = thought = null;
     const item = $("li", cls);
     item.append($("strong", "", title));
     if (body) { const more = $("details"); more.append($("summary", "", "Details"), $("pre", "", body)); more.lastChild.tabIndex = 0; item.append(more); }
-    box.append(item);
+    put(item);
   };
   const show = {
-    delta(data) { if (!answer) { const item = $("li", "say assistant"); answer = $("div", "out"); item.append(answer); box.append(item); thought = null; } answer.textContent += text(data); },
-    thought(data) { if (!thought) { const item = $("li", "dim"); const more = $("details"); thought = $("pre"); thought.tabIndex = 0; more.append($("summary", "", "Thoughts"), thought); item.append(more); box.append(item); answer = null; } thought.textContent += text(data); },
+    delta(data) { if (!answer) { const item = $("li", "say assistant"); answer = $("div", "out"); item.append(answer); put(item); thought = null; } answer.textContent += text(data); },
+    thought(data) { if (!thought) { const item = $("li", "dim"); const more = $("details"); thought = $("pre"); thought.tabIndex = 0; more.append($("summary", "", "Thoughts"), thought); item.append(more); put(item); answer = null; } thought.textContent += text(data); },
     stderr(data) { line("stderr", text(data), "dim"); },
     round(data) { if (data.restarted) { line("The model is asked again: what stood here of round " + data.round + " is void.", "", "wait"); } else { answer = thought = null; } },
     tool_call(data) { line("Calls " + data.name, JSON.stringify(data.arguments, null, 2), "say tool"); },

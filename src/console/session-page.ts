@@ -69,7 +69,7 @@ ${pages(api, shown, from)}
 ${said.data.length === 0 ? html`<p>Nothing was said yet.</p>` : said.data.map((message, i) => messageShown(api, id, message, from + i + 1))}
 ${run === null ? "" : live(api, id, run)}
 ${shown.state === "active" ? sayForm(api, id) : ""}
-${runs.data.length === 0 ? "" : html`<h2>Last runs</h2>${runTable(runs.data)}`}
+${runs.data.length === 0 ? "" : html`<h2>Last runs</h2>${runTable(api, runs.data)}`}
 <h2>Files</h2>${fileTable(id, stored.data)}${stored.next_cursor === null ? "" : html`<p class="dim">The first 100 files; <code>GET /sessions/${id}/files</code> lists all.</p>`}${uploadForm(api, id)}
 <h2>Artifacts</h2>${made.data.length === 0 ? html`<p>None. Tools make them for people to look at.</p>` : html`<ul>${made.data.map((one) => html`<li><a href="/console/sessions/${id}/artifacts/${encodeURIComponent(one.id)}">${one.title}</a> ${one.type}, version ${one.version}, ${when(one.updated_at)}</li>`)}</ul>`}
 <h2>Change the session</h2>${changes(api, shown)}`,

@@ -37,9 +37,11 @@ const card = z.looseObject({
         tier: maybe(z.string()),
         tier_reason: maybe(z.nullable(z.string())),
         risk: maybe(z.string()),
+        parameters: maybe(z.unknown()),
       }),
     ),
   ),
+  files: maybe(z.array(z.object({ path: z.string(), size: z.number() }))),
 });
 type Card = z.infer<typeof card>;
 
@@ -63,11 +65,11 @@ ${shown.stale === true ? html`<p class="note wait">The folder is broken, so its 
 <dt>Takes</dt><dd>${shown.input}${shown.inputMime === undefined ? "" : ` (${shown.inputMime.join(", ")})`}</dd><dt>Answers</dt><dd>${shown.output}</dd>
 <dt>Version</dt><dd><code>${shown.version.slice(0, 12)}</code></dd>${signed(shown)}</dl>
 <h2>Try it</h2>${tryForm(api, shown)}
-${toolTable(shown)}${findings(shown)}
+${toolTable(shown)}${fileList(shown)}${findings(shown)}
 ${configured}
 <h2>Call it</h2>${calls(api, shown)}
 ${shown.doc === undefined || shown.doc.trim() === "" ? "" : html`<h2>Documentation</h2><pre tabindex="0">${shown.doc}</pre>`}
-<h2>Last runs</h2>${runs.data.length === 0 ? html`<p>None in 30 days.</p>` : runTable(runs.data)}
+<h2>Last runs</h2>${runs.data.length === 0 ? html`<p>None in 30 days.</p>` : runTable(api, runs.data)}
 <h2>Versions</h2>${versionList(api, shown, known.data)}`,
   };
 }
@@ -221,11 +223,28 @@ function prettyText(text: string): string {
   }
 }
 
-function toolTable({ tools = [], tool_details }: Card): Html | "" {
-  if (tools.length === 0 && (tool_details ?? []).length === 0) return "";
-  if (tool_details === undefined) return html`<h2>Tools</h2><p>${tools.join(", ")}</p>`;
-  return html`<h2>Tools</h2><div class="scroll" tabindex="0"><table><thead><tr><th>Tool</th><th>What it does</th><th>Runs in</th><th>Risk</th></tr></thead><tbody>
-${tool_details.map(({ name, description = "", tier = "", tier_reason, risk = "" }) => html`<tr><td><code>${name}</code></td><td>${description}</td><td title="${tier_reason ?? ""}">${tier}</td><td>${risk}</td></tr>`)}</tbody></table></div>`;
+/** The tools of its tools.json with what is known of each; those that SKILL.md declares by their names. */
+function toolTable({ tools = [], tool_details = [] }: Card): Html | "" {
+  const detailed = new Set(tool_details.map(({ name }) => name));
+  const others = tools.filter((name) => !detailed.has(name));
+  if (tool_details.length === 0 && others.length === 0) return "";
+  const rows = tool_details.map(
+    ({ name, description = "", tier = "", tier_reason, risk = "", parameters }) =>
+      html`<tr><td><code>${name}</code></td><td>${description}</td><td><details><summary>Parameters</summary><pre tabindex="0">${pretty(parameters)}</pre></details></td><td title="${tier_reason ?? ""}">${tier}</td><td>${risk}</td></tr>
+`,
+  );
+  const table =
+    rows.length === 0
+      ? ""
+      : html`<div class="scroll" tabindex="0"><table><thead><tr><th>Tool</th><th>What it does</th><th>Takes</th><th>Runs in</th><th>Risk</th></tr></thead><tbody>${rows}</tbody></table></div>`;
+  return html`<h2>Tools</h2>${table}${others.length === 0 ? "" : html`<p>${others.map((name) => html`<code>${name}</code> `)}</p>`}`;
+}
+
+function fileList({ files = [] }: Card): Html | "" {
+  if (files.length === 0) return "";
+  const row = ({ path, size: bytes }: (typeof files)[number]): Html =>
+    html`<tr><td>${path}</td><td class="n">${size(bytes)}</td></tr>`;
+  return html`<h2>Files</h2><details><summary>${files.length === 1 ? "1 file" : `${files.length} files`}</summary><div class="scroll" tabindex="0"><table><thead><tr><th>File</th><th class="n">Size</th></tr></thead><tbody>${files.map(row)}</tbody></table></div></details>`;
 }
 
 function findings({ diagnostics = [] }: Card): Html | "" {

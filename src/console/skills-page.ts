@@ -6,7 +6,8 @@ import type { Page } from "./layout.ts";
 import { count, duration, type Html, money, short } from "./text.ts";
 
 const MODES = ["llm", "script", "proxy", "static-file"] as const;
-const PAGE_SIZE = "500";
+/** More rows at once take browsers long to lay out. */
+const PAGE_SIZE = "100";
 
 const cards = z.array(
   z.looseObject({

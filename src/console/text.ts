@@ -64,7 +64,7 @@ export function lane(
 ): Html {
   const x = Math.min(996, Math.max(0, Math.round(from * 1000)));
   const width = Math.min(1000 - x, Math.max(4, Math.round((to - from) * 1000)));
-  return html`<span class="lane"><span>${title}</span><svg viewBox="0 0 1000 14" preserveAspectRatio="none" aria-hidden="true"><rect class="track" width="1000" height="14"/><rect class="${colour}" x="${x}" width="${width}" height="14"/></svg><span class="n">${took}</span></span>`;
+  return html`<span class="lane"><span>${title}</span><svg viewBox="0 0 1000 14" preserveAspectRatio="none" aria-hidden="true"><rect class="${colour}" x="${x}" width="${width}" height="14"/></svg><span class="n">${took}</span></span>`;
 }
 
 /** JSON for reading. */

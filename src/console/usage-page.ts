@@ -58,7 +58,7 @@ ${spent.data.length === 0 ? html`<p>No model was called yet. <a href="/">Try a s
 <h2>Budgets</h2>
 ${limits.data.length === 0 ? html`<p>None: model calls are not limited. Hull checks a budget before each call.</p>` : budgetTable(limits.data)}
 ${api.may("admin") ? budgetForm(api) : ""}
-<h2>Refused for a budget</h2>${refused.data.length === 0 ? html`<p>No run in 30 days.</p>` : runTable(refused.data)}${refused.next_cursor === null ? "" : html`<p><a href="/console/runs?code=${REFUSED}">All of them</a></p>`}`,
+<h2>Refused for a budget</h2>${refused.data.length === 0 ? html`<p>No run in 30 days.</p>` : runTable(api, refused.data)}${refused.next_cursor === null ? "" : html`<p><a href="/console/runs?code=${REFUSED}">All of them</a></p>`}`,
   };
 }
 

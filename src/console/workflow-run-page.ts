@@ -8,6 +8,7 @@ import { graphDrawn, graphShape, type NodeState, nodeIds, nodeTable } from "./gr
 import { form, type Page, seeOther } from "./layout.ts";
 import { stateLabel } from "./run-shapes.ts";
 import { count, duration, type Html, lane, mark, money, pretty, short, when } from "./text.ts";
+import { nodeCard } from "./workflow-approvals.ts";
 import { begun } from "./workflows-page.ts";
 
 /** Stages on one page. */
@@ -78,6 +79,8 @@ const record = z.looseObject({
   parent_run_id: z.nullable(z.string()),
   origin: z.nullable(z.looseObject({ run_id: z.string(), how: z.string() })),
   stages: z.array(stage),
+  /** What undid stages of a stopped run. */
+  compensations: maybe(z.array(stage)),
   transitions: z.array(z.looseObject({ from: z.string(), to: z.string() })),
   active: z.array(active),
   pending_nodes: z.array(z.string()),
@@ -124,7 +127,7 @@ function facts({
   origin,
 }: Run): Html {
   const span = finished_at === null ? null : Date.parse(finished_at) - Date.parse(started_at);
-  return html`<dl><dt>Of</dt><dd>${workflow === null ? workflow_name : workflow.version === null ? html`<a href="/console/workflows/${workflow.name}">${workflow.name}</a>` : html`<a href="/console/workflows/${workflow.name}@${workflow.version}">${workflow.name}, version ${workflow.version}</a>`}</dd>
+  return html`<dl><dt>Of</dt><dd>${workflow === null ? workflow_name : html`<a href="/console/workflows/${workflow.name}${workflow.version === null ? "" : `@${workflow.version}`}">${workflow.name}${workflow.version === null ? "" : `, version ${workflow.version}`}</a>`}</dd>
 <dt>Task</dt><dd>${short(task, SHOWN)}</dd><dt>Began</dt><dd>${when(started_at)}</dd><dt>Took</dt><dd>${duration(span)}</dd>
 <dt>Steps</dt><dd>${count(steps)} of ${count(max_steps)}</dd><dt>Tokens</dt><dd>${count(took.input_tokens)} in, ${count(took.output_tokens)} out</dd><dt>Cost</dt><dd>${money(took.total_cost)}</dd>${origin === null ? "" : html`<dt>Goes on from</dt><dd><a href="/console/workflows/runs/${origin.run_id}">${origin.run_id}</a> (${origin.how})</dd>`}</dl>`;
 }
@@ -152,13 +155,16 @@ function activeState({ retry_at, waits_until, approval, attempt: number }: Activ
 }
 
 /** What a person can do about a node that waits. */
-function waitShown(api: Api, { id, graph }: Run, { node_id, approval, waits_until }: Active): Html | "" {
+function waitShown(
+  api: Api,
+  { id, graph }: Run,
+  { node_id, approval, waits_until, started_at }: Active,
+): Html | "" {
   const action = `/console/workflows/runs/${id}`;
-  const node = html`<input type="hidden" name="node" value="${node_id}">`;
   const until = waits_until == null ? "" : html` It waits until ${when(waits_until)}.`;
   if (approval !== undefined) {
-    return html`<section class="card" aria-labelledby="wait-${node_id}"><h2 id="wait-${node_id}">${node_id} <span class="state wait">waits for approval</span></h2><p>${approval.question ?? ""}${until}</p>
-${form(api, `${action}/decide`, html`${node}<div><label for="why-${node_id}">Reason</label><input id="why-${node_id}" name="reason"></div><button class="main" name="decision" value="approve">Approve</button><button class="danger" name="decision" value="deny">Deny</button>`, "row")}</section>`;
+    const { question = "" } = approval;
+    return nodeCard(api, { run: id, node: node_id, question, since: started_at, until: waits_until ?? null });
   }
   const event = graph.nodes[node_id]?.wait?.event;
   if (event === undefined) return "";
@@ -199,14 +205,14 @@ function forkForm(api: Api, { id, graph, task, stages, artifacts }: Run): Html {
   )}</details>`;
 }
 
-function journal(api: Api, { stages, active: visits, started_at }: Run): Html {
+function journal(api: Api, { stages, compensations = [], active: visits, started_at }: Run): Html {
   if (stages.length === 0 && visits.length === 0) return html`<p>Nothing was done yet.</p>`;
   const asked = Number(api.url.searchParams.get("from") ?? Number.NaN);
   const from = Number.isSafeInteger(asked) && asked >= 0 ? asked : Math.max(0, stages.length - STAGES);
   const shown = stages.slice(from, from + STAGES);
   const first = Date.parse(shown[0]?.started_at ?? started_at);
   const now = Date.now();
-  const ends = shown.map(({ finished_at }) => Date.parse(finished_at));
+  const ends = [...shown, ...compensations].map(({ finished_at }) => Date.parse(finished_at));
   const span = Math.max(...ends, visits.length > 0 ? now : 0, first + 1) - first;
   const place = (begin: string, end: number) => ({
     from: (Date.parse(begin) - first) / span,
@@ -217,14 +223,16 @@ function journal(api: Api, { stages, active: visits, started_at }: Run): Html {
     stages.length <= STAGES
       ? ""
       : html`<p>Stages ${from + 1} to ${from + shown.length} of ${stages.length}. ${from > 0 ? to(Math.max(0, from - STAGES), "Earlier") : ""}${from + STAGES < stages.length ? to(from + STAGES, "Later") : ""}</p>`;
-  const done = shown.map((one, i) => {
-    const title = html`${one.kind} <strong>${one.node_id}</strong> ${one.status === "failed" ? html`<span class="bad">failed</span>` : one.outcome}`;
-    const end = ends[i] ?? first;
+  const stageLane = (one: Stage, prefix = ""): Html => {
+    const title = html`${prefix}${one.kind} <strong>${one.node_id}</strong> ${one.status === "failed" ? html`<span class="bad">failed</span>` : one.outcome}`;
+    const end = Date.parse(one.finished_at);
     const took = duration(end - Date.parse(one.started_at));
     const colour = one.status === "failed" ? "fail" : one.kind === "stage" ? "model" : "other";
     return html`<li><details><summary>${lane(title, colour, place(one.started_at, end), took)}</summary>${stageDetails(one)}</details></li>
 `;
-  });
+  };
+  const done = shown.map((one) => stageLane(one));
+  const undone = compensations.map((one) => stageLane(one, "undo: "));
   const open = visits.map((one) => {
     const { text } = activeState(one);
     const title = html`<strong>${one.node_id}</strong>`;
@@ -232,7 +240,7 @@ function journal(api: Api, { stages, active: visits, started_at }: Run): Html {
     return html`<li>${lane(title, "other", place(one.started_at, now), state)}</li>
 `;
   });
-  return html`${pages}<ol class="flow">${done}${open}</ol>`;
+  return html`${pages}<ol class="flow">${done}${undone}${open}</ol>`;
 }
 
 function stageDetails(one: Stage): Html {

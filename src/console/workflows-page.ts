@@ -10,7 +10,7 @@ import { type Html, mark, pretty, short, when } from "./text.ts";
 
 const STATES = ["running", "waiting", "paused", "completed", "failed", "cancelled"] as const;
 
-/** A skill's workflow has neither version nor time. */
+/** A workflow of a skill has neither a version of its own nor a time. */
 const VERSION = {
   name: z.string(),
   version: z.nullable(z.number()),
@@ -58,7 +58,7 @@ ${nextPage(api, ran.next_cursor)}`,
 
 function graphList(data: z.infer<typeof workflows>["data"]): Html {
   const row = ({ name, version, digest, created_at }: (typeof data)[number]): Html =>
-    html`<tr><td><a href="/console/workflows/${name}">${name}</a></td><td class="n">${version ?? "–"}</td><td>${when(created_at)}</td><td><code>${digest.slice(0, 12)}</code></td></tr>
+    html`<tr><td><a href="/console/workflows/${name}">${name}</a></td><td class="n">${version ?? "the skill's"}</td><td>${when(created_at)}</td><td><code>${digest.slice(0, 12)}</code></td></tr>
 `;
   return html`<div class="scroll" tabindex="0"><table><thead><tr><th>Graph</th><th class="n">Version</th><th>Stored</th><th>Digest</th></tr></thead><tbody>${data.map(row)}</tbody></table></div>`;
 }
@@ -78,10 +78,11 @@ export async function workflowPage(api: Api, name: string): Promise<Page> {
     : asked(api, workflow, "getSkillWorkflow", { params: { skill, name: own } }));
   const { graph, version } = shown;
   const exact = version === null ? shown.name : `${shown.name}@${version}`;
+  const before = (version ?? 1) - 1;
   return {
     title: shown.name,
     body: html`<h1>Workflow ${shown.name}</h1>
-<dl><dt>Version</dt><dd>${version ?? "that of its skill"}${version !== null && version > 1 ? html`, <a href="/console/workflows/${shown.name}@${version - 1}">the one before</a>` : ""}</dd><dt>Stored</dt><dd>${when(shown.created_at)}</dd><dt>Digest</dt><dd><code>${shown.digest.slice(0, 16)}</code></dd></dl>
+<dl><dt>Version</dt><dd>${version ?? "that of its skill"}${before > 0 ? html`, <a href="/console/workflows/${shown.name}@${before}">the one before</a>` : ""}</dd><dt>Stored</dt><dd>${when(shown.created_at)}</dd><dt>Digest</dt><dd><code>${shown.digest.slice(0, 16)}</code></dd></dl>
 <h2>Graph</h2>${graphDrawn(graph)}
 <h2>Nodes</h2>${nodeTable(graph)}
 <h2>Run it</h2>${form(

@@ -1,20 +1,24 @@
 /**
- * The console's part of the surface. The pages themselves (`src/console`), and the API as they ask it (`console-api.ts`), are
- * loaded with the first request for one: what stands here is all that every isolate evaluates of the console.
+ * The console's part of the surface: who looks at a page, and the API on behalf of that caller. The pages themselves are loaded
+ * with the first request for one (`src/console`); what stands here every isolate evaluates, and what the pages import it wraps.
  */
-import type { OperationId } from "../skill/fixed-routes.ts";
-import type { Handlers } from "./console-api.ts";
+import { grants } from "../auth/api-key.ts";
+import type { ConsoleOperation, Operation } from "../console/api.ts";
+import { logError, problemOf } from "../run/problem.ts";
+import { countWaiting } from "../session/run-index.ts";
+import { checkDeclaredLength } from "./body.ts";
 import type { RequestContext } from "./context.ts";
 import { DISCOVERY_LINKS } from "./discovery/routes.ts";
+import { checkFormToken } from "./guard.ts";
 import type { Handler } from "./routes.ts";
-import { servedTo } from "./served.ts";
+import { findSlug, servedTo } from "./served.ts";
+import { runSkill } from "./skills/run.ts";
+
+type Handlers = { readonly [id in Operation]: Handler };
 
 /** All handlers. @param handlers of the API, which the console's pages ask */
-export function withConsole(handlers: Handlers): { readonly [id in OperationId]: Handler } {
-  const show = async (context: RequestContext): Promise<Response> => {
-    const { answeredConsole } = await import("./console-api.ts");
-    return answeredConsole(context, handlers);
-  };
+export function withConsole(handlers: Handlers): Handlers & { readonly [id in ConsoleOperation]: Handler } {
+  const show = (context: RequestContext): Promise<Response> => answered(context, handlers);
   return {
     ...handlers,
     index: (context) => index(context, show),
@@ -38,4 +42,29 @@ async function index(
   const { name } = context.settings;
   const facts = { name, skills: catalog.cards.length, catalog: catalog.id, listing: "/skills" };
   return Response.json(facts, { headers: { link: DISCOVERY_LINKS } });
+}
+
+async function answered(context: RequestContext, handlers: Handlers): Promise<Response> {
+  const { answerConsole } = await import("../console/pages.ts");
+  const { request, settings, signIn, env } = context;
+  const { tenant, scopes } = context.caller;
+  return answerConsole({
+    request,
+    name: settings.name,
+    tenant,
+    signIn,
+    may: (scope) => grants(scopes, scope),
+    operate: async (id, asked, params) => handlers[id](context.within(asked), params),
+    callSkill: async (slug, made) => {
+      const { card } = await findSlug(context, slug);
+      return runSkill(context.within(made(card.route, card.method)), card);
+    },
+    waiting: () => countWaiting(env, tenant),
+    checkLength: () => checkDeclaredLength(request, settings.max_body_bytes),
+    checkToken: (token) => checkFormToken(context, token),
+    problem: (error) => {
+      logError(error, context);
+      return problemOf(error, context);
+    },
+  });
 }

@@ -1,7 +1,6 @@
 /** What each operation of the fixed routes does. */
-import type { OperationId } from "../skill/fixed-routes.ts";
+import type { Operation } from "../console/api.ts";
 import { deleteBudget, getBudget, getBudgets, putBudget } from "./budgets.ts";
-import type { ConsoleOperation } from "./console-api.ts";
 import {
   deleteDaemon,
   getDaemon,
@@ -172,7 +171,7 @@ import {
   postWorkflowSignal,
 } from "./workflows/runs.ts";
 
-export const HANDLERS: { readonly [id in Exclude<OperationId, ConsoleOperation>]: Handler } = {
+export const HANDLERS: { readonly [id in Operation]: Handler } = {
   showSignIn,
   signIn: postSignIn,
   signOut: postSignOut,

@@ -8,6 +8,7 @@ import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { buildRow } from "./build.ts";
 import { bundleRows } from "./bundle.ts";
+import { consoleRows } from "./console.ts";
 import { formatRows } from "./formats.ts";
 import { isolateRows } from "./handlers.ts";
 import { handlerRows } from "./handlers-runner.ts";
@@ -62,6 +63,7 @@ const GROUPS: Record<string, () => Promise<Row[]>> = {
   "workspace-tools": () => workspaceToolRows(rounds),
   vendors: () => vendorRows(rounds, quick ? 1000 : 10_000),
   bundle: bundleRows,
+  console: () => consoleRows(rounds),
   formats: () => formatRows(quick ? 240 : 2400),
   build: async () => [await buildRow(many)],
   publish: () => republishRows(many),

@@ -1,9 +1,11 @@
 /** The console in a real Chromium, against a real `hull dev`. Screenshots: `HULL_SCREENSHOTS=<folder>`. */
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Page } from "puppeteer-core";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { faultsOf, look, openPage, startBrowser } from "../support/browser.ts";
 import { json } from "../support/hull-dev.ts";
 import { kill, sharedHull } from "../support/shared.ts";
@@ -20,6 +22,8 @@ const hull = await sharedHull({
     // Its tool ends when the test lets it go.
     "agent/SKILL.md":
       "---\nname: agent\ndescription: Works\nmode: llm\nprovider: mock\ntools:\n  - name: work\n    description: Works\n    command: [./work.sh]\n    parameters: [{name: file, description: f}]\n---\nWork.\n",
+    "artist/SKILL.md": "---\nname: artist\ndescription: Draws\nmode: llm\nprovider: mock\n---\nDraw.\n",
+    "artist/hooks.js": "export const draw = (given) => ({ __artifact__: true, ...given });\n",
     "agent/work.sh": `#!/bin/bash\nuntil [ -e "${marks}/go" ]; do sleep 0.05; done\necho tool end\n`,
   },
 });
@@ -65,6 +69,7 @@ describe("every page", () => {
       ["run", `/console/runs/${await runOf("demo-talk")}`],
       ["sessions", "/console/sessions"],
       ["session", "/console/sessions/demo-talk"],
+      ["events", "/console/sessions/demo-talk/events"],
       ["approvals", "/console/approvals"],
       ["daemons", "/console/daemons"],
       ["daemon", `/console/daemons/${data[0]?.id}`],
@@ -143,6 +148,101 @@ test("an approval appears in a page that is open, is granted by the keyboard alo
   await expect
     .poll(async () => (await json<{ run: { status: string } }>(await hull.call("/sessions/kb"))).run.status)
     .toBe("awaiting_tool");
+  expect(complaints).toEqual([]);
+});
+
+/** Presses Tab until the focus is where this says, then answers. */
+async function tabTo(page: Page, selector: string): Promise<void> {
+  const there = `document.activeElement?.matches(${JSON.stringify(selector)})`;
+  for (let i = 0; i < 80 && (await page.evaluate(there)) !== true; i += 1) await page.keyboard.press("Tab");
+  expect([selector, await page.evaluate(there)]).toEqual([selector, true]);
+}
+
+test("a skill with a tool is found, tried and followed to its answer by the keyboard alone", async () => {
+  await rm(join(marks, "go"), { force: true });
+  const { page, complaints } = await openPage(browser);
+  await show(page, "/");
+  await tabTo(page, 'a[href="/console/skills/agent"]');
+  await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
+  await tabTo(page, "#text");
+  await page.keyboard.type("Work.");
+  await tabTo(page, "main form button.main");
+  await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
+  await says(page, "Calls work");
+  await tabTo(page, "#live summary");
+  await page.keyboard.press("Enter");
+  expect(await page.$eval("#live details", (details) => details.open)).toBe(true);
+  await writeFile(join(marks, "go"), "");
+  await page.waitForSelector("#answer");
+  await tabTo(page, "[data-copy=answer]");
+  expect(complaints).toEqual([]);
+});
+
+test("attack: no page of another origin shows the console in a frame", async () => {
+  const framing = createServer((_, response) => {
+    response.setHeader("content-type", "text/html");
+    response.end(`<iframe src="${hull.url}/console/approvals"></iframe>`);
+  });
+  await new Promise<void>((resolve) => framing.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void framing.close());
+  const { page, complaints } = await openPage(browser);
+  const at: AddressInfo | string | null = framing.address();
+  await page.goto(`http://127.0.0.1:${typeof at === "object" ? at?.port : ""}/`, { waitUntil: "load" });
+  const [frame] = page.mainFrame().childFrames();
+  expect(await frame?.evaluate("document.body.innerText")).not.toContain("Approvals");
+  await expect.poll(() => complaints.join()).toContain("frame-ancestors");
+});
+
+test("attack: an artifact of HTML runs in its frame, and reaches neither the page nor its address", async () => {
+  await hull.post("/sessions", { id: "drawn" });
+  const content = `<body><script>
+    let said = "";
+    try { said += parent.document.title; } catch { said += "no page, "; }
+    try { said += localStorage.length; } catch { said += "no storage, "; }
+    try { top.location = "/docs"; } catch { said += "no way out"; }
+    document.body.textContent = "The artifact has " + said;
+  </script>`;
+  const tool = { name: "draw", description: "Draws.", handler: "draw", parameters: { type: "object" } };
+  const mock = [
+    { tool_calls: [{ name: "draw", arguments: { id: "page", type: "html", title: EVIL, content } }] },
+    { text: "Made." },
+  ];
+  await hull.post("/sessions/drawn/runs", {
+    prompt: "Draw.",
+    options: { provider: "mock", skills: ["artist"], tools: [tool], mock },
+  });
+  const { page } = await openPage(browser);
+  await show(page, "/console/sessions/drawn/artifacts/page");
+  const frame = await page.waitForFrame((one) => one.url().endsWith("/view?version=1"));
+  await frame.waitForFunction("document.body.textContent.startsWith('The artifact has')");
+  expect(await frame.evaluate("document.body.textContent")).toBe(
+    "The artifact has no page, no storage, no way out",
+  );
+  expect(page.url()).toContain("/console/sessions/drawn/artifacts/page");
+  expect(await page.title()).not.toBe("1");
+});
+
+test("a run of more than a thousand records is followed in little memory", async () => {
+  const rounds = 300;
+  const ask = { name: "ask", description: "Asks.", parameters: {} };
+  const mock = [
+    ...Array.from({ length: rounds }, (_, i) => ({ tool_calls: [{ name: "none", arguments: { i } }] })),
+    { tool_calls: [{ name: "ask", arguments: {} }] },
+  ];
+  const never = { loop_detect_warn: 9999, loop_detect_block: 9999, loop_detect_skip: 9999 };
+  await hull.post("/sessions", { id: "long" });
+  await hull.post("/sessions/long/runs?wait=idle", {
+    prompt: "Go on.",
+    options: { provider: "mock", mock, tools: [ask], max_iterations: rounds + 5, ...never },
+  });
+  const { page, complaints } = await openPage(browser);
+  await show(page, `/console/runs/${await runOf("long")}`);
+  await says(page, "Calls ask");
+  expect(await page.$$eval("#live > li", (all) => all.length)).toBe(500);
+  const { JSHeapUsedSize = Number.POSITIVE_INFINITY, Nodes = Number.POSITIVE_INFINITY } =
+    await page.metrics();
+  expect(JSHeapUsedSize).toBeLessThan(50 * 1024 * 1024);
+  expect(Nodes).toBeLessThan(20_000);
   expect(complaints).toEqual([]);
 });
 

@@ -23,7 +23,18 @@ async function sizeOf(path: string): Promise<number> {
   return (await response.text()).length;
 }
 
-it(`${MANY} skills are one page, and its script and stylesheet weigh little`, async () => {
+it(`${MANY} skills are listed in pages`, async () => {
+  const seen = new Set<string>();
+  for (let path: string | undefined = "/"; path !== undefined; ) {
+    const text = await (await client.fetch(path, { headers: { accept: "text/html" } })).text();
+    expect(text).toContain(`${MANY} skills`);
+    for (const [, slug = ""] of text.matchAll(/href="\/console\/skills\/([^"]+)"/g)) seen.add(slug);
+    path = /<a href="([^"]+)" rel="next"/.exec(text)?.[1]?.replaceAll("&amp;", "&");
+  }
+  expect(seen.size).toBe(MANY);
+});
+
+it("a page of skills with its script and stylesheet weighs little", async () => {
   const files = await Promise.all(
     ["/console/style.css", "/console/script.js"].map((path) => client.fetch(path)),
   );

@@ -1,6 +1,6 @@
 /** The console's pages of workflows, as they are without a browser. */
 import { describe, expect, it } from "vitest";
-import { Client } from "./served.ts";
+import { Client, mockSkill } from "./served.ts";
 
 const client = new Client();
 const EVIL = `<script>alert(1)</script>"'><img src=x>`;
@@ -167,6 +167,50 @@ describe("a run", () => {
     expect(location).not.toBe(path);
     await says(location, "The run has completed.");
   });
+});
+
+it("a run stands among all runs, and its address there leads to its page", async () => {
+  const path = await began({ nodes: { only: said("Done.") } }, { task: "Stand there." });
+  await says(path, "The run has completed.");
+  await says("/console/runs?kind=workflow", `href="${path}"`);
+  const { status, location } = await page(path.replace("/workflows", ""));
+  expect([status, location]).toEqual([303, path]);
+});
+
+it("a skill's workflow is listed, drawn and run", async () => {
+  const file = JSON.stringify({ nodes: { greet: said("Hello.") } });
+  await client.publish({ fox: { "SKILL.md": mockSkill("fox"), "workflows/letters.json": file } });
+  await says("/console/workflows", `href="/console/workflows/fox/letters"`);
+  expect((await page("/console/workflows/fox/letters")).text).toContain("that of its skill");
+  const { location } = await send("/console/workflows/fox/letters/run", { task: "Greet." });
+  expect(await says(location, "The run has completed.")).toContain(`href="/console/workflows/fox/letters"`);
+});
+
+it("a run that was stopped shows what undid it", async () => {
+  const graph = {
+    entry: "pay",
+    nodes: {
+      pay: { ...said("Paid."), compensation: "refund" },
+      wait: { kind: "wait", wait: { event: "never" } },
+      refund: said("Refunded."),
+    },
+    edges: [edge("pay", "wait")],
+  };
+  const path = await began(graph);
+  await says(path, "waits for never");
+  await send(`${path}/cancel`);
+  expect(await says(path, "undo: ")).toContain("Refunded.");
+});
+
+it("attack: a node that waits for a person stands among the approvals, its question as text", async () => {
+  const graph = { nodes: { ask: { kind: "wait", wait: { approval: `Go ${EVIL}?` } } } };
+  const path = await began(graph);
+  const text = await says("/console/approvals", `href="${path}"`);
+  expect(text).toContain("Go &lt;script&gt;");
+  expect(text).toContain('<span id="waiting"> (1)</span>');
+  expect(text).not.toContain("<script>alert");
+  expect((await send(`${path}/decide`, { node: "ask", decision: "deny", reason: "no" })).location).toBe(path);
+  await says("/console/approvals", "Nothing waits.");
 });
 
 it("a graph of 500 nodes with edges back and forth is drawn", async () => {

@@ -143,11 +143,15 @@ describe("runs", () => {
     expect(text).not.toContain("<script>alert");
     expect(text).not.toContain("<img");
     expect(text).toContain(`data-events="/console/runs/${run}/events"`);
+    expect((await page("/console/runs?session=evil")).text).toContain(`/console/runs/${run}/cancel`);
     const { response } = await page(`/console/runs/${run}/cancel`, sent({}));
     expect(response.headers.get("location")).toBe(`/console/runs/${run}`);
     await expect
       .poll(async () => (await page(`/console/runs/${run}`)).text)
       .toContain("It ended because somebody cancelled it.");
+    await expect
+      .poll(async () => (await page("/console/runs?session=evil")).text)
+      .not.toContain(`/console/runs/${run}/cancel`);
   });
 
   it("one that was tried is followed from its first event, or from the last that was seen", async () => {

@@ -121,14 +121,17 @@ it("the card shows tools to everybody, diagnostics and details to who may publis
   expect(plain.tools).toEqual(["look"]);
   expect(plain).not.toHaveProperty("tool_details");
   expect(plain).not.toHaveProperty("diagnostics");
+  expect(plain).not.toHaveProperty("files");
   const full = await red.get<Record<string, unknown>>("/skills/dog/card");
   expect(full.diagnostics).toMatchObject([
     { code: "tool_incomplete", level: "warning", skill: "dog", file: "tools.json" },
   ]);
+  expect(full.files).toContainEqual({ path: "scripts/a.js", size: bytes(PLAIN).length });
   expect(full.tool_details).toEqual([
     {
       name: "look",
       description: "The look tool.",
+      parameters: expect.objectContaining({ type: "object" }),
       tier: "isolate",
       tier_reason: expect.stringContaining("no process"),
       risk: "dangerous",
@@ -139,6 +142,7 @@ it("the card shows tools to everybody, diagnostics and details to who may publis
     {
       name: "secret_door",
       description: "The secret_door tool.",
+      parameters: expect.objectContaining({ type: "object" }),
       tier: "stub",
       risk: "safe",
       hidden: true,

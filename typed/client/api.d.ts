@@ -298,6 +298,11 @@ export type Card = {
     diagnostics?: Diagnostic[];
     /** The tools of its tools.json; for keys that may publish, and not in listings. */
     tool_details?: ToolDetails[];
+    /** The files of its folder; for keys that may publish, and not in listings. */
+    files?: {
+        path: string;
+        size: number;
+    }[];
 };
 export type CompactRequest = {
     strategy?: "observation_mask" | "truncate" | "llm";
@@ -1074,6 +1079,10 @@ export type ToolAnswer = {
 export type ToolDetails = {
     name: string;
     description: string;
+    /** JSON Schema of its arguments. */
+    parameters: {
+        [name: string]: unknown;
+    };
     tier: "isolate" | "runner" | "stub";
     /** Why the build chose the tier, for people. */
     tier_reason?: string;

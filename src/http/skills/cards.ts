@@ -71,13 +71,14 @@ function signatureShown(record: SkillRecord, { signatures }: Settings): object {
 }
 
 function publisherDetails(
-  { manifest, tools = [], diagnostics = [] }: SkillRecord,
+  { manifest, files, tools = [], diagnostics = [] }: SkillRecord,
   overrides: LoadedCatalog["overrides"],
 ): object {
   const tool_details = tools.map(
-    ({ name, description, tier, tier_reason, risk, hidden, script, source }) => ({
+    ({ name, description, parameters, tier, tier_reason, risk, hidden, script, source }) => ({
       name,
       description,
+      parameters,
       tier,
       tier_reason,
       risk,
@@ -86,7 +87,7 @@ function publisherDetails(
       overrides: overrides[`${manifest.slug}/${name}`],
     }),
   );
-  return { diagnostics, tool_details };
+  return { diagnostics, tool_details, files: files.map(({ path, size }) => ({ path, size })) };
 }
 
 function notModified(etag: string): Response {

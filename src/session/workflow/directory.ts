@@ -111,6 +111,13 @@ export async function removeWorkflow(env: Bindings, tenant: string, name: string
 }
 
 /** @param session that the run lives in, under whose id its routes find it */
+/** The run's state among all runs: one that waits for a person says so, whatever else it does. */
+export function listedAs(state: WorkflowState): string {
+  const { finished, paused, stopped, visits } = state;
+  const asks = visits.some(({ wait }) => wait?.approval != null && wait.answer === null);
+  return asks && finished === null && !paused && stopped === null ? "awaiting_approval" : statusOf(state);
+}
+
 export async function noteWorkflowRun(
   env: Bindings,
   { tenant, id }: { tenant: string; id: string },
@@ -128,7 +135,7 @@ export async function noteWorkflowRun(
     kind: "workflow" as const,
     name,
     session: id,
-    state: statusOf(state),
+    state: listedAs(state),
     created_at: time(began),
     settled_at: finished === null ? null : time(finished.at),
     duration_ms: finished === null ? null : Math.max(0, finished.at - began),

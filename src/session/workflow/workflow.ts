@@ -4,7 +4,6 @@
  * several, one after the other, in one journal.
  */
 import { undoes } from "../../engine/workflow/compensation.ts";
-import { statusOf } from "../../engine/workflow/document.ts";
 import { decide, openAttempts, skipsTo } from "../../engine/workflow/next.ts";
 import { failed } from "../../engine/workflow/outcomes.ts";
 import type { AttemptKey, Outcome, WorkflowRecord, WorkflowSpec } from "../../engine/workflow/records.ts";
@@ -21,7 +20,7 @@ import type { Conversation } from "../conversation/conversation.ts";
 import { Rows } from "../conversation/rows.ts";
 import { WATCH_MS } from "../lives.ts";
 import type { Delegates } from "../task/delegates.ts";
-import { forgetWorkflowRun, noteWorkflowRun } from "./directory.ts";
+import { forgetWorkflowRun, listedAs, noteWorkflowRun } from "./directory.ts";
 import { type JournalRecord, longOutcome, readOutcome, rowOf, storeOutcome } from "./outputs.ts";
 
 /** Due kinds of the session's table. */
@@ -293,7 +292,7 @@ export class Workflow {
 
   #append(records: readonly WorkflowRecord[]): void {
     const before = this.#state ?? null;
-    const shownAs = before === null ? null : statusOf(before);
+    const shownAs = before === null ? null : listedAs(before);
     try {
       this.#conversation.together(() => {
         let state = before;
@@ -321,7 +320,7 @@ export class Workflow {
     const { run_id } = this.state().spec;
     for (const record of records) if (record.type === "started") this.#fresh.add(nameOf(run_id, record));
     this.#conversation.log.events.announce();
-    if (shownAs !== statusOf(this.state())) this.#conversation.background(this.index());
+    if (shownAs !== listedAs(this.state())) this.#conversation.background(this.index());
     for (const wake of this.#waiting) wake();
     this.#waiting.clear();
   }

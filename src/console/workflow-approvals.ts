@@ -1,0 +1,62 @@
+/** Nodes of workflow runs that wait for a person. */
+import { html } from "hono/html";
+import * as z from "zod/mini";
+import { HullError } from "../errors.ts";
+import { type Api, asked } from "./api.ts";
+import { form } from "./layout.ts";
+import { type Html, when } from "./text.ts";
+
+const record = z.looseObject({
+  workflow_name: z.string(),
+  active: z.array(
+    z.looseObject({
+      node_id: z.string(),
+      started_at: z.string(),
+      waits_until: z.optional(z.nullable(z.string())),
+      approval: z.optional(z.looseObject({ question: z.optional(z.string()) })),
+    }),
+  ),
+});
+
+/** A node that waits for an approval. */
+interface WaitingNode {
+  run: string;
+  /** Of the workflow; absent on the run's own page. */
+  workflow?: string;
+  node: string;
+  question: string;
+  since: string;
+  until: string | null;
+}
+
+/** Those of these runs, the longest wait first. */
+export async function workflowApprovals(api: Api, runs: readonly { id: string }[]): Promise<WaitingNode[]> {
+  const found = await Promise.all(runs.map(({ id }) => nodesOf(api, id)));
+  return found.flat().sort((a, b) => Date.parse(a.since) - Date.parse(b.since));
+}
+
+/** A run that is gone meanwhile waits for nothing. */
+async function nodesOf(api: Api, run: string): Promise<WaitingNode[]> {
+  try {
+    const { active, workflow_name } = await asked(api, record, "getWorkflowRun", { params: { id: run } });
+    return active.flatMap(({ node_id: node, started_at: since, waits_until, approval }) => {
+      if (approval === undefined) return [];
+      const { question = "" } = approval;
+      return [{ run, workflow: workflow_name, node, question, since, until: waits_until ?? null }];
+    });
+  } catch (error) {
+    if (error instanceof HullError && error.status === 404) return [];
+    throw error;
+  }
+}
+
+/** What it asks, and a form to answer it. */
+export function nodeCard(api: Api, { run, workflow, node, question, since, until }: WaitingNode): Html {
+  const id = `${workflow === undefined ? "" : `${run}-`}${node}`;
+  const by =
+    workflow === undefined
+      ? ""
+      : html`<p>Asked by the workflow ${workflow}, <a href="/console/workflows/runs/${run}">run</a>, ${when(since)}.</p>`;
+  return html`<section class="card" aria-labelledby="wait-${id}"><h2 id="wait-${id}">${node} <span class="state wait">waits for approval</span></h2><p>${question}${until === null ? "" : html` It waits until ${when(until)}.`}</p>${by}
+${form(api, `/console/workflows/runs/${run}/decide`, html`<input type="hidden" name="node" value="${node}"><div><label for="why-${id}">Reason</label><input id="why-${id}" name="reason"></div><button class="main" id="yes-${id}" name="decision" value="approve">Approve</button><button class="danger" id="no-${id}" name="decision" value="deny">Deny</button>`, "row")}</section>`;
+}
