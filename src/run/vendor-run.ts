@@ -5,7 +5,12 @@ import type { AgentRecord, AgentToolResult } from "../engine/agent/records.ts";
 import type { AgentSpec, AgentTool } from "../engine/agent/spec.ts";
 import { type AgentState, EMPTY_SESSION, type RunState } from "../engine/agent/state.ts";
 import type { Beside, ModelRequest, ModelTurn, ToolCallBlock } from "../engine/messages.ts";
-import { type CodeTerms, type ContainerTool, containerTool } from "../engine/workspace-tools/code-tools.ts";
+import {
+  type CodeTerms,
+  type ContainerTool,
+  containerTool,
+  copiesOf,
+} from "../engine/workspace-tools/code-tools.ts";
 import type { Settings } from "../env.ts";
 import type { ContainerWish } from "../llm/container-wish.ts";
 import type { Reached } from "../llm/host.ts";
@@ -85,6 +90,8 @@ export interface AgentRun {
   protocol: Reached["protocol"];
   /** `null`: the run has no use for one. */
   container: Container | null;
+  /** Of `Container.generated`: files that are a skill's own. */
+  copies: ReadonlyMap<string, string>;
   /** Drives it until the model has answered, or calls a tool of the client's. @throws HullError */
   drive(listener: AgentListener): Promise<AgentOutcome>;
 }
@@ -136,6 +143,7 @@ export async function openAgentRun(
     beside: protocol === "anthropic",
     protocol,
     container,
+    copies: copiesOf(skills.local.map(({ record: { manifest, files } }) => ({ name: manifest.slug, files }))),
     async drive(listener) {
       const clients = new Set(ask.request.tools.map(({ name }) => name));
       const log = new ListenedLog(durable?.log ?? new MemoryLog(null), listener, clients);

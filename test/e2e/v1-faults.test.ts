@@ -152,10 +152,35 @@ describe("faults of the original that these routes must not have", () => {
     expect(toolResults(2)).toContain("8");
     const names = (answer.generated_files as { filename: string }[]).map(({ filename }) => filename);
     expect(names.sort()).toEqual(["n", "plain", "t.parquet"]);
+    expect(toolResults(1)).toContain("Files that are given to the user:\\n- kept/n (1 bytes)");
     fake.script([python("print(open('n').read() * 3)"), { text: "Done." }]);
     const further = { ...body, container: { ...body.container, id: answer.container.id } };
     await openai.chat.completions.create(further);
     expect(toolResults(4)).toContain("777");
+  });
+
+  test("code with one skill begins in a copy of it, which it may change; the copy is not given to the user", async () => {
+    const skill_id = await storedSkill("copied", { "core/tool.py": "x = 6\n", "data.txt": "seven" });
+    fake.script([
+      python("from core.tool import x; print(x, open('data.txt').read()); open('data.txt', 'a').write('!')"),
+      python("print(open('data.txt').read())", "c2"),
+      { text: "Done." },
+    ]);
+    const body = { model: "gpt-4o", messages, ...whole(skill_id) };
+    const answer = JSON.parse(JSON.stringify(await openai.chat.completions.create(body)));
+    expect(toolResults(1)).toContain("6 seven");
+    expect(toolResults(2)).toContain("seven!");
+    expect(answer.generated_files).toMatchObject([{ filename: "data.txt" }]);
+    fake.script([python("print(1)"), { text: "Done." }]);
+    const stream = await openai.chat.completions.create({ ...body, stream: true }).asResponse();
+    expect(await stream.text()).toMatch(/^: litellm_code_execution$/m);
+    const whole_skill = body.container;
+    fake.script([python("open('a.txt', 'w').write('a')"), { text: "Done." }]);
+    const said = await client.messages.create({ ...ask, model: "gpt-4o", container: whole_skill });
+    expect(said).toMatchObject({
+      generated_files: [{ filename: "a.txt", size_bytes: 1 }],
+      _litellm_generated_files: [{ name: "a.txt", content_base64: "YQ==" }],
+    });
   });
 
   test("13: what a request tells of a skill is its name and description, until the model loads it", async () => {
