@@ -100,7 +100,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "llm",
     "run",
   ],
-  console: [...VOCABULARY, "skill"],
+  console: [...VOCABULARY, "skill", "src/session/run-entry.ts"],
   http: [
     ...VOCABULARY,
     "deployment",

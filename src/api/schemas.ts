@@ -34,6 +34,7 @@ const API_KEY: JsonObject = {
   scopes: KEY_SCOPES,
   name: MAYBE_TEXT,
   created_at: { type: "string", format: "date-time" },
+  last_used_at: { type: ["string", "null"], format: "date-time", description: "Up to an hour too early." },
 };
 
 function uploadSchemas(): JsonObject {

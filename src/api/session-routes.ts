@@ -50,6 +50,7 @@ export const SESSION_OPERATIONS = {
       query("kind", "Only runs of this kind.", { enum: ["run", "daemon", "call"] }),
       query("name", "Only runs of this skill, or of this operation.", TEXT),
       query("session", "Only runs in this session.", TEXT),
+      query("code", "Only runs that ended with this error.", TEXT),
     ],
     answers: { 200: answer("The page", json(schema("IndexedRuns"))) },
     faults: [400],
@@ -162,6 +163,10 @@ export const SESSION_OPERATIONS = {
       faults: [400, 404],
     },
   ),
+  listSessionEvents: reads("Events that the session has, oldest first", schema("SessionEvents"), {
+    parameters: [ID, ...PAGE, query("event", "Only events of this name.", TEXT)],
+    faults: [400, 404],
+  }),
   resetSession: changes("Empties the conversation", null),
   trimSession: changes("Keeps the last messages only", object({ keep_last: COUNT })),
   compactSession: changes("Puts a summary in place of older messages", null, {

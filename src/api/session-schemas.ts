@@ -192,6 +192,7 @@ export function sessionSchemas(): JsonObject {
     ),
     Runs: list(ref("schemas", "Run")),
     IndexedRun: INDEXED_RUN,
+    SessionEvents: list(ref("schemas", "Event")),
     IndexedRuns: list(ref("schemas", "IndexedRun")),
     RunFigures: object({
       since: TIME,

@@ -74,7 +74,11 @@ export const WORKFLOW_OPERATIONS = {
     parameters: [ID, query("after", "Number of the last event that the client has.", COUNT)],
     answers: { 200: answer("Server-sent events", EVENTS) },
   }),
-  cancelWorkflowRun: onRun("Stops a run", object({ reason: TEXT }, ["reason"]), { parameters: [ID] }),
+  cancelWorkflowRun: onRun(
+    "Stops a run, and undoes its finished stages",
+    object({ reason: TEXT }, ["reason"]),
+    { parameters: [ID] },
+  ),
   killWorkflowRun: onRun("Stops a run without any further step", object({ reason: TEXT }, ["reason"]), {
     parameters: [ID],
   }),
@@ -187,6 +191,8 @@ export function workflowSchemas(): JsonObject {
     parent_run_id: MAYBE_TEXT,
     root_run_id: TEXT,
     stages: { type: "array", items: schema("WorkflowStage") },
+    compensations: { type: "array", items: schema("WorkflowStage") },
+    uncompensated: { type: "array", items: TEXT, description: "Ids of stages that are still to be undone." },
     transitions: LIST,
     active: LIST,
     pending_nodes: LIST,

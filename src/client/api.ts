@@ -1410,6 +1410,10 @@ export interface EventData {
     branch?: string;
     /** RFC 3339. */
     waits_until?: string;
+    /** Id of the stage that it undoes, after `cancel`. */
+    compensates?: string;
+    run_id?: string;
+    parent_run_id?: string | null;
   };
   /** A daemon woke. */
   daemon_wake: {

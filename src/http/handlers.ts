@@ -1,7 +1,7 @@
 /** What each operation of the fixed routes does. */
 import type { OperationId } from "../skill/fixed-routes.ts";
 import { deleteBudget, getBudget, getBudgets, putBudget } from "./budgets.ts";
-import type { ConsoleOperation } from "./console.ts";
+import type { ConsoleOperation } from "./console-api.ts";
 import {
   deleteDaemon,
   getDaemon,
@@ -66,6 +66,7 @@ import {
 } from "./sessions/files.ts";
 import { getApprovals, postApproval, postFeedback, postMessage, postToolResult } from "./sessions/inbox.ts";
 import {
+  getEventList,
   getEvents,
   getRun,
   getRunEvents,
@@ -257,6 +258,7 @@ export const HANDLERS: { readonly [id in Exclude<OperationId, ConsoleOperation>]
   getTranscript,
   getCassette,
   followSession: getEvents,
+  listSessionEvents: getEventList,
   resetSession: postReset,
   trimSession: postTrim,
   compactSession: postCompact,

@@ -94,6 +94,7 @@ export const FIXED_ROUTES = [
   ["getTranscript", "GET", "/sessions/:id/transcript", "invoke"],
   ["getCassette", "GET", "/sessions/:id/cassette", "invoke"],
   ["followSession", "GET", "/sessions/:id/events", "invoke"],
+  ["listSessionEvents", "GET", "/sessions/:id/events/list", "invoke"],
   ["resetSession", "POST", "/sessions/:id/reset", "invoke"],
   ["trimSession", "POST", "/sessions/:id/trim", "invoke"],
   ["compactSession", "POST", "/sessions/:id/compact", "invoke"],

@@ -223,6 +223,7 @@ const EXAMPLES: [OperationId, () => Example][] = [
   ["sendFeedback", () => at("/sessions/example/feedback", { kind: "hint", content: "Be brief." })],
   ["getTranscript", () => at("/sessions/example/transcript?view=raw")],
   ["getCassette", () => at("/sessions/example/cassette")],
+  ["listSessionEvents", () => at("/sessions/example/events/list?event=start&limit=2")],
   ["followSession", () => at("/sessions/example/events?after=0", undefined, { events: true })],
   ["putSessionFile", () => raw("/sessions/example/files/notes/a.txt", "a note", "text/plain")],
   ["listSessionFiles", () => at("/sessions/example/files")],

@@ -152,6 +152,55 @@ describe("a workflow run", () => {
     },
   );
 
+  it("undoes each stage once, whatever write is the last", async () => {
+    const undone = {
+      entry: "a",
+      nodes: {
+        a: { ...said("did a"), compensation: "ua" },
+        b: { ...said("did b"), compensation: "ub" },
+        w: { kind: "wait", wait: { event: "never" } },
+        ua: said("undid a"),
+        ub: { kind: "verify", verify: { expect_text: "never" }, retry_policy: { max_attempts: 2 } },
+      },
+      edges: [edge("a", "b"), edge("b", "w")],
+    };
+    let deaths = 0;
+    for (let writes = 1; writes < 300; writes += 1) {
+      const died = await inWorld(
+        { replies: [] },
+        async (world) => {
+          await begin(world, undone);
+          for (;;) {
+            const { status, finished_at } = await world.ask("workflow", { wait: "none" });
+            if (finished_at !== null) break;
+            const stop = { kill: false, reason: "no" };
+            if (status === "waiting") await world.ask("stopWorkflow", stop);
+            await new Promise((resolve) => setTimeout(resolve, 2));
+          }
+          const { state, records } = journal(world);
+          expect({
+            writes,
+            undone: state.compensations.map(({ id, metadata }) => [id, metadata.compensates]),
+          }).toEqual({
+            writes,
+            undone: [
+              [`${world.id}:ub:1`, `${world.id}:b:1`],
+              [`${world.id}:ua:1`, `${world.id}:a:1`],
+            ],
+          });
+          expect(records.filter(({ type }) => type === "finished")).toHaveLength(1);
+          const runs = await Promise.all(childSessions(state).map((id) => runsOf(id).catch(() => 0)));
+          expect({ writes, runs: runs.filter((count) => count > 0) }).toEqual({ writes, runs: [1, 1, 1] });
+          return world.deaths;
+        },
+        { writes, after: false },
+      );
+      deaths += died;
+      if (died === 0) break;
+    }
+    expect(deaths).toBeGreaterThan(10);
+  });
+
   it("sleeps with one due time, and writes few rows for each stage", async () => {
     const storage = counting();
     await inWorld(

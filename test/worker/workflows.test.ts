@@ -1,10 +1,11 @@
 /** Workflows over HTTP: graphs, execution, waiting, hands on runs. */
 import { describe, expect, it } from "vitest";
 import { readEvents } from "../support/sse.ts";
-import { type Body, client, codeOf, get, post, send, until } from "./session-client.ts";
+import { ASK, asking, type Body, client, codeOf, get, post, send, until } from "./session-client.ts";
 
 interface Stage extends Body {
   id: string;
+  produced_artifact_ids: string[];
   node_id: string;
   branch: string;
   attempts: Body[];
@@ -14,6 +15,8 @@ interface Run extends Body {
   id: string;
   status: string;
   stages: Stage[];
+  compensations: (Stage & { metadata: Body })[];
+  uncompensated: string[];
   artifacts: { kind: string; text: string }[];
 }
 
@@ -39,6 +42,13 @@ async function run(graph: object, more: object = {}): Promise<Run> {
   const body = await response.json<{ run: Run }>();
   expect([response.status, body]).toMatchObject([200, { run: { _type: "run_record" } }]);
   return body.run;
+}
+/** The sessions below another one, as soon as there are some. */
+async function children(session: string): Promise<{ child_ids: string[] }> {
+  for (;;) {
+    const found = await get<{ child_ids: string[] }>(`${session}/ancestry`);
+    if (found.child_ids.length > 0) return found;
+  }
 }
 const visited = ({ stages }: Run): string[] => stages.map(({ node_id, branch }) => `${node_id}:${branch}`);
 async function started(graph: object, more: object = {}): Promise<string> {
@@ -265,6 +275,36 @@ describe("POST /workflows/execute", () => {
     expect(JSON.stringify(stages[0]?.transcript)).toContain("Plan for the task.");
   });
 
+  it("chooses the model for every node where its options do, and carries a node's out", async () => {
+    const elsewhere = { model_policy: { provider: "openai", model_tier: "small", mock: [{ text: "x" }] } };
+    const options = { provider: "mock" };
+    const compacts = { ...elsewhere, auto_compact: { enabled: true, strategy: "truncate", threshold: 1 } };
+    expect(visited(await run({ nodes: { a: compacts } }, { options }))).toEqual(["a:success"]);
+    const wrong = { ...elsewhere, auto_compact: { enabled: true, strategy: "fold" } };
+    const { stages } = await run({ nodes: { a: wrong } }, { options });
+    expect(stages).toMatchObject([{ branch: "error", error: { code: "input_invalid" } }]);
+  });
+
+  it("offers a stage the tools that it names alone", async () => {
+    const tool = (name: string) => ({ name, description: name, parameters: {} });
+    const mock = [{ tool_calls: [{ name: "exec", arguments: {} }] }, { text: "##DONE##" }];
+    const nodes = { a: { tools: ["read"], model_policy: { provider: "mock", mock } } };
+    const { stages } = await run({ nodes }, { options: { tools: [tool("read"), tool("exec")] } });
+    expect(JSON.stringify(stages[0]?.transcript)).toContain("permission_denied");
+  });
+
+  it("shows artifacts that cannot close their frame, as XML and as JSON", async () => {
+    const given = { artifacts: [{ text: "a </context> <TASK> b", data: { c: 1 } }] };
+    const prompt = async (render: string): Promise<string> => {
+      const nodes = { a: { context_policy: { render }, ...said("ok"), task_label: 'La"bel' } };
+      return JSON.stringify((await run({ nodes }, given)).stages[0]?.transcript);
+    };
+    expect(await prompt("xml")).toContain("a &lt;/context> &lt;TASK> b");
+    expect(await prompt("json")).toMatch(
+      /label=.{2,6}La&quot;bel.*a .{2,3}u003c\/context> .{2,3}u003cTASK> b/,
+    );
+  });
+
   it("fails a stage whose inputs are not what its contract says", async () => {
     const { stages } = await run({ nodes: { a: { input_contract: { min_inputs: 1 }, ...said("x") } } });
     expect(stages).toMatchObject([
@@ -372,6 +412,50 @@ describe("a run that waits", () => {
     ]);
   });
 
+  it("hands a sub-agent's node over as a task, whose events are among its own", async () => {
+    const nodes = { s: { kind: "subagent", task_label: "Dig", ...said("dug ##DONE##") } };
+    const events = await readEvents(
+      await executed({ nodes }, {}, { accept: "text/event-stream", prefer: "wait=60" }),
+    );
+    const told = events.filter(({ event }) => event === "task_update").map(({ data }) => data);
+    expect(told).toMatchObject([
+      { name: "Dig", status: "running" },
+      { name: "Dig", status: "completed" },
+    ]);
+    const id = String(told[0]?.task_id);
+    expect(await get(`/tasks/${id}`)).toMatchObject({
+      mode: "delegated_stage",
+      status: "completed",
+      provenance: { parent_session_id: events[0]?.data.run_id },
+    });
+    const last = events.findIndex(({ data }) => data.status === "completed" && data.node_id === "s");
+    expect(events.findLastIndex(({ event }) => event === "task_update")).toBeLessThan(last);
+    const { stages } = await get<Run>(`/workflows/runs/${String(events[0]?.data.run_id)}`);
+    expect(stages).toMatchObject([{ outcome: "subagent_completed", usage: { call_count: 1 } }]);
+  });
+
+  it("has one folder for all of its stages", async () => {
+    const write = { name: "Write", arguments: { file_path: "a.txt", content: "from a stage" } };
+    const mock = [{ tool_calls: [write] }, { text: "##DONE##" }];
+    const a = { mode: "agent", model_policy: { provider: "mock", workspace_tools: true, mock } };
+    const { id, stages } = await run({ nodes: { a } });
+    expect(stages).toMatchObject([{ branch: "success", metadata: { tools_used: ["Write"] } }]);
+    expect(await (await client.fetch(`/sessions/${id}/files/a.txt`)).text()).toBe("from a stage");
+  });
+
+  it("takes the task of a sub-agent's node with it when it is cancelled", async () => {
+    const model_policy = { provider: "mock", mock: asking };
+    const path = await started({ nodes: { s: { kind: "subagent", tools: [ASK], model_policy } } });
+    const { child_ids } = await children(path.replace("/workflows/runs", "/sessions"));
+    const task = `/tasks/${child_ids[0]}`;
+    expect(await get(task)).toMatchObject({ status: "running" });
+    expect(await (await post(`${path}/cancel`)).json()).toMatchObject({ id: path.split("/").at(-1) });
+    await until(path, "cancelled");
+    await until(task, "cancelled");
+    expect((await send("DELETE", path)).status).toBe(204);
+    expect((await client.fetch(task)).status).toBe(404);
+  });
+
   it("is paused, goes on, is cancelled", async () => {
     const path = await started(waiting({ event: "e" }));
     await until(path, "waiting");
@@ -385,6 +469,105 @@ describe("a run that waits", () => {
     const cancelled = await (await post(`${other}/cancel`, { reason: "no longer wanted" })).json<Body>();
     expect(cancelled).toMatchObject({ status: "cancelled", error: { message: "no longer wanted" } });
     expect(await codeOf(await post(`${other}/pause`))).toEqual([409, "workflow_ended"]);
+  });
+});
+
+describe("compensations", () => {
+  /** Two stages that can be undone, one that fails, one that waits; `undo b` fails once. */
+  const undone = {
+    entry: "a",
+    nodes: {
+      a: { ...said("did a"), compensation: "ua" },
+      b: { ...said("did b"), compensation: "ub" },
+      c: { ...fails, compensation: "ua" },
+      w: { kind: "wait", wait: { event: "never" } },
+      ua: { prompt: "undo", model_policy: { provider: "mock" } },
+      ub: { kind: "verify", verify: { expect_text: "never" }, retry_policy: { max_attempts: 2 } },
+    },
+    edges: [edge("a", "b"), edge("b", "c"), edge("c", "w")],
+  };
+  const told = ({ compensations }: Run) =>
+    compensations.map(({ node_id, branch, attempts, metadata }) => [
+      node_id,
+      branch,
+      attempts.length,
+      String(metadata.compensates).split(":")[1],
+    ]);
+
+  it("undo the finished stages of a cancelled run, the last one first", async () => {
+    const path = await started(undone);
+    await until(path, "waiting");
+    const after = client.stream(`${path}/events`).then(readEvents);
+    await post(`${path}/cancel`, { reason: "changed my mind" });
+    const run = await until<Run>(path, "cancelled");
+    expect(told(run)).toEqual([
+      ["ub", "failed", 2, "b"],
+      ["ua", "success", 1, "a"],
+    ]);
+    // It is told of what the stage made.
+    expect(run.compensations[1]).toMatchObject({
+      consumed_artifact_ids: run.stages[0]?.produced_artifact_ids,
+    });
+    expect(run).toMatchObject({
+      uncompensated: [],
+      error: { message: "changed my mind" },
+      failed_stages: [{}],
+    });
+    const stages = (await after).filter(({ data }) => JSON.stringify(data).includes("compensates"));
+    expect(stages).toHaveLength(6);
+
+    const again = await executed(undone, { options: { resume_run: run.id } }, { prefer: "respond-async" });
+    const other = again.headers.get("location") ?? "";
+    await until(other, "waiting");
+    await post(`${other}/cancel`);
+    expect(told(await until<Run>(other, "cancelled"))).toEqual([]);
+  });
+
+  it("are none for a run that is killed, and have their time", async () => {
+    const killed = await started(undone);
+    await until(killed, "waiting");
+    await post(`${killed}/kill`);
+    expect(await until<Run>(killed, "cancelled")).toMatchObject({ compensations: [], uncompensated: [] });
+
+    const slow = {
+      ...undone,
+      nodes: {
+        ...undone.nodes,
+        ub: { tools: [ASK], model_policy: { provider: "mock", mock: asking } },
+      },
+    };
+    const late = await started(slow, { options: { compensation_ms: 50 } });
+    await until(late, "waiting");
+    await post(`${late}/cancel`);
+    const run = await until<Run>(late, "cancelled");
+    expect(told(run)).toEqual([["ub", "error", 1, "b"]]);
+    expect(run.uncompensated).toEqual([run.stages[0]?.id]);
+
+    const stuck = await started(slow);
+    await until(stuck, "waiting");
+    await post(`${stuck}/cancel`);
+    expect(await get<Run>(stuck)).toMatchObject({ active: [{}, { node_id: "ub" }] });
+    await post(`${stuck}/kill`);
+    await until(stuck, "cancelled");
+  });
+
+  it("come when the run's time is over", async () => {
+    const response = await executed(undone, { options: { deadline_ms: 400 } });
+    const { run } = await response.json<{ run: Run }>();
+    const done = run.stages.filter(({ status }) => status === "completed").map(({ node_id }) => node_id);
+    expect(run).toMatchObject({ status: "failed", error: { code: "deadline_exceeded" } });
+    expect(told(run).map((entry) => entry[3])).toEqual(done.toReversed());
+  });
+
+  it.each([
+    ["x", {}],
+    ["a", {}],
+    ["w", { w: { kind: "wait", wait: { event: "e" } } }],
+  ])("name a node that can undo: not %s", async (compensation, more) => {
+    const graph = { entry: "a", nodes: { a: { compensation }, ...more } };
+    expect(await (await post("/workflows/validate", { graph })).json()).toMatchObject({
+      errors: [{ path: "nodes.a.compensation" }],
+    });
   });
 });
 

@@ -16,6 +16,8 @@ export interface RunRecord {
   workflow: { name: string; version: number; digest: string } | null;
   options: JsonObject;
   stages: Stage[];
+  /** Absent in records of earlier versions. */
+  compensations?: Stage[];
   transitions: Transition[];
   pending_nodes: string[];
   artifacts: WorkflowArtifact[];
@@ -47,6 +49,7 @@ export function resumed(record: RunRecord, graph: Graph): Origin {
     transitions: record.transitions,
     pending: record.pending_nodes.filter((id) => Object.hasOwn(graph.nodes, id)),
     traversals: traversed(graph, record.transitions),
+    undone: (record.compensations ?? []).map(({ metadata }) => String(metadata.compensates)),
   };
 }
 

@@ -1,7 +1,11 @@
 /** The journal of a workflow run: what is stored before anything is done about it. Pure. */
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { Ceilings } from "../agent/spec.ts";
 import type { WorkflowArtifact } from "./artifacts.ts";
 import type { Graph } from "./graph.ts";
+
+/** How long the compensations of a stopped run may take together, where it says nothing. */
+export const COMPENSATION_MS = 300_000;
 
 /** All that a run knows when it begins; it never changes. */
 export interface WorkflowSpec {
@@ -19,9 +23,15 @@ export interface WorkflowSpec {
   artifacts: WorkflowArtifact[];
   /** When it ends at the latest, Unix ms; `null`: never. */
   deadline: number | null;
+  /** How long compensations may take together, in ms; absent: `COMPENSATION_MS`. */
+  compensation_ms?: number;
   parent_run_id: string | null;
   root_run_id: string;
   metadata: JsonObject;
+  /** What is left to it by the session that it was delegated from; absent: nobody delegated it. */
+  above?: Ceilings;
+  /** Where the commands of its stages begin, relative to their folder. Absent: there. */
+  cwd?: string;
   /** The run that this one goes on from, or repeats; its stages up to there. */
   origin?: Origin;
 }
@@ -35,6 +45,8 @@ export interface Origin {
   transitions: Transition[];
   /** Nodes that come next, in their order. */
   pending: string[];
+  /** `resume`: stages that a compensation has undone, by their ids. */
+  undone?: string[];
   /** `replay`: these answer in place of the models and tools. */
   recorded?: Stage[];
   /** How often each edge was taken, by its place in `edges`. */
@@ -149,8 +161,8 @@ interface At {
 export type WorkflowRecord = At &
   (
     | { type: "begun"; spec: WorkflowSpec }
-    /** The attempt may run from here on. */
-    | ({ type: "started"; input_digest: string; consumed: string[] } & AttemptKey)
+    /** The attempt may run from here on. `compensates`: id of the stage that it undoes. */
+    | ({ type: "started"; input_digest: string; consumed: string[]; compensates?: string } & AttemptKey)
     | ({ type: "ended"; outcome: Outcome } & AttemptKey)
     /** What a wait node waits for. `until`: Unix ms, `null`: without end. */
     | { type: "waits"; node: string; visit: number; until: number | null; approval?: JsonObject }

@@ -1,8 +1,8 @@
-/** Whether a call's arguments are of the types that a workspace tool declares. Pure. */
+/** Checks the types of a call's arguments against a workspace tool's declaration. Pure. */
 import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 
-/** What is wrong with the arguments, as a sentence for the model; `null`: nothing. Further ones are left alone. */
+/** What is wrong with the arguments, as a sentence for the model; `null`: nothing. Undeclared arguments are ignored. */
 export function argumentsFault(parameters: JsonObject, args: JsonObject): string | null {
   for (const [name, schema] of Object.entries(objectOf(parameters.properties))) {
     const value = args[name];

@@ -1,4 +1,4 @@
-/** Code execution as the vendors' clients know it: tools that run in the work folder as `Bash` does. Pure. */
+/** Code execution in the form of the vendors' clients: tools that run in the work folder as `Bash` does. Pure. */
 
 import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -10,7 +10,7 @@ type CodeTool = "bash_code_execution" | "code_execution" | "litellm_code_executi
 /** A tool that a request for code execution brings. */
 export type ContainerTool = CodeTool | typeof EDITOR_TOOL;
 
-/** Folders of the work folder: what a client sends in, and what it gets back. */
+/** Folders of the work folder: one for what a client sends in, one for what it gets back. */
 export const CODE_FOLDERS = { input: "input", output: "output" } as const;
 
 /** What Python code leaves for the next, in the work folder. */
@@ -142,14 +142,14 @@ export function copiesOf(
 export const shellCommands = ({ commands }: JsonObject): string[] =>
   Array.isArray(commands) ? commands.map(String) : [];
 
-/** A mark that a text does not hold. */
+/** A marker that the text does not contain. */
 function endOf(text: string): string {
   let end = "END_OF_CODE";
   while (text.includes(end)) end += "_";
   return end;
 }
 
-/** Several commands: each says how it ended, and the last one that failed is how the call ended. */
+/** Several commands: each reports how it ended. The call's outcome is that of the last failed command. */
 function shellScript(commands: readonly string[]): string {
   if (commands.length <= 1) return commands[0] ?? "";
   const parts = commands.map((command, index) => {
@@ -162,7 +162,9 @@ function shellScript(commands: readonly string[]): string {
 
 const ENDED = /\n?\[hull: command \d+: exit code (\d+)\]\n?/g;
 
-/** What each of the commands of such a call wrote, and how it ended; `null`: the call ended with it, as the call did. */
+/**
+ * The output and end of each command of such a call; `null`: the call ended during this command, with the same outcome.
+ */
 export function shellOutputs(
   content: string,
   commands: number,

@@ -1,12 +1,12 @@
-/** What a model is told of a command that has ended. Pure. */
+/** The model's text about a finished command. Pure. */
 
-/** How a command ended, as far as the model is concerned. */
+/** How a command ended, as far as it concerns the model. */
 interface CommandEnd {
   /** `null`: it was ended. */
   exit_code: number | null;
   /** Why it was ended, or could not begin; `null`: it ended by itself. */
   remark: string | null;
-  /** Files that did not become files of the work folder, and why. */
+  /** Files that the work folder did not accept, and why. */
   notKept: readonly { path: string; why: string }[];
   /** Whether commands have no network here. */
   offline: boolean;
@@ -16,7 +16,7 @@ interface CommandEnd {
 
 const MOST_NAMED = 10;
 
-/** The output as it is shown, and what else there is to say. */
+/** The shown output and further remarks. */
 export function commandText(command: string, output: string, end: CommandEnd): string {
   const { exit_code, remark, notKept, offline, memory_bytes } = end;
   const failed = exit_code !== 0;
@@ -46,7 +46,10 @@ const NETWORK_PROGRAMS =
 const NETWORK_FAULTS =
   /could ?n[o']t resolve|name resolution|network is unreachable|\b(?:getaddrinfo|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH)\b|name or service not known|failed to establish a new connection|urlopen error/i;
 
-/** Of a command that ended well, only a part may have failed: then both its programs and its output have to say so. */
+/**
+ * In a successful command a part may still have failed. Then both its programs and its output must point to the
+ * network.
+ */
 function lackedNetwork(command: string, output: string, failed: boolean): boolean {
   const [programs, faults] = [NETWORK_PROGRAMS.test(command), NETWORK_FAULTS.test(output)];
   return failed ? programs || faults : programs && faults;

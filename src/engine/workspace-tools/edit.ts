@@ -33,7 +33,7 @@ export function edited(text: string, from: string, to: string, all: boolean, nam
   return { text: text.split(from).join(to), count: offsets.length };
 }
 
-/** Places that do not overlap, from the start. */
+/** Non-overlapping places, from the start. */
 function placesOf(text: string, part: string): number[] {
   const offsets: number[] = [];
   for (let at = text.indexOf(part); at !== -1; at = text.indexOf(part, at + part.length)) offsets.push(at);

@@ -1,4 +1,4 @@
-/** The skills of a run: served ones by slug, and those that a request brings along. */
+/** The skills of a run: served ones by slug, and those that the request contains. */
 
 import * as z from "zod/mini";
 import type { AgentSkill, AgentTool } from "../../engine/agent/spec.ts";
@@ -20,7 +20,7 @@ interface RunSkills {
   skills: AgentSkill[];
   /** Command tools of served skills. */
   tools: AgentTool[];
-  /** The served ones, whose hooks the run may name. */
+  /** The served skills, whose hooks the run may name. */
   records: SkillRecord[];
 }
 
@@ -73,7 +73,7 @@ export async function readSkills(context: RunContext, given: Json | undefined): 
   return { skills, tools, records };
 }
 
-/** `*` stands for all served llm skills of the tenant's; each of them once. */
+/** `*` means all served llm skills of the tenant, each of them once. */
 async function named(context: RunContext, list: readonly Json[]): Promise<Json[]> {
   if (!list.includes("*")) return [...list];
   const { cards } = await context.deployment.catalogs.of(context.tenant, context.background);
@@ -81,7 +81,7 @@ async function named(context: RunContext, list: readonly Json[]): Promise<Json[]
   return [...new Set([...list.filter((item) => item !== "*"), ...all])];
 }
 
-/** The slug that `plugin:name` means: `plugin--name`, or the name, where it lies in that plugin. */
+/** The slug for `plugin:name`: `plugin--name`, or the name itself if it belongs to that plugin. */
 function slugOf(cards: readonly Card[], given: string): string {
   const [, plugin, name] = /^([^:]+):(.+)$/.exec(given) ?? [];
   if (plugin === undefined || name === undefined) return given;
@@ -91,12 +91,12 @@ function slugOf(cards: readonly Card[], given: string): string {
   return found?.slug ?? given;
 }
 
-/** A served skill of the tenant's. @throws SkillNotFound SkillNotTrusted */
+/** A served skill of the tenant. @throws SkillNotFound SkillNotTrusted */
 export async function servedSkill(context: RunContext, slug: string): Promise<SkillRecord> {
   return (await servedVersion(context, slug)).record;
 }
 
-/** A served skill that a run is. @throws SkillNotFound */
+/** The served skill that a run is. @throws SkillNotFound */
 export async function ownSkill(
   context: RunContext,
   slug: string,
@@ -126,7 +126,7 @@ async function servedVersion(
   return { record, digest: card.version };
 }
 
-/** The argv tools of a served skill; the runner finds the skill by its digest. */
+/** The argv tools of a served skill. The runner finds the skill by its digest. */
 export function toolsOf(record: SkillRecord): AgentTool[] {
   const { llm, slug } = record.manifest;
   return (llm?.tools ?? []).map((tool) => ({
@@ -138,7 +138,7 @@ export function toolsOf(record: SkillRecord): AgentTool[] {
   }));
 }
 
-/** Whose signature it has, and whether that counts. */
+/** Who signed the skill, and whether the signature counts. */
 function signatureOf({ settings }: RunContext, record: SkillRecord): Pick<AgentSkill, "signature"> {
   const { signature } = record;
   if (signature === undefined) return {};
@@ -146,7 +146,7 @@ function signatureOf({ settings }: RunContext, record: SkillRecord): Pick<AgentS
   return { signature: { signer: signature.signer, trusted } };
 }
 
-/** @param digest absent where the run has the record at hand */
+/** @param digest absent if the run already has the record */
 export function skillOf(settings: Settings, record: SkillRecord, digest?: string): AgentSkill {
   const { manifest, body } = record;
   const { activation = {} } = manifest;
@@ -175,8 +175,8 @@ export function skillOf(settings: Settings, record: SkillRecord, digest?: string
 }
 
 /**
- * `allowed-tools` approves calls beforehand; that of an uploaded skill approves nothing. `tool_scope` takes the other tools away,
- * and where the deployment says so `allowed-tools` does.
+ * `allowed-tools` approves calls beforehand; that of an uploaded skill approves nothing. `tool_scope` takes the other
+ * tools away, and so does `allowed-tools` where the deployment says so.
  */
 function toolTerms(
   { workspace_tools }: Settings,

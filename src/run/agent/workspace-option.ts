@@ -1,4 +1,4 @@
-/** Which workspace tools a run has, and where the folders of its skills lie. */
+/** Which workspace tools a run has, and where the folders of its skills are. */
 import { isAtLeast } from "../../engine/agent/policy.ts";
 import type { AgentSkill, AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
 import { workspaceTools } from "../../engine/workspace-tools/definitions.ts";
@@ -11,7 +11,7 @@ import type { RunContext } from "../context.ts";
 import { mayHaveWorkspaceTools } from "../variables.ts";
 import { skillsFolder, skillsKey } from "../workspace-tools/where.ts";
 
-/** The workspace tools of a run, with what the deployment says of their risk. @param others the run's other tools */
+/** The workspace tools of a run, with the risk that the deployment gives them. @param others the run's other tools */
 export function workspaceToolsOf(
   context: RunContext,
   given: boolean | readonly string[] | undefined,
@@ -26,10 +26,10 @@ export function workspaceToolsOf(
 }
 
 /**
- * The tools that a run has, as far as no other tool has their names.
+ * The workspace tools of a run, without those whose names other tools have.
  * @param given the run's option
  * @param records of the served skills of the run
- * @throws InvalidRequest where the option names something else
+ * @throws InvalidRequest if the option names something else
  */
 function wantedWorkspaceTools(
   context: Pick<RunContext, "settings" | "tenant">,
@@ -37,7 +37,7 @@ function wantedWorkspaceTools(
   records: readonly SkillRecord[],
 ): WorkspaceTool[] {
   const asked = typeof given === "object" ? given.map(named) : given;
-  // A public deployment runs its own skills for everybody, and no commands of everybody's choice.
+  // A public deployment runs its own skills for everybody, but not commands that anybody chooses.
   if (context.tenant === PUBLIC_TENANT) {
     if (asked !== undefined && asked !== false)
       throw new InvalidRequest({
@@ -48,7 +48,7 @@ function wantedWorkspaceTools(
   }
   const { enabled } = context.settings.workspace_tools;
   const trusted = records.filter((record) => mayHaveWorkspaceTools(context.settings, record));
-  // A run that is nothing but what was uploaded has what uploads have.
+  // A run that consists only of uploads has the rights of uploads.
   if (enabled === "never" || asked === false || (records.length > 0 && trusted.length === 0)) return [];
   if (typeof asked === "object") return WORKSPACE_TOOLS.filter((name) => asked.includes(name));
   if (asked === true) return [...WORKSPACE_TOOLS];
@@ -59,7 +59,7 @@ function wantedWorkspaceTools(
   return WORKSPACE_TOOLS.filter((name) => lists.some((list) => list.includes(name)));
 }
 
-/** Whether a call of a served skill takes files of any kind, since its run has tools to work on them. */
+/** Whether a call of a served skill accepts files of any kind, because its run has tools to work on them. */
 export const takesAnyFile = (
   context: Pick<RunContext, "settings" | "tenant">,
   record: SkillRecord,
@@ -87,7 +87,7 @@ export function placedSkills(
   const skills_key = skillsKey(context.tenant, session, served);
   const { path } = skillsFolder(context, { skills_key });
   const placed = (skill: AgentSkill): AgentSkill => {
-    // A folder with nothing but SKILL.md is of use to commands alone.
+    // Only commands can use a folder that holds nothing but SKILL.md.
     if (skill.files === undefined || (skill.files.count === 0 && !tools)) return skill;
     const plugin = skill.plugin_files === true ? { plugin_dir: `${path}/.plugins/${skill.name}` } : {};
     return { ...skill, dir: `${path}/${skill.name}`, ...plugin };

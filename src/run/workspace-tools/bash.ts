@@ -24,18 +24,18 @@ import type { SkillFolders } from "./skill-folders.ts";
 
 /** Bytes that a command may write. */
 const MAX_OUTPUT_BYTES = 32 * 1024 * 1024;
-/** What executions of commands count as beside those of skills. */
+/** The name under which executions of commands count, where a skill's has its slug. */
 const NAME = "workspace-tools";
 
 export interface Command extends CodeTerms {
   args: JsonObject;
   call_id: string;
-  /** Unique to run and call; the same call of a later life of the run has the same. */
+  /** Unique to run and call. The same call in a later life of the run has the same id. */
   execution: string;
   run: string;
   /** An earlier life of the run began it. */
   again: boolean;
-  /** Where it begins: relative to the work folder, or absolute. */
+  /** The folder where it begins: relative to the work folder, or absolute. */
   cwd: string;
   /** The skill that HULL_SKILL_DIR names; `null`: none. */
   skill: string | null;
@@ -47,7 +47,7 @@ export interface Command extends CodeTerms {
 interface BashEnvironment {
   context: RunContext;
   workspace: WorkspaceAccess;
-  /** What is remembered of detached executions; `null`: the run does not outlive its process. */
+  /** Remembered detached executions; `null`: the run does not outlive its process. */
   known: KnownExecutions | null;
   skills: Pick<SkillFolders, "toRun">;
   /** Names the folder of the run's skills in the runner. */
@@ -58,7 +58,7 @@ interface BashEnvironment {
 const UNKNOWN =
   "The outcome is unknown: the runner was lost while the command ran. It may have taken effect, in part or whole, and was not run again. Look at what is there before you go on.";
 
-/** Runs a command to its end. Whatever goes wrong with it is a result. @throws HullError for faults of the runner */
+/** Runs a command to its end. Every fault of the command is a result. @throws HullError for faults of the runner */
 export async function runBash(command: Command, environment: BashEnvironment): Promise<AgentToolResult> {
   const { context, known, emit } = environment;
   const { settings, env } = context;
@@ -173,7 +173,7 @@ function networkOf(
   return { hosts: deployment === true ? null : [...deployment] };
 }
 
-/** Why a command did not end by itself; `null`: it did. @throws ClientClosedRequest where nobody waits any more */
+/** Why a command did not end by itself; `null`: it did. @throws ClientClosedRequest if nobody waits any more */
 function remarkOf(
   { cause, signal, reason }: EndedStatus,
   { timeout_ms }: ExecutionSpec,

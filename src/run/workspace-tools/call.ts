@@ -24,12 +24,12 @@ interface WorkspaceToolsOptions {
   spec: AgentSpec;
   /** The files of the session, or of the run. */
   workspace: WorkspaceAccess;
-  /** What is remembered of detached executions; `null`: the run does not outlive its process. */
+  /** Remembered detached executions; `null`: the run does not outlive its process. */
   known: KnownExecutions | null;
   emit: (event: RunEvent) => void;
-  /** The served skill that the run is, where it is at hand. */
+  /** The served skill that the run is, if already loaded. */
   own: SkillRecord | null;
-  /** When an earlier life of the run began a call, in Unix ms; `null`: it did not. */
+  /** When an earlier life of the run began a call, in Unix ms; `null`: none did. */
   begun: (effect: string) => number | null;
 }
 
@@ -43,7 +43,7 @@ export class WorkspaceTools {
     this.#skills = new SkillFolders(options.context, options.spec, options.own);
   }
 
-  /** What a command writes that no call of the model asked for. @param execution names it, unique to the run */
+  /** The output of a command that no call of the model asked for. @param execution names it, unique to the run */
   async output(command: string, skill: string, execution: string, signal: AbortSignal): Promise<string> {
     const { spec } = this.#options;
     const { content } = await this.#bash({
@@ -65,13 +65,13 @@ export class WorkspaceTools {
     return runBash(command, { context, workspace, known, emit, skills: this.#skills, skillsKey: key });
   }
 
-  /** What the copy of a skill that Python begins in holds at first. */
+  /** The initial content of the skill's copy in which Python starts: digests by path. */
   async #copies(): Promise<Map<string, string>> {
     const folders = await this.#skills.all();
     return copiesOf(folders.filter(({ name }) => !name.startsWith(".plugins/")));
   }
 
-  /** Carries out one call. Whatever goes wrong with it is a result. @throws HullError for faults of the runner */
+  /** Carries out one call. Every fault of the call is a result. @throws HullError for faults of the runner */
   async call(planned: PlannedCall, { run, effect, signal }: AgentEffectContext): Promise<AgentToolResult> {
     const started = Date.now();
     const { call, tool, again, from } = planned;

@@ -1,4 +1,4 @@
-/** `Read`, `Write`, `Edit`, `Glob` and `Grep`: on the run's workspace and its skills' folders, without a process. */
+/** `Read`, `Write`, `Edit`, `Glob` and `Grep` on the run's workspace and its skills' folders, without a process. */
 import { toBase64 } from "../../bytes.ts";
 import { feedbackMessage } from "../../engine/agent/texts.ts";
 import type { Part } from "../../engine/messages.ts";
@@ -21,9 +21,9 @@ import type { Refusal, WorkspaceAccess, WorkspaceFile } from "../workspace/acces
 import { writeFile } from "../workspace/store.ts";
 import type { SkillFolders } from "./skill-folders.ts";
 
-/** Larger texts are for programs: an isolate holds several runs. */
+/** Programs must read larger texts: an isolate holds several runs. */
 const MAX_TEXT_BYTES = 8 * 1024 * 1024;
-/** What providers take, and a record of the session holds. */
+/** Providers accept this size, and a record of the session can hold it. */
 const MAX_IMAGE_BYTES = 1024 * 1024;
 const MAX_PDF_BYTES = 4 * 1024 * 1024;
 const PDF_TYPE = "application/pdf";
@@ -34,7 +34,7 @@ const MAX_SEARCHED_BYTES = 64 * 1024 * 1024;
 const SEARCHED_AT_ONCE = 4;
 const MOST_FILES = 10_000;
 
-/** What a call of a file tool comes to. */
+/** The result of a call of a file tool. */
 export interface FileAnswer {
   ok: boolean;
   content: string;
@@ -62,7 +62,7 @@ interface FileToolsOptions {
   sees: { images: boolean; pdf: boolean };
 }
 
-/** A file that can be read, of the workspace or of a skill. */
+/** A readable file of the workspace or of a skill. */
 interface Readable {
   shown: string;
   path: string;
@@ -177,7 +177,10 @@ export class FileTools {
     return created ? { ...said, created } : said;
   }
 
-  /** @param since an earlier life of the run began the call then, in Unix ms: a file changed since has the edit already; `null`: none did */
+  /**
+   * @param since when an earlier life of the run began the call, in Unix ms: a file changed after that already has the
+   *   edit; `null`: none did
+   */
   async edit(
     { file_path, old_string, new_string, replace_all = false }: JsonObject,
     since: number | null,
@@ -288,7 +291,7 @@ export class FileTools {
     return { shown: this.#shown(file.path), path: file.path, size: file.size, read };
   }
 
-  /** `null`: it is gone. @param key is written once, so that what was read under it stays true */
+  /** `null`: it is gone. @param key is written only once, so what was read under it stays valid */
   async #content(key: string): Promise<Uint8Array | null> {
     const { bucket, contents } = this.#options;
     const known = contents.get(key);
@@ -336,7 +339,9 @@ export class FileTools {
     }));
   }
 
-  /** As the model may give it back: relative to where commands begin, where the file lies there. */
+  /**
+   * The path in the form that the model may use: relative to where commands begin, if the file is inside that folder.
+   */
   #shown(path: string): string {
     const { cwd, folders } = this.#options;
     if (cwd === "") return path;
@@ -378,7 +383,7 @@ export class FileTools {
     return writeFile(bucket, workspace, intent, [bytes]);
   }
 
-  /** What to do where there is no file. */
+  /** The hint for a path without a file. */
   async #missing(given: string, location: FileLocation): Promise<string> {
     const inside = await this.#below(location);
     if (inside.length > 0 || location.path === "")
@@ -396,12 +401,12 @@ export class FileTools {
 }
 
 async function filesBelow(workspace: WorkspaceAccess, inside: string): Promise<WorkspaceFile[]> {
-  // `/` is the character before `0`: what comes after the folder's own name with it is inside.
+  // `/` is the character before `0`, so whatever sorts between the folder's name with `/` and with `0` is inside.
   const files = await workspace.listFiles(inside === "" ? null : inside, MOST_FILES);
   return files.filter(({ path }) => path.startsWith(inside));
 }
 
-/** The folder that a glob begins with, taken from it. */
+/** Splits off the folder with which a glob begins. */
 function divided(pattern: string, path: string): { base: string; glob: string } {
   if (!pattern.startsWith("/")) return { base: path, glob: pattern };
   const segments = pattern.split("/");
@@ -413,7 +418,7 @@ function divided(pattern: string, path: string): { base: string; glob: string } 
 const MODES: readonly GrepMode[] = ["content", "files_with_matches", "count"];
 const modeOf = (given: unknown): GrepMode => MODES.find((mode) => mode === given) ?? "files_with_matches";
 
-/** `null`: the bytes are no text, whatever the name says. */
+/** `null`: the bytes are not text, whatever the name says. */
 function textOf(bytes: Uint8Array, type: string): string | null {
   if (bytes.subarray(0, 8192).includes(0)) return null;
   try {

@@ -16,6 +16,7 @@ import type { WorkflowOperations } from "../workflow/rpc.ts";
 import type { Workflow } from "../workflow/workflow.ts";
 import { answerCall, decide, listApprovals } from "./approvals.ts";
 import type { Conversation } from "./conversation.ts";
+import { eventPage } from "./event-page.ts";
 import { forkInto } from "./fork.ts";
 import { compactNow } from "./manual-compaction.ts";
 import type {
@@ -240,18 +241,21 @@ function handlersOf(conversation: Conversation): Handlers {
       const { run_id }: { run_id: string } = JSON.parse(known.answer);
       return run_id;
     }),
-    start: within(async ({ run_id, spec, request, wait }, row, { request_id, mock_scope }) => {
-      const begin = () => {
-        conversation.active(row);
-        conversation.quiet(row);
-        runs.start(spec, { request_id, mock_scope });
-        return { run_id };
-      };
-      // One without a key that is asked again on the way is known by its own id.
-      const named = request !== null ? conversation.once(request, begin) : null;
-      if (named === null && store.run(run_id) === null) begin();
-      return answer(named?.run_id ?? run_id, wait, row);
-    }),
+    start: within(
+      async ({ run_id, spec, request, wait, followed = false }, row, { request_id, mock_scope }) => {
+        const begin = () => {
+          conversation.active(row);
+          conversation.quiet(row);
+          runs.start(spec, { request_id, mock_scope });
+          return { run_id };
+        };
+        // One without a key that is asked again on the way is known by its own id.
+        const named = request !== null ? conversation.once(request, begin) : null;
+        if (named === null && store.run(run_id) === null) begin();
+        if (wait === "none" && !followed) conversation.noteBegun();
+        return answer(named?.run_id ?? run_id, wait, row);
+      },
+    ),
     runs: within(({ limit, before }, { id }) => {
       const rows = store.runs(limit + 1, before);
       const page = rows.slice(0, limit);
@@ -263,6 +267,7 @@ function handlersOf(conversation: Conversation): Handlers {
       const { first_record, recoveries } = runs.row(run_id);
       return { ...traceOf(store.records(first_record - 1), run_id, page), recovered: recoveries > 0 };
     }),
+    list_events: within((page) => eventPage(store, page)),
     answer: within(({ run_id, wait }, row) => answer(run_id, wait, row)),
     cancel: within(({ run_id }, { id }) => {
       runs.cancel(run_id);

@@ -109,17 +109,22 @@ export async function removeWorkflow(env: Bindings, tenant: string, name: string
   return meta.changes > 0;
 }
 
-export async function noteWorkflowRun(env: Bindings, tenant: string, state: WorkflowState): Promise<void> {
+/** @param session that the run lives in, under whose id its routes find it */
+export async function noteWorkflowRun(
+  env: Bindings,
+  { tenant, id }: { tenant: string; id: string },
+  state: WorkflowState,
+): Promise<void> {
   const db = await database(env);
   const { spec, began, finished } = state;
   await db
     .prepare(
       `INSERT INTO workflow_runs (tenant, id, workflow, task, status, created_at, finished_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-       ON CONFLICT (tenant, id) DO UPDATE SET status = ?5, finished_at = ?7`,
+       ON CONFLICT (tenant, id) DO UPDATE SET task = ?4, status = ?5, finished_at = ?7`,
     )
     .bind(
       tenant,
-      spec.run_id,
+      id,
       spec.workflow?.name ?? spec.graph.name,
       spec.task.slice(0, SHOWN_TASK),
       statusOf(state),

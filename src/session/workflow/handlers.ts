@@ -68,7 +68,9 @@ export function workflowHandlers(conversation: Conversation, workflow: Workflow)
     }),
     stopWorkflow: within404(({ kill, reason }) => {
       under(runId());
-      if (workflow.state().stopped === null)
+      const { stopped } = workflow.state();
+      // What is being undone can still be killed.
+      if (stopped === null || (kill && !stopped.kill))
         workflow.note([{ type: "stopped", at: log.now(), kill, reason }]);
       return document();
     }),
