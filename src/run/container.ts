@@ -32,17 +32,17 @@ export interface GeneratedFile {
   size_bytes: number;
 }
 
-/** Where files for the user are looked for. */
+/** Where to look for files for the user. */
 interface GeneratedFrom {
-  /** In the whole work folder; else in the output folder. */
+  /** Look in the whole work folder, not only in the output folder. */
   anywhere: boolean;
-  /** Digests by path of files that nobody made: copies of a skill's own. */
+  /** Files to ignore while they are unchanged: copies of a skill's files, SHA-256 by path. */
   copies: ReadonlyMap<string, string>;
 }
 
 interface Generated {
   files: GeneratedFile[];
-  /** Some were left out: the tenant may store no more. */
+  /** Some files are missing because the tenant's storage is full. */
   refused: boolean;
 }
 
@@ -131,11 +131,11 @@ export async function openContainer(
   };
 }
 
-/** @param known digests by path, as they were */
+/** The files that are new or changed. @param known earlier SHA-256 by path */
 const changedFiles = (files: readonly WorkspaceFile[], known: ReadonlyMap<string, string>): WorkspaceFile[] =>
   files.filter(({ path, sha256 }) => known.get(path) !== sha256);
 
-/** What Python of LiteLLM's clients is told of the files that it made. @param copies as of `GeneratedFrom` */
+/** Starts to watch the work folder; the function it returns lists the files made since then, as text for the model. @param copies see `GeneratedFrom` */
 export async function watchMade(
   workspace: WorkspaceAccess,
   copies: ReadonlyMap<string, string>,
@@ -200,7 +200,7 @@ const isMade = (path: string): boolean =>
   !path.startsWith(`${CODE_FOLDERS.input}/`) &&
   !/(?:^|\/)(?:\.|__pycache__\/|node_modules\/|site-packages\/)/.test(path);
 
-/** `null`: the tenant may store no more. */
+/** Stores one file for the user; `null`: the tenant's storage is full. */
 async function stored(
   context: RunContext,
   workspace: WorkspaceAccess,

@@ -85,13 +85,13 @@ const resolvedTargets = memo((_: Settings) =>
   memo((__: ModelRegistry) => new RecentMap<string, ResolvedTarget>(MAX_TARGETS)),
 );
 
-/** A choice without its routing, and how the provider was chosen. */
+/** A model choice without routing, and how the provider was chosen. */
 interface KnownChoice {
   choice: Omit<ModelChoice, "routing">;
   how: string;
 }
 
-/** Choices by what was asked for: to find one, all rules of the model registry are looked at. */
+/** Model choices by wish. Cached because a choice looks at all rules of the model registry. */
 const knownChoices = memo((_: Settings) =>
   memo((__: ModelRegistry) => new RecentMap<string, KnownChoice>(MAX_TARGETS)),
 );

@@ -60,7 +60,7 @@ interface AgentAsk {
   skills: ReferencedSkills;
   /** A container that is already open; absent: `container` decides. */
   opened?: Container;
-  /** What holds for code in the container; absent: what the container says that is asked for. */
+  /** Network and memory limits of code; absent: those in the metadata of the request's container. */
   terms?: CodeTerms;
 }
 
@@ -99,7 +99,7 @@ export interface AgentRun {
   protocol: Reached["protocol"];
   /** `null`: the run needs no container. */
   container: Container | null;
-  /** For `Container.generated`: files that belong to a skill. */
+  /** See `GeneratedFrom.copies`. */
   copies: ReadonlyMap<string, string>;
   /** Drives the run until the model has answered, or calls a tool of the client. @throws HullError */
   drive(listener: AgentListener): Promise<AgentOutcome>;

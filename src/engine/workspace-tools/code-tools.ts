@@ -122,14 +122,14 @@ export function codeCommand(
   return `${folders}\n${copied}${path}${session} <<'${end}'\n${given}\n${end}`;
 }
 
-/** Python of LiteLLM's clients begins in a copy of its one skill, which it may change. */
+/** Commands that make a writable copy of the skill, once, and start Python in it. Used if a request has exactly one skill. */
 const copyOf = (skill: string, copy: string): string =>
   `[ -e '${copy}' ] || { cp -R '${skill}' '${copy}' && chmod -R u+w '${copy}'; }; cd '${copy}'`;
 
-/** The folder of that copy, in the work folder. @param skill the folder of the skill */
+/** The name of the copy's folder in the work folder. @param skill path of the skill's folder */
 const copyName = (skill: string): string => skill.slice(skill.lastIndexOf("/") + 1);
 
-/** Digests of a skill's files by their paths in that copy. @param skills all of the run, by name */
+/** The copy's initial files: SHA-256 by path. Empty unless there is exactly one skill. @param skills all skills of the run */
 export function copiesOf(
   skills: readonly { name: string; files: readonly { path: string; sha256: string }[] }[],
 ): Map<string, string> {

@@ -46,7 +46,7 @@ export function resultBlock(
   return { type: `${kind}_tool_result`, tool_use_id: id, content };
 }
 
-/** What the text editor came to. */
+/** The content of a result block of the text editor. */
 function editorContent({ status, content, value, error_category }: AgentToolResult): JsonObject {
   const facts = isObject(value) ? value : {};
   if (status !== "ok") {

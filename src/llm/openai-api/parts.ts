@@ -1,13 +1,13 @@
-/** Contents of messages as OpenAI's APIs have them, where chat completions and responses are the same. */
+/** Message contents that chat completions and responses have in common. */
 import type { Media, Part } from "../../engine/messages.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { wrong } from "../wrong.ts";
 
-/** Reads the parts that only one of the APIs knows; `null`: it knows no such part either. */
+/** Reads a part type that only one of the two APIs has; `null`: the API does not have it. */
 export type OwnPart = (part: JsonObject, path: string) => Part | null;
 
-/** The texts of a content that holds nothing else, joined by a blank line. @throws InvalidRequest */
+/** All texts of a content, joined by a blank line. @throws InvalidRequest for a part that is not text */
 export function textOf(content: Json | undefined, path: string, own: OwnPart): string {
   return partsOf(content, path, own)
     .map((part) => {
@@ -17,7 +17,7 @@ export function textOf(content: Json | undefined, path: string, own: OwnPart): s
     .join("\n\n");
 }
 
-/** The parts of a content, which may be a text. @throws InvalidRequest */
+/** The parts of a content, which is a text or a list. @throws InvalidRequest */
 export function partsOf(content: Json | undefined, path: string, own: OwnPart): Part[] {
   if (typeof content === "string") return [{ type: "text", text: content }];
   if (!Array.isArray(content)) throw wrong(path, "a text or a list of parts is expected");
@@ -44,20 +44,20 @@ function partOf(part: Json, path: string, own: OwnPart): Part {
   }
 }
 
-/** @param detail as it was given; what is not known is left out */
+/** @param detail an unknown value is ignored */
 export function imagePart(url: string, detail: Json | undefined, path: string): Part {
   const known = (["auto", "low", "high"] as const).find((level) => level === detail);
   const fine = known === undefined ? {} : { detail: known };
   return { type: "image", ...fine, ...mediaOf(url, path) };
 }
 
-/** A file's content, a data URL or Base64 alone, which is a PDF file's. */
+/** @param data a data URL, or the Base64 of a PDF file */
 export function filePart(data: string, filename: Json | undefined, path: string): Part {
   const media = DATA_URL.test(data) ? mediaOf(data, path) : { media_type: "application/pdf", data };
   return { type: "document", ...namedFile(filename), ...media };
 }
 
-/** A document's name, where there is one. */
+/** The member `filename`, if there is a name. */
 export const namedFile = (filename: Json | undefined): { filename?: string } =>
   typeof filename === "string" ? { filename } : {};
 
@@ -70,7 +70,7 @@ function mediaOf(url: string, path: string): Media {
   throw wrong(path, "the URL is an http, https or data URL");
 }
 
-/** @throws InvalidRequest where it is no text */
+/** @throws InvalidRequest if the member is not a text */
 export function textMember(of: JsonObject, name: string, path: string): string {
   const value = of[name];
   if (typeof value === "string") return value;

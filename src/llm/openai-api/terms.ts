@@ -1,16 +1,16 @@
-/** What OpenAI's APIs say of a call beside its messages, where chat completions and responses are the same. */
+/** Request members, other than messages, that chat completions and responses have in common. */
 import type { ModelRequest, Thinking, ToolChoice, ToolDefinition } from "../../engine/messages.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { wrong } from "../wrong.ts";
 
-/** Where a request names no limit of output. */
+/** The output limit of a request that has none. */
 export const DEFAULT_MAX_TOKENS = 16_384;
 
-/** Members that go to the provider though their names look like those of limits or tools. */
+/** Members that the provider gets although their names look like limits or tools. */
 export const FREE_MEMBERS = new Set(["parallel_tool_calls"]);
 
-/** @param name of the member. @throws InvalidRequest */
+/** Reads a reasoning effort. @param name of the member, for the error. @throws InvalidRequest */
 export function effortOf(effort: Json | undefined, name: string): Thinking | null {
   switch (effort) {
     case undefined:
@@ -31,7 +31,7 @@ export function effortOf(effort: Json | undefined, name: string): Thinking | nul
   }
 }
 
-/** @param nameOf the function that a choice names; `null`: none. @throws InvalidRequest */
+/** @param nameOf finds the function's name in a choice that is an object. @throws InvalidRequest */
 export function toolChoiceOf(
   choice: Json | undefined,
   nameOf: (choice: JsonObject) => Json | undefined,
@@ -43,7 +43,7 @@ export function toolChoiceOf(
   throw wrong("tool_choice", "none, auto, required or a function by name is expected");
 }
 
-/** The format of the answer. @param schemaIn where a format of type `json_schema` has its schema. @throws InvalidRequest */
+/** Reads the answer's format. @param schemaIn finds the schema in a format of type `json_schema`. @throws InvalidRequest */
 export function formatOf(
   format: Json | undefined,
   path: string,
@@ -59,7 +59,7 @@ export function formatOf(
   throw wrong(path, "text, json_object or json_schema with a schema is expected");
 }
 
-/** @param declared name, description and parameters; others are left alone. @throws InvalidRequest */
+/** Reads name, description and parameters; ignores other members. @throws InvalidRequest */
 export function functionTool({ name, description, parameters }: JsonObject, path: string): ToolDefinition {
   if (typeof name !== "string") throw wrong(`${path}.name`, "a text is required");
   return {

@@ -200,7 +200,7 @@ function remarkOf(
   }
 }
 
-/** Files of the user that are not kept for their size, or because there are too many. */
+/** Where files for the user lie, and the reasons why a file was too much. */
 const OUTPUT = `${CODE_FOLDERS.output}/`;
 const TOO_LARGE = ["too_large", "too_many", "full"];
 
