@@ -152,6 +152,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
       "retirements.ts",
     ].map((file) => `src/model/registry/${file}`),
     "src/engine/messages.ts",
+    "src/engine/workflow/skill-file.ts",
     "src/model/mock/mock.ts",
     "src/model/mock/of-turn.ts",
     "src/model/mock/read.ts",

@@ -99,6 +99,11 @@ export const schemaComponents = once(
         uploaded: { const: true, description: "It was uploaded, and is served to its tenant only." },
         daemon: { const: true, description: "It declares a daemon." },
         signer: { ...DIGEST, description: "Fingerprint of the key whose signature it has." },
+        workflows: {
+          type: "array",
+          items: object({ name: TEXT, digest: TEXT }),
+          description: "Its workflows, executed as `<slug>/<name>`.",
+        },
         workspaceTools: {
           const: true,
           description: "Runs with it have tools to read and write files and to run commands.",
@@ -132,6 +137,7 @@ export const schemaComponents = once(
         "uploaded",
         "daemon",
         "signer",
+        "workflows",
         "workspaceTools",
         "namespace",
         "input_schema",

@@ -98,6 +98,10 @@ export const WORKFLOW_OPERATIONS = {
     ]),
     { answers: BEGUN },
   ),
+  migrateWorkflowRun: onRun(
+    "Lets a run go on with another graph, where that fits what it has done",
+    object({ graph: schema("WorkflowGraph"), workflow: TEXT }, ["graph", "workflow"]),
+  ),
   signalWorkflowRun: onRun(
     "Sends an event to the nodes that wait for one; one that comes early is kept",
     object({ name: TEXT, key: MAYBE_TEXT, payload: {} }, ["key", "payload"]),
@@ -107,9 +111,16 @@ export const WORKFLOW_OPERATIONS = {
     "Answers a node that waits for an approval",
     object({ node: TEXT, decision: { enum: ["approve", "deny"] }, reason: MAYBE_TEXT }, ["reason"]),
   ),
-  listWorkflows: reads("The tenant's stored workflows by name", schema("Workflows"), { parameters: PAGE }),
+  listWorkflows: reads(
+    "The tenant's stored workflows by name, and those of the served skills",
+    schema("Workflows"),
+    { parameters: PAGE },
+  ),
   getWorkflow: reads("A stored workflow; `name@version` for one version", schema("StoredWorkflow"), {
     parameters: [NAME],
+  }),
+  getSkillWorkflow: reads("A workflow of a served skill", schema("StoredWorkflow"), {
+    parameters: [inPath("skill", { type: "string" }), NAME],
   }),
   putWorkflow: onRun(
     "Stores a graph as the next version under a name",
@@ -203,6 +214,12 @@ export function workflowSchemas(): JsonObject {
     error: { type: ["object", "null"] },
   };
   const version = { name: TEXT, version: POSITIVE, digest: TEXT };
+  const known = {
+    name: { ...TEXT, description: "As it is stored, or `<skill>/<name>`." },
+    version: { type: ["integer", "null"], description: "`null`: a skill's, which has none of its own." },
+    digest: TEXT,
+    created_at: MAYBE_TIME,
+  };
   const page = (item: JsonObject): JsonObject =>
     object({ data: { type: "array", items: item }, next_cursor: MAYBE_TEXT });
   const named = new Map([[nodeShape(), ref("schemas", "WorkflowNode")]]);
@@ -240,7 +257,13 @@ export function workflowSchemas(): JsonObject {
       }),
     ),
     WorkflowVersion: object(version),
-    Workflows: page(object({ ...version, created_at: TIME })),
-    StoredWorkflow: object({ ...version, created_at: TIME, graph: schema("WorkflowGraph") }),
+    Workflows: page(object(known)),
+    StoredWorkflow: object({
+      name: known.name,
+      version: known.version,
+      digest: TEXT,
+      created_at: MAYBE_TIME,
+      graph: schema("WorkflowGraph"),
+    }),
   };
 }

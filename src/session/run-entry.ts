@@ -1,14 +1,14 @@
 /** A run as the index of a tenant's runs has it. */
 import * as z from "zod/mini";
 
-/** `run`: in a session; `daemon`: of a daemon; `call`: of a skill, or without a session. */
-export const RUN_KINDS = ["run", "daemon", "call"] as const;
+/** `run`: in a session; `daemon`: of a daemon; `call`: of a skill, or without a session; `workflow`: of a graph. */
+export const RUN_KINDS = ["run", "daemon", "call", "workflow"] as const;
 
 /** A run as it is listed. Times are RFC 3339. */
 export interface RunEntry {
   id: string;
   kind: (typeof RUN_KINDS)[number];
-  /** Slug of the skill that it is, or the operation; `null`: a run of no skill. */
+  /** Slug of the skill that it is, the operation, or the workflow; `null`: a run of no skill. */
   name: string | null;
   session: string | null;
   state: string;

@@ -262,6 +262,7 @@ const EXAMPLES: [OperationId, () => Example][] = [
   ["putWorkflow", () => at("/workflows/flow", { graph: FLOW })],
   ["listWorkflows", () => at("/workflows")],
   ["getWorkflow", () => at("/workflows/flow")],
+  ["getSkillWorkflow", () => at("/workflows/artist/paint")],
   ["operateOnWorkflow", () => at("/workflows/inspect", { graph: FLOW })],
   ["executeWorkflow", () => at("/workflows/execute?wait=none", { task: "Wait.", workflow: "flow" })],
   ["listWorkflowRuns", () => at("/workflows/runs")],
@@ -274,6 +275,7 @@ const EXAMPLES: [OperationId, () => Example][] = [
     () => at(`/workflows/runs/${made.flow}/approvals`, { node: "w", decision: "approve" }),
   ],
   ["signalWorkflowRun", () => at(`/workflows/runs/${made.flow}/signals`, { name: "later" })],
+  ["migrateWorkflowRun", () => at(`/workflows/runs/${made.flow}/migrate`, { workflow: "flow" })],
   ["cancelWorkflowRun", () => at(`/workflows/runs/${made.flow}/cancel`, {})],
   ["forkWorkflowRun", () => at(`/workflows/runs/${made.flow}/fork?wait=none`, { from: "e" })],
   ["killWorkflowRun", () => at(`/workflows/runs/${made.forked}/kill`, {})],
@@ -374,7 +376,13 @@ function faultsOf(media: Json | undefined, value: unknown): string[] {
 }
 
 beforeAll(async () => {
-  made.catalog = await client.publish({ artist: mockSkill("artist") }, { "hooks.js": bytes(HOOKS) });
+  made.catalog = await client.publish(
+    { artist: mockSkill("artist") },
+    {
+      "hooks.js": bytes(HOOKS),
+      "workflows/paint.yaml": bytes("act: {prompt: Paint.}"),
+    },
+  );
   const run = await client.fetch("/skills/artist", {
     method: "POST",
     body: "Hello.",

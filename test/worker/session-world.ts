@@ -127,9 +127,9 @@ export class World {
     });
     const daemon = new Daemon(conversation, storage);
     keepSnapshots(conversation, daemon);
-    const workflow = new Workflow(conversation, storage);
-    const task = new Task(conversation, storage, workflow);
     const delegates = new Delegates(conversation, storage.sql);
+    const workflow = new Workflow(conversation, storage, delegates);
+    const task = new Task(conversation, storage, workflow);
     if (this.script.hooks !== undefined) conversation.extend(this.script.hooks(conversation));
     const over = async (): Promise<void> => {
       for (let seen = -1; seen !== work.length; ) {

@@ -2,31 +2,8 @@
 import { describe, expect, it } from "vitest";
 import { readEvents } from "../support/sse.ts";
 import { ASK, asking, type Body, client, codeOf, get, post, send, until } from "./session-client.ts";
+import { edge, executed, fails, type Run, run, said, started } from "./workflow-client.ts";
 
-interface Stage extends Body {
-  id: string;
-  produced_artifact_ids: string[];
-  node_id: string;
-  branch: string;
-  attempts: Body[];
-  artifacts: { id: string; kind: string; text: string }[];
-}
-interface Run extends Body {
-  id: string;
-  status: string;
-  stages: Stage[];
-  compensations: (Stage & { metadata: Body })[];
-  uncompensated: string[];
-  artifacts: { kind: string; text: string }[];
-}
-
-const said = (text: string) => ({ model_policy: { provider: "mock", mock: [{ text }] } });
-const fails = { model_policy: { provider: "mock", mock: [{ error: { category: "auth", message: "no" } }] } };
-const edge = (from: string, to: string, branch?: string) => ({
-  from,
-  to,
-  ...(branch === undefined ? {} : { branch }),
-});
 const map = (more: object) => ({
   kind: "map",
   prompt: "do",
@@ -35,14 +12,6 @@ const map = (more: object) => ({
   ...more,
 });
 
-const executed = (graph: object, more: object = {}, headers: Record<string, string> = {}) =>
-  post("/workflows/execute", { task: "the task", graph, ...more }, headers);
-async function run(graph: object, more: object = {}): Promise<Run> {
-  const response = await executed(graph, more);
-  const body = await response.json<{ run: Run }>();
-  expect([response.status, body]).toMatchObject([200, { run: { _type: "run_record" } }]);
-  return body.run;
-}
 /** The sessions below another one, as soon as there are some. */
 async function children(session: string): Promise<{ child_ids: string[] }> {
   for (;;) {
@@ -51,11 +20,6 @@ async function children(session: string): Promise<{ child_ids: string[] }> {
   }
 }
 const visited = ({ stages }: Run): string[] => stages.map(({ node_id, branch }) => `${node_id}:${branch}`);
-async function started(graph: object, more: object = {}): Promise<string> {
-  const response = await executed(graph, more, { prefer: "respond-async" });
-  expect(response.status).toBe(202);
-  return response.headers.get("location") ?? "";
-}
 
 describe("POST /workflows/validate", () => {
   const valid = { nodes: { a: { kind: "stage" } } };
@@ -337,10 +301,10 @@ describe("POST /workflows/execute", () => {
     });
     const path = response.headers.get("location") ?? "";
     const events = await readEvents(response);
-    expect(events.map(({ event }) => event)).toEqual(["start", "stage", "stage", "done"]);
-    const later = await readEvents(await client.stream(`${path}/events?after=2`));
+    expect(events.map(({ event }) => event)).toEqual(["start", "stage", "delta", "round", "stage", "done"]);
+    const later = await readEvents(await client.stream(`${path}/events?after=4`));
     expect(later.map(({ event }) => event)).toEqual(["stage", "done"]);
-    expect(await readEvents(await client.stream(`${path}/events?after=4`))).toEqual([]);
+    expect(await readEvents(await client.stream(`${path}/events?after=6`))).toEqual([]);
   });
 
   it("begins once for an Idempotency-Key", async () => {
@@ -472,105 +436,6 @@ describe("a run that waits", () => {
   });
 });
 
-describe("compensations", () => {
-  /** Two stages that can be undone, one that fails, one that waits; `undo b` fails once. */
-  const undone = {
-    entry: "a",
-    nodes: {
-      a: { ...said("did a"), compensation: "ua" },
-      b: { ...said("did b"), compensation: "ub" },
-      c: { ...fails, compensation: "ua" },
-      w: { kind: "wait", wait: { event: "never" } },
-      ua: { prompt: "undo", model_policy: { provider: "mock" } },
-      ub: { kind: "verify", verify: { expect_text: "never" }, retry_policy: { max_attempts: 2 } },
-    },
-    edges: [edge("a", "b"), edge("b", "c"), edge("c", "w")],
-  };
-  const told = ({ compensations }: Run) =>
-    compensations.map(({ node_id, branch, attempts, metadata }) => [
-      node_id,
-      branch,
-      attempts.length,
-      String(metadata.compensates).split(":")[1],
-    ]);
-
-  it("undo the finished stages of a cancelled run, the last one first", async () => {
-    const path = await started(undone);
-    await until(path, "waiting");
-    const after = client.stream(`${path}/events`).then(readEvents);
-    await post(`${path}/cancel`, { reason: "changed my mind" });
-    const run = await until<Run>(path, "cancelled");
-    expect(told(run)).toEqual([
-      ["ub", "failed", 2, "b"],
-      ["ua", "success", 1, "a"],
-    ]);
-    // It is told of what the stage made.
-    expect(run.compensations[1]).toMatchObject({
-      consumed_artifact_ids: run.stages[0]?.produced_artifact_ids,
-    });
-    expect(run).toMatchObject({
-      uncompensated: [],
-      error: { message: "changed my mind" },
-      failed_stages: [{}],
-    });
-    const stages = (await after).filter(({ data }) => JSON.stringify(data).includes("compensates"));
-    expect(stages).toHaveLength(6);
-
-    const again = await executed(undone, { options: { resume_run: run.id } }, { prefer: "respond-async" });
-    const other = again.headers.get("location") ?? "";
-    await until(other, "waiting");
-    await post(`${other}/cancel`);
-    expect(told(await until<Run>(other, "cancelled"))).toEqual([]);
-  });
-
-  it("are none for a run that is killed, and have their time", async () => {
-    const killed = await started(undone);
-    await until(killed, "waiting");
-    await post(`${killed}/kill`);
-    expect(await until<Run>(killed, "cancelled")).toMatchObject({ compensations: [], uncompensated: [] });
-
-    const slow = {
-      ...undone,
-      nodes: {
-        ...undone.nodes,
-        ub: { tools: [ASK], model_policy: { provider: "mock", mock: asking } },
-      },
-    };
-    const late = await started(slow, { options: { compensation_ms: 50 } });
-    await until(late, "waiting");
-    await post(`${late}/cancel`);
-    const run = await until<Run>(late, "cancelled");
-    expect(told(run)).toEqual([["ub", "error", 1, "b"]]);
-    expect(run.uncompensated).toEqual([run.stages[0]?.id]);
-
-    const stuck = await started(slow);
-    await until(stuck, "waiting");
-    await post(`${stuck}/cancel`);
-    expect(await get<Run>(stuck)).toMatchObject({ active: [{}, { node_id: "ub" }] });
-    await post(`${stuck}/kill`);
-    await until(stuck, "cancelled");
-  });
-
-  it("come when the run's time is over", async () => {
-    const response = await executed(undone, { options: { deadline_ms: 400 } });
-    const { run } = await response.json<{ run: Run }>();
-    const done = run.stages.filter(({ status }) => status === "completed").map(({ node_id }) => node_id);
-    expect(run).toMatchObject({ status: "failed", error: { code: "deadline_exceeded" } });
-    expect(told(run).map((entry) => entry[3])).toEqual(done.toReversed());
-  });
-
-  it.each([
-    ["x", {}],
-    ["a", {}],
-    ["w", { w: { kind: "wait", wait: { event: "e" } } }],
-  ])("name a node that can undo: not %s", async (compensation, more) => {
-    const graph = { entry: "a", nodes: { a: { compensation }, ...more } };
-    expect(await (await post("/workflows/validate", { graph })).json()).toMatchObject({
-      errors: [{ path: "nodes.a.compensation" }],
-    });
-  });
-});
-
 describe("runs", () => {
   it("begin again from a node with another input, and never change what was", async () => {
     const graph = {
@@ -600,7 +465,16 @@ describe("runs", () => {
     const { id } = await run({ name: "listed", nodes: { a: said("x") } });
     const { data } = await get<{ data: Body[] }>("/workflows/runs?limit=1000");
     expect(data).toContainEqual(expect.objectContaining({ id, workflow: "listed", status: "completed" }));
+    const indexed = { id, kind: "workflow", name: "listed", state: "completed", session: id };
+    expect(await get(`/runs/${id}`)).toMatchObject(indexed);
+    expect((await get<{ data: Body[] }>("/runs?kind=workflow&name=listed")).data).toMatchObject([indexed]);
+    const stages = async (query: string) => {
+      const { data: sessions } = await get<{ data: { id: string }[] }>(`/sessions?limit=1000${query}`);
+      return sessions.filter((session) => session.id.startsWith("wfs_")).length;
+    };
+    expect([await stages(""), (await stages("&stages=true")) > 0]).toEqual([0, true]);
     expect((await send("DELETE", `/workflows/runs/${id}`)).status).toBe(204);
+    expect((await client.fetch(`/runs/${id}`)).status).toBe(404);
     expect(await codeOf(await client.fetch(`/workflows/runs/${id}`))).toEqual([404, "not_found"]);
     expect((await get<{ data: Body[] }>("/workflows/runs?limit=1000")).data).not.toContainEqual(
       expect.objectContaining({ id }),

@@ -26,6 +26,7 @@ export function runDocument(state: WorkflowState): JsonObject {
     workflow_id: spec.graph.id,
     workflow_name: spec.workflow?.name ?? spec.graph.name,
     workflow: spec.workflow,
+    skills: spec.skills ?? null,
     graph: spec.graph,
     options: spec.options,
     task: spec.task,

@@ -7,11 +7,21 @@ import type { Graph } from "./graph.ts";
 /** How long the compensations of a stopped run may take together, where it says nothing. */
 export const COMPENSATION_MS = 300_000;
 
+/** The versions of skills that a run keeps to. */
+export interface PinnedSkills {
+  /** By the name that the run gives the skill. */
+  digests: { [name: string]: string };
+  /** What `*` stands for. */
+  all?: string[];
+}
+
 /** All that a run knows when it begins; it never changes. */
 export interface WorkflowSpec {
   run_id: string;
-  /** As which it is stored; `null`: the request brought the graph. */
-  workflow: { name: string; version: number; digest: string } | null;
+  /** As which it is stored, `version` `null` for one of a skill; `null`: the request brought the graph. */
+  workflow: { name: string; version: number | null; digest: string } | null;
+  /** Digests of the skills that its stages name; absent: those that are served at the time. */
+  skills?: PinnedSkills;
   graph: Graph;
   task: string;
   /** Stages, attempts not counted; waiting joins cost none. */
@@ -170,6 +180,8 @@ export type WorkflowRecord = At &
     | { type: "answered"; node: string; visit: number; granted: boolean; by: string; reason: string | null }
     | { type: "paused" }
     | { type: "resumed" }
+    /** It goes on with another graph, which fits what it has done (`migrate.ts`). */
+    | ({ type: "migrated" } & Pick<WorkflowSpec, "graph" | "workflow" | "skills">)
     /** `kill`: without compensation. */
     | { type: "stopped"; kill: boolean; reason: string }
     | { type: "finished"; status: FinalStatus; error: StageError | null }

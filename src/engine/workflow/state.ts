@@ -2,6 +2,7 @@
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { WorkflowArtifact } from "./artifacts.ts";
 import type { Edge, Graph, Node } from "./graph.ts";
+import { traversed } from "./origin.ts";
 import {
   type Attempt,
   type AttemptKey,
@@ -79,7 +80,11 @@ export interface WorkflowState {
   finished: { status: FinalStatus; error: StageError | null; at: number } | null;
 }
 
-/** @throws nothing: a record that does not fit the state is a fault of the driver, and changes nothing */
+/**
+ * The state after a record. What only ever grows (stages, transitions, artifacts, a map's items) grows in place, since a run may
+ * have many thousands of them: an earlier state is not to be read any more for these.
+ * @throws nothing: a record that does not fit the state is a fault of the driver, and changes nothing
+ */
 export function applyRecord(state: WorkflowState | null, record: WorkflowRecord): WorkflowState | null {
   if (record.type === "begun") return begun(record.spec, record.at);
   if (state === null) return null;
@@ -107,6 +112,8 @@ export function applyRecord(state: WorkflowState | null, record: WorkflowRecord)
       return { ...state, paused: state.stopped === null };
     case "resumed":
       return { ...state, paused: false };
+    case "migrated":
+      return migrated(state, record);
     case "stopped":
       // A run that is stopped and then killed was stopped when it was.
       return {
@@ -137,13 +144,26 @@ function begun(spec: WorkflowSpec, at: number): WorkflowState {
     arrived: arrivals(graph, origin?.transitions ?? []),
     traversals: origin?.traversals ?? {},
     artifacts: [...artifacts, ...stages.flatMap((stage) => stage.artifacts)],
-    stages,
-    transitions: origin?.transitions ?? [],
+    stages: [...stages],
+    transitions: [...(origin?.transitions ?? [])],
     compensations: [],
     events: [],
     paused: false,
     stopped: null,
     finished: null,
+  };
+}
+
+function migrated(
+  state: WorkflowState,
+  { graph, workflow, skills }: Extract<WorkflowRecord, { type: "migrated" }>,
+): WorkflowState {
+  const { skills: _, ...spec } = state.spec;
+  return {
+    ...state,
+    spec: { ...spec, graph, workflow, ...(skills === undefined ? {} : { skills }) },
+    traversals: traversed(graph, state.transitions),
+    arrived: arrivals(graph, state.transitions),
   };
 }
 
@@ -207,6 +227,11 @@ function started(state: WorkflowState, key: Extract<WorkflowRecord, { type: "sta
   };
 }
 
+function grown<T>(list: T[], more: readonly T[]): T[] {
+  for (const one of more) list.push(one);
+  return list;
+}
+
 function without(list: readonly string[], item: string): string[] {
   const at = list.indexOf(item);
   return at === -1 ? [...list] : list.toSpliced(at, 1);
@@ -218,11 +243,8 @@ function ended(state: WorkflowState, key: AttemptKey, outcome: Outcome, at: numb
   if (visit === undefined || node === undefined) return state;
   if (key.item !== undefined) {
     const { [String(key.item)]: _, ...running_items } = visit.running_items;
-    return withVisit(state, key, (one) => ({
-      ...one,
-      running_items,
-      items: { ...one.items, [String(key.item)]: outcome },
-    }));
+    visit.items[String(key.item)] = outcome;
+    return withVisit(state, key, (one) => ({ ...one, running_items }));
   }
   const attempt: Attempt = {
     attempt: key.attempt,
@@ -293,13 +315,14 @@ function settled(
     },
   };
   const visits = state.visits.filter((one) => one.node !== visit.node || one.visit !== visit.visit);
-  if (visit.compensates !== null) return { ...state, visits, compensations: [...state.compensations, stage] };
+  if (visit.compensates !== null)
+    return { ...state, visits, compensations: grown(state.compensations, [stage]) };
   const next: WorkflowState = {
     ...state,
     visits,
-    completed: [...new Set([...state.completed, node.id])],
-    artifacts: [...state.artifacts, ...outcome.artifacts],
-    stages: [...state.stages, stage],
+    completed: state.completed.includes(node.id) ? state.completed : [...state.completed, node.id],
+    artifacts: grown(state.artifacts, outcome.artifacts),
+    stages: grown(state.stages, [stage]),
     events: node.kind === "wait" ? withoutTaken(state.events, outcome) : state.events,
   };
   return state.stopped === null ? followed(next, node, outcome.branch, at) : next;
@@ -336,10 +359,10 @@ function followed(state: WorkflowState, node: Node, branch: string, at: number):
       ...state.traversals,
       ...Object.fromEntries(taken.map(([, place]) => [place, (state.traversals[place] ?? 0) + 1])),
     },
-    transitions: [
-      ...state.transitions,
-      ...taken.map(([edge]) => ({ from: node.id, to: edge.to, branch: edge.branch ?? null, at: time(at) })),
-    ],
+    transitions: grown(
+      state.transitions,
+      taken.map(([edge]) => ({ from: node.id, to: edge.to, branch: edge.branch ?? null, at: time(at) })),
+    ),
   };
 }
 

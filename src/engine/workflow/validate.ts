@@ -5,7 +5,7 @@ import { exceeds } from "./ceiling.ts";
 import type { Edge, Graph, Node } from "./graph.ts";
 
 /** A finding names its node, or its edge by its place in `edges`. */
-interface GraphFinding {
+export interface GraphFinding {
   /** Dotted path, e.g. `nodes.draft.input_contract`, `edges.3.to`. */
   path: string;
   message: string;

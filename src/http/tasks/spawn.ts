@@ -146,6 +146,7 @@ async function spawnGraph(context: RequestContext, id: string, body: TaskBody): 
     options: given,
     own: { ...own, ...(policy === null ? {} : { policy }) },
     root: null,
+    skills: null,
     ...(above === null ? {} : { above: ceilingsOnly(above) }),
     ...(cwd === undefined ? {} : { cwd }),
   });

@@ -12,9 +12,11 @@ import {
   resumed,
 } from "../../engine/workflow/origin.ts";
 import type { WorkflowSpec } from "../../engine/workflow/records.ts";
+import { validateGraph } from "../../engine/workflow/validate.ts";
 import { InputInvalid } from "../../errors/request.ts";
-import { ReplayMismatch } from "../../errors/workflow.ts";
+import { ReplayMismatch, WorkflowInvalid } from "../../errors/workflow.ts";
 import { newId } from "../../llm/transcript.ts";
+import { pinSkills } from "../../run/workflow/pin-skills.ts";
 import { listWorkflowRuns } from "../../session/workflow/directory.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -29,7 +31,7 @@ import { nothing, type Route } from "../sessions/shapes.ts";
 import { callName, idempotencyKey } from "../skills/idempotency.ts";
 import { wantsEvents } from "../sse.ts";
 import { waitIn } from "../wait.ts";
-import { graphOf, refusedAt, storedWorkflow } from "./graphs.ts";
+import { graphOf, namedWorkflow, refusedAt } from "./graphs.ts";
 import { readOwnOptions, type WantedRun, workflowSpec } from "./wanted.ts";
 
 const maybe = z.exactOptional;
@@ -52,6 +54,7 @@ const forkBody = z.lazy(() =>
     input: maybe(z.strictObject({ task: maybe(text()), artifacts: maybe(json()) })),
   }),
 );
+const migrateBody = z.lazy(() => z.strictObject({ graph: maybe(json()), workflow: maybe(text()) }));
 const eventBody = z.lazy(() =>
   z.strictObject({ name: text(), key: maybe(z.nullable(z.string())), payload: maybe(json()) }),
 );
@@ -85,6 +88,7 @@ export async function postExecute(context: RequestContext): Promise<Response> {
     options: body.options ?? {},
     own,
     root: record?.root_run_id ?? null,
+    skills: own.resume_run === undefined ? null : (record?.skills ?? null),
   });
 }
 
@@ -106,7 +110,7 @@ async function sourceOf(
     throw new InputInvalid({ reason: `workflow ${message}`, errors: [{ path: "workflow", message }] });
   }
   if (workflow !== undefined) {
-    const { name, version, digest, graph: stored } = await storedWorkflow(context, workflow);
+    const { name, version, digest, graph: stored } = await namedWorkflow(context, workflow);
     return { graph: stored, workflow: { name, version, digest }, record };
   }
   if (graph !== undefined) return { graph: graphOf(graph), workflow: null, record };
@@ -265,6 +269,20 @@ export const postWorkflowFork: Route = async (context, { id = "" }) => {
   );
 };
 
+/** `POST …/migrate {graph}` or `{workflow}`: the run goes on with another graph, where that fits what it has done. */
+export const postWorkflowMigrate: Route = async (context, { id = "" }) => {
+  const body = await readJson(context.request, migrateBody, MAX_MODEL_BODY_BYTES);
+  const session = sessionOf(context, id);
+  const record = recordOf(await session.ask("workflow", { wait: "none" }));
+  const { graph, workflow } = await sourceOf(context, body, undefined);
+  const { valid, errors } = validateGraph(graph);
+  if (!valid) throw new WorkflowInvalid({ errors });
+  const skills = await pinSkills(context, graph, record.options, record.skills ?? null);
+  const to = JSON.stringify({ graph, workflow, ...(skills === undefined ? {} : { skills }) });
+  const request = await requestName(context, body);
+  return jsonNow(shown(context, await session.ask("migrateWorkflow", { to, request })));
+};
+
 const continuing = (record: RunRecord, graph: Graph): WantedRun => ({
   task: record.task,
   graph,
@@ -274,6 +292,7 @@ const continuing = (record: RunRecord, graph: Graph): WantedRun => ({
   options: record.options,
   own: {},
   root: record.root_run_id,
+  skills: record.skills ?? null,
 });
 
 /** `POST …/signals {name, key?, payload?}`: an event for wait nodes; one that comes early is kept. */

@@ -3,12 +3,13 @@ import * as z from "zod/mini";
 import type { Ceilings } from "../../engine/agent/spec.ts";
 import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import type { Graph } from "../../engine/workflow/graph.ts";
-import type { Origin, WorkflowSpec } from "../../engine/workflow/records.ts";
+import type { Origin, PinnedSkills, WorkflowSpec } from "../../engine/workflow/records.ts";
 import { validateGraph } from "../../engine/workflow/validate.ts";
 import { InputInvalid } from "../../errors/request.ts";
 import { WorkflowInvalid } from "../../errors/workflow.ts";
 import { agentSpec } from "../../run/agent/options.ts";
 import { llmHost } from "../../run/llm-host.ts";
+import { pinSkills } from "../../run/workflow/pin-skills.ts";
 import { policyOf } from "../../run/workflow/stage.ts";
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
@@ -75,6 +76,8 @@ export interface WantedRun {
   own: OwnOptions;
   /** The first of the runs that this one goes back to; `null`: itself. */
   root: string | null;
+  /** Versions of skills of the run that it goes on from; `null`: none. */
+  skills: PinnedSkills | null;
   /** What the session leaves that the run is delegated from. Absent: nobody delegates it. */
   above?: Ceilings;
   /** Where the commands of its stages begin, relative to their folder. Absent: there. */
@@ -98,6 +101,8 @@ export async function workflowSpec(
     });
   }
   const options = Object.fromEntries(Object.entries(wanted.options).filter(([name]) => !OWN.has(name)));
+  const skills = await pinSkills(context, graph, options, wanted.skills);
+  if (skills !== undefined) context.pinned = skills;
   await checkOptions(context, {
     run: run_id,
     task,
@@ -112,6 +117,7 @@ export async function workflowSpec(
   return {
     run_id,
     workflow: wanted.workflow,
+    ...(skills === undefined ? {} : { skills }),
     graph,
     task,
     max_steps: own.max_steps ?? Math.max(1, Object.keys(graph.nodes).length * 4),

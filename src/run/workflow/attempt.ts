@@ -35,6 +35,8 @@ interface AttemptPlace {
   context: RunContext;
   /** The run's own session. */
   session: string;
+  /** Notes the session of an attempt, which tells the run's session what happens in it. */
+  announce: (child: string) => void;
   /** Name of the soft ledger that its calls count in. */
   account: string;
   workspace: WorkspaceAccess;
@@ -185,7 +187,7 @@ async function runStage(
   node: Node,
   key: AttemptKey,
   { prompt, inputs }: StageWork,
-  { context, session: place, account, signal }: AttemptPlace,
+  { context, session: place, announce, account, signal }: AttemptPlace,
 ): Promise<Outcome> {
   const { spec } = state;
   const id = childSession(spec.run_id, key);
@@ -209,7 +211,11 @@ async function runStage(
   const view =
     node.kind === "subagent"
       ? await asTask(begin, settingsOf(state, node, { stage, inputs, session: place, agent }))
-      : await asStage(begin, { workflow_run_id: spec.run_id, node_id: node.id, ...visitAndAttempt(key) });
+      : await asStage(begin, announce, {
+          workflow_run_id: spec.run_id,
+          node_id: node.id,
+          ...visitAndAttempt(key),
+        });
   if (view.error !== undefined) {
     const { code, detail } = view.error;
     return failed("error", String(code), String(detail), names);
@@ -226,8 +232,13 @@ interface Begin {
   signal: AbortSignal;
 }
 
-/** A run in a session of its own. */
-async function asStage({ session, run, agent, signal }: Begin, metadata: JsonObject): Promise<RunView> {
+/** A run in a session of its own, whose events stand among those of the workflow run. */
+async function asStage(
+  { session, run, agent, signal }: Begin,
+  announce: (child: string) => void,
+  metadata: JsonObject,
+): Promise<RunView> {
+  announce(session.id);
   await session.ask("open", { metadata, request_hash: null, imported: null });
   signal.throwIfAborted();
   const stop = (): void => {
@@ -236,18 +247,11 @@ async function asStage({ session, run, agent, signal }: Begin, metadata: JsonObj
   };
   signal.addEventListener("abort", stop, { once: true });
   try {
-    // The journal of the workflow run tells of it, and no session above is told.
-    const spec = agent.delegation === undefined ? agent : { ...agent, delegation: untold(agent.delegation) };
-    return await session.ask("start", { run_id: run, spec, request: null, wait: "terminal" });
+    return await session.ask("start", { run_id: run, spec: agent, request: null, wait: "terminal" });
   } finally {
     signal.removeEventListener("abort", stop);
   }
 }
-
-const untold = (delegation: NonNullable<AgentSpec["delegation"]>): typeof delegation => ({
-  ...delegation,
-  parent: null,
-});
 
 /** A task of the workflow run: its events stand among those of the run, and it ends with it. */
 async function asTask({ session, run, agent, signal }: Begin, settings: TaskSettings): Promise<RunView> {

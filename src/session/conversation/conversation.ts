@@ -47,6 +47,8 @@ const BEGUN_MS = 250;
 
 /** What builds on sessions, e.g. daemons. */
 export interface ConversationHooks {
+  /** What has to be in memory before anything is asked of the session; `undefined`: it is there. */
+  ready?(): Promise<void> | undefined;
   /** A run begins. What is written here is stored with that. */
   started?(spec: AgentSpec): void;
   /** The run under way goes on after a rest. What is written here is stored with that. */
@@ -156,6 +158,10 @@ export class Conversation {
     if (!this.#armed) await this.#store.rearm();
     this.#armed = true;
     this.runs.ensure();
+    for (const hooks of this.#hooks) {
+      const ready = hooks.ready?.();
+      if (ready !== undefined) await ready;
+    }
     return row;
   }
 

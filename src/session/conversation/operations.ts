@@ -59,7 +59,7 @@ export class SessionDispatcher {
   ) {
     this.#conversation = conversation;
     this.#handlers = {
-      ...handlersOf(conversation),
+      ...handlersOf(conversation, () => task.told()),
       ...daemonHandlers(conversation, daemon),
       ...taskHandlers(conversation, task, delegates),
       ...workflowHandlers(conversation, workflow),
@@ -98,7 +98,8 @@ export class SessionDispatcher {
   }
 }
 
-function handlersOf(conversation: Conversation): Handlers {
+/** @param told resolves when the session above, if there is one, knows what happened */
+function handlersOf(conversation: Conversation, told: () => Promise<void>): Handlers {
   const { log, runs, files, env, deployment, background, parts } = conversation;
   const { store } = log;
   /** Under way, by request: one that is asked twice at the same time is made once. */
@@ -253,7 +254,9 @@ function handlersOf(conversation: Conversation): Handlers {
         const named = request !== null ? conversation.once(request, begin) : null;
         if (named === null && store.run(run_id) === null) begin();
         if (wait === "none" && !followed) conversation.noteBegun();
-        return answer(named?.run_id ?? run_id, wait, row);
+        const view = await answer(named?.run_id ?? run_id, wait, row);
+        if (wait === "terminal") await told();
+        return view;
       },
     ),
     runs: within(({ limit, before }, { id }) => {

@@ -42,7 +42,9 @@ export class Task {
     this.relay = new Relay(conversation, this);
     conversation.extend({
       started: ({ delegation }) => {
-        if (delegation !== undefined && delegation.parent !== null) this.relay.due();
+        const { store } = conversation.log;
+        const first = store.runs(2, Number.MAX_SAFE_INTEGER).length < 2;
+        if (delegation !== undefined && delegation.parent !== null) this.relay.due(first);
       },
       goesOn: () => this.#goesOn(),
       rested: (step) => {
@@ -97,22 +99,45 @@ export class Task {
     return row.settings.carry.retriggerable ? "awaiting" : "completed";
   }
 
-  /** The session above; `null`: none. */
+  /** The session above; `null`: none. A stage of a workflow run has one, and is no task. */
   parent(): { session_id: string; run_id: string | null } | null {
-    return this.store.row()?.settings.parent ?? null;
+    const row = this.store.row();
+    return row === null ? (this.#last()?.delegation?.parent ?? null) : row.settings.parent;
+  }
+
+  /** Resolves when the session above knows what happened in this one, if it is to be told. */
+  async told(): Promise<void> {
+    if (this.store.row() === null && this.parent() !== null) await this.relay.flushed();
+  }
+
+  #last(): AgentSpec | null {
+    return this.#conversation.log.state().run?.spec ?? null;
   }
 
   /** Where its last run stands, for those who follow it. */
   progress(): "running" | "resting" | "over" {
     const row = this.store.row();
-    const how = row === null ? "done" : this.work(row).how;
+    if (row === null) return this.#stageProgress();
+    const { how } = this.work(row);
     return how === "running" || how === "resting" ? how : "over";
   }
 
+  #stageProgress(): "running" | "resting" | "over" {
+    const last = this.#last();
+    const run = last === null ? null : this.#conversation.log.store.run(last.run_id);
+    if (run === null || run.settled_at !== null) return "over";
+    return run.status === "running" ? "running" : "resting";
+  }
+
   facts(): ShownRun {
+    const session_id = this.#conversation.log.store.session()?.id ?? "";
+    const last = this.#last();
+    if (this.store.row() === null && last !== null) {
+      const parent_run_id = last.delegation?.parent?.run_id ?? null;
+      return { run_id: last.run_id, parent_run_id, session_id, name: "", task: "", sub_agent: false };
+    }
     const { run, settings } = this.row();
     const { name, task, mode, parent } = settings;
-    const session_id = this.#conversation.log.store.session()?.id ?? "";
     const parent_run_id = parent?.run_id ?? null;
     return { run_id: run, parent_run_id, session_id, name, task, sub_agent: mode === "sub_agent" };
   }
@@ -197,8 +222,9 @@ export class Task {
   /** Ends what is under way; it takes no more input. */
   close(): void {
     const row = this.store.row();
-    if (row === null || row.closed_at !== null) return;
     const { log, runs } = this.#conversation;
+    if (row === null) runs.cancelAny();
+    if (row === null || row.closed_at !== null) return;
     this.#conversation.together(() => {
       const at = log.now();
       this.store.put({ ...row, closed_at: at });

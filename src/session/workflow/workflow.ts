@@ -4,6 +4,7 @@
  * several, one after the other, in one journal.
  */
 import { undoes } from "../../engine/workflow/compensation.ts";
+import { statusOf } from "../../engine/workflow/document.ts";
 import { decide, openAttempts } from "../../engine/workflow/next.ts";
 import { failed } from "../../engine/workflow/outcomes.ts";
 import type { AttemptKey, Outcome, WorkflowRecord, WorkflowSpec } from "../../engine/workflow/records.ts";
@@ -18,7 +19,9 @@ import { carryOutAttempt, childSessions, stopAttempt } from "../../run/workflow/
 import type { Conversation } from "../conversation/conversation.ts";
 import { Rows } from "../conversation/rows.ts";
 import { WATCH_MS } from "../lives.ts";
+import type { Delegates } from "../task/delegates.ts";
 import { forgetWorkflowRun, noteWorkflowRun } from "./directory.ts";
+import { type JournalRecord, longOutcome, readOutcome, rowOf, storeOutcome } from "./outputs.ts";
 
 /** Due kinds of the session's table. */
 const LOOK = "workflow";
@@ -38,7 +41,8 @@ interface JournalHead extends Origin {
 
 export class Workflow {
   readonly #conversation: Conversation;
-  readonly #rows: Rows<WorkflowRecord | JournalHead>;
+  readonly #delegates: Delegates;
+  readonly #rows: Rows<JournalRecord | JournalHead>;
   /** `undefined`: not read yet. */
   #state: WorkflowState | null | undefined;
   #origin: Origin = { account: "", request_id: "", mock_scope: "" };
@@ -47,12 +51,23 @@ export class Workflow {
   /** Attempts that this life has stored and not carried out yet: all others may have begun before. */
   readonly #fresh = new Set<string>();
   readonly #waiting = new Set<() => void>();
+  /** Long outcomes: keys in R2 of those that are to be written, those read for the state, keys of those not read yet. */
+  readonly #stored = new WeakMap<WorkflowRecord, string>();
+  readonly #outcomes = new Map<string, Outcome>();
+  #unread: string[] = [];
+  #storing = false;
+  #indexing: Promise<void> = Promise.resolve();
+  /** The write that has not begun. */
+  #nextIndex: Promise<void> | null = null;
+  #reading: Promise<void> | null = null;
   readonly #followers: ((records: readonly WorkflowRecord[]) => void)[] = [];
 
-  constructor(conversation: Conversation, storage: DurableObjectStorage) {
+  constructor(conversation: Conversation, storage: DurableObjectStorage, delegates: Delegates) {
     this.#conversation = conversation;
+    this.#delegates = delegates;
     this.#rows = new Rows(storage.sql, "journal");
     conversation.extend({
+      ready: () => this.#ready(),
       due: (kind) => {
         if (kind === LOOK) this.look();
         if (kind === INDEX) conversation.background(this.index());
@@ -108,6 +123,29 @@ export class Workflow {
     this.#conversation.dueAt(INDEX, log.now() + RETRY_MS);
   }
 
+  /** Resolves once all of the state is in memory; `undefined`: it is. */
+  #ready(): Promise<void> | undefined {
+    this.#load();
+    if (this.#unread.length === 0) return undefined;
+    this.#reading ??= this.#read().finally(() => {
+      this.#reading = null;
+    });
+    return this.#reading;
+  }
+
+  async #read(): Promise<void> {
+    const { FILES } = this.#conversation.env;
+    for (const key of this.#unread) {
+      const outcome = await readOutcome(FILES, key);
+      if (outcome === null) console.error(JSON.stringify({ event: "output_lost", key }));
+      else this.#outcomes.set(key, outcome);
+    }
+    this.#state = undefined;
+    this.#load();
+    this.#unread = [];
+    this.#outcomes.clear();
+  }
+
   /** Stores records that come from outside, and goes on. */
   note(records: readonly WorkflowRecord[]): void {
     this.#append(records);
@@ -118,6 +156,10 @@ export class Workflow {
   look(): void {
     const state = this.#load();
     if (state === null) return;
+    if (this.#unread.length > 0) {
+      this.#conversation.background(Promise.resolve(this.#ready()).then(() => this.look()));
+      return;
+    }
     const { log } = this.#conversation;
     for (;;) {
       const { records, wake } = decide(this.state(), log.now(), newId);
@@ -125,7 +167,41 @@ export class Workflow {
         this.#dispatch(wake);
         return;
       }
+      if (records.some((record) => record.type === "ended" && longOutcome(record) !== null)) {
+        this.#conversation.dueAt(LOOK, log.now() + WATCH_MS);
+        this.#conversation.background(this.#decided(this.state(), records));
+        return;
+      }
       this.#append(records);
+    }
+  }
+
+  /** Stores what was decided and has long outcomes, unless there is something else to decide by then. */
+  async #decided(state: WorkflowState, records: readonly WorkflowRecord[]): Promise<void> {
+    if (this.#storing) return;
+    this.#storing = true;
+    try {
+      await this.#keepLong(records);
+      if (this.#state === state) this.#append(records);
+    } catch (error) {
+      console.error(JSON.stringify({ event: "output_not_stored", error: String(error) }));
+      return;
+    } finally {
+      this.#storing = false;
+    }
+    this.look();
+  }
+
+  /** Puts long outcomes where their rows will say that they are. */
+  async #keepLong(records: readonly WorkflowRecord[]): Promise<void> {
+    const session = this.#conversation.log.store.session();
+    if (session === null) return;
+    for (const record of records) {
+      if (record.type !== "ended") continue;
+      const bytes = longOutcome(record);
+      if (bytes === null) continue;
+      const of = { tenant: session.tenant, id: session.id, run: this.state().spec.run_id };
+      this.#stored.set(record, await storeOutcome(this.#conversation.env.FILES, of, record, bytes));
     }
   }
 
@@ -136,17 +212,27 @@ export class Workflow {
     }
   }
 
-  /** The index shows the run as it is now. */
-  async index(): Promise<void> {
-    const state = this.#load();
-    const session = this.#conversation.log.store.session();
-    if (state === null || session === null) return;
-    try {
-      await noteWorkflowRun(this.#conversation.env, session, state);
-      this.#conversation.dueAt(INDEX, null);
-    } catch (error) {
-      console.error(JSON.stringify({ event: "workflow_not_indexed", id: session.id, error: String(error) }));
-    }
+  /** The index shows the run as it is now; one write after the other. */
+  index(): Promise<void> {
+    const write = async (): Promise<void> => {
+      const state = this.#load();
+      const session = this.#conversation.log.store.session();
+      if (state === null || session === null || session.state === "deleted") return;
+      try {
+        await noteWorkflowRun(this.#conversation.env, session, state);
+        if (this.#load() === state) this.#conversation.dueAt(INDEX, null);
+      } catch (error) {
+        console.error(
+          JSON.stringify({ event: "workflow_not_indexed", id: session.id, error: String(error) }),
+        );
+      }
+    };
+    this.#nextIndex ??= this.#indexing.then(() => {
+      this.#nextIndex = null;
+      return write();
+    });
+    this.#indexing = this.#nextIndex;
+    return this.#indexing;
   }
 
   async #removeChild(tenant: string, child: string): Promise<void> {
@@ -161,6 +247,7 @@ export class Workflow {
   #load(): WorkflowState | null {
     if (this.#state !== undefined) return this.#state;
     if (!this.#conversation.log.store.tables.has("journal")) return null;
+    this.#unread = [];
     this.#state = this.#runs().at(-1) ?? null;
     return this.#state;
   }
@@ -175,20 +262,32 @@ export class Workflow {
         continue;
       }
       const before = row.value.type === "begun" ? null : (runs.pop() ?? null);
-      const state = applyRecord(before, row.value);
+      const state = applyRecord(before, this.#whole(row.value));
       if (state !== null) runs.push(state);
     }
     return runs;
   }
 
+  /** The record of a row; without its texts where they were not read yet. */
+  #whole(row: JournalRecord): WorkflowRecord {
+    if (!("stored" in row)) return row;
+    const { stored, ...record } = row;
+    const outcome = this.#outcomes.get(stored);
+    if (outcome === undefined) this.#unread.push(stored);
+    return outcome === undefined ? record : { ...record, outcome };
+  }
+
   #append(records: readonly WorkflowRecord[]): void {
     const before = this.#state ?? null;
+    const shownAs = before === null ? null : statusOf(before);
     try {
       this.#conversation.together(() => {
         let state = before;
         const events: RunEvent[] = [];
         for (const record of records) {
-          this.#rows.insert(this.#rows.last() + 1, record);
+          const stored = this.#stored.get(record);
+          const row = record.type === "ended" && stored !== undefined ? rowOf(record, stored) : record;
+          this.#rows.insert(this.#rows.last() + 1, row);
           const after = applyRecord(state, record);
           events.push(...eventsOf(record, after));
           state = after;
@@ -197,6 +296,8 @@ export class Workflow {
         const { log } = this.#conversation;
         for (const follower of this.#followers) follower(records);
         log.store.appendEvents(events.map((event) => log.redacted(event)));
+        if (records.some(({ type }) => type === "finished"))
+          this.#conversation.dueAt(INDEX, log.now() + RETRY_MS);
       });
     } catch (error) {
       this.#rows.forget();
@@ -206,7 +307,7 @@ export class Workflow {
     const { run_id } = this.state().spec;
     for (const record of records) if (record.type === "started") this.#fresh.add(nameOf(run_id, record));
     this.#conversation.log.events.announce();
-    if (records.some(({ type }) => type === "finished")) this.#conversation.background(this.index());
+    if (shownAs !== statusOf(this.state())) this.#conversation.background(this.index());
     for (const wake of this.#waiting) wake();
     this.#waiting.clear();
   }
@@ -233,11 +334,19 @@ export class Workflow {
     if (!wanted(state, key)) abort.abort();
     this.#working.set(name, abort);
     const work = this.#attempt(state, key, abort.signal)
-      .then((outcome) => {
+      .then(async (outcome) => {
+        const record: WorkflowRecord = {
+          type: "ended",
+          at: this.#conversation.log.now(),
+          ...key,
+          outcome,
+        };
+        await this.#keepLong([record]);
         this.#working.delete(name);
+        await this.#ready();
         const now = this.state();
         if (!openAttempts(now).some((open) => nameOf(now.spec.run_id, open) === name)) return;
-        this.note([{ type: "ended", at: this.#conversation.log.now(), ...key, outcome }]);
+        this.note([record]);
       })
       .catch((error: unknown) => {
         // A later look takes it up again: the attempt is known by its name.
@@ -251,7 +360,14 @@ export class Workflow {
     const { deployment, background, log, files } = this.#conversation;
     const session = log.store.session();
     const { account, request_id: requestId, mock_scope: mockScope } = this.#origin;
-    const origin = { requestId, tenant: session?.tenant ?? "", mockScope, startedAt: log.now() };
+    const { skills } = state.spec;
+    const origin = {
+      requestId,
+      tenant: session?.tenant ?? "",
+      mockScope,
+      startedAt: log.now(),
+      ...(skills === undefined ? {} : { pinned: skills }),
+    };
     const context = detachedContext(deployment, origin, background);
     const known = {
       known: (execution: string) => log.store.handedIn.known(execution),
@@ -264,13 +380,11 @@ export class Workflow {
       return failed("error", "cancelled", "The run was stopped.");
     }
     try {
-      const place = { context, session: session?.id ?? "", account, workspace: files, known, signal };
-      return await carryOutAttempt(
-        within(state, key),
-        key,
-        place,
-        !this.#fresh.delete(nameOf(state.spec.run_id, key)),
-      );
+      const announce = (child: string): void => this.#delegates.addStage(child, state.spec.run_id);
+      const here = { session: session?.id ?? "", announce, account };
+      const place = { context, ...here, workspace: files, known, signal };
+      const again = !this.#fresh.delete(nameOf(state.spec.run_id, key));
+      return await carryOutAttempt(within(state, key), key, place, again);
     } catch (error) {
       if (signal.aborted) return failed("error", "cancelled", "The run was stopped.");
       if (error instanceof HullError)
