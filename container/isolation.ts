@@ -185,7 +185,7 @@ async function canKeepApart(
   return { state: failure === null ? state : null, signals: noSignals === null };
 }
 
-/** Where executions cannot be shown their skills at /skills, the log says so. */
+/** Tests whether executions can see their skills at /skills; if not, writes a warning to the log. */
 async function checkSkillsPath(
   { childUid }: RunnerOptions,
   python: string[],

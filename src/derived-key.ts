@@ -1,8 +1,8 @@
-/** Keys for one purpose each, which HKDF (RFC 5869) derives from a secret of the deployment. */
+/** Derives keys from a secret of the deployment by HKDF (RFC 5869), one key for each purpose. */
 
-/** What keys of one purpose are derived from. */
+/** Derives keys; `info` names the purpose. */
 interface KeySource {
-  /** Bits that say which secret it was, or other bits that are no key. @param info the purpose */
+  /** Bits that are not a key, e.g. an id of the secret. @param length in bits */
   bits(info: string, length: number): Promise<ArrayBuffer>;
   /** For AES-256-GCM. */
   aes(info: string): Promise<CryptoKey>;

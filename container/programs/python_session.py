@@ -1,9 +1,9 @@
-# Runs the Python code of stdin as a session that goes on: names that earlier code left in the state file, the one argument, are
-# there again, and those that this code leaves go into it. Modules are kept by name, classes by their source, functions by their
-# code, and values as Python's pickle writes them; what it cannot write, such as an open file, is not kept, and code that wants
-# it is told so.
+# Runs the Python code on stdin as part of a session: it restores the global names that earlier code stored in the state file,
+# which is the only argument, and stores them again after the code. It stores modules by name, classes by source, functions by
+# code object, and values with pickle. What pickle cannot write, such as an open file, is lost; code that uses the name then gets a
+# message.
 #
-# The file is the container's own, and so is all that is in it: nobody reads it but the code that may write to it anyway.
+# pickle is safe here: the file belongs to the container, and only code that may write it reads it.
 
 import sys
 

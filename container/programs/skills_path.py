@@ -1,9 +1,9 @@
-# Shows an execution the folder of its skills at /skills, by a mount namespace of its own (mount_namespaces(7)): executions with
-# other skills, which run at the same time, see theirs there. Where the calling process has no privileges, a user namespace in
-# which its uid stays the same gives it those that this takes; they end with exec.
+# Mounts the folder of an execution's skills at /skills, in a mount namespace of its own (mount_namespaces(7)). Executions that
+# run at the same time each see their own skills there. A process without privileges gets them from a user namespace in
+# which its uid stays the same, and loses them at exec.
 #
-# It defines `show_skills(folder)`, for a process of one thread that has yet to become its program, and raises where the
-# kernel refuses. The root is a new one where there is no /skills to mount the folder on: everything else is there as before.
+# It defines `show_skills(folder)`, for a process with one thread, before it executes its program; it raises OSError if the kernel
+# refuses. If the system has no folder /skills, the process gets a new root with the same entries and this one.
 
 SKILLS_PATH = "/skills"
 
@@ -26,7 +26,7 @@ def show_skills(folder):
             file.write(text)
 
     def close_off(path):
-        # What a mount may not do in its origin, it may not do here: the kernel wants that said again.
+        # The kernel only accepts a remount that repeats the restrictions of the original mount.
         kept = os.statvfs(path).f_flag
         flags = sum(to for of, to in ((2, 2), (4, 4), (8, 8), (1024, 1024), (2048, 2048), (4096, 1 << 21)) if kept & of)
         mount(None, path, None, remount | bind | read_only | flags)
@@ -57,7 +57,7 @@ def show_skills(folder):
     if uid == 0:
         check(libc.unshare(new_namespace), "unshare")
     else:
-        # The kernel gives the files that say the mapping to root unless the process may be looked at.
+        # In a process that is not dumpable, the files with the mapping belong to root.
         hidden = libc.prctl(3, 0, 0, 0, 0) == 0
         libc.prctl(4, 1, 0, 0, 0)
         check(libc.unshare(new_namespace | new_user), "unshare")
@@ -73,6 +73,6 @@ def show_skills(folder):
         own_root()
     close_off(SKILLS_PATH)
     if uid != 0:
-        # PR_CAPBSET_DROP: as outside, no file gives privileges.
+        # PR_CAPBSET_DROP: executing a file cannot give privileges, as outside the namespace.
         for capability in range(64):
             libc.prctl(24, capability, 0, 0, 0)

@@ -85,13 +85,13 @@ def start_forked(gate, skills, cwd, key, streams, rooms, file, argv, env):
         os._exit(127)
 
 def show_to_process(skills, cwd):
-    # The process has to be open to others of its uid for a moment, and with it what it has of its keeper.
+    # The process is dumpable for a moment, and its memory is a copy of its keeper's. Only Landlock hides it from its uid then.
     if PRIVATE and not STATE:
         return
     try:
         show_skills(skills)
     except OSError:
-        # The folder has its own path too, which is the one that texts of skills name.
+        # The skills are still at the path that their texts name.
         pass
     os.chdir(cwd)
 

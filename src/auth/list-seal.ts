@@ -1,22 +1,22 @@
-/** Binds positions in lists to the list and the caller that they were told to: nobody can make one up, or use it elsewhere. */
+/** Signs positions in lists, so that nobody can forge a cursor or use it for another list, tenant or filter. */
 import { keySource } from "../derived-key.ts";
 import { hex } from "./api-key.ts";
 
 /** Hex digits of a seal: 128 bits. */
 const LENGTH = 32;
-/** Where a deployment has no secret, a seal still tells lists apart. */
+/** Without a secret, the seal detects a cursor of another list, but not a forged one. */
 const NO_SECRET = "no secret";
 
 export class ListSeal {
   readonly #secret: string;
   #key: CryptoKey | null = null;
 
-  /** @param secret of the deployment; `null`: it has none */
+  /** @param secret of the deployment; `null`: it has none, and cursors can be forged */
   constructor(secret: string | null) {
     this.#secret = secret ?? NO_SECRET;
   }
 
-  /** @param parts whose list it is, what it shows, and the position */
+  /** @param parts tenant, list, filters and position */
   async of(parts: readonly (string | number)[]): Promise<string> {
     this.#key ??= await (await keySource(this.#secret)).hmac("key of list positions");
     const text = new TextEncoder().encode(JSON.stringify(parts));

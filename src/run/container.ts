@@ -2,6 +2,7 @@
 
 import { CODE_FOLDERS, type CodeTerms } from "../engine/workspace-tools/code-tools.ts";
 import { CallNotFound } from "../errors/llm.ts";
+import { StorageQuotaExceeded } from "../errors/request.ts";
 import { HullError, Internal } from "../errors.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { mediaTypeOf } from "../skill/media.ts";
@@ -31,6 +32,20 @@ export interface GeneratedFile {
   size_bytes: number;
 }
 
+/** Where to look for files for the user. */
+interface GeneratedFrom {
+  /** Look in the whole work folder, not only in the output folder. */
+  anywhere: boolean;
+  /** Files to ignore while they are unchanged: copies of a skill's files, SHA-256 by path. */
+  copies: ReadonlyMap<string, string>;
+}
+
+interface Generated {
+  files: GeneratedFile[];
+  /** Some files are missing because the tenant's storage is full. */
+  refused: boolean;
+}
+
 export interface Container {
   id: string;
   /** RFC 3339. */
@@ -41,11 +56,8 @@ export interface Container {
   /** The metadata given when it was created. */
   metadata: JsonObject;
   workspace: WorkspaceAccess;
-  /**
-   * Stores the files that are new or changed since the last call, for the user.
-   * @param anywhere look in the whole work folder, not only in the output folder
-   */
-  generated(anywhere: boolean): Promise<GeneratedFile[]>;
+  /** Stores the files that are new or changed since the last call, for the user. */
+  generated(from: GeneratedFrom): Promise<Generated>;
   /** The bytes of one of the files. */
   read(file: GeneratedFile): Promise<Uint8Array>;
 }
@@ -101,17 +113,42 @@ export async function openContainer(
     last_active_at: updated_at,
     metadata,
     workspace,
-    async generated(anywhere) {
+    async generated({ anywhere, copies }) {
       const files = await workspace.listFiles(anywhere ? null : OUTPUT, MOST_LISTED);
       const wanted = files.filter(({ path }) => (anywhere ? isMade(path) : isOutput(path)));
-      const found = wanted.filter(({ path, sha256 }) => known.get(path) !== sha256);
-      for (const { path, sha256 } of found) known.set(path, sha256);
-      return Promise.all(found.slice(0, MOST_FILES).map((file) => stored(context, workspace, file)));
+      const found = changedFiles(wanted, known).filter(({ path, sha256 }) => copies.get(path) !== sha256);
+      for (const { path, sha256 } of wanted) known.set(path, sha256);
+      const all = await Promise.all(
+        found.slice(0, MOST_FILES).map((file) => stored(context, workspace, file)),
+      );
+      const kept = all.filter((file) => file !== null);
+      return { files: kept, refused: kept.length < all.length };
     },
     async read({ file_id }) {
       const file = await findFile(context.env, context.tenant, file_id);
       return new Uint8Array(await new Response(await readFile(context.env, file, null)).arrayBuffer());
     },
+  };
+}
+
+/** The files that are new or changed. @param known earlier SHA-256 by path */
+const changedFiles = (files: readonly WorkspaceFile[], known: ReadonlyMap<string, string>): WorkspaceFile[] =>
+  files.filter(({ path, sha256 }) => known.get(path) !== sha256);
+
+/** Starts to watch the work folder; the function it returns lists the files made since then, as text for the model. @param copies see `GeneratedFrom` */
+export async function watchMade(
+  workspace: WorkspaceAccess,
+  copies: ReadonlyMap<string, string>,
+): Promise<() => Promise<string>> {
+  const listed = async () =>
+    (await workspace.listFiles(null, MOST_LISTED)).filter(({ path }) => isMade(path));
+  const before = new Map((await listed()).map(({ path, sha256 }) => [path, sha256]));
+  return async () => {
+    const made = changedFiles(await listed(), before).filter(
+      ({ path, sha256 }) => copies.get(path) !== sha256,
+    );
+    const lines = made.slice(0, MOST_FILES).map(({ path, size }) => `- ${path} (${size} bytes)`);
+    return lines.length === 0 ? "" : `\nFiles that are given to the user:\n${lines.join("\n")}`;
   };
 }
 
@@ -163,17 +200,24 @@ const isMade = (path: string): boolean =>
   !path.startsWith(`${CODE_FOLDERS.input}/`) &&
   !/(?:^|\/)(?:\.|__pycache__\/|node_modules\/|site-packages\/)/.test(path);
 
+/** Stores one file for the user; `null`: the tenant's storage is full. */
 async function stored(
   context: RunContext,
   workspace: WorkspaceAccess,
   { path, size }: WorkspaceFile,
-): Promise<GeneratedFile> {
+): Promise<GeneratedFile | null> {
   const found = await workspace.findFile(path);
   const object = found === null ? null : await context.env.FILES.get(found.key);
   if (object === null) throw new Internal({ cause: `a container lost ${path}` });
   const filename = path.slice(path.lastIndexOf("/") + 1);
   const mime = mediaTypeOf(filename);
   const settled = { purpose: PURPOSE, downloadable: true, expires_ms: null };
-  const { id } = await saveFile(context, { filename, mime }, object.body, () => settled);
-  return { file_id: id, filename, mime_type: mime, size_bytes: size };
+  const saved = await saveFile(context, { filename, mime }, object.body, () => settled).catch(
+    (error: unknown) => {
+      if (error instanceof StorageQuotaExceeded) return null;
+      throw error;
+    },
+  );
+  if (saved === null) return null;
+  return { file_id: saved.id, filename, mime_type: mime, size_bytes: size };
 }

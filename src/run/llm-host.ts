@@ -85,6 +85,34 @@ const resolvedTargets = memo((_: Settings) =>
   memo((__: ModelRegistry) => new RecentMap<string, ResolvedTarget>(MAX_TARGETS)),
 );
 
+/** A model choice without routing, and how the provider was chosen. */
+interface KnownChoice {
+  choice: Omit<ModelChoice, "routing">;
+  how: string;
+}
+
+/** Model choices by wish. Cached because a choice looks at all rules of the model registry. */
+const knownChoices = memo((_: Settings) =>
+  memo((__: ModelRegistry) => new RecentMap<string, KnownChoice>(MAX_TARGETS)),
+);
+
+function chooseModel(
+  wish: Parameters<typeof resolveModel>[0],
+  { read }: Settings,
+  registry: ModelRegistry,
+): KnownChoice {
+  const { provider, model, tool_format, how, warnings } = resolveModel(wish, registry, read);
+  const choice = {
+    target: { provider, model },
+    tool_format,
+    capabilities: capabilitiesOf(registry, provider, model),
+    context_window: contextWindow(registry, model),
+    defaults: modelDefaults(registry, model),
+    warnings,
+  };
+  return { choice, how };
+}
+
 type Reach = Pick<ExchangeOptions, "own" | "native_search">;
 
 class Host implements LlmHost {
@@ -121,17 +149,19 @@ class Host implements LlmHost {
     const chosen = decision?.chosen ?? null;
     const asked =
       chosen === null ? named : { provider: chosen.provider, model: chosen.alias ?? chosen.model };
-    const { provider, model, tool_format, how, warnings } = resolveModel(asked, this.#modelRegistry, read);
+    const { choice, how } = this.#chosen(asked);
     this.#how = how;
-    return {
-      target: { provider, model },
-      tool_format,
-      capabilities: capabilitiesOf(this.#modelRegistry, provider, model),
-      context_window: contextWindow(this.#modelRegistry, model),
-      defaults: modelDefaults(this.#modelRegistry, model),
-      warnings,
-      routing: decision === null || decision.mode === "manual" ? null : shownDecision(decision),
-    };
+    const routing = decision === null || decision.mode === "manual" ? null : shownDecision(decision);
+    return { ...choice, routing };
+  }
+
+  #chosen({ provider, model, model_tier }: Omit<ModelWish, "route_policy">): KnownChoice {
+    const known = knownChoices(this.#settings)(this.#modelRegistry);
+    const key = JSON.stringify([provider, model, model_tier]);
+    const found =
+      known.get(key) ?? chooseModel({ provider, model, model_tier }, this.#settings, this.#modelRegistry);
+    known.set(key, found);
+    return found;
   }
 
   reach(target: ModelTarget) {

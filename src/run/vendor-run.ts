@@ -8,7 +8,12 @@ import type { AgentRecord, AgentToolResult } from "../engine/agent/records.ts";
 import type { AgentSpec, AgentTool } from "../engine/agent/spec.ts";
 import { type AgentState, EMPTY_SESSION, type RunState } from "../engine/agent/state.ts";
 import type { Beside, ModelRequest, ModelTurn, ToolCallBlock } from "../engine/messages.ts";
-import { type CodeTerms, type ContainerTool, containerTool } from "../engine/workspace-tools/code-tools.ts";
+import {
+  type CodeTerms,
+  type ContainerTool,
+  containerTool,
+  copiesOf,
+} from "../engine/workspace-tools/code-tools.ts";
 import type { Settings } from "../env.ts";
 import type { ContainerWish } from "../llm/container-wish.ts";
 import type { Reached } from "../llm/host.ts";
@@ -55,7 +60,7 @@ interface AgentAsk {
   skills: ReferencedSkills;
   /** A container that is already open; absent: `container` decides. */
   opened?: Container;
-  /** What holds for code in the container; absent: what the container says that is asked for. */
+  /** Network and memory limits of code; absent: those in the metadata of the request's container. */
   terms?: CodeTerms;
 }
 
@@ -94,6 +99,8 @@ export interface AgentRun {
   protocol: Reached["protocol"];
   /** `null`: the run needs no container. */
   container: Container | null;
+  /** See `GeneratedFrom.copies`. */
+  copies: ReadonlyMap<string, string>;
   /** Drives the run until the model has answered, or calls a tool of the client. @throws HullError */
   drive(listener: AgentListener): Promise<AgentOutcome>;
 }
@@ -145,6 +152,7 @@ export async function openAgentRun(
     beside: protocol === "anthropic",
     protocol,
     container,
+    copies: copiesOf(skills.local.map(({ record: { manifest, files } }) => ({ name: manifest.slug, files }))),
     async drive(listener) {
       const clients = new Set(ask.request.tools.map(({ name }) => name));
       const log = new ListenedLog(durable?.log ?? new MemoryLog(null), listener, clients);

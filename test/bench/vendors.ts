@@ -152,7 +152,7 @@ async function codeRow(rounds: number): Promise<Row> {
   const manifest = JSON.stringify({ id, version: 0, files: [] });
   const workspace = { manifest: async () => manifest, contents: () => new ReadableStream<Uint8Array>() };
   const options = { ...base, pack: withEmptyPack(base.pack), workspace };
-  const handler = { language: "bash", config: "{}", context: "{}", network: null } as const;
+  const handler = { language: "bash", config: "{}", context: "{}", network: null, packages: true } as const;
   const place = { workspace: { id, version: 0, cwd: true }, handler, input: { mode: "stdin" } } as const;
   const command = codeCommand("code_execution", { code: "print(1)" }, tmpdir());
   const stdin = new TextEncoder().encode(command);

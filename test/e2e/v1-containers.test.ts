@@ -126,20 +126,6 @@ describe("a container", () => {
       content: { type: "code_execution_result", stdout: "kept!", return_code: 0 },
     });
     expect(second.container?.id).toBe(container);
-    const python = (text: string, id: string) => ({
-      tool_calls: [{ id, name: "code_execution", arguments: { code: text } }],
-    });
-    fake.script([
-      python("import math\nx = 6\ndef twice(n):\n    return 2 * n", "p1"),
-      python("print(twice(x), math.floor(x + 0.5))", "p2"),
-      { text: "Done." },
-    ]);
-    const later = { type: "code_execution_20260120" as const, name: "code_execution" as const };
-    const third = await client.messages.create({ ...ask, model: "gpt-4o", tools: [later], container });
-    expect(third.content[3]).toMatchObject({ content: { stdout: "12 6" } });
-    fake.script([python("print(x + 1)", "p3"), { text: "Done." }]);
-    const fourth = await client.messages.create({ ...ask, model: "gpt-4o", tools: [PYTHON], container });
-    expect(fourth.content[1]).toMatchObject({ content: { stdout: "7", return_code: 0 } });
   });
 
   test("has the files that the user sends in", async () => {

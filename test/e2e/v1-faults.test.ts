@@ -4,6 +4,7 @@
  */
 import Anthropic, { toFile } from "@anthropic-ai/sdk";
 import OpenAI from "openai";
+import OpenAI7 from "openai-7";
 import { describe, expect, test } from "vitest";
 import { sharedHull, sharedProvider } from "../support/shared.ts";
 
@@ -152,10 +153,69 @@ describe("faults of the original that these routes must not have", () => {
     expect(toolResults(2)).toContain("8");
     const names = (answer.generated_files as { filename: string }[]).map(({ filename }) => filename);
     expect(names.sort()).toEqual(["n", "plain", "t.parquet"]);
+    expect(toolResults(1)).toContain("Files that are given to the user:\\n- kept/n (1 bytes)");
     fake.script([python("print(open('n').read() * 3)"), { text: "Done." }]);
     const further = { ...body, container: { ...body.container, id: answer.container.id } };
     await openai.chat.completions.create(further);
     expect(toolResults(4)).toContain("777");
+  });
+
+  test("code with one skill begins in a copy of it, which it may change; the copy is not given to the user", async () => {
+    const skill_id = await storedSkill("copied", { "core/tool.py": "x = 6\n", "data.txt": "seven" });
+    fake.script([
+      python("from core.tool import x; print(x, open('data.txt').read()); open('data.txt', 'a').write('!')"),
+      python("print(open('data.txt').read())", "c2"),
+      { text: "Done." },
+    ]);
+    const body = { model: "gpt-4o", messages, ...whole(skill_id) };
+    const answer = JSON.parse(JSON.stringify(await openai.chat.completions.create(body)));
+    expect(toolResults(1)).toContain("6 seven");
+    expect(toolResults(2)).toContain("seven!");
+    expect(answer.generated_files).toMatchObject([{ filename: "data.txt" }]);
+    fake.script([python("print(1)"), { text: "Done." }]);
+    const stream = await openai.chat.completions.create({ ...body, stream: true }).asResponse();
+    expect(await stream.text()).toMatch(/^: litellm_code_execution$/m);
+    const whole_skill = body.container;
+    fake.script([python("open('a.txt', 'w').write('a')"), { text: "Done." }]);
+    const said = await client.messages.create({ ...ask, model: "gpt-4o", container: whole_skill });
+    expect(said).toMatchObject({
+      generated_files: [{ filename: "a.txt", size_bytes: 1 }],
+      _litellm_generated_files: [{ name: "a.txt", content_base64: "YQ==" }],
+    });
+  });
+
+  test("12: Python's names are there in the next call, and in the next request", async () => {
+    const code = (text: string, id: string) => ({
+      tool_calls: [{ id, name: "code_execution", arguments: { code: text } }],
+    });
+    fake.script([
+      code("import math\nx = 6\ndef twice(n):\n    return 2 * n", "p1"),
+      code("print(twice(x), math.floor(x + 0.5))", "p2"),
+      { text: "Done." },
+    ]);
+    const later = { type: "code_execution_20260120" as const, name: "code_execution" as const };
+    const first = await client.messages.create({ ...ask, model: "gpt-4o", tools: [later] });
+    expect(first.content[3]).toMatchObject({ content: { stdout: "12 6" } });
+    fake.script([code("print(x + 1)", "p3"), { text: "Done." }]);
+    const early = { type: "code_execution_20250522" as const, name: "code_execution" as const };
+    const container = first.container?.id ?? null;
+    const second = await client.messages.create({ ...ask, model: "gpt-4o", tools: [early], container });
+    expect(second.content[1]).toMatchObject({ content: { stdout: "7", return_code: 0 } });
+  });
+
+  test("a container's memory limit holds for the commands in it", async () => {
+    const seven = new OpenAI7({ apiKey: "any", baseURL: `${hull.url}/v1`, maxRetries: 0 });
+    const small = await seven.containers.create({ name: "small", memory_limit: "1g" });
+    expect(small.memory_limit).toBe("1g");
+    const call = { id: "m1", name: "bash_code_execution", arguments: { command: "ulimit -d" } };
+    fake.script([{ tool_calls: [call] }, { text: "Done." }]);
+    const answer = await client.messages.create({
+      ...ask,
+      model: "gpt-4o",
+      tools: [CODE],
+      container: small.id,
+    });
+    expect(answer.content[1]).toMatchObject({ content: { stdout: "1048576" } });
   });
 
   test("13: what a request tells of a skill is its name and description, until the model loads it", async () => {

@@ -7,6 +7,7 @@ import {
   encodeJsonFrame,
   executionSpec,
   FRAME,
+  type WorkspaceChange,
 } from "../../src/tool/protocol.ts";
 
 export const RUNNER_URL = "http://runner.test";
@@ -19,6 +20,8 @@ export interface FakeExecution {
   stdout: string[];
   /** Frames end with a status. */
   ended: boolean;
+  /** Files that it left and that are not taken over. */
+  refused?: Extract<WorkspaceChange, { kind: "refused" }>[];
   /** How it ended, where that was not exit code 0. */
   end?: Partial<EndedStatus>;
 }
@@ -89,6 +92,7 @@ function framesOf(execution: FakeExecution): Uint8Array[] {
   return [
     encodeJsonFrame(FRAME.status, { kind: "started", queue_ms: 0 }),
     ...execution.stdout.map((text) => encodeFrame(FRAME.stdout, new TextEncoder().encode(text))),
+    ...(execution.refused ?? []).map((change) => encodeJsonFrame(FRAME.change, change)),
     ...(execution.ended ? [encodeJsonFrame(FRAME.status, end)] : []),
   ];
 }

@@ -16,7 +16,8 @@ export const CODE_FOLDERS = { input: "input", output: "output" } as const;
 /** What Python code leaves for the next, in the work folder. */
 const PYTHON_STATE = ".hull/python-session";
 
-const FOLDERS = "Files of the user are in $INPUT_DIR; files left in $OUTPUT_DIR are given to the user.";
+const FOLDERS =
+  "Files of the user are in $INPUT_DIR; files left in $OUTPUT_DIR itself, not in folders in it, are given to the user.";
 const FACTS = {
   bash_code_execution: {
     argument: "command",
@@ -112,10 +113,29 @@ export function codeCommand(
   if (name === "bash_code_execution") return `${folders}\n${given}`;
   if (name === "shell") return `${folders}\n${shellScript(shellCommands(args))}`;
   const end = endOf(given);
+  const [skill] = modules;
+  const own = name === "litellm_code_execution" && modules.length === 1 && skill !== undefined;
+  const copied = own ? `${copyOf(skill, `${folder}/${copyName(skill)}`)}\n` : "";
   const path =
     modules.length === 0 ? "" : `export PYTHONPATH='${modules.join(":")}'"\${PYTHONPATH:+:$PYTHONPATH}"\n`;
   const session = `python3 "$HULL_PYTHON_SESSION" '${folder}/${PYTHON_STATE}'`;
-  return `${folders}\n${path}${session} <<'${end}'\n${given}\n${end}`;
+  return `${folders}\n${copied}${path}${session} <<'${end}'\n${given}\n${end}`;
+}
+
+/** Commands that make a writable copy of the skill, once, and start Python in it. Used if a request has exactly one skill. */
+const copyOf = (skill: string, copy: string): string =>
+  `[ -e '${copy}' ] || { cp -R '${skill}' '${copy}' && chmod -R u+w '${copy}'; }; cd '${copy}'`;
+
+/** The name of the copy's folder in the work folder. @param skill path of the skill's folder */
+const copyName = (skill: string): string => skill.slice(skill.lastIndexOf("/") + 1);
+
+/** The copy's initial files: SHA-256 by path. Empty unless there is exactly one skill. @param skills all skills of the run */
+export function copiesOf(
+  skills: readonly { name: string; files: readonly { path: string; sha256: string }[] }[],
+): Map<string, string> {
+  const [only] = skills;
+  if (only === undefined || skills.length > 1) return new Map();
+  return new Map(only.files.map(({ path, sha256 }) => [`${only.name}/${path}`, sha256]));
 }
 
 /** The commands of a call of the shell. */

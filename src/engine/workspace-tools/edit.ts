@@ -5,7 +5,7 @@ const MAX_NAMED = 20;
 
 export type Edited = { text: string; count: number } | { fault: string };
 
-/** What the tool calls the two texts; `all`: how it is told to replace every occurrence, where it can be. */
+/** The tool's parameter names; `all`: the one that replaces every occurrence, `null` if there is none. */
 interface Names {
   from: string;
   to: string;

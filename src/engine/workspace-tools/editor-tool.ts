@@ -1,11 +1,11 @@
-/** The text editor of code execution as Anthropic's clients know it: it views, creates and changes files of the work folder. Pure. */
+/** Anthropic's text editor for code execution: views, creates and changes files of the work folder. Pure. */
 import type { AgentTool } from "../agent/spec.ts";
 
 export const EDITOR_TOOL = "text_editor_code_execution" as const;
 
 const text = (description: string) => ({ type: "string", description });
 
-/** The tool as a run has it. */
+/** The tool for the run's specification. */
 export function editorTool(): AgentTool {
   const properties = {
     command: {
@@ -37,7 +37,7 @@ export function editorTool(): AgentTool {
   };
 }
 
-/** What a view of a text is: the lines that were asked for. */
+/** The result of a view: the requested lines. */
 interface ViewedLines {
   content: string;
   num_lines: number;
@@ -45,7 +45,7 @@ interface ViewedLines {
   total_lines: number;
 }
 
-/** @param range first and last line, `-1` for the end; absent: all lines. A fault is a whole sentence. */
+/** The requested lines, or a fault as a whole sentence. @param range first and last line, `-1` for the end; `null`: all lines */
 export function viewedLines(whole: string, range: readonly number[] | null): ViewedLines | { fault: string } {
   const lines = linesOf(whole);
   const [first = 1, last = -1] = range ?? [];
@@ -61,7 +61,7 @@ export function viewedLines(whole: string, range: readonly number[] | null): Vie
   };
 }
 
-/** The lines that a change took away and put there, as a hunk of a unified diff without lines around it. */
+/** A change as one hunk of a unified diff, without context lines. */
 interface ChangedLines {
   lines: string[];
   old_start: number;
@@ -79,7 +79,7 @@ export function changedLines(before: string, after: string): ChangedLines {
   while (behind < most - same && old.at(-1 - behind) === made.at(-1 - behind)) behind++;
   const removed = old.slice(same, old.length - behind);
   const added = made.slice(same, made.length - behind);
-  // Where there are no lines, it is the line before.
+  // As in a unified diff: a part without lines starts at the line before it.
   const start = (lines: readonly string[]): number => same + (lines.length === 0 ? 0 : 1);
   return {
     lines: [...removed.map((line) => `-${line}`), ...added.map((line) => `+${line}`)],
@@ -90,5 +90,5 @@ export function changedLines(before: string, after: string): ChangedLines {
   };
 }
 
-/** As editors count them: a line feed at the end begins no further one. */
+/** The lines as editors count them: a line feed at the end does not begin another one. */
 const linesOf = (whole: string): string[] => (whole === "" ? [] : whole.replace(/\n$/, "").split("\n"));

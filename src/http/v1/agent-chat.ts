@@ -5,7 +5,7 @@ import type { Block, Message, ToolCallBlock } from "../../engine/messages.ts";
 import { completionOf } from "../../llm/openai-api/answer.ts";
 import type { ChatRequest } from "../../llm/openai-api/request.ts";
 import { SKILL_MODEL } from "../../llm/skill-model.ts";
-import { type GeneratedFile, openContainer } from "../../run/container.ts";
+import { type Container, type GeneratedFile, openContainer } from "../../run/container.ts";
 import { type AgentListener, type AgentOutcome, type AgentRun, openAgentRun } from "../../run/vendor-run.ts";
 import type { RequestContext } from "../context.ts";
 import { accountOf } from "../llm/account.ts";
@@ -37,7 +37,7 @@ export async function answerChatWithTools(context: RequestContext, asked: ChatRe
   const { model } = run.spec.model;
   if (!asked.stream) {
     context.request.signal.addEventListener("abort", () => abort.abort(), { once: true });
-    const silent = { text: () => {}, reasoning: () => {} };
+    const silent = { text: () => {}, reasoning: () => {}, call: () => {} };
     const { turn, further } = await drive(context, run, asked, silent);
     const whole = { ...completionOf(turn, run.beside, Date.now()), ...further };
     return Response.json(context.redacted(whole), { headers: { "cache-control": "no-store", ...ignored } });
@@ -50,7 +50,9 @@ export async function answerChatWithTools(context: RequestContext, asked: ChatRe
       const chunks = new ChatChunks(model, context, emit);
       const text = (piece: string): void => chunks.sink.onText?.(piece);
       const reasoning = (piece: string): void => chunks.sink.onReasoning?.(piece);
-      const { turn, further } = await drive(context, run, asked, { text, reasoning });
+      // A comment, which clients pass over: the stream lives while a tool runs.
+      const call = ({ name }: ToolCallBlock): void => write(`: ${name.replace(/[^\w-]/g, "_")}\n\n`);
+      const { turn, further } = await drive(context, run, asked, { text, reasoning, call });
       chunks.finish(turn, { beside: run.beside, usage: asked.tells_usage, further });
       write("data: [DONE]\n\n");
     },
@@ -63,13 +65,12 @@ async function drive(
   context: RequestContext,
   opened: AgentRun,
   { container: wish }: ChatRequest,
-  deltas: Pick<AgentListener, "text" | "reasoning">,
+  deltas: Pick<AgentListener, "text" | "reasoning" | "call">,
 ) {
   const ran = new RanTurns();
   const listener: AgentListener = {
     ...deltas,
     turn: ({ blocks }) => ran.turn(blocks),
-    call: () => {},
     result: (call, result) => ran.result(call, result),
   };
   const outcome = await opened.drive(listener);
@@ -77,9 +78,10 @@ async function drive(
   const container = opened.container ?? (kept ? await openContainer(context, null) : null);
   const run = { ...opened, container };
   const named = kept && container !== null ? await keepTurns(context, container, ran.messages) : undefined;
-  const files = (await run.container?.generated(true)) ?? [];
+  const { copies } = run;
+  const { files } = (await run.container?.generated({ anywhere: true, copies })) ?? { files: [] };
   const included =
-    wish?.includes_files === true ? { _litellm_generated_files: await withBytes(run, files) } : {};
+    wish?.includes_files === true ? { _litellm_generated_files: await withBytes(run.container, files) } : {};
   const reached = outcome.max_iterations_reached ? { max_iterations_reached: true } : {};
   context.log.generated_files = files.length;
   return {
@@ -130,7 +132,10 @@ class RanTurns {
 }
 
 /** As LiteLLM's clients know them; what is beyond the limit has no bytes. */
-async function withBytes({ container }: AgentRun, files: readonly GeneratedFile[]): Promise<object[]> {
+export async function withBytes(
+  container: Container | null,
+  files: readonly GeneratedFile[],
+): Promise<object[]> {
   let left = MAX_INCLUDED;
   const shown: object[] = [];
   for (const file of files) {

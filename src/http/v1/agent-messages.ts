@@ -10,17 +10,21 @@ import { anthropicStop } from "../../llm/stop-words.ts";
 import type { GeneratedFile } from "../../run/container.ts";
 import type { ReferencedSkills } from "../../run/v1-skills.ts";
 import { type AgentListener, type AgentOutcome, type AgentRun, openAgentRun } from "../../run/vendor-run.ts";
+import { LITELLM_TOOL } from "../../run/whole-skills.ts";
 import { isObject } from "../../skill/json.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
 import { accountOf } from "../llm/account.ts";
+import { withBytes } from "./agent-chat.ts";
 import { dialectOf } from "./dialect.ts";
 import { errorBody } from "./errors.ts";
 import { MessageEvents } from "./message-events.ts";
 import { ignoredHeader, streamedAnswer } from "./model-call.ts";
 import { shownSkills } from "./skill-references.ts";
 import { formatted } from "./sse-event.ts";
+
+const NOTHING = { files: [], refused: false };
 
 /** Whether Hull has tools to run for a request. */
 export function runsTools({ model, container, code, uploads }: MessagesRequest): boolean {
@@ -44,7 +48,7 @@ export async function answerWithTools(
   if (!asked.stream) {
     context.request.signal.addEventListener("abort", () => abort.abort(), { once: true });
     const message = new WholeMessage();
-    await drive(context, run, (event) => message.push(event));
+    await drive(context, run, asked, (event) => message.push(event));
     const headers = { "cache-control": "no-store", ...ignoredHeader(ignored, null) };
     return Response.json(message.message, { headers });
   }
@@ -52,7 +56,7 @@ export async function answerWithTools(
     headers: ignoredHeader(ignored, null),
     async run(write, signal) {
       signal.addEventListener("abort", () => abort.abort(), { once: true });
-      await drive(context, run, (event) => write(formatted(event)));
+      await drive(context, run, asked, (event) => write(formatted(event)));
     },
     failed: (error) => formatted({ ...errorBody(error, context, dialectOf(context)) }),
   });
@@ -62,9 +66,11 @@ export async function answerWithTools(
 async function drive(
   context: RequestContext,
   run: AgentRun,
+  { container: wish }: MessagesRequest,
   emit: (event: JsonObject) => void,
 ): Promise<void> {
-  const { spec, container } = run;
+  const { spec, container, copies } = run;
+  const made: GeneratedFile[] = [];
   const events = new MessageEvents(spec.model.model, context, emit);
   let executions = 0;
   // What a call left is looked up before its result is told, and what follows the result is told after it.
@@ -84,23 +90,29 @@ async function drive(
         if (isCodeTool(call.name)) executions += 1;
         // The text editor's results name no files: those that it made go with the next command's.
         const names = call.name !== EDITOR_TOOL;
-        const files: GeneratedFile[] =
-          (names ? await container?.generated(call.name === "litellm_code_execution") : null) ?? [];
-        const shown = { ...result, content: context.settings.redactor.text(result.content) };
-        events.block(
-          resultBlock(
-            call,
-            shown,
-            files.map(({ file_id }) => file_id),
-          ),
-        );
+        const from = { anywhere: call.name === LITELLM_TOOL, copies };
+        const { files, refused } = (names ? await container?.generated(from) : null) ?? NOTHING;
+        made.push(...files);
+        const content = context.settings.redactor.text(result.content);
+        const lost = refused ? { value: { error_code: "output_file_too_large" } } : {};
+        const ids = files.map(({ file_id }) => file_id);
+        events.block(resultBlock(call, { ...result, content, ...lost }, ids));
       }),
   };
   const outcome = await run.drive(listener);
   await reported;
   events.rest(outcome.calls);
   const shown = containerOf(run, outcome, dialectOf(context) === "anthropic_legacy");
-  events.end(stopOf(outcome), usageOf(run, outcome, executions), shown);
+  const all =
+    wish?.includes_files === true ? { _litellm_generated_files: await withBytes(container, made) } : {};
+  const further: JsonObject = JSON.parse(
+    JSON.stringify({
+      ...(made.length === 0 ? {} : { generated_files: made }),
+      ...all,
+      ...(outcome.max_iterations_reached ? { max_iterations_reached: true } : {}),
+    }),
+  );
+  events.end(stopOf(outcome), usageOf(run, outcome, executions), shown, further);
 }
 
 function stopOf({ run, calls, paused }: AgentOutcome): string {

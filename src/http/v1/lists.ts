@@ -24,7 +24,7 @@ export function ascendingOf(query: URLSearchParams): boolean {
   throw new BadRequest({ detail: `order is asc or desc, not "${order.slice(0, 32)}".`, param: "order" });
 }
 
-/** Binds a cursor to its list, with the dialect, the tenant and what was asked for: nobody can use it elsewhere. */
+/** The signature of a cursor: for one position, tenant, dialect, path and set of filters. */
 function sealOf(context: RequestContext, position: number): Promise<string> {
   const { request, tenant, deployment } = context;
   const { pathname, searchParams } = new URL(request.url);

@@ -70,10 +70,11 @@ export class MessageEvents {
     this.#stop();
   }
 
-  end(stop_reason: string, usage: JsonObject, container: JsonObject | null): void {
+  /** @param further members of the message that only Hull has */
+  end(stop_reason: string, usage: JsonObject, container: JsonObject | null, further: JsonObject = {}): void {
     this.#begin();
     this.#close();
-    const delta = { container, stop_details: null, stop_reason, stop_sequence: null };
+    const delta = { container, stop_details: null, stop_reason, stop_sequence: null, ...further };
     this.#out.push({ type: "message_delta", delta, usage });
     this.#out.push({ type: "message_stop" });
   }

@@ -46,7 +46,7 @@ export function resultBlock(
   return { type: `${kind}_tool_result`, tool_use_id: id, content };
 }
 
-/** What the text editor came to. */
+/** The content of a result block of the text editor. */
 function editorContent({ status, content, value, error_category }: AgentToolResult): JsonObject {
   const facts = isObject(value) ? value : {};
   if (status !== "ok") {
@@ -73,7 +73,8 @@ function editorText({ type, content, lines, is_file_update, error_message }: Jso
 }
 
 /** Why a command has no exit code; `null`: it has one. */
-function faultOf({ status, exit_code, error_category }: AgentToolResult): string | null {
+function faultOf({ status, exit_code, error_category, value }: AgentToolResult): string | null {
+  if (isObject(value) && typeof value.error_code === "string") return value.error_code;
   if (status === "ok" || exit_code !== null) return null;
   if (error_category === "timeout") return "execution_time_exceeded";
   return error_category === "schema_validation" ? "invalid_tool_input" : "unavailable";

@@ -1,4 +1,4 @@
-/** Conversations in one item: a model's summary, which stands for what was before it. */
+/** Compaction: a model's summary, in one item, replaces the conversation before it. */
 import { instructionsFor, linesOf, modelSummary } from "../../engine/agent/compaction.ts";
 import type { Message, ModelRequest } from "../../engine/messages.ts";
 import { isObject } from "../../skill/json.ts";
@@ -8,7 +8,7 @@ import { wrong } from "../wrong.ts";
 
 const SUMMARY_TOKENS = 8192;
 
-/** The call whose answer is the summary. @throws InvalidRequest where there is nothing to summarise */
+/** The model call that writes the summary. @throws InvalidRequest if there is nothing to summarise */
 export function summaryRequest(messages: readonly Message[], instructions: string): ModelRequest {
   const lines = messages.flatMap(linesOf);
   if (lines.length === 0) throw wrong("input", "a message is required");
@@ -23,9 +23,9 @@ export function summaryRequest(messages: readonly Message[], instructions: strin
 }
 
 /**
- * What the client goes on with: what was said to the model, and the summary of it all.
- * @param count how many messages the summary tells
- * @param id of the item
+ * The items with which the client goes on: the messages to the model, and the summary.
+ * @param count how many messages the summary replaces
+ * @param id of the new item
  */
 export function compactedItems(
   items: readonly JsonObject[],
@@ -37,7 +37,7 @@ export function compactedItems(
   return [...told, { id, type: "compaction", encrypted_content: carried({ type: "output_text", text }) }];
 }
 
-/** The text of such an item. @throws InvalidRequest for one of somebody else's */
+/** The summary in an item of type `compaction`. @throws InvalidRequest for an item that Hull did not make */
 export function compactedText({ encrypted_content }: JsonObject, path: string): string {
   const block = typeof encrypted_content === "string" ? uncarried(encrypted_content) : null;
   if (isObject(block) && block.type === "output_text") return block.text;

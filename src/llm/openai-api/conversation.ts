@@ -1,10 +1,11 @@
 /** The messages of a chat completion's client as canonical messages. */
-import type { Block, Media, Message, Part, ToolResultMessage } from "../../engine/messages.ts";
+import type { Block, Message, ToolResultMessage } from "../../engine/messages.ts";
 import { parseArguments } from "../../model/provider-document.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { uncarried } from "../carried.ts";
 import { wrong } from "../wrong.ts";
+import { filePart, imagePart, type OwnPart, partsOf, textMember, textOf } from "./parts.ts";
 
 interface ChatConversation {
   /** Texts of system and developer messages, in order. */
@@ -26,10 +27,10 @@ export function readChat(list: Json | undefined): ChatConversation {
     switch (message.role) {
       case "system":
       case "developer":
-        system.push(textOf(message.content, `${path}.content`));
+        system.push(textOf(message.content, `${path}.content`, ownPart));
         break;
       case "user":
-        messages.push({ role: "user", content: partsOf(message.content, `${path}.content`) });
+        messages.push({ role: "user", content: partsOf(message.content, `${path}.content`, ownPart) });
         break;
       case "assistant": {
         const content = said(message, path);
@@ -53,7 +54,7 @@ export function readChat(list: Json | undefined): ChatConversation {
 
 function said(message: JsonObject, path: string): Block[] {
   const { tool_calls = null, reasoning_details = null } = message;
-  const text = message.content == null ? "" : textOf(message.content, `${path}.content`);
+  const text = message.content == null ? "" : textOf(message.content, `${path}.content`, ownPart);
   const calls = Array.isArray(tool_calls) ? tool_calls : [];
   const thoughts = Array.isArray(reasoning_details) ? reasoning_details.flatMap(thoughtIn) : [];
   return [
@@ -83,70 +84,23 @@ function resultOf(message: JsonObject, path: string, names: ReadonlyMap<string, 
   const { tool_call_id, content } = message;
   if (typeof tool_call_id !== "string") throw wrong(`${path}.tool_call_id`, "a text is required");
   const name = names.get(tool_call_id) ?? "";
-  return { call_id: tool_call_id, name, content: textOf(content, `${path}.content`), is_error: false };
+  return {
+    call_id: tool_call_id,
+    name,
+    content: textOf(content, `${path}.content`, ownPart),
+    is_error: false,
+  };
 }
 
-function textOf(content: Json | undefined, path: string): string {
-  return partsOf(content, path)
-    .map((part) => {
-      if (part.type === "text") return part.text;
-      throw wrong(path, "only text is expected here");
-    })
-    .join("\n\n");
-}
-
-function partsOf(content: Json | undefined, path: string): Part[] {
-  if (typeof content === "string") return [{ type: "text", text: content }];
-  if (!Array.isArray(content)) throw wrong(path, "a text or a list of parts is expected");
-  return content.map((part, n) => partOf(part, `${path}.${n}`));
-}
-
-function partOf(part: Json, path: string): Part {
-  if (!isObject(part)) throw wrong(path, "a part is an object with a type");
-  switch (part.type) {
-    case "text":
-      return { type: "text", text: textMember(part, "text", path) };
-    case "refusal":
-      return { type: "text", text: textMember(part, "refusal", path) };
-    case "image_url": {
-      const image = isObject(part.image_url) ? part.image_url : {};
-      const { detail } = image;
-      const known = (["auto", "low", "high"] as const).find((level) => level === detail);
-      const fine = known === undefined ? {} : { detail: known };
-      return { type: "image", ...fine, ...mediaOf(textMember(image, "url", `${path}.image_url`), path) };
-    }
-    case "input_audio": {
-      const audio = isObject(part.input_audio) ? part.input_audio : {};
-      const data = textMember(audio, "data", `${path}.input_audio`);
-      return { type: "audio", media_type: audio.format === "wav" ? "audio/wav" : "audio/mpeg", data };
-    }
-    case "file": {
-      const file = isObject(part.file) ? part.file : {};
-      if (typeof file.file_data !== "string") {
-        throw wrong(`${path}.file`, "a file is sent as file_data; stored files cannot be named here");
-      }
-      const named = typeof file.filename === "string" ? { filename: file.filename } : {};
-      const media = DATA_URL.test(file.file_data)
-        ? mediaOf(file.file_data, path)
-        : { media_type: "application/pdf", data: file.file_data };
-      return { type: "document", ...named, ...media };
-    }
-    default:
-      throw wrong(path, `the part type ${JSON.stringify(part.type ?? null)} is not known`);
+/** Parts that responses name otherwise. */
+const ownPart: OwnPart = (part, path) => {
+  if (part.type === "image_url") {
+    const image = isObject(part.image_url) ? part.image_url : {};
+    return imagePart(textMember(image, "url", `${path}.image_url`), image.detail, path);
   }
-}
-
-const DATA_URL = /^data:([^;,]+);base64,/;
-
-function mediaOf(url: string, path: string): Media {
-  const inline = DATA_URL.exec(url);
-  if (inline !== null) return { media_type: inline[1] ?? "", data: url.slice(inline[0].length) };
-  if (/^https?:\/\//i.test(url)) return { url };
-  throw wrong(path, "the URL is an http, https or data URL");
-}
-
-function textMember(of: JsonObject, name: string, path: string): string {
-  const value = of[name];
-  if (typeof value === "string") return value;
-  throw wrong(`${path}.${name}`, "a text is required");
-}
+  if (part.type !== "file") return null;
+  const file = isObject(part.file) ? part.file : {};
+  if (typeof file.file_data !== "string")
+    throw wrong(`${path}.file`, "a file is sent as file_data; stored files cannot be named here");
+  return filePart(file.file_data, file.filename, path);
+};

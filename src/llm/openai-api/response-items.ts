@@ -1,11 +1,12 @@
 /** Items of a response's input and output as canonical messages. */
-import type { Block, Media, Message, Part, ToolResultMessage } from "../../engine/messages.ts";
+import type { Block, Message, ToolResultMessage } from "../../engine/messages.ts";
 import { parseArguments } from "../../model/provider-document.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { uncarried } from "../carried.ts";
 import { wrong } from "../wrong.ts";
 import { compactedText } from "./compaction.ts";
+import { filePart, imagePart, namedFile, type OwnPart, partsOf, textMember, textOf } from "./parts.ts";
 import { SHELL } from "./shell-items.ts";
 
 interface ItemConversation {
@@ -63,13 +64,13 @@ class ItemReader {
     switch (item.role) {
       case "system":
       case "developer":
-        this.system.push(textOf(item.content, content));
+        this.system.push(textOf(item.content, content, ownPart));
         return;
       case "user":
-        this.messages.push({ role: "user", content: partsOf(item.content, content) });
+        this.messages.push({ role: "user", content: partsOf(item.content, content, ownPart) });
         return;
       case "assistant": {
-        const text = textOf(item.content, content);
+        const text = textOf(item.content, content, ownPart);
         this.#said(text === "" ? [] : [{ type: "output_text", text }]);
         return;
       }
@@ -96,7 +97,7 @@ class ItemReader {
     const shell = item.type === "shell_call_output";
     const { content, is_error } = shell
       ? shellResult(item.output, `${path}.output`)
-      : { content: textOf(item.output, `${path}.output`), is_error: false };
+      : { content: textOf(item.output, `${path}.output`, ownPart), is_error: false };
     const result: ToolResultMessage = { call_id, name: this.#names.get(call_id) ?? "", content, is_error };
     const last = this.messages.at(-1);
     if (last?.role === "tool") last.results.push(result);
@@ -129,65 +130,19 @@ function shellResult(output: Json | undefined, path: string): { content: string;
   return { content: texts.join("\n"), is_error };
 }
 
-function textOf(content: Json | undefined, path: string): string {
-  return partsOf(content, path)
-    .map((part) => {
-      if (part.type === "text") return part.text;
-      throw wrong(path, "only text is expected here");
-    })
-    .join("\n\n");
-}
-
-function partsOf(content: Json | undefined, path: string): Part[] {
-  if (typeof content === "string") return [{ type: "text", text: content }];
-  if (!Array.isArray(content)) throw wrong(path, "a text or a list of parts is expected");
-  return content.map((part, n) => partOf(part, `${path}.${n}`));
-}
-
-function partOf(part: Json, path: string): Part {
-  if (!isObject(part)) throw wrong(path, "a part is an object with a type");
+/** Parts that chat completions name otherwise. */
+const ownPart: OwnPart = (part, path) => {
   switch (part.type) {
     case "input_text":
     case "output_text":
-    case "text":
       return { type: "text", text: textMember(part, "text", path) };
-    case "refusal":
-      return { type: "text", text: textMember(part, "refusal", path) };
-    case "input_image": {
-      const known = (["auto", "low", "high"] as const).find((level) => level === part.detail);
-      const fine = known === undefined ? {} : { detail: known };
-      return { type: "image", ...fine, ...mediaOf(textMember(part, "image_url", path), `${path}.image_url`) };
-    }
-    case "input_file": {
-      const named = typeof part.filename === "string" ? { filename: part.filename } : {};
-      if (typeof part.file_url === "string") return { type: "document", ...named, url: part.file_url };
-      const data = textMember(part, "file_data", path);
-      const media = DATA_URL.test(data)
-        ? mediaOf(data, `${path}.file_data`)
-        : { media_type: "application/pdf", data };
-      return { type: "document", ...named, ...media };
-    }
-    case "input_audio": {
-      const audio = isObject(part.input_audio) ? part.input_audio : {};
-      const data = textMember(audio, "data", `${path}.input_audio`);
-      return { type: "audio", media_type: audio.format === "wav" ? "audio/wav" : "audio/mpeg", data };
-    }
+    case "input_image":
+      return imagePart(textMember(part, "image_url", path), part.detail, `${path}.image_url`);
+    case "input_file":
+      if (typeof part.file_url === "string")
+        return { type: "document", ...namedFile(part.filename), url: part.file_url };
+      return filePart(textMember(part, "file_data", path), part.filename, `${path}.file_data`);
     default:
-      throw wrong(path, `a part of type ${JSON.stringify(part.type ?? null)} cannot be carried`);
+      return null;
   }
-}
-
-const DATA_URL = /^data:([^;,]+);base64,/;
-
-function mediaOf(url: string, path: string): Media {
-  const inline = DATA_URL.exec(url);
-  if (inline !== null) return { media_type: inline[1] ?? "", data: url.slice(inline[0].length) };
-  if (/^https?:\/\//i.test(url)) return { url };
-  throw wrong(path, "the URL is an http, https or data URL");
-}
-
-function textMember(of: JsonObject, name: string, path: string): string {
-  const value = of[name];
-  if (typeof value === "string") return value;
-  throw wrong(`${path}.${name}`, "a text is required");
-}
+};

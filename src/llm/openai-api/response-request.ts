@@ -1,13 +1,14 @@
 /** The body of `POST /v1/responses` as a canonical request, and what it asks for beside. */
-import type { ModelRequest, Sampling, Thinking, ToolChoice, ToolDefinition } from "../../engine/messages.ts";
+import type { ModelRequest, Sampling, ToolDefinition } from "../../engine/messages.ts";
 import { reservedMembers } from "../../model/reserved.ts";
-import { isObject } from "../../skill/json.ts";
+import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { modelMember, numberMember, tokensMember } from "../members.ts";
 import { wrong } from "../wrong.ts";
 import { readItems } from "./response-items.ts";
 import { LOCAL_SHELL } from "./shell-items.ts";
 import { readShell, type ShellWish } from "./shell-wish.ts";
+import { DEFAULT_MAX_TOKENS, effortOf, FREE_MEMBERS, formatOf, functionTool, toolChoiceOf } from "./terms.ts";
 
 export interface ResponsesAsk {
   model: string;
@@ -49,9 +50,6 @@ const CANONICAL = new Set([
   "tool_choice",
   "metadata",
 ]);
-/** Members that go to the provider though their names look like those of limits or tools. */
-const FREE = new Set(["parallel_tool_calls"]);
-const DEFAULT_MAX_TOKENS = 16_384;
 const MOST_METADATA = 16;
 
 /** Members without a canonical form: targets of the same protocol get them as they are. */
@@ -60,7 +58,7 @@ export const furtherMembers = (body: JsonObject): JsonObject =>
 
 /** @throws InvalidRequest for what is missing, of another type, not accounted, or cannot be carried */
 export function readResponses(body: JsonObject): ResponsesAsk {
-  const further = Object.entries(furtherMembers(body)).filter(([name]) => !FREE.has(name));
+  const further = Object.entries(furtherMembers(body)).filter(([name]) => !FREE_MEMBERS.has(name));
   for (const { path, reason } of reservedMembers(Object.fromEntries(further)))
     throw wrong(path, `it cannot be set here: ${reason}`);
   if (body.prompt != null) throw wrong("prompt", "prompts are not stored here; send instructions and input");
@@ -123,15 +121,15 @@ export function responseRequest(body: JsonObject, items: readonly JsonObject[]):
     ...numberMember("temperature", body.temperature),
     ...numberMember("top_p", body.top_p),
   };
-  const thinking = thinkingOf(body.reasoning);
+  const thinking = effortOf(objectOf(body.reasoning).effort, "reasoning.effort");
   const limit = body.max_output_tokens ?? null;
   return {
     system: [instructions, ...system, localText(local_skills)].filter((text) => text !== "").join("\n\n"),
     messages,
     tools: [...functionsOf(body.tools), ...local],
-    tool_choice: toolChoiceOf(body.tool_choice),
+    tool_choice: toolChoiceOf(body.tool_choice, ({ type, name }) => (type === "function" ? name : null)),
     max_tokens: limit === null ? DEFAULT_MAX_TOKENS : tokensMember("max_output_tokens", limit),
-    ...formatOf(body.text),
+    ...formatOf(objectOf(body.text).format, "text.format", (format) => format),
     ...(Object.keys(sampling).length === 0 ? {} : { sampling }),
     ...(thinking === null ? {} : { thinking }),
   };
@@ -189,54 +187,6 @@ function functionsOf(list: Json | undefined): ToolDefinition[] {
       const type = JSON.stringify(tool.type ?? null);
       throw wrong(`${path}.type`, `tools of type ${type} are not carried; there are function and shell`);
     }
-    const { name, description, parameters } = tool;
-    if (typeof name !== "string") throw wrong(`${path}.name`, "a text is required");
-    return [
-      {
-        name,
-        description: typeof description === "string" ? description : "",
-        parameters: isObject(parameters) ? parameters : { type: "object", properties: {} },
-      },
-    ];
+    return [functionTool(tool, path)];
   });
-}
-
-function thinkingOf(reasoning: Json | undefined): Thinking | null {
-  if (!isObject(reasoning)) return null;
-  switch (reasoning.effort) {
-    case undefined:
-    case null:
-    case "none":
-      return null;
-    case "minimal":
-    case "low":
-      return { mode: "effort", level: "low" };
-    case "medium":
-      return { mode: "effort", level: "medium" };
-    case "high":
-    case "xhigh":
-    case "max":
-      return { mode: "effort", level: "high" };
-    default:
-      throw wrong("reasoning.effort", "none, minimal, low, medium, high or xhigh is expected");
-  }
-}
-
-function formatOf(text: Json | undefined): Pick<ModelRequest, "json" | "schema"> {
-  const format = isObject(text) ? (text.format ?? null) : null;
-  if (format === null) return { json: false };
-  if (isObject(format) && format.type === "text") return { json: false };
-  if (isObject(format) && format.type === "json_object") return { json: true };
-  if (isObject(format) && format.type === "json_schema" && isObject(format.schema)) {
-    return { json: true, schema: { schema: format.schema, strict: format.strict === true } };
-  }
-  throw wrong("text.format", "text, json_object or json_schema with a schema is expected");
-}
-
-function toolChoiceOf(choice: Json | undefined): ToolChoice {
-  if (choice === "none" || choice === "required" || choice === "auto") return choice;
-  if (choice === undefined || choice === null) return "auto";
-  if (isObject(choice) && choice.type === "function" && typeof choice.name === "string")
-    return { name: choice.name };
-  throw wrong("tool_choice", "none, auto, required or a function by name is expected");
 }

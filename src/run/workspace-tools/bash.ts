@@ -1,10 +1,11 @@
 /** `Bash`: a command as an execution in the runner, in the run's work folder. */
 import { plainResult } from "../../engine/agent/calls.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
-import type { CodeTerms } from "../../engine/workspace-tools/code-tools.ts";
+import { CODE_FOLDERS, type CodeTerms } from "../../engine/workspace-tools/code-tools.ts";
 import { commandText } from "../../engine/workspace-tools/command-result.ts";
 import { DEFAULT_BASH_MS, MAX_BASH_MS } from "../../engine/workspace-tools/definitions.ts";
-import { ClientClosedRequest, ExecutionLost } from "../../errors/run.ts";
+import { ConcurrencyLimited } from "../../errors/request.ts";
+import { ClientClosedRequest, ExecutionLost, RunnerBusy } from "../../errors/run.ts";
 import { utf8 } from "../../skill/bundle.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { EMPTY_PACK, withEmptyPack } from "../../tool/empty-pack.ts";
@@ -102,17 +103,20 @@ export async function runBash(command: Command, environment: BashEnvironment): P
       memory_bytes: command.memory_bytes ?? null,
     });
     const ok = exit_code === 0;
+    const lost = notKept.some(({ path, why }) => path.startsWith(OUTPUT) && TOO_LARGE.includes(why));
     const category = status.cause === "timed_out" ? "timeout" : "tool_error";
     return {
       ...plainResult(ok ? "ok" : "error", content, ok ? null : category),
       exit_code: status.exit_code,
       duration_ms: status.duration_ms,
       retryable: false,
+      ...(lost ? { value: { error_code: "output_file_too_large" } } : {}),
       ...(status.cwd === undefined ? {} : { cwd: status.cwd }),
     };
   } catch (error) {
     await output.abandon();
     if (error instanceof ExecutionLost) return unknown(0);
+    if (error instanceof RunnerBusy || error instanceof ConcurrencyLimited) return tooMany(error);
     throw error;
   } finally {
     await live.end();
@@ -198,6 +202,15 @@ function remarkOf(
       return `could not be started (${reason ?? "unknown reason"})`;
   }
 }
+
+/** Where files for the user lie, and the reasons why a file was too much. */
+const OUTPUT = `${CODE_FOLDERS.output}/`;
+const TOO_LARGE = ["too_large", "too_many", "full"];
+
+const tooMany = ({ message }: Error): AgentToolResult => ({
+  ...plainResult("error", `The command was not run: ${message}`, "network"),
+  value: { error_code: "too_many_requests" },
+});
 
 const unknown = (duration_ms: number): AgentToolResult => ({
   ...plainResult("error", UNKNOWN, "cancelled"),

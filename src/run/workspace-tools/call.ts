@@ -4,13 +4,15 @@ import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";
 import { argumentsFault } from "../../engine/workspace-tools/arguments.ts";
-import { codeCommand, codeHandler } from "../../engine/workspace-tools/code-tools.ts";
+import { codeCommand, codeHandler, copiesOf } from "../../engine/workspace-tools/code-tools.ts";
 import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { SkillRecord } from "../../skill/manifest.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
+import { watchMade } from "../container.ts";
 import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
+import { LITELLM_TOOL } from "../whole-skills.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
 import { type Command, runBash } from "./bash.ts";
 import { type FileAnswer, FileTools } from "./files.ts";
@@ -64,6 +66,12 @@ export class WorkspaceTools {
     return runBash(own, { context, workspace, known, emit, skills: this.#skills, skillsKey: key });
   }
 
+  /** The initial content of the skill's copy in which Python starts: digests by path. */
+  async #copies(): Promise<Map<string, string>> {
+    const folders = await this.#skills.all();
+    return copiesOf(folders.filter(({ name }) => !name.startsWith(".plugins/")));
+  }
+
   /** Carries out one call. Every fault of the call is a result. @throws HullError for faults of the runner */
   async call(planned: PlannedCall, { run, effect, signal }: AgentEffectContext): Promise<AgentToolResult> {
     const started = Date.now();
@@ -84,7 +92,8 @@ export class WorkspaceTools {
             timeout_ms: typeof args.timeout_ms === "number" ? Math.min(args.timeout_ms, most) : most,
           };
     if (tool.handler === "Bash" || code !== null) {
-      return this.#bash({
+      const made = asked?.code === LITELLM_TOOL ? await watchMade(workspace, await this.#copies()) : null;
+      const result = await this.#bash({
         args: code ?? args,
         call_id: call.id,
         execution: `${run}-${effect}`,
@@ -96,6 +105,7 @@ export class WorkspaceTools {
         ...asked?.terms,
         ...(code === null ? {} : { code: true as const }),
       });
+      return made === null ? result : { ...result, content: result.content + (await made()) };
     }
     const files = new FileTools({
       bucket: context.env.FILES,

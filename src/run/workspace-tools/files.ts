@@ -39,11 +39,11 @@ export interface FileAnswer {
   ok: boolean;
   content: string;
   parts?: Part[];
-  /** The same as data; of a failure, its code. */
+  /** The result as data; of a failure, its code. */
   value?: JsonObject;
 }
 
-/** What a file that is to be shown holds. */
+/** The content of a file to show. */
 type Content =
   | { kind: "text"; text: string }
   | { kind: "media"; file: Readable; type: string }
@@ -84,7 +84,7 @@ export class FileTools {
     return done(numberedLines(found.text, Number(offset), Number(limit)));
   }
 
-  /** What the text editor's calls come to; `value` has the shape of the vendor's result, without its type. */
+  /** Carries out a call of the text editor. `value` is the vendor's result without its `type`. */
   async editor(args: JsonObject, since: number | null): Promise<FileAnswer> {
     switch (args.command) {
       case "view":
@@ -140,7 +140,7 @@ export class FileTools {
     return { ok, content, value: { error_code: missing === true ? NO_FILE : "invalid_tool_input" } };
   }
 
-  /** @throws nothing: what cannot be shown is a fault */
+  /** The content of a file, or why it cannot be shown. */
   async #contentOf(given: string): Promise<Content> {
     const fault = (text: string, missing = false): Content => ({ kind: "fault", fault: text, missing });
     const location = this.#location(given);
@@ -165,7 +165,7 @@ export class FileTools {
     return { ok, content: said };
   }
 
-  /** `created`: there was no such file before. */
+  /** Writes a file. `created`: the file is new. */
   async #written(given: string, content: string): Promise<FileAnswer & { created?: true }> {
     const location = this.#writable(given);
     if ("fault" in location) return failed(`${given} ${location.fault}.`);
@@ -191,7 +191,7 @@ export class FileTools {
     return { ok, content };
   }
 
-  /** Puts another text into a file. `missing`: there is none; `text`: what it holds now, where it was changed. */
+  /** Changes a file's text. `missing`: there is no such file; `text`: the new text, if it was changed. */
   async #changed(
     given: string,
     since: number | null,
@@ -441,11 +441,11 @@ function refusalText(given: string, refusal: Refusal): string {
   }
 }
 
-/** What the text editor calls its texts. */
+/** The text editor's names of its parameters. */
 const EDITOR_NAMES = { from: "old_str", to: "new_str", all: null };
 const NO_FILE = "file_not_found";
 
-/** A text as the model sees it, with its numbers, and as it is. */
+/** A view: numbered lines for the model, plain lines for the client. */
 function viewed(text: string, range: readonly number[] | null): FileAnswer {
   const lines = viewedLines(text, range);
   if ("fault" in lines) return invalid(lines.fault);

@@ -1,4 +1,4 @@
-/** What stands before the input of a response: the conversation that it goes on with. */
+/** The conversation that a response continues. */
 import { CallNotFound } from "../../../errors/llm.ts";
 import type { ResponsesAsk } from "../../../llm/openai-api/response-request.ts";
 import { wrong } from "../../../llm/wrong.ts";
@@ -8,10 +8,10 @@ import type { RequestContext } from "../../context.ts";
 import { MAX_MODEL_BODY_BYTES } from "../../operations.ts";
 import { itemsUpTo } from "./stored.ts";
 
-/** Items of a conversation that are read at once. */
+/** How many items of a conversation to read at once. */
 const PAGE = 20;
 
-/** The items before its own. @throws CallNotFound; InvalidRequest where they are too many to be sent */
+/** The items before the request's own. @throws CallNotFound; InvalidRequest if they are too many to send */
 export async function historyOf(
   context: RequestContext,
   { previous, conversation }: ResponsesAsk,
@@ -40,7 +40,7 @@ export async function historyOf(
 const tooLong = (path: string): Error =>
   wrong(path, `the conversation before has more than ${MAX_MODEL_BODY_BYTES} characters; begin a new one`);
 
-/** Items that are named by their ids, which the conversation before has. @throws InvalidRequest */
+/** The input without references to items that the conversation already has. @throws InvalidRequest for an unknown item */
 export function withReferences(input: readonly JsonObject[], history: readonly JsonObject[]): JsonObject[] {
   return input.flatMap((item, n): JsonObject[] => {
     if (item.type !== "item_reference") return [item];

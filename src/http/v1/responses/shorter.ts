@@ -1,4 +1,4 @@
-/** `/v1/responses/input_tokens` and `/v1/responses/compact`: how long a conversation is, and a shorter one in its place. */
+/** `/v1/responses/input_tokens` and `/v1/responses/compact`: counts and shortens a conversation. */
 import { visibleText } from "../../../engine/visible-text.ts";
 import { ProviderBadResponse } from "../../../errors/provider.ts";
 import { compactedItems, summaryRequest } from "../../../llm/openai-api/compaction.ts";
@@ -20,10 +20,10 @@ import { callModel, ignoredHeader, openCall } from "../model-call.ts";
 import { historyOf, withReferences } from "./history.ts";
 import { newDigits, storedItems } from "./ids.ts";
 
-/** Stands for the model of a request that names none. */
+/** The model of a request without one. */
 const ANY_MODEL = "any";
 
-/** Its conversation as it would be sent, with the contents of files. @throws InvalidRequest CallNotFound FileNotFound */
+/** All items of the request's conversation, with the contents of files. @throws InvalidRequest CallNotFound FileNotFound */
 async function itemsOf(context: RequestContext, body: JsonObject): Promise<JsonObject[]> {
   const asked = readResponses(body);
   const history = await historyOf(context, asked);
@@ -40,7 +40,7 @@ export async function postInputTokens(context: RequestContext): Promise<Response
   return jsonNow({ object: "response.input_tokens", input_tokens: promptTokens(request) });
 }
 
-/** `POST /v1/responses/compact`: the model that is named writes the summary. */
+/** `POST /v1/responses/compact`: the request's model writes the summary. */
 export async function postCompaction(context: RequestContext): Promise<Response> {
   const body = await readJson(context.request, bodyShape, MAX_MODEL_BODY_BYTES);
   if (String(body.model).startsWith(SKILL_MODEL))

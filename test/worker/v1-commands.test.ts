@@ -1,6 +1,6 @@
-/** What the commands of a container reach: no more than its request allows, and than the deployment does. */
+/** Commands of a container, with a runner that says what happens: what they reach, what became of them. */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { FakeRunner, RUNNER_URL } from "./fake-runner.ts";
+import { FakeRunner, RUNNER_URL, refusal } from "./fake-runner.ts";
 import { Client, LOCAL } from "./served.ts";
 
 const BASE = {
@@ -86,4 +86,40 @@ it.each([
   const [execution] = runner.executions.values();
   expect(execution?.spec.handler).toMatchObject({ network, packages: true, skills_path: true });
   expect(execution?.spec.limits.memory_bytes).toBe(memory_bytes);
+});
+
+it.each<[string, () => void]>([
+  [
+    "output_file_too_large",
+    () => {
+      runner.behave = (execution) => {
+        execution.refused = [{ kind: "refused", path: "output/big.bin", reason: "too_large" }];
+        execution.ended = true;
+      };
+    },
+  ],
+  [
+    "too_many_requests",
+    () => {
+      runner.instead = () => refusal(503, "runner_busy");
+    },
+  ],
+])("a result says %s", async (error_code, prepare) => {
+  prepare();
+  const client = clientWith(true);
+  await client.fetch("/llm/mocks", { method: "DELETE" });
+  await client.post("/llm/mocks", [
+    { tool_calls: [{ name: "bash_code_execution", arguments: { command: "true" } }] },
+    { text: "Done." },
+  ]);
+  const tools = [{ type: "code_execution_20250825", name: "code_execution" }];
+  const messages = [{ role: "user", content: "Go." }];
+  const answer = await client.post("/v1/messages", { model: "mock/any", max_tokens: 100, tools, messages });
+  expect(await answer.json()).toMatchObject({
+    content: [
+      {},
+      { content: { type: "bash_code_execution_tool_result_error", error_code } },
+      { text: "Done." },
+    ],
+  });
 });
