@@ -5,11 +5,18 @@ const MAX_NAMED = 20;
 
 export type Edited = { text: string; count: number } | { fault: string };
 
-/** The text with `from` replaced by `to`; a fault says how often and in which lines `from` stands. */
+/**
+ * The text with `from` replaced by `to`; a fault says how often and in which lines `from` stands. `Read` shows no carriage returns:
+ * in a text whose lines end in CRLF, line ends of `from` and `to` mean those.
+ */
 export function edited(text: string, from: string, to: string, all: boolean): Edited {
   if (from === "") return { fault: "old_string is empty. Use Write to create or replace a file." };
   if (from === to) return { fault: "old_string and new_string are the same." };
   const offsets = placesOf(text, from);
+  if (offsets.length === 0 && from.includes("\n") && !from.includes("\r")) {
+    const [before, after] = [withCrlf(from), withCrlf(to)];
+    if (text.includes(before)) return edited(text, before, after, all);
+  }
   const [first] = offsets;
   if (first === undefined) return { fault: notFound(text, from) };
   if (offsets.length > 1 && !all) {
@@ -22,6 +29,8 @@ export function edited(text: string, from: string, to: string, all: boolean): Ed
   }
   return { text: text.split(from).join(to), count: offsets.length };
 }
+
+const withCrlf = (text: string): string => text.replace(/\r?\n/g, "\r\n");
 
 /** Places that do not overlap, from the start. */
 function placesOf(text: string, part: string): number[] {
@@ -57,5 +66,5 @@ function notFound(text: string, from: string): string {
     .flatMap((line, index) => (line.includes(wanted) ? [index + 1] : []))
     .slice(0, MAX_NAMED);
   if (near.length === 0) return `${none} Read the file and copy the text exactly.`;
-  return `${none} Its first line stands in the lines ${near.join(", ")}, with other white space or other lines after it. Read the file and copy the text exactly.`;
+  return `${none} Its first line stands in ${near.length === 1 ? "line" : "the lines"} ${near.join(", ")}, with other white space or other lines after it. Read the file and copy the text exactly.`;
 }

@@ -1,5 +1,6 @@
 /** Which workspace tools a run has, and where the folders of its skills lie. */
 import { isAtLeast } from "../../engine/agent/policy.ts";
+import { namesFolder } from "../../engine/agent/skill-text.ts";
 import type { AgentSkill, AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
 import { workspaceTools } from "../../engine/workspace-tools/definitions.ts";
 import { PUBLIC_TENANT } from "../../env.ts";
@@ -87,8 +88,9 @@ export function placedSkills(
   const skills_key = skillsKey(context.tenant, session, served);
   const { path } = skillsFolder(context, { skills_key });
   const placed = (skill: AgentSkill): AgentSkill => {
-    // A folder with nothing but SKILL.md is of use to commands alone.
-    if (skill.files === undefined || (skill.files.count === 0 && !tools)) return skill;
+    if (skill.files === undefined) return skill;
+    // A folder with nothing but SKILL.md is of use to commands, and to a text that names it.
+    if (skill.files.count === 0 && !tools && !namesFolder(skill)) return skill;
     const plugin = skill.plugin_files === true ? { plugin_dir: `${path}/.plugins/${skill.name}` } : {};
     return { ...skill, dir: `${path}/${skill.name}`, ...plugin };
   };
