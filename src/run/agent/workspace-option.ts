@@ -2,6 +2,7 @@
 import { isAtLeast } from "../../engine/agent/policy.ts";
 import { namesFolder } from "../../engine/agent/skill-text.ts";
 import type { AgentSkill, AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
+import type { Warning } from "../../engine/messages.ts";
 import { workspaceTools } from "../../engine/workspace-tools/definitions.ts";
 import { PUBLIC_TENANT } from "../../env.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
@@ -11,6 +12,7 @@ import { givesWorkspaceTools } from "../../skill/workspace-tools.ts";
 import type { RunContext } from "../context.ts";
 import { mayHaveWorkspaceTools } from "../variables.ts";
 import { skillsFolder, skillsKey } from "../workspace-tools/where.ts";
+import { ignored } from "./ignored-options.ts";
 
 /** The workspace tools of a run, with what the deployment says of their risk. @param others the run's other tools */
 export function workspaceToolsOf(
@@ -58,6 +60,21 @@ function wantedWorkspaceTools(
   if (enabled === "always" && trusted.every(({ manifest }) => manifest.workspace_tools === undefined))
     return [...WORKSPACE_TOOLS];
   return WORKSPACE_TOOLS.filter((name) => lists.some((list) => list.includes(name)));
+}
+
+/** That a run which asks for workspace tools has none, and why; none where it has some, or does not ask. */
+export function withheldWorkspaceTools(
+  context: Pick<RunContext, "settings" | "tenant">,
+  given: boolean | readonly string[] | undefined,
+  records: readonly SkillRecord[],
+): Warning[] {
+  const asks = typeof given === "object" ? given.length > 0 : given === true;
+  if (!asks || wantedWorkspaceTools(context, given, records).length > 0) return [];
+  const why =
+    context.settings.workspace_tools.enabled === "never"
+      ? 'hull.toml says [workspace_tools] enabled = "never"'
+      : "all skills of the run are uploaded ones, to which HULL_GRANTS does not give workspace_tools";
+  return [ignored("workspace_tools", why)];
 }
 
 /** Whether a call of a served skill takes files of any kind, since its run has tools to work on them. */
