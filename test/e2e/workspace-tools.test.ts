@@ -118,6 +118,18 @@ test("commands have the variables that hull.toml names, no provider's keys, and 
   expect(texts[5]).toBe("     1\tkept");
 });
 
+test("bash counts a command's lines from 1, and what is left in the background is ended, which is said", async () => {
+  const slept = `61.${process.pid}`;
+  const { texts } = await run([
+    [bash(`sleep ${slept} & disown; sleep ${slept} & echo begun; exit 3`)],
+    [bash(`true\nnosuch_program\nps -eo args | grep -c '^sleep ${slept}'`)],
+  ]);
+  expect(texts[0]).toBe(
+    "begun\n[hull: what the command left in the background was ended with it]\nexit code 3",
+  );
+  expect(texts[1]).toBe("bash: line 2: nosuch_program: command not found\n0\nexit code 1");
+});
+
 test("R9: 30 MB of output: capped, the whole in a file", async () => {
   const { texts } = await run([
     [bash("yes 0123456789abcdef | head -c 30000000")],
