@@ -131,6 +131,7 @@ async function findSpawners(
       const failure = await probe([...argv, "-I", "-S", "-c", PYTHON_PROBE]);
       if (failure === null) {
         const apart = await canKeepApart(options, argv, state);
+        await checkSkillsPath(options, argv, apart.state);
         const common = {
           private: options.childUid !== null,
           sealed: false,
@@ -182,6 +183,19 @@ async function canKeepApart(
   if (noSignals !== null)
     log("warn", "executions_not_kept_apart", { files: failure === null, reason: noSignals });
   return { state: failure === null ? state : null, signals: noSignals === null };
+}
+
+/** Where executions cannot be shown their skills at /skills, the log says so. */
+async function checkSkillsPath(
+  { childUid }: RunnerOptions,
+  python: string[],
+  state: string | null,
+): Promise<void> {
+  const open = childUid !== null && state === null;
+  const failure = open
+    ? "executions are not kept apart"
+    : await probe([...python, "-I", "-S", "-c", program("skills_path.py", "skills_path_probe.py"), "/usr"]);
+  if (failure !== null) log("warn", "skills_path_not_shown", { reason: failure });
 }
 
 /** How spawners are started in networks of their own; null where none can be made, or none is wanted. */

@@ -8,6 +8,8 @@ export interface Launch {
   cwd: string;
   /** The folders of the runner that it may use, where executions are kept apart (programs/apart.py). */
   rooms: readonly string[];
+  /** The folder that it sees at /skills, where the system lets it (programs/skills_path.py); null: none. */
+  skills: string | null;
   environment: Record<string, string>;
   /** Paths of the standard streams; null for an empty stdin. */
   stdin: string | null;

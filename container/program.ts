@@ -15,6 +15,8 @@ export interface Program {
   cwd: string;
   /** See `Launch`. */
   rooms: string[];
+  /** See `Launch`. */
+  skills: string | null;
   environment: Environment;
   /** All of stdin; null: what came of it, and still comes. */
   stdin: Uint8Array | null;
@@ -53,6 +55,7 @@ export function commandProgram(
           args: spec.argv.slice(1),
           cwd,
           rooms: roomsOf(folders),
+          skills: null,
           environment: processEnvironment(
             services.inherited,
             spec,

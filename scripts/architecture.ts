@@ -22,13 +22,14 @@ const CHECKED = ["src", "container", "scripts", "test"];
 /**
  * What each part of src may import, besides itself: parts, or single files. `vocabulary` is what everything may use.
  */
-const VOCABULARY = ["bytes", "memo", "recent", "errors", "secrets", "redact", "env"];
+const VOCABULARY = ["bytes", "memo", "recent", "errors", "secrets", "redact", "env", "derived-key"];
 const MAY_IMPORT: Record<string, readonly string[]> = {
   errors: [],
   secrets: [],
   bytes: [],
   memo: [],
   recent: [],
+  "derived-key": [],
   redact: ["bytes", "memo", "secrets"],
   env: [
     "errors",
@@ -99,7 +100,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "llm",
     "run",
   ],
-  console: [...VOCABULARY, "skill"],
+  console: [...VOCABULARY, "skill", "src/session/run-entry.ts"],
   http: [
     ...VOCABULARY,
     "deployment",
@@ -151,6 +152,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
       "retirements.ts",
     ].map((file) => `src/model/registry/${file}`),
     "src/engine/messages.ts",
+    "src/engine/workflow/skill-file.ts",
     "src/model/mock/mock.ts",
     "src/model/mock/of-turn.ts",
     "src/model/mock/read.ts",

@@ -1,6 +1,6 @@
 /**
- * From a model's arguments to a command line.
- * Pure: decides whether a call may run and with which argv; nothing is executed here.
+ * Turns a model's arguments into a command line. Pure: decides whether a call may run and with which argv, but executes
+ * nothing.
  */
 import { isObject } from "../skill/json.ts";
 import type { CommandTool, Json, JsonObject, ToolParameter } from "../skill/manifest.ts";
@@ -11,7 +11,7 @@ const MAX_VALUE_BYTES = 100_000;
 const MAX_TOTAL_BYTES = 1_000_000;
 
 const NUMERIC = /^[-+]?(\d+(\.\d+)?|\.\d+)([eE][-+]?\d+)?$/;
-/** The only values with a leading dash that may pass, and only for `number` and `integer`. */
+/** The only permitted values with a leading dash, and only for `number` and `integer`. */
 const NEGATIVE_NUMBER = /^-(\d+(\.\d+)?|\.\d+)([eE][-+]?\d+)?$/;
 
 export type ArgumentErrorCode =
@@ -25,15 +25,15 @@ export type ArgumentErrorCode =
 interface ArgumentError {
   ok: false;
   code: ArgumentErrorCode;
-  /** For the model: what is wrong and what is accepted. */
+  /** Tells the model what is wrong and what is accepted. */
   message: string;
 }
 
 type CommandLine = { ok: true; argv: string[] } | ArgumentError;
 
 /**
- * The argv of one tool call: `command`, then the first declared parameter as a positional when it is required, then
- * `--name value` for every other one that is present, in declaration order.
+ * The argv of one tool call: `command`, then the first declared parameter as a positional if it is required, then
+ * `--name value` for every other given one, in declaration order.
  */
 export function commandLine(call: ToolCallBlock, tool: CommandTool): CommandLine {
   if (call.arguments === null) {
@@ -72,7 +72,7 @@ export function commandLine(call: ToolCallBlock, tool: CommandTool): CommandLine
   return { ok: true, argv };
 }
 
-/** The text of one value on the command line, or why it may not stand there. */
+/** The text of one value on the command line, or why it is not permitted there. */
 function argumentText(value: Json, parameter: ToolParameter): string | ArgumentError {
   const typed = coerce(value, parameter);
   if (typed === undefined) {
@@ -92,7 +92,7 @@ function argumentText(value: Json, parameter: ToolParameter): string | ArgumentE
   return typed.text;
 }
 
-/** The value in the declared type together with its text form; `undefined` when it does not fit the type. */
+/** The value in the declared type and its text form; `undefined` if it does not fit the type. */
 function coerce(value: Json, parameter: ToolParameter): { value: Json; text: string } | undefined {
   switch (parameter.type) {
     case "string":
@@ -147,7 +147,7 @@ function fail(code: ArgumentErrorCode, message: string): ArgumentError {
   return { ok: false, code, message };
 }
 
-/** The tool as offered to a model: its parameters as a closed JSON Schema object. */
+/** The tool for a model: its parameters as a closed JSON Schema object. */
 export function toolDefinition(tool: CommandTool): ToolDefinition {
   const properties = Object.fromEntries(
     tool.parameters.map((p): [string, Json] => [
@@ -170,7 +170,7 @@ export function toolDefinition(tool: CommandTool): ToolDefinition {
 
 const NUMERIC_NAMES = ["offset", "limit", "line", "count", "timeout"];
 
-/** Numeric strings become numbers where the schema of the arguments, or a usual name, says that they are. */
+/** Turns numeric strings into numbers if the arguments' schema, or a usual name, says that they are. */
 export function numericArguments(args: JsonObject, parameters: JsonObject): JsonObject {
   const properties = isObject(parameters.properties) ? parameters.properties : {};
   const entries = Object.entries(args).map(([name, value]): [string, Json] => {

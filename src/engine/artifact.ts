@@ -1,4 +1,4 @@
-/** What a tool made for people to look at: the forms in which it comes, and what is kept. Pure. */
+/** What a tool made for people to look at: its forms, and what Hull keeps. Pure. */
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
@@ -15,19 +15,19 @@ const ARTIFACT_TYPES = [
 ] as const;
 export type ArtifactType = (typeof ARTIFACT_TYPES)[number];
 
-/** One version. */
+/** One version of an artifact. */
 export interface Artifact {
   /** Unique in its session. */
   id: string;
   type: ArtifactType;
   title: string;
-  /** Text; of an image its URL, or a `data:` URL; of type `custom` any JSON. */
+  /** Text; for an image its URL, or a `data:` URL; for type `custom` any JSON. */
   content: Json;
-  /** Of `code` and `react`. */
+  /** For `code` and `react`. */
   language?: string;
   metadata: JsonObject;
   plugin?: string;
-  /** From 1; each is later than the one before. */
+  /** From 1; each is greater than the one before. */
   version: number;
 }
 
@@ -46,13 +46,13 @@ export interface ImportedArtifact {
   call_id: string;
 }
 
-/** What an id may be: it stands in paths. */
+/** The form of an id: it appears in paths. */
 const ARTIFACT_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 
-/** What a document may say at its top, and what becomes metadata. */
+/** The top-level keys of a document that become metadata. */
 const DOCUMENT_KEYS = ["fileName", "fileSize", "mimeType", "documentType", "downloadUrl", "assetId"];
 
-/** Whether what a handler returned is an artifact, or an update of one. */
+/** Whether a handler returned an artifact, or an update of one. */
 export function isArtifact(value: Json): value is JsonObject {
   return isObject(value) && (value.__artifact__ === true || value.__artifact_update__ === true);
 }
@@ -60,7 +60,7 @@ export function isArtifact(value: Json): value is JsonObject {
 /**
  * Reads an artifact, or an update of one.
  * @param latest the last version under an id; `null`: there is none
- * @param newId for one that has no id
+ * @param newId makes an id for an artifact without one
  */
 export function readArtifact(
   given: JsonObject,
@@ -135,7 +135,7 @@ function metadataOf(type: ArtifactType, given: JsonObject): JsonObject {
   return { ...Object.fromEntries(known), ...own };
 }
 
-/** One more than the version before, unless a later one was named. */
+/** The previous version plus one, or a greater one if given. */
 function versionAfter(before: Artifact | null, given: Json | undefined): number {
   const next = (before?.version ?? 0) + 1;
   return typeof given === "number" && Number.isSafeInteger(given) && given > next ? given : next;
@@ -156,10 +156,10 @@ function wrongField(given: JsonObject): string | null {
   return null;
 }
 
-/** An artifact where its content is not needed. */
+/** An artifact without its content. */
 export type ArtifactHead = Pick<Artifact, "id" | "type" | "title" | "version">;
 
-/** What was made before and now, each as its last version is; contents stay in records. */
+/** Old and new artifacts, each in its last version; only records hold contents. */
 export function withArtifacts(
   known: readonly ArtifactHead[] | undefined,
   made: readonly Artifact[],
@@ -170,7 +170,7 @@ export function withArtifacts(
   return { artifacts: [...last.values()] };
 }
 
-/** What a model is told of an artifact: never its content. */
+/** The model's line about an artifact, never with its content. */
 export function artifactLine({ id, title, version }: Artifact, isUpdate: boolean): string {
   if (isUpdate) return `Artifact ${id} was updated to version ${version}.`;
   const name = title.replace(/\s+/g, " ").slice(0, 200);

@@ -2,7 +2,10 @@
 
 const CLOSING: Record<string, string> = { "{": "}", "[": "]" };
 
-/** Behind the bracket that closes the one at `from`, with an eye for strings and escapes; one pass. `null`: none does. */
+/**
+ * The position after the bracket that closes the one at `from`, aware of strings and escapes; one pass. `null`: there
+ * is none.
+ */
 export function closingOf(text: string, from: number): number | null {
   const open = text[from] ?? "";
   const close = CLOSING[open];

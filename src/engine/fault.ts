@@ -1,4 +1,4 @@
-/** What is wrong with a value from outside: where, what is accepted, what came. */
+/** A fault in a value from outside: its path, what is accepted, what came. */
 import type * as z from "zod/mini";
 
 export interface Fault {
@@ -7,20 +7,20 @@ export interface Fault {
   message: string;
 }
 
-/** @param name what the value is called for whoever reads the message */
+/** @param name the value's name for the reader of the message */
 export function wrongValue(path: string, name: string, accepted: string, value: unknown): Fault {
   return { path, message: `${name} must be ${accepted}; got ${shown(value)}` };
 }
 
 const MAX_SHOWN = 80;
 
-/** A value as JSON text, cut where it is long. */
+/** A value as JSON text, cut if long. */
 export function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? "nothing";
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
 }
 
-/** What a shape refuses in a value. A key that nothing knows has a path of its own. */
+/** The faults that a shape finds in a value. An unknown key has a path of its own. */
 export function shapeFaults({ issues }: z.core.$ZodError): { path: PropertyKey[]; message: string }[] {
   return issues.flatMap((issue) =>
     issue.code === "unrecognized_keys"

@@ -1,10 +1,10 @@
 /**
- * The canonical conversation, whatever the provider: what the engine's records hold and what
- * `src/model` maps to and from each wire protocol. JSON-safe.
+ * The canonical conversation, independent of the provider. The engine's records hold it, and `src/model` maps it to and
+ * from each wire protocol. JSON-safe.
  */
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
-/** Where the bytes of a part are: in Base64, or at a URL that the provider fetches. */
+/** The bytes of a part: in Base64, or at a URL that the provider fetches. */
 export type Media = { media_type: string; data: string } | { url: string };
 
 /** A part of a user message. */
@@ -15,7 +15,7 @@ export type Part =
   | ({ type: "document"; filename?: string } & Media)
   | { type: "audio"; media_type: string; data: string };
 
-/** A block in the shape of the provider that made it: goes back to that provider verbatim, in the block's place. */
+/** A block in the shape of the provider that made it. It goes back to that provider verbatim, in the block's place. */
 export interface Native {
   provider: string;
   value: Json;
@@ -28,7 +28,7 @@ export type Block =
   | { type: "reasoning"; text: string; signature?: string; native?: Native }
   | { type: "reasoning_summary"; text: string; native?: Native }
   | ToolCallBlock
-  /** The provider's own tool search: what the model asked for, and the tools that it found. */
+  /** The provider's own tool search: the model's query, and the tools that it found. */
   | { type: "tool_search_query"; id: string; name: string; query: Json; native?: Native }
   | {
       type: "tool_search_result";
@@ -36,15 +36,15 @@ export type Block =
       tool_references: { tool_name: string }[];
       native?: Native;
     }
-  /** A provider's own block that has no canonical form; goes back verbatim to that provider, is dropped for others. */
+  /** A provider's block without a canonical form. It goes back verbatim to that provider; others do not get it. */
   | { type: "opaque"; provider: string; value: Json };
 
 export interface ToolCallBlock {
   type: "tool_call";
-  /** The provider's id; a made-up one (`call_<n>`) where it sent none. */
+  /** The provider's id; a generated one (`call_<n>`) if it sent none. */
   id: string;
   name: string;
-  /** `null` when the raw text is not a JSON object; `raw` then says what came. */
+  /** `null` if the raw text is not a JSON object; `raw` then holds it. */
   arguments: JsonObject | null;
   /** The arguments as the model wrote them; `""` counts as `{}`. */
   raw: string;
@@ -63,7 +63,7 @@ export type Message =
   /** Results of one assistant turn, in call order. */
   | { role: "tool"; results: ToolResultMessage[] };
 
-/** Normalised stop reasons; `pause` asks to call again with the turn so far. */
+/** Normalised stop reasons; `pause` asks for another call with the turn so far. */
 export type StopReason =
   | "end_turn"
   | "max_tokens"
@@ -74,7 +74,7 @@ export type StopReason =
   | "pause"
   | "other";
 
-/** Tokens; 0 where a provider does not say. */
+/** Tokens; 0 if a provider does not report them. */
 export interface Usage {
   input_tokens: number;
   output_tokens: number;
@@ -90,17 +90,17 @@ export interface ModelTurn {
   raw_stop_reason: string | null;
   usage: Usage;
   provider: string;
-  /** As the provider named it. */
+  /** The provider's name for it. */
   model: string;
-  /** What of the request did not reach the provider as asked. */
+  /** Parts of the request that did not reach the provider as requested. */
   warnings?: Warning[];
-  /** The provider's own document, of a request that it got verbatim. */
+  /** The provider's own document, for a request that it got verbatim. */
   document?: JsonObject;
-  /** Where the provider itself ran code: its container, with the skills in it. Absent: it did not. */
+  /** The container in which the provider itself ran code, with its skills. Absent: it ran none. */
   container?: JsonObject;
 }
 
-/** Something that was asked for and not honoured, or not as asked. */
+/** Something in the request that Hull did not do, or did differently. */
 export interface Warning {
   /** Stable, e.g. `option_ignored`. */
   code: string;
@@ -108,21 +108,21 @@ export interface Warning {
   option?: string;
 }
 
-/** A tool as offered to a model; `parameters` is a JSON Schema object. */
+/** A tool for a model; `parameters` is a JSON Schema object. */
 export interface ToolDefinition {
   name: string;
   description: string;
   parameters: JsonObject;
-  /** Not in the model's context until a search surfaces it. */
+  /** Not in the model's context until a search finds it. */
   defer_loading?: boolean;
-  /** Groups deferred tools, where a provider knows groups. */
+  /** Groups deferred tools for providers that support groups. */
   namespace?: string;
 }
 
-/** `none`: the tools stay declared (providers want them beside tool history) but may not be called. */
+/** `none`: the tools stay declared (providers require them together with tool history) but may not be called. */
 export type ToolChoice = "auto" | "none" | "required" | { name: string };
 
-/** How much a model is to reason; absent: as it does by itself. */
+/** How much a model should reason; absent: its default. */
 export type Thinking =
   | { mode: "enabled"; budget_tokens?: number }
   | { mode: "adaptive" }
@@ -145,26 +145,26 @@ export interface ModelRequest {
   system: string;
   messages: Message[];
   tools: ToolDefinition[];
-  /** Instead of `tools` where the model has no channel for them: what `system` tells of. Not sent. */
+  /** Replaces `tools` for a model without a channel for them: the tools that `system` describes. Not sent. */
   tools_in_text?: ToolDefinition[];
   tool_choice: ToolChoice;
   max_tokens: number;
-  /** Ask for a JSON answer where the provider has such a mode. */
+  /** Ask for a JSON answer if the provider has such a mode. */
   json: boolean;
-  /** The JSON Schema of that answer; `strict`: the provider is to enforce it. */
+  /** The JSON Schema of that answer; `strict`: the provider should enforce it. */
   schema?: { schema: JsonObject; strict: boolean };
-  /** Whoever asked reads the answer's text only: no tool may stand in for a JSON mode. */
+  /** The caller reads only the answer's text: no tool may replace a JSON mode. */
   json_as_text?: boolean;
   sampling?: Sampling;
   thinking?: Thinking;
   /** Anthropic: reasoning between tool calls, and further beta features by name. */
   interleaved_thinking?: boolean;
   beta_features?: string[];
-  /** The provider's own tool search over the deferred tools. */
+  /** The provider's own search of the deferred tools. */
   tool_search?: { variant: "bm25" | "regex" | "hosted" };
   /** Text that the answer starts with. */
   prefill?: string;
-  /** The text between these is wanted: `messages` ask it of a model whose provider has no endpoint for completions. */
+  /** The caller wants the text between these. `messages` ask for it if the provider has no endpoint for completions. */
   completion?: { prefix: string; suffix?: string };
   /** Mark the prompt for the provider's prompt cache. */
   cache?: boolean;
@@ -175,27 +175,27 @@ export interface ModelRequest {
 }
 
 /**
- * The request as its client wrote it, in the words of a wire protocol: a target that speaks this protocol gets it as it is, with its
- * own model. The other members say the same, for whoever counts tokens and for other targets.
+ * The client's own request in a wire protocol. A target that speaks this protocol gets it unchanged, but with its own
+ * model. The other members say the same, for code that counts tokens and for other targets.
  */
 export interface Verbatim {
   protocol: "anthropic";
   body: JsonObject;
-  /** Beside the target's own headers, over which they win. */
+  /** Added to the target's own headers; these win. */
   headers: { [name: string]: string };
 }
 
 /**
- * What the client of a vendor's API wrote beside what is canonical: targets that speak this protocol get it as it is, others get
- * nothing of it.
+ * The parts of a vendor request that have no canonical form. Targets that speak this protocol get them unchanged,
+ * others get none of them.
  */
 export interface Beside {
   protocol: "anthropic" | "openai-chat";
-  /** Members of the body; they win. */
+  /** Members of the body; these win. */
   body: JsonObject;
   /** Tools that the provider itself runs, after the others. */
   tools: JsonObject[];
-  /** Over the target's own; betas are added to its betas. */
+  /** Win over the target's own; betas are added to its betas. */
   headers: { [name: string]: string };
 }
 

@@ -1,4 +1,4 @@
-/** SHA-256 (FIPS 180-4) where no asynchronous one will do: the engine is pure, and the platform's own answers later. */
+/** SHA-256 (FIPS 180-4), synchronous: the engine is pure, and the platform's own is asynchronous. */
 
 /** The first 32 bits of the fractional parts of the cube roots of the first 64 primes. */
 const ROUND = fractions(64, 1 / 3);
@@ -33,7 +33,7 @@ export function sha256(text: string): string {
   return Array.from(hash, (word) => word.toString(16).padStart(8, "0")).join("");
 }
 
-/** One block. Written out for speed: a run's specification names folders by it. */
+/** One block. Written out for speed: it computes the folder names in a run's specification. */
 function compress(hash: Uint32Array, words: Uint32Array, view: DataView, at: number): void {
   for (let t = 0; t < 16; t++) words[t] = view.getUint32(at + t * 4);
   for (let t = 16; t < 64; t++) {

@@ -1,6 +1,6 @@
 /**
- * What a tool call comes back as: an outcome that never depends on reading the text, and the text
- * that the model sees, kept within `max_tool_output_bytes`.
+ * The result of a tool call: an outcome that does not depend on parsing the text, and the text for the model, within
+ * `max_tool_output_bytes`.
  */
 import { join } from "../bytes.ts";
 import type { ArgumentErrorCode } from "./arguments.ts";
@@ -14,15 +14,15 @@ export type ToolErrorCode =
   | "out_of_memory"
   | "command_not_found"
   | "unknown_tool"
-  /** The handler failed, or says that it did. */
+  /** The handler failed, or reported a failure. */
   | "tool_error"
-  /** What it runs in could not be reached. */
+  /** Its runtime could not be reached. */
   | "unavailable"
   | "permission_denied"
   /** It may or may not have taken effect. */
   | "outcome_unknown";
 
-/** One settled tool call. `bytes` counts what the tool wrote, before anything was left out. */
+/** One settled tool call. `bytes` counts all that the tool wrote, including what was left out. */
 export interface ToolOutcome {
   ok: boolean;
   code?: ToolErrorCode;
@@ -31,7 +31,7 @@ export interface ToolOutcome {
   bytes: number;
   truncated: boolean;
   duration_ms: number;
-  /** Shown to the model beside the text, e.g. an image. Absent: nothing. */
+  /** Shown to the model together with the text, e.g. an image. Absent: nothing. */
   parts?: Part[];
 }
 
@@ -41,16 +41,16 @@ export function refusedCall(code: ToolErrorCode, message: string): ToolOutcome {
   return { ok: false, code, exit_code: null, content, bytes: 0, truncated: false, duration_ms: 0 };
 }
 
-/** What a finished process left behind, as far as the model is concerned. */
+/** The end of a process, as far as it concerns the model. */
 export interface ProcessEnd {
   code: ToolErrorCode | null;
   exit_code: number | null;
   duration_ms: number;
-  /** A sentence for causes that leave no output of their own, e.g. a time limit. */
+  /** A sentence for causes without output of their own, e.g. a time limit. */
   remark?: string;
 }
 
-/** Renders a finished process: stdout when it succeeded, else a first line with the code and stderr (or stdout). */
+/** Renders a finished process: stdout if it succeeded, else a first line with the code and stderr (or stdout). */
 export function processOutcome(end: ProcessEnd, stdout: OutputWindow, stderr: OutputWindow): ToolOutcome {
   if (end.code === null) {
     const { text, truncated } = stdout.render();
@@ -66,7 +66,7 @@ export function processOutcome(end: ProcessEnd, stdout: OutputWindow, stderr: Ou
 }
 
 /**
- * Keeps the first three quarters and the last quarter of a byte stream, so that an output of any length needs `limit`
+ * Keeps the first three quarters and the last quarter of a byte stream, so an output of any length needs only `limit`
  * bytes of memory.
  */
 export class OutputWindow {
@@ -116,7 +116,7 @@ export class OutputWindow {
     return this.#blank;
   }
 
-  /** The trimmed text; over the limit, head and tail around a line that says how much is left out. */
+  /** The trimmed text. Over the limit: head and tail with a line between them that says how much is left out. */
   render(): { text: string; truncated: boolean } {
     const head = join(this.#head);
     const tail = join(this.#tail);
@@ -162,7 +162,7 @@ function boundaryBefore(bytes: Uint8Array, end: number): number {
   return end;
 }
 
-/** How many leading bytes are the rest of a character that was cut off. */
+/** How many leading bytes are the rest of a split character. */
 function boundaryAfter(bytes: Uint8Array): number {
   let n = 0;
   while (n < 3 && n < bytes.length && ((bytes[n] ?? 0) & 0xc0) === 0x80) n++;

@@ -1,6 +1,6 @@
 /**
- * Tools as callers define them. What is wrong with a definition is told at once, by tool and
- * field: a flag that is misspelt must not silently mean its default.
+ * Tools as callers define them. The reader reports every fault of a definition immediately, by tool and field: a
+ * misspelt flag must not silently mean its default.
  */
 import { isObject } from "../skill/json.ts";
 import { type Json, type JsonObject, SIDE_EFFECT_LEVELS, type SideEffectLevel } from "../skill/manifest.ts";
@@ -11,7 +11,7 @@ import type { ToolDefinition } from "./messages.ts";
 const EXECUTORS = ["webhook", "mcp_server", "provider_native"] as const;
 type Executor = (typeof EXECUTORS)[number];
 
-/** What a tool does, for policies and for calls that may run side by side. */
+/** What a tool does, for policies and for parallel calls. */
 interface Annotations {
   /** `read`, `search`, `think` and `fetch` only read. */
   kind?: string;
@@ -22,17 +22,17 @@ interface Annotations {
   idempotent?: boolean;
 }
 
-/** A tool of a run; one without `handler`, `executor` and `command` is answered by the client. */
+/** A tool of a run; the client answers one without `handler`, `executor` and `command`. */
 export interface Tool extends ToolDefinition {
-  /** What it answers: a schema, or words. */
+  /** Its answer: a schema, or a description. */
   returns?: Json;
   /** A hook reference. */
   handler?: string;
   executor?: Executor;
-  /** Run in the container service. */
+  /** Runs in the container service. */
   command?: string[];
   annotations?: Annotations;
-  /** Further words that a search finds it by, e.g. the name of its MCP server. Not part of a definition. */
+  /** Further words by which a search finds it, e.g. the name of its MCP server. Not part of a definition. */
   tags?: string[];
 }
 
@@ -49,14 +49,14 @@ const FIELDS = [
   "annotations",
 ];
 const ANNOTATIONS = ["kind", "side_effect_level", "capabilities", "arg_schema", "idempotent"];
-/** What providers take as a tool's name; some want at most 64 characters, and say so themselves. */
+/** The names of tools that providers accept. Some want at most 64 characters, and say so themselves. */
 export const TOOL_NAME = /^[A-Za-z0-9_-]{1,128}$/;
 export const TOOL_NAME_TEXT = "1 to 128 letters, digits, _ or -";
 
-/** Most faults that are told at once. */
+/** The most faults in one report. */
 const MAX_FAULTS = 20;
 
-/** Where a set of definitions comes from. */
+/** The source of a set of definitions. */
 export interface Origin {
   /** Path of the set, for faults. */
   path: string;
@@ -66,7 +66,7 @@ export interface Origin {
 
 /**
  * The tools of a set: a list of definitions, or an object whose `tools` is one. The shorthand of `parameters` becomes
- * JSON Schema. All faults are told together.
+ * JSON Schema. Reports all faults together.
  */
 export function readTools(given: Json, origin: Origin): { tools: Tool[] } | { faults: Fault[] } {
   const faults: Fault[] = [];
@@ -91,7 +91,7 @@ export function readTools(given: Json, origin: Origin): { tools: Tool[] } | { fa
   return faults.length > 0 ? { faults: faults.slice(0, MAX_FAULTS) } : { tools: Array.from(tools.values()) };
 }
 
-/** A tool as a model is told of it. */
+/** A tool in the form for a model. */
 export function definitionOf(tool: Tool): ToolDefinition {
   const { name, description, parameters, defer_loading, namespace } = tool;
   return {
@@ -103,7 +103,7 @@ export function definitionOf(tool: Tool): ToolDefinition {
   };
 }
 
-/** Reads one definition; what does not fit goes to `faults`. */
+/** Reads one definition and adds faults to `faults`. */
 class Reader {
   readonly #given: JsonObject;
   readonly #path: string;
@@ -248,7 +248,7 @@ const TYPES = new Set(
 );
 
 /**
- * Whether parameters are a schema, and not schemas by name. `{type: "string"}` counts as one: nobody describes a
+ * Whether parameters are a schema, and not schemas by name. `{type: "string"}` counts as a schema: nobody describes a
  * parameter called `type` by that one word.
  */
 function isSchema(given: JsonObject): boolean {
@@ -259,7 +259,7 @@ function isSchema(given: JsonObject): boolean {
   return properties !== undefined && isObject(properties) && isNamedSchemas(properties);
 }
 
-/** The schema, if it is one of an object; `null`: it is not. */
+/** The schema, if it describes an object; `null`: it does not. */
 function ofObject(given: JsonObject): JsonObject | null {
   const { type = "object", properties = {}, required = [] } = given;
   const types = Array.isArray(type) ? type : [type];
@@ -278,7 +278,7 @@ function fromShorthand(given: JsonObject): JsonObject | null {
       required.push(name);
     } else if (isObject(value)) {
       const { required: wanted, ...schema } = value;
-      // A list is the nested object's own keyword.
+      // A list here is the nested object's own keyword.
       properties.push([name, Array.isArray(wanted) ? value : schema]);
       if (wanted !== false) required.push(name);
     } else {

@@ -1,20 +1,23 @@
-/** What of a model's text a person is meant to see. Pure. */
+/** The part of a model's text that is meant for people. Pure. */
 
-/** Elements that are removed with what they hold; an unclosed one to the end of the text. */
+/** Elements that are removed with their content; an unclosed one up to the end of the text. */
 const HIDDEN = ["think", "thinking", "tool_call", "tool_result", "tool_response", "done", "hull_feedback"];
-/** Elements of which only the tags are removed. */
+/** Elements whose tags alone are removed. */
 const UNWRAPPED = ["assistant_prose"];
 const ANSWER = "user_response";
 const KNOWN = [...HIDDEN, ...UNWRAPPED, ANSWER];
-/** The longest tag that is looked for in the tail of a partial text: attributes included. */
+/** The longest tag to look for at the end of a partial text, including attributes. */
 const MAX_TAG = 200;
 
 interface VisibleOptions {
   /** More text is to come: an incomplete tag at the end is held back. */
   partial?: boolean;
-  /** Lines that are removed where they stand alone; the first of them, a run's sentinel, also at the very end of the text. */
+  /**
+   * Lines that are removed if they stand alone. The first of them, a run's sentinel, is also removed at the very end of
+   * the text.
+   */
   markers?: readonly string[];
-  /** Whether JSON that lays out a plan is removed; not where JSON is the answer. */
+  /** Whether to remove JSON that lays out a plan; not if JSON is the answer. */
   planner?: boolean;
 }
 
@@ -30,7 +33,7 @@ export function visibleText(text: string, options: VisibleOptions = {}): string 
 
 interface Parts {
   rest: string;
-  /** What stood in answer elements. */
+  /** Content of answer elements. */
   answers: string[];
 }
 
@@ -72,14 +75,14 @@ function takeApart(text: string): Parts {
   return { rest, answers };
 }
 
-/** Where an element ends; the text's length where it does not. */
+/** Where an element ends; the text's length if it does not. */
 function closing(text: string, name: string, from: number): number {
   const close = new RegExp(`</${name}\\s*>`, "ig");
   close.lastIndex = from;
   return close.exec(text) === null ? text.length : close.lastIndex;
 }
 
-/** Where a tag may have begun that is not complete yet; the text's length where none has. */
+/** Where an incomplete tag may have begun; the text's length if none has. */
 function heldFrom(text: string): number {
   const open = text.lastIndexOf("<");
   if (open === -1 || open < text.length - MAX_TAG) return text.length;
@@ -105,7 +108,7 @@ function withoutPlans(text: string): string {
 
 const PLAN_KEYS = ["plan", "steps", "tasks", "next_actions"];
 
-/** An object with a mode or phase beside a list of steps is what a planner writes for itself. */
+/** An object with a mode or phase and a list of steps is what a planner writes for itself. */
 function isPlan(text: string): boolean {
   const trimmed = text.trim();
   if (!trimmed.startsWith("{") || !trimmed.endsWith("}")) return false;

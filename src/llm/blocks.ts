@@ -1,9 +1,9 @@
-/** A turn's blocks in their public form: with a visibility, and readable back without loss. */
+/** The public form of a turn's blocks: with a visibility, and readable back without loss. */
 import * as z from "zod/mini";
 import type { Block } from "../engine/messages.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
-/** Who may see a block: everybody, nobody but the model, or whoever looks at how an answer came about. */
+/** Who may see a block: everybody, only the model, or a reader who wants to know how an answer came about. */
 export type Visibility = "public" | "private" | "internal";
 
 export const VISIBILITY: Record<Block["type"], Visibility> = {
@@ -18,20 +18,20 @@ export const VISIBILITY: Record<Block["type"], Visibility> = {
 
 type PublicBlock = Block & { visibility: Visibility };
 
-/** Longest piece of unreadable arguments that is shown, in characters. */
+/** The most characters to show of unreadable arguments. */
 const MAX_RAW = 200;
 
-/** What stands for the arguments of a call that are not a JSON object. */
+/** Replaces the arguments of a call that are not a JSON object. */
 export function parseErrorArguments(raw: string): JsonObject {
   return { __parse_error: `The arguments are not a JSON object: ${raw.slice(0, MAX_RAW)}` };
 }
 
-/** With everything that another call needs of it. */
+/** Includes everything that another call needs from it. */
 export function publicBlock(block: Block): PublicBlock {
   return { ...block, visibility: VISIBILITY[block.type] };
 }
 
-/** As a result shows it; `null` for a provider's own block, which has no canonical form. */
+/** The block in a result; `null` for a provider's own block, which has no canonical form. */
 export function resultBlock(block: Block): Record<string, unknown> | null {
   const visibility = VISIBILITY[block.type];
   switch (block.type) {
@@ -62,7 +62,7 @@ const maybe = z.exactOptional;
 const json = () => z.custom<Json>();
 const jsonObject = () => z.custom<JsonObject>((value) => typeof value === "object" && value !== null);
 
-/** A block as `publicBlock` wrote it; its visibility follows from its type. */
+/** A block in the form of `publicBlock`; its type determines its visibility. */
 export const blockShape: z.ZodMiniType<Block> = z.lazy(() => {
   const native = maybe(z.strictObject({ provider: z.string(), value: json() }));
   const text = z.string();

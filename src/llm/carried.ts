@@ -1,6 +1,6 @@
 /**
- * Blocks of one provider inside the shapes of another vendor: a block that has no place there travels as a text that begins with a mark
- * of Hull, comes back with the conversation, and goes to the provider that made it.
+ * Blocks of one provider inside the shapes of another vendor. A block without a place there travels as a text that
+ * begins with a mark of Hull. It comes back with the conversation, and goes to the provider that made it.
  */
 import { fromBase64, toBase64 } from "../bytes.ts";
 import type { Block } from "../engine/messages.ts";
@@ -9,13 +9,13 @@ import { blockShape } from "./blocks.ts";
 
 const MARK = "hull.";
 
-/** The text that stands for a block. */
+/** The text that carries a block. */
 export const carried = (block: Block): string =>
   MARK + toBase64(new TextEncoder().encode(JSON.stringify(block)));
 
 export const isCarried = (text: string): boolean => text.startsWith(MARK);
 
-/** The block that such a text stands for; `null`: it stands for none. */
+/** The block that a text carries; `null`: it carries none. */
 export function uncarried(text: string): Block | null {
   if (!isCarried(text)) return null;
   try {

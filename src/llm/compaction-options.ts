@@ -1,4 +1,4 @@
-/** The options of compaction as they come, and what they mean. */
+/** The options of compaction, and what they mean. */
 import * as z from "zod/mini";
 import type { CompactionOptions } from "../engine/agent/spec.ts";
 
@@ -50,8 +50,8 @@ const given = z.lazy(() => z.object(compactionShapes()));
 export type CompactionGiven = z.infer<typeof given>;
 
 /**
- * With defaults filled in. What `compaction` says comes before the single options; a strategy there switches it on, unless
- * `auto_compact` says never.
+ * The options with defaults filled in. `compaction` wins over the single options; a strategy there switches compaction
+ * on, unless `auto_compact` says never.
  */
 export function compactionOptions(options: CompactionGiven): CompactionOptions {
   const group = options.compaction ?? {};
@@ -76,7 +76,7 @@ export function compactionOptions(options: CompactionGiven): CompactionOptions {
 
 type Group = NonNullable<CompactionGiven["compaction"]>;
 
-/** What a strategy of `compaction` stands for. */
+/** The options that a strategy of `compaction` implies. */
 function meaningOf(strategy: Group["strategy"]): Partial<CompactionOptions> {
   switch (strategy) {
     case undefined:

@@ -1,4 +1,4 @@
-/** `POST /llm/completion`: the continuation, and the chat that asks for it where nothing else can. */
+/** `POST /llm/completion`: the continuation, and the chat that asks for it if the provider has no completions. */
 import type { JsonObject } from "../skill/manifest.ts";
 import type { CallInput } from "./prepare.ts";
 

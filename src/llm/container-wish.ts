@@ -3,7 +3,7 @@ import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { wrong } from "./wrong.ts";
 
-/** Most skills of a request; of one that speaks the beta of skills. */
+/** The most skills of a request; and of one that uses the beta of skills. */
 const MOST_SKILLS = 20;
 const MOST_SKILLS_OF_BETA = 8;
 export const SKILLS_BETA = "skills-2025-10-02";
@@ -14,13 +14,13 @@ export interface SkillWish {
   id: string;
   /** `null`: the newest. */
   version: string | null;
-  /** Whether the whole text goes into the system text at once. Else the model is told of the skill, and loads it. */
+  /** Whether the whole text goes into the system text. Otherwise the model sees the skill in a list, and loads it. */
   full: boolean;
-  /** It was named as LiteLLM's clients name theirs. */
+  /** The request names it in the style of LiteLLM's clients. */
   litellm: boolean;
-  /** Of the reference in the request. */
+  /** Path of the reference in the request. */
   path: string;
-  /** The reference as it was sent. */
+  /** The reference as given. */
   given: JsonObject;
 }
 
@@ -28,12 +28,12 @@ export interface ContainerWish {
   /** `null`: a new one. */
   id: string | null;
   skills: SkillWish[];
-  /** Files that code makes are to be in the answer itself. */
+  /** The answer itself should contain the files that code makes. */
   includes_files: boolean;
 }
 
 /**
- * @param betas that the client named
+ * @param betas named by the client
  * @throws InvalidRequest
  */
 export function readContainer(given: Json | undefined, betas: readonly string[] = []): ContainerWish | null {
@@ -56,7 +56,7 @@ export function readContainer(given: Json | undefined, betas: readonly string[] 
   return { id, skills, includes_files };
 }
 
-/** What LiteLLM's clients put before the id of a skill that its proxy stores. */
+/** The prefix that LiteLLM's clients put before the id of a skill that its proxy stores. */
 const LITELLM = /^(?:litellm:litellm_|litellm:|litellm_)(?=skill_)/;
 
 function readWish(skill: Json, path: string, injection: "full" | "progressive" | null): SkillWish {

@@ -7,15 +7,15 @@ import type { Json } from "../skill/manifest.ts";
 
 interface Extracted {
   value: Json;
-  /** Whether it had to be cut out of prose or a fence. */
+  /** Whether it was cut out of prose or a fence. */
   cut: boolean;
 }
 
-/** Longer candidates are not searched for brackets: no answer that is worth it is longer. */
+/** Longer candidates are not searched for brackets: no useful answer is longer. */
 const MAX_SEARCHED = 4 * 1024 * 1024;
 
 /**
- * The first JSON value of the candidates, in order: the whole text, the public blocks together, each tool call's
+ * The first JSON value of the candidates, in order: the whole text, all public blocks joined, each tool call's
  * arguments, `prose` of a text-format turn. `null`: none parses.
  */
 export function extractJson(text: string, blocks: readonly Block[], prose: string | null): Extracted | null {
@@ -32,8 +32,8 @@ export function extractJson(text: string, blocks: readonly Block[], prose: strin
 }
 
 /**
- * The whole, where that is JSON; else the body of the first fence; else the bracketed piece that begins first, so that a
- * list of objects is not taken for its first object.
+ * The whole if it is JSON; else the body of the first fence; else the bracketed piece that begins first, so that a list
+ * of objects does not become its first object.
  */
 function fromText(text: string): Extracted | null {
   if (text === "") return null;
@@ -50,7 +50,7 @@ function fromText(text: string): Extracted | null {
   return null;
 }
 
-/** From the first such bracket to the one that closes it. */
+/** From the first such bracket to its closing one. */
 function balanced(text: string, open: "{" | "["): { start: number; value: string } | null {
   const start = text.indexOf(open);
   const end = start === -1 ? null : closingOf(text, start);

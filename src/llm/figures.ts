@@ -2,7 +2,7 @@
 import { cacheFigures } from "../model/registry/price.ts";
 import type { CallFigures } from "./result.ts";
 
-/** Two parts together; the hit ratio is taken anew. @param a `null`: there is no earlier part */
+/** Adds two parts and recomputes the hit ratio. @param a `null`: there is no earlier part */
 export function added(a: CallFigures | null, b: CallFigures): CallFigures {
   if (a === null) return b;
   const sum = {

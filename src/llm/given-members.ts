@@ -1,9 +1,9 @@
-/** Reads options: of many possible members a request names a few. */
+/** Reads options: a request names only a few of many possible members. */
 import type * as z from "zod/mini";
 
 /**
- * As `schema.safeParse`, for an object whose members may all be left out and whose other members count for nothing. zod asks
- * each member of the shape, also one that is not there, which takes longer than to check those that are.
+ * Like `schema.safeParse`, for an object whose members are all optional and whose unknown members do not count. zod
+ * checks every member of the shape, also absent ones, which takes longer than a check of those present.
  */
 export function parseGiven<Shape extends { readonly [name: string]: z.ZodMiniType }>(
   schema: z.ZodMiniObject<Shape>,
@@ -15,7 +15,7 @@ export function parseGiven<Shape extends { readonly [name: string]: z.ZodMiniTyp
     const member = Object.hasOwn(shape, name) ? shape[name] : undefined;
     if (member === undefined) continue;
     const parsed = member.safeParse(value);
-    // What is wrong is said by the whole schema, in its order and words.
+    // The whole schema reports the faults, in its order and words.
     if (!parsed.success) return schema.safeParse(given);
     read.push([name, parsed.data]);
   }

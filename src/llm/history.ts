@@ -1,4 +1,4 @@
-/** The transcript that a session's records tell. Pure. */
+/** Builds the transcript of a session from its records. Pure. */
 import type { Entry } from "../engine/agent/entries.ts";
 import { RecordReader } from "../engine/agent/reader.ts";
 import type { AgentRecord } from "../engine/agent/records.ts";
@@ -13,26 +13,26 @@ type Rest = Omit<Transcript, "messages" | "events">;
 
 type Lists = Pick<Transcript, "messages" | "events">;
 
-/** What a record adds to a transcript, and to what is told beside it. */
+/** What a record adds to a transcript, and to the lists next to it. */
 interface Reading extends Lists {
   trace: TraceEntry[];
   warnings: readonly Warning[];
 }
 
-/** Reads records one after the other. What one adds is the caller's to keep; a `session_reset` voids what came before it. */
+/** Reads records one after the other. The caller keeps what each adds; a `session_reset` voids everything before it. */
 export class HistoryReader {
   readonly #ids: IdSource;
   readonly #reader: RecordReader;
   #rest: Rest;
 
-  /** @param run of the run in whose midst the records may begin */
+  /** @param run the run that is under way where the records begin */
   constructor(ids: IdSource, rest: Rest, run: AgentSpec | null = null) {
     this.#ids = ids;
     this.#rest = rest;
     this.#reader = new RecordReader(rest.summary ?? null, run);
   }
 
-  /** All but the lists, as it is by now. */
+  /** All except the lists, in its present state. */
   get rest(): Rest {
     const { summary: _, ...rest } = this.#rest;
     const { summary } = this.#reader;
@@ -43,14 +43,14 @@ export class HistoryReader {
     if (record.type === "session_state_changed") this.#rest = { ...this.#rest, state: record.state };
     if (record.type === "session_reset") this.#rest = { ...this.#rest, assets: [] };
     const { entries, trace, warnings } = this.#reader.read(record);
-    // The end of a turn is told by its messages.
+    // The turn's messages already show its end.
     const notes = trace.flatMap(({ kind, ...metadata }): Entry[] =>
       kind === "TurnEnd" ? [] : [{ type: "note", kind, metadata }],
     );
     return { ...this.#lists([...entries, ...notes]), trace, warnings };
   }
 
-  /** What comes of results whose turn lacks others, and of messages that nobody has taken in so far. */
+  /** Results whose turn lacks others, and messages that no run has taken in so far. */
   waiting(): Lists {
     return this.#lists(this.#reader.left());
   }
@@ -79,18 +79,18 @@ export class HistoryReader {
   }
 }
 
-/** What records came to. */
+/** The result of reading records. */
 interface History {
   transcript: Transcript;
   trace: TraceEntry[];
-  /** Each once. */
+  /** Without duplicates. */
   warnings: Warning[];
 }
 
 /**
  * Reads all of these records.
  * @param start the transcript that they add to
- * @param run of the run in whose midst they may begin
+ * @param run the run that is under way where the records begin
  */
 export function historyOf(
   start: Transcript,

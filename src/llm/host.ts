@@ -1,4 +1,4 @@
-/** What a model call needs of the place that makes it. */
+/** What a model call needs from its surroundings. */
 import type { ModelRequest, ModelTurn, Sampling, Usage, Warning } from "../engine/messages.ts";
 import type { SearchDelegate } from "../engine/tool-vault/search.ts";
 import type { Capabilities } from "../model/capabilities.ts";
@@ -6,17 +6,17 @@ import type { ResolvedTarget } from "../model/providers.ts";
 import type { Json, JsonObject, ModelTarget } from "../skill/manifest.ts";
 import type { CallFigures } from "./result.ts";
 
-/** Who is told of an answer while it comes. */
+/** Receives an answer while it comes. */
 export interface CallWatcher {
-  /** The request is sound; from now on a provider is asked. */
+  /** Called when the request is valid, just before Hull asks a provider. */
   onAdmitted?: () => void;
   onText?: (text: string) => void;
   onReasoning?: (text: string) => void;
-  /** A further attempt begins: what was told of the one before is void. @param round its number from now on */
+  /** A further attempt begins: what was sent of the previous one is void. @param round its new number */
   onRestart?: (round: number) => void;
 }
 
-/** What is asked of the choice of a model. */
+/** The criteria for the choice of a model. */
 export interface ModelWish {
   provider?: string;
   model?: string;
@@ -27,15 +27,15 @@ export interface ModelWish {
 /** The model that was chosen. */
 export interface ModelChoice {
   target: ModelTarget;
-  /** Native where the model takes tool definitions, else in text. */
+  /** Native if the model takes tool definitions, else in text. */
   tool_format: "native" | "text";
   capabilities: Capabilities;
   /** Tokens; `null`: unknown. */
   context_window: number | null;
-  /** Sampling parameters and limits that the configuration gives this model. */
+  /** Sampling parameters and limits that the configuration sets for this model. */
   defaults: Sampling & { max_tokens?: number };
   warnings: Warning[];
-  /** The decision and its alternatives, where a route policy was asked for. */
+  /** The decision and its alternatives, if the request has a route policy. */
   routing: JsonObject | null;
 }
 
@@ -47,13 +47,13 @@ export interface CallBudget {
   max_output_tokens?: number;
 }
 
-/** One model call with retries, and further providers where it fails. */
+/** One model call with retries, and further providers if it fails. */
 export interface ExchangeOptions {
   targets: readonly ModelTarget[];
   request: (target: ModelTarget) => ModelRequest;
-  /** Aborted when the call is not wanted any more. Absent: with whoever asked for the host. */
+  /** Aborted when the call is not wanted any more. Absent: the host's own signal. */
   signal?: AbortSignal;
-  /** What each provider is to get besides, by name. */
+  /** Additional options for each provider, by its name. */
   own: Readonly<Record<string, JsonObject>>;
   /** Whether the provider itself searches tools. */
   native_search: boolean;
@@ -61,9 +61,9 @@ export interface ExchangeOptions {
   budget: CallBudget | null;
   /** The option `max_tokens`; `null`: not given. */
   max_tokens_given: number | null;
-  /** What the call declares that it needs of the model. */
+  /** The abilities that the call declares to need from the model. */
   declared: { vision: boolean; audio: boolean; pdf: boolean };
-  /** `null`: as served skills are, at most three attempts, whatever `backoff_ms`. */
+  /** `null`: as in served skills, at most three attempts, whatever `backoff_ms`. */
   retries: number | null;
   backoff_ms: number;
   timeout_ms: number;
@@ -71,15 +71,15 @@ export interface ExchangeOptions {
   stream: boolean;
   /** Unix ms after which no attempt begins. Absent: none. */
   deadline_at?: number | undefined;
-  /** A call has its leave; what fails before is no fault of the answer. */
+  /** The call is admitted; an earlier failure is not a fault of the answer. */
   onAdmitted?: (() => void) | undefined;
   onText?: ((text: string) => void) | undefined;
   onReasoning?: ((text: string) => void) | undefined;
-  /** Events of a request that goes out verbatim, as the provider sent them. */
+  /** Receives the events of a verbatim request, as the provider sent them. */
   onEvent?: ((event: JsonObject) => void) | undefined;
 }
 
-/** What is known of a target before it is asked. */
+/** What is known about a target before Hull asks it. */
 export interface Reached {
   model: string;
   protocol: ResolvedTarget["protocol"];
@@ -87,13 +87,13 @@ export interface Reached {
 }
 
 export interface LlmHost {
-  /** @throws HullError where nothing can be chosen */
+  /** @throws HullError if nothing can be chosen */
   choose(wish: ModelWish): ModelChoice;
   isProvider(name: string): boolean;
-  /** How a target is reached. @throws HullError where it is not configured */
+  /** How to reach a target. @throws HullError if it is not configured */
   reach(target: ModelTarget): Reached;
   /**
-   * The turn, and which of the targets answered.
+   * The turn, and the index of the target that answered.
    * @throws HullError: those of `errors/provider.ts`, budgets, and the reason of the signal's abort
    */
   exchange(options: ExchangeOptions): Promise<{ turn: ModelTurn; index: number }>;
@@ -103,14 +103,14 @@ export interface LlmHost {
   setting(name: string): string | undefined;
   /** The host's own tool search; absent: none is configured. */
   searchDelegate?: SearchDelegate | undefined;
-  /** Whether a call used a soft budget up. */
+  /** Whether a call used up a soft budget. */
   readonly budgetExceeded: boolean;
   /** Further members of the result. */
   further(): Record<string, unknown>;
-  /** What is left of the option `mock`, as it may be given again; `null`: it was not given. */
+  /** The unused answers of the option `mock`, in a form that can be given again; `null`: it was not given. */
   mocksLeft(): Json | null;
   /** Version 7 UUIDs. */
   ids: () => string;
-  /** Facts for the log, redacted there. */
+  /** Writes facts to the log, which redacts them. */
   log(entry: Record<string, unknown>): void;
 }

@@ -2,7 +2,7 @@
 import type { Json } from "../skill/manifest.ts";
 import { wrong } from "./wrong.ts";
 
-/** The member under its name, or nothing where it was not given. @throws InvalidRequest */
+/** The member under its name, or nothing if it was not given. @throws InvalidRequest */
 export function numberMember<N extends string>(name: N, value: Json | undefined): { [name in N]?: number } {
   const members: { [name in N]?: number } = {};
   if (value === undefined || value === null) return members;
@@ -11,7 +11,7 @@ export function numberMember<N extends string>(name: N, value: Json | undefined)
   return members;
 }
 
-/** A text, or a list of texts; empty where it was not given. @throws InvalidRequest */
+/** A text, or a list of texts; empty if it was not given. @throws InvalidRequest */
 export function textsMember(name: string, value: Json | undefined): string[] {
   if (value === undefined || value === null) return [];
   const list = Array.isArray(value) ? value : [value];

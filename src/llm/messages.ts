@@ -1,7 +1,6 @@
 /**
- * Conversations in their public JSON form and as canonical messages. A message that was
- * written by `messageJson` is read back without loss: an assistant's `blocks` hold what `content` and `tool_calls` repeat
- * for readers.
+ * Conversations in their public JSON form and as canonical messages. A message from `messageJson` is read back without
+ * loss: an assistant's `blocks` hold what `content` and `tool_calls` repeat for readers.
  */
 
 import * as z from "zod/mini";
@@ -45,7 +44,7 @@ const calledTool = z.lazy(() =>
   z.strictObject({ id: maybe(z.string()), name: z.string(), arguments: maybe(json()) }),
 );
 
-/** One message as a request may hold it. */
+/** One message in the form of a request. */
 export const messageShape = z.lazy(() => {
   const content = z.nullish(z.union([z.string(), z.array(partShape)]));
   return z.discriminatedUnion("role", [
@@ -69,7 +68,7 @@ export const messageShape = z.lazy(() => {
 export type PublicMessage = z.infer<typeof messageShape>;
 
 export interface Conversation {
-  /** Texts of system messages, in order; they are sent as the system text, wherever they stood. */
+  /** Texts of system messages, in order. They are sent as the system text, whatever their position. */
   system: string[];
   messages: Message[];
 }
@@ -115,7 +114,7 @@ export function readMessages(list: readonly PublicMessage[], option = "messages"
   return { system, messages };
 }
 
-/** The public form of a message; results of one turn are one message each. */
+/** The public form of a message; each result of a turn becomes one message. */
 export function messageJson(message: Message): PublicMessage[] {
   switch (message.role) {
     case "user": {
@@ -195,7 +194,7 @@ function resultOf(
   };
 }
 
-/** A tool's result as the model gets it: a string as it is, `null` as `null`, anything else as JSON. */
+/** A tool's result in the form for the model: a string unchanged, `null` as `null`, anything else as JSON. */
 export function resultText(content: Json): string {
   if (typeof content === "string") return content;
   const texts = Array.isArray(content) ? content.map(partText) : [null];

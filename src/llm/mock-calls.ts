@@ -1,4 +1,4 @@
-/** What mocks were asked, as callers see it: `mock_calls` of a result, `GET /llm/mocks/calls`. */
+/** The requests to mocks, as callers see them: `mock_calls` of a result, `GET /llm/mocks/calls`. */
 import type { MockCall } from "../model/mock/mock.ts";
 import { messageJson } from "./messages.ts";
 

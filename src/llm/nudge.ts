@@ -7,8 +7,8 @@ const MAX_DEPTH = 3;
 const MAX_KEYS = 16;
 
 /**
- * The user message of a further attempt; `null`: a bare repetition.
- * @param nudge `true`: Hull's own words; a string is used as it is, followed by the errors
+ * The user message of a further attempt; `null`: only repeat the request.
+ * @param nudge `true`: Hull's own words; a string is used unchanged, followed by the errors
  */
 export function correction(
   nudge: boolean | string,

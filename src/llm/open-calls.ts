@@ -1,10 +1,10 @@
-/** A conversation from elsewhere, made one that a session can go on with. Pure. */
+/** Turns a conversation from elsewhere into one that a session can continue. Pure. */
 import { interruptedCall } from "../engine/agent/texts.ts";
 import type { Message, ToolCallBlock, ToolResultMessage } from "../engine/messages.ts";
 
 /**
- * The conversation with the results of each turn's calls right behind it, as providers want them. A call that has none, as in
- * a transcript that was taken while a run waited, is told to be interrupted.
+ * The conversation with the results of each turn's calls directly after it, as providers require. A call without a
+ * result, as in a transcript of a waiting run, gets the result that it was interrupted.
  */
 export function withResults(messages: readonly Message[]): Message[] {
   const turns: Message[][] = [[]];
@@ -15,7 +15,7 @@ export function withResults(messages: readonly Message[]): Message[] {
   return turns.flatMap(completed);
 }
 
-/** A turn of the model with what was said up to the next one. */
+/** A turn of the model with the messages up to the next one. */
 function completed([turn, ...rest]: Message[]): Message[] {
   if (turn === undefined) return [];
   const calls = turn.role === "assistant" ? turn.content.filter((block) => block.type === "tool_call") : [];

@@ -1,7 +1,4 @@
-/**
- * The options of a model call as they come: known names and types are checked here (422), what
- * they mean where it is used (400).
- */
+/** The options of a model call: this file checks known names and types (422); their users check the meaning (400). */
 
 import * as z from "zod/mini";
 import { once } from "../memo.ts";
@@ -14,10 +11,10 @@ import { messageShape } from "./messages.ts";
 import { transcriptShape } from "./transcript.ts";
 
 const maybe = z.exactOptional;
-/** What is wrong with a value that is neither. */
+/** The fault of a value that is neither. */
 export const TEXTS = "must be a text or a list of texts";
 
-/** What a timer can count, in ms. */
+/** The longest time of a timer, in ms. */
 const MAX_TIMER_MS = 2_147_483_647;
 
 /** The shape of every option. Any other key is a provider's name, with that provider's own part of the request. */
@@ -72,7 +69,7 @@ function shapes() {
     stream: maybe(flag),
     timeout_ms: maybe(z.int().check(z.positive(), z.maximum(MAX_TIMER_MS))),
     idle_timeout_ms: maybe(z.int().check(z.positive(), z.maximum(MAX_TIMER_MS))),
-    // The same two in seconds, as Harn names them.
+    // The same two in seconds, under Harn's names.
     timeout: maybe(number.check(z.positive(), z.maximum(MAX_TIMER_MS / 1000))),
     idle_timeout: maybe(number.check(z.positive(), z.maximum(MAX_TIMER_MS / 1000))),
     prefill: maybe(text),
@@ -103,17 +100,17 @@ function shapes() {
   };
 }
 
-/** Options of which the members, too, count as absent where they are `null`. */
+/** Members of these options also count as absent when they are `null`. */
 const STRUCTURES = new Set(["budget", "route_policy", "output_format", "tool_choice"]);
 
 const schema = once(() => z.object(shapes()));
 /** A call's options without the parts for providers. */
 export const callOptions = z.lazy(schema);
 const optionNames = once((): ReadonlySet<string> => new Set(Object.keys(schema().shape)));
-/** The limits of time are in ms here, however they were given. */
+/** Time limits are in ms here, whatever their given unit. */
 export type CallOptions = Omit<z.infer<typeof callOptions>, "timeout" | "idle_timeout">;
 
-/** What a call is asked: names of options, and what each provider is to get besides. */
+/** The options of a call: by name, and the additional ones for each provider. */
 interface ReadOptions {
   options: CallOptions;
   /** By provider name. */
@@ -126,9 +123,9 @@ interface OptionFault {
 }
 
 /**
- * Checks a given set of options; `null` counts as absent.
- * @param isProvider whether a name is a provider's, so that an object may stand under it
- * @param further names that a misspelt one may mean, too
+ * Checks given options; `null` counts as absent.
+ * @param isProvider whether a name is a provider's, so that its value may be an object
+ * @param further more names to suggest for a misspelt one
  */
 export function readOptions(
   given: JsonObject,
@@ -166,7 +163,7 @@ export function readOptions(
   return faults.length > 0 || !parsed.success ? { faults } : { options: inMilliseconds(parsed.data), own };
 }
 
-/** Limits given in seconds as those in ms, which count where both are given. */
+/** Converts limits in seconds to ms; a limit given in ms wins. */
 function inMilliseconds({ timeout, idle_timeout, ...options }: z.infer<typeof callOptions>): CallOptions {
   return {
     ...(timeout === undefined ? {} : { timeout_ms: timeout * 1000 }),
@@ -175,7 +172,7 @@ function inMilliseconds({ timeout, idle_timeout, ...options }: z.infer<typeof ca
   };
 }
 
-/** What a caller may not add to the request of a provider. */
+/** The parts that a caller may not add to a provider's request. */
 function reservedIn(provider: string, part: JsonObject): OptionFault[] {
   return reservedMembers(part).map(({ path, reason }) => {
     const option = `options.${provider}.${path}`;

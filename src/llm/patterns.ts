@@ -1,6 +1,6 @@
 /**
- * Patterns of a schema, which the validator gives to the platform's own engine: it goes back and tries again, and nobody can stop
- * it. Those that might keep it busy with a value's texts are left out.
+ * Patterns of a schema. The validator gives them to the platform's own engine, which backtracks and cannot be stopped.
+ * So patterns that might run too long on a value's texts are left out.
  */
 import { stepsToMatch } from "../engine/regex/cost.ts";
 import { memo } from "../memo.ts";
@@ -10,10 +10,10 @@ import type { Json, JsonObject } from "../skill/manifest.ts";
 /** A fraction of a second, for all patterns and texts together. */
 const MAX_STEPS = 100_000_000;
 
-/** The patterns of schemas, as often as they stand there. */
+/** The patterns of a schema, including duplicates. */
 const sourcesOf = memo((schema: JsonObject): readonly string[] => [...patternsOf(schema)]);
 
-/** Those patterns of a schema that might take too long with this value. */
+/** The patterns of a schema that might take too long with this value. */
 export function costlyPatterns(schema: JsonObject, value: Json): ReadonlySet<string> {
   const sources = sourcesOf(schema);
   const costly = new Set<string>();
@@ -35,14 +35,14 @@ export function costlyPatterns(schema: JsonObject, value: Json): ReadonlySet<str
 
 const add = (a: number, b: number): number => a + b;
 
-/** The schema without these patterns: itself where there are none. */
+/** The schema without these patterns; unchanged if there are none. */
 export function withoutPatterns(schema: JsonObject, costly: ReadonlySet<string>): JsonObject {
   if (costly.size === 0) return schema;
   const left = without(schema, costly);
   return isObject(left) ? left : {};
 }
 
-/** Wherever they stand: a reference may make a schema of anything. */
+/** Anywhere in the schema: a reference may make a schema of any part. */
 function* patternsOf(value: Json): Generator<string> {
   if (Array.isArray(value)) for (const item of value) yield* patternsOf(item);
   if (!isObject(value)) return;
@@ -58,7 +58,7 @@ function without(value: Json, costly: ReadonlySet<string>): Json {
   if (!isObject(value)) return value;
   const { patternProperties: named } = value;
   const unnamed = isObject(named) && Object.keys(named).some((source) => costly.has(source));
-  // Nobody can tell which properties are further ones then.
+  // Without the pattern nobody knows which properties are additional.
   const gone = unnamed ? ["patternProperties", "additionalProperties", "unevaluatedProperties"] : [];
   const left = Object.entries(value).filter(
     ([key, item]) =>
@@ -67,7 +67,7 @@ function without(value: Json, costly: ReadonlySet<string>): Json {
   return Object.fromEntries(left.map(([key, item]) => [key, without(item, costly)]));
 }
 
-/** How many texts and names of a value there are, by length in UTF-16 units, rounded up to a power of two. */
+/** How many texts and names a value contains, by length in UTF-16 units, rounded up to a power of two. */
 function sizesOf(value: Json, sizes = new Map<number, number>()): Map<number, number> {
   const count = (text: string): void => {
     const size = text.length === 0 ? 0 : 2 ** Math.ceil(Math.log2(text.length));

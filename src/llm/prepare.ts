@@ -1,4 +1,4 @@
-/** From what a call is asked to what is to be done: options read, model chosen, conversation laid out. */
+/** Turns the request of a call into what Hull must do: reads options, chooses the model, lays out the conversation. */
 
 import type { Fault } from "../engine/fault.ts";
 import type { Message, ModelRequest, Sampling, Warning } from "../engine/messages.ts";
@@ -21,18 +21,18 @@ export interface CallInput {
 
 const DEFAULT_MAX_TOKENS = 16_384;
 
-/** Every fault of a body, as one error. */
+/** All faults of a body, as one error. */
 export const refused = (errors: readonly Fault[]) =>
   new InputInvalid({ reason: errors.map(({ message }) => message).join("; "), errors: [...errors] });
 
-/** The same for faults whose messages say only what is wrong, not of what. */
+/** The same for faults whose messages do not name the faulty part. */
 export const refusedAt = (errors: readonly Fault[]) =>
   new InputInvalid({
     reason: errors.map(({ path, message }) => `${path} ${message}`).join("; "),
     errors: [...errors],
   });
 
-/** A warning where the model takes fewer tools than there are. */
+/** A warning if the model takes fewer tools than there are. */
 export function tooManyTools(tools: readonly unknown[], { target, capabilities }: ModelChoice): Warning[] {
   const limit = capabilities.max_tools;
   if (limit === null || tools.length <= limit) return [];
@@ -54,7 +54,7 @@ export function checkConflicts(options: CallOptions): void {
 
 const CHOICES = ["auto", "none", "required"];
 
-/** What a call or run begins with. `messages` replaces the prompt; a transcript's own messages come before either. */
+/** The beginning of a call or run. `messages` replaces the prompt; a transcript's own messages precede either. */
 export function conversation(
   { prompt, system }: Pick<CallInput, "prompt" | "system">,
   options: CallOptions,
@@ -71,7 +71,7 @@ export function conversation(
 
 const userText = (text: string): Message => ({ role: "user", content: [{ type: "text", text }] });
 
-/** The targets of `fallback_chain`. @throws InvalidRequest for a name that is no provider */
+/** The targets of `fallback_chain`. @throws InvalidRequest if a name is not a provider */
 export function fallbacks(options: CallOptions, { target }: ModelChoice, host: LlmHost): ModelTarget[] {
   const given = options.fallback_chain ?? [];
   const names = (typeof given === "string" ? given.split(",") : given).map((name) => name.trim());
@@ -101,7 +101,7 @@ type ExchangeTerms = Pick<
   | "max_tokens_given"
 >;
 
-/** How often and how long a provider is asked, by the options and the deployment's variables. */
+/** How often and how long Hull asks a provider, according to the options and the deployment's variables. */
 export function exchangeTerms(options: CallOptions, host: LlmHost): ExchangeTerms {
   const { vision = false, audio = false, pdf = false, timeout_ms, idle_timeout_ms = null } = options;
   const seconds = positive(host.setting("HULL_LLM_TIMEOUT")) ?? DEFAULT_TIMEOUT_S;
@@ -122,13 +122,13 @@ function positive(text: string | undefined): number | undefined {
   return text !== undefined && Number.isFinite(value) && value > 0 ? value : undefined;
 }
 
-/** What the options say of every request of a call or run, conversation and tools aside. */
+/** What the options put into every request of a call or run, except conversation and tools. */
 export type RequestSettings = Omit<
   ModelRequest,
   "system" | "messages" | "tools" | "tool_choice" | "tool_search" | "prefill"
 >;
 
-/** @param own what each provider is to get besides, by name */
+/** @param own additional options for each provider, by its name */
 export function settingsFor(
   {
     options,
@@ -163,12 +163,12 @@ export function settingsFor(
   };
 }
 
-/** Without an explicit `max_tokens`, the budget's limit of output tokens is the request's. */
+/** Without an explicit `max_tokens`, the budget's limit of output tokens applies. */
 function maxTokens(options: CallOptions, { defaults }: ModelChoice): number {
   return options.max_tokens ?? options.budget?.max_output_tokens ?? defaults.max_tokens ?? DEFAULT_MAX_TOKENS;
 }
 
-/** Explicit options win over what the configuration gives the model; an empty `stop` counts as unset. */
+/** Explicit options win over the model's configuration; an empty `stop` counts as unset. */
 function samplingOf(options: CallOptions, defaults: Sampling): Sampling {
   const { stop: given, ...own } = pick(options, [
     "temperature",
@@ -187,7 +187,7 @@ function samplingOf(options: CallOptions, defaults: Sampling): Sampling {
   return { ...known, ...own, ...(stop.length === 0 ? {} : { stop }) };
 }
 
-/** What Hull itself takes out of a provider's own part. */
+/** The members of a provider's own part that Hull itself uses. */
 const CONSUMED = new Set(["force_native_tool_search", "api"]);
 
 function ownOf(own: Record<string, JsonObject>, provider: string): JsonObject | null {

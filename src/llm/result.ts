@@ -5,7 +5,7 @@ import type { Json, JsonObject } from "../skill/manifest.ts";
 import { parseErrorArguments, resultBlock } from "./blocks.ts";
 import { joined, type Transcript } from "./transcript.ts";
 
-/** One model's answer as a call works with it: a turn, its text, and what a text tool format made of it. */
+/** One model's answer inside a call: a turn, its text, and what a text tool format found in it. */
 export interface CallTurn extends ModelTurn {
   text: string;
   text_format: TextFormat | null;
@@ -40,7 +40,7 @@ export interface LlmResult extends Record<string, unknown> {
 interface ResultParts {
   turn: CallTurn;
   figures: CallFigures;
-  /** `undefined`: no JSON was asked for, or none was found. */
+  /** `undefined`: the request did not ask for JSON, or there is none. */
   data: Json | undefined;
   /** Whether JSON was asked for. */
   structured: boolean;
@@ -55,7 +55,7 @@ export function resultOf(parts: ResultParts): LlmResult {
   const { turn, figures } = parts;
   const reasoning = joined(turn.blocks, "reasoning");
   const summary = joined(turn.blocks, "reasoning_summary");
-  // Some providers tell of the reasoning only its summary.
+  // Some providers report only a summary of the reasoning.
   const thinking = reasoning === "" ? summary : reasoning;
   const calls = turn.blocks.flatMap((block) =>
     block.type === "tool_call"
@@ -99,7 +99,7 @@ const SHOWN: Record<StopReason, string | null> = {
   other: null,
 };
 
-/** The normalised reason; the provider's own word where Hull knows none for it. */
+/** The normalised reason; the provider's own word if Hull does not know it. */
 function shownReason({ stop_reason, raw_stop_reason }: ModelTurn): string | null {
   return SHOWN[stop_reason] ?? raw_stop_reason;
 }

@@ -1,6 +1,6 @@
 /**
- * Schemas of structured answers: JSON Schema, OpenAPI Schema Objects and the Harn dialect
- * become JSON Schema 2020-12, and what could keep a validator busy for ever is refused first.
+ * Schemas of structured answers. JSON Schema, OpenAPI Schema Objects and the Harn dialect become JSON Schema 2020-12.
+ * Schemas that could keep a validator busy for ever are refused first.
  */
 
 import { InvalidRequest } from "../errors/llm.ts";
@@ -10,10 +10,10 @@ import type { Json, JsonObject } from "../skill/manifest.ts";
 const MAX_DEPTH = 64;
 const MAX_NODES = 10_000;
 const MAX_CHARACTERS = 1024 * 1024;
-/** Most schemas that may apply to one value at once, references followed. */
+/** The most schemas that may apply to one value, including references. */
 const MAX_APPLIED = 10_000;
 
-/** Type names of the Harn dialect that JSON Schema spells otherwise. */
+/** Types of the Harn dialect that have other names in JSON Schema. */
 const DIALECT = new Map([
   ["dict", "object"],
   ["list", "array"],
@@ -36,12 +36,12 @@ const ONE = new Set([
 ]);
 const MANY = new Set(["allOf", "anyOf", "oneOf", "prefixItems"]);
 const NAMED = new Set(["$defs", "definitions", "properties", "patternProperties", "dependentSchemas"]);
-/** Those that apply to the same value, not to a part of it. */
+/** Keywords that apply to the same value, not to a part of it. */
 const IN_PLACE = new Set(["not", "if", "then", "else", "allOf", "anyOf", "oneOf", "dependentSchemas"]);
 
 /**
  * The schema as JSON Schema 2020-12.
- * @throws InvalidRequest for one that is too deep, too large, or follows its own references without end
+ * @throws InvalidRequest for a schema that is too deep or too large, or whose references form a cycle
  */
 export function readSchema(schema: JsonObject, option: string): JsonObject {
   const refuse = (reason: string) =>
@@ -81,14 +81,14 @@ function jsonType(type: Json): Json {
   return Array.isArray(type) ? type.map(jsonType) : type;
 }
 
-/** OpenAPI's `nullable` and `exclusiveMinimum: true`, in words of JSON Schema. */
+/** Translates OpenAPI's `nullable` and `exclusiveMinimum: true` to JSON Schema. */
 function nullable(schema: JsonObject): JsonObject {
   const { nullable: nil, ...rest } = schema;
   if (typeof nil !== "boolean") return exclusive(schema);
   if (!nil) return exclusive(rest);
   const withNull = exclusive(rest);
   if (typeof withNull.type !== "string") {
-    // References are looked up from the outside.
+    // References are resolved from the outermost schema.
     const { $defs, definitions, ...own } = withNull;
     const shared = {
       ...($defs === undefined ? {} : { $defs }),
@@ -116,8 +116,8 @@ function exclusive(schema: JsonObject): JsonObject {
 }
 
 /**
- * Walks what applies to one value at once: a schema that comes back to itself without a step into the value, or that
- * multiplies through references, would keep the validator busy without end.
+ * Checks all schemas that apply to one value. A schema that refers back to itself without a step into the value, or
+ * that multiplies through references, would keep the validator busy without end.
  */
 function checkReferences(root: JsonObject, refuse: Refuse): void {
   const costs = new Map<JsonObject, number>();
@@ -150,7 +150,7 @@ function inPlace(schema: JsonObject, root: JsonObject, refuse: Refuse): Json[] {
   return parts;
 }
 
-/** What a reference inside the document points to. Others are refused: nothing is fetched. */
+/** The target of a reference inside the document. Hull refuses others, since it fetches nothing. */
 function target(reference: string, root: JsonObject, refuse: Refuse): Json {
   if (!reference.startsWith("#")) throw refuse(`refers to ${reference.slice(0, 100)}, outside of itself`);
   if (reference === "#") return root;
@@ -163,7 +163,7 @@ function target(reference: string, root: JsonObject, refuse: Refuse): Json {
   return at;
 }
 
-/** Every schema of a document; what stands in `enum`, `const` or `default` is none. */
+/** Every schema of a document; values in `enum`, `const` or `default` are not schemas. */
 function* everySchema(schema: Json): Generator<JsonObject> {
   if (!isObject(schema)) return;
   yield schema;

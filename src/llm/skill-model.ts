@@ -1,2 +1,2 @@
-/** What stands before a skill's slug where a skill is named as a model. */
+/** The prefix of a skill's slug where a model's name names a skill. */
 export const SKILL_MODEL = "skill/";

@@ -6,14 +6,14 @@ import type { CallInput } from "./prepare.ts";
 import type { CallFigures, CallTurn, LlmResult } from "./result.ts";
 import type { Checked } from "./structured.ts";
 
-/** A call's result with what its structured answer took. */
+/** A call's result and the figures of its structured answer. */
 export interface CallOutcome {
   result: LlmResult;
   turn: CallTurn;
   figures: CallFigures;
-  /** Attempts made, the first included. */
+  /** Attempts made, including the first. */
   attempts: number;
-  /** `null`: no JSON was asked for. */
+  /** `null`: the request did not ask for JSON. */
   checked: Checked | null;
 }
 
@@ -45,8 +45,8 @@ const DEFAULT_RETRIES = 3;
 
 /**
  * Calls until the answer matches; with `repair`, a last call asks to turn the text into conforming JSON.
- * @param describe what a failure looks like to the caller
- * @throws what is wrong with the request itself
+ * @param describe makes the caller's view of a failure
+ * @throws errors of the request itself
  */
 export async function callStructured(
   input: StructuredInput,

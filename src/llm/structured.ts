@@ -1,4 +1,4 @@
-/** Structured answers: what is expected, and what is wrong with an answer. */
+/** Structured answers: what a request expects, and what is wrong with an answer. */
 
 import { InvalidRequest, SchemaValidation } from "../errors/llm.ts";
 import { isObject } from "../skill/json.ts";
@@ -10,9 +10,9 @@ import { readSchema } from "./schema.ts";
 import { schemaErrors } from "./validate.ts";
 
 export interface Structured {
-  /** The schema that the provider is told; `null`: any JSON. */
+  /** The schema for the provider; `null`: any JSON. */
   wire: { schema: JsonObject; strict: boolean } | null;
-  /** What the answer is checked against. */
+  /** The schema that Hull checks the answer against. */
   check: JsonObject | null;
   validation: "off" | "warn" | "error";
   /** Attempts after the first. */
@@ -25,7 +25,7 @@ const KINDS = ["text", "json_object", "json_schema"];
 const VALIDATIONS = ["off", "warn", "error"] as const;
 
 /**
- * What the options ask of the answer's form; `null`: text.
+ * The form of the answer that the options demand; `null`: text.
  * @throws InvalidRequest naming the option
  */
 export function readStructured(options: CallOptions): Structured | null {
@@ -93,13 +93,13 @@ function readFormat(value: string | JsonObject | undefined): Format | null {
   return { kind, schema, strict };
 }
 
-/** The answer's JSON, and why it does not do. No errors: it does. */
+/** The answer's JSON, and why it does not match. No errors: it matches. */
 export interface Checked {
   data: Json | undefined;
-  /** Whether the JSON had to be cut out of prose or a fence. */
+  /** Whether the JSON was cut out of prose or a fence. */
   extracted: boolean;
   errors: string[];
-  /** `missing_json` where nothing parsed. */
+  /** `missing_json` if nothing parsed. */
   category: "missing_json" | "schema_validation" | null;
 }
 
@@ -116,7 +116,7 @@ export function checkAnswer(structured: Structured, turn: CallTurn): Checked {
   return { data: found.value, extracted: found.cut, errors, category };
 }
 
-/** An answer that does not match after so many attempts. */
+/** An answer that does not match after the last attempt. */
 export function schemaFailure(
   { retries }: Structured,
   { provider, model }: { provider: string; model: string },

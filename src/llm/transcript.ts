@@ -1,4 +1,4 @@
-/** Transcripts: a conversation with the events that tell how it came about. */
+/** Transcripts: a conversation with the events that explain how it came about. */
 import * as z from "zod/mini";
 import type { Block, Message, ModelTurn } from "../engine/messages.ts";
 import type { Json } from "../skill/manifest.ts";
@@ -8,7 +8,7 @@ import { messageJson, messageShape, type PublicMessage } from "./messages.ts";
 const json = () => z.custom<Json>();
 const maybe = z.exactOptional;
 
-/** `messages` as in requests; everything else is carried as it came. */
+/** `messages` as in requests; all other members travel unchanged. */
 export const transcriptShape = z.lazy(() =>
   z.strictObject({
     _type: z.literal("transcript"),
@@ -20,7 +20,7 @@ export const transcriptShape = z.lazy(() =>
     summary: maybe(z.string()),
     metadata: maybe(z.record(z.string(), json())),
     state: maybe(z.string()),
-    /** Messages that a summary stands for and that are gone. */
+    /** Messages that a summary replaced. */
     archived_messages: maybe(z.int().check(z.nonnegative())),
   }),
 );
@@ -56,14 +56,14 @@ export function withPublic(
   };
 }
 
-/** The transcript after a model's turn: its message, what the provider said of it, and its reasoning. */
+/** The transcript after a model's turn: its message, the provider's report on it, and its reasoning. */
 export function withTurn(transcript: Transcript, turn: ModelTurn, ids: IdSource): Transcript {
   const message: Message = { role: "assistant", content: turn.blocks };
   const extended = withMessages(transcript, [message], ids);
   return { ...extended, events: [...extended.events, ...turnEvents(turn, ids)] };
 }
 
-/** An event beside those of messages. */
+/** An event that belongs to no message. */
 export function extraEvent(
   kind: string,
   of: { role: string; visibility: Visibility; text: string; metadata?: Record<string, unknown> },
@@ -94,7 +94,7 @@ export function messageEvent(message: PublicMessage, ids: IdSource): TranscriptE
   };
 }
 
-/** Of a message that a client wrote: its parts, and its calls as blocks. */
+/** The blocks of a message that a client wrote: its parts and its calls. */
 function assistantBlocks(message: PublicMessage & { role: "assistant" }): unknown[] {
   const { blocks, tool_calls = [] } = message;
   if (blocks !== undefined) return blocks;
@@ -106,7 +106,7 @@ function contentBlocks({ content }: PublicMessage): unknown[] {
   return Array.isArray(content) ? content : [];
 }
 
-/** What a message says in text; media are left out. */
+/** The text of a message, without media. */
 export function textOf({ content }: PublicMessage): string {
   if (typeof content === "string") return content;
   if (!Array.isArray(content))
@@ -117,7 +117,7 @@ export function textOf({ content }: PublicMessage): string {
 const hasText = (part: unknown): part is { text: string } =>
   typeof part === "object" && part !== null && "text" in part && typeof part.text === "string";
 
-/** What a turn adds beside its message. */
+/** What a turn adds in addition to its message. */
 export function turnEvents(turn: ModelTurn, ids: IdSource): TranscriptEvent[] {
   const reasoning = joined(turn.blocks, "reasoning");
   const summary = joined(turn.blocks, "reasoning_summary");
@@ -157,7 +157,9 @@ export function joined(
 /** A new id. */
 export const newId: IdSource = () => uuidV7(Date.now(), crypto.randomUUID());
 
-/** A UUID of version 7 (RFC 9562 §5.7). @param now Unix ms @param random one of version 4, whose random bits are taken */
+/**
+ * A UUID of version 7 (RFC 9562 §5.7). @param now Unix ms @param random a UUID of version 4, whose random bits it takes
+ */
 export function uuidV7(now: number, random: string): string {
   const time = Math.floor(now).toString(16).padStart(12, "0");
   return `${time.slice(0, 8)}-${time.slice(8)}-7${random.slice(15)}`;

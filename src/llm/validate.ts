@@ -1,6 +1,6 @@
 /**
- * The one validator of JSON Schema 2020-12: of answers, of arguments and results of tools, and of what skills are given. It
- * interprets: Workers refuse generated code. Whoever wrote schema and value, it ends soon.
+ * The one validator of JSON Schema 2020-12, for answers, for arguments and results of tools, and for inputs of skills.
+ * It interprets: Workers refuse generated code. It ends soon, whatever the schema and value.
  */
 
 import { Validator } from "@cfworker/json-schema";
@@ -9,13 +9,13 @@ import type { Json, JsonObject } from "../skill/manifest.ts";
 import { costlyPatterns, withoutPatterns } from "./patterns.ts";
 
 const MAX_ERRORS = 10;
-/** Most times that a schema is looked at, for parts of a value and by references: about a second. */
+/** The most visits of schemas, for parts of a value and by references: about a second. */
 const MAX_LOOKS = 1_000_000;
-/** So many members of a schema's keywords, e.g. the values of an `enum`, take as long as one look. */
+/** This many members of a schema's keywords, e.g. the values of an `enum`, take as long as one visit. */
 const MEMBERS_A_LOOK = 4;
-/** Most parts of items that are compared with each other, over all lists: about a second. */
+/** The most comparisons between parts of items, over all lists: about a second. */
 const MAX_COMPARED = 25_000_000;
-/** To compare two objects takes as long as so many pairs of numbers. */
+/** One comparison of objects takes as long as this many comparisons of numbers. */
 const OBJECT_PARTS = 10;
 const MAX_MESSAGE = 300;
 
@@ -26,12 +26,12 @@ interface Finding {
   message: string;
 }
 
-/** What is wrong with a value; or why that cannot be told, a clause. */
+/** What is wrong with a value; or a clause that says why this cannot be decided. */
 type Verdict = { findings: Finding[] } | { refused: string };
 
 /**
  * Checks a value.
- * @param strict whether a pattern that may take too long is a reason to refuse; otherwise it is not applied
+ * @param strict whether to refuse because of a pattern that may take too long; otherwise such a pattern is ignored
  */
 export function validate(schema: JsonObject, value: Json, strict: boolean): Verdict {
   const costly = costlyPatterns(schema, value);
@@ -50,7 +50,7 @@ export function validate(schema: JsonObject, value: Json, strict: boolean): Verd
     });
     return { findings };
   } catch (error) {
-    // A value that nests deep takes much stack; a pattern of the schema may not be a regular expression.
+    // A deeply nested value takes much stack; a pattern of the schema may not be a regular expression.
     if (error instanceof RangeError)
       return { refused: "the value nests deeper, or has more parts, than the schema can be followed" };
     return {
@@ -59,7 +59,10 @@ export function validate(schema: JsonObject, value: Json, strict: boolean): Verd
   }
 }
 
-/** What is wrong with an answer, arguments or a result, most telling first; none: it matches. `schema` comes from `readSchema`. */
+/**
+ * What is wrong with an answer, arguments or a result, most telling first; empty: it matches. `schema` comes from
+ * `readSchema`.
+ */
 export function schemaErrors(schema: JsonObject, value: Json): string[] {
   const verdict = validate(schema, value, false);
   if ("refused" in verdict) return [verdict.refused];
@@ -71,12 +74,12 @@ export function schemaErrors(schema: JsonObject, value: Json): string[] {
   return [...new Set(messages)].slice(0, MAX_ERRORS);
 }
 
-/** Keywords that only repeat that a part of theirs failed. */
+/** Keywords whose errors only repeat that a part failed. */
 const CONTAINERS = new Set(["properties", "items", "prefixItems", "allOf", "$ref", "additionalProperties"]);
 
 /**
- * A copy that throws a RangeError once its parts were looked at too often; a wide one counts more often. Each look of the validator at a schema reads all
- * keywords that it knows, among them `$recursiveAnchor`, which 2020-12 does not have.
+ * A copy that throws a RangeError after too many visits; a wide schema counts more often. At each visit the validator
+ * reads all keywords that it knows, among them `$recursiveAnchor`, which 2020-12 does not have.
  */
 function countingLooks(schema: JsonObject): JsonObject {
   let looks = 0;
@@ -89,7 +92,7 @@ function countingLooks(schema: JsonObject): JsonObject {
     if (!isObject(value)) return value;
     const members = Object.entries(value).map(([key, item]): [string, Json] => [key, copy(item)]);
     const cost = 1 + membersOf(value) / MEMBERS_A_LOOK;
-    // Not enumerable: what stands in const and enum is compared as it is.
+    // Not enumerable: the content of const and enum is compared unchanged.
     return Object.defineProperty(Object.fromEntries(members), "$recursiveAnchor", {
       get: () => look(cost),
     });
@@ -98,26 +101,26 @@ function countingLooks(schema: JsonObject): JsonObject {
   return isObject(counted) ? counted : {};
 }
 
-/** Whether some list's items must differ. */
+/** Whether the items of some list must differ. */
 function comparesItems(schema: Json): boolean {
   if (Array.isArray(schema)) return schema.some(comparesItems);
   if (!isObject(schema)) return false;
   return schema.uniqueItems === true || Object.values(schema).some(comparesItems);
 }
 
-/** What each look at a schema goes through: members of its keywords, and all that `enum` and `const` hold. */
+/** What each visit of a schema goes through: members of its keywords, and all values in `enum` and `const`. */
 function membersOf(schema: JsonObject): number {
   let members = 0;
   for (const [keyword, item] of Object.entries(schema)) {
     if (keyword === "enum" || keyword === "const") members += sizeOf(item).parts;
-    // Each name of `required` that is missing is an error of its own.
+    // Each missing name of `required` is an error of its own.
     else if (Array.isArray(item)) members += 2 * item.length;
     else if (isObject(item)) members += Object.keys(item).length;
   }
   return members;
 }
 
-/** The parts of a value, and how many are compared where every list's items must differ. */
+/** The parts of a value, and how many comparisons there are if every list's items must differ. */
 function sizeOf(value: Json): { parts: number; compared: number } {
   const list = Array.isArray(value);
   if (!list && !isObject(value)) return { parts: 1, compared: 0 };

@@ -1,4 +1,4 @@
-/** What is wrong with a member of a request in a vendor's shape. */
+/** A fault of a member in a request of a vendor's shape. */
 import { InvalidRequest } from "../errors/llm.ts";
 
 /** @param option e.g. `messages.0.content`. @param what a phrase without its full stop */

@@ -1,5 +1,6 @@
 /**
- * Who pays for model calls: reserves before a call, settles after it, and paces calls to a provider. A tenant without budgets and rates waits for nothing.
+ * Who pays for model calls: reserves before a call, settles after it, and paces calls to a provider. A tenant without
+ * budgets and rates never waits.
  */
 import type { ModelRequest, ModelTurn } from "../engine/messages.ts";
 import { BudgetExceeded, PriceUnknown } from "../errors/budget.ts";
@@ -18,23 +19,23 @@ import { askWithPolicy, policyOf } from "./tenant-policy.ts";
 import { noteCharge, sendUsage } from "./usage-batch.ts";
 
 /**
- * A call is taken for lost this long after its own time was over, in ms: longer than it may have waited for a turn. One
- * that ends later all the same is counted as it was then.
+ * The ledger counts a call as lost this long after its own time limit, in ms. The value exceeds the longest wait for a
+ * turn. A call that ends even later keeps what was counted then.
  */
 const LOST_AFTER_MS = 120_000;
 
-/** What the model registry knows of money and pace. */
+/** What the model registry says about prices and rates. */
 export interface Tariff {
   price: PriceOf;
   rpm: RpmOf;
-  /** Whether a limit of cost refuses the provider's models where their price is unknown. */
+  /** Whether a cost limit refuses the provider's models that have no known price. */
   refusesUnpriced: (provider: string) => boolean;
 }
 
-/** To know that a name has no price, all prices are looked at. */
+/** Only a search of all prices shows that a name has no price. */
 const price = memoNamed(priceOf);
 
-/** Prices and rates as the model registry has them. */
+/** Prices and rates from the model registry. */
 export const tariffOf = memo((modelRegistry: ModelRegistry): Tariff => {
   return {
     price: (provider, model) => price(modelRegistry, provider, model),
@@ -48,11 +49,11 @@ export interface Accountant {
   admit: Admit;
   /** Whether a call of this accountant used up the soft budget. */
   readonly budgetExceeded: boolean;
-  /** What the subject's soft ledger spent so far, in USD. */
+  /** What the subject's soft ledger has spent so far, in USD. */
   spentUsd(): Promise<number>;
 }
 
-/** Accounts for the calls that are made for a subject. */
+/** Accounts for the model calls of a subject. */
 export function accountant(context: RunContext, subject: Subject, tariff: Tariff): Accountant {
   let budgetExceeded = false;
 
@@ -127,11 +128,11 @@ interface Call {
   request: ModelRequest;
   target: ResolvedTarget;
   price: ModelPrice | null;
-  /** Unix ms, of the latest attempt that waited for its turn. */
+  /** Unix ms of the latest attempt that waited for its turn. */
   startedAt: number;
 }
 
-/** What a call may take at most: its prompt's estimate, and `max_tokens`. */
+/** The most that a call may take: the estimate of its prompt, and `max_tokens`. */
 function estimate(request: ModelRequest, price: ModelPrice | null) {
   const prompt_tokens = promptTokens(request);
   const output_tokens = request.max_tokens;
@@ -150,7 +151,10 @@ function estimate(request: ModelRequest, price: ModelPrice | null) {
 
 const NO_TOKENS = { input_tokens: 0, output_tokens: 0, cache_read_tokens: 0, cache_write_tokens: 0 };
 
-/** What a call took; `null`: nothing. A failure costs what was told before it, or may have been. */
+/**
+ * What a call took; `null`: nothing. A failed call costs what the provider reported before the failure, or the
+ * estimate.
+ */
 function spendOf({ request, target, price, startedAt }: Call, end: CallEnd, now: number): Spend | null {
   if (end.turn === null && end.streamed_bytes === 0 && !end.unseen) return null;
   const reported = end.turn === null ? NO_TOKENS : end.turn.usage;

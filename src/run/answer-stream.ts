@@ -1,15 +1,15 @@
-/** What watchers of a model call or run are told of its answers while they come. */
+/** What watchers of a model call or run see of its answers while they come. */
 import type { CallWatcher } from "../llm/host.ts";
 import type { RunContext } from "./context.ts";
 import { DeltaText } from "./delta.ts";
 import type { RunEvent } from "./events.ts";
 
-/** Hands on text and reasoning as they come, secrets cut out across pieces. Rounds count from 1. */
+/** Passes on text and reasoning as they come, with secrets cut out across pieces. Rounds count from 1. */
 export class AnswerStream {
   readonly #context: RunContext;
   readonly #emit: (event: RunEvent) => Promise<void>;
   #round = 1;
-  /** Of this round; `null`: nothing has come. */
+  /** The text of this round; `null`: nothing has come. */
   #text: DeltaText<RunEvent> | null = null;
   #thought: DeltaText<RunEvent> | null = null;
 
@@ -32,7 +32,7 @@ export class AnswerStream {
     };
   }
 
-  /** Makes the model call of a round: all of its text is told before the call has ended. */
+  /** Makes the model call of a round. All of its text has been sent when the call ends. */
   async during<T>(round: number, call: () => Promise<T>): Promise<T> {
     this.#open(round);
     try {
@@ -46,7 +46,7 @@ export class AnswerStream {
     await Promise.all([this.#text?.end(), this.#thought?.end()]);
   }
 
-  /** What was told of the round so far is void. */
+  /** Declares void what was sent of this round so far. */
   async #restart(round: number): Promise<void> {
     const ended = this.end();
     this.#open(round);

@@ -1,6 +1,6 @@
-/** Containers of the vendors' APIs: each is the workspace of a session, which keeps its files from call to call. */
+/** Containers of the vendors' APIs. Each is the workspace of a session, which keeps its files from call to call. */
 
-import { CODE_FOLDERS } from "../engine/workspace-tools/code-tools.ts";
+import { CODE_FOLDERS, type CodeTerms } from "../engine/workspace-tools/code-tools.ts";
 import { CallNotFound } from "../errors/llm.ts";
 import { HullError, Internal } from "../errors.ts";
 import type { JsonObject } from "../skill/manifest.ts";
@@ -12,15 +12,15 @@ import { saveFile } from "./stored-files.ts";
 import type { WorkspaceAccess, WorkspaceFile } from "./workspace/access.ts";
 import { writeFile } from "./workspace/store.ts";
 
-/** From its last use on, in ms. */
+/** Counted from the last use, in ms. */
 const CONTAINER_TTL_MS = 30 * 24 * 3_600_000;
 const CONTAINER_ID = /^container_01[0-9a-f]{32}$/;
-/** Most files that one call leaves for the user. */
+/** The most files that one call leaves for the user. */
 const MOST_FILES = 100;
-/** A workspace holds no more. */
+/** A workspace holds no more files. */
 const MOST_LISTED = 10_000;
 
-/** What OpenAI's clients read of a file that code made. */
+/** The purpose that OpenAI's clients see for a file that code made. */
 const PURPOSE = "assistants_output";
 
 /** A file that code left for the user. */
@@ -35,18 +35,18 @@ export interface Container {
   id: string;
   /** RFC 3339. */
   expires_at: string;
-  /** The same. */
+  /** RFC 3339. */
   created_at: string;
   last_active_at: string;
-  /** What was said of it when it was made. */
+  /** The metadata given when it was created. */
   metadata: JsonObject;
   workspace: WorkspaceAccess;
   /**
-   * The files that are new or changed since the last time, stored for the user.
-   * @param anywhere in the whole work folder; else in the output folder
+   * Stores the files that are new or changed since the last call, for the user.
+   * @param anywhere look in the whole work folder, not only in the output folder
    */
   generated(anywhere: boolean): Promise<GeneratedFile[]>;
-  /** The bytes of one of them. */
+  /** The bytes of one of the files. */
   read(file: GeneratedFile): Promise<Uint8Array>;
 }
 
@@ -55,10 +55,21 @@ export function containerTtl({ expires_minutes }: JsonObject): number {
   return typeof expires_minutes === "number" ? expires_minutes * 60_000 : CONTAINER_TTL_MS;
 }
 
+const GIB = 1024 ** 3;
+
+/** What its maker wanted of code in it. @param metadata as of `Container` */
+export function codeTerms({ network, memory_limit }: JsonObject): CodeTerms {
+  const gib = typeof memory_limit === "string" ? Number.parseInt(memory_limit, 10) : Number.NaN;
+  return {
+    ...(Array.isArray(network) ? { network: network.map(String) } : {}),
+    ...(Number.isNaN(gib) ? {} : { memory_bytes: gib * GIB }),
+  };
+}
+
 /**
- * Opens a container, or a new one.
- * @param about of a new one
- * @throws CallNotFound for one that is unknown, another tenant's or expired
+ * Opens a container, or makes a new one.
+ * @param about a new container
+ * @throws CallNotFound for an id that is unknown, another tenant's or expired
  */
 export async function openContainer(
   context: RunContext,
@@ -129,7 +140,7 @@ export const containerFileId = (path: string): string =>
   CONTAINER_FILE +
   [...new TextEncoder().encode(path)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
-/** The path that such an id stands for; `null`: it is none. */
+/** The path that such an id encodes; `null`: the id is malformed. */
 export function containerFilePath(id: string): string | null {
   const digits = /^cfile_((?:[0-9a-f]{2})+)$/.exec(id)?.[1];
   if (digits === undefined) return null;
@@ -143,11 +154,11 @@ export function containerFilePath(id: string): string | null {
 
 const OUTPUT = `${CODE_FOLDERS.output}/`;
 
-/** In the output folder itself, not in a folder in it. */
+/** Directly in the output folder, not in a folder inside it. */
 const isOutput = (path: string): boolean =>
   path.startsWith(OUTPUT) && !path.slice(OUTPUT.length).includes("/");
 
-/** Neither sent in by the user, nor hidden, nor a cache or a package. */
+/** The user did not send it, and it is not hidden, a cache or a package. */
 const isMade = (path: string): boolean =>
   !path.startsWith(`${CODE_FOLDERS.input}/`) &&
   !/(?:^|\/)(?:\.|__pycache__\/|node_modules\/|site-packages\/)/.test(path);

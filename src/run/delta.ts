@@ -1,11 +1,11 @@
 /**
- * Bytes to text events: characters are never split, bytes that are no UTF-8 travel as Base64, and
- * the redactor sees secrets across chunk boundaries.
+ * Turns bytes into text events. It never splits characters, sends bytes that are not UTF-8 as Base64, and lets the
+ * redactor see secrets across chunk boundaries.
  */
 import { concat, toBase64 } from "../bytes.ts";
 import type { Redactor, StreamRedactor } from "../redact.ts";
 
-/** A piece of a text: `text`, or `b64` where its bytes are no UTF-8. */
+/** A piece of a text: `text`, or `b64` if its bytes are not UTF-8. */
 export type Piece = { text: string } | { b64: string };
 
 export class DeltaText<Event> {
@@ -33,7 +33,7 @@ export class DeltaText<Event> {
     }
   }
 
-  /** Sends what was held back. */
+  /** Sends the rest that was held back. */
   async end(): Promise<void> {
     await this.#send(this.#redactor.end(), true);
   }
@@ -48,10 +48,10 @@ export class DeltaText<Event> {
   }
 }
 
-/** The text of a piece; empty where it is none. */
+/** The text of a piece; empty if it is Base64. */
 export const textOf = (piece: Piece): string => ("text" in piece ? piece.text : "");
 
-/** Text where the bytes are UTF-8, else Base64. */
+/** Text if the bytes are UTF-8, else Base64. */
 export function pieceOf(bytes: Uint8Array): Piece {
   try {
     return { text: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes) };
@@ -60,7 +60,7 @@ export function pieceOf(bytes: Uint8Array): Piece {
   }
 }
 
-/** How many bytes at the end begin a character that is not complete yet. */
+/** How many bytes at the end belong to an incomplete character. */
 function incompleteTail(data: Uint8Array): number {
   for (let back = 1; back <= 3 && back <= data.length; back++) {
     const byte = data[data.length - back] ?? 0;

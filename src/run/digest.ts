@@ -1,13 +1,13 @@
-/** SHA-256 of bytes on their way somewhere else. */
+/** SHA-256 of bytes on their way to another place. */
 
-/** `body` yields the same pieces; `sha256`, in hex, is there when it has been read to its end. */
+/** `body` yields the same pieces. `sha256`, in hex, resolves when `body` has been read to its end. */
 export function digested(body: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): {
   body: AsyncGenerator<Uint8Array, void>;
   sha256: Promise<string>;
 } {
   const stream = new crypto.DigestStream("SHA-256");
   const sha256 = stream.digest.then(hex);
-  // A body that breaks off has none, and whoever read it knows.
+  // A body that breaks off has no digest, and its reader sees the failure.
   sha256.catch(() => {});
   return { body: passed(body, stream.getWriter()), sha256 };
 }
@@ -28,7 +28,7 @@ async function* passed(
   }
 }
 
-/** In hex; of a text, that of its UTF-8 bytes. */
+/** SHA-256 in hex; of a text, that of its UTF-8 bytes. */
 export async function sha256(content: string | Uint8Array): Promise<string> {
   const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
   return hex(await crypto.subtle.digest("SHA-256", bytes));

@@ -1,4 +1,7 @@
-/** What lets a run outlive the process that carries it out: what an object keeps of it. Everything is stored when it returns. */
+/**
+ * What lets a run outlive its process: the part that an object keeps. Every method has stored its values when it
+ * returns.
+ */
 
 import type { Artifact } from "../engine/artifact.ts";
 import type { Json } from "../skill/manifest.ts";
@@ -8,16 +11,16 @@ import type { RunEvent } from "./events.ts";
 import type { WorkspaceAccess } from "./workspace/access.ts";
 
 export interface Durable extends KnownExecutions {
-  /** With what earlier lives recorded. */
+  /** Includes the records of earlier lives. */
   readonly log: RunLog;
   /** The last version of an artifact that the run made; `null`: there is none. */
   artifact(id: string): Artifact | null;
-  /** What an earlier life left behind by `remember`; `null`: nothing. */
+  /** The value that an earlier life kept with `remember`; `null`: none. */
   readonly memo: Json;
-  /** Keeps a value for later lives, in place of the one before. */
+  /** Keeps a value for later lives and replaces the one before. */
   remember(value: Json): void;
-  /** All that was told so far, by earlier lives too. */
+  /** All events sent so far, including those of earlier lives. */
   told(): RunEvent[];
-  /** Files of the run, which its later lives find as they are. */
+  /** Files of the run. Its later lives find them unchanged. */
   workspace(): WorkspaceAccess;
 }

@@ -1,6 +1,6 @@
 /**
- * Every event of every stream: what its `data` holds. The types of events, their schemas in the OpenAPI document and
- * docs/events.md come from here. The Worker takes the types alone and never loads this module.
+ * Every event of every stream and the shape of its `data`. The types of events, their schemas in the OpenAPI document
+ * and docs/events.md come from here. The Worker uses only the types and never loads this module.
  */
 import * as z from "zod/mini";
 
@@ -13,7 +13,7 @@ const text = () => z.string();
 const count = () => z.int().check(z.nonnegative());
 const flag = () => z.boolean();
 const texts = () => z.array(z.string());
-/** What holds arbitrary JSON that came from models, tools or callers. */
+/** Arbitrary JSON from models, tools or callers. */
 const anything = () => z.unknown();
 const object = () => z.record(z.string(), z.unknown());
 const round = () => about(z.int().check(z.nonnegative()), "The model call, counted from 1.");
@@ -32,7 +32,7 @@ const usage = () =>
     cache_write_tokens: count(),
   });
 
-/** Of what happens in a run that another one delegated, as it stands among the events of the session above. */
+/** An event of a delegated run, as it appears among the events of the session above it. */
 const below = () => ({
   run_id: maybe(text()),
   parent_run_id: maybe(z.nullable(text())),
@@ -231,6 +231,8 @@ export const EVENTS = {
       outcome: maybe(about(text(), "How it ended, e.g. `success`, `verified`, `condition_true`.")),
       branch: maybe(about(text(), "Which edges come next.")),
       waits_until: maybe(about(text(), "RFC 3339.")),
+      compensates: maybe(about(text(), "Id of the stage that it undoes, after `cancel`.")),
+      ...below(),
     }),
     "An attempt of a workflow's node began, waits or ended.",
   ),

@@ -8,7 +8,7 @@ type Name = keyof Shapes;
 /** One event of a stream, by its name. */
 export type RunEvent = { [name in Name]: { event: name; data: z.infer<Shapes[name]> } }[Name];
 
-/** Silence in ms after which a comment keeps a connection alive. */
+/** After this silence in ms, a comment keeps the connection alive. */
 export const HEARTBEAT_MS = 15_000;
 export const HEARTBEAT = ": hb\n\n";
 

@@ -1,7 +1,7 @@
 /**
- * Files of tenants in R2: those that clients uploaded and those that runs produced. The tenant
- * is in the key, so that another tenant's file cannot be found. Its FileIndexObject knows of every key before something
- * is stored there, and removes what has expired.
+ * Files of tenants in R2: those that clients uploaded and those that runs produced. The key contains the tenant, so
+ * nobody finds another tenant's file. The tenant's FileIndexObject learns every key before a file is stored under it,
+ * and removes expired files.
  */
 import type { Bindings, FileIndexRpc, IdempotentUpload } from "../env.ts";
 import { FileNotFound } from "../errors/request.ts";
@@ -9,19 +9,22 @@ import { digested } from "./digest.ts";
 import { type Body, HELD_BYTES, holdOrStore, type Shelf, storeSized, storeWhole } from "./large-body.ts";
 import { askObject } from "./object.ts";
 
-/** How long files can be fetched, in ms. */
+/** How long clients can fetch a file, in ms. */
 export const PRODUCED_TTL_MS = 3_600_000;
 export const UPLOADED_TTL_MS = 24 * 3_600_000;
-/** How long a run's input may lie in R2, in ms; removed earlier, unless whoever put it there died. */
+/**
+ * How long a run's input may stay in R2, in ms. The process that stored it removes it earlier, unless that process
+ * died.
+ */
 const INPUT_TTL_MS = 3_600_000;
 
 export interface NewFile {
-  /** `null`: nobody named it. */
+  /** `null`: it has no name. */
   filename: string | null;
   /** Media type with parameters. */
   mime: string;
   ttl_ms: number;
-  /** In bytes, where it is known beforehand. */
+  /** In bytes, if known beforehand. */
   size: number | null;
 }
 
@@ -38,7 +41,7 @@ export interface FileDocument {
   expires_at: string;
 }
 
-/** Stores a file; one whose body breaks off leaves nothing. */
+/** Stores a file. If its body breaks off, nothing is stored. */
 export async function storeFile(
   env: Bindings,
   tenant: string,
@@ -70,13 +73,13 @@ export async function storeFile(
     const times = { created_at: new Date(now).toISOString(), expires_at: new Date(expiresAt).toISOString() };
     return { id, filename, mime, size, sha256: await sha256, ...times };
   } catch (error) {
-    // Where it fails, the index does it later.
+    // If this fails, the index removes the file later.
     if (noted) await dropFile(env, tenant, id).catch(() => {});
     throw error;
   }
 }
 
-/** Stores a body on a shelf; answers its bytes' number. */
+/** Stores a body on a shelf; returns the number of its bytes. */
 export async function storeOn(shelf: Shelf, body: Body, knownSize: number | null): Promise<number> {
   if (knownSize !== null && knownSize > HELD_BYTES) return (await storeSized(shelf, body, knownSize)).size;
   const content = await holdOrStore(shelf, body);
@@ -89,11 +92,11 @@ export interface StoredFile {
   filename: string | null;
   mime: string;
   size: number;
-  /** A strong validator: what is under an id never changes. */
+  /** A strong validator: what an id refers to never changes. */
   etag: string;
 }
 
-/** A tenant's file, not read yet; `null` for an unknown, foreign or expired id. */
+/** Finds a tenant's file without reading it; `null` for an unknown, foreign or expired id. */
 export async function lookUpFile(env: Bindings, tenant: string, id: string): Promise<StoredFile | null> {
   if (!/^file_[0-9a-f]{32}$/.test(id)) return null;
   const key = fileKey(tenant, id);
@@ -117,7 +120,7 @@ export async function findFile(env: Bindings, tenant: string, id: string): Promi
   return file;
 }
 
-/** The bytes of a file, or some of them. @throws FileNotFound where it was removed since */
+/** The bytes of a file, or a range of them. @throws FileNotFound if it was removed since */
 export async function readFile(
   env: Bindings,
   { id, key }: StoredFile,
@@ -128,12 +131,12 @@ export async function readFile(
   return object.body;
 }
 
-/** Removes a file, and the memory of its upload. */
+/** Removes a file, and the record of its upload. */
 export function dropFile(env: Bindings, tenant: string, id: string): Promise<void> {
   return askIndex(env, tenant, (index) => index.drop([fileKey(tenant, id)]));
 }
 
-/** Makes an upload the answer to every later one of its name, unless there is an earlier one: that is answered. */
+/** Makes an upload the answer to every later one of its name. If there is an earlier one, answers that. */
 export function claimUpload(
   env: Bindings,
   tenant: string,
@@ -143,7 +146,7 @@ export function claimUpload(
   return askIndex(env, tenant, (index) => index.claim(fileKey(tenant, id), upload));
 }
 
-/** Where the parts of an input go that are too much for memory; `stored` gathers their keys for `dropInput`. */
+/** Where the parts of an input go that are too large for memory; `stored` collects their keys for `dropInput`. */
 export function inputShelf(env: Bindings, tenant: string, stored: string[]): Shelf {
   return {
     bucket: env.FILES,
@@ -155,10 +158,13 @@ export function inputShelf(env: Bindings, tenant: string, stored: string[]): She
   };
 }
 
-/** How long the files of a run without a session may lie in R2, in ms; removed earlier, unless whoever runs it died. */
+/**
+ * How long the files of a run without a session may stay in R2, in ms. The process that runs it removes them earlier,
+ * unless it died.
+ */
 const TEMPORARY_TTL_MS = 24 * 3_600_000;
 
-/** Notes a key for a file of a run without a session. @param uploadId of an upload in parts */
+/** Records a key for a file of a run without a session. @param uploadId of a multipart upload */
 export function keepTemporary(
   env: Bindings,
   tenant: string,
@@ -168,7 +174,7 @@ export function keepTemporary(
   return askIndex(env, tenant, (index) => index.keep(key, Date.now() + TEMPORARY_TTL_MS, uploadId));
 }
 
-/** Removes an input that has been used, or files of a run that has ended. */
+/** Removes a used input, or the files of an ended run. */
 export function dropInput(env: Bindings, tenant: string, stored: string[]): Promise<void> {
   return askIndex(env, tenant, (index) => index.drop(stored));
 }

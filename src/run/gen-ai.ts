@@ -1,6 +1,6 @@
 /**
- * What spans of models and tools say, in OpenTelemetry's conventions for generative AI
- * (https://opentelemetry.io/docs/specs/semconv/gen-ai/): names, counts and codes; content only where it is asked for.
+ * Attributes of the spans of models and tools, in OpenTelemetry's conventions for generative AI
+ * (https://opentelemetry.io/docs/specs/semconv/gen-ai/): names, counts and codes, and content only on request.
  */
 
 import type { AgentToolResult } from "../engine/agent/records.ts";
@@ -12,13 +12,13 @@ import type { ResolvedTarget } from "../model/providers.ts";
 import type { RunContext } from "./context.ts";
 import { type Attributes, inSpan, type OpenSpan } from "./spans.ts";
 
-/** The conventions' names of providers where they are not ours. */
+/** The conventions' names of providers that differ from ours. */
 const PROVIDER_NAMES: Record<string, string> = { xai: "x_ai", google: "gcp.gemini" };
 
-/** Content as an attribute's value holds at most this many characters; the rest is cut off. */
+/** The most characters of content in an attribute's value; the rest is cut off. */
 const MAX_CONTENT = 8192;
 
-/** Redacted content as an attribute's value; `undefined` where content is not traced. */
+/** Redacted content as an attribute's value; `undefined` if content is not traced. */
 type Content = (value: unknown) => string | undefined;
 
 function contentOf(context: RunContext): Content {
@@ -26,7 +26,7 @@ function contentOf(context: RunContext): Content {
   return (value) => (JSON.stringify(context.redacted(value)) ?? "").slice(0, MAX_CONTENT);
 }
 
-/** Drives a run in a span of its own. @param execution the request's id of it */
+/** Drives a run in a span of its own. @param execution the request's id of the run */
 export function tracedRun<T>(
   context: RunContext,
   { run_id, session_id, agent }: AgentSpec,
@@ -42,7 +42,7 @@ export function tracedRun<T>(
   return inSpan(context, agent === undefined ? "invoke_agent" : `invoke_agent ${agent}`, attributes, work);
 }
 
-/** What a run came to so far. */
+/** The attributes of a run so far. */
 export function runAttributes({ totals, iterations, tools_used }: RunState): Attributes {
   return {
     "gen_ai.usage.input_tokens": totals.input_tokens,
@@ -105,7 +105,7 @@ function turnAttributes(turn: ModelTurn, content: Content): Attributes {
   const finish_reason = turn.raw_stop_reason ?? stop_reason;
   return {
     "gen_ai.response.model": model,
-    // A list in the conventions, which an attribute here cannot be.
+    // The conventions want a list here, which an attribute cannot be.
     "gen_ai.response.finish_reasons": finish_reason,
     "gen_ai.usage.input_tokens": usage.input_tokens,
     "gen_ai.usage.output_tokens": usage.output_tokens,
@@ -139,7 +139,7 @@ function messageOf(message: Message): unknown {
     case "user":
       return {
         role: "user",
-        // Of pictures, documents and sound only that they were there.
+        // Pictures, documents and sound leave only a note that they were there.
         parts: message.content.map((part) =>
           part.type === "text" ? { type: "text", content: part.text } : { type: "blob", modality: part.type },
         ),

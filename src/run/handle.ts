@@ -1,11 +1,11 @@
-/** What those who ask for a run and the modes tell each other. */
+/** What the callers of a run and the modes exchange. */
 import type { SkillRecord } from "../skill/manifest.ts";
 import type { RunContext } from "./context.ts";
 import type { Durable } from "./durable.ts";
 import type { RunEvent } from "./events.ts";
 import type { RunInput } from "./input.ts";
 
-/** What anything that is run gets to run with. */
+/** What every operation gets to run with. */
 export interface OperationHandle {
   /** `ex_…`: names the run in headers, events and the runner. */
   id: string;
@@ -13,19 +13,19 @@ export interface OperationHandle {
   input: RunInput;
   /** Aborted when nobody wants the answer any more. */
   signal: AbortSignal;
-  /** Whether anyone watches events; text need not be passed on otherwise. */
+  /** Whether anyone watches events. If not, text need not be passed on. */
   streaming: boolean;
-  /** Whether the answer's body is wanted; what only streams need not be kept. */
+  /** Whether the answer's body is wanted. If not, parts that only streams need are not kept. */
   keep: boolean;
   /**
-   * Called once, when nothing but the run itself can fail any more: from then on failures are events.
-   * @param about further members of the event `start`
+   * Called once, when only the run itself can still fail. From then on failures are events.
+   * @param about more members of the event `start`
    */
   started(about?: Record<string, unknown>): void;
   emit(event: RunEvent): Promise<void>;
-  /** `null`: the run ends with the process that carries it out. */
+  /** `null`: the run ends with its process. */
   durable: Durable | null;
-  /** Resolves when who reads the events is not far behind. Absent: nobody is waited for. */
+  /** Resolves when the reader of the events is not far behind. Absent: the run waits for nobody. */
   room?(): Promise<void>;
 }
 
@@ -38,6 +38,6 @@ export interface RunHandle extends OperationHandle {
 export interface RunOutput {
   body: Uint8Array | ReadableStream<Uint8Array> | string;
   headers: Record<string, string>;
-  /** Members of the `done` event beside `ok` and `duration_ms`. */
+  /** Members of the `done` event in addition to `ok` and `duration_ms`. */
   done: Record<string, unknown>;
 }

@@ -1,4 +1,4 @@
-/** Calls hooks of skills: the module comes from the registry, the isolate belongs to one tenant. */
+/** Calls hooks of skills. The module comes from the registry; the isolate belongs to one tenant. */
 import type { Deployment } from "../deployment.ts";
 import { readBytes } from "../registry/published.ts";
 import type { Json } from "../skill/manifest.ts";
@@ -13,16 +13,16 @@ export interface HookCall {
   /** `null`: the hook is called without arguments. */
   payload: Json;
   signal?: AbortSignal;
-  /** Default: what the deployment gives hooks. */
+  /** Default: the deployment's time limit for hooks. */
   timeoutMs?: number;
-  /** An isolate for this call alone, as uploaded code gets it. */
+  /** Use an isolate for this call alone, as for uploaded code. */
   fresh?: boolean;
-  /** Lines that the hook wrote to the console, redacted. Absent: they are dropped. */
+  /** Receives lines that the hook wrote to the console, redacted. Absent: they are dropped. */
   onLog?: (line: string) => void;
 }
 
 /**
- * The hook's answer; a hook that answers nothing answers `null`.
+ * The hook's answer; `null` if the hook returns nothing.
  * @throws HookFailed HookInvalid HookTimeout HooksUnavailable, and the signal's reason
  */
 export function callHook(call: HookCall): Promise<Json> {

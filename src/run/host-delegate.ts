@@ -1,6 +1,6 @@
 /**
- * The host delegate: a webhook or a bound Worker of the deployer's that answers what Hull leaves to
- * its host. Nothing needs one.
+ * The host delegate: a webhook or a bound Worker of the deployer that answers what Hull leaves to its host. It is
+ * optional.
  */
 import * as z from "zod/mini";
 import type { SearchDelegate } from "../engine/tool-vault/search.ts";
@@ -21,7 +21,7 @@ interface HostDelegate {
   ask(method: HostMethod, params: Json, signal?: AbortSignal): Promise<Json>;
 }
 
-/** Characters of an answer. */
+/** The longest answer, in characters. */
 const MAX_ANSWER = 5_000_000;
 const DEFAULT_TIMEOUT_MS = 10_000;
 
@@ -70,7 +70,7 @@ export function hostDelegate({
   };
 }
 
-/** The host's own search of tools; `undefined`: none. */
+/** The host's own search of tools; `undefined`: it has none. */
 export function searchDelegate(context: RunContext): SearchDelegate | undefined {
   const host = hostDelegate(context);
   return host === null ? undefined : (query) => host.ask("tool_search/query", query);
@@ -93,7 +93,10 @@ function parsed(text: string, fail: (reason: string) => Error): Json {
   }
 }
 
-/** `HMAC-SHA256(secret, "<timestamp>.<body>")` in hex, and the timestamp in seconds; without a secret nothing is signed. */
+/**
+ * `HMAC-SHA256(secret, "<timestamp>.<body>")` in hex, and the timestamp in seconds. Without a secret Hull signs
+ * nothing.
+ */
 async function signature(body: string, secret: string | undefined): Promise<Record<string, string>> {
   if (secret === undefined) return {};
   const timestamp = String(Math.floor(Date.now() / 1000));

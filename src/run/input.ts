@@ -1,4 +1,4 @@
-/** A run's input, whatever it came from. */
+/** A run's input, whatever its source. */
 
 export interface InputFile {
   /** As the client named it; `null` for a raw body. */
@@ -8,7 +8,7 @@ export interface InputFile {
 }
 
 export interface RunInput {
-  /** What goes to stdin, or is the user message; `null` where the request has none. */
+  /** The text for stdin, or the user message; `null` if the request has none. */
   text: Uint8Array | null;
   files: InputFile[];
 }

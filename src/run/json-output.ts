@@ -2,7 +2,7 @@
 import { OutputInvalidJson } from "../errors/run.ts";
 import { parseWithOffset } from "./json.ts";
 
-/** The text itself when it is JSON; nothing at all counts as `{}`. @throws OutputInvalidJson */
+/** The text itself if it is JSON; empty text counts as `{}`. @throws OutputInvalidJson */
 export function checkedJson(text: string): string {
   if (text.trim() === "") return "{}";
   const parsed = parseWithOffset(text);

@@ -1,17 +1,17 @@
-/** JSON text with the place of its first fault, which the platform's parser does not always tell. Pure. */
+/** JSON text with the position of its first fault, which the platform's parser does not always report. Pure. */
 import { MAX_JSON_DEPTH, nestsTooDeep } from "../skill/json-depth.ts";
 import type { Json } from "../skill/manifest.ts";
 
 type ParsedJson = { ok: true; value: Json } | { ok: false; offset: number; reason: string };
 
 /**
- * Parses; `offset` counts UTF-16 units to the first character that cannot stand where it stands. Nesting beyond
- * `MAX_JSON_DEPTH` is a fault of the bracket that passes it.
+ * Parses; `offset` counts UTF-16 units to the first invalid character. Nesting beyond `MAX_JSON_DEPTH` is a fault of
+ * the bracket that exceeds it.
  */
 export function parseWithOffset(text: string): ParsedJson {
   try {
     const value: Json = JSON.parse(text);
-    // A shorter text has no room for so many brackets and their ends.
+    // A shorter text cannot hold so many brackets and their ends.
     if (text.length <= 2 * MAX_JSON_DEPTH || !nestsTooDeep(value)) return { ok: true, value };
     const offset = new Scanner(text).fault();
     return {
@@ -41,9 +41,12 @@ class Scanner {
     this.#text = text;
   }
 
-  /** Offset of the first fault, or of the bracket that nests too deep; the length where the text merely ends too early. */
+  /**
+   * Offset of the first fault, or of the bracket that nests too deep; the text's length if the text only ends too
+   * early.
+   */
   fault(): number {
-    /** What closes each open array or object. */
+    /** The characters that close each open array or object. */
     const open: ("]" | "}")[] = [];
     let expect: "value" | "key" | "after" = "value";
     let mayClose = false;
@@ -88,7 +91,7 @@ class Scanner {
   #string(): boolean {
     if (this.#text[this.#at] !== '"') return false;
     this.#at++;
-    // A pattern for all of it would keep a way back for each character, and fail on long strings.
+    // One pattern for the whole string would keep a backtracking state per character, and fail on long strings.
     do this.#match(PLAIN);
     while (this.#match(ESCAPE));
     if (this.#text[this.#at] !== '"') return false;

@@ -1,26 +1,26 @@
-/** Bodies of any length: in memory while they are short, in R2 beyond that. */
+/** Bodies of any length: in memory while short, in R2 beyond that. */
 import { concat } from "../bytes.ts";
 import { Internal } from "../errors.ts";
 
-/** Bytes that stay in memory, and bytes of one part of an upload. */
+/** Bytes that stay in memory, and bytes of one part of a multipart upload. */
 export const HELD_BYTES = 8 * 1024 * 1024;
 
 export type Body = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 
-/** Bytes in memory, or in R2 where they are many. */
+/** Bytes in memory, or in R2 if there are too many. */
 export type Content = Uint8Array | { key: string; size: number };
 
-/** Where in R2 a body goes that does not stay in memory. */
+/** The place in R2 for a body that does not stay in memory. */
 export interface Shelf {
   bucket: R2Bucket;
   key(): string;
-  /** Of the object that is made. */
+  /** Options of the new object. */
   options?: R2MultipartOptions & Pick<R2PutOptions, "sha256">;
-  /** Called before anything is stored under a key; `uploadId`: of an upload in parts. */
+  /** Called before anything is stored under a key; `uploadId`: of a multipart upload. */
   note?(key: string, uploadId: string | null): Promise<void>;
 }
 
-/** Bodies of which up to `HELD_BYTES` together stay in memory. */
+/** Bodies that together keep up to `HELD_BYTES` in memory. */
 export class HeldBodies {
   readonly #shelf: Shelf;
   readonly #contents: Content[] = [];
@@ -30,12 +30,12 @@ export class HeldBodies {
     this.#shelf = shelf;
   }
 
-  /** What was added, in order; where it is may change with the next body. */
+  /** What was added, in order. The next body may move it. */
   get contents(): readonly Content[] {
     return this.#contents;
   }
 
-  /** Reads a body to its end. One that breaks off leaves nothing in R2. */
+  /** Reads a body to its end. A body that breaks off leaves nothing in R2. */
   async add(body: Body): Promise<void> {
     const gathered = new Gathered();
     let upload: PartedUpload | null = null;
@@ -90,7 +90,7 @@ export async function storeWhole(
   return { key, size: bytes.length };
 }
 
-/** Stores a body of known length as it comes. */
+/** Stores a body of known length as it arrives. */
 export async function storeSized(
   { bucket, key: newKey, options, note }: Shelf,
   body: Body,
@@ -100,7 +100,7 @@ export async function storeSized(
   await note?.(key, null);
   const { readable, writable } = new FixedLengthStream(size);
   const stored = bucket.put(key, readable, options);
-  // Where the body breaks off, its own error says why.
+  // If the body breaks off, its own error says why.
   stored.catch(() => {});
   const writer = writable.getWriter();
   try {
@@ -114,7 +114,7 @@ export async function storeSized(
   return { key, size };
 }
 
-/** What `contents` hold, to be read once; R2 is asked when reading begins. */
+/** The bytes of one of `contents`, to be read once. R2 is asked when reading begins. */
 export function openContent(bucket: R2Bucket, content: Content): Uint8Array | ReadableStream<Uint8Array> {
   if (content instanceof Uint8Array) return content;
   const { key } = content;
@@ -125,7 +125,7 @@ export function openContent(bucket: R2Bucket, content: Content): Uint8Array | Re
   });
 }
 
-/** A stream that is opened when its first byte is asked for. */
+/** A stream that opens when a reader asks for its first byte. */
 export function lazily(open: () => Promise<ReadableStream<Uint8Array>>): ReadableStream<Uint8Array> {
   let reader: ReadableStreamDefaultReader<Uint8Array> | null = null;
   return new ReadableStream<Uint8Array>(
@@ -144,7 +144,7 @@ export function lazily(open: () => Promise<ReadableStream<Uint8Array>>): Readabl
   );
 }
 
-/** An upload in parts, for a body whose length is not known. */
+/** A multipart upload, for a body of unknown length. */
 class PartedUpload {
   readonly #upload: R2MultipartUpload;
   readonly #parts: R2UploadedPart[] = [];
@@ -187,7 +187,7 @@ export class Gathered {
     this.bytes += chunk.length;
   }
 
-  /** All of them as one; none are left. */
+  /** Takes all chunks as one. */
   take(): Uint8Array {
     const whole = concat(this.#chunks);
     this.#chunks = [];

@@ -6,7 +6,9 @@ import { askObject } from "./object.ts";
 
 export type Ledger = DurableObjectStub<LedgerRpc>;
 
-/** Asks the ledger with this name. Every call is safe to repeat: at worst a request or a provider's turn counts twice. */
+/**
+ * Asks the ledger with this name. Every call is safe to repeat: at worst a request or a provider's turn counts twice.
+ */
 export function askLedger<T>(
   { LEDGER }: Bindings,
   name: string,

@@ -1,4 +1,4 @@
-/** Where model calls of `/llm/*`, runs and sessions are made: models chosen, budgets kept, providers asked. */
+/** Makes the model calls of `/llm/*`, runs and sessions: chooses models, keeps budgets, asks providers. */
 
 import type { SearchDelegate } from "../engine/tool-vault/search.ts";
 import type { Settings } from "../env.ts";
@@ -43,20 +43,20 @@ import { type Mocking, mocksFor } from "./mocks.ts";
 interface LlmHostOptions {
   /** Aborted when nobody wants the answer any more. */
   signal: AbortSignal;
-  /** Who made the call, for the ledger: a session, or the caller's calls without one. */
+  /** Who made the call, for the ledger: a session, or the caller's calls without a session. */
   session: string | null;
   skill: string | null;
   /** Name of the soft ledger. */
   account: string | null;
-  /** The calls are no run's: whoever asks wants one answer. */
+  /** The calls belong to no run: the caller wants one answer. */
   single?: boolean;
-  /** Whose calls are those of a served skill: the deployment's model registry, whatever its tenant installed. */
+  /** Set for calls of a served skill: the deployment's model registry, without what the tenant installed. */
   served?: ModelRegistry;
 }
 
 /**
- * @param mock the option `mock` as it came: a list of answers in the providers' place
- * @throws InputInvalid for mocks that are none; HullError where the deployment's provider file or mocks cannot be read
+ * @param mock the option `mock` as given: a list of answers that replace the providers'
+ * @throws InputInvalid for invalid mocks; HullError if the deployment's provider file or mocks cannot be read
  */
 export async function llmHost(
   context: RunContext,
@@ -77,10 +77,10 @@ export async function llmHost(
   return new Host(context, options, { modelRegistry, accounts, mocking, price: tariff.price });
 }
 
-/** Names of models come from callers. */
+/** A limit, since names of models come from callers. */
 const MAX_TARGETS = 1000;
 
-/** How targets are reached, as variables and model registry say, neither of which changes. */
+/** How to reach each target. It follows from variables and model registry, which never change. */
 const resolvedTargets = memo((_: Settings) =>
   memo((__: ModelRegistry) => new RecentMap<string, ResolvedTarget>(MAX_TARGETS)),
 );
@@ -95,9 +95,9 @@ class Host implements LlmHost {
   readonly #accounts: Accountant;
   readonly #mocking: Mocking;
   readonly #price: Tariff["price"];
-  /** How each provider was chosen, for the error of a missing key. */
+  /** How the model was chosen, for the error of a missing key. */
   #how = "";
-  /** By the calls that were made here, in USD. */
+  /** Cost of the calls made here, in USD. */
   #spent = 0;
 
   constructor(
@@ -234,7 +234,7 @@ class Host implements LlmHost {
     console.log(JSON.stringify(this.#context.redacted(line)));
   }
 
-  /** Responses where a call asks for it, and for OpenAI's own tool search, which chat completions do not have. */
+  /** Uses Responses if a call asks for it, and for OpenAI's own tool search, which chat completions lack. */
   #resolve({ provider, model }: ModelTarget, { own, native_search }: Reach): ResolvedTarget {
     if (this.#mocking.active) return mockTarget(provider, model, this.#modelRegistry);
     const version = model === null ? null : gptVersion(model);
@@ -254,8 +254,8 @@ class Host implements LlmHost {
   }
 
   /**
-   * Without an explicit `max_tokens`, a budget's limit of output is the request's. What is sent is always above 0: servers
-   * take less for "no limit", and it would be accounted as an income.
+   * Without an explicit `max_tokens`, the budget's limit of output becomes the request's. The value sent is always
+   * above 0: servers read less as "no limit", and the ledger would count it as income.
    */
   #bounded(options: ExchangeOptions, target: ModelTarget) {
     const request = options.request(target);
@@ -264,7 +264,7 @@ class Host implements LlmHost {
     return { ...request, max_tokens: tokensToAsk(asked) };
   }
 
-  /** The call's own budget is checked first: it costs nothing. */
+  /** Checks the call's own budget first, since that costs nothing. */
   #admit({ budget, max_tokens_given, onAdmitted }: ExchangeOptions): Admit {
     return async (request, target, timeoutMs) => {
       if (budget !== null) await this.#checkBudget(budget, max_tokens_given, request, target);
@@ -291,14 +291,14 @@ class Host implements LlmHost {
     });
   }
 
-  /** A run without a session is one by itself: what its caller spent on others is none of its cost. */
+  /** A run without a session has no earlier cost: what its caller spent on other runs does not count. */
   async #spentBefore(): Promise<number> {
     const { session, single } = this.#options;
     return session === null && single !== true ? this.#spent : this.#accounts.spentUsd();
   }
 }
 
-/** Another provider may answer after any failure of one, but not where the call itself is at fault. */
+/** Another provider may answer after any failure of one, but not if the call itself is wrong. */
 function mayGoOn(error: unknown): boolean {
   if (!(error instanceof HullError)) return false;
   if (error instanceof ModelLacks || error instanceof BudgetExceeded) return false;

@@ -11,7 +11,7 @@ import { decodeUtf8 } from "./utf8.ts";
 
 const IMAGES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 const ACCEPTED = ["text/*", "application/json", ...IMAGES];
-/** What a skill that takes no input is asked. */
+/** The prompt of a skill that takes no input. */
 const NEUTRAL_LINE = "Begin.";
 
 /** A file in memory, since both the model and the tools get it. */
@@ -30,7 +30,7 @@ async function readWithin(body: InputFile["body"], room: number): Promise<Uint8A
   return gathered.take();
 }
 
-/** The files of a request, read whole. Nothing of another type than a model can take passes. */
+/** The files of a request, read whole. A file of a type that no model can take is refused. */
 export async function holdFiles(files: readonly InputFile[]): Promise<HeldFile[]> {
   for (const { mime } of files) {
     if (!isTextType(mime) && !IMAGES.includes(mime)) {

@@ -1,4 +1,4 @@
-/** Failures of model calls as their callers see them: by category, with what the provider said. */
+/** Failures of model calls as their callers see them: by category, with the provider's words. */
 import { type FailureClass, failureClassOf } from "../errors/failure-class.ts";
 import { HullError, toHullError } from "../errors.ts";
 import type { Json } from "../skill/manifest.ts";
@@ -6,7 +6,7 @@ import type { RunContext } from "./context.ts";
 
 const MAX_WORDS = 2000;
 
-/** Reasons that are the more exact name: the provider's refusal of a request says little by itself. */
+/** Reasons that are more exact than the category: a provider's refusal of a request says little by itself. */
 const NAMED = new Map<string, string>([
   ["context_overflow", "Context overflow"],
   ["content_policy", "Content policy"],
@@ -15,8 +15,8 @@ const NAMED = new Map<string, string>([
 ]);
 
 /**
- * A provider's failure with the status of its category, its class, and the provider's own words; anything else as it is.
- * Keys are redacted.
+ * A provider's failure with the status of its category, its class, and the provider's own words. Other errors stay as
+ * they are. Keys are redacted.
  */
 export function llmError(thrown: unknown, context: RunContext): HullError {
   const error = toHullError(thrown);
@@ -55,7 +55,7 @@ function statusOf(code: string, { reason, category }: FailureClass): number {
   }
 }
 
-/** The ErrorDict with its category; `null`: the request itself was wrong, which is told as a problem. */
+/** The ErrorDict with its category; `null`: the request itself was wrong, and the answer is a problem document. */
 export function errorDict(thrown: unknown, context: RunContext): { error: Json; category: string } | null {
   const error = llmError(thrown, context);
   const { detail, members, status } = error.data;

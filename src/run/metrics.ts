@@ -1,4 +1,4 @@
-/** What an isolate counts, in Prometheus' text format 0.0.4. */
+/** An isolate's counters, in Prometheus' text format 0.0.4. */
 
 /** Upper bounds in seconds. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
@@ -71,7 +71,7 @@ class Histogram {
   }
 }
 
-/** The same for the same labels, and cheaper than their text: one is made for every model and tool call. */
+/** Equal for equal labels, and cheaper than their text: every model and tool call makes one. */
 function keyOf(labels: Labels): string {
   let key = "";
   for (const name in labels) key += `${labels[name]}\n`;
@@ -87,7 +87,7 @@ function escapeValue(text: string): string {
   return text.replace(/[\\"\n]/g, (c) => (c === "\n" ? "\\n" : `\\${c}`));
 }
 
-/** Most skills that are counted by name; further ones are counted together. */
+/** The most skills that are counted by name. Further ones are counted together. */
 const MAX_SKILLS = 200;
 export const OTHER = "other";
 
@@ -122,7 +122,7 @@ export class Metrics {
     this.#toolCalls.add({ outcome });
   }
 
-  /** The name that a skill's runs are counted under. */
+  /** The name under which a skill's runs are counted. */
   shownName(skill: string): string {
     if (this.#skills.size < MAX_SKILLS) this.#skills.add(skill);
     return this.#skills.has(skill) ? skill : OTHER;

@@ -1,4 +1,4 @@
-/** What answers model calls in their providers' place, for whoever makes them. */
+/** Mocks: answers to model calls that replace those of providers. */
 import type { MockRpc, Settings } from "../env.ts";
 import { BadRequest } from "../errors/request.ts";
 import type { Intercept } from "../model/intercept.ts";
@@ -9,13 +9,13 @@ import { type MockSource, RunMocks, type Taken } from "../model/mock/source.ts";
 import type { RunContext } from "./context.ts";
 
 export interface Mocking {
-  /** Every call is answered here, whatever its provider: address it with `mockTarget`. */
+  /** Mocks answer every call, whatever its provider. Address such a call with `mockTarget`. */
   active: boolean;
   /** For the options of `callModel`. */
   intercept: Intercept;
-  /** The calls that were made through it, in order. */
+  /** The calls made through it, in order. */
   calls: readonly MockCall[];
-  /** The mocks that came with the call and are not used up; `null`: none came. */
+  /** The unused mocks that came with the call; `null`: none came. */
   left: () => readonly Mock[] | null;
 }
 
@@ -29,9 +29,9 @@ interface MockWish {
 export const hasMockRoutes = ({ models }: Settings): boolean => models.llm?.mock_routes === true;
 
 /**
- * The deployment's mocks where it has any, else those that came with the call, else those that are queued in the tenant's
- * scope, where that was given any. Without mocks only the provider `mock` is answered here.
- * @throws BadRequest for a scope that is none, Internal for a deployment's mocks that cannot be read
+ * The mocks that apply: the deployment's if it has any, else those of the call, else those queued in the tenant's
+ * scope, if it was ever given any. Without mocks only calls of the provider `mock` are answered here.
+ * @throws BadRequest for an invalid scope, Internal if the deployment's mocks cannot be read
  */
 export async function mocksFor(context: RunContext, { given, asker }: MockWish): Promise<Mocking> {
   const { settings, deployment } = context;
@@ -63,7 +63,7 @@ export function mockScope({ env, tenant, mockScope: scope }: RunContext): Durabl
   return env.MOCKS.get(env.MOCKS.idFromName(`${tenant}/${scope}`));
 }
 
-/** A call that broke off is not made again: it may have used up a mock. */
+/** A call that broke off is not repeated: it may have used up a mock. */
 function scopeSource(context: RunContext): MockSource {
   const scope = mockScope(context);
   return {
@@ -81,7 +81,7 @@ function ofMockOnly({ call }: Intercept): Intercept {
   };
 }
 
-/** Whether the provider `mock` was sent a prompt before, as far as this isolate remembers. */
+/** Whether the provider `mock` has seen a prompt before, as far as this isolate remembers. */
 function remembering({ deployment: { mockPrompts }, tenant }: RunContext): MockSource {
   return {
     take(_, prompt) {

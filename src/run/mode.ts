@@ -5,16 +5,16 @@ import { runScript } from "./script.ts";
 import { runServed } from "./served.ts";
 import { takeSlot } from "./slot.ts";
 
-/** Whether a run of this mode does something that must not be done twice. */
+/** Whether a run of this mode has effects that must not happen twice. */
 export function hasEffects(mode: string): boolean {
   return mode === "llm" || mode === "script";
 }
 
-/** Runs a skill of mode llm or script. @throws HullError for everything that fails */
+/** Runs a skill of mode llm or script. @throws HullError for every failure */
 export async function runMode(handle: RunHandle): Promise<RunOutput> {
   const { manifest } = handle.record;
   const { mode } = manifest;
-  // No process may start while the provider file cannot be read: it names keys that no process gets.
+  // No process may start while the provider file is unreadable: it names keys that no process may get.
   const modelRegistry = await handle.context.deployment.models.registry();
   if (mode === "llm") {
     const release = await takeSlot(handle.context, manifest, handle.id);

@@ -1,6 +1,8 @@
 /** Calls to Durable Objects that are safe to repeat. */
 
-/** Asks the object with this name. A call that the platform broke off, e.g. by a deploy, is made once more. */
+/**
+ * Asks the object with this name. If the platform broke the call off, e.g. during a deploy, the call is repeated once.
+ */
 export async function askObject<R extends Rpc.DurableObjectBranded, T>(
   namespace: DurableObjectNamespace<R>,
   name: string,

@@ -1,6 +1,6 @@
 /**
- * What can be run beside skills: model calls and agent runs without a session. One function for each way to ask: whole, as
- * events, idempotent or asynchronous.
+ * What Hull runs in addition to skills: model calls and agent runs without a session. One function serves every way to
+ * ask: whole, as events, idempotent or asynchronous.
  */
 
 import type * as z from "zod/mini";
@@ -26,12 +26,12 @@ import { callInSession, sessionNamed } from "./session-call.ts";
 import { decodeUtf8 } from "./utf8.ts";
 
 /**
- * A request of one operation, its body checked. `account` names the soft ledger that it counts in; `publishes`: whether who
- * asks may store skills; `tool_configs` is that option of a run that is stored, its secrets sealed.
+ * A request of one operation with a checked body. `account` names its soft ledger; `publishes`: whether the caller may
+ * store skills; `tool_configs` is that option of a stored run, with sealed secrets.
  */
 export type OperationRequest = { account: string } & (
   | { operation: "llm/call"; body: z.infer<typeof callBody> }
-  /** `until`: as long as a daemon lives that nobody can reach, its end or its first rest. */
+  /** `until` bounds a daemon that nobody can reach: its end or its first rest. */
   | {
       operation: "runs";
       until: "terminal" | "idle";
@@ -46,10 +46,10 @@ export type OperationRequest = { account: string } & (
 
 const NAMES: readonly string[] = ["llm/call", "runs", "llm/structured", "llm/completion", "responses"];
 
-/** Whether an execution of this name is an operation, and not a skill's: no slug holds a slash, or is reserved. */
+/** Whether an execution of this name is an operation and not a skill's: no slug contains a slash or is reserved. */
 export const isOperation = (name: string): name is OperationRequest["operation"] => NAMES.includes(name);
 
-/** The run without a session that an execution is. */
+/** The id of the run without a session that an execution carries out. */
 export const anonymousRunId = (execution: string): string => `run_${execution.replace(/^ex_/, "")}`;
 
 /** The request as an execution's input. */
@@ -57,14 +57,14 @@ export function operationInput(request: OperationRequest): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(request));
 }
 
-/** @throws Internal where the input was not written by `operationInput` */
+/** @throws Internal if `operationInput` did not write the input */
 function requestIn({ text }: OperationHandle["input"]): OperationRequest {
   if (text === null) throw new Internal({ cause: "an operation without its request" });
   return JSON.parse(decodeUtf8(text, "The request"));
 }
 
 /**
- * @param request absent: the handle's input is
+ * @param request absent: the handle's input holds it
  * @throws HullError, failures of providers by their category
  */
 export async function runOperation(
@@ -75,7 +75,7 @@ export async function runOperation(
   const { context, signal } = handle;
   try {
     const { account } = request;
-    // Mocks that were used by earlier lives of a run are not used again.
+    // A mock that an earlier life of the run used is not used again.
     const left = request.operation === "runs" ? handle.durable?.memo : null;
     const mock = left ?? request.body.options?.mock;
     const session = request.operation === "llm/call" ? sessionNamed(request.body.options) : null;
@@ -138,7 +138,7 @@ async function perform(
         publishes,
         ...(toolConfigs === undefined ? {} : { toolConfigs }),
       };
-      // A run that is taken up is what it was when it began.
+      // A resumed run keeps the specification with which it began.
       const begun = log.state().run?.spec;
       const spec = begun ?? (await agentSpec(context, host, input, { run, session: null }));
       return runAnonymous(context, spec, {
@@ -158,7 +158,7 @@ async function perform(
   }
 }
 
-/** Checked with the other options before. */
+/** Already checked with the other options. */
 const transcriptIn = ({ transcript }: JsonObject): Transcript | null =>
   transcript === undefined || transcript === null ? null : transcriptShape.parse(transcript);
 

@@ -14,7 +14,7 @@ export interface OutputFile {
   content: Spool;
 }
 
-/** Several files travel inside the JSON answer up to this many bytes in all; larger ones by URL. */
+/** Up to this many bytes in all, several files travel inside the JSON answer; above it they travel by URL. */
 const MAX_INLINE_BYTES = 5 * 1024 * 1024;
 const MAX_NOTE_CHARACTERS = 1000;
 
@@ -25,7 +25,7 @@ interface FilesAnswer {
 
 /**
  * One file: its bytes. Several: a JSON document.
- * @param bytesOf the content of the n-th file, read again where it did not fit in memory
+ * @param bytesOf the content of the n-th file, read again if it did not fit in memory
  */
 export async function filesAnswer(
   context: RunContext,
@@ -57,7 +57,7 @@ export async function filesAnswer(
     }
     const { env, tenant } = context;
     const stored = await storeFile(env, tenant, { filename, mime, size, ttl_ms: PRODUCED_TTL_MS }, bytes);
-    // What the runner sent and what it said of it must be the same.
+    // The bytes must match the digest that the runner announced.
     if (stored.sha256 !== sha256)
       throw new RunnerProtocolError({ reason: "a file is not what it was said to be" });
     rows.push({ ...common, url: `/files/${stored.id}` });
@@ -65,12 +65,12 @@ export async function filesAnswer(
   return { body: JSON.stringify({ note, files: rows }), headers: { "content-type": "application/json" } };
 }
 
-/** Media types that a browser would execute: always downloads when a script made them. */
+/** Media types that a browser would execute. Files of these types from scripts are always downloads. */
 export function isActive(type: string): boolean {
   return /^(text\/html|application\/xhtml\+xml|image\/svg\+xml)\b/i.test(type);
 }
 
-/** RFC 6266: an ASCII fallback beside the exact name. */
+/** RFC 6266: an ASCII fallback and the exact name. */
 export function contentDisposition(disposition: "inline" | "attachment", filename: string): string {
   const ascii = filename.replace(/[^\x20-\x7e]/g, "_").replace(/["\\]/g, "_");
   return `${disposition}; filename="${ascii}"; filename*=UTF-8''${encodeRfc5987(filename)}`;
@@ -83,7 +83,7 @@ function encodeRfc5987(text: string): string {
   );
 }
 
-/** `x-hull-note`: one line, 1000 characters; printable ASCII but `%` stands as it is, the rest is percent-encoded. */
+/** `x-hull-note`: one line, at most 1000 characters. Printable ASCII except `%` stays, the rest is percent-encoded. */
 export function noteHeader(note: string): string {
   const line = [...note.trim().replace(/\s*\n\s*/g, " ")].slice(0, MAX_NOTE_CHARACTERS).join("");
   return line

@@ -1,11 +1,11 @@
-/** A skill that is run itself: what its model is told, and which of its files it may read. */
+/** A skill that is run itself: the text for its model, and the files that the model may read. */
 import { ownText, resources } from "../engine/agent/skill-text.ts";
 import type { AgentSkill } from "../engine/agent/spec.ts";
 import { instructionFiles } from "../skill/file-text.ts";
 import type { SkillRecord } from "../skill/manifest.ts";
 import { programFiles } from "../skill/workspace-tools.ts";
 
-/** Files that the model is told of by name. */
+/** The most files that the model's text names. */
 const MAX_LISTED_FILES = 200;
 
 /** The files that a skill's instructions may name. */
@@ -13,7 +13,10 @@ export function listedFiles(record: SkillRecord): NonNullable<AgentSkill["files"
   return listed(instructionFiles(record.files.map(({ path }) => path)));
 }
 
-/** The same of a skill that is run itself: what its own tools run is not for its model, unless the text names it. */
+/**
+ * The same for a skill that is run itself. Files that its own tools run are not for its model, unless the text names
+ * them.
+ */
 export function ownFiles(record: SkillRecord): NonNullable<AgentSkill["files"]> {
   const handled = programFiles(record.files, record.manifest, record.tools ?? []);
   const all = instructionFiles(record.files.map(({ path }) => path));
@@ -24,18 +27,18 @@ function listed(paths: readonly string[]): NonNullable<AgentSkill["files"]> {
   return { paths: paths.slice(0, MAX_LISTED_FILES), count: paths.length };
 }
 
-/** Whom a skill is run for. */
+/** The context in which a skill is run. */
 interface OwnReader {
   session_id: string | null;
-  /** What it was asked, where that is a text. */
+  /** The run's prompt, if it is a text. */
   input: string;
   /** All skills of the run. */
   skills: readonly AgentSkill[];
 }
 
 /**
- * The system text of a skill that is run itself. `$1` and the like stand for words of the input only where the text speaks
- * of `$ARGUMENTS` too: any other body has prices and shell lines.
+ * The system text of a skill that is run itself. `$1` and the like stand for words of the input only if the text also
+ * mentions `$ARGUMENTS`: other texts contain prices and shell lines.
  */
 export function ownInstructions(skill: AgentSkill, { session_id, input, skills }: OwnReader): string {
   const given = skill.prompt.includes("$ARGUMENTS") ? input : "";

@@ -1,8 +1,8 @@
-/** From an error to its problem document. */
+/** Turns an error into its problem document. */
 import { type HullError, type Problem, toProblem } from "../errors.ts";
 import type { RunContext } from "./context.ts";
 
-/** The redacted problem document; local dev adds what the provider said. */
+/** The redacted problem document. Local dev adds the provider's words. */
 export function problemOf(error: HullError, context: RunContext): Problem {
   const problem = toProblem(error.data, context.requestId);
   const said = error.operator.provider_message;
@@ -10,7 +10,7 @@ export function problemOf(error: HullError, context: RunContext): Problem {
   return context.redacted(problem);
 }
 
-/** Notes an error in the log line, operator details included. */
+/** Writes an error to the log line, including operator details. */
 export function logError(error: HullError, context: RunContext): void {
   context.log.code = error.code;
   if (Object.keys(error.operator).length > 0) context.log.error = error.operator;

@@ -10,15 +10,17 @@ import { askTenant } from "./ledger.ts";
 /** The rates of the model registry. */
 export type RpmOf = (provider: string) => number | null;
 
-/** By provider what `HULL_RATE_LIMIT_<PROVIDER>` says; `""`: nothing. */
+/** The text of `HULL_RATE_LIMIT_<PROVIDER>`, by provider; `""`: not set. */
 const rateTexts = memo((_: Settings) => new Map<string, string>());
 
-/** Calls a minute as this deployment configures them: `HULL_RATE_LIMIT_<PROVIDER>`, else the provider's own `rpm`. */
+/**
+ * The calls per minute that this deployment configures: `HULL_RATE_LIMIT_<PROVIDER>`, else the provider's own `rpm`.
+ */
 export function configuredRpm({ settings }: RunContext, provider: string, rpmOf: RpmOf): number | null {
   const known = rateTexts(settings);
   const found = known.get(provider);
   const text = found ?? settings.read(variableOf(provider))?.trim() ?? "";
-  // Providers are those of the configuration: there are few.
+  // Providers come from the configuration, so they are few.
   if (found === undefined) known.set(provider, text);
   if (text === "") return rpmOf(provider);
   if (/^\d{1,9}$/.test(text)) return Number(text) === 0 ? null : Number(text);
@@ -32,7 +34,7 @@ const variableOf = (provider: string): string =>
 
 /**
  * Waits until one more call to the provider may begin, and counts it.
- * @throws ProviderRateLimited at once where that is later than `until`; the signal's reason
+ * @throws ProviderRateLimited immediately if that is later than `until`; the signal's reason
  */
 export async function waitForTurn(
   context: RunContext,

@@ -1,4 +1,4 @@
-/** The bodies of requests that call models, run agents and start daemons. `options` is checked by its own readers. */
+/** The bodies of requests that call models, run agents and start daemons. Other readers check `options`. */
 import * as z from "zod/mini";
 import { isObject } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
@@ -8,7 +8,7 @@ const object = () => z.custom<JsonObject>(isObject, "must be an object");
 const text = () => z.string().check(z.minLength(1));
 const common = () => ({ system: maybe(z.nullable(z.string())), options: maybe(object()) });
 
-/** Of a call or a run. */
+/** The body of a call or a run. */
 export const callBody = z.lazy(() => z.strictObject({ prompt: maybe(z.nullable(z.string())), ...common() }));
 export const structuredBody = z.lazy(() =>
   z.strictObject({ prompt: z.string(), schema: object(), ...common() }),
@@ -17,10 +17,13 @@ export const completionBody = z.lazy(() =>
   z.strictObject({ prefix: z.string(), suffix: maybe(z.nullable(z.string())), ...common() }),
 );
 
-/** A signed call that comes again is known for a day; it may come from so long before its time to so long after. */
+/**
+ * Hull recognises a repeated signed call for a day. So the call's time may differ from now by at most half a day in
+ * either direction.
+ */
 const MAX_TOLERANCE_S = 43_200;
 const HEADER = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/;
-/** Names that a secret of a webhook may have. */
+/** Permitted names of a webhook's secret. */
 const SECRET_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 
 const webhook = () =>
@@ -60,6 +63,6 @@ export const daemonFields = () =>
     webhook: maybe(webhook()),
   });
 
-/** Of a daemon: its own fields, and every option of a run beside them. */
+/** The body of a daemon: its own fields and every option of a run. */
 export const daemonBody = z.lazy(() => z.catchall(daemonFields(), z.json()));
 export type WebhookGiven = z.infer<ReturnType<typeof webhook>>;

@@ -5,10 +5,10 @@ import { importTicketKey } from "../tool/protocol.ts";
 import type { KnownExecutions, Runner, RunOptions } from "../tool/runner-client.ts";
 import type { RunContext } from "./context.ts";
 
-/** Container instances that executions are spread over; wrangler.toml's `max_instances`. */
+/** The container instances that share the executions; wrangler.toml's `max_instances`. */
 const INSTANCES = 4;
 
-/** How long the runner may take to say that it is ready, in ms. */
+/** How long the runner may take to report that it is ready, in ms. */
 const READY_TIMEOUT_MS = 2000;
 
 async function ticketKey(
@@ -22,8 +22,8 @@ async function ticketKey(
 }
 
 /**
- * The runner for an execution. One execution always meets the same instance, whose journal knows it.
- * @param name decides which: the execution's id, or that of the workspace that it works in, whose folder is there
+ * The runner for an execution. An execution always reaches the same instance, whose journal knows it.
+ * @param name selects the instance: the execution's id, or that of its workspace, whose folder is there
  */
 export async function runnerEndpoint(context: RunContext, name: string): Promise<Runner> {
   const { url, secret } = context.settings.runner;
@@ -41,7 +41,7 @@ export async function runnerEndpoint(context: RunContext, name: string): Promise
   return { key, fetch: (path, init) => stub.fetch(new URL(path, "http://runner"), init) };
 }
 
-/** @param known what is remembered of detached executions; `null` where none is detached */
+/** @param known remembered detached executions; `null` if none is detached */
 export function runOptions(
   context: RunContext,
   signal: AbortSignal,
@@ -62,7 +62,7 @@ function instanceOf(name: string): number {
   return hash % INSTANCES;
 }
 
-/** Asks the runner whether it takes work. @throws RunnerUnavailable */
+/** Asks the runner whether it accepts work. @throws RunnerUnavailable */
 export async function runnerReady(context: RunContext): Promise<void> {
   const runner = await runnerEndpoint(context, "readyz");
   const signal = AbortSignal.timeout(READY_TIMEOUT_MS);

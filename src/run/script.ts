@@ -1,4 +1,4 @@
-/** mode: script — one process per call, its output the answer. */
+/** mode: script — one process per call; its output is the answer. */
 
 import { ClientClosedRequest, ExecutionLost, OutputTooLarge, RunnerProtocolError } from "../errors/run.ts";
 import { Internal } from "../errors.ts";
@@ -90,8 +90,8 @@ function scriptSpec(run: RunHandle): ExecutionSpec {
 }
 
 /**
- * Runs the process, passes events on and keeps what the answer needs. Throws when the process failed.
- * @param queued ends the span of the wait for a place
+ * Runs the process, passes events on and keeps what the answer needs. Throws if the process failed.
+ * @param queued ends the span of the wait for a slot
  */
 async function collect(
   run: RunHandle,
@@ -110,7 +110,7 @@ async function collect(
   const keep = run.keep || run.record.manifest.output === "json";
   const files: OutputFile[] = [];
   const body = {
-    // A skill that takes a file has no use for the text beside it.
+    // A skill that takes a file ignores the accompanying text.
     ...(spec.input.mode !== "stdin" || input.text === null ? {} : { stdin: input.text }),
     files: input.files.map((file) => ({ ...file, filename: file.filename ?? "" })),
   };
@@ -149,7 +149,7 @@ async function collect(
         await deltas.stdout.end();
         await deltas.stderr.end();
         const error = scriptError(status, spec, { stdout: tails.stdout.text(), stderr: tails.stderr.text() });
-        // Whoever stopped it, it was not this run's caller.
+        // Someone other than this run's caller stopped it.
         const stopped = error instanceof ClientClosedRequest && spec.detach && !run.signal.aborted;
         if (stopped) throw new ExecutionLost({ id: run.id });
         if (error !== null) throw error;
@@ -160,7 +160,7 @@ async function collect(
   throw new RunnerProtocolError({ reason: "the frames ended without a status" });
 }
 
-/** An output's bytes: from memory, or streamed from the runner's journal where it did not fit. */
+/** An output's bytes: from memory, or streamed from the runner's journal if they did not fit. */
 async function content(
   run: RunHandle,
   spool: Spool,

@@ -1,12 +1,12 @@
-/** Variables that Hull itself puts into calls to the outside, for proxies and MCP servers. */
+/** Variables that Hull itself puts into outgoing calls, for proxies and MCP servers. */
 import { ProxyNotConfigured } from "../errors/run.ts";
 import { parseTemplate } from "../skill/placeholder.ts";
 
-/** Reads a variable of the Worker; the secrets that were read are noted for redaction. */
+/** Reads variables of the Worker, and records the secrets that it read for redaction. */
 export class SentVariables {
   readonly #read: (name: string) => string | undefined;
   readonly #granted: ReadonlySet<string> | null;
-  /** Values that were put into the request. */
+  /** The values put into the request. */
   readonly used: string[] = [];
 
   /** @param granted the variables that the skill may have; `null`: any */
@@ -15,7 +15,7 @@ export class SentVariables {
     this.#granted = granted;
   }
 
-  /** Fills a template; `encode` is applied to substituted values only. @throws ProxyNotConfigured */
+  /** Fills a template; applies `encode` to substituted values only. @throws ProxyNotConfigured */
   fill(template: string, encode: (value: string) => string): string {
     return parseTemplate(template)
       .pieces.map((piece) => ("text" in piece ? piece.text : encode(this.#value(piece.variable))))

@@ -1,4 +1,4 @@
-/** Files of a call of a served skill that works on files: those of the request go in, those that are new or changed come out. */
+/** Files of a call of a served skill that works on files: the request's files go in, new and changed ones come out. */
 import { InvalidRequest } from "../errors/llm.ts";
 import { InputRequired } from "../errors/request.ts";
 import { Internal } from "../errors.ts";
@@ -12,9 +12,9 @@ import { decodeUtf8 } from "./utf8.ts";
 import type { WorkspaceAccess } from "./workspace/access.ts";
 import { writeFile } from "./workspace/store.ts";
 
-/** A file that a run made or changed, as its caller is told of it. */
+/** A file that a run made or changed, as the caller sees it. */
 export interface ProducedFile {
-  /** Of `/files`. */
+  /** The id under `/files`. */
   id: string;
   /** In the work folder. */
   path: string;
@@ -24,14 +24,14 @@ export interface ProducedFile {
   sha256: string;
 }
 
-/** Files that are told of; a run that makes more keeps them in its session. */
+/** The most files in an answer. A run that makes more keeps them in its session. */
 const MOST_FILES = 100;
-/** Files of Hull's own, such as long outputs of commands. */
+/** Hull's own files, such as long outputs of commands. */
 const OWN_FOLDER = ".hull/";
-/** A workspace holds no more. */
+/** A workspace holds no more files. */
 const MOST_LISTED = 10_000;
 
-/** Empties a work folder that an earlier life may have begun with. */
+/** Empties a work folder in which an earlier life may have begun. */
 export async function emptied(workspace: WorkspaceAccess): Promise<void> {
   const old = await workspace.listFiles(null, MOST_LISTED);
   if (old.length > 0)
@@ -44,7 +44,7 @@ export async function digestsOf(workspace: WorkspaceAccess): Promise<{ [path: st
   return Object.fromEntries(files.map(({ path, sha256 }) => [path, sha256]));
 }
 
-/** Writes the files of a request into the work folder, under their names; answers their digests by path. */
+/** Writes the files of a request into the work folder under their names; returns their digests by path. */
 export async function writeInputs(
   { env }: Pick<RunContext, "env">,
   workspace: WorkspaceAccess,
@@ -79,7 +79,7 @@ const EXTENSIONS = new Map([
   ["application/vnd.openxmlformats-officedocument.presentationml.presentation", "pptx"],
 ]);
 
-/** The last part of the client's name, where that can be a file's. */
+/** The last part of the client's name, if a file can have that name. */
 function nameOf({ filename, mime }: InputFile): string {
   const base = (filename ?? "").normalize("NFC").split(/[/\\]/).at(-1) ?? "";
   if (base !== "" && pathFault(base) === null && !base.startsWith(OWN_FOLDER.slice(0, -1))) return base;
@@ -95,7 +95,7 @@ function freeName(name: string, taken: readonly string[]): string {
   return free;
 }
 
-/** The user message: the text, and which files there are. @throws InputRequired where there is neither */
+/** The user message: the text, and the list of files. @throws InputRequired if there is neither */
 export function promptText(manifest: Manifest, input: RunInput, paths: readonly string[]): string {
   const text = input.text === null ? "" : decodeUtf8(input.text, "The input");
   if (text.trim() === "" && paths.length === 0 && manifest.input !== "none")
@@ -107,9 +107,9 @@ export function promptText(manifest: Manifest, input: RunInput, paths: readonly 
 }
 
 /**
- * Stores the files that are not as they were given under `/files`.
+ * Stores the files that differ from the given ones under `/files`.
  * @param given SHA-256 by path
- * @returns `headers`: the ids, each with what is known of the file, as a list of RFC 9651
+ * @returns `headers`: the ids, each with the facts about the file, as a list of RFC 9651
  */
 export async function producedFiles(
   { env, tenant }: Pick<RunContext, "env" | "tenant">,
@@ -138,7 +138,7 @@ export async function producedFiles(
   return { files, headers: files.length === 0 ? {} : { "x-hull-files": filesHeader(files) } };
 }
 
-/** Items with parameters; what is not ASCII in a path is percent-encoded. */
+/** Items with parameters. Characters of a path that are not ASCII are percent-encoded. */
 function filesHeader(files: readonly ProducedFile[]): string {
   return files
     .map(

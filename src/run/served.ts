@@ -1,4 +1,4 @@
-/** mode: llm — a call of a served skill, as a run of the engine: its input in, the model's last text out. */
+/** mode: llm — a call of a served skill, as a run of the engine. The input goes in, the model's last text comes out. */
 
 import { servedAnswer } from "../engine/agent/served-answer.ts";
 import { READ_SKILL_RESOURCE } from "../engine/agent/skill-resource.ts";
@@ -30,14 +30,17 @@ import { TemporaryWorkspace } from "./workspace/temporary.ts";
 
 type LlmSettings = NonNullable<Manifest["llm"]>;
 
-/** @param model registry the deployment's; what a tenant installed is for `/llm` and does not change a served skill */
+/**
+ * @param model registry the deployment's. Models that a tenant installed serve `/llm` only and never change a served
+ *   skill
+ */
 export async function runServed(run: RunHandle, modelRegistry: ModelRegistry): Promise<RunOutput> {
   const { record, context, durable } = run;
   const { manifest } = record;
   const { llm, slug } = manifest;
   if (llm === undefined) throw new Internal({ cause: `the llm skill ${slug} has no llm settings` });
   if (!takesAnyFile(context, record)) {
-    // hull.toml, or a grant that an upload lacks, takes the tools away.
+    // The tools are missing if hull.toml, or a grant that an upload lacks, takes them away.
     if (manifest.output === "file")
       throw new OutputMissing({ location: "since its runs have no workspace tools here" });
     const files = await holdFiles(run.input.files);
@@ -59,18 +62,18 @@ export async function runServed(run: RunHandle, modelRegistry: ModelRegistry): P
   }
 }
 
-/** Where a served skill's run takes place. */
+/** The input and files of a served skill's run. */
 interface ServedInput {
   parts: Part[];
   /** Files of the request that its tools get. */
   files: HeldFile[];
   /** `null`: the run has no workspace tools. */
   workspace: WorkspaceAccess | null;
-  /** Of the files that the workspace begins with, SHA-256 by path. */
+  /** SHA-256 by path of the files with which the workspace begins. */
   inputs: { [path: string]: string };
 }
 
-/** Drives the run to its end. @throws HullError that it ended with */
+/** Drives the run to its end. @throws the HullError that ended it */
 async function driven(
   run: RunHandle,
   llm: LlmSettings,
@@ -88,7 +91,7 @@ async function driven(
   });
   const { model, capabilities } = host.reach(llm.target);
   const log = durable?.log ?? new MemoryLog(streaming ? (event) => void run.emit(event) : null);
-  // A run that is taken up is what it was when it began, and has its tools.
+  // A resumed run keeps the specification and the tools with which it began.
   const spec =
     log.state().run?.spec ?? (await servedSpec(run, llm, { parts, inputs }, { model, capabilities }));
   let begun = false;
@@ -167,13 +170,13 @@ async function servedSpec(
   return {
     ...base,
     agent: manifest.slug,
-    // Instructions do without their files where a model has no tools.
+    // If a model has no tools, the instructions must do without their files.
     ...(reads && native ? { own_skill: self } : {}),
     ...(skills_key === undefined ? {} : { skills_key }),
     ...(bot === null ? {} : { bot }),
     ...(llm.fallback.length === 0 ? {} : { fallback: llm.fallback }),
     deadline: { at: startedAt + manifest.deadline_ms, ms: manifest.deadline_ms },
-    // A skill's tools say what they say: nothing is cut, counted or archived beyond the skill's own limits.
+    // Results of a skill's tools stay complete: nothing is cut, counted or archived beyond the skill's own limits.
     max_iterations: max_tool_rounds + 1,
     loop_detect: { ...base.loop_detect, warn: 0 },
     compaction: { ...base.compaction, auto: false, tool_output_max_chars: Number.MAX_SAFE_INTEGER },
@@ -190,9 +193,9 @@ async function servedSpec(
   };
 }
 
-/** Rounds of tool calls where the manifest names none. */
+/** Rounds of tool calls if the manifest names no number. */
 const TOOL_ROUNDS = 10;
-/** The same for a run with workspace tools: work on files takes more rounds than an answer does. */
+/** The same for a run with workspace tools: work on files takes more rounds than an answer. */
 const ROUNDS_WITH_FILES = 50;
 
 /** The texts of the input. */
@@ -214,7 +217,7 @@ function outputOf({ record, context }: RunHandle, run: RunState): RunOutput {
   return {
     body: json ? checkedJson(withoutFence(text)) : text,
     headers: {
-      // A file's type is the file's; this is the text beside it.
+      // A file has its own type; this is the type of its accompanying text.
       "content-type":
         (output === "file" ? undefined : output_mime) ??
         (json ? "application/json" : "text/plain; charset=utf-8"),

@@ -1,4 +1,4 @@
-/** A model call that goes on with a session's conversation, and is kept in it. */
+/** A model call that continues a session's conversation and is kept in it. */
 import type { Message } from "../engine/messages.ts";
 import { messageJson, readMessages } from "../llm/messages.ts";
 import type { CallInput } from "../llm/prepare.ts";
@@ -9,25 +9,25 @@ import type { RunContext } from "./context.ts";
 import type { Durable } from "./durable.ts";
 import { type SessionClient, sessionClient } from "./session-client.ts";
 
-/** The session that the options of a call name; `null`: none, or not so that they can be used. */
+/** The session that the options of a call name; `null`: none, or the options are invalid. */
 export function sessionNamed(options: JsonObject = {}): string | null {
   const { session_id, transcript } = options;
-  // Both together are refused where options are read.
+  // The reader of options refuses both together.
   return typeof session_id === "string" && (transcript === undefined || transcript === null)
     ? session_id
     : null;
 }
 
-/** What a call that is kept in a session came to. */
+/** The result of a call that a session keeps. */
 interface KeptCall {
   result: LlmResult;
   added: Message[];
 }
 
 /**
- * Answers the call's result. What it came to is stored before the session is told, where the call outlives its process.
- * @param name of the request, so that an answer is kept once however often it is made
- * @throws CallNotFound for a session that is none of the tenant's, RunInProgress, SessionNotActive
+ * Answers the call's result. If the call outlives its process, it stores the result before it passes it to the session.
+ * @param name of the request, so that the session keeps an answer once, however often it is made
+ * @throws CallNotFound if the tenant has no such session, RunInProgress, SessionNotActive
  */
 export async function callInSession(
   context: RunContext,
@@ -36,7 +36,7 @@ export async function callInSession(
 ): Promise<LlmResult> {
   const { session: id, name, durable } = options;
   const session = sessionClient(context, id);
-  // Written by an earlier life, below.
+  // Written below by an earlier life.
   const known: KeptCall | null = JSON.parse(JSON.stringify(durable?.memo ?? null));
   const { result, added } = known ?? (await callAfter(session, options.input, call));
   if (known === null) durable?.remember(JSON.parse(JSON.stringify({ result, added })));

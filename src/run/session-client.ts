@@ -1,4 +1,4 @@
-/** How a session's object is asked, also while its process dies and comes back. */
+/** Asks a session's object, also while the object's process dies and comes back. */
 import type { Bindings } from "../env.ts";
 import { CallNotFound } from "../errors/llm.ts";
 import { type ErrorData, HullError } from "../errors.ts";
@@ -15,7 +15,7 @@ import type { RunContext } from "./context.ts";
 import { readText, sendText } from "./long-text.ts";
 import type { WorkspaceAccess } from "./workspace/access.ts";
 
-/** What a session's id may be. */
+/** The form of a session's id. */
 export const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 /** The same in words. */
 export const SESSION_IDS = "1 to 128 of A-Za-z0-9._:-, the first a letter or digit";
@@ -24,14 +24,14 @@ export const SESSION_IDS = "1 to 128 of A-Za-z0-9._:-, the first a letter or dig
 const RETRIES = 4;
 const WAIT_MS = 100;
 
-/** The object of a session. Another tenant's session of the same id is another object. */
+/** The object of a session. The same session id of another tenant names another object. */
 export function sessionObject({ SESSIONS }: Bindings, tenant: string, id: string) {
   return SESSIONS.get(SESSIONS.idFromName(`${tenant}/${id}`));
 }
 
 export interface SessionClient {
   readonly id: string;
-  /** @throws HullError what the object answers, `not_found` for a session that is none of the tenant's */
+  /** @throws the HullError that the object answers, `not_found` if the tenant has no such session */
   ask<K extends SessionOperation>(
     type: K,
     input: SessionOperations[K]["in"],
@@ -41,23 +41,29 @@ export interface SessionClient {
     input: SessionOperations["start"]["in"],
     after: number | null,
   ): Promise<{ run: RunView; events: ReadableStream<Uint8Array> }>;
-  /** Server-sent events after a number, `null`: those to come. @param run whose events alone, up to its end */
+  /**
+   * Server-sent events after a number; `null`: only future ones. @param run the only run whose events to send, up to
+   * its end
+   */
   events(run: string | null, after: number | null): Promise<ReadableStream<Uint8Array>>;
-  /** A document, as it is made. It breaks off where the session's process dies, or the session is removed. */
+  /**
+   * A document, streamed while it is made. The stream breaks off if the session's process dies or the session is
+   * removed.
+   */
   document(what: SessionDocument): Promise<ReadableStream<Uint8Array>>;
 }
 
 /**
- * A session of the context's tenant. A question that fails on the way is asked again: reading harms nothing, and what
- * changes something carries a name by which it is known.
- * @throws CallNotFound for what is no session's id
+ * A session of the context's tenant. The client repeats a question that fails on the way: reading is harmless, and a
+ * change carries a name by which the session recognises it.
+ * @throws CallNotFound if the id has no valid form
  */
 export function sessionClient({ env, tenant, requestId, mockScope }: RunContext, id: string): SessionClient {
   if (!SESSION_ID.test(id)) {
     throw new CallNotFound({ what: "session", id, ids: SESSION_IDS });
   }
   const caller: SessionCaller = { tenant, id, request_id: requestId, mock_scope: mockScope };
-  // A stub is of no use after it failed.
+  // A stub is useless after it has failed.
   const object = () => sessionObject(env, tenant, id);
   return {
     id,
@@ -86,7 +92,7 @@ function answered<T>(text: string): T {
   return answer.value;
 }
 
-/** The files of a session, asked for from outside of its object. */
+/** The files of a session, for callers outside its object. */
 export function clientWorkspace({ ask }: SessionClient): WorkspaceAccess {
   return {
     listFiles: (...asked) => ask("listFiles", asked),

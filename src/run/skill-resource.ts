@@ -1,4 +1,4 @@
-/** `read_skill_resource`: files of served skills, out of their packs. Nothing is read before it is asked for. */
+/** `read_skill_resource`: files of served skills, read from their packs on request. */
 
 import { toBase64 } from "../bytes.ts";
 import { MAX_SLICE_CHARS, SLICE_CHARS } from "../engine/agent/skill-resource.ts";
@@ -12,23 +12,23 @@ import { nearest } from "../skill/match.ts";
 import { isTextType, mediaTypeOf } from "../skill/media.ts";
 import { insidePath } from "../skill/path.ts";
 
-/** Larger files are for programs: an isolate holds several runs. */
+/** Programs must read larger files: an isolate holds several runs. */
 const MAX_READ_BYTES = 8 * 1024 * 1024;
-/** What providers take, and a record of the session holds. */
+/** Providers accept this size, and a record of the session can hold it. */
 const MAX_IMAGE_BYTES = 1024 * 1024;
 const IMAGE_TYPES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/** What a model is told of a file. */
+/** What a model gets of a file. */
 interface ReadResource {
   ok: boolean;
   content: string;
-  /** Shown beside the text. */
+  /** Shown together with the text. */
   parts?: Part[];
 }
 
 /**
- * Answers one call whose arguments are in order: the path lies inside the skill.
- * @param record `null`: the skill is not there
+ * Answers one call with valid arguments: the path is inside the skill.
+ * @param record `null`: the skill does not exist
  * @param images whether the model takes them
  */
 export async function readSkillResource(
@@ -64,7 +64,7 @@ export async function readSkillResource(
   return ok(slice(text, file.path, Number(offset ?? 0), Number(limit ?? SLICE_CHARS)));
 }
 
-/** By its path; `SKILL.md` is whatever the file is called. */
+/** Finds a file by its path; `SKILL.md` finds the skill's file, whatever its name. */
 function fileOf({ files }: SkillRecord, given: string): BundledFile | null {
   const paths = files.map((file) => file.path);
   const own = insidePath(given) === "SKILL.md" ? skillFileName(paths) : null;
@@ -72,7 +72,7 @@ function fileOf({ files }: SkillRecord, given: string): BundledFile | null {
   return files.find((file) => file.path === path) ?? null;
 }
 
-/** `null`: the bytes are no text, whatever the name says. */
+/** `null`: the bytes are not text, whatever the name says. */
 function textOf(bytes: Uint8Array, type: string): string | null {
   if (!isTextType(type) && bytes.subarray(0, 8192).includes(0)) return null;
   try {
@@ -82,7 +82,7 @@ function textOf(bytes: Uint8Array, type: string): string | null {
   }
 }
 
-/** A part of a text, not cut within a character, with how to go on. */
+/** A part of a text, never cut within a character, and a hint how to continue. */
 function slice(text: string, path: string, offset: number, limit: number): string {
   const wanted = Math.min(text.length, offset + Math.min(limit, MAX_SLICE_CHARS));
   const inside = /[\uD800-\uDBFF]/.test(text.charAt(wanted - 1)) && wanted < text.length;

@@ -1,17 +1,17 @@
-/** `concurrency` of llm and proxy skills, counted in the ledger; that of scripts is the runner's. */
+/** `concurrency` of llm and proxy skills, which the ledger counts. The runner counts that of scripts. */
 import { ConcurrencyLimited } from "../errors/request.ts";
 import type { Manifest } from "../skill/manifest.ts";
 import type { RunContext } from "./context.ts";
 import { askLedger } from "./ledger.ts";
 
-/** A Worker that dies frees its slots after this many ms at the latest. */
+/** If a Worker dies, its slots are free after this many ms at the latest. */
 const LEASE_MS = 60_000;
 /** A run renews its slot this often, in ms: two renewals may fail before the slot is lost. */
 const RENEW_MS = 20_000;
 
 /**
- * Takes a slot of a skill that limits its simultaneous runs; answers what gives it back, once, in the background.
- * Runs of all tenants count together.
+ * Takes a slot of a skill that limits its simultaneous runs. The returned function gives it back, once, in the
+ * background. Runs of all tenants count together.
  * @param runId names the slot's holder
  * @throws ConcurrencyLimited
  */
@@ -25,7 +25,7 @@ export async function takeSlot(
   const name = `skill:${slug}`;
   const wait = await askLedger(env, name, (ledger) => ledger.takeSlot(runId, concurrency, LEASE_MS));
   if (wait > 0) throw new ConcurrencyLimited({ skill: slug, limit: concurrency, retry_after_s: wait });
-  // Neither failure is the run's: a slot that is not renewed or not given back is free when its lease ends.
+  // The run ignores both failures: a slot that is not renewed or not given back is free when its lease ends.
   const renewal = setInterval(() => {
     askLedger(env, name, (ledger) => ledger.renewSlot(runId, LEASE_MS)).catch(() => {});
   }, RENEW_MS);

@@ -1,8 +1,8 @@
 /**
- * Spans of runs: for Workers observability (https://developers.cloudflare.com/workers/observability/traces/), where they
- * nest by the async context that they are opened in; and with `HULL_TRACE` in the log line of the request or the
- * execution. A platform trace ends with the call that it belongs to, so that a run which outlives its call, as those of
- * executions do, has its spans in the log alone. Where neither is wanted they cost one question.
+ * Spans of runs. Workers observability gets them (https://developers.cloudflare.com/workers/observability/traces/) and
+ * nests them by the async context in which they are opened. With `HULL_TRACE` the log line of the request or the
+ * execution has them too. A platform trace ends with its call, so a run that outlives its call, such as an execution,
+ * has its spans only in the log. If neither is wanted, a span costs one check.
  */
 import { tracing } from "cloudflare:workers";
 import { toHullError } from "../errors.ts";
@@ -10,19 +10,19 @@ import type { RunContext, SpanNote } from "./context.ts";
 
 export type Attributes = Omit<SpanNote, "name" | "at_ms" | "duration_ms">;
 
-/** A span that is open. Attributes are made only where somebody wants them. */
+/** An open span. Its attributes are computed only if somebody wants them. */
 export interface OpenSpan {
   set(attributes: () => Attributes): void;
 }
 
 const UNWANTED: OpenSpan = { set() {} };
 
-/** Most spans of one log line, whose size is limited. */
+/** The most spans of one log line, whose size is limited. */
 const MAX_NOTES = 200;
 
 const isTraced = (): boolean => tracing.getActiveSpan()?.isTraced === true;
 
-/** Does some work in a span of its own. A failure is noted by its code alone. */
+/** Does some work in a span of its own. The span of a failure has only its code. */
 export function inSpan<T>(
   context: RunContext,
   name: string,
@@ -51,7 +51,7 @@ export function inSpan<T>(
   return traced ? tracing.enterSpan(name, carryOut) : carryOut(null);
 }
 
-/** Opens a span that ends in another place; answers what ends it, the first time that it is called. */
+/** Opens a span that ends in another place. The returned function ends it; later calls do nothing. */
 export function openSpan(context: RunContext, name: string): (attributes?: Attributes) => void {
   const span = isTraced() ? tracing.startSpan(name) : null;
   if (span === null && context.spans === undefined) return () => {};

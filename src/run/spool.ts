@@ -1,6 +1,6 @@
 /**
- * Output of a process while it runs: kept in memory up to a budget, only counted beyond it. What does not fit is read
- * again from the runner's journal, so that the Worker never holds a large output.
+ * Output of a running process: kept in memory up to a budget, only counted beyond it. The Worker reads what does not
+ * fit again from the runner's journal, so it never holds a large output.
  */
 import { join } from "../bytes.ts";
 

@@ -1,4 +1,7 @@
-/** Files that stay until they are deleted or expire, listed by `/v1/files`. They are files of `/files` too, under the same ids. */
+/**
+ * Files that stay until they are deleted or expire; `/v1/files` lists them. They are also files of `/files`, under the
+ * same ids.
+ */
 import type { Bindings } from "../env.ts";
 import { StorageQuotaExceeded } from "../errors/request.ts";
 import {
@@ -12,11 +15,11 @@ import type { RunContext } from "./context.ts";
 import { fileKey, storeOn } from "./files.ts";
 import type { Body } from "./large-body.ts";
 
-/** What is known of a file when its body has been read. */
+/** Facts about a file that are known once its body has been read. */
 type Settled = Pick<FileRow, "purpose" | "downloadable" | "expires_ms">;
 
 /**
- * Stores a file. Its row is there before its bytes, so that whatever dies on the way, the sweep removes them.
+ * Stores a file. The row exists before the bytes, so the sweep removes whatever an interrupted upload leaves.
  * @param settle called when the body has been read
  * @throws StorageQuotaExceeded
  */
@@ -43,7 +46,7 @@ export async function saveFile(
     if (row === null) throw new StorageQuotaExceeded({ limit });
     return row;
   } catch (error) {
-    // Where it fails, the sweep does it later.
+    // If this fails, the sweep removes it later.
     await dropStoredFile(env, tenant, id).catch(() => {});
     throw error;
   }
@@ -55,7 +58,7 @@ export async function dropStoredFile(env: Bindings, tenant: string, id: string):
   await removeFileRow(env, tenant, id);
 }
 
-/** Removes what has expired, and what was never complete. */
+/** Removes expired files, and uploads that never completed. */
 export function sweepStoredFiles(env: Bindings): Promise<void> {
   return sweepFileRows(env, (files) => env.FILES.delete(files.map(({ tenant, id }) => fileKey(tenant, id))));
 }

@@ -1,4 +1,4 @@
-/** The configured values that a tool's handler gets, and those that a run brings along. */
+/** The configured values for a tool's handler, and those that a run's request sets. */
 
 import { refusedAt } from "../llm/prepare.ts";
 import type { SealedFor, Sealer } from "../registry/tool-config/seal.ts";
@@ -16,22 +16,22 @@ import type { RunContext } from "./context.ts";
 
 interface CallConfig {
   values: JsonObject;
-  /** Values that nobody but the handler may see: `guardSecrets` keeps them in. */
+  /** Values that only the handler may see; `guardSecrets` keeps them in. */
   secrets: string[];
   diagnostics: ConfigDiagnostic[];
 }
 
-/** Whose values count for a call. */
+/** Selects the values for a call. */
 export interface ConfigChoice {
   bot: string | null;
-  /** What `readToolConfigs` made of the run's own values. */
+  /** The run's own values, from `readToolConfigs`. */
   perCall: JsonObject | null;
 }
 
 /**
- * The values for one call of a tool, secrets in the clear. The database is asked once in the life of a run, and not for
- * tools without parameters.
- * @throws SecretKeyMissing where a secret is stored and there is no key
+ * The values for one call of a tool, with secrets in the clear. Asks the database once in the life of a run, and never
+ * for tools without parameters.
+ * @throws SecretKeyMissing if a secret is stored and there is no key
  */
 export async function configForCall(
   context: RunContext,
@@ -110,7 +110,7 @@ async function opened(sealer: Sealer, sealed: string, use: SealedFor): Promise<L
   return value === null ? { kind: "lost" } : { kind: "secret", value };
 }
 
-/** What a secret of a tool is sealed for, but for the parameter. */
+/** The context that a secret of a tool is sealed for, except the parameter. */
 export function sealedFor(
   tenant: string,
   { manifest, uploaded_by }: SkillRecord,
@@ -120,9 +120,8 @@ export function sealedFor(
 }
 
 /**
- * Reads the option `tool_configs`: values that count for one run. Secrets are sealed, since the run's specification is
- * stored.
- * @param records of the run, later ones win
+ * Reads the option `tool_configs`: values for one run. It seals the secrets, since the run's specification is stored.
+ * @param records of the run; later ones win
  * @throws InputInvalid with a path per finding, SecretKeyMissing
  */
 export async function readToolConfigs(

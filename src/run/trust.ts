@@ -1,4 +1,4 @@
-/** Skills that have to be signed are run only where the signature is that of somebody who is trusted (docs/manifest.md). */
+/** If a skill must be signed, Hull runs it only with the signature of a trusted signer (docs/manifest.md). */
 import type { Settings } from "../env.ts";
 import { SkillNotTrusted } from "../errors/request.ts";
 import type { SkillRecord } from "../skill/manifest.ts";

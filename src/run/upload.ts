@@ -1,9 +1,10 @@
 /**
- * Skills that a tenant stores: checked as the build checks a folder, stored under the keys of published
- * skills, and served to that tenant from then on.
+ * Skills that a tenant stores. Hull checks them as the build checks a folder, stores them under the keys of published
+ * skills, and then serves them to that tenant.
  */
 
 import type { Deployment } from "../deployment.ts";
+import { readSkillGraph } from "../engine/workflow/skill-file.ts";
 import { BundleInvalid, SlugTaken, UploadLimit } from "../errors/request.ts";
 import { knownProviders } from "../model/registry/known.ts";
 import type { LoadedCatalog } from "../registry/published.ts";
@@ -22,23 +23,23 @@ import { exportsOf } from "../tool/isolate/hook.ts";
 import type { RunContext } from "./context.ts";
 import { grantedTo } from "./variables.ts";
 
-/** An isolate holds the cards of many tenants. */
+/** A limit, since an isolate holds the cards of many tenants. */
 const MAX_CARD_BYTES = 8192;
-/** For what a hook module does when it is loaded. */
+/** Time limit in ms for loading a hook module. */
 const MAX_LOAD_MS = 1000;
 
 interface UploadedSkill extends Pick<Assembly, "diagnostics" | "positions"> {
   saved: Upload;
   record: SkillRecord;
-  /** It took the place of an earlier version. */
+  /** It replaced an earlier version. */
   existed: boolean;
-  /** What is served beside it. */
+  /** The other skills served to the tenant. */
   catalog: LoadedCatalog;
 }
 
 /**
- * Stores a skill of the tenant's, in place of the one of this slug that it may have.
- * @param options `fresh`: it must not have one
+ * Stores a skill of the tenant, and replaces the tenant's skill of this slug, if any.
+ * @param options `fresh`: the tenant must not have one yet
  * @throws BundleInvalid SlugTaken UploadLimit
  */
 export async function uploadSkill(
@@ -75,7 +76,7 @@ export async function uploadSkill(
   return { saved, record, existed: before !== null, catalog, diagnostics, positions };
 }
 
-/** What is made of the files of a skill that the tenant stored. @throws BundleInvalid */
+/** Assembles a skill from the files that the tenant stored. @throws BundleInvalid */
 export async function assembled(
   context: RunContext,
   files: SourceFile[],
@@ -87,8 +88,8 @@ export async function assembled(
 }
 
 /**
- * Removes a stored skill and what was configured for it; answers whose it was, or `null` where there is none.
- * @param owner `null`: of any tenant
+ * Removes a stored skill and its configuration; returns its owner, or `null` if there is no such skill.
+ * @param owner `null`: any tenant
  */
 export async function dropSkill(
   { env, catalogs }: Deployment,
@@ -101,7 +102,7 @@ export async function dropSkill(
   return tenant;
 }
 
-/** Uploads are not bundled: a module is taken as it is, once it was loaded. */
+/** Uploads are not bundled: a module is stored as given, after a trial load. */
 async function readHooks({ deployment, settings }: RunContext, source: SourceFile): ReturnType<HookReader> {
   const fault = uploadFault(source);
   if (fault !== null) return { faults: [fault] };
@@ -115,7 +116,7 @@ async function readHooks({ deployment, settings }: RunContext, source: SourceFil
     : { faults: [loadFault(settings.redactor.text(found.fault))] };
 }
 
-/** @param stored it gets no address */
+/** @param stored true: the skill gets no address */
 async function assemble(
   context: RunContext,
   files: SourceFile[],
@@ -126,13 +127,14 @@ async function assemble(
   const granted = grantedTo(settings, tenant, slug);
   const modelRegistry = await deployment.models.registry();
   const providers = knownProviders(modelRegistry, settings.providerKeys);
-  // Evaluated when first needed: it brings the YAML parser along.
+  // Imported on first use, because it brings in the YAML parser.
   const { assembleSkill } = await import("../skill/assemble.ts");
   return assembleSkill(files, {
     folder: slug,
     file: "SKILL.md",
     providers,
     hooks: (source) => readHooks(context, source),
+    workflows: readSkillGraph,
     uploadedBy: tenant,
     ...(stored ? { stored } : {}),
     signatures: settings.signatures,
@@ -151,7 +153,7 @@ function refused(diagnostics: readonly Diagnostic[]): Error {
   return new BundleInvalid({ reason, diagnostics });
 }
 
-/** The tenant's own version that is there already, or `null`. @throws SlugTaken */
+/** The tenant's own existing version, or `null`. @throws SlugTaken */
 async function checkAddress(
   { env, tenant }: RunContext,
   catalog: LoadedCatalog,

@@ -1,6 +1,6 @@
 /**
- * Usage of calls that were not reserved: told to the ledger a moment after the answer, calls of one tenant together. A
- * Worker that dies in this moment takes it along; only tenants without budgets are counted this way.
+ * Usage of calls without a reservation. The ledger gets it a moment after the answer, all calls of a tenant together. A
+ * Worker that dies in this moment loses it; Hull counts only tenants without budgets this way.
  */
 import type { Charge, Spend } from "../session/ledger/rpc.ts";
 import type { RunContext } from "./context.ts";
@@ -8,10 +8,10 @@ import { askWithPolicy } from "./tenant-policy.ts";
 
 /** How long usage is collected, in ms. */
 const COLLECT_MS = 200;
-/** A batch whose collector is gone with its request is taken over after this long, in ms. */
+/** If a batch's collector ended with its request, another one takes over after this time, in ms. */
 const STUCK_MS = 1000;
 
-/** Takes note of a call; the ledger learns of it in the background. */
+/** Records a call; the ledger gets it in the background. */
 export function noteCharge(context: RunContext, charge: Charge): void {
   const { usage: batches } = context.deployment;
   const now = Date.now();
@@ -29,7 +29,7 @@ export function noteCharge(context: RunContext, charge: Charge): void {
   );
 }
 
-/** Tells the ledger at once what this isolate has noted of the tenant, so that what is read next holds it. */
+/** Sends the ledger what this isolate has recorded for the tenant, so that the next read includes it. */
 export async function sendUsage(context: RunContext): Promise<void> {
   const { usage: batches } = context.deployment;
   const batch = batches.get(context.tenant);

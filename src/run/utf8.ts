@@ -1,4 +1,4 @@
-/** Text from bytes that came from outside. */
+/** Text from bytes of outside sources. */
 import { BadEncoding } from "../errors/request.ts";
 
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -12,7 +12,7 @@ export function decodeUtf8(bytes: Uint8Array, what: string): string {
   }
 }
 
-/** Strict UTF-8; `null` for bytes that are none. */
+/** Strict UTF-8; `null` if the bytes are not UTF-8. */
 export function utf8OrNull(bytes: Uint8Array): string | null {
   try {
     return strictUtf8.decode(bytes);

@@ -1,4 +1,4 @@
-/** Skills as `/v1` names them: those that the tenant stored, by id and version, and those that are served, by slug. */
+/** Skills as `/v1` names them: those that the tenant stored, by id and version, and served ones, by slug. */
 import { BundleInvalid, SkillNotFound } from "../errors/request.ts";
 import { Internal } from "../errors.ts";
 import type { SkillWish } from "../llm/container-wish.ts";
@@ -15,36 +15,36 @@ import { assembled } from "./upload.ts";
 export interface NamedSkill {
   /** As the request named it. */
   id: string;
-  /** The version that was found: `skver_…` of a stored skill, else the digest's beginning. */
+  /** The found version: `skver_…` of a stored skill, else the digest's beginning. */
   version: string;
-  /** The same as Anthropic's beta of skills names it: Unix µs; `null` for a served skill. */
+  /** The same version in the form of Anthropic's skills beta: Unix µs; `null` for a served skill. */
   epoch: string | null;
-  /** What the client called it, else its name. */
+  /** The client's name for it, else its own name. */
   label: string;
   record: SkillRecord;
-  /** Of the record. */
+  /** The digest of the record. */
   digest: string;
 }
 
 /** A skill that Hull has. */
 export interface LocalSkill extends NamedSkill {
-  /** What the request says of it. */
+  /** The request's own settings for it. */
   wish: Pick<SkillWish, "path" | "full">;
 }
 
 export interface ReferencedSkills {
-  /** In the request's order, as `native`. */
+  /** In the order of the request, like `native`. */
   local: LocalSkill[];
-  /** Of Anthropic's own. */
+  /** Anthropic's own skills. */
   native: SkillWish[];
 }
 
 const UNPACKED = { max_bytes: 128 * 1024 * 1024, max_entries: 20_000 };
 
 /**
- * Finds a skill; `null` where the tenant has none of this id.
- * @param version any name that `/v1/skills` takes, `null`: what its client gets without one
- * @param otherwise which that is; OpenAI's clients get the default version
+ * Finds a skill; `null` if the tenant has none of this id.
+ * @param version any name that `/v1/skills` takes; `null`: the client's default
+ * @param otherwise the client's default; OpenAI's clients get the default version
  * @throws SkillNotFound for an unknown version
  */
 export async function namedSkill(
@@ -71,7 +71,7 @@ export async function namedSkill(
   return { ...named, record, digest: card.version };
 }
 
-/** The record of a stored version, made of its bundle by the code that takes uploads in. */
+/** The record of a stored version, made from its bundle by the code that accepts uploads. */
 async function assembledVersion(
   context: RunContext,
   version: StoredVersion,
@@ -100,7 +100,7 @@ const UPLOAD_RULES = {
 };
 
 /**
- * The skill of a zip that a request brings along, checked as an upload is.
+ * The skill of a zip inside the request, checked like an upload.
  * @throws BundleInvalid
  */
 export async function inlineSkill(
@@ -110,7 +110,7 @@ export async function inlineSkill(
 ): Promise<NamedSkill> {
   const { env, settings } = context;
   const limits = { max_bytes: settings.limits.max_upload_bytes, max_entries: UNPACKED.max_entries };
-  // Evaluated when first needed: it brings the YAML parser along.
+  // Imported on first use, because it brings in the YAML parser.
   const { readStoredSkill } = await import("../skill/stored-skill.ts");
   try {
     const sent = await readZip(zip, limits);

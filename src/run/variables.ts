@@ -3,8 +3,8 @@ import type { Settings } from "../env.ts";
 import type { SkillRecord } from "../skill/manifest.ts";
 
 /**
- * The names that a skill may have: those that `HULL_GRANTS` gives to an uploaded one; `null`: any, it is trusted. The slug alone grants
- * nothing to a stored skill, since every tenant may call theirs by any name.
+ * The names of variables that a skill may have. An uploaded skill gets those that `HULL_GRANTS` lists; `null`: any,
+ * since the skill is trusted. The slug alone grants nothing to a stored skill, since every tenant may use any slug.
  */
 export function grantsOf(
   settings: Settings,
@@ -16,15 +16,15 @@ export function grantsOf(
   return new Set(settings.grants.get(`${uploaded_by}/${slug}`));
 }
 
-/** The names that are given to an uploaded skill: under its slug, and under `<tenant>/<slug>`. */
+/** The names granted to an uploaded skill: under its slug, and under `<tenant>/<slug>`. */
 export function grantedTo({ grants }: Settings, tenant: string, slug: string): ReadonlySet<string> {
   return new Set([slug, `${tenant}/${slug}`].flatMap((key) => grants.get(key) ?? []));
 }
 
-/** What `HULL_GRANTS` gives an uploaded skill that may have workspace tools. */
+/** The entry of `HULL_GRANTS` that gives an uploaded skill workspace tools. */
 const WORKSPACE_TOOLS_GRANT = "workspace_tools";
 
-/** Whether a skill may have workspace tools: those of the deployment's own folders, and those that were granted them. */
+/** Whether a skill may have workspace tools: true for the deployment's own skills, and for those with the grant. */
 export function mayHaveWorkspaceTools(
   settings: Settings,
   record: Pick<SkillRecord, "manifest" | "uploaded_by" | "stored">,

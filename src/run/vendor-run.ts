@@ -1,11 +1,14 @@
-/** A request of a vendor's client whose tools Hull runs: a run of the engine with the conversation's container as its work folder. */
+/**
+ * A request of a vendor's client whose tools Hull runs: a run of the engine that has the conversation's container as
+ * its work folder.
+ */
 import { applyAgentRecord } from "../engine/agent/apply.ts";
 import { isAtLeast } from "../engine/agent/policy.ts";
 import type { AgentRecord, AgentToolResult } from "../engine/agent/records.ts";
 import type { AgentSpec, AgentTool } from "../engine/agent/spec.ts";
 import { type AgentState, EMPTY_SESSION, type RunState } from "../engine/agent/state.ts";
 import type { Beside, ModelRequest, ModelTurn, ToolCallBlock } from "../engine/messages.ts";
-import { type CodeTool, codeTool } from "../engine/workspace-tools/code-tools.ts";
+import { type CodeTerms, type ContainerTool, containerTool } from "../engine/workspace-tools/code-tools.ts";
 import type { Settings } from "../env.ts";
 import type { ContainerWish } from "../llm/container-wish.ts";
 import type { Reached } from "../llm/host.ts";
@@ -16,7 +19,7 @@ import type { JsonObject } from "../skill/manifest.ts";
 import { agentSpec } from "./agent/options.ts";
 import { MemoryLog, type RunLog } from "./agent/run-log.ts";
 import { driveStateless } from "./agent/stateless.ts";
-import { type Container, openContainer, putUpload } from "./container.ts";
+import { type Container, codeTerms, openContainer, putUpload } from "./container.ts";
 import type { RunContext } from "./context.ts";
 import type { Durable } from "./durable.ts";
 import type { RunEvent } from "./events.ts";
@@ -26,10 +29,13 @@ import type { LocalSkill, ReferencedSkills } from "./v1-skills.ts";
 import { injectedTexts, LITELLM_TOOL, skillTool } from "./whole-skills.ts";
 import { skillsFolder } from "./workspace-tools/where.ts";
 
-/** After so many rounds of tools the model is asked once more, and may call none. */
+/** After this many rounds of tools, Hull asks the model once more and allows no calls. */
 const MAX_TOOL_ROUNDS = 10;
 const MAX_TOOL_OUTPUT_BYTES = 256 * 1024;
-/** Of each model call, and of the whole, in ms. The whole leaves time for a last call of a tool after an answer's time. */
+/**
+ * Time limits of each model call and of the whole run, in ms. The whole leaves time for a last tool call after an
+ * answer's time.
+ */
 const CALL_MS = 120_000;
 const WHOLE_MS = 600_000;
 
@@ -38,54 +44,57 @@ interface AgentAsk {
   model: string;
   request: ModelRequest;
   container: ContainerWish | null;
-  code: CodeTool | null;
+  code: readonly ContainerTool[];
   uploads: readonly { file_id: string; path: string }[];
   beside: Beside;
-  /** Tools for code as they were sent, for Anthropic where it runs skills of its own. */
+  /** Tools for code in the form that the client sent, for Anthropic when it runs skills of its own. */
   hosted: readonly JsonObject[];
-  /** Whether the client goes on where an answer pauses. */
+  /** Whether the client continues a paused answer. */
   pauses: boolean;
-  /** What was found for `container`, or is in the container that is open. */
+  /** Skills found for `container`, or already in the open container. */
   skills: ReferencedSkills;
-  /** One that is open already; absent: it is what `container` says. */
+  /** A container that is already open; absent: `container` decides. */
   opened?: Container;
-  /** Hosts that the tool for code may reach; absent: those of the deployment. */
-  network?: readonly string[];
+  /** What holds for code in the container; absent: what the container says that is asked for. */
+  terms?: CodeTerms;
 }
 
-/** Who asks, and what is to outlive them. */
+/** The caller, and what outlives the request. */
 interface RunPlace {
   signal: AbortSignal;
   /** Name of the soft ledger that it counts in. */
   account: string;
-  /** Names the run; absent: it gets a name. */
+  /** Names the run; absent: it gets a new name. */
   execution?: string;
   /** Absent, or `null`: the run ends with the process. */
   durable?: Durable | null;
 }
 
-/** Whoever makes an answer of a run is told of it as it goes on; texts are redacted. */
+/** Receives the steps of a run while it is under way, to make an answer of them. Texts are redacted. */
 export interface AgentListener {
   text(text: string): void;
   reasoning(text: string): void;
-  /** A model call is answered; its text and reasoning were told before. */
+  /** A model call has its answer; its text and reasoning were sent before. */
   turn(turn: ModelTurn): void;
   /** Hull carries out a call of the model. */
   call(call: ToolCallBlock): void;
   result(call: ToolCallBlock, result: AgentToolResult): void;
-  /** Pieces of text and reasoning with their rounds, and that a round begins anew; absent: `text` and `reasoning` are told. */
+  /**
+   * Receives pieces of text and reasoning with their rounds, and each restart of a round; absent: `text` and
+   * `reasoning` receive them.
+   */
   event?(event: RunEvent): Promise<void>;
 }
 
 export interface AgentRun {
   spec: AgentSpec;
   skills: ReferencedSkills;
-  /** Whether the provider counts cached tokens beside `input_tokens`. */
+  /** Whether the provider counts cached tokens separately from `input_tokens`. */
   beside: boolean;
   protocol: Reached["protocol"];
-  /** `null`: the run has no use for one. */
+  /** `null`: the run needs no container. */
   container: Container | null;
-  /** Drives it until the model has answered, or calls a tool of the client's. @throws HullError */
+  /** Drives the run until the model has answered, or calls a tool of the client. @throws HullError */
   drive(listener: AgentListener): Promise<AgentOutcome>;
 }
 
@@ -93,15 +102,15 @@ export interface AgentOutcome {
   run: RunState;
   /** Calls of the client's own tools. */
   calls: ToolCallBlock[];
-  /** The rounds were used up. */
+  /** No rounds are left. */
   max_iterations_reached: boolean;
-  /** The time for one answer is over: the client is to send what there is so far. */
+  /** The time for one answer is over: the client should send back what there is so far. */
   paused: boolean;
-  /** That of the provider, where it ran skills of its own. */
+  /** The provider's container, if the provider ran skills of its own. */
   hosted: JsonObject | null;
 }
 
-/** @throws HullError for what cannot be run as it was asked */
+/** @throws HullError if the request cannot be run */
 export async function openAgentRun(
   context: RunContext,
   ask: AgentAsk,
@@ -110,19 +119,20 @@ export async function openAgentRun(
   const { container: wish, uploads, skills } = ask;
   const host = await llmHost(context, { signal, session: null, skill: null, account });
   const id = execution ?? `ex_${crypto.randomUUID().replaceAll("-", "")}`;
-  const make = async (): Promise<AgentSpec> => {
-    const made = await specOf(context, ask, skills, host, `run_${id.slice(3)}`);
-    return withBeside(withTerms(made, ask, context.settings.limits), ask, skills);
-  };
-  // A run that is taken up is what it was when it began.
-  const spec = durable?.log.state().run?.spec ?? (await make());
   const hosted = skills.native.length > 0;
   const wanted = hosted ? null : (wish?.id ?? null);
-  const needed =
-    spec.tools.some(({ executor }) => executor === "workspace") || uploads.length > 0 || wanted !== null;
   // The files of a run that outlives its process are its own.
-  const opens = needed && ask.opened === undefined && durable === null;
-  const container = opens ? await openContainer(context, wanted) : (ask.opened ?? null);
+  const opens = ask.opened === undefined && durable === null;
+  const known = opens && wanted !== null ? await openContainer(context, wanted) : (ask.opened ?? null);
+  const terms = ask.terms ?? codeTerms(known?.metadata ?? {});
+  const make = async (): Promise<AgentSpec> => {
+    const made = await specOf(context, { ...ask, terms }, skills, host, `run_${id.slice(3)}`);
+    return withBeside(withTerms(made, ask, context.settings.limits), ask, skills);
+  };
+  // A resumed run keeps the specification with which it began.
+  const spec = durable?.log.state().run?.spec ?? (await make());
+  const needed = spec.tools.some(({ executor }) => executor === "workspace") || uploads.length > 0;
+  const container = known ?? (needed && opens ? await openContainer(context, null) : null);
   if (container !== null) for (const { file_id } of uploads) await putUpload(context, container, file_id);
   context.log.execution_id = id;
   context.log.run_id = spec.run_id;
@@ -145,7 +155,7 @@ export async function openAgentRun(
           execution: id,
           log,
           durable,
-          // What a provider ran stands between the texts of a turn: such a turn is told whole.
+          // Results of provider tools appear between the texts of a turn, so such a turn is sent whole.
           streams: hosted ? "nothing" : "text and reasoning",
           emit: (event) => tell(event, listener),
           ...(container === null ? {} : { workspace: container.workspace }),
@@ -167,7 +177,7 @@ export async function openAgentRun(
   };
 }
 
-/** What goes to a model of the client's own protocol as it was sent; with it the skills that its provider runs. */
+/** Adds what a model of the client's own protocol gets unchanged, and the skills that its provider runs. */
 function withBeside(
   spec: AgentSpec,
   { beside, container, hosted }: AgentAsk,
@@ -192,7 +202,7 @@ function withBeside(
   };
 }
 
-/** What Anthropic wants of a request with skills that names no tool for code, and no version of its API. */
+/** What Anthropic requires of a request with skills that names no code tool and no version of its API. */
 const HOSTED_TOOL = { type: "code_execution_20250825", name: "code_execution" };
 const HOSTED_BETAS = "code-execution-2025-08-25,skills-2025-10-02";
 
@@ -232,9 +242,9 @@ async function specOf(
   const spec = await agentSpec(context, host, input, { run, session: null });
   const own = [
     ...whole.map(skillTool),
-    ...codeTools(context, native.length > 0 ? { ...ask, code: null } : ask, whole),
+    ...codeTools(context, native.length > 0 ? { ...ask, code: [] } : ask, whole),
   ];
-  const shell = ask.code === "shell";
+  const shell = ask.code.includes("shell");
   const folder = skillsFolder(context, spec).path;
   const shown = shell ? listed(local, folder) : injectedTexts(whole);
   const system = [spec.system, request.system].filter((text) => text !== "").join("\n\n") + shown;
@@ -244,7 +254,7 @@ async function specOf(
     system: system.trim(),
     skills: spec.skills.map((skill) => {
       if (!hidden.has(skill.name)) return skill;
-      // The model reads it through the shell, where its folder is.
+      // The model reads the skill through the shell, in its folder.
       const dir = shell ? { dir: `${folder}/${skill.name}` } : {};
       return { ...skill, ...dir, disable_model_invocation: true };
     }),
@@ -253,28 +263,29 @@ async function specOf(
 }
 
 /**
- * The tool that was asked for; and the one that LiteLLM's clients know where a whole skill holds Python, unless the client has one.
- * @throws InvalidRequest where this deployment runs no code
+ * The requested code tool, and the tool that LiteLLM's clients know if a whole skill holds Python and the client has no
+ * such tool.
+ * @throws InvalidRequest if this deployment runs no code
  */
 function codeTools(
   { settings }: RunContext,
-  { code, request, network }: AgentAsk,
+  { code, request, terms }: AgentAsk,
   whole: readonly LocalSkill[],
 ): AgentTool[] {
   const python = whole.some(({ record }) => record.files.some(({ path }) => path.endsWith(".py")));
   const taken = request.tools.some(({ name }) => name === LITELLM_TOOL);
-  const names = [...(code === null ? [] : [code]), ...(python && !taken ? [LITELLM_TOOL] : [])];
+  const names = [...code, ...(python && !taken ? [LITELLM_TOOL] : [])];
   if (settings.workspace_tools.enabled === "never") {
-    if (code === null) return [];
+    if (code.length === 0) return [];
     throw wrong("tools", "this deployment runs no code: its hull.toml turns workspace tools off");
   }
   const { require_risk = "none" } = settings.approvals;
   return names
-    .map((name) => codeTool(name, network))
+    .map((name) => containerTool(name, terms))
     .map((tool) => (isAtLeast(tool.risk, require_risk) ? { ...tool, needs_approval: true } : tool));
 }
 
-/** What a model with a shell is told of skills: it reads them itself. */
+/** The list of skills for a model with a shell, which reads them itself. */
 function listed(skills: readonly LocalSkill[], folder: string): string {
   if (skills.length === 0) return "";
   const lines = skills.map(
@@ -284,7 +295,7 @@ function listed(skills: readonly LocalSkill[], folder: string): string {
   return `\n\n# Skills\n\nRead a skill's SKILL.md with the shell before you do what it is for.\n\n${lines.join("\n")}`;
 }
 
-/** A run whose last text is the answer, as one of a served skill. */
+/** A run whose last text is the answer, like that of a served skill. */
 function withTerms(
   spec: AgentSpec,
   { request, pauses }: AgentAsk,
@@ -315,13 +326,15 @@ async function tell(told: RunEvent, listener: AgentListener): Promise<void> {
   if (event === "thought") listener.reasoning(String(data.text ?? ""));
 }
 
-/** Tells of turns, calls and results as they are recorded; first of those that an earlier life of the run recorded. */
+/**
+ * Reports turns, calls and results as they are recorded, beginning with those that an earlier life of the run recorded.
+ */
 class ListenedLog implements RunLog {
   readonly #log: RunLog;
   readonly #listener: AgentListener;
   /** Names of the client's own tools. */
   readonly #clients: ReadonlySet<string>;
-  /** The provider's own container, as its last turn named it; `null`: none did. */
+  /** The provider's own container, from its last turn; `null`: none. */
   hosted: JsonObject | null = null;
 
   constructor(log: RunLog, listener: AgentListener, clients: ReadonlySet<string>) {

@@ -1,4 +1,4 @@
-/** Skills whose whole text goes into the system text at once, in the form that LiteLLM's clients know. */
+/** Skills whose whole text goes into the system text, in the form that LiteLLM's clients know. */
 import type { AgentTool } from "../engine/agent/spec.ts";
 import { isObject } from "../skill/json.ts";
 import { parsedJson } from "../skill/json-depth.ts";
@@ -9,7 +9,7 @@ export const LITELLM_TOOL = "litellm_code_execution" as const;
 /** Characters of a tool's description. */
 const MAX_DESCRIPTION = 1024;
 
-/** A whole skill is a tool as well, whose answer is its text and the list of its files: LiteLLM's clients expect one. */
+/** A whole skill is also a tool, which answers its text and the list of its files: LiteLLM's clients expect one. */
 export function skillTool({ id, label, record: { manifest, body, files } }: LocalSkill): AgentTool {
   const text =
     body.replace(/^\s*# .*\n+/, "").trim() ||
@@ -40,7 +40,7 @@ function parametersOf({ parameters }: JsonObject = {}): JsonObject {
   return isObject(given) && Object.keys(given).length > 0 ? given : empty;
 }
 
-/** Their texts, as the end of a system text. */
+/** The texts of the skills, as the end of a system text. */
 export function injectedTexts(skills: readonly LocalSkill[]): string {
   if (skills.length === 0) return "";
   const texts = skills.map(({ label, record: { body } }) => `## Skill: ${label}\n\n${body.trim()}`);

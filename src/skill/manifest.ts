@@ -327,6 +327,15 @@ export interface PluginOfSkill {
   };
 }
 
+/** A graph of a skill's folder `workflows`. */
+export interface SkillWorkflow {
+  /** Of the file, without its ending. */
+  name: string;
+  /** SHA-256 of the graph's canonical JSON. */
+  digest: string;
+  graph: JsonObject;
+}
+
 /** KV `skill:<digest>`; the digest is the SHA-256 of its canonical JSON (`canonical.ts`). */
 export interface SkillRecord {
   format: 1;
@@ -346,6 +355,8 @@ export interface SkillRecord {
   hooks?: HookModule;
   /** Those of its tools.json, in the order of the file; absent where it has none. */
   tools?: SkillTool[];
+  /** Those of its folder `workflows`, by name; absent where it has none. */
+  workflows?: SkillWorkflow[];
   /** What the build found wrong with it, none of which keeps it from being served; `file` is relative to its folder. */
   diagnostics?: Diagnostic[];
   /** Whose signature holds, by the fingerprint of the key; absent: it has none. */
@@ -381,6 +392,8 @@ export interface Card {
   workspaceTools?: true;
   /** The author's folder or the plugin that it lies in. */
   namespace?: string;
+  /** Its workflows, by name. */
+  workflows?: Omit<SkillWorkflow, "graph">[];
 }
 
 /** KV `catalog:<sha256>`: what is served; cards sorted by slug (byte order). */

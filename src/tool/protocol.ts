@@ -52,6 +52,8 @@ export const executionSpec = z.lazy(() =>
       max_output_bytes: z.int().check(z.minimum(1)),
       /** Most simultaneous runs of this skill. */
       concurrency: z.optional(z.int().check(z.minimum(1))),
+      /** Of `bash`: most memory, of all processes together where the runner has cgroups for it, else of each process. */
+      memory_bytes: z.optional(z.int().check(z.minimum(1))),
     }),
     /**
      * `stdin`: the part `stdin` is piped in. `file`: the `file` parts are written to the input folder, the first one is
@@ -93,8 +95,13 @@ export const executionSpec = z.lazy(() =>
         cwd: z.optional(z.string().check(z.maxLength(4096))),
         /** Of `bash`: the name in `skills` of the skill that HULL_SKILL_DIR is the folder of. */
         skill: z.optional(z.string()),
-        /** Of `bash`: Python finds the packages of each skill's requirements.txt. What cannot be installed is told in the output. */
+        /**
+         * Of `bash`: Python finds the packages of each skill's requirements.txt, and HULL_PYTHON_SESSION names a program that runs Python
+         * with the names that earlier code left. What cannot be installed is told in the output.
+         */
         packages: z.optional(z.literal(true)),
+        /** Of `bash`: the folder of the skills is at /skills as well, where the runner's system lets it be. */
+        skills_path: z.optional(z.literal(true)),
       }),
     ),
     /**

@@ -1,4 +1,4 @@
-/** The fold: a session's state from its records. Pure and total; a record never fails to apply. */
+/** The fold: computes a session's state from its records. Pure and total; a record never fails to apply. */
 import { withArtifacts } from "../artifact.ts";
 import type { Message } from "../messages.ts";
 import { calledAs, isSessionGrant, judgedArguments } from "./calls.ts";
@@ -16,7 +16,7 @@ import { feedbackMessage } from "./texts.ts";
 import { goesThroughHooks } from "./tool-hooks.ts";
 import { wokenRun } from "./wake.ts";
 
-/** A record with what is known before and after it: nobody who reads it has to fold it again. */
+/** A record with the states before and after it, so that no reader has to fold it again. */
 export interface Applied {
   record: AgentRecord;
   before: AgentState;
@@ -33,7 +33,7 @@ export function applyAll(state: AgentState, records: readonly AgentRecord[]): Ap
   });
 }
 
-/** Applies one record. States are values: the given one is left as it is. */
+/** Applies one record. States are values: the given one never changes. */
 export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentState {
   switch (record.type) {
     case "message_added":
@@ -87,7 +87,7 @@ export function applyAgentRecord(state: AgentState, record: AgentRecord): AgentS
   }
 }
 
-/** A compaction stands before a model call, or behind the tools of a turn; or it changes nothing about where a run stands. */
+/** A compaction happens before a model call or after the tools of a turn, or it does not change the run's stage. */
 function afterCompaction(run: RunState, mode: Compacted["mode"]): RunState {
   if (mode === "idle") return { ...run, consolidated: true };
   return run.stage === "tools" || run.stage === "after"
@@ -204,7 +204,7 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       );
     }
     case "tools_started": {
-      // With the arguments that hooks may have put in place.
+      // Includes arguments that hooks may have replaced.
       const begun = new Map(record.calls.map(({ effect, call }) => [effect, call]));
       return next({
         status: "running",
@@ -351,7 +351,7 @@ function applyHook(
 ): AgentState {
   const outputs = withCommandOutputs(state, record.hook, record.result);
   if (outputs !== null) return { ...state, ...outputs };
-  // While hooks of skills are left, it is their turn; after them, in the same stage, it is that of the run's own.
+  // Hooks of skills run first. After them, in the same stage, the run's own hook follows.
   if (run.skillHooks.length > 0) return { ...state, run: { ...run, skillHooks: run.skillHooks.slice(1) } };
   const hookResults = { ...run.hookResults, [record.effect]: record.result };
   const granted = isSessionGrant(record.result)
@@ -360,7 +360,7 @@ function applyHook(
   return { ...state, grants: [...state.grants, ...granted], run: { ...run, hookResults } };
 }
 
-/** What an answer for the whole session grants of a call, with the arguments that were put to who gave it. */
+/** The grant that an answer for the whole session gives a call, with the arguments that the answerer saw. */
 function grantIn(run: RunState, open: OpenCall, effect: string): string[] {
   const { name } = open.call;
   switch (effect) {

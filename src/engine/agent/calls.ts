@@ -1,4 +1,4 @@
-/** What becomes of the tool calls of a turn, one check after the other. Pure. */
+/** Decides what becomes of the tool calls of a turn, one check after the other. Pure. */
 import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { SUB_AGENT } from "../../skill/tool-names.ts";
@@ -42,17 +42,17 @@ import { keepsLedger, LEDGER_TOOL, updatedLedger } from "./task-ledger.ts";
 import { interruptedCall, missingParameters, unavailableTool } from "./texts.ts";
 import { afterCall, beforeCall, type ChangedBy } from "./tool-hooks.ts";
 
-/** Whether a call is one of the run's search tool: by identity, whatever it is called. */
+/** Whether a call goes to the run's search tool: by identity, whatever the tool's name. */
 export interface SearchTool {
   owns(name: string, run: RunState): boolean;
 }
 
-/** Most effects of one turn's calls that are under way at once. */
+/** The most effects of one turn's calls that are under way together. */
 const MAX_AT_ONCE = 6;
 
 /**
- * The next step for the open calls; `null`: all have their results. Calls run side by side; those that keep the order begin
- * one after the other, each once the one before has its result.
+ * The next step for the open calls; `null`: all have their results. Calls run side by side. Calls that keep the order
+ * run one after the other: each begins when the previous one has its result.
  * @param flying the effects that this life of the run has begun and that have not come back
  */
 export function nextCallStep(
@@ -73,7 +73,7 @@ export function nextCallStep(
     const tool = toolOf(run, call.call.name);
     const ordered = run.spec.parallel_tool_calls === false || keepsOrder(tool, run.spec.policies.policy);
     const mayBegin = call.stage === "started" || call.stage === "executed" || !(ordered && inOrder);
-    // A tool that is not there yet may be what an earlier call of the turn brings.
+    // An earlier call of the turn may still bring the missing tool.
     const known = tool !== null || !open || isOwn(call.call.name, run, search);
     inOrder ||= ordered;
     open = true;
@@ -112,7 +112,7 @@ function startOf({ spec }: RunState, planned: readonly PlannedCall[]): AgentStep
   return { type: "record", records: [{ type: "tools_started", run: spec.run_id, calls }] };
 }
 
-/** Everything that the run waits for at once. What people decide comes before what clients answer. */
+/** All that the run now waits for. Decisions of people come before answers of clients. */
 function together(waits: readonly WaitStep[]): WaitStep | null {
   const [first] = [...waits.filter((step) => step.for === "approval"), ...waits];
   if (first === undefined) return null;
@@ -129,7 +129,10 @@ function isOwn(name: string, run: RunState, search: SearchTool | null): boolean 
   );
 }
 
-/** The calls of the turn that the client may answer now: those of its own tools that nothing refuses or has yet to decide. */
+/**
+ * The calls of the turn that the client may answer now: those of its own tools that no check refuses or still has to
+ * decide.
+ */
 export function clientCalls(state: AgentState, now: number): OpenCall[] {
   const { run } = state;
   if (run === null || run.stage !== "tools") return [];
@@ -141,18 +144,18 @@ export function clientCalls(state: AgentState, now: number): OpenCall[] {
   return awaited.map((open) => calledAs(run, open));
 }
 
-/** A call with the arguments that it is made with: numbers that came as text are numbers, and hooks may have changed them. */
+/** A call with its final arguments: numbers in text form become numbers, and hooks may have changed them. */
 export function calledAs(run: RunState, open: OpenCall): OpenCall {
   const before = beforeCall(run, open, judgedArguments(run, open));
   return "args" in before ? { ...open, call: { ...open.call, arguments: before.args } } : open;
 }
 
-/** The arguments of a call as they are judged first: the model's, where numbers that came as text are numbers. */
+/** The arguments of a call for the first check: the model's, where numbers in text form become numbers. */
 export function judgedArguments(run: RunState, { call }: OpenCall): JsonObject {
   return numericArguments(call.arguments ?? {}, toolOf(run, call.name)?.definition.parameters ?? {});
 }
 
-/** A result is in; hooks may still rewrite it. */
+/** A result has come; hooks may still rewrite it. */
 function afterHooks(run: RunState, open: OpenCall): AgentStep {
   const { effect, result } = open;
   const after = afterCall(run, open, result ?? plainResult("error", interruptedCall(true), "cancelled"));
@@ -233,7 +236,7 @@ function stepOf(
   const { cwd = "", active, loaded } = run;
   const planned = (args: JsonObject): PlannedCall => ({
     effect,
-    // What is wrong with the arguments of a served skill's tool, whoever carries the call out says in its own words.
+    // For a served skill's tool, the code that carries out the call reports wrong arguments in its own words.
     call: served === undefined ? { ...call, arguments: args } : call,
     tool,
     again: open.stage === "started",
@@ -261,7 +264,7 @@ function stepOf(
   return { type: "ready", planned: planned(args) };
 }
 
-/** A call of a tool that a served skill does not have. */
+/** The answer to a call of a tool that a served skill does not have. */
 function unknownTool(name: string, listed: readonly string[]): AgentToolResult {
   const { content } = refusedCall(
     "unknown_tool",
@@ -270,7 +273,7 @@ function unknownTool(name: string, listed: readonly string[]): AgentToolResult {
   return { ...plainResult("error", content, "permission_denied"), code: "unknown_tool" };
 }
 
-/** A skill that a sub-agent carries out. */
+/** Starts a skill that a sub-agent carries out. */
 function startFork(state: AgentState, run: RunState, open: OpenCall, skill: AgentSkill): CallStep {
   const { effect, call } = open;
   const loaded = loadSkill(state, run, call.arguments);
@@ -298,20 +301,23 @@ function startFork(state: AgentState, run: RunState, open: OpenCall, skill: Agen
 const delegates = ({ executor, definition }: AgentTool): boolean =>
   executor === "builtin" && definition.name === SUB_AGENT;
 
-/** What a model is told of a call that was not made; tools of Skill Tools answer nothing but JSON. */
+/** The text that a model gets for a call that was not made. Tools of Skill Tools always answer JSON. */
 function errorText(tool: AgentTool | null, text: string): string {
   return tool?.executor === "isolate" ? JSON.stringify({ error: text }) : text;
 }
 
-/** The tools that may be called: those on offer, and deferred ones by a guessed name, since deferral is no access control. */
+/**
+ * The tools that may be called: those on offer, and deferred ones by a guessed name, since deferral is no access
+ * control.
+ */
 function toolOf(run: RunState, name: string): AgentTool | null {
   return scopedTools(run).find(({ definition }) => definition.name === name) ?? null;
 }
 
 /**
- * The skills' own bounds, policy, permissions and approvals; `null`: the call may be made.
- * @param changedBy who changed the arguments after the model's own were judged; `null`: they are the model's. Nothing leads
- * around a bound, but what was approved the deployment's own hooks may change.
+ * Checks the skills' own bounds, policy, permissions and approvals; `null`: the call may be made.
+ * @param changedBy who changed the arguments after the model's own were judged; `null`: nobody. Nothing bypasses a
+ *   bound, but the deployment's own hooks may change an approved call.
  */
 function judged(
   state: AgentState,
@@ -324,7 +330,7 @@ function judged(
 ): AgentStep | null {
   const { call, effect } = open;
   const at = { run: run.spec.run_id, effect };
-  // Questions about other arguments are others.
+  // Other arguments make another question.
   const question = changedBy === null ? effect : effects.changed(effect);
   const deny = (reason: string): AgentStep => ({
     type: "record",
@@ -350,7 +356,8 @@ function judged(
       return { type: "call_hook", effect: consulted, hook, purpose: "permission", payload: args };
     }
     case "ask":
-      // Active skills approve what a risk alone asks for; what the run itself wants to be asked, it is asked.
+      // Active skills approve calls that need approval only because of their risk, not calls that the run itself wants
+      // to be asked about.
       if (verdict.attended && changedBy === null && approvedBeforehand(skillsInForce(run), tool, args))
         return null;
       if (granted("approval") || changedBy === "deployment") return null;
@@ -361,7 +368,7 @@ function judged(
   }
 }
 
-/** What the permissions refuse, a hook may grant; `null`: it has. What is granted still has to be approved where it must. */
+/** A hook may permit what the permissions refuse; `null`: it has. A permitted call may still need an approval. */
 function escalated(
   { spec, hookResults }: RunState,
   { call }: OpenCall,
@@ -437,7 +444,10 @@ function approval(
   return waiting(run, "approval", asked.expires_at, [asked]);
 }
 
-/** What the host delegate says of a call, or the question that is still to be asked; `null`: it leaves it to a person. */
+/**
+ * The host delegate's decision on a call, or the question that Hull must still ask it; `null`: the host leaves the
+ * decision to a person.
+ */
 function hostSays(
   { spec, hookResults }: RunState,
   { call, effect }: OpenCall,
@@ -474,7 +484,7 @@ function waiting(
   return { type: "wait", for: reason, status, until, approvals };
 }
 
-/** What an escalation hook may answer. */
+/** Whether a value is a valid answer of an escalation hook. */
 export function isGrant(answer: Json): boolean {
   if (answer === true || answer === "once" || answer === "session") return true;
   return isObject(answer) && (answer.grant === true || answer.grant === "once" || answer.grant === "session");

@@ -1,22 +1,25 @@
-/** Where a history is cut for compaction. Pure. */
+/** Where compaction cuts a history. Pure. */
 
-/** What the cut asks of a message. */
+/** What the cut needs to know about a message. */
 export interface CutItem {
   /** `tool`: the message holds results, and stays with the calls before it. */
   role: string;
-  /** Archiving it is a gain: not so for the summary of an earlier compaction alone, which would be due again at once. */
+  /**
+   * Archiving it helps. False for the summary of an earlier compaction: archiving that alone would make the next
+   * compaction due immediately.
+   */
   fresh: boolean;
 }
 
-/** The messages from `start` to before `end` are archived. */
+/** Archives the messages from `start` to before `end`. */
 export interface Span {
   start: number;
   end: number;
 }
 
 /**
- * What a compaction archives; `null`: nothing. The cut moves back to where a user's message begins. Where that archives
- * nothing new, as in a long run on one prompt, it moves back to where a turn of the model begins.
+ * The span that a compaction archives; `null`: nothing. The cut moves back to the beginning of a user's message. If
+ * that archives nothing new, as in a long run on one prompt, it moves back to the beginning of a model's turn.
  */
 export function archivedSpan(
   items: readonly CutItem[],
@@ -34,7 +37,7 @@ export function archivedSpan(
   return null;
 }
 
-/** The span where the last `keep_last` messages stay, more only where a result would lose its call. */
+/** The span before the last `keep_last` messages. It leaves more of them only if a result would lose its call. */
 export function spanBeforeLast(items: readonly CutItem[], keep_last: number): Span {
   let end = Math.max(0, items.length - keep_last);
   while (end > 0 && items[end]?.role === "tool") end--;

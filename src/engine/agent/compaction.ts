@@ -1,6 +1,6 @@
 /**
- * Compaction: what of the prompt-visible history is archived, and what stands in its place. Pure;
- * the record log keeps everything.
+ * Compaction: which part of the prompt-visible history is archived, and what replaces it. Pure; the record log keeps
+ * everything.
  */
 import type { Json } from "../../skill/manifest.ts";
 import { firstOf, lastOf } from "../cut.ts";
@@ -12,21 +12,23 @@ import type { CompactionOptions } from "./spec.ts";
 type CompactionMode = Compacted["mode"];
 type EngineStrategy = "observation_mask" | "truncate" | "llm" | "custom";
 
-/** A compaction that is due. `archived` are the messages that go; `summary` is `null` where it has to be asked for. */
+/**
+ * A compaction that is due. `archived` are the messages to archive; `summary` is `null` if somebody has to write it.
+ */
 export interface CompactionPlan {
   mode: CompactionMode;
   strategy: string;
   engine_strategy: EngineStrategy;
-  /** Messages before the archived ones: more than was asked for where results stay with their calls. */
+  /** Messages before the archived ones: more than requested if results stay with their calls. */
   keep_first: number;
-  /** As asked for. */
+  /** As requested. */
   keep_last: number;
   archived: Message[];
   before: number;
   summary: string | null;
 }
 
-/** Characters of all texts of the messages and of the system text, by four. */
+/** Characters of all texts of the messages and of the system text, divided by four. */
 export function estimateTokens(messages: readonly Message[], system: string): number {
   return tokensIn(messages.reduce((sum, message) => sum + messageLength(message), system.length));
 }
@@ -54,12 +56,12 @@ const MIN_HARD_LIMIT = 4096;
 export interface Due {
   mode: CompactionMode;
   strategy: EngineStrategy;
-  /** The strategy as the options name it. */
+  /** The strategy's name in the options. */
   named: string;
 }
 
 /**
- * Whether a history of so many tokens is to be compacted; `null`: no.
+ * Whether a history of this many tokens needs a compaction; `null`: no.
  * @param window tokens of the model's context; `null`: unknown
  * @param mode `preflight` at the start of a turn, `auto` after tools, `idle` when a daemon goes idle
  */
@@ -82,7 +84,7 @@ export function compactionDue(
   return { mode: "hard_limit", strategy, named: strategy };
 }
 
-/** The default leaves more room to the answer than what the user set. */
+/** The default leaves more room for the answer than a threshold that the user set. */
 function thresholdOf(
   { threshold_tokens }: Pick<CompactionOptions, "threshold_tokens">,
   window: number | null,
@@ -100,7 +102,7 @@ function hardLimit(
   return window === null ? null : Math.max(MIN_HARD_LIMIT, Math.floor(window * 0.75));
 }
 
-/** The compaction of these messages that is due, or `null`. Parameters as those of `compactionDue`. */
+/** The due compaction of these messages, or `null`. Parameters as those of `compactionDue`. */
 export function dueCompaction(
   messages: readonly Message[],
   system: string,
@@ -114,7 +116,7 @@ export function dueCompaction(
   return due === null ? null : planCompaction(messages, options, { ...due, before });
 }
 
-/** What a compaction would archive; `null` where there is nothing to. */
+/** What a compaction would archive; `null`: nothing. */
 export function planCompaction(
   messages: readonly Message[],
   { keep_first, keep_last }: Pick<CompactionOptions, "keep_first" | "keep_last">,
@@ -153,7 +155,7 @@ export function compacted(plan: CompactionPlan, summary: string, after: number):
   };
 }
 
-/** The history after a compaction: its summary stands as a user's message at the cut. */
+/** The history after a compaction: its summary is a user message at the cut. */
 export function withoutArchived(messages: readonly Message[], done: Compacted): Message[] {
   const { keep_first, archived_messages, summary } = done;
   return [
@@ -163,7 +165,7 @@ export function withoutArchived(messages: readonly Message[], done: Compacted): 
   ];
 }
 
-/** A summary as it stands in a history. @param count messages that it stands for; 0: nobody knows how many */
+/** A summary as a message of the history. @param count messages that it replaces; 0: unknown */
 export function summaryMessage(summary: string, count: number): Message {
   return { role: "user", content: [{ type: "text", text: headedSummary(summary, count) }] };
 }
@@ -181,14 +183,14 @@ function summaryHead(count: number, how: string): string {
 
 const HEAD = /^\[(?:Older|\d+ older) messages? (?:was|were) compacted: [^\n]*\](?:\n|$)/;
 
-/** What a model that was asked for a summary came to: one that says nothing, or cannot be had, Hull makes itself. */
+/** The summary that a model wrote. If it is empty or the model failed, Hull writes one itself. */
 export function summaryFrom(text: string, plan: CompactionPlan): { plan: CompactionPlan; summary: string } {
   const { archived } = plan;
   if (text.trim() !== "") return { plan, summary: modelSummary(text, archived.length) };
   return { plan: { ...plan, engine_strategy: "truncate" }, summary: truncated(archived) };
 }
 
-/** A summary as the model gets it: one that a hook or a caller wrote gets its first line here. */
+/** A summary in the form for the model: one that a hook or a caller wrote gets its first line here. */
 export function headedSummary(summary: string, count: number): string {
   return HEAD.test(summary) ? summary : `${summaryHead(count, "this stands for them")}\n${summary}`;
 }
@@ -198,18 +200,18 @@ export function modelSummary(summary: string, count: number): string {
   return `${summaryHead(count, "a model summarised them")}\n${summary}`;
 }
 
-/** Whether a message is what an earlier compaction left. */
+/** Whether a message is the summary of an earlier compaction. */
 export function isSummary(message: Message): boolean {
   return message.role === "user" && linesOf(message).every(({ role }) => role === SUMMARY);
 }
 
-/** A message as summaries tell it. */
+/** A message as a line of a summary. */
 export interface Line {
   role: string;
   text: string;
 }
 
-/** The role of what an earlier compaction left. */
+/** The role of an earlier compaction's summary. */
 export const SUMMARY = "summary";
 
 /** One line per message; one per result of a turn's tools. */
@@ -237,8 +239,8 @@ const MASKED = "long observations are masked";
 const lineText = ({ role, text }: Line): string => `${role}: ${text}`;
 
 /**
- * The summary that a strategy makes without asking anyone; `null`: it has to be asked for.
- * @param count messages that the lines tell
+ * The summary that a strategy writes itself; `null`: somebody else has to write it.
+ * @param count messages that the lines cover
  */
 export function ownSummary(strategy: EngineStrategy, lines: readonly Line[], count: number): string | null {
   switch (strategy) {
@@ -251,7 +253,10 @@ export function ownSummary(strategy: EngineStrategy, lines: readonly Line[], cou
   }
 }
 
-/** The summary of `observation_mask` with what a hook puts in place of lines: one entry per line, `null` where it has no say. */
+/**
+ * The summary of `observation_mask`, in which a hook's entries replace lines: one entry per line, `null` keeps the
+ * line.
+ */
 export function maskedSummary(archived: readonly Message[], masks: Json): string {
   const given = Array.isArray(masks) ? masks : [];
   const lines = archived.flatMap(linesOf).map((line, index) => {
@@ -279,7 +284,7 @@ function firstLines(lines: readonly Line[], count: number): string {
   return [summaryHead(count, "the first of them, cut short"), ...shown, ...rest].join("\n");
 }
 
-/** What the model said, earlier summaries and short messages stay as they are. */
+/** Keeps the model's texts, earlier summaries and short messages unchanged. */
 function masked({ role, text }: Line): Line {
   if (role === "assistant" || role === SUMMARY || text.length < MAX_EACH) return { role, text };
   const lines = text.split("\n");
@@ -288,12 +293,12 @@ function masked({ role, text }: Line): Line {
   return { role, text: `${first} [masked: ${count}, ${text.length} characters]` };
 }
 
-/** What a model is asked that is to write the summary. */
+/** The prompt for the model that writes the summary. */
 export function summaryInstructions(archived: readonly Message[]): string {
   return instructionsFor(archived.flatMap(linesOf), archived.length);
 }
 
-/** @param ask what is asked of the model; absent: a summary to go on with */
+/** @param ask the request to the model; absent: a summary to continue with */
 export function instructionsFor(lines: readonly Line[], count: number, ask?: string): string {
   return [
     ask ??
@@ -307,8 +312,8 @@ const MAX_DIAGNOSTICS = 32;
 const MAX_DIAGNOSTIC = 400;
 
 /**
- * A long output as the model gets it: head and tail at line boundaries, lines between them that look like
- * diagnostics, and how much was left out. Its length is about `limit` characters at most.
+ * A long output for the model: head and tail at line boundaries, lines between them that look like diagnostics, and how
+ * much was left out. The result has at most about `limit` characters.
  */
 export function shortenOutput(text: string, limit: number): string {
   if (text.length <= limit) return text;
@@ -331,7 +336,7 @@ export function shortenOutput(text: string, limit: number): string {
   return [withoutLastBreak(head), marker, ...kept, tail].filter((part) => part !== "").join("\n");
 }
 
-/** The last line's end in a head, if its line is not most of it. */
+/** Cuts a head at the end of its last line, unless that line is most of it. */
 function atLineEnd(text: string): string {
   const end = text.lastIndexOf("\n");
   return end > text.length / 2 ? text.slice(0, end + 1) : text;

@@ -1,4 +1,4 @@
-/** What a run that another one delegated has from it: it can only have less. Pure. */
+/** The limits that a delegated run inherits: it can only have less than the run above it. Pure. */
 import { ToolsRejected } from "../../errors/llm.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
@@ -7,11 +7,11 @@ import { outsideScope, scopedTools } from "./skills.ts";
 import type { AgentSpec, Ceilings, RunPolicies } from "./spec.ts";
 import type { RunState } from "./state.ts";
 
-/** Levels below a request that may delegate, where no policy says otherwise; and the most that one may allow. */
+/** Levels below a request that may delegate if no policy says otherwise; and the most that a policy may allow. */
 const USUAL_LEVELS = 4;
 const MOST_LEVELS = 16;
 
-/** What a request leaves that no run made. */
+/** The ceilings of a request that no run made: none. */
 export const NO_CEILINGS: Ceilings = {
   run_id: null,
   session_id: null,
@@ -26,7 +26,7 @@ export const NO_CEILINGS: Ceilings = {
   tools: [],
 };
 
-/** Levels below a run that may delegate; -1: it may not itself. */
+/** Levels below a run that may delegate; -1: the run itself may not. */
 function levelsOf({ delegation, policies }: Pick<AgentSpec, "delegation" | "policies">): number {
   const limit = limitOf(policies.policy);
   return delegation === undefined ? limit : Math.min(delegation.levels, limit);
@@ -37,7 +37,7 @@ function limitOf(policy: JsonObject | null): number {
   return typeof limit === "number" ? Math.min(limit, MOST_LEVELS) : USUAL_LEVELS;
 }
 
-/** What a run that is under way leaves. @param live `false`: it has ended, and its budgets with it */
+/** What a run under way leaves to runs below it. @param live `false`: it has ended, and its budgets with it */
 export function ceilingsOf(run: RunState, live: boolean): Ceilings {
   const { spec, totals, delegated } = run;
   const { run_id, session_id, delegation, policies, deadline, token_budget, total_budget_usd } = spec;
@@ -59,7 +59,7 @@ export function ceilingsOf(run: RunState, live: boolean): Ceilings {
   };
 }
 
-/** Why nothing can be delegated below these ceilings; `null`: something can. */
+/** Why nothing can be delegated below these ceilings; `null`: delegation is possible. */
 export function refusal({ levels, tokens, usd, deadline }: Ceilings, now: number): string | null {
   if (levels < 0)
     return "The run may not delegate: it is as many levels below its request as recursion_limit allows.";
@@ -70,8 +70,8 @@ export function refusal({ levels, tokens, usd, deadline }: Ceilings, now: number
 }
 
 /**
- * A run within what another one leaves to it.
- * @throws ToolsRejected where no tool is left of those that the run asks for
+ * A run within the limits that another one leaves to it.
+ * @throws ToolsRejected if none of the tools that the run asks for is left
  */
 export function narrowed(spec: AgentSpec, above: Ceilings, account: string): AgentSpec {
   const { policies } = spec;
@@ -89,7 +89,7 @@ export function narrowed(spec: AgentSpec, above: Ceilings, account: string): Age
   const hooked = [...above.tool_hooks, ...(spec.tool_hooks ?? [])];
   const parent = above.session_id === null ? null : { session_id: above.session_id, run_id: above.run_id };
   const { budget: given, ...call } = spec.call;
-  // What is left is this run's own; the account that it counts against holds what others spent.
+  // The rest of the budget belongs to this run alone; its account also counts what other runs spent.
   const { total_budget_usd: _, ...budget } = objectOf(given);
   return {
     ...spec,
@@ -118,7 +118,7 @@ export function narrowed(spec: AgentSpec, above: Ceilings, account: string): Age
   };
 }
 
-/** The terms of a run that those below it have to keep too. */
+/** The terms of a run that the runs below it must keep too. */
 function termsOf(policies: RunPolicies | null): NonNullable<RunPolicies["above"]> {
   if (policies === null) return [];
   const { approval_policy, permissions, above = [] } = policies;

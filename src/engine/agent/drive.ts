@@ -1,7 +1,6 @@
 /**
- * Carries an agent run from step to step: decisions are gathered and stored together, before the effect that follows from
- * them begins; each result is stored when it comes. The log makes the driver: an array for an anonymous run, SQLite in a
- * session.
+ * Drives an agent run from step to step. It collects decisions and stores them together before their effect begins, and
+ * stores each result when it comes. The log makes the driver: an array for an anonymous run, SQLite in a session.
  */
 import { ClientClosedRequest } from "../../errors/run.ts";
 import { type HullError, toHullError } from "../../errors.ts";
@@ -17,9 +16,9 @@ import { settled } from "./turn.ts";
 
 interface AgentDriveOptions {
   effects: AgentEffects;
-  /** Stores records as one unit, before what follows from them is done. */
+  /** Stores records as one unit, before the driver acts on them. */
   append: (batch: readonly Applied[]) => void;
-  /** What is stored already and comes from outside; absent: nothing does. */
+  /** Records that others have already stored; absent: there are none. */
   inbox?: Inbox;
   vault: Vault | null;
   clock: Clock;
@@ -30,14 +29,14 @@ interface AgentDriveOptions {
 export interface Clock {
   /** Unix ms. */
   now(): number;
-  /** Calls `fire` once after `ms`; the answer cancels it. */
+  /** Calls `fire` once after `ms`; the returned function cancels it. */
   after(ms: number, fire: () => void): () => void;
 }
 
 /** Records from outside that the driver has not applied yet. */
 interface Inbox {
   take(): readonly AgentRecord[];
-  /** Calls `wake` when the next one comes; the driver looks for it while calls are under way. */
+  /** Calls `wake` when the next one comes. The driver checks for it while calls are under way. */
   watch(wake: () => void): void;
 }
 
@@ -47,7 +46,7 @@ export interface Rest {
   step: Extract<AgentStep, { type: "settled" | "wait" }>;
 }
 
-/** Drives the session's run until it is settled, or waits for something that only the outside can bring. */
+/** Drives the session's run until it is settled, or waits for something that only the outside can provide. */
 export async function driveAgent(initial: AgentState, options: AgentDriveOptions): Promise<Rest> {
   const drive = new AgentDrive(initial, options);
   try {
@@ -71,17 +70,17 @@ class AgentDrive {
   readonly #begun = new Set<string>();
   /** Effects that are under way. */
   readonly #flying = new Set<string>();
-  /** Stops effects before the run's own signal does; `null`: nothing had to be able to so far. */
+  /** Stops effects before the run's own signal does; `null`: no effect needed it so far. */
   #stop: AbortController | null = null;
   readonly #onAbort = (): void => this.#stop?.abort(this.#options.signal.reason);
   #cancelTimer: () => void = () => {};
-  /** What came back and is not recorded yet. */
+  /** Results that are not recorded yet. */
   #landed: Landed[] = [];
-  /** Something came from outside that was not looked at yet. */
+  /** Records came from outside that the driver has not looked at yet. */
   #stirred = false;
   /** Wakes the driver. */
   #wake: (() => void) | null = null;
-  /** Applied and not stored yet. */
+  /** Applied but not stored yet. */
   #batch: Applied[] = [];
 
   constructor(state: AgentState, options: AgentDriveOptions) {
@@ -104,7 +103,7 @@ class AgentDrive {
     this.#options.signal.removeEventListener("abort", this.#onAbort);
   }
 
-  /** What aborts those effects that were begun with its signal. */
+  /** Aborts the effects that began with its signal. */
   #stopper(): AbortController {
     if (this.#stop !== null) return this.#stop;
     const { signal } = this.#options;
@@ -115,7 +114,7 @@ class AgentDrive {
     return stop;
   }
 
-  /** Aborted when no effect of the run may go on. */
+  /** Aborted when no effect of the run may continue. */
   get #signal(): AbortSignal {
     return this.#stop?.signal ?? this.#options.signal;
   }
@@ -144,7 +143,7 @@ class AgentDrive {
     }
   }
 
-  /** Whether nothing can be decided before an effect comes back: only calls of a turn may be joined by others. */
+  /** Whether the driver must wait for an effect: only calls of a turn may have others next to them. */
   #isBusy(): boolean {
     return this.#flying.size > 0 && (this.#signal.aborted || this.#state.run?.stage !== "tools");
   }
@@ -158,7 +157,7 @@ class AgentDrive {
     });
   }
 
-  /** Records what came back; answers the first fault. */
+  /** Records the results that came back; returns the first fault. */
   #takeLanded(): HullError | null {
     if (this.#landed.length === 0) return null;
     const signal = this.#signal;
@@ -214,7 +213,7 @@ class AgentDrive {
     const at = { run: run.spec.run_id, effect };
     switch (step.type) {
       case "call_model": {
-        // Nothing else is under way beside it.
+        // No other effect is under way.
         const answer = await effects.callModel(step, this.#context(effect, this.#signal));
         return "turn" in answer
           ? { type: "model_call_settled", ...at, ...answer }
@@ -252,7 +251,7 @@ class AgentDrive {
     }
   }
 
-  /** Hooks of skills may fail; the failure of any other one ends the run. */
+  /** Hooks of skills may fail. The failure of any other hook ends the run. */
   async #callHook(run: RunState, step: AgentStep & { type: "call_hook" }): Promise<AgentRecordBody> {
     const { effect, hook } = step;
     const at = { type: "hook_settled" as const, run: run.spec.run_id, effect, hook };
@@ -268,7 +267,7 @@ class AgentDrive {
     }
   }
 
-  /** A summary that cannot be had is replaced by one that Hull makes itself. */
+  /** If the summary cannot be had, Hull writes one itself. */
   async #summarize(run: RunState, step: AgentStep & { type: "summarize" }): Promise<AgentRecordBody> {
     const { effect, instructions, plan } = step;
     const asked = this.#options.effects.summarize(instructions, plan.archived, this.#context(effect));
@@ -305,7 +304,7 @@ class AgentDrive {
     return run;
   }
 
-  /** @param signal what ends the effect; by default also a fault of another one that is under way */
+  /** @param signal what ends the effect; by default also a fault of another effect under way */
   #context(effect: string, signal = this.#stopper().signal): AgentEffectContext {
     const { spec, tools = [], answered } = this.#run();
     return {
@@ -318,11 +317,11 @@ class AgentDrive {
   }
 }
 
-/** Why a run was stopped, where nothing else is known: nobody wants its answer. */
+/** Why a run was stopped if nothing else is known: nobody wants its answer. */
 const faultOf = (error: unknown): HullError =>
   error === undefined ? new ClientClosedRequest({}) : toHullError(error);
 
-/** What a second try may fix. */
+/** Faults that a second attempt may fix. */
 const RETRIED = new Set([
   "tool_error",
   "mcp_server_error",

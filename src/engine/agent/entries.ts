@@ -1,4 +1,4 @@
-/** What a record adds to the transcript of its session: messages, and what there is to note between them. Pure. */
+/** What a record adds to the transcript of its session: messages, and notes between them. Pure. */
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { Message, ModelTurn } from "../messages.ts";
 import type { SearchEvent } from "../tool-vault/events.ts";
@@ -8,11 +8,11 @@ import type { AgentState, OpenCall } from "./state.ts";
 
 export type Entry =
   | { type: "message"; message: Message }
-  /** A model's turn: what its provider said beside the message. */
+  /** A model's turn: what its provider reported in addition to the message. */
   | { type: "turn"; turn: ModelTurn }
   | { type: "note"; kind: string; metadata: JsonObject };
 
-/** What a transcript calls the change into a state. */
+/** The transcript's word for the change into a state. */
 const STATE_NOTES: Record<SessionState, string> = {
   active: "transcript_resume",
   archived: "transcript_archive",
@@ -20,7 +20,7 @@ const STATE_NOTES: Record<SessionState, string> = {
   closed: "transcript_close",
 };
 
-/** In their order. */
+/** The entries in their order. */
 export function entriesOf(applied: Applied): Entry[] {
   const { record, before } = applied;
   switch (record.type) {
@@ -61,7 +61,7 @@ const note = (kind: string, metadata: JsonObject): Entry => ({ type: "note", kin
 const searches = (events: readonly SearchEvent[]): Entry[] =>
   events.map((event) => note(event.type, { ...event }));
 
-/** The messages that the record put into the visible history; results of tools as the tools gave them. */
+/** The messages that the record added to the visible history, with the whole results of tools. */
 function added({ before, after }: Applied): Entry[] {
   const messages = after.visible.slice(before.visible.length);
   if (messages.length === 0) return [];
@@ -69,7 +69,7 @@ function added({ before, after }: Applied): Entry[] {
   return messages.map((message) => ({ type: "message", message: wholeResults(message, calls ?? []) }));
 }
 
-/** A model may be shown less of a result than there was. */
+/** A model may see less of a result than there was. */
 function wholeResults(message: Message, calls: readonly OpenCall[]): Message {
   if (message.role !== "tool") return message;
   const results = message.results.map((result) => {
@@ -79,7 +79,7 @@ function wholeResults(message: Message, calls: readonly OpenCall[]): Message {
   return { role: "tool", results };
 }
 
-/** What stands at the end of a transcript: results of a turn that lacks others, and messages that nobody has taken in. */
+/** The end of a transcript: results of a turn that lacks others, and messages that the run has not taken in. */
 export function entriesLeft({ run, waiting }: AgentState): Message[] {
   const results = (run?.stage === "tools" ? run.calls : []).flatMap(({ call, stage, result }) =>
     stage === "settled" && result !== null

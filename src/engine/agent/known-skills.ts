@@ -1,4 +1,4 @@
-/** Whose instructions a session has, as records tell it. Pure. */
+/** Which skills' instructions a session has, according to its records. Pure. */
 import type { AgentRecord } from "./records.ts";
 import { withoutPrefix } from "./skill-prefix.ts";
 import type { AgentState, RunState } from "./state.ts";
@@ -21,7 +21,7 @@ export function afterInvocation(
   };
 }
 
-/** The skill counts as loaded, and the session has its instructions. @param given what it was called with */
+/** The skill counts as loaded, and the session has its instructions. @param given its arguments */
 export function afterActivation(
   state: AgentState,
   run: RunState,

@@ -1,9 +1,9 @@
-/** Calls that are repeated without effect. Pure. */
+/** Detects calls that repeat without effect. Pure. */
 import { canonicalJson } from "../../skill/canonical.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { repeatBlocked, repeatHint, repeatSkipped } from "./texts.ts";
 
-/** By call: how often in a row it gave the same result, and which. Serialisable. */
+/** For each call: its last result, and how often in a row it gave that. Serialisable. */
 export interface LoopTable {
   [call: string]: { count: number; result: string };
 }
@@ -20,14 +20,14 @@ export function callKey(tool: string, args: JsonObject): string {
   return `${tool} ${shortHash(canonicalJson(args))}`;
 }
 
-/** What stands for the result of a call that is not to be made; `null`: make it. */
+/** The text that replaces the result of a call that must not be made; `null`: make it. */
 export function skipped(table: LoopTable, limits: LoopLimits, tool: string, args: JsonObject): string | null {
   if (limits.warn === 0) return null;
   const next = (table[callKey(tool, args)]?.count ?? 0) + 1;
   return next >= limits.skip ? repeatSkipped(tool, next) : null;
 }
 
-/** Counts an executed call, and answers its result as the model is to see it. */
+/** Counts an executed call; returns its result in the form for the model. */
 export function counted(
   table: LoopTable,
   limits: LoopLimits,
@@ -46,7 +46,7 @@ export function counted(
   return { table: next, shown: result };
 }
 
-/** 64 bits of FNV-1a over UTF-16 units, in hex: tells texts of one run apart, no more. */
+/** 64 bits of FNV-1a over UTF-16 units, in hex. It only needs to distinguish texts of one run. */
 function shortHash(text: string): string {
   let low = 0x811c9dc5;
   let high = 0xcbf29ce4;

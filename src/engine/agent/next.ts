@@ -1,4 +1,4 @@
-/** What an agent run does next, decided from its state alone. Pure. */
+/** Decides what an agent run does next, from its state alone. Pure. */
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Message, ToolChoice, ToolDefinition } from "../messages.ts";
@@ -44,7 +44,7 @@ export interface Vault extends SearchTool {
 export interface VaultOffer {
   tools: ToolDefinition[];
   tool_search?: AgentRequest["tool_search"];
-  /** Sections of the text that tells of the tools. */
+  /** Additional sections of the text about the tools. */
   further: string[];
 }
 
@@ -100,7 +100,7 @@ export function nextAgentStep(
   }
 }
 
-/** The step, or the end of a run that is to rest before another model call. */
+/** The step, or the end of a run that must rest before another model call. */
 function orPause(step: AgentStep, run: RunState, now: number): AgentStep {
   const { pause_at = Number.POSITIVE_INFINITY } = run.spec;
   if (step.type !== "record" || now < pause_at || run.iterations === 0) return step;
@@ -126,7 +126,7 @@ function opening(state: AgentState, run: RunState): AgentRecordBody[] {
   return [{ type: "iteration_started", run: spec.run_id, iteration: run.iterations }];
 }
 
-/** A wake that used up its budget ends; the daemon waits for the next one, unless it never rests. */
+/** A wake that used up its budget ends. The daemon waits for the next one, unless it never rests. */
 function endOfWake(run: RunState, reached: WakeLimit): AgentRecordBody[] {
   const { spec } = run;
   if (spec.persistent || wakeSources(spec).length === 0) return [settled(run, "budget_exhausted")];
@@ -160,7 +160,7 @@ function fromCompaction(state: AgentState, run: RunState, vault: Vault | null): 
   return plan === null ? fromContext(state, run, asking) : compactionStep(state, run, plan);
 }
 
-/** Summaries that Hull writes itself are recorded at once; others are asked for first. */
+/** Hull records its own summaries immediately; it asks for others first. */
 function compactionStep(state: AgentState, run: RunState, plan: CompactionPlan): AgentStep {
   const { run_id, compaction } = run.spec;
   const effect = effects.summary(run.iterations, run.stage);
@@ -182,7 +182,7 @@ function compactionStep(state: AgentState, run: RunState, plan: CompactionPlan):
   };
 }
 
-/** The hook that has a say in a summary; `null`: none. */
+/** The hook that takes part in a summary; `null`: none. */
 function summaryHook(
   { engine_strategy }: CompactionPlan,
   { compact_callback, mask_callback }: CompactionOptions,
@@ -225,7 +225,7 @@ function modelStep(state: AgentState, run: RunState, { offer, system }: Asking):
   const iteration = run.iterations - 1;
   const changed = changedContext(run.hookResults[effects.context(iteration)]);
   const said = changed?.messages ?? state.visible;
-  // For this call only: it is no part of the history.
+  // For this call only: the history does not keep it.
   const messages = run.ledger === null ? said : [...said, ledgerMessage(run.ledger)];
   const text = spec.tool_format === "text";
   const request: AgentRequest = {
@@ -240,7 +240,7 @@ function modelStep(state: AgentState, run: RunState, { offer, system }: Asking):
   return { type: "call_model", effect: effects.model(iteration), iteration, request };
 }
 
-/** What the next request is made of beside the messages. */
+/** The parts of the next request other than the messages. */
 interface Asking {
   offer: VaultOffer;
   system: string;
@@ -251,14 +251,14 @@ function askingOf(state: AgentState, run: RunState, vault: Vault | null): Asking
   return { offer, system: systemText(state, run, offer.further) };
 }
 
-/** The tools of the next request: scoped by skills, then as the vault leaves them. */
+/** The tools of the next request: scoped by skills, then reduced by the vault. */
 function offered(run: RunState, vault: Vault | null): VaultOffer {
   const scoped = scopedTools(run).map(({ definition }) => definition);
   const offer = vault === null ? { tools: scoped, further: [] } : searchable(run, vault, scoped);
   return { ...offer, tools: [...offer.tools, ...runtimeTools(run)] };
 }
 
-/** The vault was made when the run began: what came since is always on offer. */
+/** The vault was made when the run began. Tools that came later are always on offer. */
 function searchable(run: RunState, vault: Vault, tools: readonly ToolDefinition[]): VaultOffer {
   const later = new Set(laterTools(run).map(({ definition }) => definition));
   const known = tools.filter((tool) => !later.has(tool));
@@ -266,7 +266,7 @@ function searchable(run: RunState, vault: Vault, tools: readonly ToolDefinition[
   return { ...offer, tools: [...offer.tools, ...tools.filter((tool) => later.has(tool))] };
 }
 
-/** Parts joined by blank lines: the caller's, active skills, the tools, what keeps the run going. */
+/** Parts joined by blank lines: the caller's text, active skills, the tools, what keeps the run going. */
 function systemText(state: AgentState, run: RunState, further: readonly string[]): string {
   const { spec } = run;
   const tools = scopedTools(run).map(({ definition }) => definition);
@@ -308,7 +308,7 @@ function toolChoice(run: RunState, tools: readonly ToolDefinition[]): ToolChoice
   return forced ? "required" : "auto";
 }
 
-/** What follows the tools of a turn. */
+/** The step after the tools of a turn. */
 function afterTools(state: AgentState, run: RunState, vault: Vault | null): AgentStep {
   const { spec, taken } = run;
   const ok = run.calls.filter(({ result }) => result?.status === "ok").map(({ call }) => call.name);
@@ -382,7 +382,9 @@ function postTurnAnswer(answer: Json): { message: string; stop: boolean } {
   return { message: typeof message === "string" ? message : "", stop: stop === true };
 }
 
-/** What the driver makes the hook's thirteen fields of: it knows what was recorded beside what is visible. */
+/**
+ * The part of the hook's thirteen fields that the state knows. The driver adds what was recorded but is not visible.
+ */
 function contextPayload(state: AgentState, run: RunState, system: string): JsonObject {
   const { visible } = state;
   const results = visible.flatMap((message) => (message.role === "tool" ? message.results : []));
@@ -399,7 +401,7 @@ function contextPayload(state: AgentState, run: RunState, system: string): JsonO
   };
 }
 
-/** What the context hook made of the call; `null`: nothing. */
+/** The hook's changes of the call; `null`: none. */
 function changedContext(answer: Json | undefined): { messages?: Message[]; system?: string } | null {
   if (answer === undefined || answer === null) return null;
   if (Array.isArray(answer)) return { messages: fromJson(answer) };
@@ -410,7 +412,7 @@ function changedContext(answer: Json | undefined): { messages?: Message[]; syste
   };
 }
 
-/** A daemon puts its memory in order where it is to, then waits; one that nothing can wake has ended. */
+/** A daemon first compacts its memory if it is configured to, then waits. A daemon that nothing can wake ends. */
 function idleStep(state: AgentState, run: RunState): AgentStep {
   const { spec } = run;
   const { compaction, model, daemon } = spec;
@@ -423,5 +425,5 @@ function idleStep(state: AgentState, run: RunState): AgentStep {
 }
 
 const toJson = (value: readonly Message[]): Json => JSON.parse(JSON.stringify(value));
-/** The shape was checked where the hook's answer came in. */
+/** The shape was checked when the hook's answer came. */
 const fromJson = (value: Json[]): Message[] => JSON.parse(JSON.stringify(value));

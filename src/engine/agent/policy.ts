@@ -1,4 +1,4 @@
-/** Whether a tool call may be made. Pure. Absent means unrestricted, empty means nothing. */
+/** Decides whether a tool call may be made. Pure. Absent means unrestricted, empty means nothing is allowed. */
 
 import { canonicalJson } from "../../skill/canonical.ts";
 import { globMatches, nameMatches } from "../../skill/glob.ts";
@@ -18,28 +18,28 @@ import type { AgentTool, RunPolicies } from "./spec.ts";
 type ApprovalVerdict =
   | { verdict: "allow" }
   | { verdict: "deny"; reason: string }
-  /** A person decides; `attended`: only where one is there, which is nowhere in a daemon. */
+  /** A person decides; `attended`: only if a person is present, which is never so in a daemon. */
   | { verdict: "ask"; reason: string; attended: boolean };
 
 export type Verdict =
   | ApprovalVerdict
-  /** A predicate of the permissions is to be asked about the arguments first. */
+  /** Hull must first ask a predicate of the permissions about the arguments. */
   | { verdict: "consult"; hook: string }
-  /** A hook decides, since the permissions refuse. */
+  /** The permissions refuse, so a hook decides. */
   | { verdict: "escalate"; reason: string; hook: string };
 
 const LEVELS: readonly SideEffectLevel[] = SIDE_EFFECT_LEVELS;
 
-/** The place of a level; -1: it is none. */
+/** The rank of a level; -1: unknown. */
 export function rankOf(level: Json | undefined): number {
   const names: readonly (Json | undefined)[] = LEVELS;
   return names.indexOf(level);
 }
 
-/** What a predicate of the permissions has answered; `undefined`: it was not asked yet. */
+/** The answer of a predicate of the permissions; `undefined`: not asked yet. */
 export type Answers = (hook: string) => Json | undefined;
 
-/** Judges one call: the ceiling first, then permissions, then approvals; the first refusal counts. */
+/** Judges one call: the ceiling first, then permissions, then approvals. The first refusal counts. */
 export function judgeCall(
   policies: RunPolicies,
   tool: AgentTool,
@@ -49,7 +49,7 @@ export function judgeCall(
   const ceiling =
     overCeiling(policies.ceiling ?? null, tool, args) ?? overCeiling(policies.policy, tool, args);
   if (ceiling !== null) return { verdict: "deny", reason: ceiling };
-  // What a run above refuses, no hook of this one grants.
+  // No hook of this run can permit what a run above refuses.
   for (const { permissions } of policies.above ?? []) {
     const verdict = byPermissions(permissions, tool, args, answers);
     if (verdict.verdict === "escalate") return { verdict: "deny", reason: verdict.reason };
@@ -66,15 +66,15 @@ export function mayExecute(policy: JsonObject | null): boolean {
   return limit === -1 || limit >= rankOf("process_exec");
 }
 
-/** What an approval is bound to: SHA-256 (hex) of the tool and its exact arguments. */
+/** The digest that binds an approval: SHA-256 (hex) of the tool and its exact arguments. */
 export function callDigest(tool: string, args: JsonObject): string {
   return sha256(canonicalJson([tool, args]));
 }
 
-/** What was granted for a session: an approval by a person or the host, or a permission by the hook that is asked for it. */
+/** What a session can grant: an approval by a person or the host, or a permission by the hook in charge of it. */
 export type GrantScope = "approval" | "permission";
 
-/** A grant for a session as its state keeps it: neither kind stands in for the other. */
+/** A grant for a session in the form of its state. One kind never replaces the other. */
 export function grantOf(scope: GrantScope, tool: string, args: JsonObject): string {
   const digest = callDigest(tool, args);
   return scope === "approval" ? digest : `${scope}:${digest}`;
@@ -121,8 +121,8 @@ function overCeiling(policy: JsonObject | null, tool: AgentTool, args: JsonObjec
 }
 
 /**
- * Each constraint on a tool must hold: the named argument, or the first text one, matches one of its globs. `tool` is a glob
- * too, so that none holds for nothing; a name with dots leads into an argument.
+ * Every constraint on a tool must hold: the named argument, or the first text argument, matches one of its globs.
+ * `tool` is a glob too, so every matching constraint applies; a name with dots selects a member of an argument.
  */
 export function brokenConstraint(
   constraints: Json | undefined,
@@ -145,7 +145,10 @@ export function brokenConstraint(
   return null;
 }
 
-/** What stands under a key, and where its dots lead: both, so that neither can stand in for the other. Nothing is the empty text. */
+/**
+ * The value under the whole key, and the value that its dots lead to: both, so that neither can hide the other. A
+ * missing value is the empty text.
+ */
 function valuesAt(args: JsonObject, key: string): Json[] {
   const led = key.split(".").reduce<Json | undefined>((value, part) => objectOf(value)[part], args);
   const values = [args[key], key.includes(".") ? led : undefined].filter((value) => value !== undefined);
@@ -153,8 +156,9 @@ function valuesAt(args: JsonObject, key: string): Json[] {
 }
 
 /**
- * The argument that a constraint without a name means: the first that the tool declares as a text, whatever the model sent for
- * it. A model chooses order and types of what it sends, and could put another text in front or a list in the text's place.
+ * The argument that a constraint without a name means: the first that the tool declares as a text, whatever the model
+ * sent for it. The model chooses order and types of what it sends, so it could put another text first, or send a list
+ * instead of the text.
  */
 function firstText({ parameters }: AgentTool["definition"], args: JsonObject): string {
   const declared = Object.entries(objectOf(parameters.properties));
@@ -168,7 +172,7 @@ function firstText({ parameters }: AgentTool["definition"], args: JsonObject): s
   return first ?? [...declared.map(([key]) => key), ...further].find(isText) ?? "";
 }
 
-/** Deny first; a list of what is allowed makes denial the default. */
+/** Denials come first. If there is a list of what is allowed, everything else is denied. */
 function byPermissions(
   permissions: JsonObject | null,
   tool: AgentTool,
@@ -190,8 +194,8 @@ function byPermissions(
 }
 
 /**
- * Whether a list of globs, or an object of tool to `true`, argument globs or a predicate, names this call; or the predicate
- * that is to be asked for it.
+ * Whether a list of globs, or an object of tool to `true`, argument globs or a predicate, matches this call; or the
+ * predicate that Hull must ask.
  */
 function namedBy(
   entries: Json | undefined,
@@ -219,8 +223,8 @@ const hasEntries = (entries: Json | undefined): boolean =>
   Array.isArray(entries) ? entries.length > 0 : Object.keys(objectOf(entries)).length > 0;
 
 /**
- * Judges a call that ceiling and permissions let pass, or an escalation granted. What the caller approves or denies beforehand
- * counts before what has to be asked.
+ * Judges a call that ceiling and permissions permit, or that an escalation granted. What the caller approves or denies
+ * beforehand counts before any question.
  */
 export function judgeApproval(
   { approval_policy, above = [] }: Pick<RunPolicies, "approval_policy" | "above">,
@@ -267,14 +271,14 @@ export function isAtLeast(risk: Risk | undefined, level: Json | undefined): bool
 
 const READING = ["read", "search", "think", "fetch"];
 
-/** Whether a tool only reads, by what it declares. */
+/** Whether a tool only reads, by its declaration. */
 export function onlyReads({ annotations }: Pick<AgentTool, "annotations">): boolean {
   return annotations.kind !== undefined && READING.includes(annotations.kind);
 }
 
 /**
- * Whether calls of a tool keep their order among those of a turn: those that declare that they write do, by themselves or
- * by the policy of the run. A tool that declares nothing does not wait.
+ * Whether calls of a tool keep their order in a turn. This holds for tools that write, by their declaration or by the
+ * policy of the run. A tool that declares nothing does not wait.
  */
 export function keepsOrder(tool: AgentTool | null, policy: JsonObject | null): boolean {
   if (tool === null) return false;
@@ -282,7 +286,7 @@ export function keepsOrder(tool: AgentTool | null, policy: JsonObject | null): b
   const kind = own.kind ?? tool.annotations.kind;
   if (typeof kind === "string" && READING.includes(kind)) return false;
   if (kind === "edit" || kind === "execute") return true;
-  // What Hull takes a tool of a server or of the host to do is not what that declares.
+  // What Hull assumes about a tool of a server or of the host is not that tool's declaration.
   const foreign = tool.executor === "mcp" || tool.executor === "webhook";
   const level = own.side_effect_level ?? (foreign ? undefined : tool.annotations.side_effect_level);
   return rankOf(level) >= rankOf("workspace_write");
@@ -297,10 +301,10 @@ function writes(tool: AgentTool): boolean {
   return !onlyReads(tool) && level !== "none" && level !== "read_only";
 }
 
-/** Arguments of these names hold paths, where a tool does not say which do. */
+/** Arguments with these names hold paths, unless the tool declares which do. */
 export const PATH_ARGUMENTS = ["path", "file", "file_path", "dir", "directory"];
 
-/** Values of the arguments that hold paths: those that the tool declares, else those that are named so. */
+/** Values of the arguments that hold paths: those that the tool declares, else those with such names. */
 function pathArguments(schema: Json | undefined, args: JsonObject): string[] {
   const declared = listOf(objectOf(schema).path_params) ?? PATH_ARGUMENTS;
   return declared.flatMap((name) => {
@@ -309,7 +313,7 @@ function pathArguments(schema: Json | undefined, args: JsonObject): string[] {
   });
 }
 
-/** Without `.` and `..`; a path that leaves the workspace keeps its leading `..` or `/`. */
+/** Removes `.` and `..`. A path that leaves the workspace keeps its leading `..` or `/`. */
 export function normalised(path: string): string {
   const parts: string[] = [];
   for (const part of path.split("/")) {
@@ -333,8 +337,8 @@ export function isWithin(path: string, root: string): boolean {
 }
 
 /**
- * What is left of two policies when both hold: lists and roots intersect, the lower level and limit count,
- * constraints add up. `null`: unrestricted.
+ * The policy in which both given policies hold: lists and roots intersect, the lower level and limit count, constraints
+ * add up. `null`: unrestricted.
  */
 export function intersectPolicies(outer: JsonObject | null, own: JsonObject | null): JsonObject | null {
   if (outer === null) return own;
@@ -363,7 +367,7 @@ export function intersectPolicies(outer: JsonObject | null, own: JsonObject | nu
   return both;
 }
 
-/** Tools that a policy asks for and that are not left of it below a ceiling. */
+/** Tools that a policy asks for and that its ceiling removes. */
 export function droppedTools(own: JsonObject | null, effective: JsonObject | null): string[] {
   const left = listOf(effective?.tools);
   return left === null ? [] : (listOf(own?.tools) ?? []).filter((name) => !left.includes(name));
@@ -374,7 +378,7 @@ function intersected(a: string[] | null, b: string[] | null): string[] | null {
   return a.filter((item) => b.includes(item));
 }
 
-/** The parts of both that lie within each other. */
+/** The overlapping parts of both. */
 function intersectedRoots(a: string[] | null, b: string[] | null): string[] | null {
   if (a === null || b === null) return a ?? b;
   const inner = [...b.filter((root) => a.some((outer) => isWithin(normalised(root), outer)))];

@@ -1,6 +1,6 @@
 /**
- * Reads records one after the other by the one fold: what each adds to the transcript, to the trace and to the warnings.
- * The messages themselves are the caller's to keep, so that a log may be longer than what fits into memory.
+ * Reads records one after the other with the one fold: what each adds to the transcript, to the trace and to the
+ * warnings. The caller keeps the messages, so a log may exceed the memory.
  */
 import type { Warning } from "../messages.ts";
 import { applyAgentRecord } from "./apply.ts";
@@ -22,14 +22,14 @@ export class RecordReader {
   #state: AgentState;
 
   /**
-   * @param summary of what came before the records; `null`: nothing
-   * @param run of the run in whose midst the records may begin
+   * @param summary of the history before the records; `null`: nothing
+   * @param run the run that is under way where the records begin
    */
   constructor(summary: string | null, run: AgentSpec | null = null) {
     this.#state = { ...EMPTY_SESSION, summary, run: run === null ? null : newRun(run, []) };
   }
 
-  /** Of what compaction took out of the conversation; `null`: nothing. */
+  /** The summary of what compaction took out of the conversation; `null`: nothing. */
   get summary(): string | null {
     return this.#state.summary;
   }
@@ -42,7 +42,7 @@ export class RecordReader {
     return { entries: entriesOf(applied), trace: traceOf(applied), warnings: warningsOf(record) };
   }
 
-  /** What stands at the end, where nothing else comes. */
+  /** The entries at the end, if no further record comes. */
   left(): Entry[] {
     return entriesLeft(this.#state).map((message) => ({ type: "message", message }));
   }

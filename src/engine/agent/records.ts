@@ -1,6 +1,6 @@
 /**
- * The records of agent runs in a session: append-only, versioned; a record is stored before what
- * it says is acted on, and an effect's result before anything follows from it.
+ * The records of agent runs in a session: append-only, versioned. The driver stores a record before it acts on it, and
+ * an effect's result before anything follows from it.
  */
 import type { ErrorData } from "../../errors.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -11,24 +11,24 @@ import type { SearchEvent } from "../tool-vault/events.ts";
 import type { AgentSpec, AgentTool, WakeLimit } from "./spec.ts";
 import type { TaskLedger } from "./task-ledger.ts";
 
-/** How messages of people and hosts come in while a run lives. */
+/** How messages of people and hosts enter a live run. */
 export type Delivery = "interrupt_immediate" | "finish_step" | "wait_for_completion";
 
 /** Feedback to the model, sent as a user message. */
 export interface Feedback {
-  /** `nudge`: sent bare; `prefill_assistant`: the next answer starts with it; any other: framed with its kind. */
+  /** `nudge`: sent bare; `prefill_assistant`: the next answer starts with it; others: framed with their kind. */
   kind: string;
   content: string;
 }
 
-/** What may be done with a session: only an active one takes runs. */
+/** Only an active session accepts runs. */
 export type SessionState = "active" | "archived" | "abandoned" | "closed";
 
 export type ToolStatus = "ok" | "error" | "rejected";
 
-/** What a delegated run took, with those below it. */
+/** What a delegated run and those below it took. */
 export interface Spent {
-  /** Input and output. */
+  /** Input and output together. */
   tokens: number;
   cost_usd: number;
 }
@@ -37,30 +37,30 @@ export interface Spent {
 export interface AgentToolResult {
   status: ToolStatus;
   content: string;
-  /** The structured result, where the tool gave one. */
+  /** The structured result, if the tool gave one. */
   value: Json;
   /** Of `ToolCallUpdate`; `null` for success. */
   error_category: string | null;
   exit_code: number | null;
   duration_ms: number;
-  /** What went wrong by its exact name, where there is one beside the category. */
+  /** The exact name of the fault, if it has one in addition to the category. */
   code?: ToolErrorCode;
-  /** What the tool wrote before anything was left out. Absent: the bytes of `content`. */
+  /** Bytes that the tool wrote before anything was left out. Absent: the bytes of `content`. */
   bytes?: number;
   truncated?: boolean;
-  /** Shown to the model beside the text, e.g. an image. Absent: nothing. */
+  /** Shown to the model together with the text, e.g. an image. Absent: nothing. */
   parts?: Part[];
-  /** What the call made for people to look at, in its order; absent: nothing. The state keeps no content of them. */
+  /** What the call made for people to look at, in order; absent: nothing. The state keeps none of the content. */
   artifacts?: Artifact[];
-  /** Whether a failed call may be made again. Absent: it depends on the category alone. */
+  /** Whether a failed call may be repeated. Absent: the category alone decides. */
   retryable?: boolean;
-  /** For people: where it ran, what else there was to say. */
+  /** For people: where it ran, and other remarks. */
   metadata?: JsonObject;
-  /** The folder that a command ended in, where the next one begins: relative to the work folder, or absolute. */
+  /** The folder where a command ended and the next one begins: relative to the work folder, or absolute. */
   cwd?: string;
-  /** What a run took that the call delegated to. */
+  /** What the run took to which the call delegated. */
   spent?: Spent;
-  /** What the call changed about the session's own tools. */
+  /** How the call changed the session's own tools. */
   tools?: { defined: AgentTool } | { removed: string };
 }
 
@@ -69,7 +69,7 @@ export type WakeReason = "message" | "event" | "resume" | "watch" | "cron" | "ti
 
 export interface Wake {
   reason: WakeReason;
-  /** What the model is told; none for messages, which speak for themselves. */
+  /** The text for the model; absent for messages, which speak for themselves. */
   feedback: Feedback | null;
   messages: Message[];
   watch_paths: string[];
@@ -101,7 +101,7 @@ export interface ApprovalRequest {
   expires_at: number;
 }
 
-/** A compaction of the prompt-visible history: `archived` messages from `keep_first` on became `summary`. */
+/** A compaction of the prompt-visible history: a `summary` replaced the `archived` messages from `keep_first` on. */
 export interface Compacted {
   mode: "auto" | "preflight" | "manual" | "hard_limit" | "idle";
   strategy: string;
@@ -117,7 +117,7 @@ export interface Compacted {
 /** Records of version 1; `at` is Unix ms, `run` names the run, `effect` one model, tool or hook call of it. */
 export type AgentRecord = { v: 1; at: number } & (
   | { type: "message_added"; message: Message; source: "inject" | "client" | "import" }
-  /** What a fork begins with: what its parent's next model call would have been sent. */
+  /** The beginning of a fork: what its parent's next model call would have sent. */
   | {
       type: "session_imported";
       messages: Message[];
@@ -126,15 +126,15 @@ export type AgentRecord = { v: 1; at: number } & (
       /** As `AgentState.known`. */
       known?: Record<string, { digest: string; arguments: string }>;
     }
-  /** Of a fork: what its parent's tools made. */
+  /** In a fork: what its parent's tools made. */
   | { type: "artifacts_imported"; artifacts: ImportedArtifact[] }
   | { type: "session_state_changed"; state: SessionState }
   | { type: "session_reset" }
   | { type: "session_trimmed"; keep_last: number }
   | { type: "run_started"; run: string; spec: AgentSpec }
-  /** Messages that wait for the place their delivery names. */
+  /** Messages that wait for the moment that their delivery names. */
   | { type: "message_received"; run: string | null; message: Message; delivery: Delivery }
-  /** Feedback from outside, taken in when the next iteration begins. */
+  /** Feedback from outside, which the next iteration takes in. */
   | { type: "feedback_received"; feedback: Feedback }
   | { type: "feedback_added"; run: string; feedback: Feedback }
   | { type: "iteration_started"; run: string; iteration: number }
@@ -155,28 +155,31 @@ export type AgentRecord = { v: 1; at: number } & (
       turn: ModelTurn;
       cost_usd: number;
       warnings: Warning[];
-      /** Why a structured answer was asked for again, `{attempt, errors, nudge_used, correction_prompt}` each. Absent: it was not. */
+      /**
+       * Why Hull asked again for a structured answer, `{attempt, errors, nudge_used, correction_prompt}` each. Absent:
+       * it did not.
+       */
       retries?: JsonObject[];
-      /** The call used a soft budget up. Absent: it did not. */
+      /** The call used up a soft budget. Absent: it did not. */
       budget_exceeded?: true;
-      /** What the provider's own search of tools did. Absent: nothing. */
+      /** The searches for tools that the provider made itself. Absent: none. */
       searches?: SearchEvent[];
     }
-  /** The provider refused to search tools: Hull does from now on, and the model is asked again. */
+  /** The provider refused to search tools. From now on Hull searches, and asks the model again. */
   | { type: "search_refused"; run: string; effect: string; warnings: Warning[] }
-  /** What the loop made of the turn: `message` is what history keeps of it, if anything. */
+  /** What the loop made of the turn: `message` is the part that the history keeps, if any. */
   | {
       type: "turn_taken";
       run: string;
       message: Message | null;
       calls: ToolCallBlock[];
       text: string;
-      /** Whether it ends the run, once its calls have run and nothing keeps its sentinel from counting. */
+      /** Whether it ends the run, once its calls have run and nothing invalidates its sentinel. */
       finished: boolean;
       text_only: number;
-      /** A text call of a native-format model was let through. */
+      /** The run accepted a text call of a native-format model. */
       fallback: boolean;
-      /** What the model is told of how it wrote its calls, behind their results. Absent: nothing. */
+      /** Remarks to the model on how it wrote its calls, after their results. Absent: none. */
       remarks?: Feedback[];
     }
   | { type: "tools_started"; run: string; calls: { effect: string; call: ToolCallBlock }[] }
@@ -186,13 +189,13 @@ export type AgentRecord = { v: 1; at: number } & (
       effect: string;
       result: AgentToolResult;
     }
-  /** A result that goes through hooks before it counts. */
+  /** A result that must pass through hooks before it counts. */
   | { type: "tool_executed"; run: string; effect: string; result: AgentToolResult }
   | { type: "tool_searched"; run: string; effect: string; state: Json; result: string; events: SearchEvent[] }
   | { type: "ledger_updated"; run: string; effect: string; ledger: TaskLedger; result: AgentToolResult }
   /** A message began with a skill's name: `message` is its index in the visible history. */
   | { type: "skill_invoked"; run: string; message: number; name: string; arguments: string }
-  /** An active or loaded skill bound MCP servers, each of which brought tools or failed. */
+  /** An active or loaded skill bound MCP servers; each of them brought tools or failed. */
   | {
       type: "skill_mcp_bound";
       run: string;
@@ -216,7 +219,7 @@ export type AgentRecord = { v: 1; at: number } & (
   /** The client's answer to a tool that it declared without a handler. */
   | { type: "client_tool_answered"; run: string; call_id: string; content: string; is_error: boolean }
   | { type: "compacted"; run: string | null; compacted: Compacted }
-  /** `reached`: the limit that ended its wake. Absent: it was done. */
+  /** `reached`: the limit that ended its wake. Absent: it had finished. */
   | { type: "went_idle"; run: string; reached?: WakeLimit }
   | { type: "woke"; run: string; wake: Wake }
   | { type: "run_settled"; run: string; status: RunStatus; error: ErrorData | null }

@@ -1,4 +1,4 @@
-/** What a served skill answers its caller when its run has ended (docs/manifest.md, docs/http.md). Pure. */
+/** The answer of a served skill to its caller, after its run has ended (docs/manifest.md, docs/http.md). Pure. */
 import { ModelRefused, ProviderEmptyAnswer, ToolRoundsExhausted } from "../../errors/provider.ts";
 import type { HullError } from "../../errors.ts";
 import type { StopReason } from "../messages.ts";
@@ -8,7 +8,7 @@ import { hasTools } from "./status.ts";
 /** `x-hull-finish-reason`. */
 type FinishReason = "stop" | "length" | "refusal" | "content_filter" | "other";
 
-/** The text of the last turn of a run that went well. @throws HullError that says why there is no text */
+/** The text of the last turn of a successful run. @throws HullError that says why there is no text */
 export function servedAnswer(run: RunState): { text: string; finish_reason: FinishReason } {
   const text = run.taken?.text ?? "";
   const finish_reason = finishReason(run);
@@ -36,7 +36,10 @@ const FINISH: Record<StopReason, FinishReason> = {
   other: "other",
 };
 
-/** A filter at the provider is a refusal by another hand: callers of skills are told which. */
+/**
+ * A provider's filter refuses on the provider's behalf, not the model's. Callers of skills see which of the two
+ * refused.
+ */
 function finishReason({ answered }: RunState): FinishReason {
   if (answered === undefined) return "other";
   const { stop_reason, raw_stop_reason } = answered;

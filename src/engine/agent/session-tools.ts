@@ -1,11 +1,11 @@
-/** The tools of a run and those that were defined in its session. Pure. */
+/** The tools of a run and those that its session defined. Pure. */
 import { memo } from "../../memo.ts";
 import type { AgentToolResult } from "./records.ts";
 import { boundTools } from "./skill-servers.ts";
 import type { AgentTool } from "./spec.ts";
 import type { AgentState, RunState } from "./state.ts";
 
-/** Whether any of them comes with the activation of its skill. */
+/** Whether any of them appears only when its skill becomes active. */
 const somePending = memo((tools: readonly AgentTool[]) =>
   tools.some(({ on_activation }) => on_activation === true),
 );
@@ -24,14 +24,14 @@ export function allTools(run: RunState): AgentTool[] {
   return [...own, ...further];
 }
 
-/** Tools that came while the run was under way; of two with one name the first. */
+/** Tools that came while the run was under way; of two with one name, the first wins. */
 export function laterTools(run: RunState): AgentTool[] {
   const { tools = [] } = run;
   const names = new Set(tools.map(({ definition }) => definition.name));
   return [...tools, ...boundTools(run).filter(({ definition }) => !names.has(definition.name))];
 }
 
-/** The session's tools after a call; nothing where it left them alone. */
+/** The session's tools after a call; empty if the call did not change them. */
 export function changedTools(
   { tools = [] }: AgentState,
   { tools: change }: AgentToolResult,

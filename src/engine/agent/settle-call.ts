@@ -1,4 +1,4 @@
-/** What becomes of a run when one of its tool calls has its result. Pure. */
+/** How a run changes when one of its tool calls has its result. Pure. */
 import type { JsonObject } from "../../skill/manifest.ts";
 import { withArtifacts } from "../artifact.ts";
 import type { Message, ToolResultMessage } from "../messages.ts";
@@ -13,7 +13,7 @@ import type { AgentState, OpenCall, RunState } from "./state.ts";
 import { LEDGER_TOOL } from "./task-ledger.ts";
 import { interruptedCall } from "./texts.ts";
 
-/** One call has its result; the last of a turn puts all of them into the history. @param exempt from loop detection */
+/** Settles one call. The last call of a turn puts all results into the history. @param exempt from loop detection */
 export function settleCall(
   state: AgentState,
   run: RunState,
@@ -25,7 +25,7 @@ export function settleCall(
   if (open === undefined || open.stage === "settled") return { ...state, run };
   const { name } = open.call;
   const args: JsonObject = open.call.arguments ?? {};
-  // Instructions, slices of files and answers of workspace tools are as long as they are meant to be.
+  // Instructions, slices of files and answers of workspace tools already have their intended length.
   const whole = name === LOAD_SKILL || name === READ_SKILL_RESOURCE || isWorkspaceTool(run.spec, name);
   const text = whole
     ? result.content
@@ -73,7 +73,7 @@ const resultMessage = ({ call, result, shown }: OpenCall): ToolResultMessage => 
   is_error: result?.status !== "ok",
 });
 
-/** Results for the calls that a run leaves open when it ends: no provider takes calls without them. */
+/** Results for the calls that a run leaves open at its end: no provider accepts calls without results. */
 export function brokenOff({ calls, spec }: RunState): Message[] {
   if (calls.every(({ stage }) => stage === "settled")) return [];
   const clients = clientTools(spec);
@@ -87,7 +87,7 @@ export function brokenOff({ calls, spec }: RunState): Message[] {
   return [{ role: "tool", results: closed.map(resultMessage) }];
 }
 
-/** What a client's answer to a call is as its result. */
+/** The result that a client's answer to a call becomes. */
 export function clientResult({
   content,
   is_error,
@@ -102,7 +102,7 @@ export function clientResult({
   };
 }
 
-/** Names of the tools that only the client knows to have been called. */
+/** Names of the tools whose calls only the client carries out. */
 function clientTools({ tools }: AgentSpec): ReadonlySet<string> {
   return new Set(
     tools.flatMap(({ executor, definition }) => (executor === "client" ? [definition.name] : [])),
@@ -112,7 +112,7 @@ function clientTools({ tools }: AgentSpec): ReadonlySet<string> {
 const withName = (names: readonly string[], name: string): string[] =>
   names.includes(name) ? [...names] : [...names, name];
 
-/** Whether a verification passed: by its exit status, else by what its text says. */
+/** Whether a verification passed: by its exit status, else by its text. */
 function verified({ exit_code, content, status }: AgentToolResult): RunState["verification"] {
   if (exit_code !== null) return { ok: exit_code === 0, exit_code };
   const said = /\bexit_code=(\d+)/.exec(content)?.[1];

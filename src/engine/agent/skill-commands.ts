@@ -1,4 +1,4 @@
-/** Commands in skills' texts whose outputs stand in their places: which are run, and what was said of them. Pure. */
+/** Commands in skills' texts that their outputs replace: which commands run, and what they wrote. Pure. */
 
 import { objectOf } from "../../skill/json.ts";
 import type { Json } from "../../skill/manifest.ts";
@@ -9,10 +9,10 @@ import type { AgentSkill, AgentSpec } from "./spec.ts";
 import { type AgentState, effects, type RunState } from "./state.ts";
 import type { AgentStep } from "./step.ts";
 
-/** How the hook of a skill's commands is called. */
+/** The name of the hook for a skill's commands. */
 const MARK = "!";
 
-/** The commands of a skill that are to be run before its text is shown; `null`: there are none, or they were. */
+/** The commands of a skill that must run before its text is shown; `null`: there are none, or they have run. */
 export function dueCommands(state: AgentState, run: RunState, skill: AgentSkill): AgentStep | null {
   if (state.outputs?.[skill.name] !== undefined) return null;
   const commands = commandsOf(skill);
@@ -26,7 +26,7 @@ export function dueCommands(state: AgentState, run: RunState, skill: AgentSkill)
   };
 }
 
-/** Whether `Bash` would be allowed to, without asking anybody. What was uploaded runs nothing. */
+/** Whether `Bash` could run it without asking anybody. Uploads run nothing. */
 function mayRun({ tools, policies }: AgentSpec, skill: AgentSkill, command: string): boolean {
   const bash = tools.find(({ executor, handler }) => executor === "workspace" && handler === "Bash");
   if (bash === undefined || skill.uploaded === true) return false;
@@ -36,7 +36,7 @@ function mayRun({ tools, policies }: AgentSpec, skill: AgentSkill, command: stri
   return verdict.verdict === "ask" && verdict.attended && approvedBeforehand([skill], bash, args);
 }
 
-/** The session's outputs after a hook; nothing where the hook was another one. */
+/** The session's outputs after a hook; empty if the hook was not one of these. */
 export function withCommandOutputs(
   { outputs = {} }: AgentState,
   hook: string,

@@ -1,4 +1,6 @@
-/** How skills are called: by the beginning of a message, `/slug`, `$slug` or `/plugin:slug`, and by models. Pure. */
+/**
+ * How people and models call skills: people by the beginning of a message, `/slug`, `$slug` or `/plugin:slug`. Pure.
+ */
 import type { Message, Part } from "../messages.ts";
 import type { AgentSkill } from "./spec.ts";
 
@@ -6,11 +8,11 @@ interface Invocation {
   /** Index of the message in the visible history. */
   message: number;
   name: string;
-  /** What follows the prefix. */
+  /** The text after the prefix. */
   arguments: string;
 }
 
-/** The first message since the model's last turn that names a skill at its beginning; `null`: none does. */
+/** The first message since the model's last turn that begins with a skill's name; `null`: there is none. */
 export function invocationIn(visible: readonly Message[], skills: readonly AgentSkill[]): Invocation | null {
   const since = visible.findLastIndex(({ role }) => role !== "user") + 1;
   for (const [index, message] of visible.slice(since).entries()) {
@@ -23,9 +25,7 @@ export function invocationIn(visible: readonly Message[], skills: readonly Agent
   return null;
 }
 
-/**
- * The skill that a name means: its own, in whatever letter case, `plugin:name`, or its folder or SKILL.md.
- */
+/** The skill that a name refers to: its own name, in any letter case, `plugin:name`, or its folder or SKILL.md. */
 export function skillCalled(given: string, skills: readonly AgentSkill[]): AgentSkill | undefined {
   const name = given.replace(/\/(?:SKILL\.md)?$/i, "");
   const folded = name.toLowerCase().replace(/^[/$]/, "");
@@ -41,7 +41,10 @@ export function skillCalled(given: string, skills: readonly AgentSkill[]): Agent
   );
 }
 
-/** A skill that has another's name is served below that of its plugin: `plugin--name`. */
+/**
+ * The forms `plugin:name` of a skill. A skill whose name was taken is served as `plugin--name`; its short name counts
+ * too.
+ */
 function pluginNames({ name }: AgentSkill, plugin: string): string[] {
   const own = name.toLowerCase();
   const prefix = plugin.toLowerCase();
@@ -51,10 +54,10 @@ function pluginNames({ name }: AgentSkill, plugin: string): string[] {
   ];
 }
 
-/** The history with the message as the model gets it. */
+/** The history with the message in the form for the model. */
 export function withoutPrefix(visible: readonly Message[], invocation: Invocation): Message[] {
   const { message, name, arguments: rest } = invocation;
-  // No provider takes a message without a text.
+  // No provider accepts a message without a text.
   const text = rest === "" ? `Follow the instructions of the skill ${name}.` : rest;
   return visible.map((given, index) => (index === message ? withFirstText(given, text) : given));
 }

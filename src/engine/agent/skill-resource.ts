@@ -1,4 +1,4 @@
-/** The tool that reads files of a run's skills: which call may be made. Pure. */
+/** The tool that reads files of a run's skills: which calls may be made. Pure. */
 import { memo } from "../../memo.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { insidePath } from "../../skill/path.ts";
@@ -10,20 +10,22 @@ import type { AgentState, RunState } from "./state.ts";
 
 export const READ_SKILL_RESOURCE = "read_skill_resource";
 
-/** Characters of a slice where the model does not say, and at most. */
+/** Characters of a slice by default, and at most. */
 export const SLICE_CHARS = 16_000;
 export const MAX_SLICE_CHARS = 64_000;
 
 const hasFiles = ({ files }: AgentSkill): boolean => files !== undefined && files.count > 0;
 
-/** Those whose files the model may read: the run's own, listed ones, and hidden ones that a person has activated. */
+/**
+ * The skills whose files the model may read: the run's own, listed ones, and hidden ones that a person has activated.
+ */
 function readable({ spec }: RunState, known: AgentState["known"] = {}): AgentSkill[] {
   const activated = spec.skills.filter(({ name }) => known[name] !== undefined);
   const open = [...(spec.own_skill === undefined ? [] : [spec.own_skill]), ...listedSkills(spec.skills)];
   return [...new Set([...open, ...activated])].filter(hasFiles);
 }
 
-/** The definition where any skill of the run has files; `null`: none has. It stays the same for the run's whole life. */
+/** The definition, if any skill of the run has files; `null`: none has. It stays the same for the run's whole life. */
 export const resourceDefinition = memo(({ skills, own_skill }: AgentSpec): ToolDefinition | null => {
   const own = own_skill !== undefined && hasFiles(own_skill);
   return own || skills.some(hasFiles) ? resourceToolDefinition() : null;
@@ -49,7 +51,7 @@ function resourceToolDefinition(): ToolDefinition {
   };
 }
 
-/** As a tool that the driver carries out. */
+/** The tool in the form that the driver carries out. */
 export const resourceTool = (definition: ToolDefinition): AgentTool => ({
   definition,
   executor: "builtin",
@@ -59,7 +61,7 @@ export const resourceTool = (definition: ToolDefinition): AgentTool => ({
 });
 
 /**
- * A call's arguments where its path, or its skill, is written as a folder of the run: `DIR/references/a.md`,
+ * A call's arguments if its path, or its skill, is written as a folder of the run: `DIR/references/a.md`,
  * `skill://name/references/a.md`, `../other/a.md`.
  */
 export function resourceArguments({ skills, own_skill }: AgentSpec, args: JsonObject | null): JsonObject {
@@ -79,7 +81,7 @@ export function resourceArguments({ skills, own_skill }: AgentSpec, args: JsonOb
   return own;
 }
 
-/** Why a call is not made; `null`: it is. */
+/** Why a call is refused; `null`: it is not. */
 export function resourceFault(state: AgentState, run: RunState, args: JsonObject | null): string | null {
   const names = readable(run, state.known).map(({ name }) => name);
   const { skill, path, offset = 0, limit = SLICE_CHARS } = args ?? {};

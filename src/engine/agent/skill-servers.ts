@@ -1,4 +1,4 @@
-/** MCP servers that skills bind while they are active or loaded: when, and what they bring. Pure. */
+/** MCP servers that skills bind while they are active or loaded: when, and which tools they bring. Pure. */
 import type { Warning } from "../messages.ts";
 import type { AgentRecord } from "./records.ts";
 import type { AgentTool } from "./spec.ts";
@@ -8,7 +8,7 @@ import type { AgentStep } from "./step.ts";
 const has = ({ active, loaded }: RunState, skill: string): boolean =>
   active.includes(skill) || loaded.includes(skill);
 
-/** The servers that are still to be bound, those of one skill after the other; `null`: none. */
+/** The servers still to bind, one skill after the other; `null`: none. */
 export function dueBinding(run: RunState): AgentStep | null {
   const { spec, bound = [] } = run;
   const due = spec.skills.find(
@@ -32,7 +32,7 @@ export function droppedBindings({ bound = [], loaded }: RunState, active: readon
   return bound.filter(({ skill }) => !active.includes(skill) && !loaded.includes(skill));
 }
 
-/** Those that stay then. */
+/** The bindings that stay. */
 export function keptBindings(run: RunState, active: readonly string[]): Pick<RunState, "bound"> {
   const { bound } = run;
   if (bound === undefined) return {};
@@ -40,7 +40,7 @@ export function keptBindings(run: RunState, active: readonly string[]): Pick<Run
   return { bound: bound.filter((binding) => !dropped.includes(binding)) };
 }
 
-/** The tools that skills have bound; of two with one name the first. */
+/** The tools that skills have bound; of two with one name, the first wins. */
 export function boundTools({ bound = [] }: RunState): AgentTool[] {
   const tools = new Map<string, AgentTool>();
   for (const tool of bound.flatMap((binding) => binding.tools)) {
@@ -50,7 +50,7 @@ export function boundTools({ bound = [] }: RunState): AgentTool[] {
   return [...tools.values()];
 }
 
-/** What there is to say of servers that brought nothing. */
+/** Warnings about servers that brought no tools. */
 export function bindingWarnings({ skill, failed }: AgentRecord & { type: "skill_mcp_bound" }): Warning[] {
   return failed.map(({ server, message }) =>
     serverWarning("skills", `The skill ${skill} could not bind its MCP server ${server}. ${message}`),

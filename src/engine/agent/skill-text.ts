@@ -1,33 +1,33 @@
-/** How skills' instructions are shown to models. Pure. */
+/** How Hull shows skills' instructions to models. Pure. */
 import { memo } from "../../memo.ts";
 import { byteOrder } from "../../skill/path.ts";
 import { escaped } from "../skill-choice/catalogue.ts";
 import type { AgentSkill } from "./spec.ts";
 
-/** The models' own skills, in the order of their names. */
+/** The skills that models may use, sorted by name. */
 export const listedSkills = memo((skills: readonly AgentSkill[]): readonly AgentSkill[] =>
   skills.filter((skill) => !skill.disable_model_invocation).sort((a, b) => byteOrder(a.name, b.name)),
 );
 
-/** Who reads the instructions. */
+/** The reader of the instructions. */
 export interface Reader {
   session_id: string | null;
   /** What followed the prefix that activated the skill; `""`: nothing. */
   arguments: string;
-  /** All skills of the run, whose folders texts may name. Absent: none but the skill itself. */
+  /** All skills of the run, whose folders texts may name. Absent: only the skill itself. */
   skills?: readonly AgentSkill[];
-  /** What commands in the text wrote, by command. Absent: none was run. */
+  /** What commands in the text wrote, by command. Absent: none ran. */
   outputs?: { [command: string]: string };
-  /** They are put in later, by `ownSystem`. */
+  /** `ownSystem` inserts them later. */
   later?: true;
 }
 
-/** What is shown of a skill. */
+/** The part of a skill that the text needs. */
 type Shown = Pick<AgentSkill, "name" | "prompt" | "files" | "dir" | "plugin_dir">;
 
 /**
- * A skill's instructions with what they leave open put in. `$0` and the like stand for arguments only where there are any:
- * else they are the shell's or a price. A second `$` keeps what follows as it is.
+ * A skill's instructions with all placeholders filled in. `$0` and the like stand for arguments only if there are any:
+ * otherwise they belong to the shell or are prices. A second `$` keeps what follows as it is.
  */
 export function instructions(skill: Shown, reader: Reader): string {
   const { prompt, dir, plugin_dir } = skill;
@@ -57,7 +57,7 @@ export function instructions(skill: Shown, reader: Reader): string {
   return withFolders(filled, dir, plugin_dir, reader.skills ?? []);
 }
 
-/** Spellings of the skill's own folder in texts of several clients. */
+/** Ways in which the texts of several clients name the skill's own folder. */
 const OWN_FOLDER =
   /\$\{(?:CLAUDE_|HULL_|HARN_)?SKILL_DIR\}|\$(?:CLAUDE_|HULL_|HARN_)?SKILL_DIR\b|\{(?:baseDir|skill_dir)\}|<path-to-skill>/g;
 const PLUGIN_FOLDER = /\$\{CLAUDE_PLUGIN_ROOT\}|\$CLAUDE_PLUGIN_ROOT\b/g;
@@ -84,14 +84,14 @@ function withFolders(
   return all.replace(CLIENT_FOLDERS, (found, name: string) => dirs.get(name) ?? found);
 }
 
-/** Words as a shell divides them: quotes hold some together. */
+/** Splits words as a shell does: quotes keep words together. */
 function wordsOf(given: string): string[] {
   return Array.from(given.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g), ([, double, single, plain]) =>
     String(double ?? single ?? plain),
   );
 }
 
-/** A command in a text whose output is to stand in its place: its mark, a backtick, the command, a backtick. */
+/** A command in a text that its output replaces: its mark, a backtick, the command, a backtick. */
 const COMMAND = /(?<![\w`$\\])!`([^`\n]+)`/g;
 
 /** The commands whose outputs a skill's text asks for. */
@@ -106,11 +106,11 @@ function withOutputs(prompt: string, outputs: Reader["outputs"]): string {
   );
 }
 
-/** What is said of commands that were not run. */
+/** The text for commands that did not run. */
 const NOT_RUN =
   "Commands of the form !`...` in the text above were not run: their output is not in the text. Run them yourself where you may.";
 
-/** What brings a skill into the conversation. @param again it is there already, in an earlier version */
+/** The text that brings a skill into the conversation. @param again it is already there, in an earlier version */
 export function activation(skill: AgentSkill, reader: Reader, again: boolean): string {
   const parts = [
     ...(again ? [`The skill ${skill.name} was changed: this replaces what you know of it.`] : []),
@@ -120,7 +120,7 @@ export function activation(skill: AgentSkill, reader: Reader, again: boolean): s
   return `${parts.join("\n\n")}\n</skill_content>`;
 }
 
-/** A skill's instructions below the line that says where its folder is. */
+/** A skill's instructions after the line that names its folder. */
 export function ownText(skill: Shown, reader: Reader): string[] {
   const open =
     reader.later !== true &&
@@ -132,19 +132,19 @@ export function ownText(skill: Shown, reader: Reader): string[] {
   ];
 }
 
-/** The system text of a run that is a skill, with what commands in it wrote. */
+/** The system text of a run that is a skill, with the outputs of its commands. */
 export function ownSystem(system: string, own: AgentSkill | undefined, outputs: Reader["outputs"]): string {
   if (own === undefined || commandsOf(own).length === 0) return system;
   return outputs === undefined ? `${system}\n\n[hull: ${NOT_RUN}]` : withOutputs(system, outputs);
 }
 
-/** How the text begins that holds a skill's instructions. */
+/** The beginning of a text that holds a skill's instructions. */
 const opening = (name: string): string => `<skill_content name="${escaped(name)}">`;
 
-/** Whether a text of the conversation brings this skill's instructions. */
+/** Whether a text of the conversation holds this skill's instructions. */
 export const brings = (text: string, name: string): boolean => text.includes(`${opening(name)}\n`);
 
-/** What is said of a skill's files; none where it has none. */
+/** The text about a skill's files; empty if it has none. */
 export function resources({ name, files, dir }: Pick<AgentSkill, "name" | "files" | "dir">): string[] {
   if (files === undefined || files.count === 0) return [];
   const { paths, count } = files;
@@ -155,6 +155,6 @@ export function resources({ name, files, dir }: Pick<AgentSkill, "name" | "files
   return [where, ["<skill_resources>", ...lines, ...rest, "</skill_resources>"].join("\n")];
 }
 
-/** In place of instructions that the conversation has already. */
+/** Replaces instructions that the conversation already has. */
 export const activeAlready = (name: string): string =>
   `The skill ${name} is active already, and unchanged: follow the instructions that you have.`;

@@ -21,12 +21,12 @@ import type { AgentStep } from "./step.ts";
 
 export const LOAD_SKILL = "load_skill";
 export const SEARCH_SKILLS = "search_skills";
-/** Skills that a search answers. */
+/** The most skills that a search returns. */
 const MOST_FOUND = 10;
-/** Names that the schema of `load_skill` lists. */
+/** The most names that the schema of `load_skill` lists. */
 const MOST_ENUMERATED = 50;
 
-/** Runs with all skills of a deployment follow each other, each with a list of its own that holds the same texts. */
+/** Several runs follow each other with all skills of a deployment. Each run has its own list with the same texts. */
 const indexOf = memo(memoLast(indexSkills, sameTexts));
 
 function sameTexts(a: readonly AgentSkill[], b: readonly AgentSkill[]): boolean {
@@ -82,13 +82,13 @@ function scoreOf(
 }
 
 /**
- * The match of this iteration, where there is one to make, or a message that names a skill: what to record of it, or what the
- * host delegate is to be asked first.
+ * The match of this iteration, if one is due, or a message that names a skill: the records of it, or the question that
+ * the host delegate must answer first.
  */
 export function dueMatch(state: AgentState, run: RunState): AgentRecordBody[] | { ask: AgentStep } {
   const { spec } = run;
   if (spec.skills.length === 0) return [];
-  // One that a sub-agent carries out is the model's to load.
+  // Only the model may load a skill that a sub-agent carries out.
   const invocation = invocationIn(
     state.visible,
     spec.skills.filter((skill) => !isForked(spec, skill)),
@@ -123,18 +123,18 @@ export function dueMatch(state: AgentState, run: RunState): AgentRecordBody[] | 
   return [{ type: "skills_matched", ...at, strategy: by, reassess, candidates, active, warnings }];
 }
 
-/** Whether a call of `load_skill` has a sub-agent carry the skill out. */
+/** Whether a call of `load_skill` makes a sub-agent carry out the skill. */
 export function isForked(spec: AgentSpec, { fork, disable_model_invocation }: AgentSkill): boolean {
   return fork === true && !disable_model_invocation && loadsSkills(spec);
 }
 
-/** The skills that can be active: others have conversations of their own. */
+/** The skills that can be active: the others have conversations of their own. */
 function inConversation(spec: AgentSpec, names: readonly string[]): string[] {
   const forked = spec.skills.filter((skill) => isForked(spec, skill)).map(({ name }) => name);
   return names.filter((name) => !forked.includes(name));
 }
 
-/** What a forked skill is to do: what the model says, or what it was asked last. */
+/** The task of a forked skill: the model's words, or the latest request to the model. */
 export function forkedTask({ visible }: AgentState, args: JsonObject | null): string {
   const task = args?.task;
   return typeof task === "string" && task.trim() !== "" ? task : latestRequest(visible);
@@ -151,7 +151,7 @@ function unmatched(strategy: string, hosted: boolean): Warning {
   };
 }
 
-/** What the host delegate is asked. */
+/** The question to the host delegate. */
 function hostQuestion({ skills, skill_match, working_files }: AgentSpec, prompt: string): JsonObject {
   const candidates = skills
     .filter((skill) => !skill.disable_model_invocation)
@@ -159,7 +159,7 @@ function hostQuestion({ skills, skill_match, working_files }: AgentSpec, prompt:
   return { strategy: skill_match.strategy, prompt, working_files, candidates };
 }
 
-/** The host's choice, its order kept; `null`: it gave none that can be used. */
+/** The host's choice in its order; `null`: it gave no usable one. */
 function hostMatches({ skills }: AgentSpec, answer: Json | undefined): Candidate[] | null {
   const { matches, skills: named } = objectOf(answer);
   const list = Array.isArray(matches) ? matches : named;
@@ -172,7 +172,7 @@ function hostMatches({ skills }: AgentSpec, answer: Json | undefined): Candidate
   });
 }
 
-/** The latest message of a person: feedback of the loop is none. */
+/** The latest message of a person: feedback of the loop does not count. */
 function latestRequest(messages: readonly Message[]): string {
   const texts = messages.flatMap((message) =>
     message.role === "user"
@@ -182,7 +182,7 @@ function latestRequest(messages: readonly Message[]): string {
   return texts.findLast((text) => text !== "" && !text.startsWith("<hull_feedback")) ?? "";
 }
 
-/** Hooks to call when the active skills change, dropped ones first. */
+/** Hooks to call when the active skills change, those of dropped skills first. */
 export function skillHooks(run: RunState, active: readonly string[]): string[] {
   const find = (name: string) => run.spec.skills.find((skill) => skill.name === name);
   const dropped = run.active.filter((name) => !active.includes(name));
@@ -194,8 +194,8 @@ export function skillHooks(run: RunState, active: readonly string[]): string[] {
 }
 
 /**
- * The sections of the system text about skills: those that are active, those whose instructions the session has and the
- * history no longer shows, and those that can be loaded.
+ * The sections of the system text about skills: active ones; those whose instructions the session has but the history
+ * no longer shows; and those that the model can load.
  */
 export function skillSections(state: AgentState, { spec, active }: RunState): string[] {
   const { known = {} } = state;
@@ -222,7 +222,7 @@ function shownInSystem(
   );
 }
 
-/** The skills whose instructions the next system text has. */
+/** The skills whose instructions the next system text contains. */
 export function shownSkills(state: AgentState, { spec, active }: RunState): AgentSkill[] {
   const own = spec.own_skill === undefined ? [] : [spec.own_skill];
   return [...own, ...shownInSystem(state, spec, active)];
@@ -238,17 +238,20 @@ function readerOf({ outputs }: AgentState, spec: AgentSpec, { name }: AgentSkill
   };
 }
 
-/** The skills that can be loaded, but for those that the system text shows already; of very many those that the request is about. */
+/**
+ * The skills that the model can load, without those that the system text already shows. If there are very many, only
+ * those that fit the request.
+ */
 function catalogueOf({ visible }: AgentState, spec: AgentSpec, shown: readonly AgentSkill[]): string {
   if (spec.skills.length === 0) return "";
   const request = searchesSkills(spec) ? latestRequest(visible) : null;
   return listOf(spec)({ shown, request });
 }
 
-/** What the list follows from beside the specification. */
+/** What the list depends on in addition to the specification. */
 interface ListKey {
   shown: readonly AgentSkill[];
-  /** `null`: all skills are listed, whatever the request. */
+  /** `null`: the list holds all skills, whatever the request. */
   request: string | null;
 }
 
@@ -257,7 +260,7 @@ const sameList = (a: ListKey, b: ListKey): boolean =>
   a.shown.length === b.shown.length &&
   a.shown.every((skill, at) => skill === b.shown[at]);
 
-/** Every request of a run has the list, which changes with its active skills alone. */
+/** Every request of a run contains the list, which changes only with the run's active skills. */
 const listOf = memo((spec: AgentSpec) => memoLast((key: ListKey) => listFor(spec, key), sameList));
 
 function listFor(spec: AgentSpec, { shown, request }: ListKey): string {
@@ -271,7 +274,7 @@ function listFor(spec: AgentSpec, { shown, request }: ListKey): string {
   return catalogue(first.slice(0, MOST_LISTED), tokens, true);
 }
 
-/** Whether a result of `load_skill` in the history has the skill's instructions. */
+/** Whether a result of `load_skill` in the history holds the skill's instructions. */
 function isBrought(visible: readonly Message[], skill: string): boolean {
   return visible.some(
     (message) =>
@@ -280,12 +283,12 @@ function isBrought(visible: readonly Message[], skill: string): boolean {
   );
 }
 
-/** Whether the loop answers calls of `load_skill`: a tool of the run that has the name comes before it. */
+/** Whether the loop answers calls of `load_skill`: a tool of the run with that name takes precedence. */
 export function loadsSkills({ skills, tools }: AgentSpec): boolean {
   return skills.length > 0 && tools.every(({ definition }) => definition.name !== LOAD_SKILL);
 }
 
-/** Whether a run has more skills than are listed, so that its model may look for them. */
+/** Whether a run has more skills than the list shows, so that its model may search for them. */
 export function searchesSkills(spec: AgentSpec): boolean {
   return loadsSkills(spec) && listedSkills(spec.skills).length > MOST_LISTED;
 }
@@ -324,7 +327,7 @@ export function searchSkills(
   return { ok: true, content: JSON.stringify({ skills: lines }) };
 }
 
-/** @param skills those of the run; at least one of them is for models to load */
+/** @param skills those of the run; the model may load at least one of them */
 export const loadSkillTool = memo((skills: readonly AgentSkill[]): ToolDefinition => {
   const names = listedSkills(skills).map(({ name }) => name);
   return {
@@ -358,7 +361,10 @@ export const loadSkillTool = memo((skills: readonly AgentSkill[]): ToolDefinitio
   };
 });
 
-/** The tools that active and loaded skills leave on offer. No scope is set, or none that names a tool of the run: all of them. */
+/**
+ * The tools that active and loaded skills leave on offer. If no scope is set, or no scope names a tool of the run: all
+ * of them.
+ */
 export function scopedTools(run: RunState): AgentTool[] {
   const tools = allTools(run);
   if (run.spec.skills.length === 0) return tools;
@@ -366,14 +372,14 @@ export function scopedTools(run: RunState): AgentTool[] {
   return allowed.length === 0 ? tools : tools.filter((tool) => allowed.some((entry) => allows(entry, tool)));
 }
 
-/** The entries of `allowed_tools` of all skills that have a say. */
+/** The entries of `allowed_tools` of all skills in force. */
 function scopeOf(run: RunState): string[] {
   return skillsInForce(run).flatMap(({ allowed_tools }) => allowed_tools);
 }
 
 const namespaceOf = (entry: string): string | undefined => /^namespace:(.*)$/s.exec(entry)?.[1];
 
-/** Whether an entry names a tool: by the name of its own, by that of another client, or by its namespace. */
+/** Whether an entry names a tool: by its own name, by its name in another client, or by its namespace. */
 function allows(entry: string, tool: AgentTool): boolean {
   const namespace = namespaceOf(entry);
   if (namespace !== undefined) return namespace === (tool.definition.namespace ?? "");
@@ -383,7 +389,10 @@ function allows(entry: string, tool: AgentTool): boolean {
   return allowedTools([entry]).some(({ tool: name }) => isNamed(name, tool));
 }
 
-/** Why a call lies outside of what the scopes of active skills leave; `null`: it does not. An entry without a pattern frees a tool. */
+/**
+ * Why a call is outside the scopes of active skills; `null`: it is inside. An entry without a pattern permits all calls
+ * of a tool.
+ */
 export function outsideScope(run: RunState, tool: AgentTool, args: JsonObject): string | null {
   const entries = scopeOf(run).filter((entry) => namespaceOf(entry) === undefined && allows(entry, tool));
   if (
@@ -403,7 +412,7 @@ export function outsideScope(run: RunState, tool: AgentTool, args: JsonObject): 
   return brokenConstraint([scope], tool, args);
 }
 
-/** `git:*` is a command with whatever arguments; anything else is a glob over the whole text. */
+/** `git:*` is a command with any arguments; anything else is a glob over the whole text. */
 function globsOf(pattern: string): string[] {
   const command = pattern.endsWith(":*") ? pattern.slice(0, -2) : null;
   return command === null ? [pattern] : [command, `${command} *`];
@@ -415,7 +424,7 @@ export function skillsInForce({ spec, active, loaded }: RunState): AgentSkill[] 
   return [...own, ...spec.skills.filter(({ name }) => active.includes(name) || loaded.includes(name))];
 }
 
-/** The skill that a call of `load_skill` is about to bring; `null`: none. */
+/** The skill that a call of `load_skill` would bring; `null`: none. */
 export function skillToLoad({ skills }: AgentSpec, args: JsonObject | null): AgentSkill | null {
   const skill = typeof args?.name === "string" ? skillCalled(args.name, skills) : undefined;
   return skill === undefined || skill.disable_model_invocation ? null : skill;

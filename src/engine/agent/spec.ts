@@ -1,12 +1,9 @@
-/**
- * What an agent run was started with: options with their defaults filled in, fixed for the run's
- * life. JSON-safe.
- */
+/** The specification of an agent run: options with their defaults filled in, fixed for the run's life. JSON-safe. */
 import type { Json, JsonObject, McpServer, Risk, SideEffectLevel, ToolKind } from "../../skill/manifest.ts";
 import type { Beside, Message, Thinking, ToolDefinition, Warning } from "../messages.ts";
 import type { TaskLedger } from "./task-ledger.ts";
 
-/** How a tool call is carried out; what it takes beyond that is the driver's business. `isolate`: a handler of Skill Tools. */
+/** How a tool call is carried out; the driver decides the rest. `isolate`: a handler of Skill Tools. */
 type ToolExecutor = "command" | "hook" | "isolate" | "webhook" | "mcp" | "client" | "builtin" | "workspace";
 
 export interface ToolAnnotations {
@@ -14,9 +11,9 @@ export interface ToolAnnotations {
   side_effect_level?: SideEffectLevel;
   /** Capability to operations. */
   capabilities?: { [capability: string]: string[] };
-  /** Names of arguments that hold paths, and what is done to them. */
+  /** Names of arguments that hold paths, and what the tool does to them. */
   arg_schema?: JsonObject;
-  /** A second run does no harm. */
+  /** Repeating a call is harmless. */
   idempotent?: boolean;
 }
 
@@ -24,7 +21,7 @@ export interface AgentTool {
   definition: ToolDefinition;
   executor: ToolExecutor;
   annotations: ToolAnnotations;
-  /** Of a skill's tool, and of one that the host carries out; absent: not known. */
+  /** The risk of a skill's or the host's tool; absent: unknown. */
   risk?: Risk;
   /** The deployment wants an approval for each call. */
   needs_approval?: boolean;
@@ -32,11 +29,11 @@ export interface AgentTool {
   handler: Json;
   /** The skill that brought it; `null`: the caller. */
   skill: string | null;
-  /** Where the code of a handler comes from, and so how far it is trusted. */
+  /** The source of a handler's code, which decides how far Hull trusts it. */
   trust?: "published" | "uploaded" | "session";
   /** On offer only once its skill is active or loaded. */
   on_activation?: true;
-  /** Of a workspace tool: names of other tools of the run that would be its own too. Absent: none. */
+  /** For a workspace tool: names of other tools of the run that it would also answer to. Absent: none. */
   other_names?: string[];
 }
 
@@ -52,40 +49,40 @@ export interface AgentSkill {
   /** Hook references; `null`: none. */
   on_activate: string | null;
   on_deactivate: string | null;
-  /** SHA-256 of what it brings: of a served skill its version. Absent in runs that were stored without. */
+  /** SHA-256 of its text and files: of a served skill its version. Absent in runs that were stored without it. */
   digest?: string;
   /** Absent: a message may activate it by its prefix. */
   user_invocable?: false;
-  /** Whose signature it has, and whether the deployment trusts them. Absent: it has none. */
+  /** Who signed it, and whether the deployment trusts the signer. Absent: nobody. */
   signature?: { signer: string; trusted: boolean };
-  /** MCP servers whose tools come with its activation. Absent: none. */
+  /** MCP servers whose tools appear when it becomes active. Absent: none. */
   mcp?: string[];
-  /** Files of a served skill beside its SKILL.md: the first ones, sorted, and how many there are. */
+  /** Files of a served skill other than its SKILL.md: the first ones, sorted, and their number. */
   files?: { paths: string[]; count: number };
   /** The skill's folder as the workspace tools and processes see it: an absolute path. Absent: the skill was not served. */
   dir?: string;
-  /** The files of the plugin that it lies in can be read too. */
+  /** The files of its plugin can be read too. */
   plugin_files?: true;
   /** The folder of that plugin, likewise. */
   plugin_dir?: string;
-  /** What stands before the name in `plugin:name`. Absent: nothing may. */
+  /** The part before the name in `plugin:name`. Absent: there is none. */
   plugin?: string;
-  /** A model that loads it has a sub-agent carry it out, in a conversation of its own. */
+  /** If a model loads it, a sub-agent carries it out in a conversation of its own. */
   fork?: true;
-  /** The skill was uploaded, and approves nothing. */
+  /** The skill was uploaded, so it approves no calls. */
   uploaded?: true;
-  /** It has no address: its digest alone finds it. Absent: its name does. */
+  /** It has no address: only its digest finds it. Absent: its name does. */
   stored?: true;
   /** Calls that need no approval while the skill is active, as entries of `allowed-tools`. Absent: none. */
   approved_tools?: string[];
 }
 
-/** What happens around the calls of the tools that a glob names; hook references, `null`: none. */
+/** What happens around calls of the tools that a glob names. Values are hook references; `null`: none. */
 export interface ToolHook {
   pattern: string;
   pre: string | null;
   post: string | null;
-  /** Why no such call is made. */
+  /** The reason to refuse every such call. */
   deny: string | null;
   /** Most characters of a result. */
   max_output: number | null;
@@ -99,31 +96,31 @@ interface TurnPolicy {
 
 /** Conditions of the tool calls of a run; `null`: none. */
 export interface RunPolicies {
-  /** The deployment's and the run's own, both holding. */
+  /** The deployment's and the run's own policy; both hold. */
   policy: JsonObject | null;
-  /** The deployment's alone, which holds whatever the run's own says of tools. Absent: there is none. */
+  /** The deployment's policy alone, which holds whatever the run's own says about tools. Absent: there is none. */
   ceiling?: JsonObject;
   approval_policy: JsonObject | null;
   permissions: JsonObject | null;
-  /** Those of the runs that delegated this one, which hold as well. Absent: none. */
+  /** The policies of the runs that delegated this one, which also hold. Absent: none. */
   above?: Pick<RunPolicies, "approval_policy" | "permissions">[];
   /** Tools that the policy asked for beyond its ceiling. Absent: none. */
   dropped?: string[];
-  /** A host delegate is asked first where a call needs an approval. */
+  /** If a call needs an approval, Hull asks a host delegate first. */
   host?: true;
-  /** Seconds, also less than one, until an unanswered approval counts as a denial. */
+  /** Seconds until an unanswered approval counts as a denial; may be below 1. */
   approval_timeout_s: number;
 }
 
 export interface CompactionOptions {
   /** `null`: only the safety net at the hard limit. */
   auto: boolean | null;
-  /** As the user set it; `null`: the default. */
+  /** Set by the user; `null`: the default. */
   threshold_tokens: number | null;
   keep_first: number;
   keep_last: number;
   strategy: "observation_mask" | "llm" | "truncate" | "custom";
-  /** The strategy under the name that it was asked for by; absent: `strategy`. */
+  /** The strategy's name in the request; absent: `strategy`. */
   strategy_name?: string;
   hard_limit_tokens: number | null;
   hard_limit_strategy: "llm" | "truncate" | "observation_mask";
@@ -137,9 +134,12 @@ export interface CompactionOptions {
 export type WakeLimit = "max_iterations" | "max_tokens" | "max_cost_usd";
 
 export interface DaemonOptions {
-  /** Whether `max_iterations` was given, and so bounds the whole run; else it counts anew at each wake. */
+  /** Whether the request gave `max_iterations`, which then bounds the whole run; else each wake counts anew. */
   bounded: boolean;
-  /** Of each wake, the run's beginning included; `max_iterations` comes before the one above. Absent: no further limits. */
+  /**
+   * Limits of each wake, including the run's beginning; its `max_iterations` replaces the one above. Absent: no further
+   * limits.
+   */
   wake_budget?: Partial<Record<WakeLimit, number>>;
   wake_interval_ms: number;
   cron: string | null;
@@ -150,13 +150,13 @@ export interface DaemonOptions {
   idle_watchdog_attempts: number | null;
   persist_path: string | null;
   resume_path: string | null;
-  /** It goes on with what an earlier run said, and first waits to be woken. */
+  /** It continues an earlier run's conversation, and first waits for a wake. */
   begins_idle?: boolean;
-  /** Of the run whose snapshot it goes on with. */
+  /** Iterations of the run whose snapshot it continues. */
   earlier_iterations?: number;
 }
 
-/** Where the function is that a hook reference means. */
+/** The function that a hook reference means. */
 export interface HookTarget {
   slug: string;
   /** SHA-256 of the module. */
@@ -166,27 +166,27 @@ export interface HookTarget {
   fresh: boolean;
 }
 
-/** What a call of a served skill promises beyond any run (docs/manifest.md). */
+/** What a call of a served skill promises in addition to a plain run (docs/manifest.md). */
 export interface ServedTerms {
-  /** SHA-256 (hex) of the files that its work folder begins with, by path. Absent: it has none. */
+  /** SHA-256 (hex) of the files with which its work folder begins, by path. Absent: it has none. */
   inputs?: { [path: string]: string };
-  /** After so many rounds one further call is made in which tools are declared but may not be called. */
+  /** After this many rounds Hull makes one more call, which declares tools but does not permit calls. */
   max_tool_rounds: number;
-  /** Of what a handler or an MCP tool answers; commands have the limit from their skill. */
+  /** Limit of the answers of handlers and MCP tools; commands have the limit of their skill. */
   max_tool_output_bytes: number;
-  /** Ask for JSON where the provider has such a mode. */
+  /** Ask for JSON if the provider has such a mode. */
   json: boolean;
   max_tokens: number;
-  /** How much the model thinks. Absent: as the provider does by itself. */
+  /** How much the model thinks. Absent: the provider's default. */
   thinking?: Thinking;
-  /** Of each model call, and of the silence within one. */
+  /** Time limit of each model call, and of the silence within one. */
   timeout_ms: number;
   idle_timeout_ms: number;
 }
 
 /** Who delegated a run, and who pays. */
 interface Delegation {
-  /** `run_id` is `null` where no run was under way. `null`: a request that names no session. */
+  /** `run_id` is `null` if no run was under way. `null`: a request that names no session. */
   parent: { session_id: string; run_id: string | null } | null;
   /** Levels below this run that may delegate; -1: the run itself may not. */
   levels: number;
@@ -213,36 +213,38 @@ export interface AgentSpec {
   /** The run answers a call of its skill with the model's last text. Absent: with a document. */
   served?: ServedTerms;
   /**
-   * The run is one answer: its first turn, whatever calls that makes, or the first that does more than search for tools.
-   * Absent: it goes on as its turns want it to.
+   * The run is one answer: its first turn, whatever calls that makes, or the first that does more than search for
+   * tools. Absent: it continues as its turns demand.
    */
   single?: true;
-  /** What the first answer is to start with. Absent: anything. */
+  /** The required beginning of the first answer. Absent: anything. */
   prefill?: string;
-  /** When it ends at the latest, Unix ms, and how long that was in ms. Absent: never. */
+  /** The latest end of the run in Unix ms, and its whole time in ms. Absent: no limit. */
   deadline?: { at: number; ms: number };
   /** Who delegated the run. Absent: nobody did. */
   delegation?: Delegation;
-  /** Where its first command begins, relative to the work folder. Absent: there. */
+  /** The folder where its first command begins, relative to the work folder. Absent: the work folder. */
   cwd?: string;
-  /** From then on (Unix ms) no further model call begins; the run ends after its last results. Absent: never. */
+  /**
+   * From this time (Unix ms) on no further model call begins, and the run ends after its last results. Absent: never.
+   */
   pause_at?: number;
-  /** Goes with every request to a model of its protocol. Absent: nothing. */
+  /** Accompanies every request to a model of its protocol. Absent: nothing. */
   beside?: Beside;
-  /** Further targets where the model fails; a run stays with the one that answered. Absent: none. */
+  /** Further targets in case the model fails; a run stays with the one that answered. Absent: none. */
   fallback?: { provider: string; model: string | null }[];
-  /** Name of the served skill that the run is. Absent: it is none. */
+  /** Name of the served skill that the run is. Absent: it is not a served skill. */
   agent?: string;
-  /** The served skill that the run is, where it has files to read. Absent: none. */
+  /** The served skill that the run is, if it has files to read. Absent: none. */
   own_skill?: AgentSkill;
-  /** Names the folder in which the skills' folders lie side by side. Absent: no skill of the run was served. */
+  /** Names the parent folder of the skills' folders. Absent: no skill of the run was served. */
   skills_key?: string;
-  /** MCP servers that the request brought along, with their addresses. Absent: none. */
+  /** MCP servers that the request defined, with their addresses. Absent: none. */
   mcp_servers?: McpServer[];
-  /** What there was to say of what was asked for. Absent: nothing. */
+  /** Warnings about the request. Absent: none. */
   warnings?: Warning[];
   skill_match: { strategy: string; top_n: number; sticky: boolean };
-  /** Tokens of the list of skills. Absent: the usual number. */
+  /** Tokens of the list of skills. Absent: the default. */
   skill_catalogue_tokens?: number;
   working_files: string[];
   persistent: boolean;
@@ -261,34 +263,37 @@ export interface AgentSpec {
   total_budget_usd: number | null;
   native_tool_fallback: "allow" | "allow_once" | "reject";
   break_unless_phase: string | null;
-  /** As it begins; `null`: the run has none. */
+  /** Its state at the beginning; `null`: the run has none. */
   task_ledger: TaskLedger | null;
   /** Hook references; `null`: none. */
   context_callback: string | null;
   post_turn_callback: string | null;
-  /** Slot to model alias, as handlers of tools are told. Absent: none. */
+  /** Slot to model alias, for handlers of tools. Absent: none. */
   models?: JsonObject;
-  /** All tool calls of a turn keep their order. Absent: those that write do. */
+  /** All tool calls of a turn keep their order. Absent: only those that write. */
   parallel_tool_calls?: false;
-  /** In the order in which they are asked. Absent: none. */
+  /** In the order in which Hull asks them. Absent: none. */
   tool_hooks?: ToolHook[];
-  /** By reference: all that the run may call, found before it starts. Absent: none. */
+  /** All hooks that the run may call, by reference; found before it starts. Absent: none. */
   hooks?: Record<string, HookTarget>;
   policies: RunPolicies;
-  /** Whose configured values tools get; absent: those that count for everybody. */
+  /** The bot whose configured values tools get; absent: the values that count for everybody. */
   bot?: string;
   /** Values of tools' parameters for this run alone, by tool; secrets are sealed. Absent: none. */
   tool_configs?: JsonObject;
   compaction: CompactionOptions;
   /** `null`: no daemon. */
   daemon: DaemonOptions | null;
-  /** The answer is to be JSON. Absent: text. */
+  /** The answer must be JSON. Absent: text. */
   structured?: true;
-  /** Structured output, sampling, retries, provider, model: read by the driver's model effect alone. */
+  /** Structured output, sampling, retries, provider, model. Only the driver's model effect reads them. */
   call: JsonObject;
-  /** `max_tokens` of the call is that of the skill which the run is: a bound, and nothing that a budget takes a call to need. Absent: not so. */
+  /**
+   * The call's `max_tokens` comes from the skill which the run is: an upper bound, which a budget does not count as
+   * needed. Absent: it does not.
+   */
   skill_max_tokens?: true;
-  /** What the model can do, as far as the loop asks; fixed when the run starts. */
+  /** The abilities of the model that matter to the loop; fixed when the run starts. */
   model: {
     provider: string;
     model: string;
@@ -296,27 +301,27 @@ export interface AgentSpec {
     native_tools: boolean;
     defer_loading: boolean;
     tool_search: string[];
-    /** Absent: it takes images, or nobody knows. */
+    /** Absent: it takes images, or this is unknown. */
     vision?: false;
-    /** It takes PDF files. Absent: it does not, or nobody knows. */
+    /** It takes PDF files. Absent: it does not, or this is unknown. */
     pdf?: true;
   };
 }
 
-/** What a run leaves to those that it delegates. JSON-safe. */
+/** What a run leaves to those that it delegates to. JSON-safe. */
 export interface Ceilings {
   run_id: string | null;
   session_id: string | null;
   account: string | null;
   levels: number;
   deadline: AgentSpec["deadline"] | null;
-  /** What is left of the budgets; `null`: there is none. */
+  /** The rest of the budgets; `null`: there is none. */
   tokens: number | null;
   usd: number | null;
   policies: RunPolicies | null;
   hooks: AgentSpec["hooks"] | null;
   tool_hooks: NonNullable<AgentSpec["tool_hooks"]>;
-  /** Those that its skills leave on offer, whatever their arguments. */
+  /** The tools that its skills leave on offer, whatever their arguments. */
   tools: AgentSpec["tools"];
   /** The session whose files it works on. Absent: its own. */
   files?: string;

@@ -1,4 +1,4 @@
-/** What is known of a session and of the run in it: the result of the fold over its records. JSON-safe. */
+/** The state of a session and of its run: the result of the fold over its records. JSON-safe. */
 import type { ErrorData } from "../../errors.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { ArtifactHead } from "../artifact.ts";
@@ -9,31 +9,32 @@ import type { AgentSpec, AgentTool, WakeLimit } from "./spec.ts";
 import type { TaskLedger } from "./task-ledger.ts";
 
 export interface AgentState {
-  /** The prompt-visible history: what the next model call is sent. */
+  /** The prompt-visible history: what the next model call sends. */
   visible: Message[];
-  /** Of what compaction took out of it; `null`: nothing. */
+  /** Summary of what compaction took out of it; `null`: nothing. */
   summary: string | null;
-  /** Messages that came and have not been taken in. */
+  /** Messages that came and that no run has taken in. */
   waiting: { message: Message; delivery: Delivery }[];
-  /** Feedback that came from outside and has not been taken in. */
+  /** Feedback from outside that no run has taken in. */
   feedback: Feedback[];
   /** Skills that were active when the last run ended. */
   skills: string[];
-  /** Skills whose instructions the session has: of which version, and what they were called with. Absent: none. */
+  /** Skills whose instructions the session has: the version, and their arguments. Absent: none. */
   known?: Record<string, { digest: string; arguments: string }>;
-  /** What commands in skills' texts wrote, by skill and command. Absent: none was run. */
+  /** What commands in skills' texts wrote, by skill and command. Absent: none ran. */
   outputs?: Record<string, { [command: string]: string }>;
-  /** Digests of the calls that were approved for the whole session. */
+  /** Digests of the calls that are approved for the whole session. */
   grants: string[];
-  /** Tools that were defined in the session. Absent: none. */
+  /** Tools that runs of the session defined. Absent: none. */
   tools?: AgentTool[];
   /** The run under way, or the last one. */
   run: RunState | null;
 }
 
 /**
- * Where an iteration stands. `open`: before it; then skills, hooks of skills, compaction, the context hook, the model call,
- * its turn, its tools, what follows them, once with compaction and once it is settled. `idle`: a daemon waits. `ended`: settled.
+ * The stage of an iteration. `open`: before it. Then follow skills, hooks of skills, compaction, the context hook, the
+ * model call, its turn, its tools, and what follows them, once with compaction and once when it is settled. `idle`: a
+ * daemon waits. `ended`: settled.
  */
 type Stage =
   | "open"
@@ -49,7 +50,7 @@ type Stage =
   | "idle"
   | "ended";
 
-/** `executed`: its result goes through hooks before it counts. */
+/** `executed`: its result must pass through hooks before it counts. */
 type CallStage = "planned" | "approval" | "started" | "executed" | "settled";
 
 /** One tool call of the turn under way. */
@@ -59,17 +60,17 @@ export interface OpenCall {
   stage: CallStage;
   approval: (ApprovalRequest & { decision: "approve" | "deny" | null; reason: string | null }) | null;
   result: AgentToolResult | null;
-  /** As the model sees it. */
+  /** The form for the model. */
   shown: string;
 }
 
-/** What became of a model's turn. */
+/** What the loop made of a model's turn. */
 export interface TakenTurn {
   calls: ToolCallBlock[];
   text: string;
   /** Whether it ends the run: it holds a sentinel, or names another phase. */
   finished: boolean;
-  /** Absent: nothing. */
+  /** Absent: none. */
   remarks?: Feedback[];
 }
 
@@ -78,63 +79,63 @@ export interface RunState {
   status: RunStatus;
   error: ErrorData | null;
   stage: Stage;
-  /** Iterations begun: the number of the current one is one less. */
+  /** Iterations begun; the current one has this number minus one. */
   iterations: number;
-  /** Of a daemon's current wake. */
+  /** Iterations of a daemon's current wake. */
   wakeIterations: number;
-  /** What the run had used when the current wake began. Absent: nothing. */
+  /** What the run had used at the beginning of the current wake. Absent: nothing. */
   wakeFrom?: { tokens: number; cost_usd: number };
-  /** When a daemon went idle last, Unix ms. Absent: it never did. */
+  /** When a daemon last went idle, Unix ms. Absent: never. */
   idleSince?: number;
-  /** A call used a soft budget up. Absent: none did. */
+  /** A call used up a soft budget. Absent: none did. */
   budgetExceeded?: true;
   /** The limit that ended the last wake. Absent: none. */
   wakeReached?: WakeLimit;
   /** Text-only turns in a row. */
   textOnly: number;
   singleToolTurns: number;
-  /** Whether text calls of a native-format model were let through once (`allow_once`). */
+  /** Whether the run has once accepted text calls of a native-format model (`allow_once`). */
   fallbackUsed: boolean;
   active: string[];
   loaded: string[];
-  /** `null`: none is kept. */
+  /** `null`: the run keeps none. */
   ledger: TaskLedger | null;
-  /** Hooks of skills that are still to be called, in order. */
+  /** Hooks of skills still to call, in order. */
   skillHooks: string[];
   vault: Json;
-  /** The provider refused to search tools, so that Hull does. Absent: it did not. */
+  /** The provider refused to search tools, so Hull searches. Absent: it did not refuse. */
   searchRefused?: true;
   loop: LoopTable;
-  /** The last model turn, until it has been taken. */
+  /** The last model turn, until the loop has taken it. */
   turn: ModelTurn | null;
-  /** Who made it, and why it ended. Absent: none was made. */
+  /** Which provider made the last turn, and why it ended. Absent: there was no turn. */
   answered?: Pick<ModelTurn, "provider" | "stop_reason" | "raw_stop_reason">;
   taken: TakenTurn | null;
   calls: OpenCall[];
   /** Results of hooks of the current iteration, by effect. */
   hookResults: { [effect: string]: Json };
-  /** Text that the next model call's answer starts with. */
+  /** Text with which the next model call's answer starts. */
   prefill: string | null;
   totals: RunSums;
-  /** What the runs took that this one waited for. Absent: there were none. */
+  /** What the delegated runs took that this one waited for. Absent: there were none. */
   delegated?: Spent;
   tools_used: string[];
   successful_tools: string[];
   rejected_tools: string[];
   /** Texts of all turns, in order. */
   texts: string[];
-  /** Messages that were only to be kept to the end. */
+  /** Messages that the run keeps until its end. */
   deferred: Message[];
   /** Exit code of the last `run` tool; `null`: none ran. */
   verification: { ok: boolean; exit_code: number | null } | null;
-  /** What it was told while it waited is compacted already. */
+  /** The messages that came while it waited are already compacted. */
   consolidated: boolean;
   feedback: Feedback[];
-  /** What the run's tools made, each as its last version is, without content; absent: nothing. */
+  /** What the run's tools made, each in its last version without content; absent: nothing. */
   artifacts?: ArtifactHead[];
-  /** Those of the session, as far as no tool of the run has their name. Absent: none. */
+  /** Tools of the session whose names no tool of the run has. Absent: none. */
   tools?: AgentTool[];
-  /** MCP servers that skills have bound, in that order. Absent: none. */
+  /** MCP servers that skills have bound, in order. Absent: none. */
   bound?: BoundServers[];
   /** Where the next command begins: relative to the work folder, or absolute. Absent: in the work folder. */
   cwd?: string;

@@ -1,4 +1,4 @@
-/** How a run ends. Pure. */
+/** Decides how a run ends. Pure. */
 import { DeadlineExceeded } from "../../errors/run.ts";
 import type { HullError } from "../../errors.ts";
 import type { RunStatus } from "./records.ts";
@@ -7,8 +7,9 @@ import type { AgentSpec, WakeLimit } from "./spec.ts";
 import type { RunState } from "./state.ts";
 
 /**
- * The status of a run whose turn's outcome is `status`. Budgets are looked at after the turn's outcome and override it;
- * a run whose required tools never succeeded has failed, if nothing worse became of it; a daemon that is done is idle.
+ * The status of a run whose turn ended with `status`. Budgets are checked after the turn and override its outcome. A
+ * run whose required tools never succeeded has failed, unless something worse happened. A daemon that has finished is
+ * idle.
  */
 export function finalStatus(run: RunState, status: RunStatus): RunStatus {
   const { spec, totals, delegated } = run;
@@ -25,13 +26,13 @@ export function finalStatus(run: RunState, status: RunStatus): RunStatus {
   return none ? "failed" : "done";
 }
 
-/** Whether no further iteration of the run may begin. A daemon whose limit was not given has none but that of a wake. */
+/** Whether the run may begin no further iteration. A daemon with the default limit has only that of a wake. */
 export function iterationsUsedUp({ spec, iterations }: RunState): boolean {
   const bounded = spec.daemon === null || spec.daemon.bounded;
   return bounded && iterations >= spec.max_iterations;
 }
 
-/** The limit that a daemon's wake has reached; `null`: none, it may begin another iteration. */
+/** The limit that a daemon's wake has reached; `null`: none, so it may begin another iteration. */
 export function wakeLimitReached(run: RunState): WakeLimit | null {
   const { spec, totals, wakeIterations, wakeFrom = { tokens: 0, cost_usd: 0 } } = run;
   const { daemon } = spec;
@@ -45,22 +46,22 @@ export function wakeLimitReached(run: RunState): WakeLimit | null {
   return cost >= (wake_budget.max_cost_usd ?? Number.POSITIVE_INFINITY) ? "max_cost_usd" : null;
 }
 
-/** Whether the model is offered any tool: of the run's own, or those that load its skills and read their files. */
+/** Whether the model has any tool: the run's own, or those that load its skills and read their files. */
 export const hasTools = (spec: AgentSpec): boolean =>
   spec.tools.length > 0 ||
   resourceDefinition(spec) !== null ||
   spec.skills.some(({ disable_model_invocation }) => !disable_model_invocation);
 
-/** Whether any text of the model is the answer that a caller waits for, and a refusal is the caller's to see. */
+/** Whether any text of the model is the answer that a caller waits for. Such a caller also gets a refusal. */
 export const answersCaller = ({ served, single }: AgentSpec): boolean =>
   served !== undefined || single === true;
 
-/** Whether tools may still be called: after its last round a served skill is only to answer. */
+/** Whether the model may still call tools: after its last round a served skill may only answer. */
 export function mayCallTools({ spec, iterations }: RunState): boolean {
   return spec.served === undefined || (iterations <= spec.served.max_tool_rounds && hasTools(spec));
 }
 
-/** `deadline_exceeded`, naming what was under way. */
+/** `deadline_exceeded`, with the names of what was under way. */
 export function deadlineError({ spec, calls, iterations }: RunState): HullError {
   const running = calls.filter(({ stage }) => stage !== "settled").map(({ call }) => call.name);
   const during = running.length > 0 ? `tool ${running.join(", ")}` : `model call ${Math.max(1, iterations)}`;

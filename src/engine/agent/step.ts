@@ -7,7 +7,7 @@ import type { CompactionPlan } from "./compaction.ts";
 import type { AgentRecordBody, AgentToolResult, ApprovalRequest, RunStatus } from "./records.ts";
 import type { AgentSkill, AgentTool, Ceilings } from "./spec.ts";
 
-/** What one model call is given; the driver adds the run's call options. */
+/** The input of one model call; the driver adds the run's call options. */
 export interface AgentRequest {
   system: string;
   messages: Message[];
@@ -25,15 +25,15 @@ export interface PlannedCall {
   tool: AgentTool;
   /** An earlier life of the run began it and did not see it end. */
   again: boolean;
-  /** Of a call that delegates: what is left to the run below. */
+  /** Set for a call that delegates: what is left for the run below. */
   above?: Ceilings;
-  /** Of a call that delegates: the skill that the run below is, and what it is to do. */
+  /** Set for a call that delegates: the skill that the run below is, and its task. */
   forked?: { skill: AgentSkill; task: string };
-  /** Of a workspace tool: where it begins, and the skills that are active. */
+  /** Set for a workspace tool: the folder where it begins, and the active skills. */
   from?: { cwd: string; active: string[] };
 }
 
-/** What a hook is asked for; decides what it is given and what it may answer. */
+/** The purpose of a hook; it decides what the hook receives and may answer. */
 export type HookPurpose =
   | "skill"
   | "skill_commands"
@@ -49,21 +49,24 @@ export type HookPurpose =
   | "pre_tool"
   | "post_tool";
 
-/** The next step of a run. Everything but effects and waiting is decided by the engine and only has to be recorded. */
+/**
+ * The next step of a run. The engine itself decides all steps except effects and waits, so the driver only records
+ * them.
+ */
 export type AgentStep =
-  /** Decisions: append these records, in one transaction, and ask again. */
+  /** Decisions: append these records in one transaction, then ask again. */
   | { type: "record"; records: AgentRecordBody[] }
   | { type: "call_model"; effect: string; iteration: number; request: AgentRequest }
-  /** Calls that are to be made now, side by side with those that are under way. */
+  /** Calls to make now, side by side with those under way. */
   | { type: "run_tools"; calls: PlannedCall[] }
   | { type: "call_hook"; effect: string; hook: string; purpose: HookPurpose; payload: Json }
-  /** An LLM or custom compaction: the driver answers with the summary in a `compacted` record. */
+  /** An LLM or custom compaction: the driver records the summary as `compacted`. */
   | { type: "summarize"; effect: string; instructions: string; plan: CompactionPlan }
-  /** A call of the vault's own search tool; `state` is what the vault has promoted so far. */
+  /** A call of the vault's own search tool; `state` holds the vault's promotions so far. */
   | { type: "search_tools"; effect: string; call: ToolCallBlock; state: Json }
-  /** The MCP servers of a skill that became active are asked for their tools. */
+  /** Ask the MCP servers of a newly active skill for their tools. */
   | { type: "bind_servers"; effect: string; skill: string; servers: string[] }
-  /** Nothing to do until an effect that is under way comes back. */
+  /** Nothing to do until an effect under way comes back. */
   | { type: "busy" }
   /** Nothing to do until a decision, a client's answer or a wake comes. */
   | {
@@ -87,22 +90,22 @@ type ModelAnswer =
   /** The provider refused to search tools. */
   | { warnings: Warning[] };
 
-/** How effects are carried out. Each throws a `HullError` for faults that end the run. */
+/** Carries out effects. Each method throws a `HullError` for faults that end the run. */
 export interface AgentEffects {
   callModel(step: AgentStep & { type: "call_model" }, context: AgentEffectContext): Promise<ModelAnswer>;
   /** Faults of the tool itself are results. */
   runTool(planned: PlannedCall, context: AgentEffectContext): Promise<AgentToolResult>;
-  /** Answers what its purpose may: anything else is thrown. */
+  /** Returns an answer that its purpose permits; any other answer is an error. */
   callHook(step: AgentStep & { type: "call_hook" }, context: AgentEffectContext): Promise<Json>;
-  /** Waits before a tool's next try; the driver's clock. */
+  /** Waits before a tool's next attempt, by the driver's clock. */
   pause(ms: number, signal: AbortSignal): Promise<void>;
   summarize(instructions: string, messages: Message[], context: AgentEffectContext): Promise<string>;
-  /** Never fails: what goes wrong is part of the result. */
+  /** Never fails: the result reports every fault. */
   searchTools(
     step: AgentStep & { type: "search_tools" },
     context: AgentEffectContext,
   ): Promise<{ state: Json; result: string; events: SearchEvent[] }>;
-  /** Never fails: a server that does brings no tools. */
+  /** Never fails: a server that fails brings no tools. */
   bindServers(
     step: AgentStep & { type: "bind_servers" },
     context: AgentEffectContext,
@@ -114,8 +117,8 @@ export interface AgentEffectContext {
   effect: string;
   /** Aborted when the run is cancelled. */
   signal: AbortSignal;
-  /** Those that were defined in the session. */
+  /** The tools that the session defined. */
   tools: readonly AgentTool[];
-  /** Who made the run's last turn; `null`: there is none. */
+  /** The provider of the run's last turn; `null`: there is none. */
   provider: string | null;
 }

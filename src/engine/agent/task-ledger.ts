@@ -1,4 +1,4 @@
-/** The to-do list of a run: the model keeps it, and no sentinel counts while items are open. Pure. */
+/** A run's to-do list: the model keeps it, and no sentinel counts while items are open. Pure. */
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { Message, ToolDefinition } from "../messages.ts";
@@ -12,12 +12,12 @@ export interface LedgerItem {
   id: string;
   title: string;
   status: LedgerStatus;
-  /** What the model noted last; absent: nothing. */
+  /** The model's latest note; absent: none. */
   note?: string;
 }
 
 export interface TaskLedger {
-  /** What all items are for; `null`: not said. */
+  /** The purpose of all items; `null`: not stated. */
   root_task: string | null;
   items: LedgerItem[];
 }
@@ -27,7 +27,7 @@ interface Keeper {
   spec: { tools: readonly { definition: ToolDefinition }[] };
 }
 
-/** Whether the run's model keeps a ledger: a tool of the run that has the tool's name comes before it. */
+/** Whether the run's model keeps a ledger: a tool of the run with the ledger tool's name takes precedence. */
 export function keepsLedger<T extends Keeper>(run: T): run is T & { ledger: TaskLedger } {
   return run.ledger !== null && run.spec.tools.every(({ definition }) => definition.name !== LEDGER_TOOL);
 }
@@ -37,7 +37,7 @@ export function openItems(ledger: TaskLedger | null): LedgerItem[] {
   return (ledger?.items ?? []).filter(({ status }) => status !== "done" && status !== "dropped");
 }
 
-/** What a call of the tool makes of the list. `error`: nothing was changed. */
+/** The list after a call of the tool. `error`: nothing changed. */
 export function updatedLedger(
   ledger: TaskLedger,
   args: JsonObject | null,
@@ -72,7 +72,7 @@ function nextId(items: readonly LedgerItem[]): string {
   return String(number);
 }
 
-/** The list as a model call shows it; it is no part of the history. */
+/** The list in the form for a model call; the history does not keep it. */
 export function ledgerMessage(ledger: TaskLedger): Message {
   const text = `<hull_task_ledger>\n${listing(ledger)}\n</hull_task_ledger>`;
   return { role: "user", content: [{ type: "text", text }] };

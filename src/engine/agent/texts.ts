@@ -1,8 +1,8 @@
-/** What the loop itself says to the model. Pure. */
+/** The loop's own texts for the model. Pure. */
 import { firstOf } from "../cut.ts";
 import type { AgentSpec, WakeLimit } from "./spec.ts";
 
-/** The part of the system text that keeps a persistent run going; exact words by the specification. */
+/** The part of the system text that keeps a persistent run going. The specification prescribes the exact words. */
 export function persistentInstruction({ done_sentinel, turn_policy, exit_when_verified }: AgentSpec): string {
   const keepWorking =
     "IMPORTANT: You MUST keep working until the task is complete. Do NOT stop to explain or summarize — take action.";
@@ -14,14 +14,14 @@ export function persistentInstruction({ done_sentinel, turn_policy, exit_when_ve
   return `${keepWorking} ${finish}${verified}`;
 }
 
-/** How a model with a tool channel of its own is to use it. What ends a persistent run stands in its instruction. */
+/** Tells a model with a native tool channel how to use it. The persistent run's instruction says what ends the run. */
 export function nativeToolContract({ persistent }: AgentSpec): string {
   const rules =
     "Call tools through the native tool channel only: no tags and no JSON envelopes in the text. Keep prose beside calls short.";
   return persistent ? rules : `${rules} When nothing is left to do, answer without a call.`;
 }
 
-/** The default request to go on; exact words by the specification. */
+/** The default request to continue. The specification prescribes the exact words. */
 function defaultNudge(sentinel: string): string {
   return `You have not output ${sentinel} yet — the task is not complete. Use your tools to continue working. Only output ${sentinel} when the task is fully complete and verified.`;
 }
@@ -33,7 +33,7 @@ interface NudgeSituation {
   prose: number;
 }
 
-/** What a text-only turn is answered with. Bare, as a plain user message. */
+/** The answer to a text-only turn. It is bare, as a plain user message. */
 export function nudgeText(spec: AgentSpec, situation: NudgeSituation): string {
   if (spec.turn_policy !== null) return actionNudge(spec, situation);
   if (spec.nudge !== null) return spec.nudge;
@@ -41,7 +41,7 @@ export function nudgeText(spec: AgentSpec, situation: NudgeSituation): string {
   return "Use your tools to continue working on the task.";
 }
 
-/** Brief prose, then a tool call, another phase, or completion. */
+/** Asks for brief prose, then a tool call, another phase, or completion. */
 function actionNudge(spec: AgentSpec, { tools, prose }: NudgeSituation): string {
   const { turn_policy: policy, done_sentinel, tool_format } = spec;
   const limit = policy?.max_prose_chars ?? null;
@@ -61,7 +61,7 @@ function actionNudge(spec: AgentSpec, { tools, prose }: NudgeSituation): string 
   return `${brief} Then either ${next.join(", or ")}.${long}${native}`;
 }
 
-/** A sentinel came before any tool was tried. */
+/** A sentinel came before the model tried any tool. */
 export function sentinelWithoutAction(spec: AgentSpec): string {
   const opening =
     spec.turn_policy?.allow_done_sentinel === false
@@ -88,12 +88,12 @@ export function actionRequired(): string {
   return "Your last reply made no tool call, so it was set aside. Act with a tool, or say what you need.";
 }
 
-/** Feedback as the model sees it. */
+/** Feedback in the form for the model. */
 export function feedbackMessage(kind: string, content: string): string {
   return `<hull_feedback kind="${kind}">${content}</hull_feedback>`;
 }
 
-/** What woke a daemon, as the model is told. @param paths that were changed, for `watch` */
+/** Tells the model what woke its daemon. @param paths the changed paths, for `watch` */
 export function wakeText(
   reason: "watch" | "cron" | "timer" | "resume",
   paths: readonly string[] = [],
@@ -110,7 +110,7 @@ export function wakeText(
   }
 }
 
-/** A wake that was ended by its budget: what the model finds when it is woken again. */
+/** Tells the model at its next wake that the budget ended the last one. */
 export function wakeBudgetText(reached: WakeLimit): string {
   const of = { max_iterations: "model calls", max_tokens: "tokens", max_cost_usd: "money" };
   return `The budget of ${of[reached]} for one wake is used up: the work stopped here. What is left is for the next wake.`;
@@ -122,17 +122,17 @@ export function repeatHint(tool: string, count: number, result: string): string 
   return `[hull: this is call ${count} of ${tool} with the same arguments and the same result ("${first}"). Change the tool or the parameters.]`;
 }
 
-/** In place of a result that came again and again. */
+/** Replaces a result that came again and again. */
 export function repeatBlocked(tool: string, count: number): string {
   return `[hull: ${tool} was called ${count} times with the same arguments and gave the same result each time. That result is not repeated here. Take another approach.]`;
 }
 
-/** In place of a call that is not made any more. */
+/** Replaces the result of a call that Hull no longer makes. */
 export function repeatSkipped(tool: string, count: number): string {
   return `[hull: ${tool} was not executed: it would be call ${count} with the same arguments, and the earlier ones all gave the same result. Take another approach.]`;
 }
 
-/** For a call of a run that ended before it had a result. @param begun whether it may have taken effect */
+/** The result of a call whose run ended first. @param begun whether the call may have taken effect */
 export function interruptedCall(begun: boolean): string {
   return begun
     ? "[hull: interrupted. The run ended before this call had a result; whether it took effect is unknown.]"

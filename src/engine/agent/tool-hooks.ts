@@ -1,4 +1,4 @@
-/** Hooks around the tool calls of a run, and what is made of long outputs. Pure. */
+/** Hooks around the tool calls of a run, and the shortening of long outputs. Pure. */
 import { canonicalJson } from "../../skill/canonical.ts";
 import { nameMatches } from "../../skill/glob.ts";
 import { isObject } from "../../skill/json.ts";
@@ -12,13 +12,13 @@ import type { AgentStep } from "./step.ts";
 
 type HookStep = AgentStep & { type: "call_hook" };
 
-/** Whose hooks put other arguments in place of the model's: the deployment's own alone, or also those of an upload. */
+/** Whose hooks replaced the model's arguments: only the deployment's own, or also those of an upload. */
 export type ChangedBy = "deployment" | "upload";
 
-/** What the hooks before a call make of it: other arguments, a refusal, or a question that is still to be asked. */
+/** The decision of the hooks before a call: other arguments, a refusal, or a question that Hull must still ask. */
 export type Before = { args: JsonObject; changedBy: ChangedBy | null } | { deny: string } | { ask: HookStep };
 
-/** Asks the hooks before a call, in their order; each sees the arguments as the one before left them. */
+/** Asks the hooks before a call, in their order. Each sees the arguments that the previous one left. */
 export function beforeCall(run: RunState, { call, effect }: OpenCall, given: JsonObject): Before {
   let args = given;
   let changedBy: ChangedBy | null = null;
@@ -41,7 +41,7 @@ export function beforeCall(run: RunState, { call, effect }: OpenCall, given: Jso
   return { args, changedBy };
 }
 
-/** Whether a result still goes through hooks before it counts. */
+/** Whether a result must still pass through hooks before it counts. */
 export function goesThroughHooks(spec: AgentSpec, tool: string, { content }: AgentToolResult): boolean {
   const hooks = hooksOf(spec, tool);
   const { compress_callback, tool_output_max_chars } = spec.compaction;
@@ -49,7 +49,7 @@ export function goesThroughHooks(spec: AgentSpec, tool: string, { content }: Age
   return compressed || hooks.some(({ post, max_output }) => post !== null || max_output !== null);
 }
 
-/** What the hooks after a call make of its result, or the question that is still to be asked. */
+/** The result that the hooks after a call make of it, or the question that Hull must still ask. */
 export function afterCall(
   run: RunState,
   { call, effect }: OpenCall,

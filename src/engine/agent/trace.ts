@@ -1,4 +1,4 @@
-/** What the loop did beside what messages tell: the `trace` of a result, in the words of the typed events. Pure. */
+/** The loop's actions that no message shows: the `trace` of a result, in the words of the typed events. Pure. */
 import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { lastOf } from "../cut.ts";
@@ -14,10 +14,10 @@ export type TraceEntry = { kind: string; iteration: number } & { [member: string
 
 type Notes = [kind: string, members: JsonObject][];
 
-/** Most names of tools that a turn's end repeats of the run's earlier ones. */
+/** The most names that a turn's end repeats of the run's earlier tools. */
 const MAX_NAMES = 200;
 
-/** What a record adds. */
+/** The entries that a record adds. */
 export function traceOf(applied: Applied): TraceEntry[] {
   const { record, before, after } = applied;
   const run = after.run ?? before.run;
@@ -27,7 +27,7 @@ export function traceOf(applied: Applied): TraceEntry[] {
   return notes.map(([kind, members]) => ({ ...members, kind, iteration }));
 }
 
-/** @param run after the record */
+/** @param run after the record was applied */
 function notesOn(record: AgentRecord, { run: before, waiting }: AgentState, run: RunState): Notes {
   switch (record.type) {
     case "iteration_started":
@@ -82,11 +82,11 @@ function refused(run: RunState, effect: string, result: AgentToolResult): Notes 
   ];
 }
 
-/** A turn has ended when all of its calls have. */
+/** A turn ends when all of its calls have ended. */
 function turnEnd({ run: before }: AgentState, { run }: AgentState): Notes {
   if (run === null || before?.stage !== "tools" || run.stage !== "after") return [];
   const tool_results = run.calls.flatMap(({ call, result }) => {
-    // Calls that were skipped or lacked something are no results.
+    // Skipped and incomplete calls are not results.
     const counts =
       result?.error_category !== "rejected_loop" && result?.error_category !== "schema_validation";
     if (result === null || !counts) return [];
@@ -146,7 +146,7 @@ function activated(skills: readonly AgentSkill[], name: string, score: number, r
   return [["skill_activated", { name, description, score, reason, allowed_tools }], ...scoped];
 }
 
-/** @param run as it was before it ended */
+/** @param run before it ended */
 function ended({ status, at }: AgentRecord & { type: "run_settled" }, run: RunState): Notes {
   const { spec, taken, idleSince } = run;
   switch (status) {
@@ -164,7 +164,7 @@ function ended({ status, at }: AgentRecord & { type: "run_settled" }, run: RunSt
   }
 }
 
-/** Of `permission_denied`; of a tool that there is none of, all that the model is notes. */
+/** The reason of a `permission_denied`; for a tool that does not exist, the model gets only a note. */
 function reasonOf(content: string): string {
   try {
     return String(objectOf(JSON.parse(content)).reason ?? content);

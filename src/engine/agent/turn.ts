@@ -1,4 +1,4 @@
-/** What a model's turn means to the loop. Pure. */
+/** Decides what a model's turn means to the loop. Pure. */
 import { firstOf } from "../cut.ts";
 import { type Block, type Message, type ModelTurn, type ToolCallBlock, toolCallIds } from "../messages.ts";
 import { parseTextTurn, type TextCall } from "../text-tools/parse.ts";
@@ -20,7 +20,7 @@ import {
 } from "./texts.ts";
 
 interface ReadTurn {
-  /** Public text of the turn. */
+  /** The turn's public text. */
   text: string;
   calls: ToolCallBlock[];
   /** Calls that could not be read. */
@@ -28,13 +28,13 @@ interface ReadTurn {
   violations: string[];
   /** Calls that a native-format model wrote into its text. */
   handWritten: boolean;
-  /** The sentinel stands outside of reasoning and calls. */
+  /** The sentinel appears outside of reasoning and calls. */
   sentinel: boolean;
-  /** What history keeps. */
+  /** The blocks that the history keeps. */
   blocks: Block[];
 }
 
-/** Records that take a turn in, up to the next effect. */
+/** The records that take in a turn, up to the next effect. */
 export function takeTurn(
   state: AgentState,
   run: RunState,
@@ -61,7 +61,7 @@ export function takeTurn(
     return [{ ...taken, message, finished: read.sentinel || phase, text_only: 0, ...remarked }];
   }
   const goesOn = { ...taken, message, finished: false, text_only: 0 };
-  // The provider asks to be called again with the turn so far.
+  // The provider wants another call with the turn so far.
   if (turn.stop_reason === "pause" && !iterationsUsedUp(run)) return [{ ...goesOn, text_only: run.textOnly }];
   const gate = read.sentinel ? sentinelGate(run) : null;
   const more = takesMore(state, run);
@@ -100,7 +100,10 @@ export function takeTurn(
   return counted(run, { ...taken, message, finished: false }, [feedback("nudge", nudge)]);
 }
 
-/** The turn is the answer, unless it only searches for tools. Its searches are carried out, other calls are the caller's. */
+/**
+ * The turn is the answer, unless it only searches for tools. Hull makes the searches; the caller carries out other
+ * calls.
+ */
 function takeAnswer(
   run: RunState,
   { blocks, calls, text }: ReadTurn,
@@ -121,7 +124,7 @@ function takeAnswer(
   return none ? [taken, settled(run, "done")] : [taken];
 }
 
-/** What a model is told of a turn whose calls were carried out all the same. */
+/** Remarks to the model about a turn whose calls were carried out in spite of faults. */
 function remarksOn({ violations, errors }: ReadTurn): Feedback[] {
   return [
     ...violations.map((content) => ({ kind: "protocol_violation", content })),
@@ -133,7 +136,7 @@ const UNREADABLE = "(A tool call of this turn could not be read and was left out
 
 type Taken = Omit<Extract<AgentRecordBody, { type: "turn_taken" }>, "text_only">;
 
-/** One more text-only turn: too many make the run stuck, else it goes on with what it is told. */
+/** Counts one more text-only turn. After too many the run is stuck; otherwise it continues with the replies. */
 function counted(run: RunState, taken: Taken, replies: AgentRecordBody[]): AgentRecordBody[] {
   const text_only = run.textOnly + 1;
   if (text_only > run.spec.max_nudges) return [{ ...taken, text_only }, settled(run, "stuck")];
@@ -141,8 +144,8 @@ function counted(run: RunState, taken: Taken, replies: AgentRecordBody[]): Agent
 }
 
 /**
- * Whether something came during the turn that keeps the run going: a message, or feedback. A run that may not begin another
- * iteration leaves it to the next one, and a wake that used up its budget to the next wake.
+ * Whether a message or feedback that came during the turn keeps the run going. A run that may not begin another
+ * iteration leaves it to the next run, and a wake that used up its budget leaves it to the next wake.
  */
 export function takesMore({ waiting, feedback }: AgentState, run: RunState): boolean {
   const came = feedback.length > 0 || waiting.some(({ delivery }) => delivery !== "wait_for_completion");
@@ -195,7 +198,7 @@ function readTurn({ visible }: AgentState, run: RunState, turn: ModelTurn): Read
   };
 }
 
-/** Makes calls of what a text holds, with ids that the conversation does not have yet: other runs may have written calls too. */
+/** Makes calls from a text, with ids that are new in the conversation: other runs may have written calls too. */
 function writtenCalls({ iterations }: RunState, visible: readonly Message[]) {
   return (calls: readonly TextCall[]): ToolCallBlock[] => {
     if (calls.length === 0) return [];
@@ -210,7 +213,7 @@ function writtenCalls({ iterations }: RunState, visible: readonly Message[]) {
   };
 }
 
-/** Tools of the loop itself, which every text contract names. */
+/** The loop's own tools, which every text contract names. */
 const RUNTIME_TOOLS = [LOAD_SKILL, SEARCH_SKILLS, READ_SKILL_RESOURCE, LEDGER_TOOL];
 
 const reasoning = (turn: ModelTurn): Block[] => turn.blocks.filter((block) => block.type === "reasoning");
@@ -238,7 +241,7 @@ function mustActFirst({ spec, tools_used }: RunState): boolean {
   return required && spec.tool_format === "native" && spec.tools.length > 0 && tools_used.length === 0;
 }
 
-/** Why a sentinel does not count yet; `null`: it does. Of a turn with calls it is asked once they have run. */
+/** Why a sentinel does not count yet; `null`: it counts. For a turn with calls, asked after the calls have run. */
 function sentinelGate(run: RunState): Feedback | null {
   const { spec, tools_used, verification } = run;
   const required = spec.turn_policy?.require_action_or_yield === true && spec.tools.length > 0;
@@ -252,12 +255,15 @@ function sentinelGate(run: RunState): Feedback | null {
   return open.length === 0 ? null : { kind: "ledger_not_satisfied", content: openLedger(open) };
 }
 
-/** What keeps a turn with calls from ending the run as it claims to, now that they have run; `null`: nothing. */
+/** Why a turn with calls does not end the run as it claims to, now that its calls have run; `null`: it does. */
 export function keptFromEnding(run: RunState, { text }: TakenTurn): Feedback | null {
   return otherPhase(run.spec, text) === null ? sentinelGate(run) : null;
 }
 
-/** The other phase that the last `next_phase: X` line names, which ends a persistent run of a phase; `null`: none does. */
+/**
+ * The other phase that the last line `next_phase: X` names, which ends a persistent run of a phase; `null`: there is
+ * none.
+ */
 export function otherPhase(
   { persistent, break_unless_phase }: Pick<AgentSpec, "persistent" | "break_unless_phase">,
   text: string,

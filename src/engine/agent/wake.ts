@@ -1,14 +1,14 @@
-/** What a wake makes of a daemon's run. Pure. */
+/** How a wake changes a daemon's run. Pure. */
 import type { WakeReason } from "./records.ts";
 import type { AgentSpec } from "./spec.ts";
 import type { RunState } from "./state.ts";
 
-/** Of what a daemon said and did it remembers so much: it may live for ever. */
+/** How much a daemon remembers of its own words and actions: a limit, since it may live for ever. */
 const KEPT_CHARACTERS = 128 * 1024;
 const KEPT_CALLS = 1000;
 const KEPT_FEEDBACK = 100;
 
-/** What can wake a daemon. A run without a session has no files that could change, and nobody knows it. */
+/** What can wake a daemon. A run without a session has no files that could change, and nobody can address it. */
 export function wakeSources({ daemon, session_id }: AgentSpec): WakeReason[] {
   if (daemon === null) return [];
   const reached: WakeReason[] = session_id === null ? [] : ["message", "event", "resume"];
@@ -18,7 +18,7 @@ export function wakeSources({ daemon, session_id }: AgentSpec): WakeReason[] {
   return reached;
 }
 
-/** It begins anew: what counts within a turn, and what it does again at each wake, does not add up over wakes. */
+/** The run begins anew: counters of a turn, and what it repeats at each wake, do not add up over wakes. */
 export function wokenRun(run: RunState): RunState {
   const { wakeReached: _, ...rest } = run;
   const { input_tokens, output_tokens, cost_usd } = run.totals;

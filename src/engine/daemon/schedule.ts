@@ -1,24 +1,24 @@
-/** When an idle daemon is to be woken, and how long it may stay idle. Pure; times are Unix ms. */
+/** When to wake an idle daemon, and how long it may stay idle. Pure; times are Unix ms. */
 
 import { nextCron, parseCron } from "../../skill/cron.ts";
 import type { DaemonOptions } from "../agent/spec.ts";
 
-/** What is due when; `null`: nothing of the kind. */
+/** When each wake is due; `null`: there is no such wake. */
 export interface Schedule {
-  /** Since when the daemon is idle. */
+  /** The time when the daemon went idle. */
   idle_at: number;
   timer_at: number | null;
-  /** Also while it is not idle: one that has passed is caught up once. */
+  /** Also set while the daemon is not idle: it catches up once on a missed time. */
   cron_at: number | null;
-  /** The watchdog's next look, and how many looks found no reason to wake. */
+  /** The watchdog's next check, and how many checks found no reason to wake. */
   tick_at: number | null;
   ticks: number;
 }
 
-/** Waits between the watchdog's looks; the last one repeats. */
+/** Waits between the watchdog's checks; the last one repeats. */
 const BACKOFF_MS = [100, 500, 1000, 2000];
 
-/** The schedule of a daemon that goes idle now. @param cron_at of the schedule before; `null`: there was none */
+/** The schedule of a daemon that goes idle now. @param cron_at from the previous schedule; `null`: there was none */
 export function idleSchedule(options: DaemonOptions, cron_at: number | null, now: number): Schedule {
   const { wake_interval_ms } = options;
   return {
@@ -36,16 +36,16 @@ export function cronAfter({ cron, time_zone }: DaemonOptions, now: number): numb
   return parsed === null || "fault" in parsed ? null : nextCron(parsed.cron, time_zone, now);
 }
 
-/** With a timer, something comes before any look could find nothing. */
+/** With a timer, a wake always comes before the checks can give up. */
 const ticking = ({ idle_watchdog_attempts, wake_interval_ms }: DaemonOptions): boolean =>
   idle_watchdog_attempts !== null && wake_interval_ms === 0;
 
-/** The wait before the watchdog's look after so many. */
+/** The wait before the watchdog's next check, after this many. */
 export function backoff(ticks: number): number {
   return BACKOFF_MS[Math.min(ticks, BACKOFF_MS.length - 1)] ?? 0;
 }
 
-/** Waits that have become longer than they ever were, since the clock was set back, begin anew. */
+/** Restarts waits that have become longer than ever intended, since the clock was set back. */
 export function afterClockChange(schedule: Schedule, options: DaemonOptions, now: number): Schedule {
   const { timer_at, tick_at, ticks } = schedule;
   const shortened = (at: number | null, wait: number): number | null =>
@@ -57,7 +57,7 @@ export function afterClockChange(schedule: Schedule, options: DaemonOptions, now
   };
 }
 
-/** The most urgent of what is due. */
+/** The most urgent due wake. */
 export function dueNow(
   { cron_at, timer_at, tick_at }: Schedule,
   now: number,
@@ -67,7 +67,7 @@ export function dueNow(
   return tick_at !== null && tick_at <= now ? "tick" : null;
 }
 
-/** After a look of the watchdog that found nothing; `null`: that was one too many. */
+/** The schedule after a check that found nothing; `null`: no check is left. */
 export function ticked(schedule: Schedule, options: DaemonOptions, now: number): Schedule | null {
   const ticks = schedule.ticks + 1;
   if (ticks >= (options.idle_watchdog_attempts ?? Number.POSITIVE_INFINITY)) return null;
@@ -79,7 +79,7 @@ export function nextWake({ cron_at, timer_at }: Schedule): number | null {
   return earliest(cron_at, timer_at);
 }
 
-/** When the schedule has to be looked at; `null`: never. */
+/** When the schedule must be checked; `null`: never. */
 export function nextLook(schedule: Schedule): number | null {
   return earliest(nextWake(schedule), schedule.tick_at);
 }

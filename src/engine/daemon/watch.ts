@@ -1,4 +1,4 @@
-/** Which changes of files wake a daemon. Pure. */
+/** Decides which file changes wake a daemon. Pure. */
 import { globMatches } from "../../skill/glob.ts";
 import type { DaemonOptions } from "../agent/spec.ts";
 
@@ -8,7 +8,7 @@ export interface FileEvent {
   kind: "create" | "change" | "delete";
 }
 
-/** Whether a file is watched: by its path, by that of a folder that it is in, or by a pattern. */
+/** Whether a file is watched: by its path, the path of one of its folders, or a pattern. */
 export function isWatched({ watch_paths }: { watch_paths: readonly string[] }, path: string): boolean {
   return watch_paths.some((given) => {
     const watched = given.replace(/^\.\//, "").replace(/\/+$/, "");
@@ -17,7 +17,7 @@ export function isWatched({ watch_paths }: { watch_paths: readonly string[] }, p
   });
 }
 
-/** The paths of the changes that count, each once, in order. */
+/** The paths of the changes that count, without duplicates, in order. */
 export function watchedPaths(
   options: Pick<DaemonOptions, "watch_paths" | "watch_events">,
   changes: readonly FileEvent[],

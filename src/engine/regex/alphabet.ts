@@ -1,4 +1,4 @@
-/** Units that an expression cannot tell apart become one letter, so that tables stay small. */
+/** Units that an expression cannot distinguish become one letter, so that tables stay small. */
 import { type CharSet, contains, LINE_END, WORD } from "./char-set.ts";
 import type { Program } from "./program.ts";
 
@@ -7,11 +7,11 @@ export interface Alphabet {
   letterOf: Uint16Array;
   /** Number of letters. */
   size: number;
-  /** A unit of each letter. */
+  /** A sample unit of each letter. */
   units: readonly number[];
 }
 
-/** The alphabet of a program's sets, and of what its assertions look at. */
+/** The alphabet of a program's sets and of its assertions. */
 export function alphabetOf({ instructions }: Program): Alphabet {
   const sets = new Map<string, CharSet>();
   for (const instruction of instructions) {

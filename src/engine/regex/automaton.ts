@@ -1,6 +1,6 @@
 /**
- * Runs a program as an automaton whose states are made when first reached: each unit of text costs one look into a
- * table, whatever the expression (Cox, "Regular Expression Matching in the Wild", 2010). A state is the ordered list of
+ * Runs a program as an automaton that makes its states when first reached: each unit of text costs one table lookup,
+ * whatever the expression (Cox, "Regular Expression Matching in the Wild", 2010). A state is the ordered list of
  * instructions that are still possible; the order makes matches those of a backtracking engine.
  */
 import { type Alphabet, alphabetOf } from "./alphabet.ts";
@@ -8,39 +8,39 @@ import { contains } from "./char-set.ts";
 import { type Assertion, isLineEnd, isWord } from "./parse.ts";
 import type { Program } from "./program.ts";
 
-/** Work that is left, counted in looks into the table and instructions visited. */
+/** The work left, counted in table lookups and visited instructions. */
 export interface Budget {
   left: number;
 }
 
-/** What stands before a position. */
+/** What precedes a position. */
 const TEXT_START = 0;
 const LINE_START = 1;
 const AFTER_WORD = 2;
 const ELSEWHERE = 3;
 
-/** What a step tells of matches that end before the unit read. */
+/** What a step reports about matches that end before the unit read. */
 const EMPTY = 1;
 const FILLED = 2;
 
 interface State {
-  /** Instructions to go on with, most preferred first; all have read something. */
+  /** Instructions to continue with, most preferred first; all have read something. */
   kernel: readonly number[];
   before: number;
   /** Whether a match may still begin. */
   searching: boolean;
 }
 
-/** What a new cell costs besides the instructions visited. */
+/** What a new cell costs in addition to the instructions visited. */
 const STATE_COST = 20;
-/** Most cells of the table; it is begun anew when they are used up. */
+/** The most cells of the table; it starts again when they are used up. */
 const MAX_CELLS = 1 << 18;
 const DEAD = 0;
 
 export class Automaton {
   readonly #program: Program;
   readonly #alphabet: Alphabet;
-  /** The letter that stands for the end of the text. */
+  /** The letter for the end of the text. */
   readonly #end: number;
   readonly #width: number;
   readonly #maxStates: number;
@@ -48,13 +48,13 @@ export class Automaton {
   #states: State[] = [];
   #rows = new Map<string, number>();
   /**
-   * By row and letter (a state's row is its number · width). Positive: the next row, and nothing else to tell. Negative:
-   * -1 - (the next row · 4 + the kind of match). 0: not known yet.
+   * By row and letter (a state's row is its number · width). Positive: the next row, and nothing else to report.
+   * Negative: -1 - (the next row · 4 + the kind of match). 0: not known yet.
    */
   #table: Int32Array;
-  /** The rows where a search begins, by what stands before it; -1: not made yet. */
+  /** The rows where a search begins, by what precedes it; -1: not made yet. */
   readonly #starts = new Int32Array(4);
-  /** Marks of the current step, instead of sets that would have to be emptied. */
+  /** Marks of the current step; reused, since sets would have to be emptied. */
   readonly #seen: Int32Array;
   readonly #queued: Int32Array;
   #mark = 0;
@@ -73,9 +73,9 @@ export class Automaton {
   }
 
   /**
-   * The number of matches in a piece of `text`, at whose edges the text counts as begun and ended; matches do not
-   * overlap. `null`: the budget is used up.
-   * @param next where, from a position on, a match may begin; absent: anywhere
+   * The number of non-overlapping matches in a piece of `text`; the edges of the piece count as the text's beginning
+   * and end. `null`: the budget is used up.
+   * @param next returns where, from a position on, a match may begin; absent: anywhere
    */
   count(
     text: string,
@@ -93,7 +93,7 @@ export class Automaton {
       let table = this.#table;
       for (; at <= end; at++) {
         let cell = 0;
-        // The hot loop: nothing to tell, on to the next row.
+        // The hot loop: nothing to report, on to the next row.
         for (; at < end; at++) {
           cell = table[row + (letterOf[text.charCodeAt(at)] ?? 0)] ?? 0;
           if (cell <= 0) break;
@@ -167,12 +167,12 @@ export class Automaton {
             }
             break;
           case "match":
-            // What is less preferred is cut off, and no further match may begin.
+            // Cut off less preferred instructions; no further match may begin.
             match = i < state.kernel.length ? FILLED : EMPTY;
         }
       }
     }
-    // To name a state and to keep it costs more than to visit an instruction.
+    // Naming and keeping a state costs more than visiting an instruction.
     budget.left -= STATE_COST + 4 * kernel.length;
     const searching = state.searching && match === 0;
     const over = unit === null || (kernel.length === 0 && !searching);
@@ -185,7 +185,7 @@ export class Automaton {
     return cell;
   }
 
-  /** The row of a state, which is new or known. */
+  /** The row of a new or known state. */
   #row(state: State): number {
     const key = `${state.before}${state.searching ? "s" : "m"}${state.kernel.join()}`;
     const known = this.#rows.get(key);
@@ -213,7 +213,7 @@ function contextAfter(unit: number): number {
   return isLineEnd(unit) ? LINE_START : ELSEWHERE;
 }
 
-/** @param unit what comes next; `null`: the text ends */
+/** @param unit the next unit; `null`: the text ends */
 function holds(what: Assertion, before: number, unit: number | null): boolean {
   switch (what) {
     case "text_start":

@@ -40,12 +40,12 @@ export function contains(set: CharSet, unit: number): boolean {
   return false;
 }
 
-/** A set of exactly one unit: that unit, else `null`. */
+/** The unit of a set with exactly one unit, else `null`. */
 export function onlyUnit(set: CharSet): number | null {
   return set.length === 2 && set[0] === set[1] ? (set[0] ?? null) : null;
 }
 
-/** What becomes of a range when text is lower-cased. Its upper-case letters stay in it: no such text has any. */
+/** A range after the text was lower-cased. Its upper-case letters stay in it: no such text contains any. */
 export function lowered(first: number, last: number): CharSet {
   const ranges: [number, number][] = [[first, last]];
   const from = Math.max(first, 0x41);
@@ -65,7 +65,7 @@ function rangesOf(set: CharSet): [number, number][] {
   return ranges;
 }
 
-/** Capital letters beyond ASCII with their small ones, as the platform knows them. */
+/** Capital letters beyond ASCII with their lower-case forms, according to the platform. */
 const letterPairs = once((): [number, number][] => {
   const pairs: [number, number][] = [];
   for (let unit = 0x80; unit <= MAX_UNIT; unit++) {
@@ -91,6 +91,6 @@ export const SPACE = setOf(
   [0x3000, 0x3000],
   [0xfeff, 0xfeff],
 );
-/** ECMA-262: what ends a line, and what `.` leaves out. */
+/** ECMA-262: line terminators, which `.` excludes. */
 export const LINE_END = setOf([0x0a, 0x0a], [0x0d, 0x0d], [0x2028, 0x2029]);
 export const ANY = setOf([0, MAX_UNIT]);

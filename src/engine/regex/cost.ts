@@ -1,16 +1,16 @@
 /**
- * How long a backtracking engine may look for a match: an upper bound of its steps. Patterns from outside are
- * only given to one where that is little. Pure.
+ * An upper bound on the steps of a backtracking engine. Such an engine gets a pattern from outside only if the bound is
+ * small. Pure.
  */
 import { type CharSet, union } from "./char-set.ts";
 import { type Node, parsePattern, Refusal } from "./parse.ts";
 
 /**
- * Steps of looking for a match in a text of this many characters, at most. Infinite: too many to tell, or an expression that is not
- * understood, e.g. one with look-around.
+ * The most steps of a search in a text of this many characters. Infinite: too many to count, or an unsupported
+ * expression, e.g. with look-around.
  */
 export function stepsToMatch(source: string, length: number): number {
-  // The two are a class without members, and of all characters, in ECMAScript alone.
+  // Only in ECMAScript are these two a class without members and a class of all characters.
   if (/\[\^?\]/.test(source)) return Number.POSITIVE_INFINITY;
   try {
     const tree = parsePattern(source);
@@ -27,13 +27,13 @@ function isAnchored(node: Node): boolean {
   return node.kind === "sequence" && node.parts[0] !== undefined && isAnchored(node.parts[0]);
 }
 
-/** From one place on: in how many ways a node matches, and the steps of trying all of them. Both at most. */
+/** From one position: in how many ways a node matches, and the steps to try all of them. Both are upper bounds. */
 interface Search {
   ways: number;
   steps: number;
 }
 
-/** @param follow what may stand after the node; nothing where it ends the expression, or the text has to end */
+/** @param follow what may follow the node; empty if the node ends the expression, or the text must end */
 function search(node: Node, length: number, follow: CharSet): Search {
   switch (node.kind) {
     case "unit":
@@ -41,7 +41,7 @@ function search(node: Node, length: number, follow: CharSet): Search {
       return { ways: 1, steps: 1 };
     case "sequence": {
       let after = follow;
-      // What comes later is tried anew for each way of what comes before.
+      // Later parts are tried again for each way of the earlier parts.
       let whole: Search = { ways: 1, steps: 0 };
       for (const part of node.parts.toReversed()) {
         const one = search(part, length, after);
@@ -63,7 +63,7 @@ function search(node: Node, length: number, follow: CharSet): Search {
       const first = firstOf(node.part);
       const most = Math.max(node.min, Math.min(node.max, length));
       const once = search(node.part, length, most > 1 ? union([first, follow]) : follow);
-      // What comes next tells whether it goes on. It is asked at every end all the same.
+      // The next character decides whether the repetition continues, but it is checked at every end anyway.
       const ends = overlap(first, follow) ? most - node.min + 1 : 1;
       const all = once.ways === 1 ? 1 : once.ways ** most;
       return { ways: ends * all, steps: 2 * (most + 1) * once.steps * all };
@@ -71,7 +71,7 @@ function search(node: Node, length: number, follow: CharSet): Search {
   }
 }
 
-/** Whether the first character tells which one it is. */
+/** Whether the first character decides which option matches. */
 function areDistinct(options: readonly Node[]): boolean {
   const firsts = options.map(firstOf);
   return (
@@ -80,7 +80,7 @@ function areDistinct(options: readonly Node[]): boolean {
   );
 }
 
-/** What a match of the node may begin with. */
+/** The characters with which a match of the node may begin. */
 function firstOf(node: Node): CharSet {
   switch (node.kind) {
     case "unit":
@@ -98,7 +98,7 @@ function firstOf(node: Node): CharSet {
   }
 }
 
-/** Whether it may match nothing, with more behind it. */
+/** Whether it may match nothing, with more after it. */
 function isSkipped(node: Node): boolean {
   switch (node.kind) {
     case "unit":
@@ -115,8 +115,9 @@ function isSkipped(node: Node): boolean {
 }
 
 /**
- * Whether a character may be in both. The parser's sets are those of lower-cased text: only where one of them has none but
- * ASCII without letters are they those of the platform's engine too. Sets are ranges, `[first, last, first, last, …]`.
+ * Whether a character may be in both. The parser's sets are those of lower-cased text. They equal those of the
+ * platform's engine only if one of them has nothing but ASCII without letters. Sets are ranges, `[first, last, first,
+ * last, …]`.
  */
 function overlap(a: CharSet, b: CharSet): boolean {
   if (!isExact(a) && !isExact(b)) return true;

@@ -1,10 +1,10 @@
-/** Texts of which one must stand in every match, so that most documents need no match at all. */
+/** Texts of which every match contains at least one, so that most documents need no match at all. */
 import { onlyUnit } from "./char-set.ts";
 import type { Node } from "./parse.ts";
 
 const MAX_ALTERNATIVES = 16;
 
-/** Texts, at least one of which every match contains; `null`: none can be told. */
+/** Texts, at least one of which every match contains; `null`: unknown. */
 export function requiredTexts(node: Node): string[] | null {
   const found = needles(node);
   return found?.every((text) => text.length > 1) === true ? found : null;
@@ -41,7 +41,7 @@ function needles(node: Node): string[] | null {
   }
 }
 
-/** The most telling needles of a sequence: neighbours that are plain text count together. */
+/** The most selective needles of a sequence: plain-text neighbours count together. */
 function best(parts: readonly Node[]): string[] | null {
   const candidates: (string[] | null)[] = [];
   let run = "";
@@ -65,7 +65,7 @@ function best(parts: readonly Node[]): string[] | null {
     );
 }
 
-/** The only text that a node matches; `null`: there are several, or more than text counts. */
+/** The only text that a node matches; `null`: there are several, or it depends on more than text. */
 function exactText(node: Node): string | null {
   switch (node.kind) {
     case "unit": {

@@ -1,6 +1,6 @@
 /**
- * Regular expressions from outside, as a tree. The syntax is what RE2, Rust and Python have in common: what cannot be
- * matched in linear time is refused with a reason.
+ * Regular expressions from outside, as a tree. The syntax is what RE2, Rust and Python have in common. The parser
+ * refuses, with a reason, what cannot be matched in linear time.
  */
 import {
   ANY,
@@ -58,7 +58,7 @@ const CONTROLS = new Map([
 
 /**
  * The tree of an expression over lower-cased text.
- * @param cased over text as it is, where capital letters are letters of their own
+ * @param cased over unchanged text, where capital letters are distinct letters
  * @throws Refusal
  */
 export function parsePattern(source: string, cased = false): Node {
@@ -119,7 +119,7 @@ class Parser {
     if (this.#eat("*")) return { min: 0, max: Number.POSITIVE_INFINITY };
     if (this.#eat("+")) return { min: 1, max: Number.POSITIVE_INFINITY };
     if (this.#eat("?")) return { min: 0, max: 1 };
-    // Braces that hold no count stand for themselves.
+    // Braces without a count stand for themselves.
     const braces = this.#match(/\{(?:(\d+)(,?)(\d*)|,(\d+))\}/y);
     if (braces === null) return null;
     const [, least, comma, most, only] = braces;
@@ -171,11 +171,11 @@ class Parser {
     }
     const node = this.#choice();
     if (!this.#eat(")")) throw this.#refuse("there is a ( without its )");
-    // A node of its own, so that a quantifier takes all of it.
+    // A separate node, so that a quantifier applies to all of it.
     return { kind: "sequence", parts: [node] };
   }
 
-  /** `i` changes nothing about lower-cased text, `m` nothing at all; `s` lets `.` match line ends. */
+  /** `i` changes nothing for lower-cased text, `m` nothing at all; `s` lets `.` match line ends. */
   #setFlags(flags: string): void {
     if (/[^ims]/.test(flags) || (this.#cased && flags.includes("i")))
       throw this.#refuse(`the flags "${flags}" are not supported`);
@@ -194,7 +194,7 @@ class Parser {
     return typeof escaped === "string" ? this.#literal(escaped) : { kind: "unit", set: escaped };
   }
 
-  /** What follows a backslash, in a class as well: one character, or a set. */
+  /** What follows a backslash, also in a class: one character, or a set. */
   #escaped(): string | CharSet {
     const hex = this.#match(/x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})/y);
     if (hex !== null) return String.fromCharCode(Number.parseInt(hex[1] ?? hex[2] ?? "", 16));
@@ -207,7 +207,7 @@ class Parser {
     return character;
   }
 
-  /** The set of a class in brackets; a `]` right at its start stands for itself. */
+  /** The set of a class in brackets; a `]` at its very start stands for itself. */
   #members(): CharSet {
     const negated = this.#eat("^");
     const sets: CharSet[] = [];
@@ -250,7 +250,7 @@ class Parser {
     return this.#source.charAt(this.#at);
   }
 
-  /** The next character, of two units where it is beyond U+FFFF; `""` at the end. */
+  /** The next character, with two units if it is beyond U+FFFF; `""` at the end. */
   #take(): string {
     const point = this.#source.codePointAt(this.#at);
     if (point === undefined) return "";
@@ -277,7 +277,7 @@ class Parser {
   }
 }
 
-/** As the text is, in which a letter stays one letter. */
+/** Lower-cases like the text, where one letter stays one letter. */
 function lowerCased(character: string): string {
   const lower = character.toLowerCase();
   return lower.length === character.length ? lower : character;

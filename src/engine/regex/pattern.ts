@@ -6,16 +6,16 @@ import { compileProgram } from "./program.ts";
 
 export interface Pattern {
   automaton: Automaton;
-  /** Texts, one of which stands in every match; `null`: none can be told. */
+  /** Texts, one of which every match contains; `null`: unknown. */
   required: readonly string[] | null;
   /** The text that every match begins with; `""`: there is none. */
   lead: string;
 }
 
 /**
- * A case-insensitive expression over lower-cased text; `^` and `$` hold at the ends of lines. `reason`: why it is
+ * A case-insensitive expression over lower-cased text; `^` and `$` match at the ends of lines. `reason`: why it is
  * refused, e.g. for look-around, back-references, or its size.
- * @param options `cased`: the expression is over text as it is, and tells capital letters from small ones
+ * @param options `cased`: the expression is over unchanged text, and distinguishes capital letters
  */
 export function compilePattern(
   source: string,

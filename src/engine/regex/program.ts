@@ -1,4 +1,6 @@
-/** From an expression's tree to instructions for a machine that follows all ways at once (Thompson 1968, Pike). */
+/**
+ * Compiles an expression's tree into instructions for a machine that follows all ways together (Thompson 1968, Pike).
+ */
 import type { CharSet } from "./char-set.ts";
 import { type Assertion, type Node, Refusal } from "./parse.ts";
 
@@ -14,12 +16,12 @@ export interface Program {
   start: number;
 }
 
-/** Counted repetitions are written out, so their product is bounded. */
+/** Counted repetitions are expanded, so their product is bounded. */
 const MAX_INSTRUCTIONS = 2000;
-/** Steps of the compiler: repetitions of nothing make none of the instructions, but cost time. */
+/** Steps of the compiler: repetitions of nothing make no instructions, but cost time. */
 const MAX_STEPS = 20_000;
 
-/** @throws Refusal where the expression becomes too large */
+/** @throws Refusal if the expression becomes too large */
 export function compileProgram(tree: Node): Program {
   const compiler = new Compiler();
   const end = compiler.add({ op: "match" });
@@ -36,7 +38,7 @@ class Compiler {
     return this.instructions.push(instruction) - 1;
   }
 
-  /** Instructions that match `node` and go on at `next`; the index of the first. */
+  /** Instructions that match `node` and continue at `next`; returns the index of the first. */
   compile(node: Node, next: number): number {
     if (++this.#steps > MAX_STEPS) throw tooLarge();
     switch (node.kind) {

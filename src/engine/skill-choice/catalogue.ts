@@ -1,14 +1,14 @@
-/** The list of skills that a run's model may load, within a budget of tokens. Pure. */
+/** The list of skills that a run's model may load, within a token budget. Pure. */
 import { byteOrder } from "../../skill/path.ts";
 import type { AgentSkill } from "../agent/spec.ts";
 import { firstOf } from "../cut.ts";
 
-/** Tokens of the list, where the run does not say. */
+/** The list's tokens by default. */
 export const CATALOGUE_TOKENS = 4000;
-/** More skills than these are searched. */
+/** If there are more skills than this, the model searches them. */
 export const MOST_LISTED = 100;
 const BYTES_PER_TOKEN = 4;
-/** What is left of a description at least. */
+/** The shortest length to which a description is cut. */
 const SHORTEST = 40;
 
 const HEADER =
@@ -16,9 +16,9 @@ const HEADER =
 const SEARCH = "There are more skills than are listed here: look for others with search_skills.";
 
 /**
- * The section of the system text; `""`: there is nothing to list. Descriptions stand whole while they fit; then the longest are
- * shortened, evenly. The same skills give the same text.
- * @param skills in the order of their rank, where some may have to be left out
+ * The section of the system text; `""`: there is nothing to list. Descriptions stay whole while they fit; beyond that
+ * the longest are shortened evenly. The same skills give the same text.
+ * @param skills in rank order, if some may have to be left out
  */
 export function catalogue(skills: readonly AgentSkill[], tokens: number, searchable: boolean): string {
   if (skills.length === 0) return "";
@@ -34,14 +34,14 @@ export function catalogue(skills: readonly AgentSkill[], tokens: number, searcha
 
 const bytes = (text: string): number => new TextEncoder().encode(text).length;
 
-/** A skill with the bytes of its entry. */
+/** A skill with the size of its entry. */
 interface Sized {
   skill: AgentSkill;
-  /** Without the description. */
+  /** Bytes without the description. */
   frame: number;
   /** Characters of the description. */
   length: number;
-  /** Bytes of a character of it. */
+  /** Bytes of one of its characters. */
   each: number;
 }
 
@@ -54,7 +54,7 @@ function sizedOf(skill: AgentSkill): Sized {
 const sizeAt = ({ frame, length, each }: Sized, most: number): number =>
   frame + Math.ceil(Math.min(length, most) * each);
 
-/** As many of the first as fit with the shortest descriptions. */
+/** The first skills that fit with the shortest descriptions. */
 function fitting(skills: readonly AgentSkill[], room: number): Sized[] {
   let sum = 0;
   const shown: Sized[] = [];
@@ -67,7 +67,7 @@ function fitting(skills: readonly AgentSkill[], room: number): Sized[] {
   return shown;
 }
 
-/** The greatest length to which descriptions are cut so that all entries fit. */
+/** The greatest length of descriptions at which all entries fit. */
 function longest(sized: readonly Sized[], room: number): number {
   const fits = (most: number): boolean => sized.reduce((sum, one) => sum + sizeAt(one, most), 0) <= room;
   const whole = Math.max(0, ...sized.map(({ length }) => length));

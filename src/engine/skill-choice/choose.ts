@@ -1,11 +1,11 @@
 /**
- * Which skill a prompt asks for. A skill that is named is; beyond that words decide, and only where they are clear: a wrong
- * skill costs a run more than one that its model has to load. Pure.
+ * Chooses the skill that a prompt asks for. A named skill always wins. Beyond that words decide, and only if they are
+ * clear: a wrong skill costs a run more than a skill that its model still has to load. Pure.
  */
 import { globMatches } from "../../skill/glob.ts";
 import type { AgentSkill } from "../agent/spec.ts";
 import { indexTokens, type WordIndex, wordScores } from "../tool-vault/bm25.ts";
-import { isCommon, type KnownWords, telling } from "./words.ts";
+import { isCommon, KnownWords, telling } from "./words.ts";
 
 export interface Candidate {
   name: string;
@@ -13,29 +13,29 @@ export interface Candidate {
   reason: string;
 }
 
-/** What words alone have to reach, and how far ahead of the second they have to be. */
+/** The score that words alone must reach, and the lead over the second that they need. */
 const FLOOR = 1.15;
 const MARGIN = 1.3;
-/** The part of a prompt's words that a skill has to share where only one of them tells much. */
+/** The share of a prompt's words that a skill must have in common with it if only one of them is a rare word. */
 const COVERED = 0.5;
-/** Skills that one prompt may name. */
+/** The most skills that one prompt may name. */
 const MOST_NAMED = 5;
-/** Candidates that are told of. */
+/** The most candidates to report. */
 const MOST_TOLD = 5;
 /** A name counts as often as this many mentions in the description. */
 const NAME_WEIGHT = 3;
 
-/** The words of the skills, by which prompts are ranked. Costs time in proportion to their descriptions. */
+/** The words of the skills, which rank prompts. Building it costs time in proportion to the descriptions. */
 interface SkillIndex {
   words: WordIndex;
-  /** The score of a word that one skill alone has, once. */
+  /** The score of one mention of a word that only one skill has. */
   rarest: number;
   /** Of each skill's name. */
   names: readonly { words: readonly string[]; spellings: readonly string[]; called: readonly string[] }[];
 }
 
 export function indexSkills(skills: readonly AgentSkill[]): SkillIndex {
-  const known: KnownWords = new Map();
+  const known = new KnownWords();
   const names = skills.map((skill) => ({ words: telling(skill.name, known), ...spellingsOf(skill) }));
   const words = indexTokens(
     skills.map(({ description, when_to_use }, number) => {
@@ -49,8 +49,8 @@ export function indexSkills(skills: readonly AgentSkill[]): SkillIndex {
 }
 
 /**
- * Skills that a prompt names or whose `paths` match a file, all of which are to be activated; else the one that its words are
- * clear about; `active`: their names. `candidates`: those and the next ones, best first.
+ * The skills to activate: all that a prompt names or whose `paths` match a file, else the one that the words clearly
+ * indicate; `active`: their names. `candidates`: those and the next ones, best first.
  */
 export function chooseSkills(
   skills: readonly AgentSkill[],
@@ -92,9 +92,7 @@ export function chooseSkills(
   };
 }
 
-/**
- * Skills that share words with a text, best first, at most so many; `clear`: by more than one word, or by the name.
- */
+/** Skills that share words with a text, best first, up to a limit; `clear`: by more than one word, or by the name. */
 export function rankSkills(
   skills: readonly AgentSkill[],
   { words, rarest, names }: SkillIndex,
@@ -135,8 +133,8 @@ function has({ postings }: WordIndex, word: string, number: number): boolean {
 }
 
 /**
- * Whether a prompt names a skill: as `/name`, quoted, beside the word skill, or, where the name has several words, by those in
- * a row. A name of one word alone is a word like any other.
+ * Whether a prompt names a skill: as `/name`, in quotes, next to the word skill, or, if the name has several words, by
+ * all of them in a row. A name of a single word counts as a plain word.
  */
 export const names = (prompt: string, skill: Pick<AgentSkill, "name" | "plugin">): boolean =>
   isNamedIn(prompt.toLowerCase(), spellingsOf(skill));
@@ -156,7 +154,7 @@ function spellingsOf({ name, plugin }: Pick<AgentSkill, "name" | "plugin">): Spe
   };
 }
 
-/** @param text in small letters */
+/** @param text in lower case */
 function isNamedIn(text: string, { spellings, called }: Spellings): boolean {
   if (called.some((form) => holds(text, form))) return true;
   return spellings.some((spelling) => {
@@ -173,7 +171,7 @@ function isNamedIn(text: string, { spellings, called }: Spellings): boolean {
   });
 }
 
-/** Whether a text stands in another one as whole words. */
+/** Whether a text contains another one as whole words. */
 function holds(text: string, part: string): boolean {
   for (let at = text.indexOf(part); at !== -1; at = text.indexOf(part, at + 1)) {
     const before = text.charAt(at - 1);

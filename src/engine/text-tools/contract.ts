@@ -1,21 +1,18 @@
-/**
- * Tools for models without a native channel: how they are described in the system text, and how
- * results go back. Pure.
- */
+/** Tools for models without a native channel: how the system text describes them, and how results go back. Pure. */
 import { objectOf } from "../../skill/json.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { Message, ToolDefinition, ToolResultMessage } from "../messages.ts";
 
 interface ContractOptions {
-  /** Shown as they are after the rules. */
+  /** Shown unchanged after the rules. */
   examples?: string;
-  /** How completion is signalled; absent: it is not. */
+  /** How the model signals completion; absent: it does not. */
   sentinel?: string;
   /** Further sections, e.g. a list of tools that a search can find. */
   further?: readonly string[];
 }
 
-/** The part of the system text that tells a model which tools there are and how to call them in text. */
+/** The part of the system text that describes the tools and how to call them in text. */
 export function textToolContract(tools: readonly ToolDefinition[], options: ContractOptions = {}): string {
   const rules = [
     "## Tools",
@@ -93,7 +90,7 @@ function typeText(schema: Json | undefined, depth = 0): string {
 const wrapped = (text: string): string => (text.includes(" | ") ? `(${text})` : text);
 const oneLine = (text: string): string => text.replace(/\s+/g, " ").replaceAll("*/", "* /").trim();
 
-/** A conversation as such a model can read it: calls as they are written in text, results as a user's message. */
+/** A conversation in the form for such a model: calls written as text, results as a user message. */
 export function asTextFormat(messages: readonly Message[]): Message[] {
   return messages.map((message): Message => {
     if (message.role === "tool") {

@@ -1,4 +1,4 @@
-/** Reads tool calls out of a model's text. Pure; time grows with the text's length. */
+/** Reads tool calls from a model's text. Pure; time grows with the text's length. */
 
 import { isObject } from "../../skill/json.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
@@ -6,7 +6,7 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { closingOf } from "../brackets.ts";
 import { firstOf } from "../cut.ts";
 
-/** Most characters of one turn that are kept. */
+/** The most characters to keep of one turn. */
 const MAX_TURN_CHARACTERS = 131_072;
 
 export interface TextCall {
@@ -18,15 +18,15 @@ interface TextTurn {
   calls: TextCall[];
   /** The text without calls and tags. */
   prose: string;
-  /** The turn as the contract asks for it: what history keeps. */
+  /** The turn in the contract's form, which the history keeps. */
   canonical: string;
-  /** Forms that were understood although the contract does not name them. */
+  /** Forms that the parser understood although the contract does not name them. */
   violations: string[];
   /** Calls that could not be read. */
   errors: string[];
-  /** What stood in the done element. */
+  /** Content of the done element. */
   done: string | null;
-  /** What stood in user_response elements. */
+  /** Content of user_response elements. */
   response: string | null;
 }
 
@@ -38,7 +38,7 @@ interface Piece {
   error?: string;
 }
 
-/** @param tools names that may be called; a form that names no tool of these is prose */
+/** @param tools names that the model may call; other names in call form are prose */
 export function parseTextTurn(text: string, tools: readonly string[]): TextTurn {
   const kept = firstOf(text, MAX_TURN_CHARACTERS);
   const body = blankThinking(kept);
@@ -66,7 +66,7 @@ export function parseTextTurn(text: string, tools: readonly string[]): TextTurn 
   };
 }
 
-/** Reasoning in the text is no place for calls. Lengths are kept. */
+/** Calls inside reasoning do not count. Lengths stay the same. */
 function blankThinking(text: string): string {
   return text.replace(/<think(?:ing)?>[\s\S]*?(?:<\/think(?:ing)?>|$)/gi, (found) =>
     " ".repeat(found.length),
@@ -76,7 +76,7 @@ function blankThinking(text: string): string {
 const OPEN = "<tool_call>";
 const CLOSE = "</tool_call>";
 
-/** `<tool_call>` elements: JSON as the contract asks, or a call in function form. */
+/** `<tool_call>` elements: JSON as in the contract, or a call in function form. */
 function elements(text: string, tools: readonly string[]): Piece[] {
   const pieces: Piece[] = [];
   for (let start = text.indexOf(OPEN); start !== -1; ) {
@@ -110,7 +110,7 @@ function readElement(
 /** Calls outside of elements: `<name({…})>`, fenced JSON, `tool_code:` lines and bare function calls. */
 function looseCalls(text: string, tools: readonly string[]): Piece[] {
   const pieces: Piece[] = [];
-  // Most turns hold none of these: then there is no pattern to make of the tools' names.
+  // Most turns hold none of these and need no pattern of the tools' names.
   if (tools.length === 0 || !/[({`]/.test(text)) return pieces;
   const names = tools.map((name) => name.replace(/[^\w-]/g, "\\$&"));
   const fence = /```(?:json|tool_code|tool_call)?[^\S\n]*\n([\s\S]*?)\n?```/g;
@@ -177,7 +177,7 @@ function callOf(value: Json): TextCall | null {
   return isObject(args) ? { name: value.name, arguments: args } : null;
 }
 
-/** Whether it says itself that it is a call: an answer may have a name, too. */
+/** Whether it is clearly a call: an answer may have a name, too. */
 const hasArguments = (value: Json | undefined): boolean =>
   isObject(value) && (value.arguments !== undefined || value.parameters !== undefined);
 

@@ -3,7 +3,7 @@
 const K1 = 1.5;
 const B = 0.75;
 
-/** Where words stand, built once and asked often. */
+/** Where words occur; built once and queried often. */
 export interface WordIndex {
   /** Per word: document, frequency, document, frequency, … */
   postings: ReadonlyMap<string, readonly number[]>;
@@ -22,7 +22,7 @@ export function wordsOf(text: string): string[] {
 /** Costs time in proportion to the number of words. */
 export const indexWords = (documents: readonly string[]): WordIndex => indexTokens(documents.map(wordsOf));
 
-/** The same of documents that are words already. */
+/** The same for documents that are already split into words. */
 export function indexTokens(documents: readonly (readonly string[])[]): WordIndex {
   const postings = new Map<string, number[]>();
   const lengths: number[] = [];
@@ -41,7 +41,7 @@ export function indexTokens(documents: readonly (readonly string[])[]): WordInde
   return { postings, lengths, averageLength: total / Math.max(1, documents.length), vocabulary };
 }
 
-/** The score of every document; a word that the query repeats counts as often. 0: no word in common. */
+/** The score of every document; a repeated word of the query counts each time. 0: no common word. */
 export function wordScores(index: WordIndex, query: readonly string[]): Float64Array {
   const { postings, lengths, averageLength } = index;
   const scores = new Float64Array(lengths.length);
@@ -61,7 +61,10 @@ export function wordScores(index: WordIndex, query: readonly string[]): Float64A
   return scores;
 }
 
-/** Marks the documents that may hold a text, by words that hold its longest word; `false`: it has none. */
+/**
+ * Marks the documents that may contain a text, by the words that contain its longest word; `false`: the text has no
+ * word.
+ */
 export function markHolders({ postings, vocabulary }: WordIndex, text: string, marks: Uint8Array): boolean {
   const [part] = wordsOf(text).sort((a, b) => b.length - a.length);
   if (part === undefined) return false;

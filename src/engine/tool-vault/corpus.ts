@@ -1,4 +1,4 @@
-/** What a search reads of each tool, as one text, and how many matches an expression has in it. */
+/** The text that a search reads for each tool, and how often an expression matches in it. */
 import { objectOf } from "../../skill/json.ts";
 import type { Pattern } from "../regex/pattern.ts";
 import type { Tool } from "../tools.ts";
@@ -18,7 +18,7 @@ export function searchText(tool: Tool): string {
 export interface Corpus {
   words: WordIndex;
   text: string;
-  /** Where each document begins; after the last one, where a next one would. One unit lies between two. */
+  /** Where each document begins; the last entry is where a next one would. One unit separates two. */
   starts: Uint32Array;
 }
 
@@ -28,7 +28,7 @@ export function corpusOf(documents: readonly string[]): Corpus {
   return { words: indexWords(documents), text: documents.join("\n"), starts };
 }
 
-/** Looks and visits that a search may cost besides those in proportion to the text. */
+/** Lookups and visits that a search may cost in addition to those in proportion to the text. */
 const BASE_COST = 1_000_000;
 const COST_PER_UNIT = 3;
 
@@ -50,14 +50,16 @@ export function countMatches(corpus: Corpus, pattern: Pattern): Uint32Array | nu
   return counts;
 }
 
-/** Marks of the documents that a pattern can match at all; `null`: any. */
+/** Marks the documents that a pattern can match at all; `null`: any. */
 function holders({ words }: Corpus, { required }: Pattern): Uint8Array | null {
   if (required === null) return null;
   const marks = new Uint8Array(words.lengths.length);
   return required.every((text) => markHolders(words, text, marks)) ? marks : null;
 }
 
-/** Finds the next place of a text from a position on that never goes back; behind the end: there is none. */
+/**
+ * Finds the next occurrence of a text from a position that never decreases; the text's end or beyond: there is none.
+ */
 function placesOf(wanted: string, text: string): (from: number) => number {
   let place = -1;
   return (from) => {

@@ -1,31 +1,31 @@
-/** What a search leaves in transcripts and streams, the same whoever searched. */
+/** The entries of a search in transcripts and streams, the same whoever searched. */
 
 import type { Json } from "../../skill/manifest.ts";
 import type { Block } from "../messages.ts";
 import type { Strategy } from "./option.ts";
 
-/** Who searched; a provider is named by the shape that it speaks. */
+/** Who searched; a provider's wire shape names it. */
 type SearchMode = "anthropic" | "openai" | "client";
 
-/** What was asked for; role `assistant`, visibility `internal`. Comes before the search runs. */
+/** The search query; role `assistant`, visibility `internal`. It comes before the search runs. */
 export interface SearchQueryEvent {
   type: "tool_search_query";
   id: string;
-  /** Of a search by Hull: the name that Anthropic's search of that kind has. */
+  /** For a search by Hull: the name of Anthropic's search of that kind. */
   name: string;
-  /** The arguments as they came. */
+  /** The arguments as given. */
   query: Json;
   strategy?: Strategy;
   mode: SearchMode;
 }
 
-/** What was found; role `tool`, visibility `internal`. */
+/** The search result; role `tool`, visibility `internal`. */
 export interface SearchResultEvent {
   type: "tool_search_result";
   tool_use_id: string;
   tool_references: { tool_name: string }[];
   mode: SearchMode;
-  /** Names that became callable by it. */
+  /** Names that the search made callable. */
   promoted: string[];
   strategy?: Strategy;
 }

@@ -1,15 +1,15 @@
-/** Who searches, the provider or Hull. */
+/** Decides who searches, the provider or Hull. */
 import type { ModelRequest, Warning } from "../messages.ts";
 import type { SearchOption } from "./option.ts";
 
 export type NativeVariant = NonNullable<ModelRequest["tool_search"]>["variant"];
 const NATIVE: readonly NativeVariant[] = ["bm25", "regex", "hosted"];
 
-/** The model that a vault is for, and what it can do. */
+/** The vault's model, and its capabilities. */
 export interface SearchTarget {
   provider: string;
   model: string;
-  /** Of its capabilities. */
+  /** One of its capabilities. */
   defer_loading: boolean;
   /** The provider's own searches, preferred first. */
   tool_search: readonly string[];
@@ -21,7 +21,7 @@ export interface SearchTarget {
   refused: boolean;
 }
 
-/** A reason to refuse a call before anything is sent. */
+/** Why Hull refuses a call before it sends anything. */
 export interface Refusal {
   option: string;
   detail: string;
@@ -32,7 +32,7 @@ type ModeDecision =
   | { mode: "client"; warnings: Warning[] }
   | { refusal: Refusal };
 
-/** Options of the client mode. */
+/** Options for client mode only. */
 const CLIENT_ONLY = ["strategy", "budget_tokens", "name", "include_stub_listing"] as const;
 
 export function decideMode(option: SearchOption, target: SearchTarget): ModeDecision {
@@ -62,7 +62,7 @@ export function decideMode(option: SearchOption, target: SearchTarget): ModeDeci
   return { mode: "native", variant, warnings: [replaced, ...ignored] };
 }
 
-/** What the provider can search with; a forced one is taken to have the search that OpenAI hosts. */
+/** The searches that the provider supports; a forced one counts as OpenAI's hosted search. */
 function nativeVariants(target: SearchTarget): NativeVariant[] {
   if (target.tool_format === "text") return [];
   const able = target.defer_loading
@@ -90,13 +90,13 @@ function fellBack({ provider, model }: SearchTarget): Warning {
   };
 }
 
-/** Failures with a cause of their own, which a 400 can be as well. */
+/** Failures with a cause of their own, which a 400 can also report. */
 const OTHER_CAUSES = new Set(["context_overflow", "content_policy", "auth_failure", "rate_limit"]);
 
 /**
- * Whether a failed native call is to be made once more in client mode: `auto` promises that a search is no error. 422
- * is how some servers say 400.
- * @param failure status of the provider's answer, and the reason it was classified as
+ * Whether Hull repeats a failed native call in client mode: `auto` promises that a search is no error. Some servers
+ * send 422 for 400.
+ * @param failure status of the provider's answer, and its classified reason
  */
 export function fallsBack(
   option: SearchOption,

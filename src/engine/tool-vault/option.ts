@@ -17,12 +17,12 @@ export interface SearchOption {
   strategy: Strategy;
   /** Tools that stay in the model's context, deferred or not. */
   always_loaded: readonly string[];
-  /** Most tokens of promoted tools together; `null`: no limit. */
+  /** The most tokens of all promoted tools; `null`: no limit. */
   budget_tokens: number | null;
-  /** Of the tool that a model searches with, in client mode. */
+  /** Name of the tool with which a model searches, in client mode. */
   name: string;
   include_stub_listing: boolean;
-  /** The fields that were given, for warnings about those that have no effect. */
+  /** The given fields, for warnings about those without effect. */
   given: readonly (keyof typeof FIELDS)[];
 }
 
@@ -42,7 +42,7 @@ const FIELDS = {
 type Field = keyof typeof FIELDS;
 const NAMES: readonly string[] = Object.keys(FIELDS);
 
-/** The option as given; `null`: off. Faults name `tool_search.<field>`, what it takes and what came. */
+/** Reads the option; `null`: off. Faults name `tool_search.<field>`, what it takes and what came. */
 export function readSearchOption(given: Json | undefined): SearchOption | { faults: Fault[] } | null {
   if (given === undefined || given === null || given === false) return null;
   if (given === true) return readFields({});

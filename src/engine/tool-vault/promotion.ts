@@ -10,9 +10,9 @@ export interface VaultState {
 export const EMPTY_VAULT: VaultState = { promoted: [] };
 
 /**
- * Promotes what a search found, best hit first, and tells which names are new. Known ones keep their age. Where there
- * is a budget, promotions of earlier searches make room, oldest first; hits of this search do not displace each other,
- * so what stays are the best of them.
+ * Promotes the hits of a search, best first, and returns which names are new. Known names keep their age. With a
+ * budget, promotions of earlier searches make room, oldest first. Hits of this search do not displace each other, so
+ * the best of them stay.
  */
 export function promote(
   state: VaultState,

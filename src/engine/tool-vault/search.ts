@@ -9,7 +9,7 @@ import { promote, type VaultState } from "./promotion.ts";
 import type { Scope } from "./tool-set.ts";
 import type { ClientVault } from "./vault.ts";
 
-/** The host delegate's method `tool_search/query`. Throws where it cannot be reached. */
+/** The host delegate's method `tool_search/query`. Throws if it cannot be reached. */
 export type SearchDelegate = (query: {
   strategy: "semantic" | "host";
   query: string;
@@ -24,11 +24,11 @@ interface SearchOptions {
 
 interface Found {
   tool_names: string[];
-  /** For the model: why nothing came, or what to do better. */
+  /** Tells the model why nothing came, or how to search better. */
   diagnostic?: string;
 }
 
-/** The event of a search call, to be recorded before `search` runs. */
+/** The event of a search call; record it before `search` runs. */
 export function queryEvent(vault: ClientVault, call: ToolCallBlock): SearchQueryEvent {
   const { strategy } = vault.option;
   return {
@@ -41,14 +41,14 @@ export function queryEvent(vault: ClientVault, call: ToolCallBlock): SearchQuery
   };
 }
 
-/** Of Anthropic's two searches the one that is nearest. */
+/** The nearest of Anthropic's two searches. */
 function kindOf({ strategy, variant }: SearchOption): "bm25" | "regex" {
   return strategy === "bm25" || strategy === "regex" ? strategy : variant;
 }
 
 /**
- * Carries out a search call: the tool result for the model, the event, and the state from which the next turn's `offer`
- * is made. Faults of the query, of the delegate or of its answer become a diagnostic in the result.
+ * Carries out a search call: the tool result for the model, the event, and the state for the next turn's `offer`.
+ * Faults of the query, of the delegate or of its answer become a diagnostic in the result.
  */
 export async function search(
   vault: ClientVault,
@@ -101,7 +101,7 @@ async function find(
   try {
     return hostAnswer(await delegate({ strategy, query, candidates: [...candidates] }), new Set(candidates));
   } catch {
-    // What went wrong is the operator's to know, who sees it where the delegate is called.
+    // The call of the delegate logs the fault for the operator.
     return nothing(
       "The host's tool search failed. If that is transient, search again; the strategies bm25 and regex need no host.",
     );
@@ -125,7 +125,7 @@ function byPattern(query: string, set: ClientVault["set"], scope: Scope): Found 
 
 const MAX_DIAGNOSTIC = 2000;
 
-/** `{tool_names, diagnostic?}`, or the same below `result`; the host's order is kept, names it cannot know are not. */
+/** `{tool_names, diagnostic?}`, or the same below `result`. The host's order stays; unknown names are dropped. */
 function hostAnswer(answer: Json, candidates: ReadonlySet<string>): Found {
   const { tool_names, diagnostic } = body(answer);
   if (!Array.isArray(tool_names)) {

@@ -1,4 +1,4 @@
-/** A set of tools, parted into what a model sees and what a search finds, with the indexes of the latter. */
+/** A set of tools, split into those that a model sees and those that a search finds, with indexes of the latter. */
 
 import { memo } from "../../memo.ts";
 import type { Pattern } from "../regex/pattern.ts";
@@ -14,7 +14,7 @@ export class ToolSet {
   readonly eager: readonly Tool[];
   /** By name, in the order of definition. */
   readonly deferred: ReadonlyMap<string, Tool>;
-  /** Of deferred tools, in the order of their documents. */
+  /** Names of deferred tools, in the order of their documents. */
   readonly #names: readonly string[];
   readonly #all: ReadonlySet<string>;
   #corpus: Corpus | null = null;
@@ -51,7 +51,7 @@ export class ToolSet {
     return counts === null ? null : best(this.#names, counts, scope);
   }
 
-  /** Estimated tokens of a tool as a model is told of it: a quarter of the characters of its JSON. */
+  /** Estimated tokens of a tool in the form for a model: a quarter of the characters of its JSON. */
   size(tool: Tool): number {
     const known = this.#sizes.get(tool.name);
     if (known !== undefined) return known;
@@ -60,28 +60,28 @@ export class ToolSet {
     return size;
   }
 
-  /** Built when the first search asks. */
+  /** Built by the first search. */
   #searched(): Corpus {
     this.#corpus ??= corpusOf(Array.from(this.deferred.values(), searchText));
     return this.#corpus;
   }
 }
 
-/** The names that a run may use at the moment; absent: all. */
+/** The names that a run may currently use; absent: all. */
 export type Scope = ReadonlySet<string> | undefined;
 
 export const inScope = (scope: Scope, name: string): boolean => scope === undefined || scope.has(name);
 
-/** A tool's definition without what only a native search understands. */
+/** A tool's definition without members for native searches. */
 export function openly(tool: Tool): ReturnType<typeof definitionOf> {
   const { defer_loading, namespace, ...open } = definitionOf(tool);
   return open;
 }
 
-/** The sets of a list of tools, by the names that are pinned. */
+/** The sets of a list of tools, by the pinned names. */
 const setsOf = memo((_: readonly Tool[]) => new Map<string, ToolSet>());
 
-/** The set of a list of tools. Made once per list, since its indexes are costly: pass the same list again. */
+/** The set of a list of tools. It is made once per list, since its indexes are costly: pass the same list again. */
 export function toolSetOf(tools: readonly Tool[], pinned: readonly string[]): ToolSet {
   const sets = setsOf(tools);
   const pins = JSON.stringify(pinned.toSorted());
@@ -90,7 +90,7 @@ export function toolSetOf(tools: readonly Tool[], pinned: readonly string[]): To
   return set;
 }
 
-/** The names with the highest scores, equal ones by name; those of score 0 are left out. */
+/** The names with the highest scores, equal ones sorted by name, without those of score 0. */
 function best(names: readonly string[], scores: ArrayLike<number>, scope: Scope): string[] {
   const hits: { name: string; score: number }[] = [];
   for (let i = 0; i < scores.length; i++) {

@@ -1,7 +1,6 @@
 /**
- * The Tool Vault: deferred tools stay out of a model's context until a search surfaces them,
- * the provider's own or Hull's. A vault belongs to one list of tools and one model; what a run found lives in its
- * `VaultState`.
+ * The Tool Vault: deferred tools stay out of a model's context until a search finds them, the provider's own or Hull's.
+ * A vault belongs to one list of tools and one model. The `VaultState` holds what a run found.
  */
 import type { Block, ModelRequest, ToolCallBlock, ToolDefinition, Warning } from "../messages.ts";
 import { definitionOf, type Tool } from "../tools.ts";
@@ -28,7 +27,7 @@ export interface ClientVault {
   warnings: Warning[];
 }
 
-/** Without a search tools go out as they are, `defer_loading` included. */
+/** Without a search, tools are sent unchanged, including `defer_loading`. */
 interface PlainVault {
   mode: "off";
   tools: readonly Tool[];
@@ -38,10 +37,10 @@ interface PlainVault {
 export type Vault = PlainVault | NativeVault | ClientVault;
 
 /**
- * The vault of a call; everything that must be refused before anything is sent is refused here. Warnings: options
+ * Makes the vault of a call, and refuses everything that must be refused before anything is sent. Warnings: options
  * without effect, a replaced variant, a search that fell back to Hull.
  * @param tools pass the same list again for the same tools: its indexes are kept with it
- * @param option as `readSearchOption` read it; `null`: off
+ * @param option as read by `readSearchOption`; `null`: off
  */
 export function createVault(
   tools: readonly Tool[],
@@ -65,20 +64,20 @@ interface Offer {
 }
 
 interface OfferOptions {
-  /** Names that a skill's `allowed_tools` leave; the search itself is never hidden. */
+  /** Names that a skill's `allowed_tools` permit; the search itself is never hidden. */
   scope?: Scope;
   /**
-   * The history no longer holds what the provider's own searches found, e.g. after compaction: promoted tools are then
+   * The history no longer holds what the provider's own searches found, e.g. after compaction. Promoted tools are then
    * shown openly, so that they stay callable.
    */
   forgotten?: boolean;
-  /** The tool that `tool_choice` names: shown openly, since a model cannot be made to call what it does not see. */
+  /** The tool that `tool_choice` names: shown openly, since a model cannot call what it does not see. */
   chosen?: string | undefined;
 }
 
 /**
- * The tools of the next request. In client mode the search comes first, then what is not deferred, then what was
- * promoted, oldest first, so that a prompt cache keeps the longest prefix.
+ * The tools of the next request. In client mode the search comes first, then tools that are not deferred, then promoted
+ * ones, oldest first, so that a prompt cache keeps the longest prefix.
  */
 export function offer(vault: Vault, state: VaultState, options: OfferOptions = {}): Offer {
   const { scope, forgotten = false, chosen } = options;
@@ -93,7 +92,7 @@ export function offer(vault: Vault, state: VaultState, options: OfferOptions = {
   const open = new Set(forgotten ? state.promoted : []);
   if (chosen !== undefined) open.add(chosen);
   const deferred = Array.from(vault.set.deferred.values()).filter(shown);
-  // Providers refuse requests whose tools are all deferred, as a narrow scope can make them.
+  // Providers refuse requests whose tools are all deferred, which a narrow scope can cause.
   const [first] = deferred;
   if (eager.length === 0 && first !== undefined) open.add(first.name);
   const definitions = deferred.map((tool) => (open.has(tool.name) ? visible(tool) : definitionOf(tool)));
@@ -110,14 +109,14 @@ function visible(tool: Tool): ToolDefinition {
 }
 
 /**
- * Whether a call is the model's search: then it is `search`ed, not dispatched, exempt from policy, hooks, approvals and
- * loop detection. By identity: no tool of the list has this name, whatever it is.
+ * Whether a call is the model's search. Then it is `search`ed, not dispatched, and exempt from policy, hooks, approvals
+ * and loop detection. By identity: no tool of the list has this name.
  */
 export function isSearchCall(vault: Vault, call: ToolCallBlock): boolean {
   return vault.mode === "client" && call.name === vault.search.name;
 }
 
-/** What the provider's own search did in a turn: its events, and the tools that it promoted. */
+/** The events of the provider's own search in a turn, and the tools that it promoted. */
 export function observe(
   vault: NativeVault,
   state: VaultState,
@@ -143,7 +142,7 @@ export function observe(
 
 /**
  * A section for the tool contract that names what a search can find, with the first sentence of each description;
- * `null` where it was not asked for. It stays the same while tools are promoted, for the prompt cache's sake.
+ * `null` if not requested. It stays the same while tools are promoted, for the prompt cache.
  */
 export function stubListing(vault: Vault, scope?: Scope): string | null {
   if (vault.mode !== "client" || !vault.option.include_stub_listing) return null;

@@ -1,4 +1,4 @@
-/** Whether the entries of `allowed-tools` of a run's skills approve a call beforehand. Pure. */
+/** Whether the `allowed-tools` entries of a run's skills approve a call beforehand. Pure. */
 
 import { nameMatches } from "../../skill/glob.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
@@ -7,7 +7,7 @@ import type { AgentSkill, AgentTool } from "../agent/spec.ts";
 import { isNamed } from "./definitions.ts";
 import { type SimpleCommand, splitCommands } from "./shell-split.ts";
 
-/** Whether a call fits an entry of one of these skills, all of which are active. */
+/** Whether a call fits an entry of one of these active skills. */
 export function approvedBeforehand(
   skills: readonly AgentSkill[],
   tool: AgentTool,
@@ -17,7 +17,7 @@ export function approvedBeforehand(
   return fitsEntries(entries, tool, args);
 }
 
-/** Whether a call fits one of the entries, which name its tool; a command fits where each of its parts does. */
+/** Whether a call fits one of the entries, which name its tool; a command fits if each of its parts does. */
 export function fitsEntries(entries: readonly AllowedTool[], tool: AgentTool, args: JsonObject): boolean {
   if (entries.some(({ pattern }) => pattern === undefined)) return true;
   const patterns = entries.flatMap(({ pattern }) => pattern ?? []);
@@ -26,7 +26,7 @@ export function fitsEntries(entries: readonly AllowedTool[], tool: AgentTool, ar
   const [first] = [args.file_path, args.path, ...Object.values(args)].filter(
     (value) => typeof value === "string",
   );
-  // A path that leads elsewhere than it looks fits nothing.
+  // A path with `..` may lead elsewhere, so it fits nothing.
   if (typeof first !== "string" || /(?:^|\/)\.\.(?:\/|$)/.test(first)) return false;
   return patterns.some((pattern) => nameMatches(pattern.replace(/^\.\//, ""), first.replace(/^\.\//, "")));
 }
@@ -52,7 +52,7 @@ function commandFits(patterns: readonly string[], command: unknown): boolean {
   return parts.every((part) => patterns.some((pattern) => partFits(pattern, part)));
 }
 
-/** `git:*` is a command with whatever arguments; anything else is a glob over the whole command. */
+/** `git:*` is a command with any arguments; anything else is a glob over the whole command. */
 function partFits(pattern: string, { words, assigns, writes }: SimpleCommand): boolean {
   const shown = pattern.endsWith(":*") ? pattern.slice(0, -2) : pattern;
   if (assigns || words.length === 0 || !words[0]?.plain) return false;
@@ -62,7 +62,7 @@ function partFits(pattern: string, { words, assigns, writes }: SimpleCommand): b
   const texts = words.map(({ text, raw, plain }) => (plain && !/[\s'"\\]/.test(text) ? text : raw));
   const written = [...texts, ...writes.map((file) => `> ${file}`)].join(" ");
   if (!pattern.endsWith(":*")) {
-    // A star stands for words that are what they look like.
+    // A star matches only words that mean exactly what they say.
     return pattern === written || (pattern.includes("*") && nameMatches(pattern, written));
   }
   const wanted = shown.split(/\s+/).filter((word) => word !== "");
@@ -74,7 +74,7 @@ function partFits(pattern: string, { words, assigns, writes }: SimpleCommand): b
   });
 }
 
-/** Options and commands of well-known programs by which they run others, or put files elsewhere. */
+/** Options and commands with which well-known programs run others, or write files elsewhere. */
 const RUNNING: readonly (readonly [program: RegExp, word: RegExp])[] = [
   [
     /^git$/,

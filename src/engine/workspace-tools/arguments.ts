@@ -1,8 +1,8 @@
-/** Whether a call's arguments are of the types that a workspace tool declares. Pure. */
+/** Checks the types of a call's arguments against a workspace tool's declaration. Pure. */
 import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 
-/** What is wrong with the arguments, as a sentence for the model; `null`: nothing. Further ones are left alone. */
+/** What is wrong with the arguments, as a sentence for the model; `null`: nothing. Undeclared arguments are ignored. */
 export function argumentsFault(parameters: JsonObject, args: JsonObject): string | null {
   for (const [name, schema] of Object.entries(objectOf(parameters.properties))) {
     const value = args[name];
@@ -13,11 +13,14 @@ export function argumentsFault(parameters: JsonObject, args: JsonObject): string
   return null;
 }
 
-function valueFault({ type, enum: choices, minimum }: JsonObject, value: Json): string | null {
+function valueFault({ type, enum: choices, minimum, items }: JsonObject, value: Json): string | null {
   if (type === "integer") {
     const least = typeof minimum === "number" ? minimum : 0;
     const fits = typeof value === "number" && Number.isInteger(value) && value >= least;
     return fits ? null : `a whole number from ${least}`;
+  }
+  if (type === "array" && objectOf(items).type === "integer") {
+    return Array.isArray(value) && value.every(Number.isInteger) ? null : "a list of whole numbers";
   }
   if (type === "array") {
     const fits = Array.isArray(value) && value.every((item) => typeof item === "string");

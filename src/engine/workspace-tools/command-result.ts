@@ -1,22 +1,24 @@
-/** What a model is told of a command that has ended. Pure. */
+/** The model's text about a finished command. Pure. */
 
-/** How a command ended, as far as the model is concerned. */
+/** How a command ended, as far as it concerns the model. */
 interface CommandEnd {
   /** `null`: it was ended. */
   exit_code: number | null;
   /** Why it was ended, or could not begin; `null`: it ended by itself. */
   remark: string | null;
-  /** Files that did not become files of the work folder, and why. */
+  /** Files that the work folder did not accept, and why. */
   notKept: readonly { path: string; why: string }[];
   /** Whether commands have no network here. */
   offline: boolean;
+  /** Most memory that it may have; `null`: as much as the runner allows. */
+  memory_bytes: number | null;
 }
 
 const MOST_NAMED = 10;
 
-/** The output as it is shown, and what else there is to say. */
+/** The shown output and further remarks. */
 export function commandText(command: string, output: string, end: CommandEnd): string {
-  const { exit_code, remark, notKept, offline } = end;
+  const { exit_code, remark, notKept, offline, memory_bytes } = end;
   const failed = exit_code !== 0;
   const named = notKept.slice(0, MOST_NAMED).map(({ path, why }) => `${JSON.stringify(path)} (${why})`);
   const more = notKept.length > MOST_NAMED ? [`${notKept.length - MOST_NAMED} more`] : [];
@@ -25,6 +27,9 @@ export function commandText(command: string, output: string, end: CommandEnd): s
     ...(remark === null ? [] : [`[hull: ${remark}]`]),
     ...(exit_code === null || exit_code === 0 ? [] : [`exit code ${exit_code}`]),
     ...(offline && lackedNetwork(command, output, failed) ? [NO_NETWORK] : []),
+    ...(memory_bytes !== null && failed && MEMORY_FAULTS.test(`${remark ?? ""}\n${output}`)
+      ? [`[hull: it may have ${memory_bytes} bytes of memory in this container, by its memory_limit]`]
+      : []),
     ...(named.length === 0 ? [] : [`[hull: not kept among the files: ${[...named, ...more].join(", ")}]`]),
   ].filter((line) => line !== "");
   return lines.length === 0 ? "[hull: no output]" : lines.join("\n");
@@ -33,12 +38,18 @@ export function commandText(command: string, output: string, end: CommandEnd): s
 const NO_NETWORK =
   "[hull: commands have no network here: this deployment's hull.toml says [workspace_tools] network = false. Do without, or say what you would need.]";
 
+const MEMORY_FAULTS =
+  /\bMemoryError\b|cannot allocate memory|out of memory|memory exhausted|bad_alloc|exceeded its memory limit/i;
+
 const NETWORK_PROGRAMS =
   /\b(?:curl|wget|pip3?|npm|npx|pnpm|yarn|uvx?|apt|apt-get|apk|brew|cargo|gem|go|ssh|scp|rsync|ping|dig|host|nslookup|git\s+(?:clone|fetch|pull|push|ls-remote))\b/;
 const NETWORK_FAULTS =
   /could ?n[o']t resolve|name resolution|network is unreachable|\b(?:getaddrinfo|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH)\b|name or service not known|failed to establish a new connection|urlopen error/i;
 
-/** Of a command that ended well, only a part may have failed: then both its programs and its output have to say so. */
+/**
+ * In a successful command a part may still have failed. Then both its programs and its output must point to the
+ * network.
+ */
 function lackedNetwork(command: string, output: string, failed: boolean): boolean {
   const [programs, faults] = [NETWORK_PROGRAMS.test(command), NETWORK_FAULTS.test(output)];
   return failed ? programs || faults : programs && faults;

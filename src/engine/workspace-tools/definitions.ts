@@ -1,4 +1,4 @@
-/** The workspace tools: what models are told of them, and what policies know of them. Pure. */
+/** The workspace tools: their descriptions for models, and what policies know about them. Pure. */
 
 import { nameMatches } from "../../skill/glob.ts";
 import type { Risk } from "../../skill/manifest.ts";
@@ -10,9 +10,9 @@ export const DEFAULT_BASH_MS = 120_000;
 export const MAX_BASH_MS = 600_000;
 /** Characters of a command's output that the model sees. */
 export const MAX_OUTPUT_CHARS = 30_000;
-/** Lines that `Read` shows unless it is asked for fewer. */
+/** Lines that `Read` shows by default. */
 export const MAX_READ_LINES = 2000;
-/** Paths that `Glob` answers, and lines or files that `Grep` does. */
+/** The most paths that `Glob` returns, and lines or files that `Grep` returns. */
 export const MAX_FOUND = 1000;
 
 interface Facts {
@@ -115,7 +115,10 @@ const FACTS: Record<WorkspaceTool, Facts> = {
   },
 };
 
-/** One of the tools as a run has it. @param taken names of the run's other tools, which are not names of this one */
+/**
+ * One of the tools in the form for a run. @param taken names of the run's other tools, which this one does not answer
+ * to
+ */
 function workspaceTool(name: WorkspaceTool, taken: readonly string[]): AgentTool {
   const { description, properties, required, risk, annotations } = FACTS[name];
   return {
@@ -133,10 +136,7 @@ function workspaceTool(name: WorkspaceTool, taken: readonly string[]): AgentTool
   };
 }
 
-/**
- * The tools that a run has of those wanted: one with a name that another tool of the run has, in whatever letter case, gives
- * way to it.
- */
+/** The wanted tools without those whose name, in any letter case, another tool of the run has. */
 export function workspaceTools(
   wanted: readonly WorkspaceTool[],
   others: readonly { definition: ToolDefinition }[],
@@ -158,7 +158,7 @@ export function isWorkspaceTool({ tools }: Pick<AgentSpec, "tools">, name: strin
   return tools.some(({ definition, executor }) => executor === "workspace" && definition.name === name);
 }
 
-/** Whether a name, or a glob, is one of a tool: its own, or one that it goes by in other clients. */
+/** Whether a name, or a glob, matches a tool: its own name, or one from other clients. */
 export function isNamed(glob: string, { definition, executor, other_names = [] }: NamedTool): boolean {
   if (nameMatches(glob, definition.name)) return true;
   return executor === "workspace" && !other_names.includes(glob) && hullToolName(glob) === definition.name;

@@ -1,12 +1,15 @@
-/** Which file a path of a model's call means: one of the work folder, or one of a skill of the run. Pure. */
+/** Finds the file that a path of a model's call means: one of the work folder, or one of a skill of the run. Pure. */
 import { insidePath } from "../../skill/path.ts";
 
-/** Where a run's folders lie, as processes see them; absolute, without a slash at the end. */
+/** A run's folders, as processes see them; absolute, without a slash at the end. */
 export interface RunFolders {
   work: string;
-  /** The folder in which the folders of the run's skills lie side by side. */
+  /** The parent folder of the run's skill folders. */
   skills: string;
 }
+
+/** The other path of the folder of skills, which code execution has (container/programs/skills_path.py). */
+const SKILLS_PATH = "/skills";
 
 export type FileLocation =
   /** A path in the work folder; `""` is the folder itself. */
@@ -15,8 +18,8 @@ export type FileLocation =
   | { in: "skills"; skill: string | null; path: string };
 
 /**
- * The place of a path, which is relative to the folder that the last command ended in, or absolute. A fault is the end of a
- * sentence that begins with the path.
+ * The place of a path, which is absolute, or relative to the folder where the last command ended. A fault is the end of
+ * a sentence that begins with the path.
  * @param cwd relative to the work folder, or absolute; `""` is the work folder
  */
 export function locateFile(
@@ -30,7 +33,7 @@ export function locateFile(
   const path = simplified(home ?? `${base}/${given}`);
   const work = within(path, folders.work);
   if (work !== null) return { in: "work", path: work };
-  const skills = within(path, folders.skills);
+  const skills = within(path, folders.skills) ?? within(path, SKILLS_PATH);
   if (skills === null) {
     const outside = "is outside of the work folder and of the run's skills";
     if (home !== undefined || within(base, folders.work) !== null || within(base, folders.skills) !== null)
@@ -41,7 +44,7 @@ export function locateFile(
   return { in: "skills", skill: skill === "" ? null : skill, path: rest.join("/") };
 }
 
-/** An absolute path without `.` and `..`; above the root there is nothing. */
+/** An absolute path without `.` and `..`; `..` at the root stays there. */
 function simplified(path: string): string {
   const inside = insidePath(path.slice(1));
   if (inside !== null) return `/${inside}`;

@@ -1,15 +1,15 @@
-/** Texts of files as models see them: lines with numbers, and the two ends of a long output. Pure. */
+/** Texts of files for models: lines with numbers, and the two ends of a long output. Pure. */
 import { firstOf, lastOf } from "../cut.ts";
 import { MAX_OUTPUT_CHARS, MAX_READ_LINES } from "./definitions.ts";
 
-/** Characters of one line that are shown. */
+/** The most characters to show of one line. */
 const MAX_LINE_CHARS = 2000;
-/** Characters of a whole answer of `Read`. */
+/** The most characters of a whole answer of `Read`. */
 const MAX_READ_CHARS = 200_000;
 
 /**
- * Lines of a text with their numbers, from line `offset` (counted from 1) on, and how to go on where there are more.
- * @param limit how many lines at most
+ * Lines of a text with their numbers, from line `offset` (counted from 1) on, and a hint how to continue.
+ * @param limit the most lines
  */
 export function numberedLines(text: string, offset: number, limit: number): string {
   if (text === "") return "[hull: the file is empty]";
@@ -32,7 +32,7 @@ export function numberedLines(text: string, offset: number, limit: number): stri
   return `${shown.join("\n")}\n[hull: lines ${from} to ${next - 1} of ${countLines(text)}; go on with offset ${next}]`;
 }
 
-/** Lines as editors count them: a line feed at the end begins no further one. */
+/** Lines as editors count them: a final line feed begins no further one. */
 function countLines(text: string): number {
   let count = text === "" || text.endsWith("\n") ? 0 : 1;
   for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) count++;
@@ -53,8 +53,9 @@ function startOfLine(text: string, line: number): number | null {
 const REMARK_CHARS = 300;
 
 /**
- * An output within its limit: all of it, or its beginning and end with a line between them that says where the whole is.
- * @param head and `tail`: the output's ends; where `length` is no more than the limit they make the whole
+ * An output within its limit: all of it, or its beginning and end with a line between them that says where the whole
+ * is.
+ * @param head and `tail`: the output's ends; if `length` is within the limit, they are the whole
  */
 export function shownOutput(
   { head, tail, length }: { head: string; tail: string; length: number },

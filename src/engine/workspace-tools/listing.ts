@@ -1,22 +1,22 @@
-/** What `Glob` and `Grep` make of a listing of files and of their texts. Pure. */
+/** How `Glob` and `Grep` process a listing of files and their texts. Pure. */
 import { fileGlob, matches } from "../../skill/glob.ts";
 import { firstOf } from "../cut.ts";
 import { compilePattern, type Pattern } from "../regex/pattern.ts";
 import { MAX_FOUND } from "./definitions.ts";
 
-/** Globs that braces may stand for. */
+/** The most globs that braces may expand to. */
 const MAX_ALTERNATIVES = 256;
 
 interface ListedFile {
-  /** As the model is told it, and may give it back. */
+  /** The form that the model sees and may use. */
   shown: string;
-  /** Relative to the folder that is looked in. */
+  /** Relative to the searched folder. */
   path: string;
   /** Unix ms. */
   modified_at: number;
 }
 
-/** The globs that a glob with braces stands for: `*.{a,b}` for `*.a` and `*.b`. `null`: too many. */
+/** The globs that a glob with braces expands to: `*.{a,b}` to `*.a` and `*.b`. `null`: too many. */
 export function expandBraces(glob: string): string[] | null {
   let done: string[] = [];
   let open = [glob];
@@ -33,7 +33,7 @@ export function expandBraces(glob: string): string[] | null {
   return [...new Set(done)];
 }
 
-/** The glob with its first innermost braces written out; `null`: it has none. */
+/** The glob with its first innermost braces expanded; `null`: it has none. */
 function firstBraces(glob: string): string[] | null {
   const [found, inside = ""] = /\{([^{}]*,[^{}]*)\}/.exec(glob) ?? [];
   if (found === undefined) return null;
@@ -68,11 +68,11 @@ export type GrepMode = "content" | "files_with_matches" | "count";
 
 /** Work that one search may cost, in characters and steps. */
 const BUDGET = 200_000_000;
-/** Characters of a matching line that are shown. */
+/** The most characters to show of a matching line. */
 const MAX_LINE_CHARS = 500;
 const MAX_CONTEXT = 50;
 
-/** Looks for a pattern in one file after the other, and renders what it finds. */
+/** Searches one file after the other for a pattern, and renders the matches. */
 export class GrepSearch {
   readonly #mode: GrepMode;
   readonly #context: number;
@@ -101,12 +101,12 @@ export class GrepSearch {
     return { ok: true, search: new GrepSearch(compiled.pattern, { mode, context, lower: ignoreCase }) };
   }
 
-  /** Whether there is enough of it. */
+  /** Whether enough was found. */
   get full(): boolean {
     return this.#found >= MAX_FOUND || this.#budget.left < 0;
   }
 
-  /** Looks in one file. */
+  /** Searches one file. */
   look(shown: string, text: string): void {
     const { required, automaton } = this.#pattern;
     const searched = this.#lower ? text.toLowerCase() : text;
@@ -156,7 +156,7 @@ export class GrepSearch {
     }
   }
 
-  /** What was found. */
+  /** The matches. */
   text(): string {
     const notes = [
       ...(this.#budget.left < 0 ? ["[hull: the search was ended: look in fewer files]"] : []),

@@ -1,26 +1,26 @@
 /**
- * A text of commands as the simple commands that bash would run of it, those in substitutions too. What is not surely
- * understood is not divided: whoever asks takes it for something else than what was allowed. Pure.
+ * Splits a text of commands into the simple commands that bash would run, including those in substitutions. A text that
+ * it does not fully understand is not split; the caller then treats it as not allowed. Pure.
  */
 
 export interface Word {
   /** Without its quotes. */
   text: string;
-  /** As it is written. */
+  /** As written. */
   raw: string;
-  /** Its text is what the program gets: nothing in it is expanded. */
+  /** The program gets exactly its text: nothing in it is expanded. */
   plain: boolean;
 }
 
 export interface SimpleCommand {
   words: Word[];
-  /** Variables are set for it, or nothing but that. */
+  /** It sets variables for the command, or does nothing else. */
   assigns: boolean;
-  /** Files that its output goes into. */
+  /** Files that its output goes to. */
   writes: string[];
 }
 
-/** Words that begin what is no simple command. */
+/** Words that begin something other than a simple command. */
 const RESERVED = new Set(
   "if then else elif fi for while until do done case esac in function select time coproc ! { } [[ ]]".split(
     " ",
@@ -29,7 +29,7 @@ const RESERVED = new Set(
 const MAX_LENGTH = 20_000;
 const MAX_DEPTH = 10;
 
-/** The simple commands in a text; `null`: it is not surely understood. */
+/** The simple commands in a text; `null`: it is not fully understood. */
 export function splitCommands(text: string): SimpleCommand[] | null {
   if (text.length > MAX_LENGTH) return null;
   const commands: SimpleCommand[] = [];
@@ -52,7 +52,7 @@ interface Heredoc {
   end: string;
   /** Nothing in it is expanded. */
   quoted: boolean;
-  /** Tabs at the beginning of lines do not count. */
+  /** Ignore tabs at the beginning of lines. */
   tabs: boolean;
 }
 
@@ -64,7 +64,7 @@ class Reader {
   #heredocs: Heredoc[] = [];
 
   constructor(text: string, commands: SimpleCommand[], depth: number) {
-    // Carriage returns and the like are letters to bash, and nothing to who looks at the text.
+    // Bash reads carriage returns and the like as letters, but a person who looks at the text does not see them.
     if (/[\0-\x08\x0b-\x1f\x7f]/.test(text) || depth > MAX_DEPTH) throw new Unclear();
     this.#text = text;
     this.#commands = commands;
@@ -75,7 +75,7 @@ class Reader {
     return this.#at;
   }
 
-  /** Commands up to the closing sign, which is taken too; `null`: up to the end. */
+  /** Commands up to and including the closing sign; `null`: up to the end. */
   list(close: ")" | null): void {
     for (;;) {
       this.#blanks();
@@ -145,7 +145,7 @@ class Reader {
     this.#commands.push(command);
   }
 
-  /** Takes a redirection, where one stands here. */
+  /** Takes a redirection, if there is one here. */
   #redirection(command: SimpleCommand): boolean {
     const found = /^(?:\d*|\{\w+\}|&)(<<<|<<-?|<>|<&|<|>>|>\||>&|>)/.exec(
       this.#text.slice(this.#at, this.#at + 64),
@@ -206,7 +206,7 @@ class Reader {
         this.#expansion();
         plain = false;
       } else {
-        // Braces and globs become other words.
+        // Bash expands braces and globs into other words.
         if ("*?[{~".includes(next)) plain = plain && next !== "{";
         text += next;
         this.#at++;
@@ -240,7 +240,7 @@ class Reader {
     }
   }
 
-  /** What begins with `$` or a backtick. Commands in it count. */
+  /** Something that begins with `$` or a backtick. Commands in it count. */
   #expansion(): void {
     const rest = this.#text.slice(this.#at, this.#at + 3);
     if (rest.startsWith("`")) {
@@ -289,7 +289,7 @@ class Reader {
     if (!quoted) new Reader(lines.join("\n"), this.#commands, this.#depth + 1).#expanded();
   }
 
-  /** A text in which nothing but expansions counts. */
+  /** A text in which only expansions count. */
   #expanded(): void {
     while (this.#at < this.#text.length) {
       const next = this.#text[this.#at];

@@ -1,4 +1,4 @@
-/** Conversations made shorter outside of runs. */
+/** Shortens conversations outside of runs. */
 import {
   compactionDue,
   headedSummary,
@@ -30,11 +30,11 @@ const itemsOf = (items: readonly Measured[]) => items.map(({ item }) => item);
 
 interface SummarizeOptions {
   keep_last: number;
-  /** Instead of Hull's own request; the conversation follows it. */
+  /** Replaces Hull's own request; the conversation follows it. */
   prompt?: string | undefined;
 }
 
-/** The last messages, with a model's summary of the whole conversation before them. @throws InvalidRequest */
+/** The last messages after a model's summary of the whole conversation. @throws InvalidRequest */
 export async function summarized(
   transcript: Transcript,
   { keep_last, prompt }: SummarizeOptions,
@@ -65,13 +65,13 @@ interface CompactOptions {
   keep_first: number;
   keep_last: number;
   strategy: CompactionOptions["strategy"];
-  /** Fewer than `keep_last` messages stay where those would hold more tokens. */
+  /** Keeps fewer than `keep_last` messages if those would exceed this number of tokens. */
   target_tokens?: number | undefined;
-  /** Instead of one that the strategy makes. */
+  /** Replaces the strategy's summary. */
   summary?: string | undefined;
 }
 
-/** The transcript after a compaction, with what it was before as an asset. @throws InvalidRequest */
+/** The transcript after a compaction; its earlier form becomes an asset. @throws InvalidRequest */
 export async function compactedTranscript(
   transcript: Transcript,
   options: CompactOptions,
@@ -104,7 +104,7 @@ export async function compactedTranscript(
   return noted(withSource(done, transcript, ids), "compaction", metadata, ids);
 }
 
-/** An original holds no originals of its own: those are assets of the transcript already. */
+/** An original holds no earlier originals: those are already assets of the transcript. */
 function withSource(changed: Transcript, source: Transcript, ids: IdSource): Transcript {
   const assets = source.assets.filter((asset) => !isSource(asset));
   const data: Json = JSON.parse(JSON.stringify({ ...source, assets }));
@@ -129,7 +129,7 @@ function wantedSpan(measures: readonly Measured[], options: CompactOptions): Spa
   if (target_tokens === undefined) return spanFor(most);
   const staying = (span: Span | null): number =>
     tokensIn(size(measures) - (span === null ? 0 : size(measures.slice(span.start, span.end))));
-  /** The most messages that fit; none fit where this many do not. */
+  /** The most messages that fit, and the least number known not to fit. */
   let [fits, least] = [0, most];
   while (fits < least) {
     const keep = Math.ceil((fits + least) / 2);
@@ -150,7 +150,7 @@ async function summaryOf(
   return modelSummary(await summarise(instructionsFor(lines, archived.length)), archived.length);
 }
 
-/** Hooks belong to skills, and none is running here. */
+/** Hooks belong to skills, and no skill is running here. */
 function refuseCustom(strategy: CompactionOptions["strategy"], option: string): void {
   if (strategy !== "custom") return;
   const detail = `${option} "custom" works in runs only, where there are hooks; give a summary, or use observation_mask, llm or truncate.`;
@@ -158,8 +158,8 @@ function refuseCustom(strategy: CompactionOptions["strategy"], option: string): 
 }
 
 /**
- * The messages as a run would go on with them: where a compaction is due, long results of tools are shortened, and what
- * is still too much is archived.
+ * The messages as a run would continue with them: if a compaction is due, it shortens long results of tools, and
+ * archives what is still too much.
  * @param window tokens of the model's context; `null`: unknown
  */
 export async function autoCompacted(
@@ -178,7 +178,7 @@ export async function autoCompacted(
   const span = due === null ? null : archivedSpan(itemsOf(items), options);
   if (due === null || span === null) return shortened;
   const archived = archivedIn(shortened, items, span);
-  // The safety net holds without a model.
+  // The safety net works without a model.
   const summary = await summaryOf(archived, due.strategy, summarise).catch((error: unknown) => {
     if (due.mode !== "hard_limit") throw error;
     return summaryOf(archived, "truncate", summarise);

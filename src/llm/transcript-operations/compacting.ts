@@ -1,4 +1,4 @@
-/** The operations that shorten a conversation, with a model's help where that is asked for. */
+/** The operations that shorten a conversation, with a model's help on request. */
 import * as z from "zod/mini";
 import { ProviderBadResponse } from "../../errors/provider.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
@@ -21,7 +21,7 @@ function summariser(options: JsonObject, deps: OperationDeps): Summarise {
   };
 }
 
-/** The window of the model that the options name; `null`: they name none, or nobody knows it. */
+/** The window of the model that the options name; `null`: they name none, or it is unknown. */
 async function windowOf(call: JsonObject, deps: OperationDeps): Promise<number | null> {
   const wish = Object.fromEntries(
     ["provider", "model", "model_tier"].flatMap((name) => {

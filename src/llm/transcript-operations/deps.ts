@@ -1,4 +1,4 @@
-/** What operations on transcripts need beside the transcripts themselves. */
+/** What operations on transcripts need in addition to the transcripts. */
 import type { LlmHost } from "../host.ts";
 import type { CallInput } from "../prepare.ts";
 import type { LlmResult } from "../result.ts";
@@ -6,7 +6,7 @@ import type { IdSource } from "../transcript.ts";
 
 export interface OperationDeps {
   ids: IdSource;
-  /** Asked for only where a model's name is needed. */
+  /** Called only if a model's name is needed. */
   host(): Promise<LlmHost>;
   /** Calls a model. */
   call(input: CallInput): Promise<LlmResult>;

@@ -1,4 +1,4 @@
-/** The conversation that an operation is given, in either form. */
+/** The conversation in the body of an operation, in either form. */
 import * as z from "zod/mini";
 import { messageShape, type PublicMessage } from "../messages.ts";
 import { type IdSource, type Transcript, transcriptShape } from "../transcript.ts";
@@ -16,7 +16,7 @@ export const conversation = () => ({
   messages: z.exactOptional(z.array(messageShape)),
 });
 
-/** The conversation as a transcript; `null`: none was given. @throws InputInvalid for two */
+/** The conversation as a transcript; `null`: none was given. @throws InputInvalid if two were given */
 export function maybeGiven({ transcript, messages }: Given, ids: IdSource): Transcript | null {
   if (transcript !== undefined && messages !== undefined) {
     throw wrong("messages", "give transcript or messages, not both");
@@ -24,7 +24,7 @@ export function maybeGiven({ transcript, messages }: Given, ids: IdSource): Tran
   return transcript ?? (messages === undefined ? null : fromMessages(messages, ids));
 }
 
-/** The same where there must be one. @throws InputInvalid */
+/** The same, but required. @throws InputInvalid */
 export function taken(given: Given, ids: IdSource): Transcript {
   const transcript = maybeGiven(given, ids);
   if (transcript !== null) return transcript;

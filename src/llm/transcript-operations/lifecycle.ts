@@ -21,12 +21,12 @@ export function begun(metadata: JsonObject | undefined, ids: IdSource): Transcri
   return { ...emptyTranscript(ids()), ...(metadata === undefined ? {} : { metadata }) };
 }
 
-/** A new transcript that says of itself that it was set back. */
+/** A new transcript whose event says that it was reset. */
 export function reset(metadata: JsonObject | undefined, ids: IdSource): Transcript {
   return noted({ ...begun(metadata, ids), state: "active" }, "transcript_reset", {}, ids);
 }
 
-/** A copy under an id of its own that names where it comes from. Without its messages it has none of their events. */
+/** A copy under a new id that names its origin. Without its messages it has none of their events. */
 export function forked(
   source: Transcript,
   retain: { messages: boolean; summary: boolean },
@@ -54,7 +54,7 @@ export function moved(transcript: Transcript, to: keyof typeof STATES, ids: IdSo
 
 const json = () => z.custom<Json>((value) => value !== undefined);
 
-/** An asset as it may be given; what it leaves out is filled in. */
+/** An asset as given; missing members are filled in. */
 export const assetShape = z.lazy(() =>
   z.strictObject({
     _type: maybe(z.literal("transcript_asset")),
@@ -70,7 +70,7 @@ export const assetShape = z.lazy(() =>
   }),
 );
 
-/** The transcript with a further asset. */
+/** The transcript with one more asset. */
 export function withAsset(
   transcript: Transcript,
   asset: z.infer<typeof assetShape>,

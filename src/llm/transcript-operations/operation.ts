@@ -1,11 +1,11 @@
-/** One operation on transcripts: the fields of its body, and what it makes of them. */
+/** One operation on transcripts: the fields of its body, and its result. */
 import * as z from "zod/mini";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { OperationDeps } from "./deps.ts";
 import { checkCallOptions, present, readFields } from "./read-body.ts";
 
 export interface Operation {
-  /** Answers the result bare. @throws InputInvalid */
+  /** Returns the bare result. @throws InputInvalid */
   perform(given: JsonObject, deps: OperationDeps): unknown;
 }
 
@@ -24,10 +24,10 @@ export function operation<F extends Fields>(
   };
 }
 
-/** Options of a call that bring a conversation: the operation writes that itself. */
+/** Options of a call that contain a conversation: the operation writes that itself. */
 const CONVERSATIONS = ["session_id", "prefill"];
 
-/** One that may ask a model: what is none of its fields is an option of that call. */
+/** An operation that may ask a model: members that are not its fields are options of that call. */
 export function callingOperation<F extends Fields>(
   fields: () => F,
   run: (body: Read<F>, call: JsonObject, deps: OperationDeps) => Promise<unknown>,

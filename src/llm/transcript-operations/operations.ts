@@ -1,4 +1,4 @@
-/** The operations of `POST /transcripts/:operation`: by name, with what each takes. */
+/** The operations of `POST /transcripts/:operation`: by name, with their fields. */
 import * as z from "zod/mini";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { messageShape, type PublicMessage } from "../messages.ts";
@@ -15,11 +15,11 @@ const maybe = z.exactOptional;
 const json = () => z.custom<Json>((value) => value !== undefined);
 const metadata = () => ({ metadata: maybe(z.record(z.string(), json())) });
 
-/** An operation that looks at a conversation, if there is one. */
+/** An operation that reads a conversation, if there is one. */
 const look = (see: (seen: Transcript | null, deps: OperationDeps) => unknown): Operation =>
   operation(conversation, (body, deps) => see(maybeGiven(body, deps.ids), deps));
 
-/** An operation that adds one message to a transcript or a list, and answers what it was given. */
+/** An operation that adds one message to a transcript or a list, and returns the same form. */
 const append = (role: PublicMessage["role"], fields: readonly string[]): Operation =>
   operation(
     () => ({ ...conversation(), ...Object.fromEntries(fields.map((name) => [name, maybe(json())])) }),
@@ -115,10 +115,10 @@ const OPERATIONS: Record<string, Operation> = {
   ...COMPACTING,
 };
 
-/** By name: names come from clients. */
+/** A map, since names come from clients. */
 export const TRANSCRIPT_OPERATIONS: ReadonlyMap<string, Operation> = new Map(Object.entries(OPERATIONS));
 
-/** Carries an operation out. @throws InputInvalid, InvalidRequest, what a model's call throws */
+/** Carries out an operation. @throws InputInvalid, InvalidRequest, what a model's call throws */
 export async function operate(
   { perform }: Operation,
   body: JsonObject,

@@ -1,4 +1,4 @@
-/** Messages in their public form, as compaction looks at them and writes them anew. Pure. */
+/** Messages in their public form, which compaction reads and rewrites. Pure. */
 import { isSummary, type Line, linesOf, messageLength } from "../../engine/agent/compaction.ts";
 import type { CutItem, Span } from "../../engine/agent/compaction-cut.ts";
 import { type PublicMessage, readMessages } from "../messages.ts";
@@ -10,7 +10,7 @@ import {
   type TranscriptEvent,
 } from "../transcript.ts";
 
-/** A message as compaction looks at it. */
+/** A message with the facts that compaction needs. */
 export interface Measured {
   item: CutItem;
   lines: Line[];
@@ -19,7 +19,7 @@ export interface Measured {
 
 /** System messages are never archived: their texts are sent as the system text. @throws InvalidRequest */
 export function measured(messages: readonly PublicMessage[]): Measured[] {
-  // Finds what is wrong with any of them under its own place, and the tools that results belong to.
+  // Reports the faults of each message under its own position, and finds the tools of the results.
   const whole = readMessages(messages).messages;
   const names = new Map<string, string>();
   for (const message of whole) {
@@ -47,7 +47,7 @@ function named(message: PublicMessage, names: ReadonlyMap<string, string>): Publ
   return name === undefined ? message : { ...message, name };
 }
 
-/** What goes of a span. */
+/** The archived part of a span. */
 export function archivedIn<T>(messages: readonly PublicMessage[], list: readonly T[], span: Span): T[] {
   return list.filter((_, at) => goes(messages[at], at, span));
 }
@@ -57,13 +57,13 @@ const goes = (message: PublicMessage | undefined, at: number, { start, end }: Sp
 
 const summaryMessage = (text: string): PublicMessage => ({ role: "user", content: text });
 
-/** The messages with a summary in place of a span. */
+/** The messages with a summary instead of a span. */
 export function rewritten(messages: readonly PublicMessage[], span: Span, text: string): PublicMessage[] {
   const before = messages.slice(0, span.end).filter((message, at) => !goes(message, at, span));
   return [...before, summaryMessage(text), ...messages.slice(span.end)];
 }
 
-/** The same for a transcript: the events of its messages follow them, all other events stay. */
+/** The same for a transcript: the events of its messages change with them, all other events stay. */
 export function rewrittenTranscript(
   transcript: Transcript,
   span: Span,

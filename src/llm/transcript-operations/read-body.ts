@@ -1,4 +1,4 @@
-/** What an operation is given, checked against its shape: 422 with the path of each fault. */
+/** Checks the body of an operation against its shape: 422 with the path of each fault. */
 import type * as z from "zod/mini";
 import { type Fault, shapeFaults, shown } from "../../engine/fault.ts";
 import { InputInvalid } from "../../errors/request.ts";
@@ -7,7 +7,7 @@ import { nearest } from "../../skill/match.ts";
 import type { LlmHost } from "../host.ts";
 import { readOptions } from "../options.ts";
 
-/** The members that are there: `null` counts as absent. */
+/** The given members: `null` counts as absent. */
 export function present(given: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null));
 }
@@ -21,7 +21,7 @@ export function readFields<T>(given: JsonObject, shape: z.ZodMiniType<T>, names:
   throw refused([...unknown.map((name) => noOption(name, names)), ...wrong]);
 }
 
-/** What a shape refuses in a value. Keys that nothing knows have paths of their own. @param at where the value stands */
+/** The faults that a shape finds in a value. Unknown keys have paths of their own. @param at the value's position */
 export function faultsOf(error: z.core.$ZodError, value: Json, at: readonly string[] = []): Fault[] {
   return shapeFaults(error).map(({ path, message }) => {
     const location = [...at, ...path].join(".");
@@ -44,7 +44,7 @@ function noOption(name: string, names: readonly string[]): Fault {
 }
 
 /**
- * Checks what of a body is meant for the call of a model.
+ * Checks the part of a body that is for the model's call.
  * @param own names of the operation's own options, for hints
  * @throws InputInvalid
  */

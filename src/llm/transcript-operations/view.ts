@@ -1,4 +1,4 @@
-/** What transcripts say: their events, as text, and counted. Pure. */
+/** Views of transcripts: their events, as text, and counted. Pure. */
 import type { PublicMessage } from "../messages.ts";
 import {
   emptyTranscript,
@@ -15,7 +15,7 @@ export function fromMessages(messages: readonly PublicMessage[], ids: IdSource):
   return withPublic(emptyTranscript(ids()), messages, ids);
 }
 
-/** All events: those of messages are made where a transcript came without them. */
+/** All events; if a transcript came without those of its messages, they are made. */
 export function eventsOf(transcript: Transcript, ids: IdSource): TranscriptEvent[] {
   const { messages, events } = transcript;
   if (events.some(isMessageEvent)) return events;
@@ -32,7 +32,7 @@ export function renderVisible(events: readonly TranscriptEvent[]): string {
     .join("\n");
 }
 
-/** Lines `[visibility] role: text` of all events; one without a text shows its calls, or its kind. */
+/** Lines `[visibility] role: text` of all events; an event without text shows its calls, or its kind. */
 export function renderFull(events: readonly TranscriptEvent[]): string {
   return events
     .map((event) => {
@@ -73,7 +73,7 @@ export interface Stats {
   visible_event_count: number;
 }
 
-/** User-facing are the messages of user and assistant that hold no tool results; visible the public events. */
+/** User-facing are the messages of user and assistant without tool results; visible are the public events. */
 export function statsOf(messages: readonly PublicMessage[], events: readonly TranscriptEvent[]): Stats {
   const results = messages.filter(holdsResults).length;
   const by = (role: PublicMessage["role"]): number =>
@@ -90,7 +90,7 @@ export function statsOf(messages: readonly PublicMessage[], events: readonly Tra
   };
 }
 
-/** Whether a message brings results of tools: its own role, or parts of a user's message. */
+/** Whether a message contains results of tools: by its role, or in parts of a user's message. */
 function holdsResults({ role, content }: PublicMessage): boolean {
   if (role === "tool") return true;
   return role === "user" && Array.isArray(content) && content.some(isResultPart);

@@ -12,17 +12,17 @@ import { driveStateless, type StatelessOptions } from "./stateless.ts";
 import { Waking } from "./waking.ts";
 
 interface AnonymousOptions extends Omit<StatelessOptions, "before" | "own" | "admitted" | "woken"> {
-  /** Whether a daemon goes on after it went idle. */
+  /** Whether the run ends when a daemon goes idle, or only when it is settled. */
   until: "terminal" | "idle";
-  /** What it goes on with; `null`: nothing. */
+  /** The transcript to continue; `null`: none. */
   transcript: Transcript | null;
-  /** Called before anything takes effect: from then on failures are events. */
+  /** Called before anything takes effect. From then on failures are events. */
   started: () => void;
 }
 
 /**
- * Drives a run to its end and answers its result.
- * @throws HullError that the run ended with
+ * Drives a run to its end and returns its result.
+ * @throws the HullError that ended the run
  */
 export async function runAnonymous(
   context: RunContext,
@@ -53,14 +53,14 @@ export async function runAnonymous(
   };
 }
 
-/** The messages of a transcript as those before the run. System messages are in its specification. */
+/** The messages of a transcript, as those before the run. System messages are in the run's specification. */
 function importOf(transcript: Transcript): AgentRecord {
   const { messages } = readMessages(transcript.messages, "options.transcript.messages");
   const at = systemClock.now();
   return { v: 1, at, type: "session_imported", messages, summary: transcript.summary ?? null, skills: [] };
 }
 
-/** Nothing keeps them but the answer: each as its last version is. */
+/** Only the answer keeps the artifacts: each in its last version. */
 function artifactsIn(records: readonly AgentRecord[]): { artifacts?: unknown[] } {
   const made = records.flatMap((record) =>
     record.type === "tool_settled" || record.type === "tool_executed" ? (record.result.artifacts ?? []) : [],

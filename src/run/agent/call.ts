@@ -1,4 +1,7 @@
-/** One answer of a model, as `POST /llm/call` makes it: a run that is over with its first turn, its records in memory. */
+/**
+ * One answer of a model, as `POST /llm/call` makes it: a run that ends with its first turn and keeps its records in
+ * memory.
+ */
 import type { AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import type { Block, Message, ModelTurn, Warning } from "../../engine/messages.ts";
@@ -31,22 +34,22 @@ import { chosenModel, type RunModel } from "./run-model.ts";
 import { driveStateless } from "./stateless.ts";
 import { type RunVault, runVault } from "./vault.ts";
 
-/** Model calls at most, where each answer does nothing but search for tools. */
+/** The most model calls when each answer only searches for tools. */
 const MAX_SEARCH_ROUNDS = 5;
 
 interface CallEnvironment {
   host: LlmHost;
   signal: AbortSignal;
-  /** The request is sound; from now on a provider is asked. */
+  /** Called when the request is valid, just before Hull asks a provider. */
   started?: () => void;
   /** Receives text and reasoning as they come. Absent: nobody listens. */
   emit?: (event: RunEvent) => Promise<void>;
 }
 
 /**
- * Asks a model for one answer and, where JSON was asked for, again until it matches or the attempts are used up.
- * @throws InputInvalid with a path per finding, InvalidRequest, CallNotFound, those of the choice of a model; SchemaValidation
- * where `output_validation` is `error`; what the exchange throws
+ * Asks a model for one answer. Where JSON was asked for, asks again until the answer matches or no attempt is left.
+ * @throws InputInvalid with a path per finding, InvalidRequest, CallNotFound, the errors of the model choice;
+ *   SchemaValidation where `output_validation` is `error`; what the exchange throws
  */
 export async function callModel(
   context: RunContext,
@@ -76,7 +79,7 @@ interface Prepared {
   choice: ModelChoice;
   /** As the caller defined them. */
   tools: readonly Tool[];
-  /** With the messages of this call. */
+  /** Includes the messages of this call. */
   transcript: Transcript;
   warnings: Warning[];
 }
@@ -140,7 +143,7 @@ function toolsOf({ tools: given }: CallOptions): Tool[] {
   return read.tools;
 }
 
-/** Calls are the caller's to carry out, whatever the definition says of that. */
+/** The caller carries out all calls, whatever the definition says. */
 const clientTool = (tool: Tool): AgentTool => ({
   definition: definitionOf(tool),
   executor: "client",
@@ -149,7 +152,7 @@ const clientTool = (tool: Tool): AgentTool => ({
   skill: null,
 });
 
-/** What the records of a call came to. */
+/** The outcome of a call, from its records. */
 function outcomeOf(prepared: Prepared, log: RunLog, host: LlmHost): CallOutcome {
   const { spec, model, choice, transcript } = prepared;
   const warnings = [...prepared.warnings];
@@ -157,7 +160,7 @@ function outcomeOf(prepared: Prepared, log: RunLog, host: LlmHost): CallOutcome 
   const retries: JsonObject[] = [];
   let figures: CallFigures | null = null;
   let last: ModelTurn | null = null;
-  /** By Hull, after the last turn. */
+  /** Searches that Hull made after the last turn. */
   let searched: SearchEvent[] = [];
   for (const record of log.records()) {
     if (record.type === "search_refused") warnings.push(...record.warnings);
@@ -201,7 +204,7 @@ function outcomeOf(prepared: Prepared, log: RunLog, host: LlmHost): CallOutcome 
   return { result, turn, figures, attempts: retries.length + 1, checked };
 }
 
-/** The messages of searches, and what the conversation has of the answer. */
+/** The messages of searches, and the part of the answer that the conversation keeps. */
 function saidSince({ prompt }: AgentSpec, { visible }: AgentState): { further: Message[]; message: Block[] } {
   const said = visible.slice(prompt.length);
   const at = said.findLastIndex(({ role }) => role === "assistant");
@@ -209,7 +212,7 @@ function saidSince({ prompt }: AgentSpec, { visible }: AgentState): { further: M
   return { further: said.slice(0, at), message: message?.role === "assistant" ? message.content : [] };
 }
 
-/** The turn with the calls that its text holds, searches by Hull as blocks. */
+/** The turn with the calls that its text holds. Hull's searches become blocks. */
 function answerOf(
   { spec, vault, tools }: Prepared,
   turn: ModelTurn,
@@ -229,7 +232,7 @@ function answerOf(
   return { ...read, blocks };
 }
 
-/** Which model answered, where there was a choice. */
+/** Which model answered, if there was a choice. */
 function routingOf(
   { routing }: ModelChoice,
   { targets }: RunModel,

@@ -1,10 +1,11 @@
-/** What policies are to know of the command tools of skills. */
+/** What policies know about the command tools of skills. */
 import { onlyReads, PATH_ARGUMENTS, rankOf } from "../../engine/agent/policy.ts";
 import type { ToolAnnotations } from "../../engine/agent/spec.ts";
 import type { CommandTool, JsonObject, SkillRecord } from "../../skill/manifest.ts";
 
 /**
- * What a command says itself. An uploaded skill is not believed that its processes only read, or do less than processes do.
+ * What a command declares about itself. Hull does not believe an uploaded skill that claims its processes only read, or
+ * do less than processes can.
  */
 export function commandAnnotations(
   { uploaded_by }: Pick<SkillRecord, "uploaded_by">,
@@ -22,7 +23,7 @@ export function commandAnnotations(
   };
 }
 
-/** With the arguments that are named like paths among those that hold them. */
+/** Adds the arguments that have names of paths to those declared as paths. */
 export function morePaths(schema: JsonObject = {}): JsonObject {
   const said = Array.isArray(schema.path_params) ? schema.path_params : [];
   return { ...schema, path_params: [...PATH_ARGUMENTS, ...said.filter((path) => typeof path === "string")] };

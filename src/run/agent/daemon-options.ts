@@ -4,7 +4,7 @@ import { refused } from "../../llm/prepare.ts";
 import { isTimeZone, parseCron } from "../../skill/cron.ts";
 import { listOf, type RunOptions } from "./option-shapes.ts";
 
-/** @throws InputInvalid for a schedule that is none, and for paths that no file of a session can have */
+/** @throws InputInvalid for an invalid schedule, and for paths that no file of a session can have */
 export function daemonOptions(options: RunOptions): DaemonOptions {
   const { cron = null, time_zone = "UTC" } = options;
   const parsed = cron === null ? null : parseCron(cron);

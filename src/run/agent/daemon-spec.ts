@@ -1,4 +1,4 @@
-/** What a daemon's run is to be. */
+/** The specification of a daemon's run. */
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { RunContext } from "../context.ts";
 import { llmHost } from "../llm-host.ts";

@@ -1,4 +1,4 @@
-/** `define_tool` and `remove_tool`: a run's model makes tools of its own. */
+/** `define_tool` and `remove_tool`: the model of a run makes tools of its own. */
 import { plainResult } from "../../engine/agent/calls.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
@@ -21,17 +21,20 @@ import { servedSkill } from "./skills.ts";
 const DEFINE_TOOL = "define_tool";
 const REMOVE_TOOL = "remove_tool";
 const NAME = /^[a-z][a-z0-9_]{0,63}$/;
-/** Longest code, in UTF-16 units: it is part of a session's records. */
+/** Longest code, in UTF-16 units. A session's records hold the code. */
 const MAX_CODE = 65_536;
-/** For what a module does when it is loaded. */
+/** Time limit in ms for loading a module. */
 const MAX_LOAD_MS = 2000;
 
-/** What a call of the two tools may do beside making tools of the session; a run that began without it may do less. */
+/**
+ * A call of the two tools may store skills, in addition to making tools of the session. A run that began without this
+ * right may not.
+ */
 const STORES: JsonObject = { stores: true };
 
 /**
  * The two tools, for runs with the option `dynamic_tools`.
- * @param stores whether tools may be stored as skills, and such skills removed: who asked for the run may do so itself
+ * @param stores whether the tools may store and remove skills: true if the caller of the run may do so
  */
 export function dynamicTools(stores: boolean): AgentTool[] {
   const text = (description: string): JsonObject => ({ type: "string", description });
@@ -70,7 +73,7 @@ export function dynamicTools(stores: boolean): AgentTool[] {
   ];
 }
 
-/** Carries out a call of one of the two. Whatever is wrong with it is told to the model. */
+/** Carries out a call of one of the two. The model gets every fault of the call as text. */
 export async function runDynamicTool(
   { call, tool }: PlannedCall,
   { context, spec }: { context: RunContext; spec: AgentSpec },
@@ -83,7 +86,7 @@ export async function runDynamicTool(
       ? await define(args, { context, spec, stores })
       : await remove(args, { context, spec, stores, tools });
   } catch (error) {
-    // Of a stored skill: its name is taken, or there are too many.
+    // Faults of a stored skill: its name is taken, or there are too many.
     if (!(error instanceof HullError) || error.data.status >= 500) throw error;
     return failed(error.message);
   }
@@ -123,7 +126,7 @@ async function define(args: JsonObject, { context, spec, stores }: Made): Promis
   return { ...plainResult("ok", JSON.stringify(content), null), value: content, tools: { defined } };
 }
 
-/** The definition, or what is wrong with it. */
+/** The definition, or a text that says what is wrong with it. */
 function readDefinition(args: JsonObject, spec: AgentSpec): Definition | string {
   const { name, description, parameters = {}, code } = args;
   if (typeof name !== "string" || !NAME.test(name)) {
@@ -141,7 +144,7 @@ function readDefinition(args: JsonObject, spec: AgentSpec): Definition | string 
   return { ...of, code: moduleOf(code) };
 }
 
-/** The inner function may name things as the outer one does. Lines are those of the body. */
+/** The inner function may declare the same names as the outer one. Line numbers are those of the body. */
 function moduleOf(code: string): string {
   if (code.trimStart().startsWith("export default")) return code;
   return `export default async function (args, ctx) { const workDir = args.__workDir; return (async () => { ${code}\n})(); }\n`;
@@ -160,7 +163,7 @@ function ofSession(context: RunContext, { name, description, parameters, code }:
   };
 }
 
-/** @throws HullError where it cannot be stored */
+/** @throws HullError if the skill cannot be stored */
 async function stored(context: RunContext, definition: Definition): Promise<AgentTool> {
   const files = Object.entries(definedFiles(definition)).map(([path, text]) => {
     return { path, mode: 0o644 as const, bytes: utf8(text) };
@@ -181,7 +184,7 @@ async function remove(
     return failed(`There is no tool ${JSON.stringify(name)}.`);
   const slug = tool.trust === "uploaded" ? tool.skill : null;
   const stored = slug === null ? null : await storedAs(context, slug);
-  // A tool of the session may outlive the skill that it was stored as.
+  // A tool of the session can outlive the skill that it was stored as.
   const outlived = stored === "gone" && tools.some(wanted);
   if (tool.trust !== "session" && stored !== "defined" && !outlived)
     return failed(`The tool ${name} was not made by ${DEFINE_TOOL}, and stays.`);

@@ -1,4 +1,4 @@
-/** What mocks were asked by the earlier lives of a run, as `mock_calls` of its result has it. */
+/** The requests that earlier lives of a run made to mocks, for `mock_calls` of the result. */
 import { applyAgentRecord } from "../../engine/agent/apply.ts";
 import { nextAgentStep, type Vault } from "../../engine/agent/next.ts";
 import type { AgentRecord } from "../../engine/agent/records.ts";
@@ -16,13 +16,13 @@ interface Asked {
   spec: AgentSpec;
   host: LlmHost;
   vault: Vault | null;
-  /** The first iteration that is not asked for; `null`: all are. */
+  /** The first iteration to leave out; `null`: include all. */
   before: number | null;
 }
 
 /**
- * A life keeps the calls that it made. Those before it follow from the records: what a model was asked is decided by the state
- * alone. Attempts that failed are not among them.
+ * A life keeps only the calls that it made. This function computes the earlier ones from the records, since the state
+ * alone decides what Hull asks a model. Failed attempts are not among them.
  * @param records of the session, in order
  */
 function earlierMockCalls(records: Iterable<AgentRecord>, { spec, host, vault, before }: Asked) {
@@ -43,14 +43,16 @@ function earlierMockCalls(records: Iterable<AgentRecord>, { spec, host, vault, b
   return calls;
 }
 
-/** Further members of a run's result, `mock_calls` with those of its earlier lives. @param records of the session, in order */
+/**
+ * More members of a run's result: `mock_calls` with those of its earlier lives. @param records of the session, in order
+ */
 export function furtherOf(records: Iterable<AgentRecord>, asked: Asked): JsonObject {
   const { mock_calls: own, ...members } = asked.host.further();
   const calls = Array.isArray(own) ? { mock_calls: [...earlierMockCalls(records, asked), ...own] } : {};
   return JSON.parse(JSON.stringify({ ...members, ...calls }));
 }
 
-/** The end of a run does not depend on them: they are for whoever looks at a test. */
+/** The end of a run does not depend on these; they help the reader of a test. */
 function settingsOf(spec: AgentSpec, host: LlmHost): RequestSettings {
   try {
     const { targets, settings } = modelOf(spec, host);
@@ -62,7 +64,7 @@ function settingsOf(spec: AgentSpec, host: LlmHost): RequestSettings {
 
 const PLAIN: RequestSettings = { max_tokens: 0, json: false };
 
-/** The request, and once more for each correction that a structured answer needed. */
+/** The request, and one more for each correction that a structured answer needed. */
 function attempts(
   request: AgentRequest,
   { retries = [] }: Extract<AgentRecord, { type: "model_call_settled" }>,

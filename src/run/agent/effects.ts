@@ -1,4 +1,4 @@
-/** How the effects of an agent run are carried out: models through the host, commands in the runner. */
+/** How Hull carries out the effects of an agent run: models through the host, commands in the runner. */
 
 import { plainResult } from "../../engine/agent/calls.ts";
 import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
@@ -56,31 +56,31 @@ interface EffectsOptions {
   host: LlmHost;
   spec: AgentSpec;
   vault: RunVault | null;
-  /** What is remembered of detached executions; `null`: the run does not outlive its process. */
+  /** Remembered detached executions; `null`: the run does not outlive its process. */
   known: KnownExecutions | null;
-  /** All of the session or the anonymous run so far. */
+  /** All records of the session or the anonymous run so far. */
   records: () => Iterable<AgentRecord>;
-  /** The session's files, or those of the run alone; `null`: it has none. */
+  /** The session's files, or those of the run alone; `null`: it has no files. */
   workspace: WorkspaceAccess | null;
   artifacts: RunArtifacts;
-  /** The served skill that the run is, as it was when it began. Absent: it is looked up by name. */
+  /** The served skill that the run is, as it was when the run began. Absent: Hull looks it up by name. */
   own?: OwnSkill;
-  /** What the run's options came to, where that is known. Absent: they are read. */
+  /** The model that the run's options chose, if known. Absent: the options are read. */
   model?: RunModel;
   /** Receives text and reasoning as they come. */
   watcher: CallWatcher;
-  /** Receives what no record holds, e.g. output of tools. */
+  /** Receives what no record holds, for example the output of tools. */
   emit: (event: RunEvent) => void;
 }
 
 /** The skill that a run is. */
 export interface OwnSkill {
   record: SkillRecord;
-  /** Of the request: tools see the first one as HULL_INPUT_FILE. */
+  /** Files of the request. Tools see the first one as HULL_INPUT_FILE. */
   files: readonly HeldFile[];
 }
 
-/** What the log calls the place that a call was made in. */
+/** The log's name for each place where a call runs. */
 const RUNTIMES = new Map([
   ["command", "process" as const],
   ["hook", "hook" as const],
@@ -129,7 +129,7 @@ export function agentEffects(options: EffectsOptions): AgentEffects & { close():
   };
 }
 
-/** What goes with each request: a container that the provider opened for one call is that of the next. */
+/** What accompanies each request: a container that the provider opened for one call serves the next one too. */
 function besideOf({ beside }: AgentSpec) {
   let opened: Json = null;
   return {
@@ -255,8 +255,8 @@ async function runTool(
 }
 
 /**
- * Whether the model is told of a call's error. The runner may see that the client has left before this Worker does: then
- * the run ends, since nobody waits for what the model would say.
+ * Whether the model gets the call's error. The runner may see that the client has left before this Worker does. Then
+ * the run ends, since nobody waits for the model's reaction.
  */
 const isForModel = (error: unknown): error is HullError =>
   error instanceof HullError && !(error instanceof ClientClosedRequest);
@@ -269,7 +269,7 @@ async function skillNamed({ context, own, spec }: EffectsOptions, slug: string):
   return servedSkill(context, slug);
 }
 
-/** What a handler or a server answers, within the limit of the served skill. Commands are kept within it as they write. */
+/** The answer of a handler or server, cut to the limit of the served skill. Commands are limited while they write. */
 function bounded({ served }: AgentSpec, { executor }: AgentTool, result: AgentToolResult): AgentToolResult {
   if (served === undefined || (executor !== "isolate" && executor !== "mcp")) return result;
   const window = new OutputWindow(served.max_tool_output_bytes);
@@ -323,7 +323,7 @@ async function carryOut(
   if (tool.executor !== "command" || handler === null) {
     return plainResult("error", `The tool ${call.name} cannot be carried out here.`, "tool_error");
   }
-  // A run that dies with its process has no second life, so that a call that was begun is always found by its id.
+  // A run that dies with its process has no second life, so its call is always found by its id.
   if (again && known === null) {
     return plainResult(
       "error",
@@ -357,7 +357,7 @@ async function carryOut(
   return resultOf(outcome);
 }
 
-/** Runs commands of a skill's text, one after the other; answers what each wrote. */
+/** Runs commands of a skill's text one after the other; returns what each wrote. */
 async function skillCommands(
   { context, known, workspace, spec, own }: EffectsOptions,
   { effect, payload }: AgentStep & { type: "call_hook" },
@@ -370,7 +370,7 @@ async function skillCommands(
     spec,
     workspace,
     known,
-    // Nobody is told of what is no call of the model.
+    // These are no calls of the model, so no event reports them.
     emit: () => {},
     begun: () => null,
     own: own?.record ?? null,
@@ -388,7 +388,7 @@ async function skillCommands(
   return outputs;
 }
 
-/** When a call was begun first; `null`: no record says so. */
+/** When a call first began; `null`: no record says so. */
 function begunAt(records: Iterable<AgentRecord>, run: string, effect: string): number | null {
   for (const record of records) {
     if (record.type !== "tools_started" || record.run !== run) continue;
@@ -397,7 +397,7 @@ function begunAt(records: Iterable<AgentRecord>, run: string, effect: string): n
   return null;
 }
 
-/** A hook computes without effects, so that one which was begun by an earlier life is simply called again. */
+/** A hook computes without effects, so a hook that an earlier life began is simply called again. */
 async function hookResult(
   context: RunContext,
   spec: AgentSpec,

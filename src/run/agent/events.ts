@@ -1,4 +1,4 @@
-/** What the records of a run say to watchers. Pure. */
+/** The events that watchers get for the records of a run. Pure. */
 import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
 import { clientResult } from "../../engine/agent/settle-call.ts";
 import { droppedBindings } from "../../engine/agent/skill-servers.ts";
@@ -12,7 +12,7 @@ import type { RunEvent } from "../events.ts";
 
 const rfc3339 = (ms: number): string => new Date(ms).toISOString();
 
-/** Events of a record. @param state as it was before the record */
+/** Events of a record. @param state before the record was applied */
 export function eventsOf(record: AgentRecord, state: AgentState): RunEvent[] {
   const { run } = state;
   const iteration = run?.iterations ?? 0;
@@ -54,7 +54,7 @@ export function eventsOf(record: AgentRecord, state: AgentState): RunEvent[] {
       const open = run?.calls.find(({ call, stage }) => call.id === record.call_id && stage !== "settled");
       if (run === null || open === undefined) return [];
       const result = clientResult(record);
-      // Where hooks still may rewrite it, it is told once they have.
+      // If hooks may still rewrite the result, its event follows after them.
       return goesThroughHooks(run.spec, open.call.name, result) ? [] : toolResult(open.effect, result, state);
     }
     case "approval_requested": {
@@ -122,7 +122,7 @@ function toolResult(effect: string, result: AgentToolResult, { run }: AgentState
   return [{ event: "tool_result", data }];
 }
 
-/** Callers of served skills are told the exact code, those of runs the category. */
+/** Callers of served skills get the exact code, callers of runs get the category. */
 function shownCode({ code, error_category }: AgentToolResult, exact: boolean): string | null {
   if (!exact || error_category === null) return error_category;
   return code ?? EXACT.get(error_category) ?? error_category;

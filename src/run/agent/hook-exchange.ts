@@ -1,6 +1,6 @@
 /**
- * What hooks of a run are given and may answer, by purpose. Conversations
- * reach them in the form in which requests hold them, and come back as canonical messages.
+ * What the hooks of a run receive and may answer, by purpose. A hook gets conversations in the form that requests have,
+ * and Hull turns its answer into canonical messages.
  */
 
 import * as z from "zod/mini";
@@ -18,7 +18,7 @@ import type { Json } from "../../skill/manifest.ts";
 
 type HookStep = AgentStep & { type: "call_hook" };
 
-/** Its payload as the hook gets it. @param records of the session or run; read where something of it was compacted */
+/** The payload as the hook gets it. @param records of the session or run; read only if something in it was compacted */
 export function hookPayload({ purpose, payload }: HookStep, records: () => Iterable<AgentRecord>): Json {
   if (purpose === "compact" || purpose === "mask") return publicForm(payload);
   if (purpose !== "context" || !isObject(payload)) return payload;
@@ -40,7 +40,7 @@ export function hookPayload({ purpose, payload }: HookStep, records: () => Itera
   };
 }
 
-/** The hook's answer, as the engine takes it. @throws HookInvalid that names what it may answer */
+/** The hook's answer, in the engine's form. @throws HookInvalid that names the permitted answers */
 export function hookAnswer({ purpose, hook }: HookStep, answer: Json): Json {
   if (purpose === "context") return contextAnswer(hook, answer);
   const shape = shapes()[purpose];
@@ -130,7 +130,7 @@ const shapes = once((): Record<HookPurpose, Shape> => {
   };
 });
 
-/** Canonical messages, which a payload holds as JSON, as requests hold them. */
+/** Turns canonical messages, which a payload holds as JSON, into the form of requests. */
 function publicForm(messages: Json): Json[] {
   const list: Message[] = JSON.parse(JSON.stringify(messages));
   return plain(list.flatMap(messageJson));
@@ -145,7 +145,7 @@ const plain = (value: readonly (Message | PublicMessage)[]): Json[] => JSON.pars
 const lastOf = (messages: Json, count: number): Json =>
   Array.isArray(messages) ? messages.slice(-count) : [];
 
-/** The text of the newest message of a role that has one; `null`: there is none. */
+/** The text of the newest message of this role that has one; `null`: there is none. */
 function latestText(messages: Json, role: "user" | "assistant" | "tool"): string | null {
   const list = Array.isArray(messages) ? messages : [];
   const texts = list.map((message) =>
@@ -154,7 +154,7 @@ function latestText(messages: Json, role: "user" | "assistant" | "tool"): string
   return texts.findLast((text) => text !== "") ?? null;
 }
 
-/** What is written in a message's content: a text, or the texts among its parts. */
+/** The text of a message's content: a string, or the texts among its parts. */
 function textIn(content: Json | undefined): string {
   if (typeof content === "string") return content;
   const parts = Array.isArray(content) ? content.map(objectOf) : [];

@@ -1,4 +1,4 @@
-/** The hooks that a run names: found before it starts, so that none is missed on the way. */
+/** The hooks that a run names. Hull finds them before the run starts, so a missing one fails early. */
 import type { AgentSpec, HookTarget } from "../../engine/agent/spec.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
 import type { Json, SkillRecord } from "../../skill/manifest.ts";
@@ -12,7 +12,7 @@ type Named = Pick<
 >;
 
 /**
- * What each reference means among the hooks of these skills, by reference.
+ * Finds each reference among the hooks of these skills. The result is keyed by reference.
  * @throws InvalidRequest that names the option
  */
 export function runHooks(spec: Named, records: readonly SkillRecord[]): Record<string, HookTarget> {
@@ -57,13 +57,13 @@ function references({
   return given.flatMap(([option, hook]) => (typeof hook === "string" ? [[option, hook]] : []));
 }
 
-/** Entries that are a hook's name ask it about the arguments. */
+/** An entry that names a hook asks that hook about the arguments. */
 function predicates(option: string, entries: Json | undefined): [string, Json][] {
   if (typeof entries !== "object" || entries === null || Array.isArray(entries)) return [];
   return Object.entries(entries).map(([tool, rule]) => [`${option}.${tool}`, rule]);
 }
 
-/** @throws InvalidRequest for a reference that the run did not name, those of `callHook` */
+/** @throws InvalidRequest for a reference that the run did not name, and what `callHook` throws */
 export function callRunHook(
   context: RunContext,
   { hooks = {} }: Pick<AgentSpec, "hooks">,

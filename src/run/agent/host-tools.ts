@@ -10,8 +10,8 @@ import type { RunContext } from "../context.ts";
 import { type HostMethod, hostDelegate } from "../host-delegate.ts";
 
 /**
- * A call that the host carries out. One that was begun by an earlier life of the run is asked for again only where its tool
- * is declared idempotent; `call_key` names it, for hosts that can tell.
+ * A call that the host carries out. If an earlier life of the run began it, Hull asks again only for tools declared
+ * idempotent. `call_key` names the call, so that a host can recognise it.
  */
 export async function callHostTool(
   context: RunContext,
@@ -55,7 +55,7 @@ function resultOf(answer: Json): AgentToolResult {
   return { ...plainResult(failed ? "error" : "ok", content, failed ? "tool_error" : null), value };
 }
 
-/** What the host answers; `null`: nothing, or it failed, and the run goes on without it. */
+/** The host's answer; `null`: there is none, or the host failed, and the run goes on without it. */
 export async function hostAnswer(
   context: RunContext,
   method: HostMethod,
@@ -70,7 +70,7 @@ export async function hostAnswer(
   }
 }
 
-/** What the host says of a call that needs an approval: `{decision, scope?, reason?}`; `null`: it has no say. */
+/** The host's decision on a call that needs an approval: `{decision, scope?, reason?}`; `null`: it makes none. */
 export async function hostPermission(context: RunContext, asked: Json, signal: AbortSignal): Promise<Json> {
   const answer = await hostAnswer(context, "session/request_permission", asked, signal);
   if (typeof answer === "boolean") return { decision: answer ? "approve" : "deny" };

@@ -1,4 +1,4 @@
-/** Options of a run that have no effect beside its others: its result names them. */
+/** Options of a run that have no effect together with its other options. The result names them. */
 import type { Warning } from "../../engine/messages.ts";
 import type { CallOptions } from "../../llm/options.ts";
 import { readStructured } from "../../llm/structured.ts";
@@ -34,7 +34,7 @@ export function ignoredOptions(options: RunOptions, call: CallOptions, session: 
   return [...found, ...skillKeys(options)];
 }
 
-/** Skills that a request brings along may say which model they are written for. */
+/** Skills inside a request may say which model they are written for. */
 function skillKeys({ skills }: RunOptions): Warning[] {
   const list = isObject(skills) ? (skills.skills ?? skills) : (skills ?? []);
   return [list]

@@ -1,11 +1,11 @@
-/** The to-do list that a run begins with. */
+/** The to-do list with which a run begins. */
 import type { LedgerItem, TaskLedger } from "../../engine/agent/task-ledger.ts";
 import { refused } from "../../llm/prepare.ts";
 import type { RunOptions } from "./option-shapes.ts";
 
 /**
- * Items without an id are numbered by their place, where no other item has that number.
- * @throws InputInvalid for two items of one id: the model could close but one of them
+ * An item without an id gets its position as id, unless another item has that number.
+ * @throws InputInvalid for two items with one id: the model could close only one of them
  */
 export function taskLedger({ root_task, task_ledger, deliverables }: RunOptions): TaskLedger | null {
   const asked = task_ledger ?? deliverables;

@@ -1,4 +1,7 @@
-/** The run option `mcp_servers`: servers of hull.toml by name, and others on hosts that it allows (docs/mcp.md). */
+/**
+ * The run option `mcp_servers`: servers of hull.toml by name, and other servers on hosts that hull.toml allows
+ * (docs/mcp.md).
+ */
 import { refused } from "../../llm/prepare.ts";
 import type { McpServer } from "../../skill/manifest.ts";
 import { DEFAULT_MCP_TIMEOUT_MS, serverNameFault, serverUrl, toolPrefix } from "../../skill/mcp-servers.ts";
@@ -11,7 +14,7 @@ import type { RunOptions } from "./option-shapes.ts";
 type Given = NonNullable<RunOptions["mcp_servers"]>[number];
 
 /**
- * The servers of hull.toml that a run asks for, and those that it brings along.
+ * The servers of hull.toml that a run asks for, and those that the request defines.
  * @throws InputInvalid with a path per finding
  */
 export function readServersOption(
@@ -43,7 +46,7 @@ export function readServersOption(
 
 type Asked = Exclude<Given, string>;
 
-/** As the end of a sentence that begins with the option's path; `null`: it can be asked for. */
+/** The end of a sentence that begins with the option's path; `null`: the run may ask for the server. */
 function faultOf(
   { name, url }: Asked,
   known: McpServer | undefined,
@@ -68,7 +71,7 @@ function hostFault(settings: RunContext["settings"], url: string | undefined): s
   return fault === null ? null : `cannot be asked. ${fault}`;
 }
 
-/** A caller may have less of a server than hull.toml gives. */
+/** A caller may ask for less of a server than hull.toml permits. */
 function narrowed(server: McpServer, { tools, timeout_ms = server.timeout_ms }: Asked): McpServer {
   const { tools: given } = server;
   const wanted = tools?.filter((tool) => given === undefined || given.includes(tool)) ?? given;

@@ -1,4 +1,4 @@
-/** The options of an agent run beside those of a call: names and types. */
+/** The options that agent runs have in addition to those of a call: names and types. */
 import * as z from "zod/mini";
 import { LEDGER_STATUSES } from "../../engine/agent/task-ledger.ts";
 import { shapeFaults, shown } from "../../engine/fault.ts";
@@ -141,15 +141,15 @@ function shapes() {
 }
 
 const schema = once(() => z.object(shapes()));
-/** The options of runs alone. */
+/** The options that only runs have. */
 export const runOptions = z.lazy(schema);
 export type RunOptions = z.infer<typeof runOptions>;
 
-/** The names of the options of runs alone. */
+/** The names of the options that only runs have. */
 export const runOptionNames = once((): readonly string[] => Object.keys(schema().shape));
 const isRunOption = once(() => new Set(runOptionNames()));
 
-/** Options of which the members, too, count as absent where they are `null`; in the others a `null` may be a value. */
+/** Members of these options also count as absent when they are `null`. In other options a `null` may be a value. */
 const STRUCTURES = new Set([
   "skill_match",
   "turn_policy",
@@ -162,7 +162,7 @@ const STRUCTURES = new Set([
   "mcp_servers",
 ]);
 
-/** Divides given options into those of the run and those of its model calls. `null` counts as absent. */
+/** Splits options into those of the run and those of its model calls. `null` counts as absent. */
 export function divide(given: JsonObject): { run: JsonObject; call: JsonObject } {
   const names = isRunOption();
   const run: [string, Json][] = [];
@@ -188,7 +188,7 @@ export function readRunOptions(
   return { faults };
 }
 
-/** An option that is a list, or one text in place of it. */
+/** An option that is a list, or one text instead of a list. */
 export function listOf(value: Json | string | readonly string[] | undefined): string[] {
   if (typeof value === "string") return [value];
   return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];

@@ -1,4 +1,4 @@
-/** From what a run is asked to its specification: options with defaults, skills and tools gathered, a model chosen. */
+/** Turns the request of a run into its specification: fills in defaults, collects skills and tools, chooses a model. */
 import { droppedTools, intersectPolicies } from "../../engine/agent/policy.ts";
 import type {
   AgentSpec,
@@ -40,20 +40,20 @@ export interface RunInput {
   prompt: string | null;
   system: string | null;
   options: JsonObject;
-  /** Whether who asks for the run may store skills. */
+  /** Whether the caller of the run may store skills. */
   publishes: boolean;
-  /** What `readToolConfigs` made of the option before, where that was asked for early. */
+  /** The result of `readToolConfigs` for the option, if it was read earlier. */
   toolConfigs?: JsonObject;
-  /** Skills that are at hand, beside those that the options name. Absent: none. */
+  /** Skills that are available in addition to those that the options name. Absent: none. */
   named?: readonly { record: SkillRecord; digest: string }[];
-  /** Whoever asks takes a call of its own tool for an answer, and asks again with the result. */
+  /** The caller takes a call of its own tool as the answer, and asks again with the result. */
   answers?: true;
 }
 
 /**
- * The specification of a run.
+ * Makes the specification of a run.
  * @param session `null`: an anonymous run
- * @throws InputInvalid with a path per finding, InvalidRequest, SkillNotFound, those of the choice of a model
+ * @throws InputInvalid with a path per finding, InvalidRequest, SkillNotFound, the errors of the model choice
  */
 export async function agentSpec(
   context: RunContext,
@@ -168,7 +168,7 @@ export async function agentSpec(
   return { ...spec, hooks: runHooks(spec, records) };
 }
 
-/** What a specification says of the model that was chosen. */
+/** What a specification records about the chosen model. */
 export function specModel({
   target,
   context_window,
@@ -186,7 +186,7 @@ export function specModel({
   };
 }
 
-/** What options of a model call the loop itself reads. */
+/** The options of a model call that the loop itself reads. */
 export function toolOptions({
   tool_search,
   tool_examples,
@@ -199,7 +199,7 @@ export function toolOptions({
   };
 }
 
-/** Skills that are at hand beside those that the options name; their tools give way to the run's own. */
+/** Adds skills that the options do not name. Tools of the run win over theirs. */
 function withNamed(
   { settings }: RunContext,
   registry: Awaited<ReturnType<typeof readSkills>>,
@@ -212,7 +212,7 @@ function withNamed(
 const catalogueTokens = (tokens: number | undefined): Pick<AgentSpec, "skill_catalogue_tokens"> =>
   tokens === undefined ? {} : { skill_catalogue_tokens: tokens };
 
-/** What is gathered for a run beside what its options say. */
+/** What Hull collects for a run in addition to its options. */
 type SpecParts = Pick<
   AgentSpec,
   "run_id" | "session_id" | "system" | "prompt" | "tools" | "tool_format" | "skills" | "model" | "call"
@@ -221,7 +221,7 @@ type SpecParts = Pick<
   policies: Pick<RunPolicies, "policy" | "ceiling" | "dropped" | "host">;
 };
 
-/** A run's specification by its options, with their defaults filled in. @throws InvalidRequest */
+/** Makes a run's specification from its options and fills in the defaults. @throws InvalidRequest */
 export function specOf(options: RunOptions, { profile, policies, ...parts }: SpecParts): AgentSpec {
   return {
     ...parts,
@@ -291,7 +291,7 @@ function compaction(options: RunOptions): CompactionOptions {
 }
 
 /**
- * The option `tool_configs` as a specification has it, for a run whose request is stored before it begins.
+ * The option `tool_configs` as a specification holds it, for a run whose request is stored before the run begins.
  * @throws as `agentSpec`
  */
 export async function sealedToolConfigs(context: RunContext, given: JsonObject): Promise<JsonObject> {
@@ -303,12 +303,12 @@ export async function sealedToolConfigs(context: RunContext, given: JsonObject):
   return (await readToolConfigs(context, [...served, ...records], tool_configs)) ?? {};
 }
 
-/** A skill may be the run's own and one of its list. */
+/** A skill may be both the run's own and one of its list. */
 function distinct(records: readonly SkillRecord[]): SkillRecord[] {
   return [...new Map(records.map((record) => [record.manifest.slug, record])).values()];
 }
 
-/** `skill` runs a served llm skill: its model and limits, unless the options say otherwise. */
+/** `skill` runs a served llm skill, with its model and limits unless the options say otherwise. */
 function withSkill(call: JsonObject, { manifest }: SkillRecord): JsonObject {
   const { llm, slug } = manifest;
   if (llm === undefined) {
@@ -373,7 +373,7 @@ function executorOf({ name, executor }: Tool): AgentTool["executor"] {
   });
 }
 
-/** A tool that the client answers needs a client that can: not in anonymous runs and daemons. */
+/** A tool that the client answers needs a client that can answer. Anonymous runs and daemons have none. */
 function checkTools(
   tools: readonly AgentTool[],
   { alone, daemon, hosted }: { alone: boolean; daemon: boolean; hosted: boolean },
@@ -395,7 +395,7 @@ function checkTools(
   }
 }
 
-/** A run has one history: that of its session, or the transcript that it is given. */
+/** A run has one history: that of its session, or the transcript of the request. */
 function checkSession({ session_id, transcript }: CallOptions, session: string | null): void {
   if (session !== null && transcript !== undefined) {
     const detail = "A session has a transcript of its own: give one to a run without a session.";
@@ -409,7 +409,7 @@ function checkSession({ session_id, transcript }: CallOptions, session: string |
   throw new InvalidRequest({ option: "session_id", detail });
 }
 
-/** The deployment's policy and the run's own, both holding. @throws ToolsRejected where no requested tool is left */
+/** The deployment's policy combined with the run's; both hold. @throws ToolsRejected if no requested tool is left */
 function ceiling(
   outer: JsonObject | null,
   own: JsonObject | null,

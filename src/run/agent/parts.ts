@@ -1,4 +1,4 @@
-/** What a session asks of the rest of Hull to carry its runs out, and what it gives for it. */
+/** What a session needs from the rest of Hull to carry out its runs, and what it provides in return. */
 import type { Vault } from "../../engine/agent/next.ts";
 import type { AgentRecord } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
@@ -11,7 +11,7 @@ import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
 
-/** Where a run takes place. What is noted and told here is stored when the call returns. */
+/** The place where a run happens. Its methods have stored their values when they return. */
 export interface RunEnvironment extends KnownExecutions {
   run_id: string;
   session_id: string;
@@ -22,11 +22,11 @@ export interface RunEnvironment extends KnownExecutions {
   artifact(id: string): Artifact | null;
   /** The session's files. */
   workspace: WorkspaceAccess;
-  /** Tells watchers something that no record holds: deltas, thoughts, output of tools. */
+  /** Sends watchers something that no record holds: deltas, thoughts, output of tools. */
   emit(event: RunEvent): void;
-  /** What an earlier life of the run left behind by `remember`; `null`: nothing. */
+  /** The value that an earlier life of the run kept with `remember`; `null`: none. */
   memo: Json;
-  /** Keeps a value for later lives, in place of the one before; stored with the next records of the run. */
+  /** Keeps a value for later lives and replaces the one before. It is stored with the next records of the run. */
   remember(value: Json): void;
 }
 
@@ -35,27 +35,27 @@ interface RunFacts {
   session_id: string;
   /** Unix ms. */
   created_at: number;
-  /** `null`: it is still under way. */
+  /** `null`: the run is still under way. */
   settled_at: number | null;
 }
 
 interface BegunParts {
   effects: AgentEffects;
   vault: Vault | null;
-  /** Further members of the result, as this life knows them. */
+  /** More members of the result, as this life knows them. */
   further: () => JsonObject;
 }
 
 export interface AgentParts {
   /**
-   * How the effects of a run are carried out, asked for by each of its lives. A planned call that an earlier life began
-   * comes `again`: its effect id, with the run's, names the same work.
+   * Returns the effects of a run; each of its lives asks for them. A planned call that an earlier life began comes with
+   * `again`: the ids of run and effect identify the same work.
    * @param signal aborted when the run is cancelled
-   * @throws HullError that the run ends with
+   * @throws the HullError that ends the run
    */
   begin(spec: AgentSpec, environment: RunEnvironment, signal: AbortSignal): Promise<BegunParts>;
-  /** The result's document. @param records of this run, in order, with those that end it */
+  /** The result's document. @param records of this run, in order, including those that end it */
   resultOf(state: AgentState, run: RunFacts, records: Iterable<AgentRecord>): JsonObject;
-  /** Ends what may be going on in the runner for a run that was given up. @param executions ids that were noted */
+  /** Ends what the runner may still be doing for an abandoned run. @param executions recorded ids */
   stop(environment: RunEnvironment, executions: readonly string[]): Promise<void>;
 }

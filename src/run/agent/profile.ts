@@ -16,7 +16,7 @@ const PROFILES = new Map<string, Profile>([
   ["completer", { max_iterations: 1, max_nudges: 0, tool_retries: 0, llm_retries: 2, schema_retries: 0 }],
 ]);
 
-/** @throws InvalidRequest for a name that is none of the four */
+/** @throws InvalidRequest if the name is not one of the four */
 export function profileOf(name = "tool_using"): Profile {
   const profile = PROFILES.get(name);
   if (profile !== undefined) return profile;

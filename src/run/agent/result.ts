@@ -6,10 +6,13 @@ import type { historyOf } from "../../llm/history.ts";
 import { messageJson } from "../../llm/messages.ts";
 import { answerData } from "./structured-turn.ts";
 
-/** Of a long run the last ones are told. */
+/** The trace of a long run holds its last entries, at most this many. */
 const MAX_TRACED = 1000;
 
-/** What a run came to so far, as JSON has it; complete once it is settled. @param history what this run's records came to */
+/**
+ * The result of a run so far, as JSON. It is complete once the run is settled. @param history computed from this run's
+ * records
+ */
 export function runResult(
   state: AgentState,
   run: RunState,

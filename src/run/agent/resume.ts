@@ -1,4 +1,4 @@
-/** A run that goes on where a snapshot ends. */
+/** A run that continues from a snapshot. */
 import * as z from "zod/mini";
 import type { AgentSpec, DaemonOptions } from "../../engine/agent/spec.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
@@ -15,13 +15,13 @@ const snapshot = z.lazy(() =>
   }),
 );
 
-/** Bytes of a snapshot that is read. */
+/** Longest snapshot that Hull reads, in bytes. */
 const MAX_BYTES = 32 * 1024 * 1024;
 
 /**
- * What the run begins with. A session that has a conversation goes on with that.
+ * What the run begins with. A session that has a conversation continues with that.
  * @param session `null`: an anonymous run
- * @throws InvalidRequest where there is no such snapshot
+ * @throws InvalidRequest if there is no such snapshot
  */
 export async function resumedFrom(
   context: RunContext,
@@ -46,7 +46,7 @@ export async function resumedFrom(
   return { prompt, daemon: { earlier_iterations, begins_idle } };
 }
 
-/** A session that is none has no files. */
+/** A session that does not exist has no files. */
 async function known<T>(read: () => Promise<T>): Promise<T | null> {
   try {
     return await read();

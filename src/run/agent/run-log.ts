@@ -1,4 +1,4 @@
-/** The records of an agent run without a session, wherever they are kept: in memory, or in the object that carries it out. */
+/** The records of an agent run without a session. They are in memory, or in the object that carries the run out. */
 import { type Applied, applyAgentRecord } from "../../engine/agent/apply.ts";
 import type { AgentRecord } from "../../engine/agent/records.ts";
 import { type AgentState, EMPTY_SESSION } from "../../engine/agent/state.ts";
@@ -7,17 +7,23 @@ import type { RunEvent } from "../events.ts";
 import { eventsOf } from "./events.ts";
 
 export interface RunLog {
-  /** What the records come to. */
+  /** The state computed from the records. */
   state(): AgentState;
   /** All of them, oldest first. */
   records(): Iterable<AgentRecord>;
-  /** Keeps the records that the run begins with. Whoever asked is told by other means that it has begun. */
+  /**
+   * Keeps the records with which the run begins. It sends no event: the caller learns in another way that the run
+   * began.
+   */
   begin(records: readonly AgentRecord[]): void;
-  /** Keeps records that belong together, and tells of them. @param memo kept with them for later lives; `null`: nothing new */
+  /**
+   * Keeps records that belong together, and sends their events. @param memo kept with them for later lives; `null`:
+   * nothing new
+   */
   append(batch: readonly Applied[], memo: Json): void;
 }
 
-/** Gone with the process. */
+/** Lost when the process ends. */
 export class MemoryLog implements RunLog {
   readonly #emit: ((event: RunEvent) => void) | null;
   readonly #records: AgentRecord[] = [];

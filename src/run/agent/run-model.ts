@@ -1,4 +1,4 @@
-/** The model of a run, and what its options say of every request. */
+/** The model of a run, and what its options put into every request. */
 import type { AgentSpec, ServedTerms } from "../../engine/agent/spec.ts";
 import type { LlmHost, ModelChoice } from "../../llm/host.ts";
 import { type CallOptions, readOptions } from "../../llm/options.ts";
@@ -8,16 +8,19 @@ import type { JsonObject, ModelTarget } from "../../skill/manifest.ts";
 
 export interface RunModel {
   options: CallOptions;
-  /** What each provider is to get besides, by name. */
+  /** Additional options for each provider, by its name. */
   own: Record<string, JsonObject>;
   structured: Structured | null;
   targets: ModelTarget[];
   settings: (target: ModelTarget) => RequestSettings;
 }
 
-/** Chosen anew by each life of the run, alike. @throws InputInvalid for options that an older version took */
+/**
+ * Each life of the run chooses again, with the same result. @throws InputInvalid for options that only an older version
+ * accepted
+ */
 export function modelOf(spec: AgentSpec, host: LlmHost): RunModel {
-  // A run in the terms of a served skill may have options of its own all the same.
+  // A run of a served skill may still have options of its own.
   if (spec.served !== undefined && Object.keys(spec.call).length === 0) return servedModel(spec, spec.served);
   const read = readOptions(spec.call, (name) => host.isProvider(name));
   if ("faults" in read) throw refused(read.faults);
@@ -28,7 +31,7 @@ export function modelOf(spec: AgentSpec, host: LlmHost): RunModel {
   return chosenModel(read, choice, host, spec.fallback);
 }
 
-/** @param further targets beside those that the options name */
+/** @param further targets in addition to those that the options name */
 export function chosenModel(
   { options, own }: { options: CallOptions; own: Record<string, JsonObject> },
   choice: ModelChoice,
@@ -45,7 +48,7 @@ export function chosenModel(
   };
 }
 
-/** A skill says what its model is asked. */
+/** A skill states the settings of its model's requests. */
 function servedModel(
   { model, fallback = [] }: AgentSpec,
   { max_tokens, timeout_ms, idle_timeout_ms, json, thinking }: ServedTerms,

@@ -1,4 +1,4 @@
-/** How the runs of sessions are carried out: models through the host, tools in the runner, results as documents. */
+/** How Hull carries out the runs of sessions: models through the host, tools in the runner, results as documents. */
 import type { AgentEffects } from "../../engine/agent/step.ts";
 import { Internal } from "../../errors.ts";
 import { historyOf } from "../../llm/history.ts";
@@ -23,7 +23,7 @@ export const SESSION_PARTS: AgentParts = {
     // What a run delegates counts against the session that asked first.
     const session = spec.delegation?.account ?? session_id;
     const of = { signal, session, skill: null, account: `session:${session}` };
-    // Mocks that were used by earlier lives are not used again.
+    // A mock that an earlier life used is not used again.
     const host = await llmHost(context, of, memo ?? spec.call.mock);
     const { files } = spec.delegation ?? {};
     const workspace =

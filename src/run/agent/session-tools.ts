@@ -1,11 +1,11 @@
-/** Tools that a run's model defines in its session: what they are, and where their code runs. */
+/** Tools that the model of a run defines in its session: what they are, and where their code runs. */
 import type { ToolDefinition } from "../../engine/messages.ts";
 import type { Json, SkillRecord, SkillTool } from "../../skill/manifest.ts";
 
 /** Time limit of a call, in ms. */
 const TIMEOUT_MS = 60_000;
 
-/** A session's tool as a handler: no network, no variables, and nothing that is known of what it does. */
+/** A session's tool as a handler. It gets no network and no variables, and nothing is known about its effects. */
 export function toolOfSession({ name, description, parameters }: ToolDefinition): SkillTool {
   return {
     name,
@@ -25,7 +25,7 @@ export function toolOfSession({ name, description, parameters }: ToolDefinition)
   };
 }
 
-/** The skill that a session's tool counts as: it has no files, and is trusted as little as an upload. */
+/** The skill that a session's tool belongs to. It has no files and is trusted as little as an upload. */
 export function sessionRecord(tool: string, tenant: string): SkillRecord {
   const slug = skillNameOf(tool);
   const description = "Defined in a session";
@@ -54,16 +54,16 @@ export function sessionRecord(tool: string, tenant: string): SkillRecord {
   };
 }
 
-/** A skill's name for a tool's: `fetch_weather` makes `fetch-weather`. */
+/** The skill name for a tool's name: `fetch_weather` becomes `fetch-weather`. */
 export function skillNameOf(tool: string): string {
   return tool.replaceAll(/_+/g, "-").replaceAll(/^-|-$/g, "");
 }
 
-/** What a stored skill says of itself that `define_tool` made. */
+/** Marks a stored skill that `define_tool` made. */
 export const DEFINED = { key: "defined-by", value: "define_tool" } as const;
 const MAX_DESCRIPTION = 1000;
 
-/** The files of the skill that a tool is stored as, by path. */
+/** The files of the skill that stores a tool, by path. */
 export function definedFiles(tool: {
   name: string;
   description: string;
@@ -74,7 +74,7 @@ export function definedFiles(tool: {
 }): Record<string, string> {
   const { name, description, declared, code } = tool;
   const script = `scripts/${name}.js`;
-  // A validator ends the frontmatter at the next ---, wherever it stands.
+  // A validator ends the frontmatter at the next ---, wherever that is.
   const line = description
     .replaceAll(/[\s<>]+/g, " ")
     .replaceAll(/-{3,}/g, "--")

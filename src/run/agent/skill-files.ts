@@ -8,8 +8,8 @@ import type { RunContext } from "../context.ts";
 import { readSkillResource } from "../skill-resource.ts";
 
 /**
- * Answers one call. The engine has seen to it that the run has the skill, and that the path lies inside.
- * @param own the skill that the run is, where it is at hand
+ * Answers one call. The engine has already checked that the run has the skill, and that the path is inside it.
+ * @param own the skill that the run is, if already loaded
  */
 export async function readSkillFile(
   { deployment: { registry } }: RunContext,

@@ -1,4 +1,4 @@
-/** Tools of skills' tools.json in agent runs: how they are registered and called. */
+/** Tools of skills' tools.json in agent runs: how Hull registers and calls them. */
 
 import { plainResult } from "../../engine/agent/calls.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
@@ -17,7 +17,7 @@ import { callSkillTool } from "../handler/skill-tool.ts";
 import { sessionRecord, toolOfSession } from "./session-tools.ts";
 import { leftMs } from "./time-left.ts";
 
-/** A skill's tools, hidden ones too: they are hidden from panels, not from models. */
+/** A skill's tools, including hidden ones: they are hidden from panels, not from models. */
 export function toolsOfSkill(settings: Settings, record: SkillRecord, onActivation: boolean): AgentTool[] {
   const { manifest, tools = [] } = record;
   const { slug } = manifest;
@@ -34,7 +34,7 @@ export function toolsOfSkill(settings: Settings, record: SkillRecord, onActivati
     }));
 }
 
-/** M6: of two skills the one that was loaded last, but the run's own tools win. */
+/** M6: of two skills the one loaded last wins, but the run's own tools win over both. */
 export function withSkillTools(own: readonly AgentTool[], ofSkills: readonly AgentTool[]): AgentTool[] {
   const taken = new Set(own.map(({ definition }) => definition.name));
   const last = new Map<string, AgentTool>();
@@ -46,7 +46,7 @@ export function withSkillTools(own: readonly AgentTool[], ofSkills: readonly Age
   return [...own, ...last.values()];
 }
 
-/** The run that calls are made for. */
+/** The run that makes the calls. */
 interface ToolRun extends Omit<HandlerEnvironmentOptions, "choice" | "policy"> {
   context: RunContext;
   spec: AgentSpec;
@@ -55,7 +55,7 @@ interface ToolRun extends Omit<HandlerEnvironmentOptions, "choice" | "policy"> {
   find: (slug: string) => Promise<SkillRecord>;
 }
 
-/** Carries a planned call out. Whatever goes wrong with it is a result. */
+/** Carries out a planned call. Every failure is a result. */
 export async function runSkillTool(
   { call, tool, again }: PlannedCall,
   { context, spec, find, ...options }: ToolRun,

@@ -1,4 +1,4 @@
-/** The skills of a run: served ones by slug, and those that a request brings along. */
+/** The skills of a run: served ones by slug, and those that the request contains. */
 
 import * as z from "zod/mini";
 import type { AgentSkill, AgentTool } from "../../engine/agent/spec.ts";
@@ -20,7 +20,7 @@ interface RunSkills {
   skills: AgentSkill[];
   /** Command tools of served skills. */
   tools: AgentTool[];
-  /** The served ones, whose hooks the run may name. */
+  /** The served skills, whose hooks the run may name. */
   records: SkillRecord[];
 }
 
@@ -73,15 +73,20 @@ export async function readSkills(context: RunContext, given: Json | undefined): 
   return { skills, tools, records };
 }
 
-/** `*` stands for all served llm skills of the tenant's; each of them once. */
+/** `*` means all served llm skills of the tenant, each of them once. */
 async function named(context: RunContext, list: readonly Json[]): Promise<Json[]> {
   if (!list.includes("*")) return [...list];
-  const { cards } = await context.deployment.catalogs.of(context.tenant, context.background);
-  const all = cards.flatMap(({ slug, mode }) => (mode === "llm" ? [slug] : []));
+  const all = context.pinned?.all ?? (await everySkill(context));
   return [...new Set([...list.filter((item) => item !== "*"), ...all])];
 }
 
-/** The slug that `plugin:name` means: `plugin--name`, or the name, where it lies in that plugin. */
+/** Slugs of all served llm skills of the tenant's. */
+export async function everySkill({ deployment, tenant, background }: RunContext): Promise<string[]> {
+  const { cards } = await deployment.catalogs.of(tenant, background);
+  return cards.flatMap(({ slug, mode }) => (mode === "llm" ? [slug] : []));
+}
+
+/** The slug for `plugin:name`: `plugin--name`, or the name itself if it belongs to that plugin. */
 function slugOf(cards: readonly Card[], given: string): string {
   const [, plugin, name] = /^([^:]+):(.+)$/.exec(given) ?? [];
   if (plugin === undefined || name === undefined) return given;
@@ -91,12 +96,12 @@ function slugOf(cards: readonly Card[], given: string): string {
   return found?.slug ?? given;
 }
 
-/** A served skill of the tenant's. @throws SkillNotFound SkillNotTrusted */
+/** A served skill of the tenant. @throws SkillNotFound SkillNotTrusted */
 export async function servedSkill(context: RunContext, slug: string): Promise<SkillRecord> {
   return (await servedVersion(context, slug)).record;
 }
 
-/** A served skill that a run is. @throws SkillNotFound */
+/** The served skill that a run is. @throws SkillNotFound */
 export async function ownSkill(
   context: RunContext,
   slug: string,
@@ -105,10 +110,18 @@ export async function ownSkill(
   return { record, skill: { ...skillOf(context.settings, record, digest), files: ownFiles(record) } };
 }
 
-async function servedVersion(
+/** The version of a skill that a run gets: the one that it keeps to, else the one that is served. @throws SkillNotFound */
+export async function servedVersion(
   context: RunContext,
   slug: string,
 ): Promise<{ record: SkillRecord; digest: string }> {
+  const { pinned } = context;
+  const kept = pinned !== undefined && Object.hasOwn(pinned.digests, slug) ? pinned.digests[slug] : undefined;
+  if (kept !== undefined) {
+    const record = await context.deployment.registry.skill(kept);
+    checkTrust(context.settings, record);
+    return { record, digest: kept };
+  }
   const catalog = await context.deployment.catalogs.of(context.tenant, context.background);
   const card = catalog.bySlug.get(slugOf(catalog.cards, slug));
   if (card === undefined) {
@@ -126,7 +139,7 @@ async function servedVersion(
   return { record, digest: card.version };
 }
 
-/** The argv tools of a served skill; the runner finds the skill by its digest. */
+/** The argv tools of a served skill. The runner finds the skill by its digest. */
 export function toolsOf(record: SkillRecord): AgentTool[] {
   const { llm, slug } = record.manifest;
   return (llm?.tools ?? []).map((tool) => ({
@@ -138,7 +151,7 @@ export function toolsOf(record: SkillRecord): AgentTool[] {
   }));
 }
 
-/** Whose signature it has, and whether that counts. */
+/** Who signed the skill, and whether the signature counts. */
 function signatureOf({ settings }: RunContext, record: SkillRecord): Pick<AgentSkill, "signature"> {
   const { signature } = record;
   if (signature === undefined) return {};
@@ -146,7 +159,7 @@ function signatureOf({ settings }: RunContext, record: SkillRecord): Pick<AgentS
   return { signature: { signer: signature.signer, trusted } };
 }
 
-/** @param digest absent where the run has the record at hand */
+/** @param digest absent if the run already has the record */
 export function skillOf(settings: Settings, record: SkillRecord, digest?: string): AgentSkill {
   const { manifest, body } = record;
   const { activation = {} } = manifest;
@@ -175,8 +188,8 @@ export function skillOf(settings: Settings, record: SkillRecord, digest?: string
 }
 
 /**
- * `allowed-tools` approves calls beforehand; that of an uploaded skill approves nothing. `tool_scope` takes the other tools away,
- * and where the deployment says so `allowed-tools` does.
+ * `allowed-tools` approves calls beforehand; that of an uploaded skill approves nothing. `tool_scope` takes the other
+ * tools away, and so does `allowed-tools` where the deployment says so.
  */
 function toolTerms(
   { workspace_tools }: Settings,

@@ -1,6 +1,6 @@
 /**
- * Runs without a conversation around them: driven by whoever was asked, their records in memory, or in the object of a call
- * that outlives its process.
+ * Runs without a conversation around them. The process that received the request drives them. Their records are in
+ * memory, or in the object of a call that outlives its process.
  */
 import { type Applied, applyAll } from "../../engine/agent/apply.ts";
 import { driveAgent, type Rest } from "../../engine/agent/drive.ts";
@@ -30,47 +30,47 @@ import { type RunVault, runVault } from "./vault.ts";
 export interface StatelessOptions {
   host: LlmHost;
   signal: AbortSignal;
-  /** The request's id of the run, which names it in its span. */
+  /** The request's id of the run; the run's span has it. */
   execution: string;
-  /** Where its records are; those of earlier lives are there already. */
+  /** Where its records are. It already holds those of earlier lives. */
   log: RunLog;
-  /** What outlives the process beside the records; `null`: nothing does. */
+  /** What outlives the process, in addition to the records; `null`: nothing. */
   durable: Durable | null;
   /** What the conversation holds before the run. */
   before?: readonly AgentRecord[];
   own?: OwnSkill;
-  /** What follows from the specification, where that is known. Absent: it is made here. */
+  /** Values computed from the specification, if already known. Absent: computed here. */
   prepared?: { model: RunModel; vault: RunVault | null };
-  /** The run's files. Absent: they come and go with it. */
+  /** The run's files. Absent: they exist only during the run. */
   workspace?: WorkspaceAccess;
-  /** Whether answers are streamed while they come, and whether reasoning is. */
+  /** Whether the answer is streamed while it comes, and whether reasoning is. */
   streams: "nothing" | "text" | "text and reasoning";
-  /** Once a model call has its leave. */
+  /** Called once a model call is admitted. */
   admitted?: () => void;
-  /** Says what a run that rests goes on with. Absent, or `null`: nothing, the drive ends. */
+  /** Returns what continues a resting run. Absent, or `null`: nothing, and the drive ends. */
   woken?: (rest: Rest) => Promise<AgentRecordBody | null>;
   /** Receives what no record holds. */
   emit: (event: RunEvent) => Promise<void>;
-  /** Resolves when who reads the events is not far behind: what was not read is held in memory. */
+  /** Resolves when the reader of the events is not far behind. Events that were not read are held in memory. */
   room?: (() => Promise<void>) | undefined;
 }
 
 interface Driven {
   run: RunState;
-  /** Further members of a result, as this life knows them. */
+  /** More members of a result, as this life knows them. */
   further: () => JsonObject;
 }
 
 /**
- * Drives the run, or goes on with it, until it is settled or rests.
- * @throws HullError that the run ended with
+ * Drives the run, or continues it, until it is settled or rests.
+ * @throws the HullError that ended the run
  */
 export function driveStateless(
   context: RunContext,
   spec: AgentSpec,
   options: StatelessOptions,
 ): Promise<Driven> {
-  // A single answer is no agent's: its model calls have spans.
+  // A single answer is not an agent's run: only its model calls have spans.
   if (spec.single === true) return drive(context, spec, options, null);
   return tracedRun(context, spec, options.execution, (span) => drive(context, spec, options, span));
 }
@@ -107,7 +107,7 @@ async function drive(
   }
 }
 
-/** `null`: the run has no tool that needs any. */
+/** `null`: the run has no tool that needs files. */
 function filesOf(
   context: RunContext,
   spec: AgentSpec,
@@ -118,11 +118,11 @@ function filesOf(
   return durable?.workspace() ?? new TemporaryWorkspace(context, spec.run_id);
 }
 
-/** What a life learns on its way. */
+/** What a life learns while it runs. */
 interface Facts {
-  /** The first iteration whose model call it made; `null`: none yet. */
+  /** The first iteration whose model call this life made; `null`: none yet. */
   first: number | null;
-  /** What the log is to say of the fault of a model call. */
+  /** Facts for the log about the fault of a model call. */
   operator: Record<string, unknown>;
 }
 

@@ -1,4 +1,4 @@
-/** Structured output of agent runs: what a turn that ends the run must look like. */
+/** Structured output of agent runs: the required form of a turn that ends the run. */
 import type { AgentRequest } from "../../engine/agent/step.ts";
 import type { ModelTurn } from "../../engine/messages.ts";
 import { extractJson } from "../../llm/extract.ts";
@@ -12,11 +12,14 @@ interface StructuredRun {
   structured: Structured;
   /** `null`: the run ends with any turn that calls no tool. */
   sentinel: string | null;
-  /** Of a run that is one answer: whether a tool of this name only searches for tools. `null`: the run goes on after any call. */
+  /**
+   * For a run that is one answer: whether the tool of this name only searches for tools. `null`: the run continues
+   * after any call.
+   */
   searches: ((name: string) => boolean) | null;
 }
 
-/** One attempt; `request` has the correction that the attempt before it needs. */
+/** One attempt; `request` holds the correction of the previous attempt. */
 export type Ask = (request: AgentRequest, attempt: number) => Promise<Answer>;
 
 interface Answer {
@@ -25,9 +28,9 @@ interface Answer {
 }
 
 /**
- * Asks until the answer matches, or the attempts are used up. A bad answer is not shown to the model again: each attempt sends
- * the original messages and one correction. Turns of a persistent run that do not claim to be the last are no answers. Tokens
- * and cost of all attempts are those of the turn.
+ * Asks until the answer matches or no attempt is left. The model never sees a bad answer again: each attempt sends the
+ * original messages and one correction. A turn of a persistent run that does not claim to be the last is not an answer.
+ * The turn's tokens and cost are the sum of all attempts.
  * @throws SchemaValidation where `output_validation` is `error`; what `ask` throws
  */
 export async function structuredTurn(
@@ -63,7 +66,7 @@ const withMessage = (request: AgentRequest, text: string): AgentRequest => ({
   messages: [...request.messages, { role: "user", content: [{ type: "text", text }] }],
 });
 
-/** The data of a run's last answer; `undefined`: it holds no JSON. */
+/** The data of a run's last answer; `undefined`: the answer holds no JSON. */
 export function answerData(texts: readonly string[], sentinel: string | null): Json | undefined {
   const last = texts.at(-1) ?? "";
   return extractJson(sentinel === null ? last : last.replaceAll(sentinel, ""), [], null)?.value;
@@ -78,7 +81,7 @@ function faultsOf(
   const written = readTextTurn(turn, [...listed, ...tools]);
   const calls = written.blocks.filter((block) => block.type === "tool_call");
   if (calls.length > 0 && (searches === null || calls.every(({ name }) => searches(name)))) return [];
-  // The loop itself asks for a call again that it cannot read.
+  // The loop itself asks again for a call that it cannot read.
   if (searches === null && listed.length > 0 && written.text_format?.tool_parse_errors.length !== 0)
     return [];
   const read = listed.length > 0 ? written : { ...turn, text: said, text_format: null };

@@ -1,4 +1,4 @@
-/** The Tool Vault of a run: what the loop offers, and how its search is answered. */
+/** The Tool Vault of a run: the tools that the loop offers, and the answers to searches. */
 
 import type { Vault as LoopVault, VaultOffer } from "../../engine/agent/next.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
@@ -24,7 +24,7 @@ import type { Json } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
 import { searchDelegate } from "../host-delegate.ts";
 
-/** @throws InvalidRequest for what must be refused before the first call */
+/** @throws InvalidRequest for what Hull must refuse before the first call */
 export function runVault(spec: AgentSpec, context: RunContext): RunVault | null {
   const option = readSearchOption(spec.tool_search);
   if (option === null) return null;
@@ -47,7 +47,7 @@ export function runVault(spec: AgentSpec, context: RunContext): RunVault | null 
 
 export class RunVault implements LoopVault {
   readonly #vault: Vault;
-  /** What is in its place where the provider refuses to search. */
+  /** Makes the replacement for a provider that refuses to search. */
   readonly #makeSubstitute: () => Vault;
   #substitute: Vault | null = null;
   readonly #delegate: SearchDelegate | undefined;
@@ -84,7 +84,7 @@ export class RunVault implements LoopVault {
     return { ...offered, further: stubs === null ? [] : [stubs] };
   }
 
-  /** What there is to say where a failed call is made once more, and Hull searches; `null`: the failure counts. */
+  /** The warnings when Hull repeats a failed call and searches itself; `null`: the failure counts. */
   afterRefusal(error: unknown): readonly Warning[] | null {
     if (this.#vault.mode !== "native" || !(error instanceof HullError)) return null;
     const { provider_status, reason } = error.data.members;
@@ -93,7 +93,7 @@ export class RunVault implements LoopVault {
     return back ? this.#inForce(true).warnings : null;
   }
 
-  /** What the provider's own search did in a turn. */
+  /** The searches that the provider itself made in a turn. */
   observed({ blocks }: ModelTurn): SearchEvent[] {
     return this.#vault.mode === "native" ? observe(this.#vault, EMPTY_VAULT, blocks).events : [];
   }
@@ -103,7 +103,7 @@ export class RunVault implements LoopVault {
     call: ToolCallBlock,
     state: Json,
   ): Promise<{ state: Json; result: string; events: SearchEvent[] }> {
-    // Only Hull's search is a call.
+    // Only a search by Hull is a call.
     const vault = this.#inForce(this.#vault.mode !== "client");
     if (vault.mode !== "client") return { state, result: "{}", events: [] };
     const asked = queryEvent(vault, call);

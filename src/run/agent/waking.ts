@@ -1,4 +1,4 @@
-/** What keeps a daemon going that has no session: its timer, its schedule and its watchdog. */
+/** What wakes a daemon that has no session: its timer, its schedule and its watchdog. */
 import type { AgentRecordBody, Wake } from "../../engine/agent/records.ts";
 import type { RunState } from "../../engine/agent/state.ts";
 import { wakeText } from "../../engine/agent/texts.ts";
@@ -18,19 +18,19 @@ export function scheduledWake(reason: "cron" | "timer"): Wake {
   return { reason, feedback, messages: [], watch_paths: [], resumed: false };
 }
 
-/** Wakes an idle run when its time has come, as long as its process lives. */
+/** Wakes an idle run when its time comes, as long as its process lives. */
 export class Waking {
   readonly #clock: Clock;
   readonly #signal: AbortSignal;
   #cronAt: number | null = null;
 
-  /** @param signal rejects the wait under way with its reason */
+  /** @param signal rejects the current wait with its reason */
   constructor(clock: Clock, signal: AbortSignal) {
     this.#clock = clock;
     this.#signal = signal;
   }
 
-  /** The record that ends an idle run's rest, when its time has come; `null`: nothing ever will. */
+  /** The record that ends an idle run's rest, when its time comes; `null`: nothing will wake it. */
   async next({ spec }: RunState): Promise<AgentRecordBody | null> {
     const { daemon, run_id: run } = spec;
     if (daemon === null) return null;
@@ -49,5 +49,5 @@ export class Waking {
   }
 }
 
-/** Timers take no longer waits. */
+/** The longest wait of a timer. */
 const MAX_SLEEP_MS = 2 ** 31 - 1;

@@ -1,6 +1,7 @@
 /**
- * What policies are to know of a tool that the host delegate carries out. Its caller describes it, and the deployer's server
- * does it: so what the caller says counts where it makes the tool riskier, and never where it makes it safer.
+ * What policies know about a tool that the host delegate carries out. Its caller describes it, and the deployer's
+ * server carries it out. So the caller's description counts where it makes the tool riskier, never where it makes it
+ * safer.
  */
 
 import { onlyReads, rankOf } from "../../engine/agent/policy.ts";
@@ -12,7 +13,7 @@ import { morePaths } from "./command-annotations.ts";
 
 type Known = Required<Pick<AgentTool, "annotations" | "risk" | "needs_approval">>;
 
-/** @param said what the caller says of it */
+/** @param said the caller's description */
 export function webhookPolicy({ host, approvals }: Settings, name: string, said: ToolAnnotations): Known {
   const reads = host?.read_only_tools?.some((glob) => nameMatches(glob, name)) === true;
   const least = reads ? "read_only" : "network";

@@ -1,4 +1,4 @@
-/** Which workspace tools a run has, and where the folders of its skills lie. */
+/** Which workspace tools a run has, and where the folders of its skills are. */
 import { isAtLeast } from "../../engine/agent/policy.ts";
 import { namesFolder } from "../../engine/agent/skill-text.ts";
 import type { AgentSkill, AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
@@ -14,7 +14,7 @@ import { mayHaveWorkspaceTools } from "../variables.ts";
 import { skillsFolder, skillsKey } from "../workspace-tools/where.ts";
 import { ignored } from "./ignored-options.ts";
 
-/** The workspace tools of a run, with what the deployment says of their risk. @param others the run's other tools */
+/** The workspace tools of a run, with the risk that the deployment gives them. @param others the run's other tools */
 export function workspaceToolsOf(
   context: RunContext,
   given: boolean | readonly string[] | undefined,
@@ -29,10 +29,10 @@ export function workspaceToolsOf(
 }
 
 /**
- * The tools that a run has, as far as no other tool has their names.
+ * The workspace tools of a run, without those whose names other tools have.
  * @param given the run's option
  * @param records of the served skills of the run
- * @throws InvalidRequest where the option names something else
+ * @throws InvalidRequest if the option names something else
  */
 function wantedWorkspaceTools(
   context: Pick<RunContext, "settings" | "tenant">,
@@ -40,7 +40,7 @@ function wantedWorkspaceTools(
   records: readonly SkillRecord[],
 ): WorkspaceTool[] {
   const asked = typeof given === "object" ? given.map(named) : given;
-  // A public deployment runs its own skills for everybody, and no commands of everybody's choice.
+  // A public deployment runs its own skills for everybody, but not commands that anybody chooses.
   if (context.tenant === PUBLIC_TENANT) {
     if (asked !== undefined && asked !== false)
       throw new InvalidRequest({
@@ -51,7 +51,7 @@ function wantedWorkspaceTools(
   }
   const { enabled } = context.settings.workspace_tools;
   const trusted = records.filter((record) => mayHaveWorkspaceTools(context.settings, record));
-  // A run that is nothing but what was uploaded has what uploads have.
+  // A run that consists only of uploads has the rights of uploads.
   if (enabled === "never" || asked === false || (records.length > 0 && trusted.length === 0)) return [];
   if (typeof asked === "object") return WORKSPACE_TOOLS.filter((name) => asked.includes(name));
   if (asked === true) return [...WORKSPACE_TOOLS];
@@ -62,7 +62,7 @@ function wantedWorkspaceTools(
   return WORKSPACE_TOOLS.filter((name) => lists.some((list) => list.includes(name)));
 }
 
-/** That a run which asks for workspace tools has none, and why; none where it has some, or does not ask. */
+/** A warning if a run asks for workspace tools and gets none: it says why. */
 export function withheldWorkspaceTools(
   context: Pick<RunContext, "settings" | "tenant">,
   given: boolean | readonly string[] | undefined,
@@ -77,7 +77,7 @@ export function withheldWorkspaceTools(
   return [ignored("workspace_tools", why)];
 }
 
-/** Whether a call of a served skill takes files of any kind, since its run has tools to work on them. */
+/** Whether a call of a served skill accepts files of any kind, because its run has tools to work on them. */
 export const takesAnyFile = (
   context: Pick<RunContext, "settings" | "tenant">,
   record: SkillRecord,
@@ -106,7 +106,7 @@ export function placedSkills(
   const { path } = skillsFolder(context, { skills_key });
   const placed = (skill: AgentSkill): AgentSkill => {
     if (skill.files === undefined) return skill;
-    // A folder with nothing but SKILL.md is of use to commands, and to a text that names it.
+    // Only commands, and texts that name it, can use a folder that holds nothing but SKILL.md.
     if (skill.files.count === 0 && !tools && !namesFolder(skill)) return skill;
     const plugin = skill.plugin_files === true ? { plugin_dir: `${path}/.plugins/${skill.name}` } : {};
     return { ...skill, dir: `${path}/${skill.name}`, ...plugin };

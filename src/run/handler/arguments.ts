@@ -1,4 +1,4 @@
-/** The arguments of a call before its handler sees them, and its result after. */
+/** A call's arguments before its handler gets them, and its result afterwards. */
 import { numericArguments } from "../../engine/arguments.ts";
 import type { ToolCallBlock } from "../../engine/messages.ts";
 import { HullError } from "../../errors.ts";
@@ -7,7 +7,7 @@ import { schemaErrors } from "../../llm/validate.ts";
 import { memo } from "../../memo.ts";
 import type { Json, JsonObject, SkillTool } from "../../skill/manifest.ts";
 
-/** What schemas of tools are read to; the records that hold them never change. */
+/** The parsed schemas of tools. The records that hold them never change. */
 const schemaOf = memo((schema: JsonObject): { schema: JsonObject } | { error: string } => {
   try {
     return { schema: readSchema(schema, "parameters") };
@@ -18,8 +18,8 @@ const schemaOf = memo((schema: JsonObject): { schema: JsonObject } | { error: st
 });
 
 /**
- * The arguments as the handler gets them, or what the model is told of what is wrong with them. Keys that begin with
- * `__` are Hull's own and dropped; numbers that came as text become numbers, nothing else is changed.
+ * The arguments for the handler, or a text that tells the model what is wrong with them. Keys that begin with `__` are
+ * Hull's own, so they are dropped. Numbers in text form become numbers. Nothing else changes.
  */
 export function checkedArguments(
   call: ToolCallBlock,
@@ -36,7 +36,7 @@ export function checkedArguments(
   return { error: `The arguments do not fit the parameters of ${tool.name}. ${errors.join(" ")}` };
 }
 
-/** What is wrong with a value by this schema, a sentence each that begins with the path. */
+/** What the schema finds wrong with a value: one sentence each, which begins with the path. */
 export function faultsOf(schema: JsonObject, value: Json): string[] {
   const read = schemaOf(schema);
   return "error" in read ? [read.error] : schemaErrors(read.schema, value);

@@ -1,13 +1,13 @@
 /**
- * The artifacts of one life of a run: read as they come from calls, and kept with the record that
- * settles the call, so that what is stored and told of follows from records alone.
+ * The artifacts of one life of a run. They are read as calls send them, and kept with the record that settles the call.
+ * So stored artifacts and their events follow from records alone.
  */
 
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import { type Artifact, type ArtifactFinding, artifactLine, readArtifact } from "../../engine/artifact.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 
-/** Of one call; what comes beyond is an error to the handler. */
+/** Limit of one call; for each further artifact the handler gets an error. */
 const MAX_ARTIFACTS = 100;
 const MAX_CONTENT_CHARS = 5 * 1024 * 1024;
 
@@ -24,7 +24,7 @@ export class RunArtifacts {
     this.#newId = newId;
   }
 
-  /** For one call, named by its effect. An earlier attempt at it counts no more: nothing of it was kept. */
+  /** For one call, named by its effect. It replaces an earlier attempt at the call, which left nothing behind. */
   call(effect: string): CallArtifacts {
     this.#forgetStored();
     const made = new CallArtifacts((id) => this.#latest(id), this.#newId);
@@ -32,10 +32,10 @@ export class RunArtifacts {
     return made;
   }
 
-  /** What the session has by now need not be remembered here. */
+  /** Drops artifacts that the session has stored by now. */
   #forgetStored(): void {
     for (const [effect, { artifacts, settled }] of this.#calls) {
-      // One that is under way may make some yet.
+      // A call under way may still make some.
       const stored =
         settled && artifacts.every(({ id, version }) => (this.#stored(id)?.version ?? 0) >= version);
       if (stored) this.#calls.delete(effect);
@@ -53,10 +53,10 @@ export class RunArtifacts {
   }
 }
 
-/** What one call makes, in the order in which it comes. */
+/** What one call makes, in order of arrival. */
 export class CallArtifacts {
   readonly artifacts: Artifact[] = [];
-  /** Nothing more comes. */
+  /** True when nothing more will come. */
   settled = false;
   readonly #latest: (id: string) => Artifact | null;
   readonly #newId: () => string;
@@ -66,7 +66,7 @@ export class CallArtifacts {
     this.#newId = newId;
   }
 
-  /** Takes one, and answers what the model is to know of it. */
+  /** Keeps an artifact and returns what the model should know about it. */
   async keep(value: JsonObject): Promise<Kept> {
     const read = readArtifact(value, this.#latest, this.#newId);
     if ("error" in read) return read;
@@ -82,7 +82,7 @@ export class CallArtifacts {
     return { line: artifactLine(artifact, updated), findings };
   }
 
-  /** The result of the call, with what it made. */
+  /** The result of the call, including what it made. */
   settle(result: AgentToolResult): AgentToolResult {
     this.settled = true;
     return this.artifacts.length === 0 ? result : { ...result, artifacts: this.artifacts };

@@ -1,4 +1,4 @@
-/** How the handlers of a run meet the rest of Hull: the runner, the session's files, configuration, artifacts. */
+/** Connects the handlers of a run with the rest of Hull: the runner, the session's files, configuration, artifacts. */
 import { mayExecute } from "../../engine/agent/policy.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
@@ -12,15 +12,15 @@ import type { ArtifactShelf, HandlerEnvironment } from "./ports.ts";
 
 export interface HandlerEnvironmentOptions {
   emit: (event: RunEvent) => void;
-  /** What is remembered of detached executions; `null`: the run does not outlive its process. */
+  /** Remembered detached executions; `null`: the run does not outlive its process. */
   known: KnownExecutions | null;
   /** The session's files; `null`: there is no session. */
   workspace: WorkspaceAccess | null;
-  /** Takes what the call makes. */
+  /** Receives what the call makes. */
   artifacts: ArtifactShelf;
-  /** Whose configured values count. */
+  /** Selects the configured values. */
   choice: ConfigChoice;
-  /** The ceiling of the run. */
+  /** The policy ceiling of the run. */
   policy: JsonObject | null;
 }
 

@@ -9,9 +9,9 @@ import type { WorkspaceAccess } from "../workspace/access.ts";
 import { toolWorkspace } from "../workspace/transfer.ts";
 
 interface RunnerPorts {
-  /** Carries a call out. */
+  /** Carries out a call. */
   runner: (call: HandlerCall) => Promise<HandlerOutcome>;
-  /** Python of a handler that is not in the runner; answers what the handler gets. */
+  /** Runs Python for a handler that is not in the runner; returns what the handler gets. */
   python: (
     call: HandlerCall,
     code: string,
@@ -20,7 +20,7 @@ interface RunnerPorts {
 }
 
 /**
- * @param known what is remembered of detached executions; `null`: the run does not outlive its process
+ * @param known remembered detached executions; `null`: the run does not outlive its process
  * @param access the session's files; `null`: there is no session
  */
 export function runnerPorts(
@@ -32,7 +32,7 @@ export function runnerPorts(
   const depsOf = async ({ executionId, signal }: HandlerCall): Promise<ProcessDeps> => {
     const workspace = access === null ? null : await toolWorkspace(context.env.FILES, access);
     return {
-      // All executions of a session meet one runner, which has its folder.
+      // All executions of a session go to one runner, which has its folder.
       runner: await runnerEndpoint(context, workspace?.id ?? executionId),
       options: runOptions(context, signal, known),
       graceMs: context.settings.grace_ms,

@@ -1,16 +1,16 @@
-/** Names of isolates: calls share an isolate where theirs have the same name. */
+/** Names of isolates. Calls with the same name share an isolate. */
 import { canonicalJson } from "../../skill/canonical.ts";
 import type { SkillTool } from "../../skill/manifest.ts";
 import type { HandlerCall } from "../../tool/handler/call.ts";
 import { sha256 } from "../digest.ts";
 
 export class IsolateNames {
-  /** Values of variables are part of a name, but nobody may read them out of it. */
+  /** Names depend on values of variables, but must not reveal them. */
   #key: CryptoKey | null = null;
-  /** By tool, tenant and values of variables: a tool's record lives as long as the deployment remembers it. */
+  /** By tool, tenant and values of variables. A tool's record lives as long as the deployment remembers it. */
   readonly #names = new WeakMap<SkillTool, Map<string, string>>();
 
-  /** SHA-256 over whatever makes two calls strangers to each other. */
+  /** SHA-256 over everything that must separate two calls. */
   async nameOf(tenant: string, { record, tool, env }: HandlerCall): Promise<string> {
     const known = this.#names.get(tool) ?? new Map<string, string>();
     this.#names.set(tool, known);

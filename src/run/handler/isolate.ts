@@ -1,4 +1,4 @@
-/** Which isolate a handler runs in: whose it is, what it may reach, and with whom it is shared. */
+/** Which isolate a handler runs in: who owns it, what it may reach, and which calls share it. */
 import { exports } from "cloudflare:workers";
 import { Internal } from "../../errors.ts";
 import { readBytes } from "../../registry/published.ts";
@@ -8,8 +8,8 @@ import type { HandlerIsolate } from "../../tool/isolate/handler.ts";
 import type { RunContext } from "../context.ts";
 
 /**
- * The isolate of a call; `null`: this deployment has none, or the tool no module for one.
- * @param source text of a module that no registry has; it is always loaded afresh
+ * The isolate of a call; `null`: this deployment has no isolates, or the tool has no module for one.
+ * @param source text of a module that is in no registry; it is always loaded afresh
  */
 export async function isolateOf(
   { deployment, env, settings, tenant }: RunContext,
@@ -30,7 +30,7 @@ export async function isolateOf(
   };
 }
 
-/** A way out to these hosts. Where it leads is checked there, request by request. */
+/** A way out to these hosts, which checks the destination of each request. */
 function outboundOf(network: NonNullable<NetworkNeed>): Fetcher {
   const entrypoint: unknown = Reflect.get(exports, "HandlerOutbound");
   if (!isEntrypoint(entrypoint)) throw new Internal({ cause: "the Worker exports no HandlerOutbound" });

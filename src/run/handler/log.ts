@@ -1,4 +1,4 @@
-/** The line in the log that every tool call has: what was called where, and how it ended. */
+/** Every tool call writes one line to the log: what was called where, and how it ended. */
 import type { ToolCallBlock } from "../../engine/messages.ts";
 import { canonicalJson } from "../../skill/canonical.ts";
 import type { RunContext } from "../context.ts";
@@ -6,7 +6,7 @@ import { sha256 } from "../digest.ts";
 
 interface ToolCallNote {
   run: string;
-  /** `null`: the tool is the caller's. */
+  /** `null`: the caller defined the tool. */
   skill: string | null;
   call: ToolCallBlock;
   /** `none`: it was not made. */
@@ -14,11 +14,14 @@ interface ToolCallNote {
   duration_ms: number;
   /** `ok`, or the code of what went wrong. */
   outcome: string;
-  /** What else there is to say, for an author. */
+  /** More findings, for the author of the tool. */
   diagnostics?: { code: string; message: string }[];
 }
 
-/** Of arguments the log has a digest, so that equal calls can be told. Calls that went well only where all is logged. */
+/**
+ * The log has a digest of the arguments, so that equal calls can be recognised. Successful calls appear only if
+ * everything is logged.
+ */
 export async function logToolCall(context: RunContext, note: ToolCallNote): Promise<void> {
   const { run, skill, call, runtime, duration_ms, outcome, diagnostics = [] } = note;
   const plain = outcome === "ok" && diagnostics.length === 0;

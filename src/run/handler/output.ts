@@ -1,9 +1,9 @@
-/** What a handler says while it works, as events: in order, redacted, not without end. */
+/** The output of a working handler as events: in order, redacted, limited. */
 import type { Redactor } from "../../redact.ts";
 import { DeltaText } from "../delta.ts";
 import type { RunEvent } from "../events.ts";
 
-/** UTF-8 bytes of one call's output that are told. */
+/** The most UTF-8 bytes of one call's output that become events. */
 const MAX_BYTES = 1024 * 1024;
 const CUT = "\n[hull: the output of this call passed 1 MB; the rest is not shown]\n";
 
@@ -27,13 +27,13 @@ export class ToolOutput {
     if (this.#left < 0) return;
     const bytes = new TextEncoder().encode(text);
     const fits = bytes.length <= this.#left;
-    // What is left out of a character that the limit cuts becomes U+FFFD.
+    // The remaining bytes of a character that the limit cuts become U+FFFD.
     const shown = fits ? text : new TextDecoder().decode(bytes.subarray(0, this.#left)) + CUT;
     this.#left = fits ? this.#left - bytes.length : -1;
     void this.#streams[stream].pushText(shown);
   }
 
-  /** Tells what was held back. */
+  /** Sends the rest that was held back. */
   async end(): Promise<void> {
     await this.#streams.emit.end();
     await this.#streams.stdout.end();

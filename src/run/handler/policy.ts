@@ -6,7 +6,7 @@ import type { Settings } from "../../env.ts";
 import { type JsonObject, RISKS, type SkillRecord, type SkillTool } from "../../skill/manifest.ts";
 import type { RequiredRisk } from "../../skill/policy.ts";
 
-/** What policies are to know of a skill's tool in a run. */
+/** What policies know about a skill's tool in a run. */
 export function toolPolicy(
   settings: Settings,
   record: SkillRecord,
@@ -20,8 +20,8 @@ export function toolPolicy(
 }
 
 /**
- * Why a call that nobody attends, of a served skill or over MCP, may not be made: the text that answers it; `null`: it may.
- * The deployment's policy counts, and its approvals, since there is nobody to ask.
+ * Why an unattended call, of a served skill or over MCP, is refused: the text that answers it; `null`: it may proceed.
+ * The deployment's policy and approvals count, since there is nobody to ask.
  */
 export function unattendedRefusal(
   settings: Settings,
@@ -39,7 +39,7 @@ export function unattendedRefusal(
   return unattendedVerdict(settings, asked, args);
 }
 
-/** The same of any tool. */
+/** The same for any tool. */
 function unattendedVerdict(settings: Settings, tool: AgentTool, args: JsonObject): string | null {
   const { name } = tool.definition;
   const policies = {
@@ -64,7 +64,7 @@ function needsApproval(settings: Settings, record: SkillRecord, { risk }: SkillT
   return level !== "none" && RISKS.indexOf(risk) >= RISKS.indexOf(level);
 }
 
-/** An uploaded skill is named with its tenant, so that nobody gets by its slug what a published one was given. */
+/** The name of an uploaded skill includes its tenant, so its slug never gives it what a published skill was given. */
 function requiredRisk({ approvals }: Settings, { manifest, uploaded_by }: SkillRecord): RequiredRisk {
   const { require_risk = "none", uploaded_require_risk = "dangerous", skills = {} } = approvals;
   const name = uploaded_by === undefined ? manifest.slug : `${uploaded_by}/${manifest.slug}`;

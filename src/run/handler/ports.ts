@@ -1,4 +1,4 @@
-/** What calls of Skill Tools handlers need of the place that they are made in. */
+/** What calls of Skill Tools handlers need from their surroundings. */
 import type { Json, JsonObject, SkillRecord, SkillTool } from "../../skill/manifest.ts";
 import type { HandlerCall, HandlerOutcome } from "../../tool/handler/call.ts";
 import type { FolderFile } from "../../tool/isolate/handler-harness.ts";
@@ -7,19 +7,19 @@ import type { RunEvent } from "../events.ts";
 
 /** A session's workspace, as the work folder of a call in an isolate. */
 export interface WorkFolder {
-  /** All files; `null`: they are more than an isolate takes. */
+  /** All files; `null`: there are more than an isolate can hold. */
   files(): Promise<FolderFile[] | null>;
-  /** Makes the changes of a call the session's; answers what did not become a file of it, and why. */
+  /** Applies a call's changes to the session; returns what did not become a file, and why. */
   save(written: readonly FolderFile[], removed: readonly string[]): Promise<{ path: string; why: string }[]>;
 }
 
-/** The configured values of one tool; those in `secrets` are for the handler alone. */
+/** The configured values of one tool. Only the handler may see those in `secrets`. */
 type ConfigReader = (
   record: SkillRecord,
   tool: SkillTool,
 ) => Promise<{ values: JsonObject; secrets: string[]; diagnostics: { code: string; message: string }[] }>;
 
-/** Where the artifacts of a call go. `line` is what the model is to know of one. */
+/** Receives the artifacts of a call. `line` tells the model about one. */
 export interface ArtifactShelf {
   keep(
     value: JsonObject,
@@ -29,11 +29,13 @@ export interface ArtifactShelf {
 export interface HandlerEnvironment {
   context: RunContext;
   emit: (event: RunEvent) => void;
-  /** Carries a call out in the runner. */
+  /** Carries out a call in the runner. */
   runner: (call: HandlerCall) => Promise<HandlerOutcome>;
-  /** Python of a handler in an isolate, in the session's folder of the runner; answers what the handler gets. */
+  /** Runs Python for a handler in an isolate, in the session's folder of the runner; returns what the handler gets. */
   python: (call: HandlerCall, code: string, timeoutMs: number | null) => Promise<JsonObject>;
-  /** Whether a call may start processes that its tool's tier does not need: for `ctx.python`, or in an isolate's place. */
+  /**
+   * Whether a call may start processes that its tool's tier does not need: for `ctx.python`, or instead of an isolate.
+   */
   processes: boolean;
   /** `null`: calls have no session. */
   folder: WorkFolder | null;

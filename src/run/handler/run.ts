@@ -1,4 +1,4 @@
-/** One call of a Skill Tools handler, on whichever tier it is to run. */
+/** One call of a Skill Tools handler, on the tier where it must run. */
 import { failedCall, type HandlerCall, type HandlerOutcome } from "../../tool/handler/call.ts";
 import { callHandler } from "../../tool/isolate/handler.ts";
 import { isolateOf } from "./isolate.ts";
@@ -8,9 +8,9 @@ import type { HandlerEnvironment } from "./ports.ts";
 export type Runtime = "isolate" | "runner" | "stub" | "none";
 
 /**
- * Carries a call out. What only a process can do, what finds no isolate here, and what works on more files than an
- * isolate takes goes to the runner.
- * @param source text of a handler that no registry has
+ * Carries out a call. The runner gets what only a process can do, what has no isolate here, and what works on more
+ * files than an isolate can hold.
+ * @param source text of a handler that is in no registry
  * @throws HullError for faults of the registry and of the workspace
  */
 export async function runHandler(
@@ -22,7 +22,7 @@ export async function runHandler(
   if (tool.tier === "stub") return { outcome: stubAnswer(call), runtime: "stub" };
   const inRunner = async () => ({ outcome: await environment.runner(call), runtime: "runner" as const });
   if (tool.tier === "runner") return inRunner();
-  // A tool of this tier passed its run's ceiling as one that starts no process.
+  // The run's ceiling admitted a tool of this tier as one that starts no process.
   const instead = async () =>
     environment.processes
       ? inRunner()
@@ -40,7 +40,7 @@ export async function runHandler(
   const changed = changes.written.length + changes.removed.length > 0;
   if (changed && !signal.aborted)
     notKept.push(...((await environment.folder?.save(changes.written, changes.removed)) ?? []));
-  // Without a session there is nothing that could keep a file.
+  // Without a session nothing can keep a file.
   if (environment.folder === null || notKept.length === 0) return { outcome, runtime: "isolate" };
   const diagnostics = [...outcome.diagnostics, { code: "files_not_kept", message: notKeptText(notKept) }];
   return { outcome: { ...outcome, diagnostics }, runtime: "isolate" };
@@ -50,7 +50,7 @@ function noProcess({ tool }: HandlerCall): string {
   return `The tool ${tool.name} can only run as a process here, which the run's policy does not permit.`;
 }
 
-/** Files named, of those that were not kept. */
+/** The most files to name among those that were not kept. */
 const MOST_NAMED = 10;
 
 function notKeptText(files: readonly { path: string; why: string }[]): string {
@@ -59,14 +59,17 @@ function notKeptText(files: readonly { path: string; why: string }[]): string {
   return `Not kept among the session's files: ${[...named, ...more].join(", ")}.`;
 }
 
-/** M7: a tool without a script says where to read on. A run that is the skill has its instructions, and no load_skill. */
+/**
+ * M7: the answer of a tool without a script says where to read on. A run that is the skill has its instructions and no
+ * load_skill.
+ */
 function stubAnswer({ tool, record }: HandlerCall): HandlerOutcome {
   const { slug } = record.manifest;
   const message = `The tool ${tool.name} has no handler. Follow the instructions of the skill ${slug}, which say how to do what it is for. Where you have not read them, call load_skill with {"name": "${slug}"}.`;
   return { value: { message }, fault: null, duration_ms: 0, exit_code: null, diagnostics: [] };
 }
 
-/** The outcome of a call that an earlier life began, and that must not be made twice. */
+/** The outcome of a call that an earlier life began and that must not run twice. */
 export function lostCall(): HandlerOutcome {
   const text = "The call was interrupted. It may or may not have taken effect, and was not made again.";
   return failedCall("cancelled", text, 0);

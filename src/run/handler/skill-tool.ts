@@ -1,5 +1,6 @@
 /**
- * A model's call of a skill's tool, from its arguments to what the model is answered: the same in served skills, runs and sessions.
+ * A model's call of a skill's tool, from its arguments to the answer for the model. It is the same in served skills,
+ * runs and sessions.
  */
 
 import { isArtifact } from "../../engine/artifact.ts";
@@ -24,7 +25,7 @@ import { lostCall, type Runtime, runHandler } from "./run.ts";
 export interface SkillToolCall {
   record: SkillRecord;
   tool: SkillTool;
-  /** Text of a handler that was defined in the session; `null`: the record's. */
+  /** Text of a handler that the session defined; `null`: the record has it. */
   source: string | null;
   call: ToolCallBlock;
   /** Unique to run, round and call. */
@@ -33,17 +34,17 @@ export interface SkillToolCall {
   sessionId: string | null;
   bot: string | null;
   models: JsonObject;
-  /** ms that are left, where there is a deadline. */
+  /** Remaining ms, if there is a deadline. */
   leftMs: number;
   signal: AbortSignal;
-  /** An earlier life of the run began it and did not see it end. */
+  /** An earlier life of the run began the call and did not see it end. */
   again: boolean;
 }
 
-/** Longest text of a value that is recorded beside the text that the model sees, in UTF-16 units. */
+/** Longest value that is recorded together with the model's text, as UTF-16 units of text. */
 const MAX_VALUE = 262_144;
 
-/** Carries the call out. Whatever goes wrong with it is a result. @throws HullError for faults of Hull's own stores */
+/** Carries out the call. Every fault of the call is a result. @throws HullError for faults of Hull's own stores */
 export async function callSkillTool(
   asked: SkillToolCall,
   environment: HandlerEnvironment,
@@ -104,12 +105,14 @@ async function carriedOut(
 ): Promise<{ outcome: HandlerOutcome; runtime: Runtime }> {
   const { tool } = call;
   const harmless = tool.idempotent || !tool.side_effects;
-  // The runner knows a call by its id; an isolate is gone with the process that had it.
+  // The runner recognises a call by its id. An isolate is gone with its process.
   if (again && tool.tier === "isolate" && !harmless) return { outcome: lostCall(), runtime: "isolate" };
   return runHandler(call, environment, source);
 }
 
-/** A returned object with `error` is a failure, and what does not fit the declared answer is a fault of the author's. */
+/**
+ * A returned object with `error` is a failure. An answer that does not fit the declared schema is the author's fault.
+ */
 function withSchema(outcome: HandlerOutcome, tool: SkillTool, local: boolean): HandlerOutcome {
   const { value, fault, duration_ms } = outcome;
   if (fault !== null) return outcome;
@@ -123,13 +126,13 @@ function withSchema(outcome: HandlerOutcome, tool: SkillTool, local: boolean): H
   return { ...outcome, diagnostics: [...outcome.diagnostics, { code: "output_schema", message }] };
 }
 
-/** The artifacts of one call, kept in the order in which they came. */
+/** The artifacts of one call, in order of arrival. */
 class Shelved {
   readonly #environment: HandlerEnvironment;
   readonly #redactor: Redactor;
   #kept: Promise<void> = Promise.resolve();
   #findings: HandlerOutcome["diagnostics"] = [];
-  /** What the model is told of those that came while the handler worked. */
+  /** What the model should know about the artifacts that came while the handler worked. */
   readonly lines: string[] = [];
 
   constructor(environment: HandlerEnvironment, redactor: Redactor) {
@@ -144,7 +147,7 @@ class Shelved {
     });
   }
 
-  /** The outcome with what the model is to see in place of an artifact that the handler returned. */
+  /** The outcome. The text for the model replaces an artifact that the handler returned. */
   async result(outcome: HandlerOutcome): Promise<HandlerOutcome> {
     await this.#kept;
     const { value, fault } = outcome;

@@ -20,19 +20,19 @@ import {
 } from "./owner.ts";
 import { type FailedServer, type FoundTool, RunServers } from "./servers.ts";
 
-/** Where a run that begins has tools of servers from. */
+/** The sources from which a new run gets tools of servers. */
 interface RemoteSources {
-  /** Of the option `mcp_servers`. */
+  /** From the option `mcp_servers`. */
   asked: readonly ServerOwner[];
   /** The skills, each once. */
   records: readonly SkillRecord[];
-  /** The skill that the run is, whose `mcp` is bound from the start. */
+  /** The skill that the run is. Its `mcp` servers are bound from the start. */
   served: SkillRecord | null;
 }
 
 /**
- * The run's tools with those of servers behind them; where two have one name, the first counts. Of the servers that were
- * asked for, those that bring nothing are warned about.
+ * The run's tools, followed by those of servers. Of two with one name, the first wins. A requested server that brings
+ * no tools leaves a warning.
  */
 export async function withRemoteTools(
   context: RunContext,
@@ -70,7 +70,7 @@ const mcpOf = ({ manifest }: SkillRecord): string[] => manifest.activation?.mcp 
 const warningOf = ({ server, message }: FailedServer): Warning =>
   serverWarning("mcp_servers", `The MCP server ${server} brings no tools. ${message}`);
 
-/** Asks the servers that a skill names in `mcp`, when it becomes active. */
+/** Asks the servers that a skill names in `mcp`, when the skill becomes active. */
 export async function bindServers(
   context: RunContext,
   servers: RunServers,
@@ -93,8 +93,8 @@ export async function bindServers(
 }
 
 /**
- * A server's tool as runs and policies have it.
- * @param slug of the skill whose server it is; `null`: the deployment's, or the request's
+ * A server's tool in the form for runs and policies.
+ * @param slug of the skill that owns the server; `null`: the deployment or the request owns it
  */
 function remoteAgentTool(slug: string | null, found: FoundTool): AgentTool {
   const { name, description, parameters, server, remote, idempotent, reads, writes } = found;
@@ -102,7 +102,7 @@ function remoteAgentTool(slug: string | null, found: FoundTool): AgentTool {
   return {
     definition: { name, description, parameters },
     executor: "mcp",
-    // What a server says of itself lets nothing pass that a policy would stop.
+    // A server's own description never permits what a policy would stop.
     annotations: { side_effect_level: "network", idempotent, ...(kind === undefined ? {} : { kind }) },
     handler: { ...(slug === null ? {} : { slug }), server, tool: remote },
     skill: slug,
@@ -118,8 +118,8 @@ const CATEGORIES: Record<FailureKind, string> = {
 };
 
 /**
- * Carries a call out. One that an earlier life of the run began is made again only where the server says that this does no
- * harm.
+ * Carries out a call. If an earlier life of the run began it, Hull repeats it only if the server says that this is
+ * harmless.
  * @param find the served skill of a slug
  */
 export async function callRemoteTool(

@@ -1,6 +1,6 @@
 /**
  * The MCP servers of a run (docs/mcp.md): their tools, which an isolate remembers for a while, and calls of them.
- * What goes wrong with a server is told to the log and, of a call, to the model; it never ends a run.
+ * Faults of a server go to the log; those of a call also go to the model. They never end a run.
  */
 import type { Settings } from "../../env.ts";
 import { HullError } from "../../errors.ts";
@@ -15,26 +15,26 @@ import type { RunContext } from "../context.ts";
 import { SentVariables } from "../sent-variables.ts";
 import type { ServerOwner } from "./owner.ts";
 
-/** How long what a server lists is not asked for again, and how long it may be used where the server fails, in ms. */
+/** How long a list of tools is fresh, and how long it may be used if the server fails, in ms. */
 const FRESH_MS = 60_000;
 const STALE_MS = 600_000;
-/** A run begins when its servers have listed their tools, or at the latest after so many ms. */
+/** A run begins when its servers have listed their tools, or at the latest after this time in ms. */
 const LIST_TIMEOUT_MS = 15_000;
 export interface FoundTool extends RemoteTool {
-  /** The skill's name of the server that has it. */
+  /** The skill's name for the server that has it. */
   server: string;
 }
 
-/** A tool that a model was told of: by its server, under the server's own name of it, with the schema of its arguments. */
+/** A tool that a model knows: by its server, under the server's own name for it, with the schema of its arguments. */
 type CalledTool = Pick<FoundTool, "server" | "remote" | "parameters">;
 
-/** One that brought no tools, and why: safe for callers. */
+/** A server that brought no tools, and why; safe for callers. */
 export interface FailedServer {
   server: string;
   message: string;
 }
 
-/** Which hosts the deployment permits. */
+/** The hosts that the deployment permits. */
 export const allowedHosts = ({ mcp, local }: Settings): AllowedHosts => ({
   hosts: mcp.allowed_hosts,
   loopback: local && mcp.allow_loopback,
@@ -48,7 +48,7 @@ interface McpOutcome {
   duration_ms: number;
 }
 
-/** The servers of one run. Sessions with them are the run's own. */
+/** The servers of one run. The run has its own sessions with them. */
 export class RunServers {
   readonly #context: RunContext;
   readonly #clients = new Map<string, { client: McpClient; key: string }>();
@@ -57,7 +57,7 @@ export class RunServers {
     this.#context = context;
   }
 
-  /** The tools that an owner's servers bring. A server that fails brings none. */
+  /** The tools of an owner's servers. A server that fails brings none. */
   async toolsOf(owner: ServerOwner): Promise<{ tools: FoundTool[]; failed: FailedServer[] }> {
     const lists = await Promise.all(
       owner.servers.map(async (server) => ({ server, listed: await this.#listed(owner, server) })),
@@ -105,7 +105,7 @@ export class RunServers {
     return { ok: false, text, fault: failure.kind, duration_ms };
   }
 
-  /** A skill names a server that is not there. */
+  /** Logs that a skill names a server that does not exist. */
   noteUnknown(skill: string, name: string): string {
     const message = `There is no MCP server ${name}: neither under [mcp.servers] in hull.toml nor in mcp_servers of the run.`;
     this.#note({ skill }, { name }, { kind: "refused", message });
@@ -133,7 +133,7 @@ export class RunServers {
     const { client, key } = opened.value;
     const limit = AbortSignal.any([signal, AbortSignal.timeout(server.timeout_ms)]);
     const reply = await client.callTool(remote, args, parameters, limit);
-    // The tool may be gone, or want other arguments: the next run asks for the list again.
+    // The tool may be gone, or may want other arguments: the next run asks for the list again.
     if (!reply.ok && reply.failure.kind === "error") this.#context.deployment.mcpServers.delete(key);
     return reply;
   }
@@ -181,7 +181,7 @@ export class RunServers {
 
   #headers({ granted }: ServerOwner, server: McpServer): Reply<Headers> {
     const { settings } = this.#context;
-    // Whatever a skill says, a provider's key is not for a tool.
+    // Whatever a skill says, no tool gets a provider's key.
     const read = (name: string) => (settings.providerKeys.has(name) ? undefined : settings.read(name));
     const variables = new SentVariables(read, granted);
     const headers = new Headers();
@@ -201,7 +201,7 @@ export class RunServers {
     return { ok: true, value: headers };
   }
 
-  /** A line in the log, since the run goes on without the server. */
+  /** Writes a line to the log, since the run continues without the server. */
   #note(
     { skill }: Pick<ServerOwner, "skill">,
     { name }: Pick<McpServer, "name">,

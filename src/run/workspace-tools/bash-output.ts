@@ -1,4 +1,4 @@
-/** What a command writes: its ends for the model, and the whole in a file where it is long. */
+/** What a command writes: the beginning and end go to the model, and a long output goes into a file as a whole. */
 import { MAX_OUTPUT_CHARS } from "../../engine/workspace-tools/definitions.ts";
 import { shownOutput } from "../../engine/workspace-tools/lines.ts";
 import { Internal } from "../../errors.ts";
@@ -31,7 +31,7 @@ export class BashOutput {
   readonly #path: string;
   readonly #decoder = new TextDecoder();
   readonly #ends = new Ends();
-  /** What was written so far, while all of it is shown. */
+  /** What was written so far, as long as all of it can be shown. */
   #held: Uint8Array[] = [];
   #file: {
     key: string;
@@ -46,7 +46,7 @@ export class BashOutput {
     this.#path = `${OUTPUT_FOLDER}/${name}.txt`;
   }
 
-  /** Takes bytes as they come; answers their text. */
+  /** Takes bytes as they arrive; returns their text. */
   async push(bytes: Uint8Array): Promise<string> {
     const text = this.#decoder.decode(bytes, { stream: true });
     this.#ends.push(text);
@@ -58,7 +58,7 @@ export class BashOutput {
     return text;
   }
 
-  /** The text for the model, once everything has come; a long output is in its file from then on. */
+  /** The text for the model, after the last byte. From then on the file of a long output exists. */
   async end(): Promise<string> {
     this.#ends.push(this.#decoder.decode());
     const file = this.#file;
@@ -79,7 +79,7 @@ export class BashOutput {
     return shownOutput(this.#ends, kept ? this.#path : null);
   }
 
-  /** Lets go of what came. */
+  /** Drops what arrived. */
   async abandon(): Promise<void> {
     await this.#file?.writer.abort().catch(() => {});
   }

@@ -1,6 +1,7 @@
 /** `Bash`: a command as an execution in the runner, in the run's work folder. */
 import { plainResult } from "../../engine/agent/calls.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
+import type { CodeTerms } from "../../engine/workspace-tools/code-tools.ts";
 import { commandText } from "../../engine/workspace-tools/command-result.ts";
 import { DEFAULT_BASH_MS, MAX_BASH_MS } from "../../engine/workspace-tools/definitions.ts";
 import { ClientClosedRequest, ExecutionLost } from "../../errors/run.ts";
@@ -22,32 +23,30 @@ import type { SkillFolders } from "./skill-folders.ts";
 
 /** Bytes that a command may write. */
 const MAX_OUTPUT_BYTES = 32 * 1024 * 1024;
-/** What executions of commands count as beside those of skills. */
+/** The name under which executions of commands count, where a skill's has its slug. */
 const NAME = "workspace-tools";
 
-export interface Command {
+export interface Command extends CodeTerms {
   args: JsonObject;
   call_id: string;
-  /** Unique to run and call; the same call of a later life of the run has the same. */
+  /** Unique to run and call. The same call in a later life of the run has the same id. */
   execution: string;
   run: string;
   /** An earlier life of the run began it. */
   again: boolean;
-  /** Where it begins: relative to the work folder, or absolute. */
+  /** The folder where it begins: relative to the work folder, or absolute. */
   cwd: string;
   /** The skill that HULL_SKILL_DIR names; `null`: none. */
   skill: string | null;
   signal: AbortSignal;
-  /** Hosts that it may reach, which the deployment allows; absent: all that the deployment allows. */
-  network?: readonly string[];
-  /** Python finds the packages that the run's skills need. */
-  packages?: true;
+  /** It is code execution: Python finds the packages that the run's skills need, and the skills are at /skills too. */
+  code?: true;
 }
 
 interface BashEnvironment {
   context: RunContext;
   workspace: WorkspaceAccess;
-  /** What is remembered of detached executions; `null`: the run does not outlive its process. */
+  /** Remembered detached executions; `null`: the run does not outlive its process. */
   known: KnownExecutions | null;
   skills: Pick<SkillFolders, "toRun">;
   /** Names the folder of the run's skills in the runner. */
@@ -58,7 +57,7 @@ interface BashEnvironment {
 const UNKNOWN =
   "The outcome is unknown: the runner was lost while the command ran. It may have taken effect, in part or whole, and was not run again. Look at what is there before you go on.";
 
-/** Runs a command to its end. Whatever goes wrong with it is a result. @throws HullError for faults of the runner */
+/** Runs a command to its end. Every fault of the command is a result. @throws HullError for faults of the runner */
 export async function runBash(command: Command, environment: BashEnvironment): Promise<AgentToolResult> {
   const { context, known, emit } = environment;
   const { settings, env } = context;
@@ -92,7 +91,13 @@ export async function runBash(command: Command, environment: BashEnvironment): P
     const remark = remarkOf(status, spec, known === null);
     const exit_code = status.cause === "exit" ? status.exit_code : null;
     const offline = settings.workspace_tools.network === false;
-    const content = commandText(text, shown, { exit_code, remark, notKept, offline });
+    const content = commandText(text, shown, {
+      exit_code,
+      remark,
+      notKept,
+      offline,
+      memory_bytes: command.memory_bytes ?? null,
+    });
     const ok = exit_code === 0;
     const category = status.cause === "timed_out" ? "timeout" : "tool_error";
     return {
@@ -112,7 +117,7 @@ export async function runBash(command: Command, environment: BashEnvironment): P
 }
 
 function specOf(
-  { args, execution, run, cwd, skill, packages, network: own }: Command,
+  { args, execution, run, cwd, skill, code, memory_bytes, network: own }: Command,
   { context, known, skillsKey }: BashEnvironment,
   workspace: { id: string; version: number },
   list: { name: string; digest: string }[],
@@ -133,7 +138,10 @@ function specOf(
     ...withheldKeys(env, providerKeys),
     timeout_ms: Math.min(Math.max(1, wanted), MAX_BASH_MS),
     grace_ms: settings.grace_ms,
-    limits: { max_output_bytes: MAX_OUTPUT_BYTES },
+    limits: {
+      max_output_bytes: MAX_OUTPUT_BYTES,
+      ...(memory_bytes === undefined ? {} : { memory_bytes }),
+    },
     input: { mode: "stdin" },
     output: "text",
     detach: known !== null,
@@ -145,7 +153,7 @@ function specOf(
       network: networkOf(network, own),
       ...(cwd === "" ? {} : { cwd }),
       ...(active === null ? {} : { skill: active }),
-      ...(packages === undefined ? {} : { packages }),
+      ...(code === undefined ? {} : { packages: true, skills_path: true }),
     },
     ...(list.length === 0 ? {} : { skills: { key: skillsKey, list } }),
   };
@@ -161,7 +169,7 @@ function networkOf(
   return { hosts: deployment === true ? null : [...deployment] };
 }
 
-/** Why a command did not end by itself; `null`: it did. @throws ClientClosedRequest where nobody waits any more */
+/** Why a command did not end by itself; `null`: it did. @throws ClientClosedRequest if nobody waits any more */
 function remarkOf(
   { cause, signal, reason }: EndedStatus,
   { timeout_ms }: ExecutionSpec,

@@ -5,6 +5,8 @@ import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";
 import { argumentsFault } from "../../engine/workspace-tools/arguments.ts";
 import { codeCommand, codeHandler } from "../../engine/workspace-tools/code-tools.ts";
+import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
+import { objectOf } from "../../skill/json.ts";
 import type { SkillRecord } from "../../skill/manifest.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
 import type { RunContext } from "../context.ts";
@@ -20,12 +22,12 @@ interface WorkspaceToolsOptions {
   spec: AgentSpec;
   /** The files of the session, or of the run. */
   workspace: WorkspaceAccess;
-  /** What is remembered of detached executions; `null`: the run does not outlive its process. */
+  /** Remembered detached executions; `null`: the run does not outlive its process. */
   known: KnownExecutions | null;
   emit: (event: RunEvent) => void;
-  /** The served skill that the run is, where it is at hand. */
+  /** The served skill that the run is, if already loaded. */
   own: SkillRecord | null;
-  /** When an earlier life of the run began a call, in Unix ms; `null`: it did not. */
+  /** When an earlier life of the run began a call, in Unix ms; `null`: none did. */
   begun: (effect: string) => number | null;
 }
 
@@ -39,7 +41,7 @@ export class WorkspaceTools {
     this.#skills = new SkillFolders(options.context, options.spec, options.own);
   }
 
-  /** What a command writes that no call of the model asked for. @param execution names it, unique to the run */
+  /** The output of a command that no call of the model asked for. @param execution names it, unique to the run */
   async output(command: string, skill: string, execution: string, signal: AbortSignal): Promise<string> {
     const { spec } = this.#options;
     const { content } = await this.#bash({
@@ -61,7 +63,7 @@ export class WorkspaceTools {
     return runBash(command, { context, workspace, known, emit, skills: this.#skills, skillsKey: key });
   }
 
-  /** Carries out one call. Whatever goes wrong with it is a result. @throws HullError for faults of the runner */
+  /** Carries out one call. Every fault of the call is a result. @throws HullError for faults of the runner */
   async call(planned: PlannedCall, { run, effect, signal }: AgentEffectContext): Promise<AgentToolResult> {
     const started = Date.now();
     const { call, tool, again, from } = planned;
@@ -90,8 +92,8 @@ export class WorkspaceTools {
         cwd,
         skill: active.at(-1) ?? spec.own_skill?.name ?? null,
         signal,
-        ...(asked?.network == null ? {} : { network: asked.network }),
-        ...(code === null ? {} : { packages: true as const }),
+        ...asked?.terms,
+        ...(code === null ? {} : { code: true as const }),
       });
     }
     const files = new FileTools({
@@ -103,11 +105,12 @@ export class WorkspaceTools {
       cwd,
       sees: { images: spec.model.vision !== false, pdf: spec.model.pdf === true },
     });
-    const { ok, content, parts } = await fileCall(files, planned, again ? begun(effect) : null);
+    const { ok, content, parts, value } = await fileCall(files, planned, again ? begun(effect) : null);
     const shown = context.settings.redactor.text(content);
     return {
       ...plainResult(ok ? "ok" : "error", shown, ok ? null : "tool_error"),
       retryable: false,
+      ...(value === undefined ? {} : { value: objectOf(context.settings.redactor.json(value)) }),
       ...(parts === undefined ? {} : { parts }),
       duration_ms: Date.now() - started,
     };
@@ -127,6 +130,8 @@ async function fileCall(
       return files.write(args);
     case "Edit":
       return files.edit(args, since);
+    case EDITOR_TOOL:
+      return files.editor(args, since);
     case "Glob":
       return files.glob(args);
     case "Grep":

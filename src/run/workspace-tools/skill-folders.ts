@@ -1,4 +1,7 @@
-/** The folders of a run's skills, as the workspace tools see them: read-only, side by side, under the skills' names. */
+/**
+ * The folders of a run's skills, as the workspace tools see them: read-only, in one parent folder, under the skills'
+ * names.
+ */
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { codeHandler } from "../../engine/workspace-tools/code-tools.ts";
 import type { Settings } from "../../env.ts";
@@ -8,11 +11,11 @@ import type { BundledFile, SkillRecord } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
 import { mayHaveWorkspaceTools } from "../variables.ts";
 
-/** A folder beside others: a skill's, or below `.plugins/` that of the plugin which the skill lies in. */
+/** A folder in the parent folder: a skill's, or below `.plugins/` that of the skill's plugin. */
 interface Folder {
   name: string;
   files: readonly BundledFile[];
-  /** Digest of the tar with its files; `null`: there is none. */
+  /** Digest of the tar with its files; `null`: it has none. */
   pack: string | null;
   /** Whether its programs may be run. */
   runs: boolean;
@@ -33,7 +36,7 @@ export class SkillFolders {
   readonly #own: SkillRecord | null;
   #folders: Promise<Folder[]> | null = null;
 
-  /** @param own the served skill that the run is, where it is at hand */
+  /** @param own the served skill that the run is, if already loaded */
   constructor(
     { deployment, settings }: Pick<RunContext, "deployment" | "settings">,
     spec: AgentSpec,
@@ -45,7 +48,7 @@ export class SkillFolders {
     this.#own = own;
   }
 
-  /** What a path means: found exactly, else without regard to case; `null`: no file. @param skill a folder's name */
+  /** Finds the file of a path: exactly, else without regard to case; `null`: no file. @param skill a folder's name */
   async find(skill: string, path: string): Promise<FoundFile | null> {
     const wanted = `${skill}/${path}`;
     for (const folder of await this.all()) {
@@ -66,7 +69,7 @@ export class SkillFolders {
     return path === "" ? all : all.filter((file) => file.path.startsWith(`${path}/`));
   }
 
-  /** What the runner is to have of them. */
+  /** The folders that the runner needs. */
   async toRun(): Promise<{ name: string; digest: string }[]> {
     return (await this.all()).flatMap(({ name, pack, runs }) =>
       pack === null || !runs ? [] : [{ name, digest: pack }],
@@ -82,7 +85,7 @@ export class SkillFolders {
     const { own_skill, skills } = this.#spec;
     const known = own_skill === undefined ? skills : [own_skill, ...skills];
     const served = new Map(known.flatMap(({ name, dir, digest }) => (dir && digest ? [[name, digest]] : [])));
-    // Whoever asks for code execution runs what they please: their skills' programs are no more than that.
+    // A caller that asks for code execution may run anything, so the skills' programs add no risk.
     const free = this.#spec.tools.some(({ handler }) => codeHandler(handler) !== null);
     const folders = await Promise.all(
       [...served].map(async ([name, digest]) => {

@@ -1,10 +1,10 @@
-/** Where a run's folders lie in the runner, as the texts of its skills and the answers of its tools name them. */
+/** Where a run's folders are in the runner, as the texts of its skills and the answers of its tools name them. */
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { sha256 } from "../../engine/sha256.ts";
 import type { RunContext } from "../context.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
 
-/** The folder in which the skills of a run lie side by side, and the name by which the runner is told of it. */
+/** The parent folder of a run's skills, and the name by which the runner knows it. */
 export function skillsFolder(
   { settings }: Pick<RunContext, "settings">,
   { skills_key = NO_SKILLS }: Pick<AgentSpec, "skills_key">,
@@ -15,8 +15,8 @@ export function skillsFolder(
 const NO_SKILLS = "0".repeat(16);
 
 /**
- * The name of that folder: the same in all runs of a session, where texts that name it stay in the conversation, and of all
- * runs without a session that have the same skills.
+ * The name of that folder. All runs of a session share it, since texts that name it stay in the conversation. All runs
+ * without a session that have the same skills share it too.
  */
 export function skillsKey(
   tenant: string,

@@ -1,15 +1,16 @@
-/** Content on its way into a workspace: to R2 as it comes, hashed and counted, before the manifest learns of it. */
+/** Content on its way into a workspace. It is streamed to R2, hashed and counted before the manifest learns of it. */
 import { Internal } from "../../errors.ts";
 import { digested } from "../digest.ts";
 import { type Body, holdOrStore, type Shelf, storeWhole } from "../large-body.ts";
 import type { FileIntent, Outcome, Refusal, WorkspaceAccess } from "./access.ts";
 
-/** What became of a write, with the content where it was stored. */
+/** The result of a write, including the content if it was stored. */
 export type Written = Refusal | (Exclude<Outcome, Refusal> & { sha256: string; size: number });
 
 /**
- * Writes one file, unless it is refused, before or after its content was stored.
- * @param intent `size`: as far as it is known; `executable`: `null` for as it is, and no for a new file
+ * Writes one file, unless the write is refused, before or after its content was stored.
+ * @param intent `size`: as far as it is known; `executable`: `null` keeps the flag of an existing file, and means false
+ *   for a new one
  */
 export async function writeFile(
   bucket: R2Bucket,
@@ -29,7 +30,7 @@ export async function writeFile(
   return "refused" in outcome ? outcome : { ...outcome, ...stored };
 }
 
-/** @param key from `beginFile`; what is stored there is the workspace's to remove, whatever happens */
+/** @param key from `beginFile`; the workspace removes what is stored there, whatever happens */
 export async function storeContent(
   bucket: R2Bucket,
   workspace: Pick<WorkspaceAccess, "noteUpload">,

@@ -1,6 +1,6 @@
 /**
- * The files of a run without a session: the manifest in memory, contents in R2, gone when the run ends. Where its process
- * dies, the tenant's file index removes what is left.
+ * The files of a run without a session: the manifest is in memory, the contents are in R2. Both are gone when the run
+ * ends. If its process dies, the tenant's file index removes the rest.
  */
 import { Internal } from "../../errors.ts";
 import { foldersOf, pathFault, WORKSPACE_LIMITS } from "../../tool/workspace-path.ts";
@@ -81,7 +81,7 @@ export class TemporaryWorkspace implements WorkspaceAccess {
     });
   }
 
-  /** Removes what R2 holds of it. */
+  /** Removes its contents from R2. */
   async destroy(): Promise<void> {
     if (this.#keys.length === 0) return;
     const { env, tenant } = this.#context;

@@ -1,6 +1,7 @@
 /**
- * A session's files on their way to the runner and back. To it goes what it lacks, from R2 as it is read. From it come the
- * changes of an execution: contents are stored as they arrive, and all become the session's at once, when it has ended.
+ * A session's files on their way to the runner and back. The runner gets what it lacks, streamed from R2. An execution
+ * sends its changes back: contents are stored as they arrive, and the session applies all changes together when the
+ * execution has ended.
  */
 
 import { RunnerProtocolError } from "../../errors/run.ts";
@@ -18,8 +19,8 @@ import type { FileChange, Outcome, Refusal, WorkspaceAccess } from "./access.ts"
 import { storeContent } from "./store.ts";
 
 /**
- * The session's files for one call of a tool. Ask the runner that has `id` as its name in `runnerEndpoint`: all calls of a
- * session then share one folder.
+ * The session's files for one call of a tool. Ask the runner that `runnerEndpoint` finds for `id`: then all calls of a
+ * session share one folder.
  */
 export async function toolWorkspace(bucket: R2Bucket, workspace: WorkspaceAccess): Promise<ToolWorkspace> {
   const { id, version } = await workspace.workspaceVersion();
@@ -27,7 +28,7 @@ export async function toolWorkspace(bucket: R2Bucket, workspace: WorkspaceAccess
   return { id, version, source, changes: new IncomingChanges(bucket, workspace) };
 }
 
-/** What the runner is given where its folder holds something else. */
+/** What the runner receives if its folder is in another state. */
 export function workspaceSource(bucket: R2Bucket, workspace: WorkspaceAccess): WorkspaceSource {
   return {
     manifest: async () => JSON.stringify(await workspace.workspaceManifest()),
@@ -65,7 +66,7 @@ async function* contentFrames(
   }
 }
 
-/** A change that did not become the session's, and why. */
+/** A change that the session did not apply, and why. */
 interface NotKept {
   path: string;
   why: Extract<WorkspaceChange, { kind: "refused" }>["reason"] | Refusal["refused"];
@@ -78,8 +79,8 @@ interface Arriving {
 }
 
 /**
- * Takes the events `change` and `change_bytes` of one execution. Taken twice, as after a crash, they make the same files.
- * An execution that is left before `finish` changes nothing; what was stored of it is removed by the workspace.
+ * Takes the events `change` and `change_bytes` of one execution. Taken twice, as after a crash, they make the same
+ * files. An execution that is left before `finish` changes nothing; the workspace removes what it stored.
  */
 export class IncomingChanges {
   readonly #bucket: R2Bucket;
@@ -93,7 +94,7 @@ export class IncomingChanges {
     this.#workspace = workspace;
   }
 
-  /** @throws RunnerProtocolError where the content before is not what it was said to be */
+  /** @throws RunnerProtocolError if the previous content does not match its description */
   async change(change: WorkspaceChange): Promise<void> {
     await this.#arrived();
     const { path } = change;
@@ -103,13 +104,13 @@ export class IncomingChanges {
   }
 
   async bytes(bytes: Uint8Array): Promise<void> {
-    // Of a content that the workspace has.
+    // These bytes belong to a content that the workspace already has.
     if (this.#arriving === null) return;
-    // Where storing fails, that says why.
+    // If storing fails, its error says why.
     await Promise.race([this.#arriving.writer.write(bytes), this.#arriving.stored]);
   }
 
-  /** Makes the changes the session's; answers those that it refuses. @throws RunnerProtocolError */
+  /** Applies the changes to the session; returns those that it refuses. @throws RunnerProtocolError */
   async finish(): Promise<NotKept[]> {
     await this.#arrived();
     if (this.#changes.length === 0) return this.#notKept;
@@ -123,7 +124,7 @@ export class IncomingChanges {
     return this.#notKept;
   }
 
-  /** Lets go of what was coming. */
+  /** Drops the content that was arriving. */
   async abandon(): Promise<void> {
     const arriving = this.#arriving;
     this.#arriving = null;
@@ -138,7 +139,7 @@ export class IncomingChanges {
       this.#changes.push({ kind: "write", path, key: null, ...content });
       return;
     }
-    // Whether there is room for it shows when the deletions before it are made.
+    // Only after the earlier deletions is it known whether there is room.
     const begun = await this.#workspace.beginFile(null);
     if ("refused" in begun) throw new Internal({ cause: `a change is refused: ${begun.refused}` });
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
@@ -148,7 +149,7 @@ export class IncomingChanges {
     this.#changes.push({ kind: "write", path, key: begun.key, ...content });
   }
 
-  /** The content that was coming is complete. */
+  /** Completes the content that was arriving. */
   async #arrived(): Promise<void> {
     const arriving = this.#arriving;
     if (arriving === null) return;
@@ -161,7 +162,7 @@ export class IncomingChanges {
   }
 }
 
-/** Whatever deleted it, a file that is gone is what was wanted. */
+/** A deletion of a missing file succeeds, whoever deleted it. */
 function isRefused(outcome: Outcome, change: FileChange): outcome is Refusal {
   return "refused" in outcome && !(change.kind === "delete" && outcome.refused === "missing");
 }

@@ -26,7 +26,7 @@ export function workFolder(bucket: R2Bucket, workspace: WorkspaceAccess): WorkFo
     async save(written, removed) {
       const writes = await Promise.all(written.map((file) => stored(bucket, workspace, file)));
       const deletions = removed.map((path): FileChange => ({ kind: "delete", path, expected: null }));
-      // What stood in the way of a new file is gone before the file comes.
+      // Deletions come first, since they remove what may be in the way of a new file.
       const changes = [...deletions, ...writes];
       const outcomes = await workspace.changeFiles(changes);
       return outcomes.flatMap((outcome, index) => {

@@ -120,6 +120,8 @@ export interface UsageQuery {
   from: string | null;
   to: string | null;
   group_by: UsageGroup;
+  /** Only what this session spent; `null`: all. */
+  session: string | null;
   limit: number;
   /** Key of the last group of the page before. */
   after: string[] | null;
