@@ -1,7 +1,7 @@
 /**
  * `npm run corpus -- DIR`: how many of the SKILL.md files below a folder load, and what is said of them. Fails where fewer than 95 % do.
  */
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, realpathSync, type Stats, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { parseSkill } from "../src/skill/parse-skill.ts";
 
@@ -21,15 +21,9 @@ interface Tally {
 /** Reads every SKILL.md below a folder, whatever the letter case of its name. */
 function tallyOf(root: string): Tally {
   const tally: Tally = { files: 0, dangling: 0, strict: 0, lenient: 0, rejected: new Map(), told: new Map() };
-  const isSkillFile = (name: string): boolean => name.toLowerCase() === "skill.md";
-  // A glob would pass over folders that begin with a dot.
-  const paths = readdirSync(root, { recursive: true, encoding: "utf8" }).filter(
-    (path) => isSkillFile(basename(path)) && !/(?:^|\/)(?:node_modules|\.git)\//.test(path),
-  );
-  for (const path of paths.sort()) {
-    const file = join(root, path);
-    const stats = statSync(file, { throwIfNoEntry: false });
-    if (stats === undefined) tally.dangling++;
+  for (const file of skillFiles(root)) {
+    const stats = statsOf(file);
+    if (stats === null) tally.dangling++;
     if (stats?.isFile() !== true) continue;
     const source = { directory: basename(dirname(file)), fileName: basename(file) };
     const { verdicts, diagnostics } = parseSkill(readFileSync(file), source);
@@ -40,6 +34,33 @@ function tallyOf(root: string): Tally {
     count(tally.told, new Set(diagnostics.map(({ level, code }) => `${level} ${code}`)));
   }
   return tally;
+}
+
+/** The files below a folder that are called SKILL.md; every folder is looked in once, however many links lead there. */
+function* skillFiles(folder: string, seen = new Set<string>()): Generator<string> {
+  const real = realpathSync(folder);
+  if (seen.has(real)) return;
+  seen.add(real);
+  // Folders come before links to them.
+  const entries = readdirSync(folder, { withFileTypes: true }).sort(
+    (a, b) => Number(a.isSymbolicLink()) - Number(b.isSymbolicLink()) || (a.name < b.name ? -1 : 1),
+  );
+  for (const entry of entries) {
+    const path = join(folder, entry.name);
+    if (entry.name.toLowerCase() === "skill.md") yield path;
+    else if (entry.name === "node_modules" || entry.name === ".git") continue;
+    else if (entry.isDirectory() || (entry.isSymbolicLink() && statsOf(path)?.isDirectory() === true))
+      yield* skillFiles(path, seen);
+  }
+}
+
+/** `null`: nothing is there, or a link that leads nowhere. */
+function statsOf(path: string): Stats | null {
+  try {
+    return statSync(path);
+  } catch {
+    return null;
+  }
 }
 
 function count(counts: Map<string, number>, names: Iterable<string>): void {

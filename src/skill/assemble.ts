@@ -119,7 +119,10 @@ export async function assembleSkill(
   if (options.provided !== undefined)
     diagnostics.push(...missingTools(manifest, tools ?? [], options.provided, { folder, file, positions }));
   diagnostics.push(
-    ...checkFileOutput({ manifest, body, files, tools: tools ?? [] }, { folder, file, positions }),
+    ...checkFileOutput(
+      { manifest, body, files, tools: tools ?? [], ...options.location },
+      { folder, file, positions },
+    ),
   );
   if (tools !== null) diagnostics.push(...undeclaredVariables({ manifest, body, tools }, { folder, file }));
   if (diagnostics.some(stopsSkill)) return { skill: null, positions, diagnostics };

@@ -88,9 +88,7 @@ export async function makeRecord(
     body,
     files: index,
     pack: await hash(pack),
-    ...(wantsWorkspaceTools({ manifest, body, files, tools: extras.tools ?? [] })
-      ? { wants_workspace_tools: true }
-      : {}),
+    ...(wantsWorkspaceTools({ manifest, body, files, ...extras }) ? { wants_workspace_tools: true } : {}),
     ...extras,
   };
   // Models see the arguments of a tool in the order in which they are declared.

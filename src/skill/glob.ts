@@ -44,10 +44,15 @@ export function modelMatches(glob: string, id: string): boolean {
   return matches({ tokens, separator: null }, id.toLowerCase());
 }
 
+/** A glob over paths as shells and editors read it: `**` and the slash behind it stand for whole folders, `[a-z]` for one character. */
+export function fileGlob(glob: string): Glob {
+  return { tokens: pathTokens(Array.from(glob), true), separator: "/" };
+}
+
 /** A line of an ignore file, in gitignore's syntax, without what stands for negation and folders. */
 export function ignoreGlob(glob: string): Glob {
   const anchored = glob.includes("/");
-  const body = ignoreTokens(Array.from(glob.startsWith("/") ? glob.slice(1) : glob));
+  const body = pathTokens(Array.from(glob.startsWith("/") ? glob.slice(1) : glob), false);
   return { tokens: anchored ? body : [{ type: "folders" }, ...body], separator: "/" };
 }
 
@@ -121,8 +126,11 @@ function tokensOf(glob: string): Token[] {
   });
 }
 
-/** `**` is deep only as a whole part of the path; elsewhere runs of stars are one. */
-function ignoreTokens(glob: readonly string[]): Token[] {
+/**
+ * `**` and the slash behind it are folders where a part of the path begins.
+ * @param deep whether every other `**` passes the separator too; else only one that is the last part, and other runs of stars are one
+ */
+function pathTokens(glob: readonly string[], deep: boolean): Token[] {
   const tokens: Token[] = [];
   const partBegins = (at: number): boolean => at === 0 || glob[at - 1] === "/";
   for (let at = 0; at < glob.length; at++) {
@@ -134,9 +142,10 @@ function ignoreTokens(glob: readonly string[]): Token[] {
         at += 2;
         continue;
       }
-      const deep = at > 0 && begins && glob[at + 1] === "*" && at + 2 >= glob.length;
+      const double = glob[at + 1] === "*";
+      const last = at > 0 && begins && at + 2 >= glob.length;
       while (glob[at + 1] === "*") at++;
-      tokens.push({ type: "star", deep });
+      tokens.push({ type: "star", deep: double && (deep || last) });
     } else if (character === "?") tokens.push({ type: "any" });
     else if (character === "[") {
       const set = setAt(glob, at);

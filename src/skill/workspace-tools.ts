@@ -1,6 +1,6 @@
 /** Which skills are made for a model that reads files and runs commands. */
 import { instructionFiles } from "./file-text.ts";
-import type { Diagnostic, Manifest, SkillRecord, SkillTool } from "./manifest.ts";
+import type { Diagnostic, Manifest, PluginOfSkill, SkillRecord, SkillTool } from "./manifest.ts";
 import { allowedTools, workspaceTool } from "./tool-names.ts";
 import type { Position } from "./tree.ts";
 
@@ -15,14 +15,16 @@ interface Told {
   body: string;
   files: readonly File[];
   tools?: readonly Pick<SkillTool, "script" | "source">[];
+  plugin?: PluginOfSkill;
 }
 
 /**
- * Whether a skill's instructions can be followed only with workspace tools: it brings files for the model, it names one of
- * the tools in `allowed-tools`, or its text has commands for a shell.
+ * Whether a skill's instructions can be followed only with workspace tools: it brings files for the model, its text names the
+ * files of its plugin, it names one of the tools in `allowed-tools`, or its text has commands for a shell.
  */
-export function wantsWorkspaceTools({ manifest, body, files, tools = [] }: Told): boolean {
+export function wantsWorkspaceTools({ manifest, body, files, tools = [], plugin }: Told): boolean {
   if (manifest.mode !== "llm") return false;
+  if (plugin?.folder !== undefined && body.includes("CLAUDE_PLUGIN_ROOT")) return true;
   if (allowedTools(manifest.allowed_tools ?? []).some(({ tool }) => workspaceTool(tool) !== null))
     return true;
   if (SHELL_BLOCK.test(body)) return true;

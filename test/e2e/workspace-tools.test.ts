@@ -17,6 +17,10 @@ Run \`python3 scripts/count.py FILE\`. See REFERENCE.md.
 `,
     "pages/scripts/count.py": "import sys\nprint(len(open(sys.argv[1]).read().split()))\n",
     "pages/reference.md": "# Reference\nUse few words.\n",
+    "wares/.claude-plugin/plugin.json": '{"name": "wares"}',
+    "wares/price.txt": "12\n",
+    "wares/skills/shop/SKILL.md":
+      "---\nname: shop\ndescription: Sells\n---\nPrices: ${CLAUDE_PLUGIN_ROOT}/price.txt; notes: {baseDir}/SKILL.md.\n",
     "plain/SKILL.md": "---\nname: plain\ndescription: Speaks\n---\nBe brief.\n",
   },
 });
@@ -140,6 +144,18 @@ test("commands have the variables that hull.toml names, no provider's keys, and 
   expect(texts[5]).toBe("     1\tkept");
 });
 
+test("bash counts a command's lines from 1, and what is left in the background is ended, which is said", async () => {
+  const slept = `61.${process.pid}`;
+  const { texts } = await run([
+    [bash(`sleep ${slept} & disown; sleep ${slept} & echo begun; exit 3`)],
+    [bash(`true\nnosuch_program\nps -eo args | grep -c '^sleep ${slept}'`)],
+  ]);
+  expect(texts[0]).toBe(
+    "begun\n[hull: what the command left in the background was ended with it]\nexit code 3",
+  );
+  expect(texts[1]).toBe("bash: line 2: nosuch_program: command not found\n0\nexit code 1");
+});
+
 test("R9: 30 MB of output: capped, the whole in a file", async () => {
   const { texts } = await run([
     [bash("yes 0123456789abcdef | head -c 30000000")],
@@ -234,6 +250,38 @@ test("a skill that needs them brings them; its files are read and run, and canno
   expect(result.successful_tools).toContain("Bash");
   const plain = await run([[bash("true")]], { skill: "plain" });
   expect(plain.result.rejected_tools).toEqual(["Bash"]);
+});
+
+test("a skill with no file of its own that names its plugin's folder has the tools and the folder", async () => {
+  const { result } = await run([], { skill: "shop", workspace_tools: undefined });
+  const [, price = "", own = ""] =
+    /Prices: (\S+); notes: (\S+)\./.exec(JSON.stringify(result.mock_calls[0])) ?? [];
+  const { texts } = await run([[call("Read", { file_path: price }), bash(`cat ${price}; ls ${own}`)]], {
+    skill: "shop",
+    workspace_tools: undefined,
+  });
+  expect(texts).toEqual(["     1\t12", `12\n${own}`]);
+});
+
+test("Glob and Grep say where they did not look, and where relative paths begin", async () => {
+  const { texts } = await run([
+    [bash("mkdir a; touch f.ts xf.ts a/f.ts; seq 1 1500000 > large.txt")],
+    [call("Glob", { pattern: "**/f.ts" }), call("Glob", { pattern: "[fx]*.ts" })],
+    [call("Glob", { pattern: "*", path: "none" }), call("Glob", { pattern: "../*" })],
+    [call("Grep", { pattern: "^77$" })],
+    [bash("cd /tmp")],
+    [call("Read", { file_path: "f.ts" }), call("Glob", { pattern: "*" })],
+  ]);
+  const lines = texts.map((text) => text.split("\n").sort());
+  expect(lines[1]).toEqual(["a/f.ts", "f.ts"]);
+  expect(lines[2]).toEqual(["f.ts", "xf.ts"]);
+  expect(texts[3]).toBe("[hull: there are no files in none]");
+  expect(texts[4]).toBe(".. is outside of the work folder and of the run's skills.");
+  expect(texts[5]).toMatch(/nothing matches\]\n\[hull: not searched, of more than \d+ bytes: large\.txt;/);
+  expect(texts[7]).toMatch(
+    /^f\.ts is outside .*: the last command ended in \/tmp\. The work folder is \/\S+\.$/,
+  );
+  expect(texts[8]).toMatch(/^\. is outside /);
 });
 
 test("R10: what is outside of the run's files is refused", async () => {

@@ -208,6 +208,13 @@ describe("what an uploaded skill may do", () => {
       "description:",
       "allowed-tools: Bash(git:*), WebFetch\ndescription:",
     );
+    const asked = async (there: Tenant): Promise<string[]> => {
+      const options = { provider: "mock", skill: "up", workspace_tools: true };
+      const body = JSON.stringify({ prompt: "go", options });
+      const answer = await there.fetch("/runs", { method: "POST", body });
+      const { warnings = [] } = await answer.json<{ warnings?: { code: string; message: string }[] }>();
+      return warnings.map(({ code, message }) => `${code} ${/HULL_GRANTS|never/.exec(message)?.[0]}`);
+    };
     const told = async (grants: object, config = {}) => {
       const there = new Tenant(
         new Client({
@@ -219,14 +226,22 @@ describe("what an uploaded skill may do", () => {
       );
       const answer = await there.put("up", { "SKILL.md": text, "scripts/a.sh": "ls" });
       const { warnings } = await answer.json<{ warnings: { code: string; message: string }[] }>();
-      return warnings.map(({ code, message }) => `${code} ${/Bash/.test(message)}`);
+      return [
+        ...warnings.map(({ code, message }) => `${code} ${/Bash/.test(message)}`),
+        ...(await asked(there)),
+      ];
     };
-    const without = ["tool_not_provided true", "workspace_tools_not_granted false"];
+    const without = [
+      "tool_not_provided true",
+      "workspace_tools_not_granted false",
+      "option_ignored HULL_GRANTS",
+    ];
     expect(await told({})).toEqual(without);
     expect(await told({ up: ["TOKEN"] })).toEqual(without);
     expect(await told({ up: ["workspace_tools"] })).toEqual(["tool_not_provided false"]);
     const never = { workspace_tools: { enabled: "never" } };
-    expect(await told({ up: ["workspace_tools"] }, never)).toEqual(["tool_not_provided true"]);
+    const withNever = await told({ up: ["workspace_tools"] }, never);
+    expect(withNever).toEqual(["tool_not_provided true", "option_ignored never"]);
   });
 
   it.each(["[]", '{"up": "TOKEN"}', "{"])(

@@ -61,6 +61,11 @@ export function instructions(skill: Shown, reader: Reader): string {
 const OWN_FOLDER =
   /\$\{(?:CLAUDE_|HULL_|HARN_)?SKILL_DIR\}|\$(?:CLAUDE_|HULL_|HARN_)?SKILL_DIR\b|\{(?:baseDir|skill_dir)\}|<path-to-skill>/g;
 const PLUGIN_FOLDER = /\$\{CLAUDE_PLUGIN_ROOT\}|\$CLAUDE_PLUGIN_ROOT\b/g;
+
+/** Whether a skill's text speaks of the folder that it lies in, or of its plugin's. */
+export const namesFolder = ({ prompt }: Pick<AgentSkill, "prompt">): boolean =>
+  prompt.search(OWN_FOLDER) !== -1 || prompt.search(PLUGIN_FOLDER) !== -1;
+
 /** Where other clients keep their skills. */
 const CLIENT_FOLDERS =
   /(?:(?:~|\$HOME|\$\{HOME\})\/|(?<![\w./~-])(?:\.\/)?)\.(?:claude|agents)\/skills\/([A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)/g;

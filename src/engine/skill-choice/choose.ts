@@ -5,7 +5,7 @@
 import { globMatches } from "../../skill/glob.ts";
 import type { AgentSkill } from "../agent/spec.ts";
 import { indexTokens, type WordIndex, wordScores } from "../tool-vault/bm25.ts";
-import { KnownWords, telling } from "./words.ts";
+import { isCommon, KnownWords, telling } from "./words.ts";
 
 export interface Candidate {
   name: string;
@@ -16,6 +16,8 @@ export interface Candidate {
 /** The score that words alone must reach, and the lead over the second that they need. */
 const FLOOR = 1.15;
 const MARGIN = 1.3;
+/** The share of a prompt's words that a skill must have in common with it if only one of them is a rare word. */
+const COVERED = 0.5;
 /** The most skills that one prompt may name. */
 const MOST_NAMED = 5;
 /** The most candidates to report. */
@@ -107,11 +109,19 @@ export function rankSkills(
     const shared = query.filter((word) => has(words, word, number));
     // A part of a name is a word like any other.
     const own = names[number]?.words ?? [];
-    const clear = shared.length > 1 || (own.length === 1 && shared.some((word) => own.includes(word)));
+    const parts = shared.filter((word) => own.includes(word));
+    const called = parts.length > 1 || parts.some((word) => own.length === 1 || !isCommon(word));
+    const clear = called ? shared.length > 1 || own.length === 1 : isClear(shared, query.length);
     const reason = `shares ${shared.slice(0, 8).join(", ")}`;
     const score = round((scores[number] ?? 0) / Math.max(rarest, 0.5));
     return { name: skills[number]?.name ?? "", score, reason, clear };
   });
+}
+
+/** Whether words that a text shares with a skill, none of them of its name, say more than that both are about computers. */
+function isClear(shared: readonly string[], words: number): boolean {
+  const rare = shared.filter((word) => !isCommon(word)).length;
+  return rare > 1 || (rare === 1 && shared.length > 1 && shared.length >= COVERED * words);
 }
 
 const round = (score: number): number => Math.round(score * 1000) / 1000;

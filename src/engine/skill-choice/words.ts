@@ -1,4 +1,5 @@
 /** The words that compare skills and prompts: lower-cased, lightly stemmed, without stop words. Pure. */
+import { once } from "../../memo.ts";
 
 /** Words that are common to all requests and descriptions. */
 const STOP_WORDS = new Set(
@@ -19,6 +20,16 @@ const STOP_WORDS = new Set(
   specific start support supports sure take takes task tasks tell trigger triggers try type types various want whatever
   work works working write writes writing written`.split(/\s+/),
 );
+
+/** Words that occur in requests of every kind, and in descriptions of many kinds of skills. */
+const COMMON_WORDS = `add analyze answer app article build bug calculate change check class clean code color column combine
+  compare compute content convert copy count data date delete design directory document draft edit edited email error
+  explain export extract fast file fix folder format function generate handling idea image import improve info information
+  input install item language large line link list load local log message model modify move multiple name note number open
+  optimize output page paragraph parse plan problem process program project prompt python query question quick read
+  rename replace report result review save script search section send sentence server service site size slow small sort
+  split step store string structure style summarize summary system table tell template test text title tool translate
+  update value variable version view web word year`;
 
 /** Names of the same thing: each first name counts as the second. */
 const SAME = new Map([
@@ -190,3 +201,8 @@ function withoutPlural(word: string): string {
 /** `stopp` becomes `stop`, `call` stays `call`. */
 const withoutDoubled = (stem: string): string =>
   stem.at(-1) === stem.at(-2) && /[^aeiouls]$/.test(stem) ? stem.slice(0, -1) : stem;
+
+/** Whether a word of `telling` is one that says little of what a request is about. */
+export const isCommon = (word: string): boolean => commonStems().has(word);
+
+const commonStems = once(() => new Set(COMMON_WORDS.split(/\s+/).map(stemmed)));

@@ -40,7 +40,7 @@ const WRITES: ToolAnnotations = {
 const FACTS: Record<WorkspaceTool, Facts> = {
   Bash: {
     description:
-      "Runs a command with bash in the work folder. The folder that a command ends in is where the next one begins. Answers stdout and stderr as they came, and the exit code where it is not 0.",
+      "Runs a command with bash in the work folder. The folder that a command ends in is where the next one begins; what it leaves in the background ends with it. Answers stdout and stderr as they came, and the exit code where it is not 0.",
     properties: {
       command: text("The command"),
       timeout_ms: {

@@ -14,11 +14,18 @@ interface Names {
 
 const EDIT_NAMES: Names = { from: "old_string", to: "new_string", all: "replace_all" };
 
-/** The text with `from` replaced by `to`; a fault says how often and in which lines `from` stands. */
+/**
+ * The text with `from` replaced by `to`; a fault says how often and in which lines `from` stands. `Read` shows no carriage
+ * returns: in a text whose lines end in CRLF, line ends of `from` and `to` mean CRLF.
+ */
 export function edited(text: string, from: string, to: string, all: boolean, names = EDIT_NAMES): Edited {
   if (from === "") return { fault: `${names.from} is empty. Write the whole file instead.` };
   if (from === to) return { fault: `${names.from} and ${names.to} are the same.` };
   const offsets = placesOf(text, from);
+  if (offsets.length === 0 && from.includes("\n") && !from.includes("\r")) {
+    const [before, after] = [withCrlf(from), withCrlf(to)];
+    if (text.includes(before)) return edited(text, before, after, all, names);
+  }
   const [first] = offsets;
   if (first === undefined) return { fault: notFound(text, from, names) };
   if (offsets.length > 1 && !all) {
@@ -32,6 +39,8 @@ export function edited(text: string, from: string, to: string, all: boolean, nam
   }
   return { text: text.split(from).join(to), count: offsets.length };
 }
+
+const withCrlf = (text: string): string => text.replace(/\r?\n/g, "\r\n");
 
 /** Non-overlapping places, from the start. */
 function placesOf(text: string, part: string): number[] {
@@ -67,5 +76,5 @@ function notFound(text: string, from: string, names: Names): string {
     .flatMap((line, index) => (line.includes(wanted) ? [index + 1] : []))
     .slice(0, MAX_NAMED);
   if (near.length === 0) return `${none} Read the file and copy the text exactly.`;
-  return `${none} Its first line stands in the lines ${near.join(", ")}, with other white space or other lines after it. Read the file and copy the text exactly.`;
+  return `${none} Its first line stands in ${near.length === 1 ? "line" : "the lines"} ${near.join(", ")}, with other white space or other lines after it. Read the file and copy the text exactly.`;
 }

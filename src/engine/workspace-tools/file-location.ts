@@ -34,7 +34,12 @@ export function locateFile(
   const work = within(path, folders.work);
   if (work !== null) return { in: "work", path: work };
   const skills = within(path, folders.skills) ?? within(path, SKILLS_PATH);
-  if (skills === null) return { fault: "is outside of the work folder and of the run's skills" };
+  if (skills === null) {
+    const outside = "is outside of the work folder and of the run's skills";
+    if (home !== undefined || within(base, folders.work) !== null || within(base, folders.skills) !== null)
+      return { fault: outside };
+    return { fault: `${outside}: the last command ended in ${cwd}. The work folder is ${folders.work}` };
+  }
   const [skill = "", ...rest] = skills.split("/");
   return { in: "skills", skill: skill === "" ? null : skill, path: rest.join("/") };
 }

@@ -1,5 +1,5 @@
 /** How `Glob` and `Grep` process a listing of files and their texts. Pure. */
-import { globMatches } from "../../skill/glob.ts";
+import { fileGlob, matches } from "../../skill/glob.ts";
 import { firstOf } from "../cut.ts";
 import { compilePattern, type Pattern } from "../regex/pattern.ts";
 import { MAX_FOUND } from "./definitions.ts";
@@ -49,8 +49,8 @@ export function globFilter(
 ): { ok: true; matches: (path: string) => boolean } | { ok: false; reason: string } {
   const globs = expandBraces(glob.replace(/^\.\//, ""));
   if (globs === null) return { ok: false, reason: "its braces stand for too many globs" };
-  const whole = globs.map((one) => (anywhere && !one.includes("/") ? `**/${one}` : one));
-  return { ok: true, matches: (path) => whole.some((one) => globMatches(one, path)) };
+  const whole = globs.map((one) => fileGlob(anywhere && !one.includes("/") ? `**/${one}` : one));
+  return { ok: true, matches: (path) => whole.some((one) => matches(one, path)) };
 }
 
 /** The files of a listing that match, newest first. */

@@ -48,7 +48,7 @@ function skillKeys({ skills }: RunOptions): Warning[] {
     );
 }
 
-const ignored = (option: string, why: string): Warning => ({
+export const ignored = (option: string, why: string): Warning => ({
   code: "option_ignored",
   option,
   message: `${option} has no effect: ${why}.`,

@@ -34,7 +34,7 @@ import { resumedFrom } from "./resume.ts";
 import { toolsOfSkill, withSkillTools } from "./skill-tools.ts";
 import { ownSkill, readSkills, servedSkill, skillOf, toolsOf } from "./skills.ts";
 import { webhookPolicy } from "./webhook-tool.ts";
-import { placedSkills, workspaceToolsOf } from "./workspace-option.ts";
+import { placedSkills, withheldWorkspaceTools, workspaceToolsOf } from "./workspace-option.ts";
 
 export interface RunInput {
   prompt: string | null;
@@ -118,6 +118,7 @@ export async function agentSpec(
     ...remote.warnings,
     ...tooManyTools(tools, choice),
     ...ignoredOptions(options, model.options, at.session),
+    ...withheldWorkspaceTools(context, options.workspace_tools, records),
   ];
   const { run: run_id, session: session_id } = at;
   const placed = placedSkills(context, at.session, {

@@ -1,6 +1,8 @@
 /** Which workspace tools a run has, and where the folders of its skills are. */
 import { isAtLeast } from "../../engine/agent/policy.ts";
+import { namesFolder } from "../../engine/agent/skill-text.ts";
 import type { AgentSkill, AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
+import type { Warning } from "../../engine/messages.ts";
 import { workspaceTools } from "../../engine/workspace-tools/definitions.ts";
 import { PUBLIC_TENANT } from "../../env.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
@@ -10,6 +12,7 @@ import { givesWorkspaceTools } from "../../skill/workspace-tools.ts";
 import type { RunContext } from "../context.ts";
 import { mayHaveWorkspaceTools } from "../variables.ts";
 import { skillsFolder, skillsKey } from "../workspace-tools/where.ts";
+import { ignored } from "./ignored-options.ts";
 
 /** The workspace tools of a run, with the risk that the deployment gives them. @param others the run's other tools */
 export function workspaceToolsOf(
@@ -59,6 +62,21 @@ function wantedWorkspaceTools(
   return WORKSPACE_TOOLS.filter((name) => lists.some((list) => list.includes(name)));
 }
 
+/** A warning if a run asks for workspace tools and gets none: it says why. */
+export function withheldWorkspaceTools(
+  context: Pick<RunContext, "settings" | "tenant">,
+  given: boolean | readonly string[] | undefined,
+  records: readonly SkillRecord[],
+): Warning[] {
+  const asks = typeof given === "object" ? given.length > 0 : given === true;
+  if (!asks || wantedWorkspaceTools(context, given, records).length > 0) return [];
+  const why =
+    context.settings.workspace_tools.enabled === "never"
+      ? 'hull.toml says [workspace_tools] enabled = "never"'
+      : "all skills of the run are uploaded ones, to which HULL_GRANTS does not give workspace_tools";
+  return [ignored("workspace_tools", why)];
+}
+
 /** Whether a call of a served skill accepts files of any kind, because its run has tools to work on them. */
 export const takesAnyFile = (
   context: Pick<RunContext, "settings" | "tenant">,
@@ -87,8 +105,9 @@ export function placedSkills(
   const skills_key = skillsKey(context.tenant, session, served);
   const { path } = skillsFolder(context, { skills_key });
   const placed = (skill: AgentSkill): AgentSkill => {
-    // Only commands can use a folder that holds nothing but SKILL.md.
-    if (skill.files === undefined || (skill.files.count === 0 && !tools)) return skill;
+    if (skill.files === undefined) return skill;
+    // Only commands, and texts that name it, can use a folder that holds nothing but SKILL.md.
+    if (skill.files.count === 0 && !tools && !namesFolder(skill)) return skill;
     const plugin = skill.plugin_files === true ? { plugin_dir: `${path}/.plugins/${skill.name}` } : {};
     return { ...skill, dir: `${path}/${skill.name}`, ...plugin };
   };

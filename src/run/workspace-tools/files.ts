@@ -33,6 +33,8 @@ const MAX_SEARCHED_BYTES = 64 * 1024 * 1024;
 /** Files that a search reads at a time: a Worker has six connections. */
 const SEARCHED_AT_ONCE = 4;
 const MOST_FILES = 10_000;
+/** Files that an answer of `Grep` names as too large. */
+const MOST_NAMED = 10;
 
 /** The result of a call of a file tool. */
 export interface FileAnswer {
@@ -173,7 +175,8 @@ export class FileTools {
     const outcome = await this.#store(location.path, bytes, null);
     if ("refused" in outcome) return failed(refusalText(given, outcome));
     const created = outcome.done === "created";
-    const said = done(`${created ? "Created" : "Replaced"} ${given} (${bytes.length} bytes).`);
+    const size = `${bytes.length} ${bytes.length === 1 ? "byte" : "bytes"}`;
+    const said = done(`${created ? "Created" : "Replaced"} ${given} (${size}).`);
     return created ? { ...said, created } : said;
   }
 
@@ -221,10 +224,11 @@ export class FileTools {
     const filter = globFilter(glob, false);
     if (!filter.ok) return failed(`The glob is refused: ${filter.reason}.`);
     const location = this.#location(base);
-    if ("fault" in location) return failed(`${base} ${location.fault}.`);
+    if ("fault" in location) return failed(`${base || "."} ${location.fault}.`);
     const files = await this.#below(location);
     if (files.length === 0 && (await this.#find(location)) !== null)
       return failed(`${base} is a file; path is a folder.`);
+    if (files.length === 0 && location.path !== "") return done(`[hull: there are no files in ${base}]`);
     return done(globbed(files, filter.matches));
   }
 
@@ -240,7 +244,7 @@ export class FileTools {
     if (filter?.ok === false) return failed(`The glob is refused: ${filter.reason}.`);
     const given = path === undefined ? "" : String(path);
     const location = this.#location(given);
-    if ("fault" in location) return failed(`${given} ${location.fault}.`);
+    if ("fault" in location) return failed(`${given || "."} ${location.fault}.`);
     const one = location.path === "" ? null : await this.#find(location);
     const files = one === null ? await this.#below(location) : [one];
     if (files.length === 0 && location.path !== "") return failed(await this.#missing(given, location));
@@ -248,10 +252,12 @@ export class FileTools {
     return done(await this.#searched(made.search, wanted));
   }
 
-  async #searched(search: GrepSearch, files: readonly Readable[]): Promise<string> {
+  async #searched(search: GrepSearch, wanted: readonly Readable[]): Promise<string> {
+    const files = wanted.filter(({ size }) => size <= MAX_TEXT_BYTES);
+    const large = wanted.filter(({ size }) => size > MAX_TEXT_BYTES).map(({ shown }) => shown);
     let left = MAX_SEARCHED_BYTES;
     for (let at = 0; at < files.length && !search.full && left > 0; at += SEARCHED_AT_ONCE) {
-      const some = files.slice(at, at + SEARCHED_AT_ONCE).filter(({ size }) => size <= MAX_TEXT_BYTES);
+      const some = files.slice(at, at + SEARCHED_AT_ONCE);
       const contents = await Promise.all(some.map((file) => this.#bytes(file)));
       for (const [index, file] of some.entries()) {
         left -= file.size;
@@ -259,8 +265,11 @@ export class FileTools {
         if (text !== null && !search.full) search.look(file.shown, text);
       }
     }
-    const rest = left > 0 ? "" : "\n[hull: the search was ended: look in fewer files]";
-    return search.text() + rest;
+    const notes = [
+      ...(left > 0 ? [] : ["[hull: the search was ended: look in fewer files]"]),
+      ...(large.length === 0 ? [] : [largeFiles(large)]),
+    ];
+    return [search.text(), ...notes].join("\n");
   }
 
   #location(given: string): FileLocation | { fault: string } {
@@ -400,19 +409,29 @@ export class FileTools {
   }
 }
 
+/** What is said of files that were not searched. */
+function largeFiles(paths: readonly string[]): string {
+  const named = paths.slice(0, MOST_NAMED).join(", ");
+  const more = paths.length > MOST_NAMED ? ` and ${paths.length - MOST_NAMED} more` : "";
+  return `[hull: not searched, of more than ${MAX_TEXT_BYTES} bytes: ${named}${more}; use Bash with grep]`;
+}
+
 async function filesBelow(workspace: WorkspaceAccess, inside: string): Promise<WorkspaceFile[]> {
   // `/` is the character before `0`, so whatever sorts between the folder's name with `/` and with `0` is inside.
   const files = await workspace.listFiles(inside === "" ? null : inside, MOST_FILES);
   return files.filter(({ path }) => path.startsWith(inside));
 }
 
-/** Splits off the folder with which a glob begins. */
+/** Splits off the folder with which a glob begins, if it is absolute or leads upwards. */
 function divided(pattern: string, path: string): { base: string; glob: string } {
-  if (!pattern.startsWith("/")) return { base: path, glob: pattern };
   const segments = pattern.split("/");
-  const first = segments.findIndex((segment) => /[*?{]/.test(segment));
+  const first = segments.findIndex((segment) => /[*?{[]/.test(segment));
   const until = first === -1 ? segments.length - 1 : first;
-  return { base: segments.slice(0, until).join("/") || "/", glob: segments.slice(until).join("/") };
+  const absolute = pattern.startsWith("/");
+  const folder = segments.slice(0, until);
+  if (!absolute && !folder.includes("..")) return { base: path, glob: pattern };
+  const base = absolute || path === "" ? folder : [path, ...folder];
+  return { base: base.join("/") || "/", glob: segments.slice(until).join("/") };
 }
 
 const MODES: readonly GrepMode[] = ["content", "files_with_matches", "count"];

@@ -132,6 +132,10 @@ test("the plugin's folder goes along where the skill names it, and its changes r
   const skill = first.skills.find(({ card }) => card.slug === "crane");
   expect(skill?.objects).toContain(`pack/${plugin?.folder?.pack}`);
   expect((await recordOf(first, "boat")).plugin).toEqual({ name: "paper", skill: "skills/boat" });
+  expect(first.skills.map(({ card }) => [card.slug, card.workspaceTools === true])).toEqual([
+    ["boat", false],
+    ["crane", true],
+  ]);
   put(dir, "skills/paper/bin/fold*", "#!/bin/sh\necho 1\n");
   const again = await build(dir, cache);
   expect(cache.rebuilt).toBe(1);

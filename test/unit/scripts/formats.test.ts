@@ -138,6 +138,8 @@ test("corpus: rates and histogram; fails where fewer than 95 % load", async () =
   symlinkSync("nowhere", join(root, "all/.curated/dot/lost"));
   mkdirSync(join(root, "all/gone"));
   symlinkSync("../nowhere/SKILL.md", join(root, "all/gone/SKILL.md"));
+  symlinkSync("..", join(root, "all/.curated/loop"));
+  symlinkSync("itself", join(root, "all/.curated/itself"));
   expect((await corpus()).out).toContain("22 files\n1 links that lead nowhere\n");
   put(root, "all/worse/SKILL.md", "no");
   put(root, "all/worst/SKILL.md", "no");

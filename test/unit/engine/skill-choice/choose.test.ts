@@ -34,6 +34,28 @@ test("R11: of the prompts over 17 skills at least 90 % are right, and at least 9
   expect(wrong.filter(([prompt]) => chosen(prompt) !== null).length, told).toBeLessThanOrEqual(2);
 });
 
+test.each([
+  ["Clean up the data directory", null],
+  ["Create a table of contents for my book idea", null],
+  ["Is Python faster than Ruby?", null],
+  ["Extract all e-mail addresses from this text", null],
+  ["Count the words in this paragraph", null],
+  ["Write the company newsletter for November", "internal-comms"],
+  ["Write an incident report for yesterday's outage", "internal-comms"],
+])("words of every request are not clear about a skill: %s", (prompt, wanted) => {
+  expect(chosen(prompt)).toBe(wanted);
+});
+
+test("the words of a name say what it is for, however common they are", () => {
+  const own = [
+    skill("code-review", "Comments on changes, file by file"),
+    skill("mail", "Answers letters"),
+    skill("deploy", "Brings a release to its servers"),
+  ];
+  const choice = chooseSkills(own, indexSkills(own), "Review my code, please", []);
+  expect(choice.active).toEqual(["code-review"]);
+});
+
 const many = (count: number): AgentSkill[] =>
   Array.from({ length: count }, (_, i) =>
     skill(

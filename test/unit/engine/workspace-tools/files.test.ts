@@ -66,6 +66,8 @@ test.each([
   ["one two", "two", "2", false, { text: "one 2", count: 1 }],
   ["a a a", "a", "b", true, { text: "b b b", count: 3 }],
   ["$1 x", "x", "$&", false, { text: "$1 $&", count: 1 }],
+  ["a\r\nb\r\nc", "a\nb", "1\n2\n3", false, { text: "1\r\n2\r\n3\r\nc", count: 1 }],
+  ["a\r\nb\nc", "b\nc", "2", false, { text: "a\r\n2", count: 1 }],
 ])("Edit of %j", (text, from, to, all, result) => {
   expect(edited(text, from, to, all)).toEqual(result);
 });
@@ -74,7 +76,7 @@ test("Edit says how often the text stands there, and in which lines", () => {
   const fault = (from: string) => edited("x\ny x\n\n  indented\nx", from, "z", false);
   expect(fault("x")).toEqual({ fault: expect.stringContaining("3 times, in the lines 1, 2, 5") });
   expect(fault("nowhere")).toEqual({ fault: expect.stringContaining("0 times") });
-  expect(fault("\tindented\n\n")).toEqual({ fault: expect.stringContaining("lines 4") });
+  expect(fault("\tindented\n\n")).toEqual({ fault: expect.stringContaining("line 4") });
   expect(fault("")).toEqual({ fault: expect.stringContaining("empty") });
 });
 
@@ -92,6 +94,11 @@ test("Glob: newest first, braces, at most 1,000", () => {
   };
   expect(found("**/*.{ts,tsx}")).toBe("b/c.tsx\na.ts");
   expect(found("*.py")).toBe("[hull: no file matches]");
+  expect(found("**/a.ts")).toBe("a.ts");
+  expect(found("**/.ts")).toBe("[hull: no file matches]");
+  expect(found("b/[c-d].*")).toBe("b/d.py\nb/c.tsx");
+  expect(found("b/[!c].*")).toBe("b/d.py");
+  expect(found("**")).toBe("b/d.py\nb/c.tsx\na.ts");
   const many = Array.from({ length: 1200 }, (_, i) => ({ path: `${i}`, shown: `${i}`, modified_at: i }));
   expect(
     globbed(many, () => true)
