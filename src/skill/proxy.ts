@@ -7,7 +7,7 @@ import { parseTemplate } from "./placeholder.ts";
 import { child, type MapNode, type Slot } from "./tree.ts";
 
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
-/** Headers of one connection (RFC 9110 §7.6.1), and those that the request itself decides. */
+/** Connection headers (RFC 9110 §7.6.1), and headers that the request itself sets. */
 const FORBIDDEN_HEADERS = new Set([
   "connection",
   "keep-alive",
@@ -68,7 +68,7 @@ function urlProblem(text: string): string | null {
     : "it cannot be read as a URL";
 }
 
-/** Headers by lower-case name, whose values may hold `${VAR}`. */
+/** Headers by lower-case name, whose values may contain `${VAR}`. */
 export function readHeaders(findings: Findings, slot: Slot | undefined): ProxySettings["headers"] {
   const headers = new Map<string, string>();
   const map = readMap(findings, slot);

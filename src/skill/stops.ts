@@ -1,10 +1,10 @@
-/** Which findings keep a skill from being served. */
+/** Which findings prevent Hull from serving a skill. */
 import type { Diagnostic } from "./manifest.ts";
 import { TOOLS_FILE } from "./tools-json/read.ts";
 
 /**
- * Errors do, but for those of its tools.json and of handlers that it names: what is wrong there is left out, and the rest of
- * the skill is served.
+ * Errors do, except those of its tools.json and of the handlers named there: Hull leaves the faulty part out and serves
+ * the rest of the skill.
  */
 export function stopsSkill({ level, code, file }: Diagnostic): boolean {
   const ofTools = file === TOOLS_FILE || file.endsWith(`/${TOOLS_FILE}`) || code.startsWith("handler_");

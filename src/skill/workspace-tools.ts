@@ -9,7 +9,7 @@ interface File {
   bytes?: Uint8Array;
 }
 
-/** What a skill is judged by. */
+/** The parts of a skill that decide it. */
 interface Told {
   manifest: Pick<Manifest, "mode" | "allowed_tools" | "llm">;
   body: string;
@@ -18,8 +18,8 @@ interface Told {
 }
 
 /**
- * Whether a skill's instructions can be followed only with workspace tools: it brings files for the model, it names one of
- * the tools in `allowed-tools`, or its text has commands for a shell.
+ * Whether a model can follow a skill's instructions only with workspace tools: the skill has files for the model, names
+ * one of the tools in `allowed-tools`, or has shell commands in its text.
  */
 export function wantsWorkspaceTools({ manifest, body, files, tools = [] }: Told): boolean {
   if (manifest.mode !== "llm") return false;
@@ -32,7 +32,7 @@ export function wantsWorkspaceTools({ manifest, body, files, tools = [] }: Told)
   );
 }
 
-/** What the skill's own tools run, and what that imports: it is not for the model to run. */
+/** The files that the skill's own tools run, and their imports: the model need not run them. */
 export function programFiles(
   files: readonly File[],
   { llm }: Pick<Manifest, "llm">,
@@ -59,13 +59,13 @@ export function programFiles(
   return found;
 }
 
-/** Of JavaScript a specifier that leads to a file, of Python a module. */
+/** In JavaScript a specifier that refers to a file, in Python a module. */
 const IMPORT =
   /(?:\bfrom|\bimport|\brequire\()\s*["'](\.[^"'\n]+)["']|^[ \t]*(?:from|import)[ \t]+\.?([A-Za-z_]\w*)/gm;
 
 const moduleName = (path: string): string => path.replace(/^.*\//, "").replace(/\.\w+$/, "");
 
-/** Whether a run with the skill has workspace tools unless hull.toml or the run's options say otherwise. */
+/** Whether a run with the skill has workspace tools, unless hull.toml or the run's options say otherwise. */
 export function givesWorkspaceTools({
   manifest: { workspace_tools: declared },
   wants_workspace_tools,
@@ -74,7 +74,7 @@ export function givesWorkspaceTools({
   return Array.isArray(declared) ? declared.length > 0 : declared;
 }
 
-/** An error where a model is to answer with a file and has no tools to make one. */
+/** An error if a model should answer with a file but has no tools to make one. */
 export function checkFileOutput(
   skill: Told & { manifest: Pick<Manifest, "output" | "workspace_tools"> },
   { folder, file, positions }: { folder: string; file: string; positions: ReadonlyMap<string, Position> },
