@@ -1,11 +1,11 @@
-/** Events out of a byte stream, in whatever pieces the bytes come: server-sent ones (WHATWG HTML §9.2), or one a line. */
+/** Splits a byte stream into events, whatever its pieces: server-sent events (WHATWG HTML §9.2), or one per line. */
 import { createParser } from "eventsource-parser";
 import type { HullError } from "../errors.ts";
 
 export interface StreamEvent {
-  /** The `event` field, where there was one. */
+  /** The `event` field, if given. */
   event?: string | undefined;
-  /** The `data` lines, joined by newlines; the whole line of NDJSON. */
+  /** The `data` lines, joined by newlines; in NDJSON the whole line. */
   data: string;
   /** The stream ended before the event did. */
   unfinished?: boolean;
@@ -13,9 +13,9 @@ export interface StreamEvent {
 
 interface FrameOptions {
   framing: "sse" | "ndjson";
-  /** Most characters of one event. */
+  /** The most characters of one event. */
   max_event: number;
-  /** Most bytes of the whole stream. */
+  /** The most bytes of the whole stream. */
   max_bytes: number;
   /** Ends the stream and releases its connection. */
   signal: AbortSignal;
@@ -23,19 +23,19 @@ interface FrameOptions {
   unusable(reason: string): HullError;
   /** Makes the error for a stream that breaks off. */
   cutOff(reason: string): HullError;
-  /** Hears of every piece that comes. */
+  /** Called for every piece that arrives. */
   onBytes?: (() => void) | undefined;
 }
 
-/** Cuts text into events. */
+/** Splits text into events. */
 interface Cutter {
   feed(text: string): void;
-  /** A last event that lacks its end counts. */
+  /** A last event without its end still counts. */
   end(): void;
 }
 
 /**
- * Reads a stream up to its end, or until `take` answers `true`; the body is cancelled then, and after an error.
+ * Reads a stream up to its end, or until `take` returns `true`. Then, or after an error, it cancels the body.
  * @throws what `unusable` and `cutOff` make; what `take` throws; the signal's reason when it is aborted
  */
 export async function readFrames(
@@ -75,7 +75,7 @@ export async function readFrames(
       try {
         cutter.feed(decoder.decode(chunk.value, { stream: true }));
       } catch (error) {
-        // What comes after the last event does not count.
+        // Errors after the last event do not matter.
         if (!done) throw error;
       }
     }
@@ -104,7 +104,7 @@ function sseCutter(options: FrameOptions, onEvent: (event: StreamEvent) => void)
   return { feed, end: () => feed("\n\n") };
 }
 
-/** Blank lines say nothing. */
+/** Blank lines carry no event. */
 function lineCutter(options: FrameOptions, onEvent: (event: StreamEvent) => void): Cutter {
   let begun: string[] = [];
   let length = 0;
