@@ -1,4 +1,4 @@
-/** What each operation of the fixed routes does. */
+/** The handler of each operation of the fixed routes. */
 import type { OperationId } from "../skill/fixed-routes.ts";
 import { deleteBudget, getBudget, getBudgets, putBudget } from "./budgets.ts";
 import type { ConsoleOperation } from "./console.ts";

@@ -1,4 +1,4 @@
-/** Skills as MCP prompts: the body, then what the user adds. */
+/** Skills as MCP prompts: the body, followed by what the user adds. */
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { cursorAfter, keyOf } from "./cursor.ts";
