@@ -1,4 +1,4 @@
-/** The routes of daemons, and the shapes that they take and give. */
+/** The routes of daemons, and their request and response shapes. */
 import type { JsonObject } from "../skill/manifest.ts";
 import { json, type Operation, type Operations, schema } from "./operation.ts";
 import { answer, COUNT, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";

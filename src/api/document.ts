@@ -1,6 +1,6 @@
 /**
- * The OpenAPI 3.1 document of a deployment: made with the catalog, from the manifests of what it
- * serves and the fixed routes. Pure; the same skills give the same bytes.
+ * The OpenAPI 3.1 document of a deployment: made with the catalog, from the manifests of the served skills and the
+ * fixed routes. Pure; the same skills give the same bytes.
  */
 import type { JsonObject, Manifest } from "../skill/manifest.ts";
 import { byteOrder } from "../skill/path.ts";
@@ -17,9 +17,9 @@ const DESCRIPTION =
   "take runs without a key.";
 
 /**
- * @param manifests of the skills that are served, in any order
+ * @param manifests of the served skills, in any order
  * @param version of Hull
- * @param stale slugs of those whose folder is broken and whose last good version is served
+ * @param stale slugs of skills whose folder is broken and whose last good version is served
  */
 export function openapiDocument(
   manifests: readonly Manifest[],
@@ -61,7 +61,7 @@ export function openapiDocument(
   };
 }
 
-/** The document's bytes as text: what is stored, addressed by its SHA-256, and served. */
+/** The document as text: it is stored under its SHA-256, and served. */
 export function openapiText(
   manifests: readonly Manifest[],
   version: string,

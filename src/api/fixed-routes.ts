@@ -1,4 +1,4 @@
-/** The routes that Hull serves whatever the skills are, as the OpenAPI document has them. */
+/** The routes that Hull serves independently of the skills, for the OpenAPI document. */
 import { FIXED_ROUTES, type OperationId } from "../skill/fixed-routes.ts";
 import { type JsonObject, MODES } from "../skill/manifest.ts";
 import { CALL_OPERATIONS } from "./call-routes.ts";

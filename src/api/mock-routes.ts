@@ -1,4 +1,4 @@
-/** The routes that queue answers in the providers' place, and what they take and give. */
+/** The routes that queue mocks, and their request and response shapes. */
 import { ERROR_CATEGORIES } from "../errors/failure-class.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { cursor, json, type Operations, schema } from "./operation.ts";

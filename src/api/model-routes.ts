@@ -1,4 +1,4 @@
-/** The routes that say which models there are, and the shapes that they answer with. */
+/** The routes with information about models, and their response shapes. */
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { json, type Operation, type Operations, schema } from "./operation.ts";
 import { answer, inPath, object, query, ref, TEXT } from "./parts.ts";

@@ -1,6 +1,6 @@
 /**
- * What each option of a model call, a run and a daemon means. Names, types and ranges are those of the shapes that Hull
- * reads options with; the compiler wants a text here for each of them.
+ * The meaning of each option of a model call, a run and a daemon. Names, types and ranges come from the shapes with
+ * which Hull reads options; the compiler requires a text here for each option.
  */
 import type * as z from "zod/mini";
 import { callOptions } from "../llm/options.ts";
@@ -13,11 +13,11 @@ import { schemaOf } from "./shape-schema.ts";
 
 interface OptionText {
   text: string;
-  /** What holds where the option is left out. Absent: nothing of the kind. */
+  /** The default. Absent: none. */
   default?: Json;
-  /** The same in words, where it is no fixed value. */
+  /** The default in words, if it is not a fixed value. */
   otherwise?: string;
-  /** The accepted values, where a shape leaves them to the code that uses them. */
+  /** The accepted values, if a shape leaves them to the code that uses them. */
   values?: readonly Json[];
   /** The same as a schema. */
   schema?: JsonObject;
@@ -427,7 +427,7 @@ const DAEMON_TEXTS: { readonly [name in DaemonField]-?: OptionText } = {
   webhook: { text: "Who may send events without a key, see [signed events](daemons.md#signed-events)." },
 };
 
-/** The schema of options: types by the shape, meaning by the texts. */
+/** The schema of options: types from the shape, meaning from the texts. */
 function described(shape: z.core.$ZodType, texts: { readonly [name: string]: OptionText }): JsonObject {
   const schema = schemaOf(shape);
   const properties = Object.entries(objectOf(schema.properties)).map(([name, property]) => {
@@ -463,7 +463,7 @@ interface OptionGroup {
   options: { name: string; schema: JsonObject; text: OptionText }[];
 }
 
-/** The options by group, for the page about them. */
+/** The options by group, for their page in docs/. */
 export function optionGroups(): { calls: OptionGroup[]; runs: OptionGroup[]; daemons: OptionGroup[] } {
   const groups = (schema: JsonObject, groups: [string, { readonly [name: string]: OptionText }][]) =>
     groups.map(([title, texts]) => ({

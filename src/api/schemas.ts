@@ -1,4 +1,4 @@
-/** The shapes that Hull's own routes take and give, as JSON Schema 2020-12. */
+/** The request and response shapes of Hull's own routes, as JSON Schema 2020-12. */
 import { once } from "../memo.ts";
 import { type JsonObject, MODES, RISKS, TIERS } from "../skill/manifest.ts";
 import { callSchemas } from "./call-routes.ts";
@@ -73,7 +73,7 @@ function uploadSchemas(): JsonObject {
   };
 }
 
-/** All of `components/schemas` that does not depend on the skills. */
+/** All of `components/schemas` that do not depend on the skills. */
 export const schemaComponents = once(
   (): JsonObject => ({
     ...uploadSchemas(),

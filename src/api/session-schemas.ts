@@ -1,4 +1,4 @@
-/** The shapes that the routes of sessions take and give. */
+/** The request and response shapes of session routes. */
 import { callBody } from "../run/request-bodies.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { bodySchema } from "./call-routes.ts";

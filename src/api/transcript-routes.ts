@@ -1,4 +1,4 @@
-/** `POST /transcripts/{operation}`. A test compares the names with the operations that there are. */
+/** `POST /transcripts/{operation}`. A test compares the names with the existing operations. */
 import { messageShape } from "../llm/messages.ts";
 import { transcriptShape } from "../llm/transcript.ts";
 import type { JsonObject } from "../skill/manifest.ts";
