@@ -14,7 +14,7 @@ def children_of(pid):
     return [int(child) for child in found]
 
 def children_by_search(pid):
-    # Where the kernel has no list of children.
+    # The kernel has no list of children.
     found = []
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -41,7 +41,7 @@ def kill_below(passes, spared=()):
             os.kill(pid, signal.SIGKILL)
             killed += 1
         except OSError:
-            # It is gone, or another user's, by a setuid file.
+            # It is gone, or runs as another user by a setuid file.
             pass
         if passes % 8 == 0:
             below += children_of(pid)

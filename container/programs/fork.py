@@ -90,19 +90,19 @@ def become(call, execution, streams, gate, key, report):
 def mark(execution):
     ctypes, start, size = area
     if PRIVATE:
-        # The server hides its memory from processes of its uid; the fork is one that those who end it must see.
+        # The server hides its memory from processes of its uid; a fork must be visible to those who end it.
         ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)
     ctypes.memmove(start, (MARK + execution).ljust(size, b"\0")[:size], size)
 
 def open_streams():
     sys.stdin = sys.__stdin__ = io.TextIOWrapper(open(0, "rb", closefd=False), encoding="utf-8", errors="strict")
-    # Errors are seen at once.
+    # Errors appear immediately.
     sys.stdout = sys.__stdout__ = io.TextIOWrapper(open(1, "wb", closefd=False), encoding="utf-8")
     raw = open(2, "wb", closefd=False)
     sys.stderr = sys.__stderr__ = io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
 
 def leave():
-    # As at the end of an interpreter, without taking it apart.
+    # As at the end of an interpreter, but without tearing it down.
     sys.modules["threading"]._shutdown()
     import atexit
     atexit._run_exitfuncs()
