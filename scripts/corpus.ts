@@ -1,5 +1,6 @@
 /**
- * `npm run corpus -- DIR`: how many of the SKILL.md files below a folder load, and what is said of them. Fails where fewer than 95 % do.
+ * `npm run corpus -- DIR`: how many of the SKILL.md files below a folder load, and their findings. Fails if fewer than
+ * 95 % load.
  */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
@@ -9,11 +10,11 @@ const LEAST_LENIENT = 0.95;
 
 interface Tally {
   files: number;
-  /** Links that lead nowhere. */
+  /** Links without a target. */
   dangling: number;
   strict: number;
   lenient: number;
-  /** Files by what is said of them. */
+  /** Number of files by finding. */
   rejected: Map<string, number>;
   told: Map<string, number>;
 }
@@ -22,7 +23,7 @@ interface Tally {
 function tallyOf(root: string): Tally {
   const tally: Tally = { files: 0, dangling: 0, strict: 0, lenient: 0, rejected: new Map(), told: new Map() };
   const isSkillFile = (name: string): boolean => name.toLowerCase() === "skill.md";
-  // A glob would pass over folders that begin with a dot.
+  // A glob would skip folders that begin with a dot.
   const paths = readdirSync(root, { recursive: true, encoding: "utf8" }).filter(
     (path) => isSkillFile(basename(path)) && !/(?:^|\/)(?:node_modules|\.git)\//.test(path),
   );

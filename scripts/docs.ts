@@ -1,5 +1,6 @@
 /**
- * `npm run docs`: writes the pages and tables of docs/, and the JSON Schemas of assets/, that follow from the code. A test fails when one of them is out of date.
+ * `npm run docs`: writes the pages and tables of docs/, and the JSON Schemas of assets/, that follow from the code. A
+ * test fails if one of them is out of date.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +21,7 @@ import { clientTypes } from "./client-types.ts";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const NOTE = "<!-- `npm run docs` writes this page from the code. -->";
 
-/** Pages that are written as a whole. */
+/** Pages that are generated as a whole. */
 const PAGES: Record<string, () => string> = {
   "docs/options.md": optionsPage,
   "docs/events.md": eventsPage,
@@ -35,7 +36,7 @@ const TABLES: [path: string, name: string, table: () => string][] = [
   ["docs/tools.md", "keys", toolTable],
 ];
 
-/** Every document that follows from the code, as it should be, by path. */
+/** Every generated document in its correct form, by path. */
 export function generatedDocuments(): Map<string, string> {
   const documents = new Map(Object.entries(PAGES).map(([path, page]) => [path, page()]));
   for (const [path, name, table] of TABLES) {
@@ -75,7 +76,7 @@ function toolTable(): string {
   return markdownTable(["Key", "Takes", "Default", "Meaning"], rows);
 }
 
-/** Headings of the tables of routes, and where more is said of them. */
+/** Headings of the tables of routes, and links to more. */
 const TAGS: [tag: Operation["tag"], heading: string, more: string][] = [
   [
     "skills",
@@ -237,7 +238,7 @@ function markdownTable(head: readonly string[], rows: readonly (readonly string[
 }
 
 if (import.meta.main) {
-  // The module is made from the types, which have to be there first.
+  // The module is made from the types, which must exist first.
   const types = join(ROOT, "src/client/api.ts");
   if (readIfThere(types) !== clientTypes()) writeFileSync(types, clientTypes());
   for (const [path, page] of [...generatedDocuments(), ...generatedClient()]) {
