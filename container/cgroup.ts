@@ -23,6 +23,9 @@ export class NoCgroups extends Error {
 const REMOVE_POLL_MS = 20;
 const REMOVE_TRIES = 100;
 
+/** Files that hold how much memory there is, by version. */
+const OF_MEMORY = ["memory.max", "memory.limit_in_bytes", "memory.memsw.limit_in_bytes"];
+
 const EXECUTION_PREFIX = "hull-execution-";
 
 /**
@@ -36,11 +39,14 @@ interface Parent {
 }
 
 export class Cgroups {
+  /** Most memory of an execution; `null`: it is not limited. */
+  readonly memoryBytes: number | null;
   readonly #parents: Parent[];
   #count = 0;
 
-  private constructor(parents: Parent[]) {
+  private constructor(parents: Parent[], memoryBytes: number | null) {
     this.#parents = parents;
+    this.memoryBytes = memoryBytes;
   }
 
   /**
@@ -55,15 +61,19 @@ export class Cgroups {
       for (const { dir } of parents) {
         for (const name of readdirSync(dir).filter(isLeftover)) void new Cgroup([join(dir, name)]).remove();
       }
-      return new Cgroups(parents);
+      return new Cgroups(parents, limits.memoryBytes);
     } catch (error) {
       if (error instanceof NoCgroups) throw error;
       throw new NoCgroups(`the cgroup of the runner cannot be changed: ${reasonOf(error)}`);
     }
   }
 
-  /** The cgroup of one execution, with its limits set. Throws the system's error. */
-  create(): Cgroup {
+  /**
+   * The cgroup of one execution, with its limits set. Throws the system's error.
+   * @param memoryBytes its own limit, where that is lower; has no effect where memory is not limited
+   */
+  create(memoryBytes = Number.POSITIVE_INFINITY): Cgroup {
+    const most = Math.min(memoryBytes, this.memoryBytes ?? 0);
     this.#count += 1;
     const name = `${EXECUTION_PREFIX}${process.pid}-${this.#count}`;
     const made: string[] = [];
@@ -72,9 +82,11 @@ export class Cgroups {
         const dir = join(parent.dir, name);
         mkdirSync(dir);
         made.push(dir);
-        for (const [file, value] of parent.limits) writeFileSync(join(dir, file), String(value));
+        const limit = (file: string, value: number): void =>
+          writeFileSync(join(dir, file), String(OF_MEMORY.includes(file) ? most : value));
+        for (const [file, value] of parent.limits) limit(file, value);
         for (const [file, value] of parent.optional) {
-          if (existsSync(join(dir, file))) writeFileSync(join(dir, file), String(value));
+          if (existsSync(join(dir, file))) limit(file, value);
         }
       }
       return new Cgroup(made);

@@ -219,6 +219,7 @@ export class Dependencies {
           resultApart: true,
           args: ["-I", "-c", INSTALLER],
           rooms: [folder, cwd],
+          skills: null,
           environment: {
             ...environment,
             HOME: folder,

@@ -183,7 +183,7 @@ export class Execution {
     }
     this.#startedAt = performance.now();
     try {
-      this.#cgroup = this.#services.cgroups?.create() ?? null;
+      this.#cgroup = this.#services.cgroups?.create(this.spec.limits.memory_bytes) ?? null;
     } catch (error) {
       input.stdin?.rest?.resume();
       this.#cannotStart({ cause: "spawn_failed", reason: codeOf(error) ?? "EIO" });

@@ -20,6 +20,7 @@ type Handler = NonNullable<ExecutionSpec["handler"]>;
 
 const PYTHON_SHIM_FILE = "handler.py";
 const NODE_SHIM_FILE = "handler.mjs";
+const PYTHON_SESSION_FILE = "python_session.py";
 
 interface HandlerParts {
   /** The shims' folder, and the group that reads it, if that is another uid. */
@@ -28,6 +29,8 @@ interface HandlerParts {
   commands: Commands;
   inherited: Environment;
   launchers: Launchers;
+  /** Whether cgroups limit memory. */
+  limitsMemory: boolean;
   /** Null: there is none. */
   python: Command | null;
   dependencies: Dependencies;
@@ -50,6 +53,7 @@ export class Handlers {
     for (const [name, text] of [
       [PYTHON_SHIM_FILE, program("handler.py", "handler_main.py")],
       [NODE_SHIM_FILE, program("handler.mjs")],
+      [PYTHON_SESSION_FILE, program("python_session.py")],
     ] as const)
       await writeFile(join(dir, name), text, { mode: 0o440 });
   }
@@ -81,7 +85,7 @@ export class Handlers {
     Object.assign(environment, launchers.variables(handler.network, spec.timeout_ms + spec.grace_ms));
     const skills = folders.skills === null ? [] : [folders.skills];
     const rooms = [...roomsOf(folders), this.#parts.dir, ...skills];
-    const start = { cwd, rooms, environment, packages: [] };
+    const start = { cwd, rooms, skills: null, environment, packages: [] };
     if (handler.language === "bash") {
       const begun = { ...start, launcher: await network.launcher(), resultApart: false };
       const wanted = handler.packages === true && folders.skills !== null ? (spec.skills?.list ?? []) : [];
@@ -89,12 +93,15 @@ export class Handlers {
       environment.PYTHONPATH = found.dirs.join(delimiter);
       if (found.dirs.length === 0) delete environment.PYTHONPATH;
       rooms.push(...found.dirs);
+      if (handler.packages === true)
+        environment.HULL_PYTHON_SESSION = join(this.#parts.dir, PYTHON_SESSION_FILE);
       const withPackages = { ...begun, packages: found.digests };
       return this.#commands(
-        withPackages,
+        handler.skills_path === true ? { ...withPackages, skills: folders.skills } : withPackages,
         handler,
         folders,
         Buffer.concat([Buffer.from(found.notices), input]),
+        this.#parts.limitsMemory ? null : (spec.limits.memory_bytes ?? null),
       );
     }
     const [name = "", ...rest] = spec.argv;
@@ -161,12 +168,16 @@ export class Handlers {
     };
   }
 
-  /** A text of commands for bash, which is looked up in a folder without any skill's files. */
+  /**
+   * A text of commands for bash, which is looked up where no skill has its files.
+   * @param memoryBytes most memory of each process; `null`: its cgroup says, or nobody
+   */
   async #commands(
     begun: Omit<Program, "file" | "argv0" | "args" | "stdin">,
     { cwd: wanted = "", skill }: Handler,
     { scratch, skills }: ProcessFolders & { skills: string | null },
     commands: Uint8Array,
+    memoryBytes: number | null,
   ): Promise<Program | null> {
     const bash = await this.#parts.commands.resolve("bash", this.#parts.dir);
     if (bash === null) return null;
@@ -186,7 +197,14 @@ export class Handlers {
     return {
       ...begun,
       ...bash,
-      args: ["-c", this.#bash, "bash", text, folderFile],
+      args: [
+        "-c",
+        this.#bash,
+        "bash",
+        text,
+        folderFile,
+        ...(memoryBytes === null ? [] : [String(Math.ceil(memoryBytes / 1024))]),
+      ],
       cwd: isFolder(cwd) ? cwd : begun.cwd,
       environment: { ...environment, PWD: isFolder(cwd) ? cwd : begun.cwd },
       stdin: new Uint8Array(0),

@@ -134,6 +134,7 @@ async function findSpawners(
       const failure = await probe([...argv, "-I", "-S", "-c", PYTHON_PROBE]);
       if (failure === null) {
         const apart = await canKeepApart(options, argv, state);
+        await checkSkillsPath(options, argv, apart.state);
         const common = {
           private: options.childUid !== null,
           sealed: false,
@@ -187,7 +188,20 @@ async function canKeepApart(
   return { state: failure === null ? state : null, signals: noSignals === null };
 }
 
-/** How spawners are started in networks of their own; null if none can be made, or none is wanted. */
+/** Where executions cannot be shown their skills at /skills, the log says so. */
+async function checkSkillsPath(
+  { childUid }: RunnerOptions,
+  python: string[],
+  state: string | null,
+): Promise<void> {
+  const open = childUid !== null && state === null;
+  const failure = open
+    ? "executions are not kept apart"
+    : await probe([...python, "-I", "-S", "-c", program("skills_path.py", "skills_path_probe.py"), "/usr"]);
+  if (failure !== null) log("warn", "skills_path_not_shown", { reason: failure });
+}
+
+/** How spawners are started in networks of their own; null where none can be made, or none is wanted. */
 async function findListed(
   options: RunnerOptions,
   python: string,

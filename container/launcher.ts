@@ -8,6 +8,8 @@ export interface Launch {
   cwd: string;
   /** The runner's folders that it may use, if executions are kept apart (programs/apart.py). */
   rooms: readonly string[];
+  /** The folder that it sees at /skills, where the system lets it (programs/skills_path.py); null: none. */
+  skills: string | null;
   environment: Record<string, string>;
   /** Paths of the standard streams; null for an empty stdin. */
   stdin: string | null;

@@ -98,6 +98,7 @@ async function run(options: RunnerOptions): Promise<void> {
     dependencies,
     inherited,
     launchers,
+    limitsMemory: cgroups !== null && cgroups.memoryBytes !== null,
     python,
   });
   const skillFolders = new SkillFolders(join(state, "skills"), bundles, group);

@@ -23,6 +23,8 @@ export interface ProcessSpec {
   cwd: string;
   /** As in `Launch`; those of the streams are added. */
   rooms: readonly string[];
+  /** See `Launch`. */
+  skills: string | null;
   environment: Record<string, string>;
   /** All of stdin, or `stream` if the caller writes it to `GroupProcess.stdin`; null for an empty one. */
   stdin: Uint8Array | "stream" | null;
@@ -92,7 +94,7 @@ export class GroupProcess {
     this.#read(stdout, spec.onStdout);
     this.#read(stderr, spec.onStderr);
     this.#timeout = setTimeout(() => this.stop("timed_out"), spec.timeoutMs);
-    const { argv0, args, cwd, environment, resultApart } = spec;
+    const { argv0, args, cwd, skills, environment, resultApart } = spec;
     const rooms = [...spec.rooms, own.dir];
     const paths = {
       stdin: input?.path ?? file,
@@ -106,6 +108,7 @@ export class GroupProcess {
       args,
       cwd,
       rooms,
+      skills,
       environment,
       ...paths,
       gate: gate?.path ?? null,

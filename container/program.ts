@@ -15,6 +15,8 @@ export interface Program {
   cwd: string;
   /** As in `Launch`. */
   rooms: string[];
+  /** See `Launch`. */
+  skills: string | null;
   environment: Environment;
   /** All of stdin; null: the part that has come, and the rest as it comes. */
   stdin: Uint8Array | null;
@@ -53,6 +55,7 @@ export function commandProgram(
           args: spec.argv.slice(1),
           cwd,
           rooms: roomsOf(folders),
+          skills: null,
           environment: processEnvironment(
             services.inherited,
             spec,

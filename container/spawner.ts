@@ -11,6 +11,7 @@ const SPAWNER = program(
   "gateway.py",
   "apart.py",
   "below.py",
+  "skills_path.py",
   "starting.py",
   "leftovers.py",
   "spawner.py",
@@ -120,12 +121,15 @@ export class Spawner {
       return launched;
     }
     this.#launches.set(key, launch);
-    const { stdin, stdout, stderr, result, gate } = launch;
+    const { stdin, stdout, stderr, result, gate, skills } = launch;
     const streams = [stdin ?? "", stdout, stderr, result ?? "", gate ?? ""];
     if (this.#warm) {
       const call = launch.callFile(Buffer.from([launch.cwd, ...programOf(launch)].join("\0")));
       this.#send(["h", String(key), launch.environment.HULL_EXECUTION_ID ?? "", call, ...streams]);
-    } else this.#send(["s", String(key), launch.cwd, ...streams, launch.file, ...programOf(launch)]);
+    } else {
+      const start = ["s", String(key), launch.cwd, ...streams, skills ?? "", launch.file];
+      this.#send([...start, ...programOf(launch)]);
+    }
     return launched;
   }
 

@@ -22,14 +22,17 @@ const GENERATED = new Set(["src/model/registry/model-data.ts", "src/client/api.t
 const CLIENT = new Set(["src/client/client.ts", "src/client/api.ts"]);
 const CHECKED = ["src", "container", "scripts", "test"];
 
-/** What each part of src may import in addition to itself: parts, or single files. Everything may use `vocabulary`. */
-const VOCABULARY = ["bytes", "memo", "recent", "errors", "secrets", "redact", "env"];
+/**
+ * What each part of src may import, besides itself: parts, or single files. `vocabulary` is what everything may use.
+ */
+const VOCABULARY = ["bytes", "memo", "recent", "errors", "secrets", "redact", "env", "derived-key"];
 const MAY_IMPORT: Record<string, readonly string[]> = {
   errors: [],
   secrets: [],
   bytes: [],
   memo: [],
   recent: [],
+  "derived-key": [],
   redact: ["bytes", "memo", "secrets"],
   env: [
     "errors",
@@ -100,7 +103,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "llm",
     "run",
   ],
-  console: [...VOCABULARY, "skill"],
+  console: [...VOCABULARY, "skill", "src/session/run-entry.ts"],
   http: [
     ...VOCABULARY,
     "deployment",
@@ -152,6 +155,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
       "retirements.ts",
     ].map((file) => `src/model/registry/${file}`),
     "src/engine/messages.ts",
+    "src/engine/workflow/skill-file.ts",
     "src/model/mock/mock.ts",
     "src/model/mock/of-turn.ts",
     "src/model/mock/read.ts",

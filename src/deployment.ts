@@ -3,6 +3,7 @@
  * with the environment from which it was read.
  */
 import { KnownKeys } from "./auth/known-keys.ts";
+import { ListSeal } from "./auth/list-seal.ts";
 import { SignIns } from "./auth/sign-in.ts";
 import { type Bindings, readSettings, type Settings } from "./env.ts";
 import { CatalogMissing } from "./errors/request.ts";
@@ -56,6 +57,8 @@ export class Deployment {
   readonly catalogs: TenantCatalogs;
   readonly keys: KnownKeys;
   readonly signIns: SignIns;
+  /** Binds cursors of lists. */
+  readonly listSeal: ListSeal;
   readonly sealer: Sealer;
   /** `null`: there is no Worker Loader. */
   readonly isolates: Isolates | null;
@@ -100,7 +103,9 @@ export class Deployment {
     this.registry = new SkillRegistry(env, this.settings);
     this.catalogs = new TenantCatalogs(env, this.registry);
     this.keys = new KnownKeys(env, this.settings.adminKey);
-    this.signIns = new SignIns(this.settings.secretKeys[0] ?? this.settings.adminKey);
+    const secret = this.settings.secretKeys[0] ?? this.settings.adminKey;
+    this.signIns = new SignIns(secret);
+    this.listSeal = new ListSeal(secret);
     this.sealer = new Sealer(this.settings.secretKeys);
     this.isolates = env.LOADER === undefined ? null : new Isolates(env.LOADER);
   }

@@ -9,8 +9,8 @@
 # The spawner is a subreaper as well: the processes of a keeper that was killed come to it, and it ends them.
 #
 # stdin: frames, `u32 length (big endian)`, then fields separated by NUL, the first one a letter:
-#   s key cwd stdin stdout stderr result gate file roomc room... argc argv... NAME=VALUE...    start (`stdin`, `result`,
-#                                              `gate` may be empty; `result` becomes descriptor 3; rooms: see apart.py)
+#   s key cwd stdin stdout stderr result gate skills file roomc room... argc argv... NAME=VALUE...    start (`stdin`, `result`,
+#                          `gate`, `skills` may be empty; `result` becomes descriptor 3; rooms: see apart.py, skills: skills_path.py)
 #   h key id call stdin stdout stderr result gate                         call a Python handler (fork.py)
 #   k key signal                                                          signal the group, while its leader runs
 #   e key                                                                 end all that comes from it

@@ -3,8 +3,8 @@
 import errno, os, signal
 
 def start(fields):
-    key, cwd, stdin, stdout, stderr, result, gate, file = fields[:8]
-    rooms, argv, env = program_of(fields[8:])
+    key, cwd, stdin, stdout, stderr, result, gate, skills, file = fields[:9]
+    rooms, argv, env = program_of(fields[9:])
     streams = streams_of(stdin, stdout, stderr, result)
     held = []
     try:
@@ -12,8 +12,8 @@ def start(fields):
         for fd, path, flags in streams:
             held.append(os.open(path, os.O_RDWR | os.O_NONBLOCK))
         os.chdir(cwd)
-        if gate:
-            return start_behind(gate, key, streams, rooms, file, argv, env)
+        if gate or skills:
+            return start_forked(gate, skills, cwd, key, streams, rooms, file, argv, env)
         actions = [(os.POSIX_SPAWN_OPEN, fd, path, flags, 0) for fd, path, flags in streams]
         pid = start_at_once(rooms, file, argv, env, actions)
     except OSError as error:
@@ -54,7 +54,7 @@ def spawn(file, argv, env, actions):
         argv = [b"/bin/sh", file] + argv[1:]
         return os.posix_spawn(b"/bin/sh", argv, env, file_actions=actions, setsid=True, setsigdef=[signal.SIGPIPE])
 
-def start_behind(gate, key, streams, rooms, file, argv, env):
+def start_forked(gate, skills, cwd, key, streams, rooms, file, argv, env):
     pid = os.fork()
     if pid != 0:
         return pid
@@ -62,12 +62,14 @@ def start_behind(gate, key, streams, rooms, file, argv, env):
     try:
         signal.set_wakeup_fd(-1)
         os.setsid()
-        waiting = high(os.open(gate, os.O_RDONLY))
+        waiting = high(os.open(gate, os.O_RDONLY)) if gate else None
         take(streams)
+        if skills:
+            show_to_process(os.fsdecode(skills), cwd)
         ruleset = open_rooms(rooms)
         # After this the runner removes the pipes.
         os.write(report, b"s %s %d\n" % (key, os.getpid()))
-        if os.read(waiting, 1) == b"":
+        if waiting is not None and os.read(waiting, 1) == b"":
             os._exit(127)
         keep_apart(ruleset)
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
@@ -81,6 +83,17 @@ def start_behind(gate, key, streams, rooms, file, argv, env):
         os.write(report, ("f %s %s\n" % (key.decode(), errno.errorcode.get(error.errno, "EIO"))).encode())
     finally:
         os._exit(127)
+
+def show_to_process(skills, cwd):
+    # The process has to be open to others of its uid for a moment, and with it what it has of its keeper.
+    if PRIVATE and not STATE:
+        return
+    try:
+        show_skills(skills)
+    except OSError:
+        # The folder has its own path too, which is the one that texts of skills name.
+        pass
+    os.chdir(cwd)
 
 def take(streams):
     for fd, path, flags in streams:

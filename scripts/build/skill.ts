@@ -1,6 +1,7 @@
 /** Turns a skill folder into what Hull publishes of it, before the skills are compared with each other. */
 import { createHash } from "node:crypto";
 import { statSync } from "node:fs";
+import { readSkillGraph } from "../../src/engine/workflow/skill-file.ts";
 import type { ModelRegistry } from "../../src/model/registry/definition.ts";
 import { type AssembledSkill, assembleSkill } from "../../src/skill/assemble.ts";
 import { type Hash, utf8 } from "../../src/skill/bundle.ts";
@@ -113,6 +114,7 @@ export async function readSkill(
     providers,
     hooks,
     handlers,
+    workflows: readSkillGraph,
     signatures,
     ...(folder.slug === undefined ? {} : { slug: folder.slug }),
     ...(provided === undefined ? {} : { provided }),

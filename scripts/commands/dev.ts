@@ -35,7 +35,7 @@ Usage: hull dev [dir] [options]            (alias: hull serve)
   --record FILE    record all calls to providers into a new cassette, in place of an older one
   --replay FILE    answer all calls to providers from a cassette: no network, no keys
   --realtime       with --replay: at the speed of the recorded answers
-  --demo           fill the console with sessions, runs, an approval and a daemon from the mock provider
+  --demo           fill the console with sessions, runs, an approval, a daemon and a workflow from the mock provider
   --verbose        show everything that the Worker and the runner print
 
 Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They reach the Worker, never the runner.

@@ -1,5 +1,6 @@
 /** `hull upload`: uploads one skill to a running Hull, for one tenant. */
 import { resolve } from "node:path";
+import { readSkillGraph } from "../../src/engine/workflow/skill-file.ts";
 import { assembleSkill } from "../../src/skill/assemble.ts";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
 import { stopsSkill } from "../../src/skill/stops.ts";
@@ -60,7 +61,7 @@ docs/security.md lists the limits of an uploaded skill. Like hull validate, this
     );
     // Already checked as an upload here; the server adds the key's tenant to the record.
     const providers = projectProviders(project.models, {});
-    const here = { ...location, providers, uploadedBy: "me" };
+    const here = { ...location, providers, workflows: readSkillGraph, uploadedBy: "me" };
     const { skill, diagnostics: found } = await assembleSkill(sources, here);
     const all = [...diagnostics, ...typed, ...found];
     if (skill === null || all.some(stopsSkill)) {

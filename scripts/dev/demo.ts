@@ -62,14 +62,56 @@ const RUNS: readonly DemoRun[] = [
   },
 ];
 
+const said = (text: string): object => ({ model_policy: { provider: MOCK, mock: [{ text }] } });
+
+/** A workflow whose run waits for a person. */
+const WORKFLOW = {
+  name: "demo-newsletter",
+  task: "A newsletter about rivers.",
+  graph: {
+    entry: "collect",
+    nodes: {
+      collect: { kind: "fork" },
+      facts: { prompt: "Collect facts: {{task}}", ...said("Rivers carry about 37,000 km³ of water a year.") },
+      pictures: { prompt: "Choose pictures: {{task}}", ...said("The Loire at dawn.") },
+      both: { kind: "join" },
+      draft: {
+        prompt: "Write it.",
+        ...said("Rivers, this month: how much water they carry, and the Loire at dawn."),
+      },
+      check: {
+        kind: "verify",
+        mode: "agent",
+        prompt: "Is it about rivers?",
+        ...said("Yes, it is. ##DONE##"),
+      },
+      ask: { kind: "wait", wait: { approval: "Send the newsletter to 1,200 readers?" } },
+      send: said("It is sent."),
+      drop: { kind: "escalation", escalation_policy: { queue: "editors", reason: "Not sent." } },
+    },
+    edges: [
+      { from: "collect", to: "facts" },
+      { from: "collect", to: "pictures" },
+      { from: "facts", to: "both" },
+      { from: "pictures", to: "both" },
+      { from: "both", to: "draft" },
+      { from: "draft", to: "check" },
+      { from: "check", to: "ask", branch: "passed" },
+      { from: "check", to: "draft", branch: "failed", max_traversals: 2 },
+      { from: "ask", to: "send", branch: "success" },
+      { from: "ask", to: "drop", branch: "failed" },
+    ],
+  },
+};
+
 /**
- * Fills a server with sessions, runs, a waiting approval and a daemon. Data of an earlier start stays unchanged.
- * @param key that the server requires, if any
+ * Fills a server with sessions, runs, an approval that waits, a daemon and a workflow. What is there from an earlier start stays as it is.
+ * @param key that the server wants, where it wants one
  */
 export async function seedDemo(url: string, key: string | undefined): Promise<void> {
-  const ask = async (path: string, body: object, name: string): Promise<number> => {
+  const ask = async (path: string, body: object, name: string, method = "POST"): Promise<number> => {
     const response = await fetch(url + path, {
-      method: "POST",
+      method,
       headers: {
         "content-type": "application/json",
         "idempotency-key": `hull-demo-${name}`,
@@ -100,6 +142,9 @@ export async function seedDemo(url: string, key: string | undefined): Promise<vo
     mock: [{ text: "Nothing yet." }],
   };
   await ask("/daemons", daemon, "daemon");
+  const { name, task, graph } = WORKFLOW;
+  await ask(`/workflows/${name}`, { graph }, "workflow", "PUT");
+  await ask("/workflows/execute?wait=none", { workflow: name, task }, "workflow-run");
 }
 
 const sessionShape = z.object({ run: z.nullable(z.object({ status: z.string() })) });

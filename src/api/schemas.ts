@@ -34,6 +34,7 @@ const API_KEY: JsonObject = {
   scopes: KEY_SCOPES,
   name: MAYBE_TEXT,
   created_at: { type: "string", format: "date-time" },
+  last_used_at: { type: ["string", "null"], format: "date-time", description: "Up to an hour too early." },
 };
 
 function uploadSchemas(): JsonObject {
@@ -98,6 +99,11 @@ export const schemaComponents = once(
         uploaded: { const: true, description: "It was uploaded, and is served to its tenant only." },
         daemon: { const: true, description: "It declares a daemon." },
         signer: { ...DIGEST, description: "Fingerprint of the key whose signature it has." },
+        workflows: {
+          type: "array",
+          items: object({ name: TEXT, digest: TEXT }),
+          description: "Its workflows, executed as `<slug>/<name>`.",
+        },
         workspaceTools: {
           const: true,
           description: "Runs with it have tools to read and write files and to run commands.",
@@ -131,6 +137,7 @@ export const schemaComponents = once(
         "uploaded",
         "daemon",
         "signer",
+        "workflows",
         "workspaceTools",
         "namespace",
         "input_schema",

@@ -47,9 +47,10 @@ export const SESSION_OPERATIONS = {
     parameters: [
       ...PAGE,
       query("state", "Only runs in this state.", TEXT),
-      query("kind", "Only runs of this kind.", { enum: ["run", "daemon", "call"] }),
-      query("name", "Only runs of this skill, or of this operation.", TEXT),
+      query("kind", "Only runs of this kind.", { enum: ["run", "daemon", "call", "workflow"] }),
+      query("name", "Only runs of this skill, operation or workflow.", TEXT),
       query("session", "Only runs in this session.", TEXT),
+      query("code", "Only runs that ended with this error.", TEXT),
     ],
     answers: { 200: answer("The page", json(schema("IndexedRuns"))) },
     faults: [400],
@@ -94,7 +95,12 @@ export const SESSION_OPERATIONS = {
     },
   ),
   listSessions: reads("The tenant's sessions, the newest first", schema("Sessions"), {
-    parameters: PAGE,
+    parameters: [
+      ...PAGE,
+      query("stages", "Whether those are among them in which stages of workflow runs ran.", {
+        enum: ["true", "false"],
+      }),
+    ],
     faults: [400],
   }),
   openSession: changes("Opens a session: a new one, or the one that has this id", null, {
@@ -162,6 +168,10 @@ export const SESSION_OPERATIONS = {
       faults: [400, 404],
     },
   ),
+  listSessionEvents: reads("Events that the session has, oldest first", schema("SessionEvents"), {
+    parameters: [ID, ...PAGE, query("event", "Only events of this name.", TEXT)],
+    faults: [400, 404],
+  }),
   resetSession: changes("Empties the conversation", null),
   trimSession: changes("Keeps the last messages only", object({ keep_last: COUNT })),
   compactSession: changes("Puts a summary in place of older messages", null, {

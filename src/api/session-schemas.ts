@@ -68,12 +68,13 @@ const CALL: JsonObject = { tool_call_id: TEXT, name: TEXT, arguments: OBJECT };
 const INDEXED_RUN = object({
   id: TEXT,
   kind: {
-    enum: ["run", "daemon", "call"],
-    description: "`run`: in a session; `daemon`: of a daemon; `call`: of a skill, or without a session.",
+    enum: ["run", "daemon", "call", "workflow"],
+    description:
+      "`run`: in a session; `daemon`: of a daemon; `call`: of a skill, or without a session; `workflow`: of a graph, its stages are runs too.",
   },
-  name: { ...MAYBE_TEXT, description: "The skill that it is, or the operation." },
+  name: { ...MAYBE_TEXT, description: "The skill that it is, the operation, or the workflow." },
   session: MAYBE_TEXT,
-  state: RUN_STATUS,
+  state: { anyOf: [RUN_STATUS, { enum: ["waiting", "paused", "completed"] }] },
   created_at: TIME,
   settled_at: { type: ["string", "null"], format: "date-time" },
   duration_ms: { type: ["integer", "null"] },
@@ -192,6 +193,7 @@ export function sessionSchemas(): JsonObject {
     ),
     Runs: list(ref("schemas", "Run")),
     IndexedRun: INDEXED_RUN,
+    SessionEvents: list(ref("schemas", "Event")),
     IndexedRuns: list(ref("schemas", "IndexedRun")),
     RunFigures: object({
       since: TIME,

@@ -28,6 +28,7 @@ export const SPENDING = {
       query("from", "First day, UTC.", DAY),
       query("to", "Last day, UTC.", DAY),
       query("group_by", "What to sum by.", { enum: ["skill", "session", "model", "day"], default: "day" }),
+      query("session", "Only what this session spent.", TEXT),
       ...PAGE,
     ],
     answers: { 200: answer("Sums", json(schema("UsagePage"))) },

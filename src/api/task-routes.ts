@@ -16,7 +16,7 @@ import { schemaOf } from "./shape-schema.ts";
 
 const TIME: JsonObject = { type: "string", format: "date-time" };
 const MAYBE_TIME: JsonObject = { type: ["string", "null"], format: "date-time" };
-const MODE: JsonObject = { enum: ["stage", "delegated_stage", "sub_agent"] };
+const MODE: JsonObject = { enum: ["workflow", "stage", "delegated_stage", "sub_agent"] };
 const STATUS: JsonObject = {
   enum: ["running", "completed", "failed", "cancelled", "awaiting", "interrupted"],
 };

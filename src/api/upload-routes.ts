@@ -22,14 +22,18 @@ export const UPLOAD_OPERATIONS = {
   putSkill: {
     tag: "publishing",
     summary:
-      "Uploads a skill's folder as a zip or tar, or names a stored skill, and serves it to the key's tenant",
+      "Uploads a skill's folder as a zip or tar, or names a stored skill or an earlier version, and serves it to the key's tenant",
     parameters: [slug],
     body: {
       required: true,
       content: {
         "application/zip": { schema: BINARY },
         "application/x-tar": { schema: BINARY },
-        "application/json": { schema: object({ skill_id: TEXT, version: TEXT }, ["version"]) },
+        "application/json": {
+          schema: {
+            anyOf: [object({ skill_id: TEXT, version: TEXT }, ["version"]), object({ digest: TEXT })],
+          },
+        },
       },
     },
     answers: {

@@ -37,6 +37,16 @@ export const V1_RESPONSE_OPERATIONS = {
       200: answer("The response, or its events with `stream: true`", { ...json(RESPONSE), ...EVENTS }),
     },
   }),
+  countResponseTokens: operation(
+    "How many tokens the input of a response has, estimated",
+    object({ object: { const: "response.input_tokens" }, input_tokens: { type: "integer" } }),
+    { parameters: [], body: body(object({ model: TEXT, input: {} }, ["model", "input"]), false) },
+  ),
+  compactResponse: operation(
+    "A conversation with a model's summary in place of what was said",
+    object({ id: TEXT, object: { const: "response.compaction" }, output: LIST }),
+    { parameters: [], body: body(object({ model: TEXT, input: {} }, ["input"])) },
+  ),
   getResponse: operation("A stored response, or its events with `?stream=true`", RESPONSE, {
     parameters: [
       id,

@@ -74,7 +74,11 @@ export const WORKFLOW_OPERATIONS = {
     parameters: [ID, query("after", "Number of the last event that the client has.", COUNT)],
     answers: { 200: answer("Server-sent events", EVENTS) },
   }),
-  cancelWorkflowRun: onRun("Stops a run", object({ reason: TEXT }, ["reason"]), { parameters: [ID] }),
+  cancelWorkflowRun: onRun(
+    "Stops a run, and undoes its finished stages",
+    object({ reason: TEXT }, ["reason"]),
+    { parameters: [ID] },
+  ),
   killWorkflowRun: onRun("Stops a run without any further step", object({ reason: TEXT }, ["reason"]), {
     parameters: [ID],
   }),
@@ -94,6 +98,10 @@ export const WORKFLOW_OPERATIONS = {
     ]),
     { answers: BEGUN },
   ),
+  migrateWorkflowRun: onRun(
+    "Lets a run go on with another graph, where that fits what it has done",
+    object({ graph: schema("WorkflowGraph"), workflow: TEXT }, ["graph", "workflow"]),
+  ),
   signalWorkflowRun: onRun(
     "Sends an event to the nodes that wait for one; one that comes early is kept",
     object({ name: TEXT, key: MAYBE_TEXT, payload: {} }, ["key", "payload"]),
@@ -103,9 +111,16 @@ export const WORKFLOW_OPERATIONS = {
     "Answers a node that waits for an approval",
     object({ node: TEXT, decision: { enum: ["approve", "deny"] }, reason: MAYBE_TEXT }, ["reason"]),
   ),
-  listWorkflows: reads("The tenant's stored workflows by name", schema("Workflows"), { parameters: PAGE }),
+  listWorkflows: reads(
+    "The tenant's stored workflows by name, and those of the served skills",
+    schema("Workflows"),
+    { parameters: PAGE },
+  ),
   getWorkflow: reads("A stored workflow; `name@version` for one version", schema("StoredWorkflow"), {
     parameters: [NAME],
+  }),
+  getSkillWorkflow: reads("A workflow of a served skill", schema("StoredWorkflow"), {
+    parameters: [inPath("skill", { type: "string" }), NAME],
   }),
   putWorkflow: onRun(
     "Stores a graph as the next version under a name",
@@ -187,6 +202,8 @@ export function workflowSchemas(): JsonObject {
     parent_run_id: MAYBE_TEXT,
     root_run_id: TEXT,
     stages: { type: "array", items: schema("WorkflowStage") },
+    compensations: { type: "array", items: schema("WorkflowStage") },
+    uncompensated: { type: "array", items: TEXT, description: "Ids of stages that are still to be undone." },
     transitions: LIST,
     active: LIST,
     pending_nodes: LIST,
@@ -197,6 +214,12 @@ export function workflowSchemas(): JsonObject {
     error: { type: ["object", "null"] },
   };
   const version = { name: TEXT, version: POSITIVE, digest: TEXT };
+  const known = {
+    name: { ...TEXT, description: "As it is stored, or `<skill>/<name>`." },
+    version: { type: ["integer", "null"], description: "`null`: a skill's, which has none of its own." },
+    digest: TEXT,
+    created_at: MAYBE_TIME,
+  };
   const page = (item: JsonObject): JsonObject =>
     object({ data: { type: "array", items: item }, next_cursor: MAYBE_TEXT });
   const named = new Map([[nodeShape(), ref("schemas", "WorkflowNode")]]);
@@ -234,7 +257,13 @@ export function workflowSchemas(): JsonObject {
       }),
     ),
     WorkflowVersion: object(version),
-    Workflows: page(object({ ...version, created_at: TIME })),
-    StoredWorkflow: object({ ...version, created_at: TIME, graph: schema("WorkflowGraph") }),
+    Workflows: page(object(known)),
+    StoredWorkflow: object({
+      name: known.name,
+      version: known.version,
+      digest: TEXT,
+      created_at: MAYBE_TIME,
+      graph: schema("WorkflowGraph"),
+    }),
   };
 }

@@ -22,6 +22,8 @@ export interface ApiKey {
   name: string | null;
   /** RFC 3339. */
   created_at: string;
+  /** RFC 3339, up to an hour too early; `null`: never. */
+  last_used_at: string | null;
 }
 
 /** Characters of a key that are stored as they are; the other 219 bits of it stay unknown. */

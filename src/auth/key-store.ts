@@ -4,9 +4,11 @@ import { databaseWith } from "../database.ts";
 import type { Bindings } from "../env.ts";
 import { BadRequest } from "../errors/request.ts";
 import { type ApiKey, digestOf, hex, makeKey, prefixOf, SCOPES, type Scope } from "./api-key.ts";
-import { API_KEYS_SCHEMA } from "./schema.ts";
+import { API_KEY_USES_SCHEMA, API_KEYS_SCHEMA } from "./schema.ts";
 
 const COLUMNS = "id, prefix, tenant, scopes, name, created_at";
+const KEYS = `SELECT ${COLUMNS}, used_at AS last_used_at FROM api_keys LEFT JOIN api_key_uses USING (id)`;
+const TABLES = [...API_KEYS_SCHEMA, ...API_KEY_USES_SCHEMA];
 
 const row = z.lazy(() => {
   const words = z.pipe(
@@ -20,10 +22,11 @@ const row = z.lazy(() => {
     scopes: z.pipe(words, z.array(z.enum(SCOPES))),
     name: z.nullable(z.string()),
     created_at: z.string(),
+    last_used_at: z.nullable(z.string()),
   });
 });
 
-const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, API_KEYS_SCHEMA);
+const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, TABLES);
 
 interface NewKey {
   tenant: string;
@@ -42,6 +45,7 @@ export async function addKey(env: Bindings, wanted: NewKey, now: Date): Promise<
     scopes: SCOPES.filter((scope) => wanted.scopes.includes(scope)),
     name: wanted.name,
     created_at: now.toISOString(),
+    last_used_at: null,
   };
   await db
     .prepare(`INSERT INTO api_keys (${COLUMNS}, hash) VALUES (?, ?, ?, ?, ?, ?, ?)`)
@@ -61,11 +65,21 @@ export async function addKey(env: Bindings, wanted: NewKey, now: Date): Promise<
 /** The key with this hash, or `null`. */
 export async function keyByHash(env: Bindings, hash: string): Promise<ApiKey | null> {
   const db = await database(env);
-  const found: unknown = await db
-    .prepare(`SELECT ${COLUMNS} FROM api_keys WHERE hash = ?`)
-    .bind(hash)
-    .first();
+  const found: unknown = await db.prepare(`${KEYS} WHERE hash = ?`).bind(hash).first();
   return found === null ? null : row.parse(found);
+}
+
+/** Notes that a key is used now. */
+export async function noteKeyUse(env: Bindings, id: string, now: Date): Promise<void> {
+  const db = await database(env);
+  // A key that was revoked meanwhile leaves no row behind.
+  await db
+    .prepare(
+      `INSERT INTO api_key_uses (id, used_at) SELECT id, ?2 FROM api_keys WHERE id = ?1
+       ON CONFLICT (id) DO UPDATE SET used_at = max(used_at, excluded.used_at)`,
+    )
+    .bind(id, now.toISOString())
+    .run();
 }
 
 /** Whether there is any key at all. */
@@ -92,7 +106,7 @@ export async function listKeys(
   const [after, id] = cursor === null ? ["", ""] : position(cursor);
   const { results } = await db
     .prepare(
-      `SELECT ${COLUMNS} FROM api_keys WHERE (created_at, id) > (?1, ?2) AND (?3 IS NULL OR tenant = ?3)
+      `${KEYS} WHERE (created_at, id) > (?1, ?2) AND (?3 IS NULL OR tenant = ?3)
        ORDER BY created_at, id LIMIT ?4`,
     )
     .bind(after, id, tenant, limit + 1)
@@ -118,9 +132,16 @@ function position(cursor: string): [string, string] {
  */
 export async function revokeKey(env: Bindings, id: string, tenant: string | null): Promise<string | null> {
   const db = await database(env);
-  const gone: unknown = await db
-    .prepare("DELETE FROM api_keys WHERE id = ?1 AND (?2 IS NULL OR tenant = ?2) RETURNING hash")
-    .bind(id, tenant)
-    .first("hash");
-  return typeof gone === "string" ? gone : null;
+  const [, gone] = await db.batch([
+    db
+      .prepare(
+        `DELETE FROM api_key_uses WHERE id IN
+           (SELECT id FROM api_keys WHERE id = ?1 AND (?2 IS NULL OR tenant = ?2))`,
+      )
+      .bind(id, tenant),
+    db
+      .prepare("DELETE FROM api_keys WHERE id = ?1 AND (?2 IS NULL OR tenant = ?2) RETURNING hash")
+      .bind(id, tenant),
+  ]);
+  return z.array(z.object({ hash: z.string() })).parse(gone?.results)[0]?.hash ?? null;
 }

@@ -6,12 +6,14 @@
 import type { Bindings } from "../env.ts";
 import { RecentMap } from "../recent.ts";
 import { type ApiKey, digestOf } from "./api-key.ts";
-import { hasKeys, keyByHash } from "./key-store.ts";
+import { hasKeys, keyByHash, noteKeyUse } from "./key-store.ts";
 
 /** Age in ms up to which an answer of D1 is used. */
 export const KNOWN_FOR_MS = 10_000;
 /** Age in ms from which a key in use is read again in the background, so that no request waits for it. */
 const REFRESH_AFTER_MS = 2000;
+/** How much older than its last use a key's row may be: so seldom is it written. */
+const USE_NOTED_EVERY_MS = 3_600_000;
 /** Remembered keys per isolate, unknown ones included. */
 const MAX_KNOWN = 5000;
 
@@ -48,18 +50,23 @@ export class KnownKeys {
     if (age >= REFRESH_AFTER_MS && known.key !== null && !known.refreshing) {
       known.refreshing = true;
       // A key that cannot be read again is forgotten when its time is over.
-      background(this.read(hash).catch(() => {}));
+      background(this.read(hash, background).catch(() => {}));
     }
     return known.key;
   }
 
-  /** Reads a key from D1 and remembers the answer. */
-  async read(hash: string): Promise<ApiKey | null> {
+  /**
+   * Reads a key from D1 and remembers the answer. Since a key in use is read again and again, its use is noted here: once an
+   * hour at most, and behind the request.
+   */
+  async read(hash: string, background: (work: Promise<unknown>) => void): Promise<ApiKey | null> {
     const readAt = Date.now();
     const key = await keyByHash(this.#env, hash);
     // A read that began before the revocation tells what was.
     if (this.#byHash.get(hash)?.revoked === true) return null;
     this.#byHash.set(hash, { key, readAt, refreshing: false, revoked: false });
+    if (key !== null && readAt - Date.parse(key.last_used_at ?? "1970-01-01") >= USE_NOTED_EVERY_MS)
+      background(noteKeyUse(this.#env, key.id, new Date(readAt)).catch(() => {}));
     return key;
   }
 

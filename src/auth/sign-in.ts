@@ -4,6 +4,7 @@
  * and nobody else can make one. Forms carry a token that follows from the cookie, which no page of another origin can read.
  */
 import { concat, fromBase64, toBase64 } from "../bytes.ts";
+import { keySource } from "../derived-key.ts";
 import { SecretKeyMissing } from "../errors/request.ts";
 import { hex } from "./api-key.ts";
 
@@ -69,21 +70,8 @@ export class SignIns {
 }
 
 async function derive(secret: string): Promise<Keys> {
-  const base = await crypto.subtle.importKey("raw", utf8(secret), "HKDF", false, ["deriveKey"]);
-  const hkdf = (info: string) => ({ name: "HKDF", hash: "SHA-256", salt: utf8("hull"), info: utf8(info) });
-  const [seal, token] = await Promise.all([
-    crypto.subtle.deriveKey(hkdf("key of sign-ins"), base, { name: "AES-GCM", length: 256 }, false, [
-      "encrypt",
-      "decrypt",
-    ]),
-    crypto.subtle.deriveKey(
-      hkdf("key of form tokens"),
-      base,
-      { name: "HMAC", hash: "SHA-256", length: 256 },
-      false,
-      ["sign"],
-    ),
-  ]);
+  const source = await keySource(secret);
+  const [seal, token] = await Promise.all([source.aes("key of sign-ins"), source.hmac("key of form tokens")]);
   return { seal, token };
 }
 

@@ -280,6 +280,11 @@ export type Card = {
   daemon?: true;
   /** Fingerprint of the key whose signature it has. */
   signer?: string;
+  /** Its workflows, executed as `<slug>/<name>`. */
+  workflows?: {
+    name: string;
+    digest: string;
+  }[];
   /** Runs with it have tools to read and write files and to run commands. */
   workspaceTools?: true;
   /** The author's folder or the plugin that it lies in. */
@@ -697,7 +702,7 @@ export type Problem = {
   detail: string;
   /** `urn:hull:request:<request id>` */
   instance: string;
-  code: "approval_closed" | "auth_not_configured" | "bad_encoding" | "bad_path" | "bad_request" | "body_too_large" | "budget_exceeded" | "budget_not_found" | "bundle_invalid" | "capability_missing" | "catalog_missing" | "client_closed_request" | "command_not_found" | "concurrency_limited" | "daemon_not_running" | "daemon_path_taken" | "daemon_queue_full" | "daemon_running" | "deadline_exceeded" | "execution_cancelled" | "execution_conflict" | "execution_lost" | "execution_not_found" | "file_expired" | "file_not_downloadable" | "file_not_found" | "file_required" | "forbidden" | "form_not_trusted" | "hook_failed" | "hook_invalid" | "hook_timeout" | "hooks_unavailable" | "host_delegate_failed" | "host_not_allowed" | "idempotency_key_reused" | "input_invalid" | "input_required" | "input_schema_mismatch" | "internal" | "invalid_request" | "key_not_found" | "malformed_json" | "malformed_multipart" | "malformed_toml" | "method_not_allowed" | "mock_unmatched" | "mocked_failure" | "model_not_resolved" | "model_refused" | "not_acceptable" | "not_found" | "operation_not_found" | "origin_not_allowed" | "out_of_memory" | "output_invalid_json" | "output_missing" | "output_too_large" | "precondition_failed" | "price_unknown" | "provider_auth_failed" | "provider_bad_response" | "provider_empty_answer" | "provider_error" | "provider_misconfigured" | "provider_not_configured" | "provider_not_found" | "provider_rate_limited" | "provider_redirect_refused" | "provider_rejected_request" | "provider_timeout" | "provider_unreachable" | "proxy_not_configured" | "range_not_satisfiable" | "rate_limited" | "replay_mismatch" | "replay_missing" | "request_timeout" | "run_cancelled" | "run_in_progress" | "run_lost" | "runner_busy" | "runner_draining" | "runner_protocol_error" | "runner_unavailable" | "schema_validation" | "script_failed" | "script_killed" | "script_timeout" | "secret_key_missing" | "session_exists" | "session_not_active" | "skill_not_found" | "skill_not_trusted" | "skill_read_only" | "slug_taken" | "spawn_failed" | "storage_quota_exceeded" | "task_closed" | "task_not_awaiting" | "task_running" | "too_many_delegated" | "tool_call_closed" | "tool_rejected" | "tool_rounds_exhausted" | "unauthenticated" | "unsupported_media_type" | "upload_limit" | "upstream_body_truncated" | "upstream_redirect_refused" | "upstream_timeout" | "upstream_unreachable" | "webhook_refused" | "workflow_ended" | "workflow_invalid" | "workflow_not_waiting" | "workspace_full";
+  code: "approval_closed" | "auth_not_configured" | "bad_encoding" | "bad_path" | "bad_request" | "body_too_large" | "budget_exceeded" | "budget_not_found" | "bundle_invalid" | "capability_missing" | "catalog_missing" | "client_closed_request" | "command_not_found" | "concurrency_limited" | "daemon_not_running" | "daemon_path_taken" | "daemon_queue_full" | "daemon_running" | "deadline_exceeded" | "execution_cancelled" | "execution_conflict" | "execution_lost" | "execution_not_found" | "file_expired" | "file_not_downloadable" | "file_not_found" | "file_required" | "forbidden" | "form_not_trusted" | "hook_failed" | "hook_invalid" | "hook_timeout" | "hooks_unavailable" | "host_delegate_failed" | "host_not_allowed" | "idempotency_key_reused" | "input_invalid" | "input_required" | "input_schema_mismatch" | "internal" | "invalid_request" | "key_not_found" | "malformed_json" | "malformed_multipart" | "malformed_toml" | "method_not_allowed" | "mock_unmatched" | "mocked_failure" | "model_not_resolved" | "model_refused" | "not_acceptable" | "not_found" | "operation_not_found" | "origin_not_allowed" | "out_of_memory" | "output_invalid_json" | "output_missing" | "output_too_large" | "precondition_failed" | "price_unknown" | "provider_auth_failed" | "provider_bad_response" | "provider_empty_answer" | "provider_error" | "provider_misconfigured" | "provider_not_configured" | "provider_not_found" | "provider_rate_limited" | "provider_redirect_refused" | "provider_rejected_request" | "provider_timeout" | "provider_unreachable" | "proxy_not_configured" | "range_not_satisfiable" | "rate_limited" | "replay_mismatch" | "replay_missing" | "request_timeout" | "run_cancelled" | "run_in_progress" | "run_lost" | "runner_busy" | "runner_draining" | "runner_protocol_error" | "runner_unavailable" | "schema_validation" | "script_failed" | "script_killed" | "script_timeout" | "secret_key_missing" | "session_exists" | "session_not_active" | "skill_not_found" | "skill_not_trusted" | "skill_read_only" | "slug_taken" | "spawn_failed" | "storage_quota_exceeded" | "task_closed" | "task_not_awaiting" | "task_running" | "too_many_delegated" | "tool_call_closed" | "tool_rejected" | "tool_rounds_exhausted" | "unauthenticated" | "unsupported_media_type" | "upload_limit" | "upstream_body_truncated" | "upstream_redirect_refused" | "upstream_timeout" | "upstream_unreachable" | "webhook_refused" | "workflow_ended" | "workflow_invalid" | "workflow_misfit" | "workflow_not_waiting" | "workspace_full";
   request_id: string;
   [name: string]: unknown;
 };
@@ -1410,6 +1415,10 @@ export interface EventData {
     branch?: string;
     /** RFC 3339. */
     waits_until?: string;
+    /** Id of the stage that it undoes, after `cancel`. */
+    compensates?: string;
+    run_id?: string;
+    parent_run_id?: string | null;
   };
   /** A daemon woke. */
   daemon_wake: {

@@ -2,9 +2,10 @@
 import { html } from "hono/html";
 import * as z from "zod/mini";
 import { HullError } from "../errors.ts";
+import type { RunEntry } from "../session/run-entry.ts";
 import { type Api, asked } from "./api.ts";
 import { form, type Page, seeOther } from "./layout.ts";
-import { type Run, runList } from "./run-shapes.ts";
+import { runList } from "./run-shapes.ts";
 import { type Html, mark, pretty, when } from "./text.ts";
 
 const approval = z.looseObject({
@@ -42,7 +43,7 @@ export async function approvalsPage(api: Api): Promise<Page> {
 }
 
 /** A run whose session is gone meanwhile waits for nothing. */
-async function waitingIn(api: Api, { session, name }: Run): Promise<Waiting[]> {
+async function waitingIn(api: Api, { session, name }: RunEntry): Promise<Waiting[]> {
   if (session === null) return [];
   try {
     const { data } = await asked(api, approvals, "listApprovals", { params: { id: session } });

@@ -6,6 +6,11 @@ import { form, nextPage, type Page, seeOther } from "./layout.ts";
 import { runList, stateLabel } from "./run-shapes.ts";
 import { runTable } from "./runs-page.ts";
 import { count, type Html, pretty, when } from "./text.ts";
+import { bars, usage } from "./usage-page.ts";
+
+/** Days of which the page tells the cost. */
+const COST_DAYS = 14;
+const DAY_MS = 24 * 3_600_000;
 
 const LISTED = {
   id: z.string(),
@@ -48,7 +53,11 @@ ${nextPage(api, next_cursor)}`,
 export async function daemonPage(api: Api, id: string): Promise<Page> {
   const shown = await asked(api, daemon, "getDaemon", { params: { id } });
   const { session_id: session } = shown;
-  const runs = await asked(api, runList, "listAllRuns", { query: { session, limit: "10" } });
+  const from = new Date(Date.now() - COST_DAYS * DAY_MS).toISOString().slice(0, 10);
+  const [runs, spent] = await Promise.all([
+    asked(api, runList, "listAllRuns", { query: { session, limit: "10" } }),
+    asked(api, usage, "getUsage", { query: { session, from, group_by: "day", limit: "100" } }),
+  ]);
   const { status, last_wake, pending_event_count, event_queue_capacity, error, pending_events = [] } = shown;
   return {
     title: shown.name ?? id,
@@ -62,6 +71,7 @@ ${error === undefined ? "" : html`<p class="note bad"><strong>${error.title}.</s
 ${status === "running" ? form(api, `/console/daemons/${id}/send`, html`<label for="event">Send an event, JSON or text</label><textarea id="event" name="event" required></textarea><p><button class="main">Send</button></p>`) : ""}
 <p>${status === "running" ? html`${button(api, id, "wake", "Wake")} ${button(api, id, "stop", "Stop")}` : button(api, id, "resume", "Start it again")}</p>
 ${pending_events.length === 0 ? "" : html`<h2>Events that wait</h2><pre tabindex="0">${pretty(pending_events)}</pre>`}
+${spent.data.length === 0 ? "" : html`<h2>Cost of ${COST_DAYS} days</h2>${bars(spent.data, "day")}`}
 ${runs.data.length === 0 ? "" : html`<h2>Runs</h2>${runTable(runs.data)}`}`,
   };
 }

@@ -14,6 +14,7 @@ const KEY = {
   scopes: z.array(z.string()),
   name: z.nullable(z.string()),
   created_at: z.string(),
+  last_used_at: z.nullable(z.string()),
 };
 const keys = z.object({ data: z.array(z.object(KEY)), next_cursor: z.nullable(z.string()) });
 const made = z.looseObject({ ...KEY, key: z.string() });
@@ -21,13 +22,13 @@ const made = z.looseObject({ ...KEY, key: z.string() });
 export async function keysPage(api: Api): Promise<Page> {
   const query = { limit: "50", cursor: api.url.searchParams.get("cursor") };
   const { data, next_cursor } = await asked(api, keys, "listKeys", { query });
-  const row = ({ id, prefix, tenant, scopes, name, created_at }: (typeof data)[number]): Html =>
-    html`<tr><td>${name ?? ""}</td><td><code>${prefix}…</code></td><td>${tenant}</td><td>${scopes.join(", ")}</td><td>${when(created_at)}</td><td>${form(api, `/console/keys/${id}/revoke`, html`<button class="danger" aria-label="Revoke ${name ?? prefix}">Revoke</button>`, "inline")}</td></tr>
+  const row = ({ id, prefix, tenant, scopes, name, created_at, last_used_at }: (typeof data)[number]): Html =>
+    html`<tr><td>${name ?? ""}</td><td><code>${prefix}…</code></td><td>${tenant}</td><td>${scopes.join(", ")}</td><td>${when(created_at)}</td><td>${last_used_at === null ? "never" : when(last_used_at)}</td><td>${form(api, `/console/keys/${id}/revoke`, html`<button class="danger" aria-label="Revoke ${name ?? prefix}">Revoke</button>`, "inline")}</td></tr>
 `;
   return {
     title: "Keys",
     body: html`<h1>Keys</h1>
-${data.length === 0 ? html`<p>No key yet. Make one here, or with <code>hull keys add</code>.</p>` : html`<div class="scroll" tabindex="0"><table><thead><tr><th>Name</th><th>Begins with</th><th>Tenant</th><th>Scopes</th><th>Made</th><th>Revoke</th></tr></thead><tbody>${data.map(row)}</tbody></table></div>`}
+${data.length === 0 ? html`<p>No key yet. Make one here, or with <code>hull keys add</code>.</p>` : html`<div class="scroll" tabindex="0"><table><thead><tr><th>Name</th><th>Begins with</th><th>Tenant</th><th>Scopes</th><th>Made</th><th title="To an hour">Last used</th><th>Revoke</th></tr></thead><tbody>${data.map(row)}</tbody></table></div>`}
 ${nextPage(api, next_cursor)}
 <h2>Make a key</h2>${form(
       api,

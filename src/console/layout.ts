@@ -19,6 +19,7 @@ const PLACES = [
   ["/console/sessions", "Sessions", "invoke"],
   ["/console/approvals", "Approvals", "invoke"],
   ["/console/daemons", "Daemons", "invoke"],
+  ["/console/workflows", "Workflows", "invoke"],
   ["/console/usage", "Usage", "invoke"],
   ["/console/models", "Models", "invoke"],
   ["/console/keys", "Keys", "admin"],

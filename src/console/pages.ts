@@ -7,11 +7,12 @@ import type { Api } from "./api.ts";
 import { approvalsPage, decideApproval } from "./approvals-page.ts";
 import { artifactFile, artifactPage, artifactView } from "./artifact-page.ts";
 import { changeDaemon, daemonPage, daemonsPage, sendEvent } from "./daemons-page.ts";
+import { eventsPage } from "./events-page.ts";
 import { keysPage, makeKey, revokeKey } from "./keys-page.ts";
 import { type Page, shownPage } from "./layout.ts";
 import { checkProvider, modelsPage, testCall } from "./models-page.ts";
 import { referencePage } from "./reference-page.ts";
-import { cancelRun, runCassette, runEvents, runPage } from "./run-page.ts";
+import { cancelRun, runAnswer, runCassette, runEval, runEvents, runPage } from "./run-page.ts";
 import { runsPage } from "./runs-page.ts";
 import { SCRIPT } from "./script.ts";
 import {
@@ -26,10 +27,20 @@ import {
 } from "./session-page.ts";
 import { openSession, sessionsPage } from "./sessions-page.ts";
 import { saveConfig } from "./skill-config.ts";
-import { skillPage, trySkill } from "./skill-page.ts";
+import { rollBack, skillPage, trySkill } from "./skill-page.ts";
 import { skillsPage } from "./skills-page.ts";
 import { STYLE } from "./style.ts";
 import { setBudget, usagePage } from "./usage-page.ts";
+import {
+  changeWorkflowRun,
+  decideWorkflow,
+  forkWorkflow,
+  killWorkflowRun,
+  signalWorkflow,
+  workflowRecord,
+  workflowRunPage,
+} from "./workflow-run-page.ts";
+import { runWorkflow, workflowPage, workflowsPage } from "./workflows-page.ts";
 
 type Params = readonly string[];
 type Show = (api: Api, ...params: string[]) => Promise<Page>;
@@ -38,6 +49,8 @@ type Act = (api: Api, ...params: string[]) => Promise<Response>;
 const ID = "([A-Za-z0-9][A-Za-z0-9._:-]{0,127})";
 /** What tools call things. */
 const NAME = "([^/]+)";
+/** Of a stored graph, also of one version. */
+const GRAPH = "([A-Za-z0-9][A-Za-z0-9._@-]{0,140})";
 const at = (pattern: string): RegExp => new RegExp(`^${pattern}$`);
 
 const PAGES: readonly (readonly [RegExp, Show])[] = [
@@ -48,10 +61,14 @@ const PAGES: readonly (readonly [RegExp, Show])[] = [
   [at(`/console/runs/${ID}`), runPage],
   [at("/console/sessions"), sessionsPage],
   [at(`/console/sessions/${ID}`), sessionPage],
+  [at(`/console/sessions/${ID}/events`), eventsPage],
   [at(`/console/sessions/${ID}/artifacts/${NAME}`), artifactPage],
   [at("/console/approvals"), approvalsPage],
   [at("/console/daemons"), daemonsPage],
   [at(`/console/daemons/${ID}`), daemonPage],
+  [at("/console/workflows"), workflowsPage],
+  [at(`/console/workflows/${GRAPH}`), workflowPage],
+  [at(`/console/workflows/runs/${ID}`), workflowRunPage],
   [at("/console/usage"), usagePage],
   [at("/console/models"), modelsPage],
   [at("/console/keys"), keysPage],
@@ -60,6 +77,7 @@ const PAGES: readonly (readonly [RegExp, Show])[] = [
 const ACTIONS: readonly (readonly [RegExp, Act])[] = [
   [at(`/console/skills/${ID}/try`), trySkill],
   [at(`/console/skills/${ID}/config`), saveConfig],
+  [at(`/console/skills/${ID}/versions/([0-9a-f]{64})`), rollBack],
   [at(`/console/runs/${ID}/cancel`), cancelRun],
   [at("/console/sessions"), openSession],
   [at(`/console/sessions/${ID}/say`), saySomething],
@@ -70,6 +88,12 @@ const ACTIONS: readonly (readonly [RegExp, Act])[] = [
   [at(`/console/approvals/${ID}/${ID}`), decideApproval],
   [at(`/console/daemons/${ID}/(wake|stop|resume)`), changeDaemon],
   [at(`/console/daemons/${ID}/send`), sendEvent],
+  [at(`/console/workflows/${GRAPH}/run`), runWorkflow],
+  [at(`/console/workflows/runs/${ID}/(pause|resume|cancel)`), changeWorkflowRun],
+  [at(`/console/workflows/runs/${ID}/kill`), killWorkflowRun],
+  [at(`/console/workflows/runs/${ID}/decide`), decideWorkflow],
+  [at(`/console/workflows/runs/${ID}/signal`), signalWorkflow],
+  [at(`/console/workflows/runs/${ID}/fork`), forkWorkflow],
   [at("/console/usage/budget"), setBudget],
   [at("/console/models/call"), testCall],
   [at(`/console/models/${ID}/check`), checkProvider],
@@ -81,6 +105,9 @@ const ACTIONS: readonly (readonly [RegExp, Act])[] = [
 const READS: readonly (readonly [RegExp, Act])[] = [
   [at(`/console/runs/${ID}/events`), runEvents],
   [at(`/console/runs/${ID}/cassette`), runCassette],
+  [at(`/console/runs/${ID}/answer`), runAnswer],
+  [at(`/console/runs/${ID}/eval`), runEval],
+  [at(`/console/workflows/runs/${ID}/record`), workflowRecord],
   [at(`/console/sessions/${ID}/runs/${ID}/events`), sessionRunEvents],
   [at(`/console/sessions/${ID}/files/(.+)`), downloadFile],
   [at(`/console/sessions/${ID}/artifacts/${NAME}/view`), artifactView],

@@ -2,10 +2,11 @@
 import { html } from "hono/html";
 import * as z from "zod/mini";
 import { HullError } from "../errors.ts";
+import { type RunEntry, runEntryShape } from "../session/run-entry.ts";
 import { type Api, asked } from "./api.ts";
 import { form, nextPage, type Page, seeOther } from "./layout.ts";
-import { isOver, type Run, reason, runName, runShape, stateLabel } from "./run-shapes.ts";
-import { count, duration, type Html, money, pretty, when } from "./text.ts";
+import { isOver, reason, runName, stateLabel } from "./run-shapes.ts";
+import { count, duration, type Html, lane, money, pretty, size, when } from "./text.ts";
 
 /** Steps on one page. */
 const STEPS = "100";
@@ -59,7 +60,7 @@ const trace = z.object({
 
 /** A run with what came of it, as far as the caller may see that. */
 interface Known {
-  run: Run;
+  run: RunEntry;
   answer: Html | "";
   /** The run is one of a call that another key made, or that is gone by now. */
   hidden: boolean;
@@ -84,13 +85,14 @@ ${hidden ? html`<p class="note">Only the key that made this call can read what i
 ${run.session === null ? answer : answered(steps.text ?? "", steps.error)}
 ${live ? html`<h2>As it happens</h2><ol id="live" class="flow" data-events="/console/runs/${id}/events" aria-live="polite"></ol><noscript><p class="note">Reload the page to see how far the run is. <a href="/console/runs/${id}">Reload</a></p></noscript>` : ""}
 ${steps.data.length === 0 ? "" : html`<h2>Steps</h2>${waterfall(steps.data)}`}${nextPage(api, steps.next_cursor)}
+${over && steps.text !== null ? html`<p><a href="/console/runs/${id}/eval">Download as an eval case</a>, with the prompt and this answer, for <code>evals/evals.json</code> beside the skill.</p>` : ""}
 ${run.session === null ? "" : html`<p><a href="/console/runs/${id}/cassette">Download the session's cassette</a>, to replay its models and tools in a test.</p>`}`,
   };
 }
 
 /** @throws HullError for an id that is none of the tenant's */
 async function known(api: Api, id: string): Promise<Known> {
-  const indexed = await unless404(asked(api, runShape, "getIndexedRun", { params: { id } }));
+  const indexed = await unless404(asked(api, runEntryShape, "getIndexedRun", { params: { id } }));
   if (indexed?.session != null) return { run: indexed, hidden: false, answer: "" };
   // A call that has just begun is not listed yet.
   const call = id.startsWith("ex_")
@@ -107,16 +109,15 @@ async function known(api: Api, id: string): Promise<Known> {
   const run = { ...(indexed ?? emptyRun(id)), name, state, created_at, settled_at, duration_ms, code };
   const { result } = call;
   const text =
+    result === undefined ? "" : (result.text ?? (result.json === undefined ? "" : pretty(result.json)));
+  const file =
     result === undefined
       ? ""
-      : (result.text ??
-        (result.json === undefined
-          ? `${result.content_type}, ${result.size} bytes: fetch /executions/${id}/result`
-          : pretty(result.json)));
-  return { run, hidden: false, answer: answered(text, call.error ?? null) };
+      : html`<p><a href="/console/runs/${id}/answer" download>Download the answer</a>: ${result.content_type}, ${size(result.size)}</p>`;
+  return { run, hidden: false, answer: html`${answered(text, call.error ?? null)}${file}` };
 }
 
-function emptyRun(id: string): Run {
+function emptyRun(id: string): RunEntry {
   return {
     id,
     kind: "call",
@@ -152,7 +153,7 @@ function answered(text: string, error: { title: string; detail: string } | null)
   return html`${failed}${said}`;
 }
 
-async function stepsOf(api: Api, { id, session }: Run): Promise<z.infer<typeof trace>> {
+async function stepsOf(api: Api, { id, session }: RunEntry): Promise<z.infer<typeof trace>> {
   const query = { limit: STEPS, cursor: api.url.searchParams.get("cursor") };
   return session === null
     ? asked(api, trace, "traceExecution", { params: { id }, query })
@@ -167,21 +168,23 @@ function waterfall(steps: readonly Step[]): Html {
     ...steps.map(({ duration_ms }, i) => (begins[i] ?? first) + (duration_ms ?? 0)),
     first + 1,
   );
-  return html`<ol class="flow">${steps.map((one) => lane(one, first, last - first))}</ol>`;
+  return html`<ol class="flow">${steps.map((one) => stepLane(one, first, last - first))}</ol>`;
 }
 
-function lane(one: Step, first: number, span: number): Html {
+function stepLane(one: Step, first: number, span: number): Html {
   const { kind, name, ok, duration_ms, started_at, model } = one;
-  const x = Math.round(((Date.parse(started_at) - first) / span) * 1000);
-  const width = Math.max(4, Math.round(((duration_ms ?? 0) / span) * 1000));
-  const colour = ok === false ? "fail" : kind === "model" || kind === "tool" ? kind : "other";
+  const from = (Date.parse(started_at) - first) / span;
+  const timed = kind === "model" || kind === "tool";
+  const colour = ok === false ? "fail" : timed ? kind : "other";
   const took =
     duration_ms === null
       ? html`<span class="wait">under way</span>`
-      : kind === "model" || kind === "tool" || duration_ms > 0
+      : timed || duration_ms > 0
         ? duration(duration_ms)
         : "";
-  return html`<li><details><summary><span class="lane"><span>${kind} <strong>${name}</strong>${model === undefined ? "" : ` ${model}`}${ok === false ? html` <span class="bad">failed</span>` : ""}</span><svg viewBox="0 0 1000 14" preserveAspectRatio="none" aria-hidden="true"><rect class="track" width="1000" height="14"/><rect class="${colour}" x="${Math.min(x, 996)}" width="${Math.min(width, 1000 - Math.min(x, 996))}" height="14"/></svg><span class="n">${took}</span></span></summary>${stepDetails(one)}</details></li>
+  const title = html`${kind} <strong>${name}</strong>${model === undefined ? "" : ` ${model}`}${ok === false ? html` <span class="bad">failed</span>` : ""}`;
+  const bar = lane(title, colour, { from, to: from + (duration_ms ?? 0) / span }, took);
+  return html`<li><details><summary>${bar}</summary>${stepDetails(one)}</details></li>
 `;
 }
 
@@ -213,6 +216,61 @@ export async function runCassette(api: Api, id: string): Promise<Response> {
   return new Response(answer.body, { headers });
 }
 
+/** The answer of a call as a file, whatever it is. */
+export async function runAnswer(api: Api, id: string): Promise<Response> {
+  const answer = await api.ask("getExecutionResult", { params: { id } });
+  const headers = new Headers({ "x-content-type-options": "nosniff", "cache-control": "no-store" });
+  headers.set("content-type", answer.headers.get("content-type") ?? "application/octet-stream");
+  // Names its file where the skill did.
+  const named = /filename[^,]*$/i.exec(answer.headers.get("content-disposition") ?? "")?.[0];
+  headers.set("content-disposition", `attachment; ${named ?? `filename="${id}"`}`);
+  return new Response(answer.body, { headers });
+}
+
+const first = z.object({ data: z.array(step), text: z.nullable(z.string()) });
+
+/** The run as a case of a skill's `evals/evals.json`: what it was asked, and what it answered. */
+export async function runEval(api: Api, id: string): Promise<Response> {
+  const run = await unless404(asked(api, runEntryShape, "getIndexedRun", { params: { id } }));
+  const query = { limit: "1" };
+  const session = run?.session ?? null;
+  const { data, text } =
+    session === null
+      ? await asked(api, first, "traceExecution", { params: { id }, query })
+      : await asked(api, first, "traceRun", { params: { id: session, run: id }, query });
+  const one = {
+    id: 1,
+    prompt: promptText(data[0]?.input),
+    expected_output: text ?? "",
+    files: [],
+    expectations: [],
+  };
+  return Response.json(
+    { skill_name: run?.name ?? null, evals: [one] },
+    {
+      headers: {
+        "content-disposition": `attachment; filename="${id}.evals.json"`,
+        "cache-control": "no-store",
+      },
+    },
+  );
+}
+
+const spoken = z.union([z.string(), z.array(z.looseObject({ text: maybe(z.string()) }))]);
+const messages = z.array(z.looseObject({ role: z.string(), content: spoken }));
+
+/** What a prompt says: a text, or the texts of its messages. */
+function promptText(prompt: unknown): string {
+  const read = messages.safeParse(prompt);
+  if (!read.success) return pretty(prompt);
+  const texts = read.data.flatMap(({ content }) =>
+    typeof content === "string"
+      ? [content]
+      : content.flatMap(({ text }) => (text === undefined ? [] : [text])),
+  );
+  return texts.join("\n");
+}
+
 export async function cancelRun(api: Api, id: string): Promise<Response> {
   await api.form();
   const session = await sessionOf(api, id);
@@ -226,6 +284,6 @@ export async function cancelRun(api: Api, id: string): Promise<Response> {
 
 /** The session of a run; `null`: it has none, or is not listed yet. */
 async function sessionOf(api: Api, id: string): Promise<string | null> {
-  const run = await unless404(asked(api, runShape, "getIndexedRun", { params: { id } }));
+  const run = await unless404(asked(api, runEntryShape, "getIndexedRun", { params: { id } }));
   return run?.session ?? null;
 }

@@ -1,33 +1,22 @@
 /** Runs as the API lists them, and how their states are told. */
 import { html } from "hono/html";
 import * as z from "zod/mini";
+import { type RunEntry, runEntryShape } from "../session/run-entry.ts";
 import type { Html } from "./text.ts";
 
-export const runShape = z.object({
-  id: z.string(),
-  kind: z.string(),
-  name: z.nullable(z.string()),
-  session: z.nullable(z.string()),
-  state: z.string(),
-  created_at: z.string(),
-  settled_at: z.nullable(z.string()),
-  duration_ms: z.nullable(z.number()),
-  input_tokens: z.number(),
-  output_tokens: z.number(),
-  cost_usd: z.number(),
-  code: z.nullable(z.string()),
-});
-export type Run = z.infer<typeof runShape>;
-export const runList = z.object({ data: z.array(runShape), next_cursor: z.nullable(z.string()) });
+export const runList = z.object({ data: z.array(runEntryShape), next_cursor: z.nullable(z.string()) });
 
 const COLOURS: Readonly<Record<string, string>> = {
   done: "good",
+  completed: "good",
   error: "bad",
   failed: "bad",
   stuck: "bad",
   watchdog: "bad",
   budget_exhausted: "bad",
   stopped: "dim",
+  waiting: "wait",
+  paused: "wait",
   awaiting_approval: "wait",
   awaiting_tool: "wait",
 };
@@ -51,16 +40,16 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 /** Why a run ended, or why it waits, in a sentence. */
-export function reason({ state, code }: Pick<Run, "state" | "code">): string {
+export function reason({ state, code }: Pick<RunEntry, "state" | "code">): string {
   if (code !== null && state !== "cancelled") return `It ended with the error ${code}.`;
   return REASONS[state] ?? "It ended.";
 }
 
 /** Whether nothing more will happen. */
-export const isOver = ({ settled_at }: Pick<Run, "settled_at">): boolean => settled_at !== null;
+export const isOver = ({ settled_at }: Pick<RunEntry, "settled_at">): boolean => settled_at !== null;
 
 /** Runs as rows of a table. */
-export function runName({ name, session, kind }: Run): Html {
+export function runName({ name, session, kind }: RunEntry): Html {
   if (session !== null) {
     const of = name === null ? "" : html`, <a href="/console/skills/${name}">${name}</a>`;
     return html`<a href="/console/sessions/${session}">${session}</a>${of}`;

@@ -1,8 +1,9 @@
 /** `/console/runs`: what ran and runs, over all surfaces. */
 import { html } from "hono/html";
+import { RUN_KINDS, type RunEntry } from "../session/run-entry.ts";
 import { type Api, asked } from "./api.ts";
 import { nextPage, type Page } from "./layout.ts";
-import { type Run, runList, runName, stateLabel } from "./run-shapes.ts";
+import { runList, runName, stateLabel } from "./run-shapes.ts";
 import { count, duration, type Html, mark, money, when } from "./text.ts";
 
 const STATES = [
@@ -14,7 +15,6 @@ const STATES = [
   "error",
   "cancelled",
 ] as const;
-const KINDS = ["call", "run", "daemon"] as const;
 
 export async function runsPage(api: Api): Promise<Page> {
   const { searchParams } = api.url;
@@ -26,18 +26,22 @@ export async function runsPage(api: Api): Promise<Page> {
     kind: given("kind"),
     name: given("name"),
     session: given("session"),
+    code: given("code"),
   };
   const { data, next_cursor } = await asked(api, runList, "listAllRuns", { query });
-  const filtered = [query.state, query.kind, query.name, query.session].some((value) => value !== "");
+  const filtered = [query.state, query.kind, query.name, query.session, query.code].some(
+    (value) => value !== "",
+  );
   const live = query.cursor === null ? html` data-refresh="3000"` : "";
   return {
     title: "Runs",
     body: html`<h1>Runs</h1>
 <form method="get" action="/console/runs" class="row">
 <div><label for="state">State</label><select id="state" name="state">${options(STATES, query.state)}</select></div>
-<div><label for="kind">Kind</label><select id="kind" name="kind">${options(KINDS, query.kind)}</select></div>
+<div><label for="kind">Kind</label><select id="kind" name="kind">${options(RUN_KINDS, query.kind)}</select></div>
 <div><label for="name">Skill</label><input id="name" name="name" value="${query.name}"></div>
 <div><label for="session">Session</label><input id="session" name="session" value="${query.session}"></div>
+<div><label for="code">Error</label><input id="code" name="code" value="${query.code}"></div>
 <button>Show</button></form>
 <div id="runs"${live} data-mark="${mark(JSON.stringify(data))}">${data.length === 0 ? nothing(filtered) : runTable(data)}</div>
 ${nextPage(api, next_cursor)}`,
@@ -62,12 +66,12 @@ function nothing(filtered: boolean): Html {
 }
 
 /** Runs with their figures, the newest first. */
-export function runTable(runs: readonly Run[]): Html {
+export function runTable(runs: readonly RunEntry[]): Html {
   return html`<div class="scroll" tabindex="0"><table><thead><tr><th>Run</th><th>State</th><th>Of</th><th>Began</th><th class="n">Took</th><th class="n">Tokens in, out</th><th class="n">Cost</th><th>Error</th></tr></thead><tbody>
 ${runs.map(row)}</tbody></table></div>`;
 }
 
-function row(run: Run): Html {
+function row(run: RunEntry): Html {
   const { id, kind, state, created_at, duration_ms, input_tokens, output_tokens, cost_usd, code } = run;
   return html`<tr><td><a href="/console/runs/${id}"><code>${id.slice(0, 14)}</code></a> <span class="dim">${kind}</span></td><td>${stateLabel(state)}</td><td>${runName(run)}</td><td>${when(created_at)}</td><td class="n">${duration(duration_ms)}</td><td class="n">${count(input_tokens)}, ${count(output_tokens)}</td><td class="n">${money(cost_usd)}</td><td>${code === null ? "" : html`<code>${code}</code>`}</td></tr>
 `;

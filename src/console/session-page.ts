@@ -18,6 +18,7 @@ const session = z.looseObject({
   updated_at: z.string(),
   length: z.number(),
   summary: z.nullable(z.string()),
+  last_event: z.number(),
   parent_id: z.nullable(z.string()),
   child_ids: z.array(z.string()),
   run: z.nullable(z.object({ run_id: z.string(), status: z.string() })),
@@ -61,7 +62,7 @@ export async function sessionPage(api: Api, id: string): Promise<Page> {
     title: `Session ${id}`,
     body: html`<h1>Session <code>${id}</code></h1>
 <p>${stateLabel(shown.state)}${run === null ? "" : html` ${stateLabel(run.status)} <a href="/console/runs/${run.run_id}">the run under way</a>`}</p>
-<dl><dt>Opened</dt><dd>${when(shown.created_at)}</dd><dt>Changed</dt><dd>${when(shown.updated_at)}</dd><dt>Messages</dt><dd>${count(shown.length)}</dd>${family(shown)}</dl>
+<dl><dt>Opened</dt><dd>${when(shown.created_at)}</dd><dt>Changed</dt><dd>${when(shown.updated_at)}</dd><dt>Messages</dt><dd>${count(shown.length)}</dd><dt>Events</dt><dd><a href="/console/sessions/${id}/events">${count(shown.last_event)}</a></dd>${family(shown)}</dl>
 <h2>Conversation</h2>
 ${shown.summary === null ? "" : html`<div class="note"><strong>Older messages were compacted.</strong> Their summary:<pre tabindex="0">${shown.summary}</pre></div>`}
 ${pages(api, shown, from)}

@@ -1,8 +1,9 @@
 /** `/console/skills/{slug}`: one skill, how to call it, and a form to try it with. */
 import { html } from "hono/html";
 import * as z from "zod/mini";
+import { toBase64 } from "../bytes.ts";
 import { type Api, asked } from "./api.ts";
-import { type Page, seeOther, shownPage } from "./layout.ts";
+import { form, type Page, seeOther, shownPage } from "./layout.ts";
 import { runList } from "./run-shapes.ts";
 import { runTable } from "./runs-page.ts";
 import { configForms } from "./skill-config.ts";
@@ -23,6 +24,7 @@ const card = z.looseObject({
   version: z.string(),
   stale: maybe(z.boolean()),
   daemon: maybe(z.boolean()),
+  uploaded: maybe(z.boolean()),
   input_schema: maybe(z.unknown()),
   doc: maybe(z.string()),
   signature: maybe(z.looseObject({ signer: maybe(z.string()), trusted: z.boolean() })),
@@ -66,8 +68,34 @@ ${configured}
 <h2>Call it</h2>${calls(api, shown)}
 ${shown.doc === undefined || shown.doc.trim() === "" ? "" : html`<h2>Documentation</h2><pre tabindex="0">${shown.doc}</pre>`}
 <h2>Last runs</h2>${runs.data.length === 0 ? html`<p>None in 30 days.</p>` : runTable(runs.data)}
-<h2>Versions</h2><ul>${known.data.map(({ digest, published_at, current }) => html`<li><code>${digest.slice(0, 12)}</code> ${when(published_at)}${current ? html` <span class="state good">served</span>` : ""}</li>`)}</ul>`,
+<h2>Versions</h2>${versionList(api, shown, known.data)}`,
   };
+}
+
+/** Of an upload, each version can be served again. */
+function versionList(
+  api: Api,
+  { slug, version, uploaded }: Card,
+  all: z.infer<typeof versions>["data"],
+): Html {
+  const again = (digest: string): Html | "" =>
+    uploaded === true && digest !== version && api.may("publish")
+      ? form(
+          api,
+          `/console/skills/${slug}/versions/${digest}`,
+          html`<button aria-label="Serve the version ${digest.slice(0, 12)} again">Serve it again</button>`,
+          "inline",
+        )
+      : "";
+  return html`<ul>${all.map(({ digest, published_at, current }) => html`<li><code>${digest.slice(0, 12)}</code> ${when(published_at)}${current ? html` <span class="state good">served</span>` : ""} ${again(digest)}</li>`)}</ul>
+${uploaded === true ? "" : html`<p class="dim"><code>hull publish --rollback</code> serves the previous catalog again, with all skills as they were.</p>`}`;
+}
+
+/** Serves an earlier version of an upload again. */
+export async function rollBack(api: Api, slug: string, digest: string): Promise<Response> {
+  await api.form();
+  await api.ask("putSkill", { params: { slug }, json: { digest } });
+  return seeOther(`/console/skills/${slug}`);
 }
 
 function signed({ signature }: Card): Html | "" {
@@ -167,11 +195,18 @@ function inputOf(
 /** Most characters of an answer that a page shows. */
 const MAX_SHOWN = 200_000;
 
+/** Bytes of a file that the page itself holds. */
+const MAX_LINKED = 2 * 1024 * 1024;
+
 async function answerShown(answer: Response): Promise<Html> {
   const bytes = new Uint8Array(await answer.arrayBuffer());
   const type = answer.headers.get("content-type") ?? "";
   if (!/^text\/|json|xml|javascript/.test(type)) {
-    return html`<p>${size(bytes.length)} that are no text. Call the route to get them as a file.</p>`;
+    const shown =
+      bytes.length <= MAX_LINKED
+        ? html`: <a href="data:${type === "" ? "application/octet-stream" : type};base64,${toBase64(bytes)}" download="answer">download them</a>`
+        : ". Call the route to get them as a file";
+    return html`<p>${size(bytes.length)} that are no text${shown}.</p>`;
   }
   const text = new TextDecoder().decode(bytes.subarray(0, MAX_SHOWN));
   return html`<pre tabindex="0">${/json/.test(type) ? prettyText(text) : text}</pre>`;

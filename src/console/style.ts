@@ -40,6 +40,9 @@ summary:has(.lane){list-style:none}.lane>span:first-child::before{content:"▸ "
 .lane{display:grid;grid-template-columns:minmax(9rem,1fr) minmax(6rem,2fr) 5rem;gap:.6rem;align-items:center}
 .lane svg{width:100%;height:14px;display:block}.lane .n{text-align:right;font-variant-numeric:tabular-nums}
 .model{fill:var(--bar)}.tool{fill:var(--bar2)}.other{fill:var(--bar3)}.fail{fill:var(--bad)}.track{fill:var(--panel)}
+.graph{display:block;font-size:13px}.graph text{fill:var(--text)}.graph .more,.graph .branch{fill:var(--dim);font-size:11px}.graph rect{fill:var(--panel);stroke:var(--dim)}.graph .edge{fill:none;stroke:var(--dim)}.graph .taken{stroke:var(--bar);stroke-width:2.5}.graph marker path{fill:var(--dim)}
+.graph .done rect{stroke:var(--good);stroke-width:2}.graph .failed rect{stroke:var(--bad);stroke-width:2}.graph .runs rect{stroke:var(--bar);stroke-width:3}.graph .waits rect{stroke:var(--wait);stroke-width:2;stroke-dasharray:5 3}.graph .next rect{stroke-dasharray:2 3}tr:target{background:var(--panel)}
+.state.done{color:var(--good)}.state.failed{color:var(--bad)}.state.waits{color:var(--wait)}
 summary{cursor:pointer;padding:.2rem 0}
 .chips{display:flex;flex-wrap:wrap;gap:.3rem 1rem;list-style:none;padding:0}.chips a{display:inline-block;padding:.2rem 0}
 iframe{width:100%;min-height:24rem;border:1px solid var(--line);background:#fff}

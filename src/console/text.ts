@@ -52,6 +52,21 @@ export function size(bytes: number): string {
   return `${(bytes / (1024 * 1024)).toFixed(1)} MiB`;
 }
 
+/**
+ * A line of a waterfall: what it is about, its place in time as a bar, how long it took.
+ * @param colour class of the bar @param place shares of the whole time, 0 to 1
+ */
+export function lane(
+  title: Html,
+  colour: string,
+  { from, to }: { from: number; to: number },
+  took: Html | string,
+): Html {
+  const x = Math.min(996, Math.max(0, Math.round(from * 1000)));
+  const width = Math.min(1000 - x, Math.max(4, Math.round((to - from) * 1000)));
+  return html`<span class="lane"><span>${title}</span><svg viewBox="0 0 1000 14" preserveAspectRatio="none" aria-hidden="true"><rect class="track" width="1000" height="14"/><rect class="${colour}" x="${x}" width="${width}" height="14"/></svg><span class="n">${took}</span></span>`;
+}
+
 /** JSON for reading. */
 export function pretty(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");

@@ -3,14 +3,18 @@ import { html } from "hono/html";
 import * as z from "zod/mini";
 import { type Api, asked } from "./api.ts";
 import { form, type Page, seeOther } from "./layout.ts";
+import { runList } from "./run-shapes.ts";
+import { runTable } from "./runs-page.ts";
 import { count, type Html, money, when } from "./text.ts";
 
 const GROUPS = ["day", "skill", "model", "session"] as const;
 const WINDOWS = ["hour", "day", "month", "total"] as const;
+/** The error of a call that a budget did not allow. */
+const REFUSED = "budget_exceeded";
 const DAYS = 30;
 const DAY_MS = 24 * 3_600_000;
 
-const usage = z.object({
+export const usage = z.object({
   data: z.array(
     z.looseObject({
       calls: z.number(),
@@ -41,9 +45,10 @@ type Budget = z.infer<typeof budgets>["data"][number];
 export async function usagePage(api: Api): Promise<Page> {
   const by = GROUPS.find((group) => group === api.url.searchParams.get("by")) ?? "day";
   const from = new Date(Date.now() - DAYS * DAY_MS).toISOString().slice(0, 10);
-  const [spent, limits] = await Promise.all([
+  const [spent, limits, refused] = await Promise.all([
     asked(api, usage, "getUsage", { query: { group_by: by, limit: "100", from } }),
     asked(api, budgets, "listBudgets", { query: { limit: "100" } }),
+    asked(api, runList, "listAllRuns", { query: { code: REFUSED, limit: "20" } }),
   ]);
   return {
     title: "Usage",
@@ -52,7 +57,8 @@ export async function usagePage(api: Api): Promise<Page> {
 ${spent.data.length === 0 ? html`<p>No model was called yet. <a href="/">Try a skill</a>.</p>` : bars(spent.data, by)}
 <h2>Budgets</h2>
 ${limits.data.length === 0 ? html`<p>None: model calls are not limited. Hull checks a budget before each call.</p>` : budgetTable(limits.data)}
-${api.may("admin") ? budgetForm(api) : ""}`,
+${api.may("admin") ? budgetForm(api) : ""}
+<h2>Refused for a budget</h2>${refused.data.length === 0 ? html`<p>No run in 30 days.</p>` : runTable(refused.data)}${refused.next_cursor === null ? "" : html`<p><a href="/console/runs?code=${REFUSED}">All of them</a></p>`}`,
   };
 }
 
@@ -64,7 +70,7 @@ function nameOf(row: Row, by: string): string {
 }
 
 /** Cost as bars; tokens where nothing has a price. */
-function bars(rows: readonly Row[], by: string): Html {
+export function bars(rows: readonly Row[], by: string): Html {
   const priced = rows.some(({ cost_usd }) => cost_usd > 0);
   const size = ({ cost_usd, input_tokens, output_tokens }: Row): number =>
     priced ? cost_usd : input_tokens + output_tokens;

@@ -14,6 +14,20 @@ export const WorkflowInvalid = define<{
   members: { errors },
 }));
 
+/** `errors`: where the graph does not fit what the run has done, with the path. */
+export const WorkflowMisfit = define<{
+  run: string;
+  errors: readonly { path: string; message: string; node?: string }[];
+}>("workflow_misfit", 409, "Graph does not fit the run", ({ run, errors }) => ({
+  detail: `The workflow run "${run}" cannot go on with this graph: ${errors
+    .slice(0, 5)
+    .map(({ message }) => message)
+    .join(
+      " ",
+    )}${errors.length > 5 ? ` And ${errors.length - 5} more.` : ""} Fork the run from a node instead.`,
+  members: { errors },
+}));
+
 export const WorkflowEnded = define<{ run: string; status: string }>(
   "workflow_ended",
   409,

@@ -4,6 +4,7 @@ import { grants } from "../auth/api-key.ts";
 import type { Caller } from "../auth/caller.ts";
 import type { SignIn } from "../auth/sign-in.ts";
 import type { Deployment } from "../deployment.ts";
+import type { PinnedSkills } from "../engine/workflow/records.ts";
 import type { Bindings, Settings } from "../env.ts";
 import { BadRequest } from "../errors/request.ts";
 import { Internal } from "../errors.ts";
@@ -31,7 +32,9 @@ export class RequestContext implements RunContext {
   readonly storedConfig = new Map<string, Promise<StoredValue[]>>();
   /** Whether the body contains `custom_llm_provider`, which LiteLLM's clients send there or in the query. */
   namesProvider = false;
-  /** Set if a cookie, not a key, identifies the caller. */
+  /** Set by what begins a run that keeps to them. */
+  pinned?: PinnedSkills;
+  /** Where a cookie said who calls, and not a key. */
   signIn: SignIn | null = null;
   /** Settles when the answer is complete; for a stream that is later than the response. */
   finished: Promise<unknown> = Promise.resolve();

@@ -217,7 +217,7 @@ export async function storedKey(context: RequestContext, hash: string): Promise<
   const remembered = keys.remembered(hash, context.background);
   if (remembered !== undefined) return remembered;
   await shieldKeyLookup(context);
-  return keys.read(hash);
+  return keys.read(hash, context.background);
 }
 
 function hostName(header: string): string {

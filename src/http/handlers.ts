@@ -1,7 +1,7 @@
 /** The handler of each operation of the fixed routes. */
 import type { OperationId } from "../skill/fixed-routes.ts";
 import { deleteBudget, getBudget, getBudgets, putBudget } from "./budgets.ts";
-import type { ConsoleOperation } from "./console.ts";
+import type { ConsoleOperation } from "./console-api.ts";
 import {
   deleteDaemon,
   getDaemon,
@@ -66,6 +66,7 @@ import {
 } from "./sessions/files.ts";
 import { getApprovals, postApproval, postFeedback, postMessage, postToolResult } from "./sessions/inbox.ts";
 import {
+  getEventList,
   getEvents,
   getRun,
   getRunEvents,
@@ -138,6 +139,7 @@ import {
 import { postCountTokens, postMessages } from "./v1/messages.ts";
 import { getModel, getModelList } from "./v1/models.ts";
 import { postResponses } from "./v1/responses/create.ts";
+import { postCompaction, postInputTokens } from "./v1/responses/shorter.ts";
 import { cancelResponse, deleteResponse, getInputItems, getResponse } from "./v1/responses/stored.ts";
 import {
   deleteStoredSkill,
@@ -170,6 +172,7 @@ import {
   postWorkflowCancel,
   postWorkflowFork,
   postWorkflowKill,
+  postWorkflowMigrate,
   postWorkflowPause,
   postWorkflowResume,
   postWorkflowSignal,
@@ -256,6 +259,7 @@ export const HANDLERS: { readonly [id in Exclude<OperationId, ConsoleOperation>]
   getTranscript,
   getCassette,
   followSession: getEvents,
+  listSessionEvents: getEventList,
   resetSession: postReset,
   trimSession: postTrim,
   compactSession: postCompact,
@@ -308,6 +312,7 @@ export const HANDLERS: { readonly [id in Exclude<OperationId, ConsoleOperation>]
   followWorkflowRun: getWorkflowEvents,
   cancelWorkflowRun: postWorkflowCancel,
   killWorkflowRun: postWorkflowKill,
+  migrateWorkflowRun: postWorkflowMigrate,
   pauseWorkflowRun: postWorkflowPause,
   resumeWorkflowRun: postWorkflowResume,
   forkWorkflowRun: postWorkflowFork,
@@ -315,6 +320,7 @@ export const HANDLERS: { readonly [id in Exclude<OperationId, ConsoleOperation>]
   decideWorkflowApproval: postWorkflowApproval,
   listWorkflows: getWorkflows,
   getWorkflow,
+  getSkillWorkflow: getWorkflow,
   putWorkflow,
   deleteWorkflow,
   operateOnWorkflow: postOperation,
@@ -329,6 +335,8 @@ export const HANDLERS: { readonly [id in Exclude<OperationId, ConsoleOperation>]
   listV1Models: getModelList,
   getV1Model: getModel,
   createResponse: postResponses,
+  countResponseTokens: postInputTokens,
+  compactResponse: postCompaction,
   getResponse,
   deleteResponse,
   cancelResponse,

@@ -23,6 +23,7 @@ export async function getAllRuns(context: RequestContext): Promise<Response> {
     kind,
     name: query.get("name"),
     session: query.get("session"),
+    code: query.get("code"),
   };
   return jsonNow(await listIndexedRuns(context.env, filter));
 }

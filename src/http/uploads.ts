@@ -8,7 +8,7 @@ import type { LoadedCatalog } from "../registry/published.ts";
 import { findBundle } from "../registry/stored-skills/bundles.ts";
 import { findVersion } from "../registry/stored-skills/rows.ts";
 import { publishedHolder } from "../registry/tenant-catalog.ts";
-import { listUploads, type Upload } from "../registry/uploads.ts";
+import { listUploads, type Upload, uploadedVersions } from "../registry/uploads.ts";
 import { dropSkill, uploadSkill } from "../run/upload.ts";
 import { grantedTo } from "../run/variables.ts";
 import type { SourceFile } from "../skill/bundle.ts";
@@ -29,9 +29,12 @@ const TAR_TYPES = ["application/x-tar"];
 /** Types that do not describe the content; `curl -T` sends none. */
 const UNTYPED = ["", "application/octet-stream"];
 
-/** Names a stored skill instead of sending an archive. */
-const storedShape = z.lazy(() =>
-  z.strictObject({ skill_id: z.string(), version: z.optional(z.union([z.string(), z.int()])) }),
+/** What stands in the place of an archive: a stored skill, or an earlier version of the same upload. */
+const namedShape = z.lazy(() =>
+  z.union([
+    z.strictObject({ skill_id: z.string(), version: z.optional(z.union([z.string(), z.int()])) }),
+    z.strictObject({ digest: z.string() }),
+  ]),
 );
 
 /** `PUT /_hull/skills/:slug`: 201 for a new skill, 200 for a replaced one of the tenant. */
@@ -41,7 +44,8 @@ export async function putSkill(context: RequestContext, params: Record<string, s
   const type = mediaType(context.request.headers.get("content-type"));
   const accepted = [...ZIP_TYPES, ...TAR_TYPES, "application/json"];
   if (![...accepted, ...UNTYPED].includes(type)) throw new UnsupportedMediaType({ type, accepted });
-  const files = type === "application/json" ? await readStored(context) : await readArchive(context, type);
+  const files =
+    type === "application/json" ? await readNamed(context, slug) : await readArchive(context, type);
   const { saved, record, existed, catalog, diagnostics, positions } = await uploadSkill(context, files, slug);
   if (existed || record.manifest.daemon !== undefined) redeclare(context, caller.tenant);
   const granted = grantedTo(settings, caller.tenant, slug);
@@ -101,11 +105,37 @@ function shown(
   return { slug, tenant: owner, digest, created_at, updated_at, shadowed_by: shadow, card };
 }
 
+async function readNamed(context: RequestContext, slug: string): Promise<SourceFile[]> {
+  const named = await readJson(context.request, namedShape);
+  return "digest" in named
+    ? readEarlier(context, slug, named.digest)
+    : readStored(context, named.skill_id, String(named.version ?? "latest"));
+}
+
+/** The files of a version that the tenant uploaded under this slug. @throws SkillNotFound */
+async function readEarlier(
+  { env, tenant, deployment: { registry } }: RequestContext,
+  slug: string,
+  digest: string,
+): Promise<SourceFile[]> {
+  const gone = (): Error => new SkillNotFound({ id: slug, version: digest });
+  const versions = await uploadedVersions(env, slug);
+  if (!versions.some((version) => version.digest === digest)) throw gone();
+  const record = await registry.skill(digest);
+  if (record.uploaded_by !== tenant) throw gone();
+  return Promise.all(
+    record.files.map(async (file) => {
+      const bytes = await registry.file(record, file);
+      if (bytes === null) throw gone();
+      return { path: file.path, mode: file.mode, bytes: new Uint8Array(bytes) };
+    }),
+  );
+}
+
 /** The files of a version that the tenant stored through `/v1/skills`. @throws SkillNotFound */
-async function readStored({ env, tenant, request }: RequestContext): Promise<SourceFile[]> {
-  const { skill_id: id, version: named = "latest" } = await readJson(request, storedShape);
-  const gone = (): Error => new SkillNotFound({ id, version: String(named) });
-  const version = await findVersion(env, tenant, id, String(named));
+async function readStored({ env, tenant }: RequestContext, id: string, named: string): Promise<SourceFile[]> {
+  const gone = (): Error => new SkillNotFound({ id, version: named });
+  const version = await findVersion(env, tenant, id, named);
   if (version === null) throw gone();
   const bundle = await findBundle(env, tenant, version.digest);
   const object = bundle === null ? null : await env.FILES.get(bundle.key);

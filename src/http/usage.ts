@@ -23,6 +23,7 @@ export async function getUsage(context: RequestContext): Promise<Response> {
     from: dayIn(query, "from"),
     to: dayIn(query, "to"),
     group_by,
+    session: query.get("session"),
     limit: pageLimit(query),
     after: keyIn(query, group_by),
   };

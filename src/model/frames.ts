@@ -27,7 +27,11 @@ interface FrameOptions {
   onBytes?: (() => void) | undefined;
 }
 
-/** Splits text into events. */
+/** What may come behind the last event that counts: an empty chunk, a comment, the end. */
+const TAIL_MS = 250;
+const TAIL_CHUNKS = 4;
+
+/** Cuts text into events. */
 interface Cutter {
   feed(text: string): void;
   /** A last event without its end still counts. */
@@ -35,7 +39,8 @@ interface Cutter {
 }
 
 /**
- * Reads a stream up to its end, or until `take` returns `true`. Then, or after an error, it cancels the body.
+ * Reads a stream up to its end, or until `take` answers `true`: a body that does not end soon after is cancelled, as it is after
+ * an error.
  * @throws what `unusable` and `cutOff` make; what `take` throws; the signal's reason when it is aborted
  */
 export async function readFrames(
@@ -81,7 +86,24 @@ export async function readFrames(
     }
   } finally {
     signal.removeEventListener("abort", release);
-    release();
+    if (done) void toTheEnd(reader);
+    else release();
+  }
+}
+
+/** A body that ends shortly after what was waited for leaves its connection to the next request; another one is cancelled. */
+async function toTheEnd(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+  const cancel = (): void => {
+    reader.cancel().catch(() => undefined);
+  };
+  const timer = setTimeout(cancel, TAIL_MS);
+  try {
+    for (let chunks = 0; chunks < TAIL_CHUNKS; chunks++) if ((await reader.read()).done) return;
+    cancel();
+  } catch {
+    // The connection is gone, as it may be.
+  } finally {
+    clearTimeout(timer);
   }
 }
 

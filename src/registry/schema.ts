@@ -268,6 +268,9 @@ export const skillRecord: z.ZodMiniType<SkillRecord> = z.lazy(() =>
     namespace: maybe(z.string()),
     hooks: maybe(z.object({ module: sha256(), exports: z.array(z.string()) })),
     tools: maybe(z.array(skillTool())),
+    workflows: maybe(
+      z.array(z.object({ name: z.string(), digest: sha256(), graph: z.record(z.string(), json()) })),
+    ),
     diagnostics: maybe(z.array(diagnostic())),
     signature: maybe(z.object({ signer: sha256() })),
     uploaded_by: maybe(z.string()),
@@ -297,6 +300,7 @@ function card(): z.ZodMiniType<Card> {
     signer: maybe(sha256()),
     workspaceTools: maybe(z.literal(true)),
     namespace: maybe(text),
+    workflows: maybe(z.array(z.object({ name: text, digest: sha256() }))),
   });
 }
 

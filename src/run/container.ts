@@ -1,6 +1,6 @@
 /** Containers of the vendors' APIs. Each is the workspace of a session, which keeps its files from call to call. */
 
-import { CODE_FOLDERS } from "../engine/workspace-tools/code-tools.ts";
+import { CODE_FOLDERS, type CodeTerms } from "../engine/workspace-tools/code-tools.ts";
 import { CallNotFound } from "../errors/llm.ts";
 import { HullError, Internal } from "../errors.ts";
 import type { JsonObject } from "../skill/manifest.ts";
@@ -53,6 +53,17 @@ export interface Container {
 /** How long a container is kept after its last change, in ms. @param metadata as of `Container` */
 export function containerTtl({ expires_minutes }: JsonObject): number {
   return typeof expires_minutes === "number" ? expires_minutes * 60_000 : CONTAINER_TTL_MS;
+}
+
+const GIB = 1024 ** 3;
+
+/** What its maker wanted of code in it. @param metadata as of `Container` */
+export function codeTerms({ network, memory_limit }: JsonObject): CodeTerms {
+  const gib = typeof memory_limit === "string" ? Number.parseInt(memory_limit, 10) : Number.NaN;
+  return {
+    ...(Array.isArray(network) ? { network: network.map(String) } : {}),
+    ...(Number.isNaN(gib) ? {} : { memory_bytes: gib * GIB }),
+  };
 }
 
 /**

@@ -1,5 +1,6 @@
 /** What a run needs from its surroundings: a request's context, or that of a durable execution. */
 import type { Deployment } from "../deployment.ts";
+import type { PinnedSkills } from "../engine/workflow/records.ts";
 import type { Bindings, Settings } from "../env.ts";
 import type { StoredValue } from "../registry/tool-config/store.ts";
 
@@ -30,6 +31,8 @@ export interface RunContext {
   readonly bot: string | null;
   /** The tenant's tool configuration as read so far, by skill and bot. Changes take effect in the run's next life. */
   readonly storedConfig: Map<string, Promise<StoredValue[]>>;
+  /** The versions of skills that the run keeps to; absent: those that are served. */
+  readonly pinned?: PinnedSkills;
   /** Unix ms. */
   readonly startedAt: number;
   /** Keeps work alive after the answer. */
@@ -50,7 +53,14 @@ export interface RunContext {
 /** The context of a run that no request carries. */
 export function detachedContext(
   deployment: Deployment,
-  origin: { requestId: string; tenant: string; mockScope?: string; bot?: string; startedAt: number },
+  origin: {
+    requestId: string;
+    tenant: string;
+    mockScope?: string;
+    bot?: string;
+    pinned?: PinnedSkills;
+    startedAt: number;
+  },
   background: (work: Promise<unknown>) => void,
 ): RunContext {
   const { env, settings } = deployment;

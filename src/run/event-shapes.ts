@@ -231,6 +231,8 @@ export const EVENTS = {
       outcome: maybe(about(text(), "How it ended, e.g. `success`, `verified`, `condition_true`.")),
       branch: maybe(about(text(), "Which edges come next.")),
       waits_until: maybe(about(text(), "RFC 3339.")),
+      compensates: maybe(about(text(), "Id of the stage that it undoes, after `cancel`.")),
+      ...below(),
     }),
     "An attempt of a workflow's node began, waits or ended.",
   ),

@@ -4,6 +4,7 @@
  */
 
 import type { Deployment } from "../deployment.ts";
+import { readSkillGraph } from "../engine/workflow/skill-file.ts";
 import { BundleInvalid, SlugTaken, UploadLimit } from "../errors/request.ts";
 import { knownProviders } from "../model/registry/known.ts";
 import type { LoadedCatalog } from "../registry/published.ts";
@@ -133,6 +134,7 @@ async function assemble(
     file: "SKILL.md",
     providers,
     hooks: (source) => readHooks(context, source),
+    workflows: readSkillGraph,
     uploadedBy: tenant,
     ...(stored ? { stored } : {}),
     signatures: settings.signatures,

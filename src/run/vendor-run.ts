@@ -8,7 +8,7 @@ import type { AgentRecord, AgentToolResult } from "../engine/agent/records.ts";
 import type { AgentSpec, AgentTool } from "../engine/agent/spec.ts";
 import { type AgentState, EMPTY_SESSION, type RunState } from "../engine/agent/state.ts";
 import type { Beside, ModelRequest, ModelTurn, ToolCallBlock } from "../engine/messages.ts";
-import { type CodeTool, codeTool } from "../engine/workspace-tools/code-tools.ts";
+import { type CodeTerms, type ContainerTool, containerTool } from "../engine/workspace-tools/code-tools.ts";
 import type { Settings } from "../env.ts";
 import type { ContainerWish } from "../llm/container-wish.ts";
 import type { Reached } from "../llm/host.ts";
@@ -19,7 +19,7 @@ import type { JsonObject } from "../skill/manifest.ts";
 import { agentSpec } from "./agent/options.ts";
 import { MemoryLog, type RunLog } from "./agent/run-log.ts";
 import { driveStateless } from "./agent/stateless.ts";
-import { type Container, openContainer, putUpload } from "./container.ts";
+import { type Container, codeTerms, openContainer, putUpload } from "./container.ts";
 import type { RunContext } from "./context.ts";
 import type { Durable } from "./durable.ts";
 import type { RunEvent } from "./events.ts";
@@ -44,7 +44,7 @@ interface AgentAsk {
   model: string;
   request: ModelRequest;
   container: ContainerWish | null;
-  code: CodeTool | null;
+  code: readonly ContainerTool[];
   uploads: readonly { file_id: string; path: string }[];
   beside: Beside;
   /** Tools for code in the form that the client sent, for Anthropic when it runs skills of its own. */
@@ -55,8 +55,8 @@ interface AgentAsk {
   skills: ReferencedSkills;
   /** A container that is already open; absent: `container` decides. */
   opened?: Container;
-  /** Hosts that the code tool may reach; absent: those of the deployment. */
-  network?: readonly string[];
+  /** What holds for code in the container; absent: what the container says that is asked for. */
+  terms?: CodeTerms;
 }
 
 /** The caller, and what outlives the request. */
@@ -119,19 +119,20 @@ export async function openAgentRun(
   const { container: wish, uploads, skills } = ask;
   const host = await llmHost(context, { signal, session: null, skill: null, account });
   const id = execution ?? `ex_${crypto.randomUUID().replaceAll("-", "")}`;
+  const hosted = skills.native.length > 0;
+  const wanted = hosted ? null : (wish?.id ?? null);
+  // The files of a run that outlives its process are its own.
+  const opens = ask.opened === undefined && durable === null;
+  const known = opens && wanted !== null ? await openContainer(context, wanted) : (ask.opened ?? null);
+  const terms = ask.terms ?? codeTerms(known?.metadata ?? {});
   const make = async (): Promise<AgentSpec> => {
-    const made = await specOf(context, ask, skills, host, `run_${id.slice(3)}`);
+    const made = await specOf(context, { ...ask, terms }, skills, host, `run_${id.slice(3)}`);
     return withBeside(withTerms(made, ask, context.settings.limits), ask, skills);
   };
   // A resumed run keeps the specification with which it began.
   const spec = durable?.log.state().run?.spec ?? (await make());
-  const hosted = skills.native.length > 0;
-  const wanted = hosted ? null : (wish?.id ?? null);
-  const needed =
-    spec.tools.some(({ executor }) => executor === "workspace") || uploads.length > 0 || wanted !== null;
-  // A run that outlives its process has files of its own.
-  const opens = needed && ask.opened === undefined && durable === null;
-  const container = opens ? await openContainer(context, wanted) : (ask.opened ?? null);
+  const needed = spec.tools.some(({ executor }) => executor === "workspace") || uploads.length > 0;
+  const container = known ?? (needed && opens ? await openContainer(context, null) : null);
   if (container !== null) for (const { file_id } of uploads) await putUpload(context, container, file_id);
   context.log.execution_id = id;
   context.log.run_id = spec.run_id;
@@ -241,9 +242,9 @@ async function specOf(
   const spec = await agentSpec(context, host, input, { run, session: null });
   const own = [
     ...whole.map(skillTool),
-    ...codeTools(context, native.length > 0 ? { ...ask, code: null } : ask, whole),
+    ...codeTools(context, native.length > 0 ? { ...ask, code: [] } : ask, whole),
   ];
-  const shell = ask.code === "shell";
+  const shell = ask.code.includes("shell");
   const folder = skillsFolder(context, spec).path;
   const shown = shell ? listed(local, folder) : injectedTexts(whole);
   const system = [spec.system, request.system].filter((text) => text !== "").join("\n\n") + shown;
@@ -268,19 +269,19 @@ async function specOf(
  */
 function codeTools(
   { settings }: RunContext,
-  { code, request, network }: AgentAsk,
+  { code, request, terms }: AgentAsk,
   whole: readonly LocalSkill[],
 ): AgentTool[] {
   const python = whole.some(({ record }) => record.files.some(({ path }) => path.endsWith(".py")));
   const taken = request.tools.some(({ name }) => name === LITELLM_TOOL);
-  const names = [...(code === null ? [] : [code]), ...(python && !taken ? [LITELLM_TOOL] : [])];
+  const names = [...code, ...(python && !taken ? [LITELLM_TOOL] : [])];
   if (settings.workspace_tools.enabled === "never") {
-    if (code === null) return [];
+    if (code.length === 0) return [];
     throw wrong("tools", "this deployment runs no code: its hull.toml turns workspace tools off");
   }
   const { require_risk = "none" } = settings.approvals;
   return names
-    .map((name) => codeTool(name, network))
+    .map((name) => containerTool(name, terms))
     .map((tool) => (isAtLeast(tool.risk, require_risk) ? { ...tool, needs_approval: true } : tool));
 }
 

@@ -1,13 +1,14 @@
-/** A run in the form of a tenant's index of runs. */
+/** A run as the index of a tenant's runs has it. */
+import * as z from "zod/mini";
 
-/** `run`: in a session; `daemon`: of a daemon; `call`: of a skill, or without a session. */
-export const RUN_KINDS = ["run", "daemon", "call"] as const;
+/** `run`: in a session; `daemon`: of a daemon; `call`: of a skill, or without a session; `workflow`: of a graph. */
+export const RUN_KINDS = ["run", "daemon", "call", "workflow"] as const;
 
 /** A run as a list entry. Times are RFC 3339. */
 export interface RunEntry {
   id: string;
   kind: (typeof RUN_KINDS)[number];
-  /** Slug of the run's skill, or the operation; `null`: a run without a skill. */
+  /** Slug of the skill that it is, the operation, or the workflow; `null`: a run of no skill. */
   name: string | null;
   session: string | null;
   state: string;
@@ -21,3 +22,21 @@ export interface RunEntry {
   /** Code of the error that ended it. */
   code: string | null;
 }
+
+/** Reads one where it was stored, or answered. */
+export const runEntryShape: z.ZodMiniType<RunEntry> = z.lazy(() =>
+  z.object({
+    id: z.string(),
+    kind: z.enum(RUN_KINDS),
+    name: z.nullable(z.string()),
+    session: z.nullable(z.string()),
+    state: z.string(),
+    created_at: z.string(),
+    settled_at: z.nullable(z.string()),
+    duration_ms: z.nullable(z.number()),
+    input_tokens: z.number(),
+    output_tokens: z.number(),
+    cost_usd: z.number(),
+    code: z.nullable(z.string()),
+  }),
+);

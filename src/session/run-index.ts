@@ -1,13 +1,13 @@
 /**
  * Which runs a tenant has, over all surfaces: rows in D1 for lists and sums (docs/storage-schema.md). A row is written when a
- * run begins, waits and ends. The run's own object, where it has one, is the truth; nothing waits for a row, and each write of
+ * run begins, waits and ends; a short run's at its end alone. The run's own object, where it has one, is the truth; nothing waits for a row, and each write of
  * a row is whole, so that the next one makes up for one that was lost.
  */
 import * as z from "zod/mini";
 import { databaseWith } from "../database.ts";
 import type { Bindings } from "../env.ts";
 import { pageOf, positionIn } from "./newest-first.ts";
-import { RUN_KINDS, type RunEntry } from "./run-entry.ts";
+import { type RunEntry, runEntryShape } from "./run-entry.ts";
 import { RUNS_SCHEMA } from "./run-index-schema.ts";
 
 /** How long a row is kept, in ms. */
@@ -16,23 +16,6 @@ const KEPT_MS = 30 * 24 * 3_600_000;
 const SWEPT = 500;
 /** Ids of one statement. */
 const BOUND = 50;
-
-const entry = z.lazy(() =>
-  z.object({
-    id: z.string(),
-    kind: z.enum(RUN_KINDS),
-    name: z.nullable(z.string()),
-    session: z.nullable(z.string()),
-    state: z.string(),
-    created_at: z.string(),
-    settled_at: z.nullable(z.string()),
-    duration_ms: z.nullable(z.number()),
-    input_tokens: z.number(),
-    output_tokens: z.number(),
-    cost_usd: z.number(),
-    code: z.nullable(z.string()),
-  }),
-);
 
 const COLUMNS =
   "id, kind, name, session, state, created_at, settled_at, duration_ms, input_tokens, output_tokens, cost_usd, code";
@@ -93,12 +76,14 @@ interface RunFilter {
   kind: string | null;
   name: string | null;
   session: string | null;
+  /** Of the error that they ended with. */
+  code: string | null;
 }
 
 /** A tenant's runs, the newest first, a page at a time. @throws BadRequest for a cursor that no page gave */
 export async function listIndexedRuns(
   env: Bindings,
-  { tenant, limit, cursor, state, kind, name, session }: RunFilter,
+  { tenant, limit, cursor, state, kind, name, session, code }: RunFilter,
 ): Promise<{ data: RunEntry[]; next_cursor: string | null }> {
   const db = await database(env);
   const [before, id] = positionIn(cursor);
@@ -106,12 +91,12 @@ export async function listIndexedRuns(
     .prepare(
       `SELECT ${COLUMNS} FROM runs WHERE tenant = ?1 AND (created_at, id) < (?2, ?3)
          AND (?5 IS NULL OR state = ?5) AND (?6 IS NULL OR kind = ?6) AND (?7 IS NULL OR name = ?7)
-         AND (?8 IS NULL OR session = ?8)
+         AND (?8 IS NULL OR session = ?8)${code === null ? "" : " AND code = ?9"}
        ORDER BY created_at DESC, id DESC LIMIT ?4`,
     )
-    .bind(tenant, before, id, limit + 1, state, kind, name, session)
+    .bind(tenant, before, id, limit + 1, state, kind, name, session, ...(code === null ? [] : [code]))
     .all();
-  return pageOf(z.array(entry).parse(results), limit);
+  return pageOf(z.array(runEntryShape).parse(results), limit);
 }
 
 /** One run; `null`: there is none of this id. */
@@ -121,7 +106,7 @@ export async function indexedRun(env: Bindings, tenant: string, id: string): Pro
     .prepare(`SELECT ${COLUMNS} FROM runs WHERE tenant = ? AND id = ?`)
     .bind(tenant, id)
     .first();
-  return found === null ? null : entry.parse(found);
+  return found === null ? null : runEntryShape.parse(found);
 }
 
 /** Sums over the runs of one name. */

@@ -32,6 +32,9 @@ const entry = z.lazy(() =>
   }),
 );
 
+/** What tells a session in which a stage of a workflow run ran: its id, and whose it is. */
+const OF_STAGE = `(substr(id, 1, 4) = 'wfs_' AND (parent_id IS NOT NULL OR json_extract(metadata, '$.workflow_run_id') IS NOT NULL))`;
+
 const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, SESSIONS_SCHEMA);
 
 export async function noteSession(env: Bindings, tenant: string, session: SessionEntry): Promise<void> {
@@ -51,19 +54,29 @@ export async function forgetSession(env: Bindings, tenant: string, id: string): 
   await db.prepare("DELETE FROM sessions WHERE tenant = ? AND id = ?").bind(tenant, id).run();
 }
 
-/** A tenant's sessions, the newest first, a page at a time. @throws BadRequest for an unknown cursor */
+/**
+ * A tenant's sessions, the newest first, a page at a time.
+ * @param stages whether those are among them in which stages of workflow runs ran
+ * @throws BadRequest for a cursor that no page gave
+ */
 export async function listSessions(
   env: Bindings,
-  { tenant, limit, cursor }: { tenant: string; limit: number; cursor: string | null },
+  {
+    tenant,
+    limit,
+    cursor,
+    stages,
+  }: { tenant: string; limit: number; cursor: string | null; stages: boolean },
 ): Promise<{ data: SessionEntry[]; next_cursor: string | null }> {
   const db = await database(env);
   const [before, id] = positionIn(cursor);
   const { results } = await db
     .prepare(
       `SELECT id, state, created_at, parent_id, metadata FROM sessions
-       WHERE tenant = ?1 AND (created_at, id) < (?2, ?3) ORDER BY created_at DESC, id DESC LIMIT ?4`,
+       WHERE tenant = ?1 AND (created_at, id) < (?2, ?3) AND (?5 OR NOT ${OF_STAGE})
+       ORDER BY created_at DESC, id DESC LIMIT ?4`,
     )
-    .bind(tenant, before, id, limit + 1)
+    .bind(tenant, before, id, limit + 1, Number(stages))
     .all();
   return pageOf(z.array(entry).parse(results), limit);
 }

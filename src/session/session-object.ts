@@ -50,11 +50,13 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
     this.#unlisted = new UnlistedSession({ storage, deployment, background, log: this.#conversation.log });
     const daemon = new Daemon(this.#conversation, storage);
     keepSnapshots(this.#conversation, daemon);
+    const delegates = new Delegates(this.#conversation, storage.sql);
+    const workflow = new Workflow(this.#conversation, storage, delegates);
     this.#dispatcher = new SessionDispatcher(this.#conversation, {
       daemon,
-      task: new Task(this.#conversation, storage),
-      delegates: new Delegates(this.#conversation, storage.sql),
-      workflow: new Workflow(this.#conversation, storage),
+      task: new Task(this.#conversation, storage, workflow),
+      delegates,
+      workflow,
     });
   }
 

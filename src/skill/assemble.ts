@@ -17,6 +17,7 @@ import { type HandlerMaker, makeTools } from "./tools-json/handlers.ts";
 import { unbundled } from "./tools-json/unbundled.ts";
 import type { SignaturePolicy } from "./trust.ts";
 import { checkUploaded, checkUploadedFiles } from "./uploaded.ts";
+import { findWorkflows, type GraphReader } from "./workflow-files.ts";
 import { checkFileOutput } from "./workspace-tools.ts";
 
 /** The most findings that a record keeps. */
@@ -58,6 +59,8 @@ interface AssembleOptions {
   providers?: KnownProviders;
   /** Makes a module of its hooks. Absent: hooks are not read. */
   hooks?: HookReader;
+  /** Makes graphs of its workflows. Absent: they are not read. */
+  workflows?: GraphReader;
   /** Makes its tools' handlers callable. Absent: as for an upload, where nothing is bundled. */
   handlers?: HandlerMaker;
   /** The tools available in addition to the skill's own. Absent: no check whether a wanted tool is provided. */
@@ -109,6 +112,12 @@ export async function assembleSkill(
   const taken = manifest.llm?.tools.map(({ name }) => name) ?? [];
   const { tools, started, ...made } = await makeTools(files, { ...source, taken }, { make, hash });
   diagnostics.push(...made.diagnostics);
+  const flows =
+    options.workflows === undefined
+      ? null
+      : await findWorkflows(files, { folder, base }, options.workflows, hash);
+  diagnostics.push(...(flows?.diagnostics ?? []));
+  const workflows = flows?.workflows ?? [];
   if (options.provided !== undefined)
     diagnostics.push(...missingTools(manifest, tools ?? [], options.provided, { folder, file, positions }));
   diagnostics.push(
@@ -124,6 +133,7 @@ export async function assembleSkill(
       ? {}
       : { hooks: { module: hookModule.sha256, exports: read?.hooks?.exports ?? [] } }),
     ...(tools === null ? {} : { tools }),
+    ...(workflows.length === 0 ? {} : { workflows }),
     ...(kept.length === 0 ? {} : { diagnostics: kept }),
     ...(signed.signature === null ? {} : { signature: signed.signature }),
     ...(uploadedBy === undefined ? {} : { uploaded_by: uploadedBy }),

@@ -11,6 +11,7 @@ import type {
   PluginOfSkill,
   SkillRecord,
   SkillTool,
+  SkillWorkflow,
 } from "./manifest.ts";
 import { byteOrder } from "./path.ts";
 import type { RouteTable } from "./route.ts";
@@ -46,6 +47,7 @@ export interface Bundle {
 export interface RecordExtras {
   hooks?: HookModule;
   tools?: SkillTool[];
+  workflows?: SkillWorkflow[];
   diagnostics?: Diagnostic[];
   signature?: { signer: string };
   /** The tenant, if the skill was uploaded. */
@@ -105,7 +107,7 @@ export function utf8(text: string): Uint8Array<ArrayBuffer> {
 export function card(
   record: Pick<
     SkillRecord,
-    "manifest" | "tools" | "uploaded_by" | "signature" | "wants_workspace_tools" | "namespace"
+    "manifest" | "tools" | "uploaded_by" | "signature" | "wants_workspace_tools" | "namespace" | "workflows"
   >,
   digest: string,
 ): Card {
@@ -132,6 +134,9 @@ export function card(
     ...(record.signature === undefined ? {} : { signer: record.signature.signer }),
     ...(givesWorkspaceTools(record) ? { workspaceTools: true } : {}),
     ...(record.namespace === undefined ? {} : { namespace: record.namespace }),
+    ...(record.workflows === undefined
+      ? {}
+      : { workflows: record.workflows.map(({ name, digest }) => ({ name, digest })) }),
   };
 }
 

@@ -332,6 +332,15 @@ export interface PluginOfSkill {
   };
 }
 
+/** A graph of a skill's folder `workflows`. */
+export interface SkillWorkflow {
+  /** Of the file, without its ending. */
+  name: string;
+  /** SHA-256 of the graph's canonical JSON. */
+  digest: string;
+  graph: JsonObject;
+}
+
 /** KV `skill:<digest>`; the digest is the SHA-256 of its canonical JSON (`canonical.ts`). */
 export interface SkillRecord {
   format: 1;
@@ -353,7 +362,9 @@ export interface SkillRecord {
   hooks?: HookModule;
   /** The tools of its tools.json, in the order of the file; absent if it has none. */
   tools?: SkillTool[];
-  /** The build's findings, none of which stops Hull from serving it; `file` is relative to its folder. */
+  /** Those of its folder `workflows`, by name; absent where it has none. */
+  workflows?: SkillWorkflow[];
+  /** What the build found wrong with it, none of which keeps it from being served; `file` is relative to its folder. */
   diagnostics?: Diagnostic[];
   /** The signer of its valid signature, by the fingerprint of the key; absent: it has none. */
   signature?: { signer: string };
@@ -390,6 +401,8 @@ export interface Card {
   workspaceTools?: true;
   /** Its author's folder or plugin. */
   namespace?: string;
+  /** Its workflows, by name. */
+  workflows?: Omit<SkillWorkflow, "graph">[];
 }
 
 /** KV `catalog:<sha256>`: what Hull serves; cards sorted by slug (byte order). */

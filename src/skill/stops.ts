@@ -3,10 +3,11 @@ import type { Diagnostic } from "./manifest.ts";
 import { TOOLS_FILE } from "./tools-json/read.ts";
 
 /**
- * Errors do, except those of its tools.json and of the handlers named there: Hull leaves the faulty part out and serves
- * the rest of the skill.
+ * Errors do, but for those of its tools.json, of handlers that it names and of its workflows: what is wrong there is left out,
+ * and the rest of the skill is served.
  */
 export function stopsSkill({ level, code, file }: Diagnostic): boolean {
   const ofTools = file === TOOLS_FILE || file.endsWith(`/${TOOLS_FILE}`) || code.startsWith("handler_");
+  if (code.startsWith("workflow_")) return false;
   return level === "error" && !(ofTools && !code.startsWith("link_"));
 }

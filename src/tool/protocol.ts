@@ -55,6 +55,8 @@ export const executionSpec = z.lazy(() =>
       max_output_bytes: z.int().check(z.minimum(1)),
       /** The most simultaneous runs of this skill. */
       concurrency: z.optional(z.int().check(z.minimum(1))),
+      /** Of `bash`: most memory, of all processes together where the runner has cgroups for it, else of each process. */
+      memory_bytes: z.optional(z.int().check(z.minimum(1))),
     }),
     /**
      * `stdin`: the part `stdin` is piped in. `file`: the `file` parts are written to the input folder; the first one is
@@ -101,10 +103,12 @@ export const executionSpec = z.lazy(() =>
         /** For `bash`: the name in `skills` of the skill whose folder HULL_SKILL_DIR is. */
         skill: z.optional(z.string()),
         /**
-         * For `bash`: Python finds the packages of each skill's requirements.txt. The output reports what cannot be
-         * installed.
+         * Of `bash`: Python finds the packages of each skill's requirements.txt, and HULL_PYTHON_SESSION names a program that runs Python
+         * with the names that earlier code left. What cannot be installed is told in the output.
          */
         packages: z.optional(z.literal(true)),
+        /** Of `bash`: the folder of the skills is at /skills as well, where the runner's system lets it be. */
+        skills_path: z.optional(z.literal(true)),
       }),
     ),
     /**

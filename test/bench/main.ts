@@ -26,6 +26,7 @@ import { skillToolRows } from "./skill-tools.ts";
 import { startSubjects } from "./subjects.ts";
 import { toolVaultRows } from "./tool-vault.ts";
 import { vendorRows } from "./vendors.ts";
+import { workflowRows } from "./workflows.ts";
 import { workspaceToolRows } from "./workspace-tools.ts";
 
 const { values, positionals } = parseArgs({
@@ -55,6 +56,7 @@ const GROUPS: Record<string, () => Promise<Row[]>> = {
   hooks: () => hookRows(rounds),
   runs: () => runRows(rounds),
   sessions: () => sessionRows(rounds),
+  workflows: () => workflowRows(rounds),
   handlers: () => isolateRows(rounds),
   "handlers-runner": () => handlerRows(rounds),
   "workspace-tools": () => workspaceToolRows(rounds),

@@ -3,13 +3,14 @@
  * and does as little as it can, so that its own work does not hide differences between those who call it: it reads bytes
  * from the socket, parses no JSON, and answers from texts made beforehand. What a call gets follows from its model: `loop`
  * asks for the tool `step` ten times, then answers; `tokens` streams 200 tokens as fast as they go; any other answers with a
- * short text. `GET /last` says when the last call came, in ms since 1970.
+ * short text, `slow` after 50 ms. `GET /last` says when the last call came, in ms since 1970.
  */
 import { createServer, type Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 
 const ROUNDS = 10;
 const TOKENS = 200;
+const SLOW_MS = 50;
 const USAGE = { input_tokens: 5, output_tokens: 7 };
 type Block = { type: "text"; text: string } | { type: "tool_use"; id: string; name: string; input: object };
 
@@ -96,7 +97,9 @@ function answer(socket: Socket, head: string, body: string): void {
     return;
   }
   const made = body.includes('"model":"loop"') ? LOOP[Math.min(results(body), ROUNDS)] : SHORT;
-  socket.write(body.includes('"stream":true') ? (made?.streamed ?? "") : (made?.whole ?? ""));
+  const text = body.includes('"stream":true') ? (made?.streamed ?? "") : (made?.whole ?? "");
+  if (body.includes('"model":"slow"')) setTimeout(() => socket.write(text), SLOW_MS);
+  else socket.write(text);
 }
 
 const server = createServer((socket) => {

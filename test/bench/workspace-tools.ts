@@ -1,6 +1,6 @@
 /**
  * Workspace tools and the choice of a skill: a command over a bare start of bash, a read of a session's file over a run without
- * it, and what 1,175 skills cost before a model is called.
+ * it, what 1,175 skills cost before a model is called, and how long `hull dev` takes to start with them.
  */
 import { randomUUID } from "node:crypto";
 import { tmpdir } from "node:os";
@@ -21,8 +21,29 @@ const LINES = 2000;
 
 /** @param rounds calls a block */
 export async function workspaceToolRows(rounds: number): Promise<Row[]> {
-  return [await commandRow(rounds), await readRow(rounds), ...choiceRows()];
+  return [await commandRow(rounds), await readRow(rounds), ...choiceRows(), await startRow()];
 }
+
+/** `hull dev` on a folder that it served before: from the command to its first answer. */
+async function startRow(): Promise<Row> {
+  const skills = Object.fromEntries(
+    Array.from({ length: SKILLS }, (_, i) => [
+      `helper-${i}/SKILL.md`,
+      `---\nname: helper-${i}\ndescription: ${described(i)}\n---\n# Helper ${i}\n\n${"What to do, step by step. ".repeat(40)}\n`,
+    ]),
+  );
+  const first = await startHullDev({ skills, args: ["--direct"] });
+  await first.stop();
+  const begun = performance.now();
+  const again = await startHullDev({ from: first, args: ["--direct"] });
+  const took = (performance.now() - begun) / 1000;
+  await again.stop();
+  return row(`start with ${SKILLS} skills, warm`, "", seconds(took), took, 4, seconds);
+}
+
+const seconds = (value: number): string => `${value.toFixed(2)} s`;
+const described = (i: number): string =>
+  `Helps with topic${i} and area${i % 40}. Reports, notes and reviews of topic${i}. ${"Further words of a description. ".repeat(8)}`;
 
 async function commandRow(rounds: number): Promise<Row> {
   const runner = await startRunner();
@@ -79,10 +100,11 @@ async function readRow(rounds: number): Promise<Row> {
 }
 
 function choiceRows(): Row[] {
-  const made = (): AgentSkill[] =>
+  // As they come to a run: read from JSON.
+  const stored = JSON.stringify(
     Array.from({ length: SKILLS }, (_, i) => ({
       name: `helper-${i}`,
-      description: `Helps with topic${i} and area${i % 40}: reports, notes and reviews of topic${i}. ${"Further words of a description. ".repeat(8)}`,
+      description: described(i),
       when_to_use: "",
       prompt: "",
       paths: [],
@@ -90,7 +112,9 @@ function choiceRows(): Row[] {
       disable_model_invocation: false,
       on_activate: null,
       on_deactivate: null,
-    }));
+    })),
+  );
+  const made = (): AgentSkill[] => JSON.parse(stored);
   const prompt = "Write a review of topic777 and compare it with the reports of area12";
   const choose = (skills: AgentSkill[], index: ReturnType<typeof indexSkills>): void => {
     chooseSkills(skills, index, prompt, []);

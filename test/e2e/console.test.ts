@@ -57,6 +57,7 @@ async function runOf(session: string): Promise<string> {
 describe("every page", () => {
   const PATHS = async (): Promise<[name: string, path: string][]> => {
     const { data } = await json<{ data: { id: string }[] }>(await hull.call("/daemons"));
+    const flows = await json<{ data: { id: string }[] }>(await hull.call("/workflows/runs"));
     return [
       ["skills", "/"],
       ["skill", "/console/skills/agent"],
@@ -67,6 +68,9 @@ describe("every page", () => {
       ["approvals", "/console/approvals"],
       ["daemons", "/console/daemons"],
       ["daemon", `/console/daemons/${data[0]?.id}`],
+      ["workflows", "/console/workflows"],
+      ["workflow", "/console/workflows/demo-newsletter"],
+      ["workflow-run", `/console/workflows/runs/${flows.data[0]?.id}`],
       ["usage", "/console/usage"],
       ["models", "/console/models"],
       ["keys", "/console/keys"],
@@ -139,6 +143,24 @@ test("an approval appears in a page that is open, is granted by the keyboard alo
   await expect
     .poll(async () => (await json<{ run: { status: string } }>(await hull.call("/sessions/kb"))).run.status)
     .toBe("awaiting_tool");
+  expect(complaints).toEqual([]);
+});
+
+test("a workflow is run, approved by the keyboard in the page that is open, and shows its end by itself", async () => {
+  const { page, complaints } = await openPage(browser);
+  await show(page, "/console/workflows/demo-newsletter");
+  await page.type("#task", "Rivers.");
+  await Promise.all([page.waitForNavigation(), page.click("main form button.main")]);
+  await says(page, "ask waits for somebody to approve");
+  await page.focus("#why-ask");
+  await page.keyboard.type("go");
+  await page.keyboard.press("Tab");
+  await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
+  await says(page, "The run has completed.");
+  await expect.poll(() => page.$$eval(".graph .node.done", (all) => all.length)).toBe(8);
+  await page.click("#node-send a, .graph a[href='#node-send']");
+  expect(page.url()).toContain("#node-send");
+  await shot(page, "workflow-done");
   expect(complaints).toEqual([]);
 });
 

@@ -1,6 +1,6 @@
 /**
- * Whatever is killed at whatever moment, sessions keep their word: each message that was accepted is answered, each run is
- * settled once, and what a tool did is neither lost nor done again. `HULL_KILLS` says how many kills, `HULL_KILL_SEED` which.
+ * Whatever is killed at whatever moment, sessions and workflows keep their word: each message that was accepted is answered, each
+ * run is settled once, and what a tool did is neither lost nor done again. `HULL_KILLS` says how many kills, `HULL_KILL_SEED` which.
  */
 import { mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -20,6 +20,8 @@ import { readEvents } from "../support/sse.ts";
 const KILLS = Number(process.env.HULL_KILLS ?? 8);
 const SEED = Number(process.env.HULL_KILL_SEED ?? 1);
 const SESSIONS = 4;
+/** How many workflow runs are under way at a time. */
+const FLOWS = Number(process.env.HULL_KILL_FLOWS ?? 2);
 
 /** Numbers from 0 to 1 that follow from the seed (mulberry32). */
 function numbers(seed: number): () => number {
@@ -77,8 +79,9 @@ function answer({ text, body }: FakeRequest): FakeTurn {
   const paced = { delay_ms: upTo(40, pace), delta_ms: upTo(10, pace) };
   const last = JSON.stringify(body.messages.at(-1));
   if (last.includes("tool_result")) return { text: ["all ", "of ", "it ", "is ", "noted"], ...paced };
-  const file = join(marks, text.split(" ")[0] ?? "");
-  return { tool_calls: [{ name: "note", arguments: { file, line: text } }], ...paced };
+  const line = /\bmark (\S+)/.exec(text)?.[1] ?? text;
+  const file = join(marks, line.split(/[ .]/)[0] ?? "");
+  return { tool_calls: [{ name: "note", arguments: { file, line } }], ...paced };
 }
 
 /** A request that is made until it is answered, by the same name. */
@@ -138,6 +141,80 @@ async function talk(told: Told, over: () => boolean): Promise<void> {
   }
 }
 
+interface FlowRun {
+  id: string;
+  status: string;
+  stages: { node_id: string; branch: string; transcript: unknown; error: { code: string } | null }[];
+}
+/** What came of the workflow runs of one line, in order. */
+interface Flow {
+  id: string;
+  marks: { [node: string]: string }[];
+  runs: (FlowRun & { deaths: number })[];
+}
+
+/** Two branches that note something side by side, a join, and a stage after it that notes something too. */
+function graphOf(marked: { [node: string]: string }) {
+  const stage = (node: string) => ({
+    mode: "agent",
+    prompt: `mark ${marked[node]}`,
+    model_policy: { skill: "agent", tool_retries: 0, persistent: false },
+  });
+  return {
+    entry: "f",
+    nodes: { f: { kind: "fork" }, a: stage("a"), b: stage("b"), j: { kind: "join" }, c: stage("c") },
+    edges: [
+      { from: "f", to: "a" },
+      { from: "f", to: "b" },
+      { from: "a", to: "j" },
+      { from: "b", to: "j" },
+      { from: "j", to: "c" },
+    ],
+  };
+}
+
+/** Begins one workflow run after the other until it is over. */
+async function flow({ id, marks: all, runs }: Flow, over: () => boolean): Promise<void> {
+  for (let n = 1; !over(); n += 1) {
+    const marked = Object.fromEntries(["a", "b", "c"].map((node) => [node, `${id}.${n}.${node}`]));
+    const before = deaths;
+    const body = { task: "note", graph: graphOf(marked) };
+    const { run } = await post<{ run: FlowRun }>("/workflows/execute?wait=none", body, `${id}.${n}`);
+    all.push(marked);
+    const ended = await until(
+      () => insist<FlowRun>(`/workflows/runs/${run.id}`),
+      ({ status }) => status !== "running",
+      60_000,
+    );
+    runs.push({ ...ended, deaths: deaths - before });
+  }
+}
+
+/** What stands in the journal is what was done, once. */
+async function checkFlow({ id, marks: all, runs }: Flow): Promise<void> {
+  expect(runs.length, id).toBeGreaterThan(0);
+  const marked = lines(await readFile(join(marks, id), "utf8").catch(() => ""));
+  for (const [n, run] of runs.entries()) {
+    expect([id, n, run.status]).toEqual([id, n, "completed"]);
+    const nodes = run.stages.map(({ node_id }) => node_id).toSorted();
+    expect(nodes, run.id).toEqual(["a", "b", "c", "f", "j"]);
+    for (const { node_id, branch, transcript, error } of run.stages) {
+      const mark = all[n]?.[node_id];
+      if (mark === undefined) continue;
+      const times = count(marked, mark);
+      const lost = error?.code === "run_lost" && run.deaths >= MOST_LIVES;
+      if (!lost) expect([mark, branch, error]).toEqual([mark, "success", null]);
+      const noted = JSON.stringify(transcript ?? "").includes(`noted ${mark}`);
+      if (noted) expect([mark, times]).toEqual([mark, 1]);
+      else expect(times, mark).toBeLessThanOrEqual(1);
+    }
+    const response = await fetch(`${hull.url}/workflows/runs/${run.id}/events?after=0`);
+    const events = await readEvents(response);
+    expect(events.map(({ id: seq }) => seq)).toEqual(events.map((_, place) => `${run.id}:${place + 1}`));
+    expect(events.filter(({ event }) => event === "done")).toHaveLength(1);
+  }
+}
+
 const VICTIMS: Record<string, () => Promise<unknown>> = {
   worker: () => kill(hull, "worker"),
   runner: () => kill(hull, "runner"),
@@ -152,7 +229,11 @@ const VICTIMS: Record<string, () => Promise<unknown>> = {
 test(`${KILLS} kills (seed ${SEED}) under load`, { timeout: 60_000 + KILLS * 20_000 }, async () => {
   let over = false;
   const all = Array.from({ length: SESSIONS }, (_, n): Told => ({ id: `s${n + 1}`, prompts: [], runs: [] }));
-  const talks = Promise.all(all.map((told) => talk(told, () => over)));
+  const flows = Array.from({ length: FLOWS }, (_, n): Flow => ({ id: `w${n + 1}`, marks: [], runs: [] }));
+  const talks = Promise.all([
+    ...all.map((told) => talk(told, () => over)),
+    ...flows.map((one) => flow(one, () => over)),
+  ]);
   talks.catch(() => {});
   for (let n = 0; n < KILLS; n += 1) {
     await insist("/readyz");
@@ -203,6 +284,7 @@ test(`${KILLS} kills (seed ${SEED}) under load`, { timeout: 60_000 + KILLS * 20_
     expect(events.map(({ id: seq }) => seq)).toEqual(events.map((_, n) => `${id}:${n + 1}`));
     expect(events.filter(({ event }) => event === "done")).toHaveLength(prompts.length);
   }
+  for (const one of flows) await checkFlow(one);
 });
 
 const lines = (text: string): string[] => text.split("\n").filter((line) => line !== "");

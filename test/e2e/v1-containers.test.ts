@@ -2,6 +2,8 @@
 import Anthropic, { toFile } from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { describe, expect, test } from "vitest";
+import { canMount } from "../support/mounts.ts";
+import { gone } from "../support/runner.ts";
 import { sharedHull, sharedProvider } from "../support/shared.ts";
 
 const fake = await sharedProvider();
@@ -32,6 +34,7 @@ const keyed = await sharedHull({
   },
 });
 
+const mounts = canMount();
 const client = new Anthropic({ apiKey: "any", baseURL: hull.url, maxRetries: 0 });
 const CODE = { type: "code_execution_20250825" as const, name: "code_execution" as const };
 const PYTHON = { type: "code_execution_20250522" as const, name: "code_execution" as const };
@@ -123,6 +126,20 @@ describe("a container", () => {
       content: { type: "code_execution_result", stdout: "kept!", return_code: 0 },
     });
     expect(second.container?.id).toBe(container);
+    const python = (text: string, id: string) => ({
+      tool_calls: [{ id, name: "code_execution", arguments: { code: text } }],
+    });
+    fake.script([
+      python("import math\nx = 6\ndef twice(n):\n    return 2 * n", "p1"),
+      python("print(twice(x), math.floor(x + 0.5))", "p2"),
+      { text: "Done." },
+    ]);
+    const later = { type: "code_execution_20260120" as const, name: "code_execution" as const };
+    const third = await client.messages.create({ ...ask, model: "gpt-4o", tools: [later], container });
+    expect(third.content[3]).toMatchObject({ content: { stdout: "12 6" } });
+    fake.script([python("print(x + 1)", "p3"), { text: "Done." }]);
+    const fourth = await client.messages.create({ ...ask, model: "gpt-4o", tools: [PYTHON], container });
+    expect(fourth.content[1]).toMatchObject({ content: { stdout: "7", return_code: 0 } });
   });
 
   test("has the files that the user sends in", async () => {
@@ -160,7 +177,8 @@ test("10: a command past its time limit says so; an answer past its time pauses,
     )
   ).json()) as { key: string };
   const limited = new Anthropic({ apiKey: key, baseURL: keyed.url, maxRetries: 0 });
-  fake.script([bash("echo here > note.txt; sleep 600"), bash("cat note.txt", "c2"), { text: "Too slow." }]);
+  const command = "echo here > note.txt; setsid sleep 617.25 & sleep 617.25";
+  fake.script([bash(command), bash("cat note.txt", "c2"), { text: "Too slow." }]);
   const body = { ...ask, model: "gpt-4o", tools: [CODE] };
   const answer = await limited.messages.create(body);
   expect(answer.content).toMatchObject([
@@ -168,6 +186,8 @@ test("10: a command past its time limit says so; an answer past its time pauses,
     { content: { type: "bash_code_execution_tool_result_error", error_code: "execution_time_exceeded" } },
   ]);
   expect(answer.stop_reason).toBe("pause_turn");
+  // Nothing is left of the command, in its process group or out of it.
+  await gone("sleep 617.25");
   const said = (n: Anthropic.Message): Anthropic.MessageParam => ({
     role: "assistant",
     content: n.content as Anthropic.ContentBlockParam[],
@@ -187,7 +207,11 @@ describe("skills", () => {
       { tool_calls: [{ id: "l1", name: "load_skill", arguments: { name: "sums" } }] },
       (request) => {
         const [, folder] = /Base directory for this skill: (\S+)/.exec(JSON.stringify(request.body)) ?? [];
-        return bash(`bash ${folder?.replace(/\\n.*$/, "")}/scripts/sum.sh 3 4`, "b1");
+        const own = folder?.replace(/\\n.*$/, "");
+        return bash(
+          `bash ${own}/scripts/sum.sh 3 4; bash ${mounts ? "/skills/sums" : own}/scripts/sum.sh 4 5`,
+          "b1",
+        );
       },
       { text: "Seven." },
     ]);
@@ -196,7 +220,7 @@ describe("skills", () => {
     expect(sent(0)).toContain("Knows sums.");
     expect(sent(0)).not.toContain("secret of sums");
     expect(sent(1)).toContain("secret of sums is 42");
-    expect(JSON.stringify(answer.content)).toContain("sum 7");
+    expect(JSON.stringify(answer.content)).toContain("sum 7\\nsum 9");
     expect(answer.container?.skills).toMatchObject([
       { type: "custom", skill_id, version: expect.stringMatching(/^skver_/) },
     ]);

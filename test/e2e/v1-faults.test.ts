@@ -171,6 +171,40 @@ describe("faults of the original that these routes must not have", () => {
     expect(sent(1)).toContain("The secret of quiet is 42.");
   });
 
+  test("the example of LiteLLM's documentation becomes the request that it shows", async () => {
+    const body =
+      "# Data Analysis Skill\n\nThis skill helps with data analysis tasks...\n\n## Usage\nWhen the user asks about data analysis...";
+    const text = `---\nname: data-analysis\ndescription: Analyses data.\n---\n\n${body}\n`;
+    const files = [await toFile(Buffer.from(text), "data-analysis/SKILL.md")];
+    const { id } = await client.skills.create({ files, display_name: "Data Analysis Skill" });
+    fake.script([{ text: "Done." }]);
+    const asked = [{ role: "user" as const, content: "Help me analyze data" }];
+    const request = { model: "gpt-4o", messages: asked, ...whole(id) };
+    await openai.chat.completions.create(request);
+    const { model, messages: told, tools, ...further } = fake.requests[0]?.body ?? expect.fail("none");
+    expect({ model, messages: told, tools }).toEqual({
+      model: "gpt-4o",
+      messages: [
+        {
+          role: "system",
+          content: `---\n\n# Available Skills\n\n## Skill: Data Analysis Skill\n\n${body}`,
+        },
+        ...asked,
+      ],
+      tools: [
+        {
+          type: "function",
+          function: {
+            name: id,
+            description: body.slice(body.indexOf("This skill")),
+            parameters: { type: "object", properties: {}, required: [] },
+          },
+        },
+      ],
+    });
+    expect(Object.keys(further).sort()).toEqual(["max_completion_tokens", "stream", "stream_options"]);
+  });
+
   test("after ten rounds a chat completion says that they were used up", async () => {
     fake.script((request) =>
       request.body.tool_choice === "none" ? { text: "Enough." } : python("1", `c${fake.requests.length}`),

@@ -495,6 +495,17 @@ test("containers have files of their own", async () => {
   ];
   const answer = await seven.responses.create({ model: GPT, input: "Read.", tools });
   expect(JSON.stringify(answer.output)).toContain("hello");
+  // Neither the kernel nor this runner's cgroups say so: each process has its limit.
+  const small = await seven.containers.create({ name: "small", memory_limit: "1g" });
+  expect(small.memory_limit).toBe("1g");
+  fake.script([shell("ulimit -d"), { text: "Read." }]);
+  const environment = { type: "container_reference" as const, container_id: small.id };
+  const limited = await seven.responses.create({
+    model: GPT,
+    input: "?",
+    tools: [{ type: "shell", environment }],
+  });
+  expect(JSON.stringify(limited.output)).toContain("1048576");
   await client.containers.files.delete(file.id, { container_id });
   await expect(client.containers.files.retrieve(file.id, { container_id })).rejects.toThrow("404");
   await client.containers.delete(made.id);

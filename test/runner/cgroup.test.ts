@@ -63,6 +63,7 @@ test("a process is in its cgroup before it is its program; what the kernel count
       const running = new GroupProcess(
         {
           rooms: [],
+          skills: null,
           file,
           argv0: "own-name",
           args,
@@ -145,6 +146,18 @@ test("with version 1 each controller has its own tree; what a dead runner left g
     async () => (await readdir(memory)).sort(),
     (left) => left.join() === [kept, name].sort().join(),
   );
+});
+
+test("an execution may have less memory than the runner's limit, and no more", async () => {
+  const memory = join(dir, "memory", "own");
+  await mkdir(memory, { recursive: true });
+  await writeFile(join(dir, "self"), "4:memory:/own\n0::/\n");
+  const limits = { memoryBytes: 50_000_000, maxProcesses: null };
+  const cgroups = Cgroups.open(limits, dir, join(dir, "self"));
+  for (const wanted of [undefined, 20_000_000, 90_000_000]) cgroups.create(wanted);
+  const of = (n: number) =>
+    readFile(join(memory, `hull-execution-${process.pid}-${n}`, "memory.limit_in_bytes"), "utf8");
+  expect(await Promise.all([1, 2, 3].map(of))).toEqual(["50000000", "20000000", "50000000"]);
 });
 
 test("a runner that cannot keep them starts, and tells: in its log and by /readyz", async () => {

@@ -33,6 +33,7 @@ test.each([
   spawner.launch({
     cwd: "/",
     rooms: [],
+    skills: null,
     stdin: fifo("stdin"),
     stdout: fifo("stdout"),
     stderr: fifo("stderr"),

@@ -1,5 +1,6 @@
 /** The console's pages, as they are without a browser. */
 import { beforeAll, describe, expect, it } from "vitest";
+import { makeZip } from "../support/zip.ts";
 import { Client, mockSkill } from "./served.ts";
 import { param, publishTools, skillTool } from "./tool-skills.ts";
 
@@ -160,6 +161,25 @@ describe("runs", () => {
     const { text } = await page(path);
     expect(text).toContain("<h2>Answer</h2>");
     expect(text).toContain("model <strong>mock</strong>");
+    expect(text).toContain(`href="${path}/answer"`);
+    const file = await client.fetch(`${path}/answer`);
+    expect(file.headers.get("content-disposition")).toMatch(/^attachment; filename/);
+    const said = await file.text();
+    expect(said.length).toBeGreaterThan(0);
+    const evals = await client.fetch(`${path}/eval`);
+    expect(await evals.json()).toMatchObject({
+      skill_name: "cat",
+      evals: [{ id: 1, prompt: "hi", expected_output: expect.stringContaining(said.slice(0, 10)) }],
+    });
+  });
+
+  it("one in a session is downloaded as an eval case, with its prompt and its answer", async () => {
+    const run = await ran("cases", [{ text: "Yes." }]);
+    expect((await page(`/console/runs/${run}`)).text).toContain(`href="/console/runs/${run}/eval"`);
+    const answer = await client.fetch(`/console/runs/${run}/eval`);
+    expect(answer.headers.get("content-disposition")).toContain(`${run}.evals.json`);
+    const [one] = (await answer.json<{ evals: object[] }>()).evals;
+    expect(one).toMatchObject({ prompt: `Hi ${EVIL}`, expected_output: "Yes." });
   });
 
   it("of another tenant, or none, is not found", async () => {
@@ -193,6 +213,35 @@ describe("sessions", () => {
     expect((await page("/console/sessions/talk/delete", sent({ sure: "tal" }))).response.status).toBe(400);
     await page("/console/sessions/talk/delete", sent({ sure: "talk" }));
     expect((await page("/console/sessions/talk")).response.status).toBe(404);
+  });
+
+  it("attack: its events are listed as text, with a filter, a page at a time", async () => {
+    await client.post("/sessions", { id: "events" });
+    const ask = { name: "ask", description: "Asks.", parameters: { q: { type: "string" } } };
+    const mock = [{ tool_calls: [{ name: "ask", arguments: { q: EVIL } }] }];
+    const run = { prompt: "Go.", options: { provider: "mock", mock, tools: [ask] } };
+    await client.post("/sessions/events/runs?wait=idle", run);
+    const path = "/console/sessions/events/events";
+    expect((await page("/console/sessions/events")).text).toContain(`href="${path}"`);
+    const { text } = await page(path);
+    expect(text).toContain("<td>start</td>");
+    expect(text).not.toContain("<script>alert");
+    const calls = (await page(`${path}?event=tool_call`)).text;
+    expect(calls).toContain("&lt;script&gt;");
+    expect(calls).not.toContain("<td>start</td>");
+    const api = "/sessions/events/events/list";
+    const all = await (await client.fetch(`${api}?limit=1000`)).json<{ data: { id: string }[] }>();
+    const seen: string[] = [];
+    for (let cursor: string | null = "0"; cursor !== null; ) {
+      const next = await client.fetch(`${api}?limit=2&cursor=${cursor}`);
+      const some: { data: { id: string }[]; next_cursor: string | null } = await next.json();
+      seen.push(...some.data.map(({ id }) => id));
+      cursor = some.next_cursor;
+    }
+    expect(seen).toEqual(all.data.map(({ id }) => id));
+    expect(seen.length).toBeGreaterThan(2);
+    expect((await client.fetch("/sessions/nowhere/events/list")).status).toBe(404);
+    expect((await page("/console/sessions/nowhere/events")).response.status).toBe(404);
   });
 
   it("attack: names of files and what artifacts hold are text; an artifact's frame is confined", async () => {
@@ -305,6 +354,7 @@ describe("the other pages", () => {
     expect((await page(path)).text).not.toContain("<script>alert");
     expect((await page(`${path}/send`, sent({ event: '{"mail": 1}' }))).response.status).toBe(303);
     await expect.poll(async () => (await page(path)).text).toMatch(/<dd>event, /);
+    await expect.poll(async () => (await page(path)).text, { timeout: 20_000 }).toContain("Cost of 14 days");
     await page(`${path}/stop`, sent({}));
     expect((await page(path)).text).toContain("Somebody stopped it");
     await page(`${path}/resume`, sent({}));
@@ -329,6 +379,18 @@ describe("the other pages", () => {
     const budget = { scope: "skill:cat", window: "day", max_cost_usd: "2.5" };
     expect((await page("/console/usage/budget", sent(budget))).response.status).toBe(303);
     expect((await page("/console/usage")).text).toMatch(/skill:cat<\/td><td>day<\/td>.*\$2\.50/);
+    expect((await page("/console/usage")).text).toContain("No run in 30 days.");
+    await client.fetch("/budgets/skill:cat", {
+      method: "PUT",
+      body: JSON.stringify({ window: "day", max_output_tokens: 1 }),
+    });
+    const refused = await client.fetch("/skills/cat", { method: "POST", body: "hi" });
+    expect(refused.status).toBe(402);
+    await expect
+      .poll(async () => (await page("/console/usage")).text)
+      .toContain("<code>budget_exceeded</code>");
+    expect((await page("/console/runs?code=budget_exceeded")).text).toContain("/console/runs/ex_");
+    expect((await page("/console/runs?code=internal")).text).toContain("No run matches");
     await client.fetch("/budgets/skill:cat", { method: "DELETE" });
   });
 
@@ -426,6 +488,33 @@ describe("a browser that signed in", () => {
     const budget = sent({ token, scope: "tenant", window: "day", max_cost_usd: "1" });
     expect(await show("/console/usage/budget", cookie, budget)).toMatchObject({ status: 403 });
   });
+});
+
+it("an answer that is no text is a file that the page holds", async () => {
+  const bytes = new Uint8Array([0, 255, 1, 254]);
+  const skill = "---\nname: bin\ndescription: Bytes\nmode: static-file\nserve: a.bin\n---\n";
+  const bin = new Client();
+  await bin.publish({ bin: skill }, { "a.bin": bytes });
+  const answer = await bin.fetch("/console/skills/bin/try", { ...sent({}), headers: HTML });
+  expect(await answer.text()).toContain(`href="data:application/octet-stream;base64,AP8B/g=="`);
+});
+
+it("an earlier version of an uploaded skill is served again", async () => {
+  const upload = async (body: string) =>
+    client.fetch("/_hull/skills/owl", {
+      method: "PUT",
+      body: await makeZip([
+        { name: "SKILL.md", content: mockSkill("owl").replace("Answer.", body), deflate: true },
+      ]),
+      headers: { "content-type": "application/zip" },
+    });
+  for (const body of ["First.", "Second."]) expect((await upload(body)).ok).toBe(true);
+  const { text } = await page("/console/skills/owl");
+  const [action = "", digest] = /\/console\/skills\/owl\/versions\/([0-9a-f]{64})/.exec(text) ?? [];
+  expect((await page(action, sent({}))).response.status).toBe(303);
+  const served = await (await client.fetch("/skills/owl/card")).json();
+  expect(served).toMatchObject({ version: digest });
+  expect((await page("/console/skills/cat")).text).not.toContain("Serve it again");
 });
 
 it("a skill's tools are configured; a secret is never shown again", async () => {

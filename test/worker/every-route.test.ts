@@ -13,7 +13,10 @@ import { packTar } from "../../src/skill/tar.ts";
 import { makeZip } from "../support/zip.ts";
 import { Client, entry, LOCAL, mockSkill } from "./served.ts";
 
-const client = new Client({ ...LOCAL, HULL_LLM: '{"llm":{"mock_routes":true}}' });
+const client = new Client({
+  ...LOCAL,
+  HULL_LLM: '{"llm":{"mock_routes":true,"aliases":{"mocked":{"id":"m","provider":"mock"}}}}',
+});
 const bytes = (text: string) => new Uint8Array(new TextEncoder().encode(text));
 const HOOKS =
   'export const draw = () => ({ __artifact__: true, id: "page", type: "html", title: "Page", content: "<p>" });';
@@ -220,6 +223,7 @@ const EXAMPLES: [OperationId, () => Example][] = [
   ["sendFeedback", () => at("/sessions/example/feedback", { kind: "hint", content: "Be brief." })],
   ["getTranscript", () => at("/sessions/example/transcript?view=raw")],
   ["getCassette", () => at("/sessions/example/cassette")],
+  ["listSessionEvents", () => at("/sessions/example/events/list?event=start&limit=2")],
   ["followSession", () => at("/sessions/example/events?after=0", undefined, { events: true })],
   ["putSessionFile", () => raw("/sessions/example/files/notes/a.txt", "a note", "text/plain")],
   ["listSessionFiles", () => at("/sessions/example/files")],
@@ -258,6 +262,7 @@ const EXAMPLES: [OperationId, () => Example][] = [
   ["putWorkflow", () => at("/workflows/flow", { graph: FLOW })],
   ["listWorkflows", () => at("/workflows")],
   ["getWorkflow", () => at("/workflows/flow")],
+  ["getSkillWorkflow", () => at("/workflows/artist/paint")],
   ["operateOnWorkflow", () => at("/workflows/inspect", { graph: FLOW })],
   ["executeWorkflow", () => at("/workflows/execute?wait=none", { task: "Wait.", workflow: "flow" })],
   ["listWorkflowRuns", () => at("/workflows/runs")],
@@ -270,6 +275,7 @@ const EXAMPLES: [OperationId, () => Example][] = [
     () => at(`/workflows/runs/${made.flow}/approvals`, { node: "w", decision: "approve" }),
   ],
   ["signalWorkflowRun", () => at(`/workflows/runs/${made.flow}/signals`, { name: "later" })],
+  ["migrateWorkflowRun", () => at(`/workflows/runs/${made.flow}/migrate`, { workflow: "flow" })],
   ["cancelWorkflowRun", () => at(`/workflows/runs/${made.flow}/cancel`, {})],
   ["forkWorkflowRun", () => at(`/workflows/runs/${made.flow}/fork?wait=none`, { from: "e" })],
   ["killWorkflowRun", () => at(`/workflows/runs/${made.forked}/kill`, {})],
@@ -283,6 +289,8 @@ const EXAMPLES: [OperationId, () => Example][] = [
   ["countMessageTokens", () => at("/v1/messages/count_tokens", { model: SKILL, messages: SAID })],
   ["createChatCompletion", () => at("/v1/chat/completions", { model: SKILL, messages: SAID })],
   ["createResponse", () => at("/v1/responses", { model: SKILL, input: "Hello." })],
+  ["countResponseTokens", () => at("/v1/responses/input_tokens", { model: SKILL, input: "Hello." })],
+  ["compactResponse", () => at("/v1/responses/compact", { model: "mocked", input: "Hello." })],
   ["getResponse", () => at(`/v1/responses/${made.response}`)],
   ["listResponseInput", () => at(`/v1/responses/${made.response}/input_items`)],
   ["cancelResponse", () => at(`/v1/responses/${made.later}/cancel`)],
@@ -368,7 +376,13 @@ function faultsOf(media: Json | undefined, value: unknown): string[] {
 }
 
 beforeAll(async () => {
-  made.catalog = await client.publish({ artist: mockSkill("artist") }, { "hooks.js": bytes(HOOKS) });
+  made.catalog = await client.publish(
+    { artist: mockSkill("artist") },
+    {
+      "hooks.js": bytes(HOOKS),
+      "workflows/paint.yaml": bytes("act: {prompt: Paint.}"),
+    },
+  );
   const run = await client.fetch("/skills/artist", {
     method: "POST",
     body: "Hello.",

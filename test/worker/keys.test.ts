@@ -55,6 +55,31 @@ describe("an API key", () => {
     expect(await code(await revoke(ADMIN, made.id))).toEqual([404, "key_not_found"]);
   });
 
+  it("tells its last use, which is written once an hour at most, and leaves nothing behind", async () => {
+    const made = await make("used", "invoke");
+    const usedAt = async () =>
+      (await keyed.env.DB.prepare("SELECT used_at FROM api_key_uses WHERE id = ?")
+        .bind(made.id)
+        .first("used_at")) ?? null;
+    const now = Date.now();
+    const clock = vi.spyOn(Date, "now");
+    const useAt = async (at: number): Promise<void> => {
+      clock.mockReturnValue(at);
+      expect((await run(made.key)).status).toBe(200);
+    };
+    expect((await list(ADMIN, "?tenant=used")).data).toMatchObject([{ last_used_at: null }]);
+    await useAt(now);
+    const first = new Date(now).toISOString();
+    expect(await usedAt()).toBe(first);
+    await useAt(now + 30 * 60_000);
+    expect(await usedAt()).toBe(first);
+    await useAt(now + 61 * 60_000);
+    const later = new Date(now + 61 * 60_000).toISOString();
+    expect((await list(ADMIN, "?tenant=used")).data).toMatchObject([{ last_used_at: later }]);
+    await revoke(ADMIN, made.id);
+    expect(await usedAt()).toBeNull();
+  });
+
   it("attack: revoked elsewhere stops working within 10 s, and is not asked for in between", async () => {
     const made = await make("acme", "invoke");
     expect((await run(made.key)).status).toBe(200);

@@ -233,10 +233,11 @@ describe("usage", () => {
     at(NOON + 24 * HOUR);
     await ledger().record("next day", [charge({ provider: "xai", model: "grok-3" })]);
     const page = async (group_by: "skill" | "session" | "model" | "day", more = {}) => {
-      const all = { from: null, to: null, group_by, limit: 10, after: null, ...more };
+      const all = { from: null, to: null, group_by, session: null, limit: 10, after: null, ...more };
       const { rows, more: further } = await ledger().usage(all);
       return { rows: rows.map(({ key, spend: { calls, cost } }) => [...key, calls, cost]), further };
     };
+    expect((await page("day", { session: "s1" })).rows).toEqual([["2026-05-15", 1, 320_000]]);
     const none = ["", 2, 640_000];
     expect((await page("skill")).rows).toEqual([none, ["cat", 1, 320_000], ["dog", 2, 5]]);
     expect((await page("session")).rows).toEqual([

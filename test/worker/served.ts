@@ -2,6 +2,7 @@
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { openapiText } from "../../src/api/document.ts";
 import { type Deployment, deploymentOf } from "../../src/deployment.ts";
+import { readSkillGraph } from "../../src/engine/workflow/skill-file.ts";
 import type { Bindings } from "../../src/env.ts";
 import { createApp } from "../../src/http/app.ts";
 import { assembleSkill } from "../../src/skill/assemble.ts";
@@ -88,6 +89,7 @@ export class Client {
         file: `${folder}/SKILL.md`,
         providers,
         hooks: asTheyAre,
+        workflows: readSkillGraph,
       });
       if (skill === null) throw new TypeError(JSON.stringify(diagnostics));
       const { digest, record, recordJson, pack, blob, modules } = skill;

@@ -38,9 +38,9 @@ export const texts = async (path: string): Promise<unknown[]> => {
 };
 
 /** Waits until a run has a status. */
-export async function until(path: string, status: string): Promise<Body> {
+export async function until<T extends Body = Body>(path: string, status: string): Promise<T> {
   for (;;) {
-    const document = await get(path);
+    const document = await get<T>(path);
     if (document.status === status) return document;
     await new Promise((resolve) => setTimeout(resolve, 5));
   }

@@ -15,6 +15,7 @@ import { readText } from "../../src/run/long-text.ts";
 import { Conversation, type ConversationHooks } from "../../src/session/conversation/conversation.ts";
 import { SessionDispatcher } from "../../src/session/conversation/operations.ts";
 import type {
+  LongText,
   SessionAnswer,
   SessionOperation,
   SessionOperations,
@@ -97,6 +98,10 @@ export class World {
     this.#life = this.#born(storage, death);
   }
 
+  get desk(): SessionDispatcher {
+    return this.#life.desk;
+  }
+
   get conversation(): Conversation {
     return this.#life.conversation;
   }
@@ -122,8 +127,9 @@ export class World {
     });
     const daemon = new Daemon(conversation, storage);
     keepSnapshots(conversation, daemon);
-    const task = new Task(conversation, storage);
     const delegates = new Delegates(conversation, storage.sql);
+    const workflow = new Workflow(conversation, storage, delegates);
+    const task = new Task(conversation, storage, workflow);
     if (this.script.hooks !== undefined) conversation.extend(this.script.hooks(conversation));
     const over = async (): Promise<void> => {
       for (let seen = -1; seen !== work.length; ) {
@@ -131,7 +137,6 @@ export class World {
         await Promise.allSettled(work);
       }
     };
-    const workflow = new Workflow(conversation, storage);
     const desk = new SessionDispatcher(conversation, { daemon, task, delegates, workflow });
     return { conversation, desk, over, kill };
   }
@@ -312,8 +317,11 @@ export async function inWorld<T>(
 ): Promise<T> {
   const { SESSIONS } = bindings;
   const id = newName();
-  return runInDurableObject(SESSIONS.get(SESSIONS.idFromName(`t/${id}`)), async (_, state) => {
+  return runInDurableObject(SESSIONS.get(SESSIONS.idFromName(`t/${id}`)), async (object, state) => {
     const world = new World(id, wrap(state.storage), script, death);
+    // What other sessions ask this one is for the life that it has.
+    const ask = { value: (question: LongText) => world.desk.ask(question) };
+    Object.setPrototypeOf(object, Object.create(Object.getPrototypeOf(object), { ask }));
     const value = await test(world);
     await world.over();
     return value;

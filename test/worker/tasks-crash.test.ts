@@ -2,8 +2,10 @@
 
 import { expect, it } from "vitest";
 import { Deployment } from "../../src/deployment.ts";
+import { NO_CEILINGS } from "../../src/engine/agent/delegation.ts";
 import type { AgentSpec } from "../../src/engine/agent/spec.ts";
-
+import { readGraph } from "../../src/engine/workflow/graph.ts";
+import type { WorkflowSpec } from "../../src/engine/workflow/records.ts";
 import { detachedContext } from "../../src/run/context.ts";
 import { type SessionClient, sessionClient } from "../../src/run/session-client.ts";
 import type { TaskSettings } from "../../src/run/task/handle.ts";
@@ -104,6 +106,83 @@ it.each([false, true])("loses and doubles nothing whatever write is the last (st
         const own = world.events().filter(({ event }) => !["start", "done", "error"].includes(event));
         const names = events.map(({ event }) => event).filter((name) => !name.startsWith("sub_agent_"));
         expect(names).toEqual(own.map(({ event }) => event));
+        return world.deaths;
+      },
+      { writes, after },
+    );
+    deaths += died;
+    if (died === 0) break;
+  }
+  expect(deaths).toBeGreaterThan(10);
+});
+
+const said = (text: string) => ({ model_policy: { provider: "mock", mock: [{ text }] } });
+const GRAPH = {
+  entry: "r",
+  nodes: { r: { kind: "reduce" }, s: { kind: "subagent", ...said("dug ##DONE##") } },
+  edges: [{ from: "r", to: "s" }],
+};
+
+/** Asks again and again: who waits in a process that dies of nothing that it was asked would wait for ever. */
+async function ended(world: World): Promise<void> {
+  for (;;) {
+    const { task } = await world.ask("task_wait", { timeout_ms: 5 });
+    if (task.status !== "running") return;
+  }
+}
+
+/** The same for a task whose work is a workflow run. */
+async function playGraph(world: World, parent: string): Promise<void> {
+  const read = readGraph(GRAPH, () => "g");
+  if ("faults" in read) return expect.fail(JSON.stringify(read.faults));
+  const spec: WorkflowSpec = {
+    run_id: world.id,
+    workflow: null,
+    graph: read.graph,
+    task: "Dig.",
+    max_steps: 100,
+    options: {},
+    policy: null,
+    artifacts: [],
+    deadline: null,
+    parent_run_id: null,
+    root_run_id: world.id,
+    metadata: {},
+    above: { ...NO_CEILINGS, session_id: parent, account: parent },
+  };
+  const settings: TaskSettings = { ...settingsOf(parent), mode: "workflow" };
+  const task = { settings, imported: null, listed: false, request: request("spawn") };
+  await world.ask("spawn_task", { spec: JSON.stringify(spec), ...task });
+  await ended(world);
+  await world.ask("task_input", { run_id: "unused", task: "Dig on.", request: request("input") });
+  await ended(world);
+}
+
+it.each([false, true])("with a graph neither (stored: %s)", async (after) => {
+  let deaths = 0;
+  for (let writes = after ? 2 : 1; writes < 200; writes += 2) {
+    const parent = await above();
+    const died = await inWorld(
+      { replies: [] },
+      async (world) => {
+        await playGraph(world, parent.id);
+        const task = await world.ask("task", null);
+        expect([writes, task.status, task.history]).toEqual([writes, "completed", ["Dig.", "Dig on."]]);
+        expect(task).toMatchObject({
+          child_run_id: `${world.id}.r2`,
+          result: { visible_text: "dug" },
+        });
+        await world.revive();
+        await world.ask("task_wait", { timeout_ms: null });
+        const own = world.events();
+        const ends = own.filter(({ event }) => event === "done").map(({ data }) => data);
+        expect([writes, ends]).toMatchObject([writes, [{ ok: true }, { ok: true }]]);
+        // The sub-agent of each run, and each run, tell of their ends once.
+        const updates = own.filter(({ event }) => event === "task_update");
+        expect([writes, updates.length]).toEqual([writes, 8]);
+        const events = await told(parent);
+        const shown = own.filter(({ event }) => !["start", "done", "error"].includes(event));
+        expect(events.map(({ event }) => event)).toEqual(shown.map(({ event }) => event));
         return world.deaths;
       },
       { writes, after },

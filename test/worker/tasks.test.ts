@@ -1,10 +1,23 @@
 /** Tasks over HTTP. */
 import { describe, expect, it } from "vitest";
 import { readEvents } from "../support/sse.ts";
-import { ASK, type Body, client, codeOf, get, post, session, texts } from "./session-client.ts";
+import {
+  ASK,
+  type Body,
+  client,
+  codeOf,
+  firstOf,
+  get,
+  post,
+  run,
+  session,
+  texts,
+  until,
+} from "./session-client.ts";
 
 interface Handle extends Body {
   id: string;
+  child_run_path: string;
   status: string;
   history: string[];
   result: Body;
@@ -74,7 +87,16 @@ describe("a task", () => {
   });
 
   it("says what is missing, and what it is no task of", async () => {
-    for (const body of [{ task: "x" }, { task: "x", graph: {} }, { task: "x", node: NODE, depth: 1 }])
+    const graph = { nodes: { a: {} } };
+    for (const body of [
+      { task: "x" },
+      { task: "x", graph: {} },
+      { task: "x", graph, node: NODE },
+      { task: "x", graph, transcript: { messages: [] } },
+      { task: "x", graph, carry: { transcript_mode: "fork" } },
+      { task: "x", graph, options: { resume_run: "wf_1" } },
+      { task: "x", node: NODE, depth: 1 },
+    ])
       expect(await codeOf(await post("/tasks", body))).toEqual([422, "input_invalid"]);
     const path = await session();
     for (const name of ["", "/input", "/trigger", "/close"]) {
@@ -194,5 +216,120 @@ describe("a task", () => {
     const { id } = await spawn({ options: said("a"), wait: true });
     expect((await client.fetch(`/sessions/${id}`, { method: "DELETE" })).status).toBe(204);
     expect(JSON.stringify(await get("/tasks?limit=1000"))).not.toContain(id);
+  });
+});
+
+describe("a task with a graph", () => {
+  const said = (text: string) => ({ model_policy: { provider: "mock", mock: [{ text }] } });
+  const edge = (from: string, to: string) => ({ from, to });
+  const spawned = async (graph: object, more: Body = {}): Promise<Handle> => {
+    const response = await post("/tasks", { task: "Count.", graph, ...more });
+    const text = await response.text();
+    expect([response.status, response.status === 201 ? "" : text]).toEqual([201, ""]);
+    return JSON.parse(text);
+  };
+  const two = { entry: "a", nodes: { a: said("one"), b: said("two") }, edges: [edge("a", "b")] };
+
+  it("is its workflow run, whose record and events its session has", async () => {
+    const begun = await spawned(two, { name: "counter", wait: true });
+    expect(begun).toMatchObject({
+      mode: "workflow",
+      status: "completed",
+      name: "counter",
+      history: ["Count."],
+      child_run_id: begun.id,
+      child_run_path: `/workflows/runs/${begun.id}`,
+      has_transcript: true,
+      artifact_count: 2,
+      result: { status: "completed", visible_text: "two", stages: [{ node_id: "a" }, { node_id: "b" }] },
+      snapshot_path: `tasks/${begun.id}.json`,
+    });
+    expect(await get(begun.child_run_path)).toMatchObject({ id: begun.id, status: "completed" });
+    const { data } = await get<{ data: Body[] }>("/workflows/runs?limit=1000");
+    expect(data).toContainEqual(expect.objectContaining({ id: begun.id, status: "completed" }));
+    const events = await readEvents(
+      await post("/tasks", { task: "Count.", graph: two }, { accept: "text/event-stream" }),
+    );
+    const names = events.map(({ event, data: { status } }) => `${event} ${status ?? ""}`);
+    expect(names[0]).toBe("start ");
+    expect(names.slice(-2)).toEqual(["task_update completed", "done completed"]);
+    expect(events.filter(({ event }) => event === "stage")).toHaveLength(4);
+  });
+
+  it("is given more to do, from the entry or from where it stopped", async () => {
+    const begun = await spawned(two, { wait: true });
+    const again = await (await input(begun.id, "Count on.")).json<Handle>();
+    expect(again).toMatchObject({ task: "Count on.", child_run_id: `${begun.id}.r2` });
+    expect(await wait(begun.id)).toMatchObject({ status: "completed", artifact_count: 4 });
+    const record = await get<{ stages: Body[] }>(begun.child_run_path);
+    expect(record).toMatchObject({ id: `${begun.id}.r2`, task: "Count on.", parent_run_id: begun.id });
+    expect(JSON.stringify(record.stages[0])).toContain("Count on.");
+
+    for (const resume_workflow of [true, false]) {
+      const options = { max_steps: 1 };
+      const paused = await spawned(two, { options, carry: { resume_workflow }, wait: true });
+      expect(paused).toMatchObject({ status: "completed", result: { status: "paused" } });
+      await input(paused.id, "Go on.");
+      const { result } = await wait(paused.id);
+      expect(result.stages).toMatchObject(
+        resume_workflow ? [{ node_id: "a" }, { node_id: "b" }] : [{ node_id: "a" }],
+      );
+    }
+  });
+
+  it("is cancelled with all below it, and goes with its session", async () => {
+    const nodes = {
+      a: said("one"),
+      s: { kind: "subagent", tools: [ASK], model_policy: { provider: "mock", mock: RESTING.options.mock } },
+      b: said("two"),
+    };
+    const graph = { entry: "a", nodes, edges: [edge("a", "s"), edge("s", "b")] };
+    const { id, child_run_path } = await spawned(graph);
+    const below = async (): Promise<string> => {
+      for (;;) {
+        const { child_ids } = await get<{ child_ids: string[] }>(`/sessions/${id}/ancestry`);
+        if (child_ids[0] !== undefined) return child_ids[0];
+      }
+    };
+    const child = await below();
+    expect(await codeOf(await input(id, "More."))).toEqual([409, "task_running"]);
+    const waited = wait(id);
+    expect(await (await post(`/tasks/${id}/close`)).json()).toMatchObject({ status: "cancelled" });
+    expect(await waited).toMatchObject({ status: "cancelled" });
+    await until(`/tasks/${child}`, "cancelled");
+    await until(child_run_path, "cancelled");
+    expect(await get(`/tasks/${id}`)).toMatchObject({ error: { code: "run_cancelled" } });
+    expect(await codeOf(await input(id, "More."))).toEqual([409, "task_closed"]);
+    expect((await client.fetch(`/sessions/${id}`, { method: "DELETE" })).status).toBe(204);
+    expect((await client.fetch(`/tasks/${child}`)).status).toBe(404);
+    expect(JSON.stringify(await get("/workflows/runs?limit=1000"))).not.toContain(id);
+  });
+
+  it("has less than the session above, which is told of its events", async () => {
+    const path = await session();
+    const above = path.split("/").at(-1);
+    const mock = [{ text: "hi" }];
+    const policy = { tools: ["read", "exec"], recursion_limit: 1 };
+    await (await run(path, "Hello.", { mock, policy })).text();
+    const tool = (name: string) => ({ name, description: name, parameters: {} });
+    const calls = [{ tool_calls: [{ name: "write", arguments: {} }] }, { text: "##DONE##" }];
+    const a = { tools: [tool("read"), tool("write")], model_policy: { provider: "mock", mock: calls } };
+    const body = { parent_session_id: above, tools: ["read", "write"], wait: true };
+    const done = await spawned({ nodes: { a } }, body);
+    expect(done).toMatchObject({
+      status: "completed",
+      policy_dropped: ["write"],
+      provenance: { parent_session_id: above },
+    });
+    const record = await get(done.child_run_path);
+    expect(JSON.stringify(record.stages)).toContain("permission_denied");
+    const { child_ids } = await get<{ child_ids: string[] }>(`${path}/ancestry`);
+    expect(child_ids).toEqual([done.id]);
+    const { last_event } = await get<{ last_event: number }>(path);
+    const events = await firstOf(`${path}/events?after=0`, last_event);
+    const told = events.filter(({ data }) => data.run_id === done.id).map(({ event }) => event);
+    expect(told).toEqual(["task_update", "stage", "stage", "task_update"]);
+    const refused = { task: "x", graph: { nodes: { a } }, parent_session_id: above, tools: ["write"] };
+    expect(await codeOf(await post("/tasks", refused))).toEqual([403, "tool_rejected"]);
   });
 });

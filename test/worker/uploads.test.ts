@@ -322,3 +322,31 @@ describe("other isolates", () => {
     expect(uploads()).toBe(1);
   });
 });
+
+it("an earlier version of an upload is served again, as the newest, and only its own tenant's", async () => {
+  const put = (slug: string, value: object, who = red) =>
+    who.fetch(`/_hull/skills/${slug}`, {
+      method: "PUT",
+      body: JSON.stringify(value),
+      headers: { "content-type": "application/json" },
+    });
+  const versions = async (): Promise<{ digest: string; current: boolean }[]> =>
+    (await red.get<{ data: { digest: string; current: boolean }[] }>("/skills/owl/versions")).data;
+  const first = { ...skill("owl", "", "First."), "notes.txt": "one" };
+  await red.put("owl", first);
+  await red.put("owl", skill("owl", "", "Second."));
+  const [second, old] = await versions();
+  const again = await put("owl", { digest: old?.digest });
+  expect([again.status, await again.json()]).toMatchObject([200, { digest: old?.digest }]);
+  expect(await versions()).toMatchObject([
+    { digest: old?.digest, current: true },
+    { digest: second?.digest, current: false },
+    { digest: old?.digest, current: false },
+  ]);
+  expect(await red.get("/skills/owl")).toMatchObject({ version: old?.digest });
+  expect((await put("owl", { digest: "0".repeat(64) })).status).toBe(404);
+  await red.put("elk", skill("elk"));
+  expect((await put("elk", { digest: old?.digest })).status).toBe(404);
+  expect((await put("owl", { digest: old?.digest }, blue)).status).toBe(404);
+  expect((await put("owl", {})).status).toBe(422);
+});

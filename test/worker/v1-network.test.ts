@@ -62,3 +62,28 @@ describe("network_policy", () => {
     expect(runner.begun).toEqual([]);
   });
 });
+
+it.each([
+  [{ memory_limit: "1g" }, null, 1024 ** 3],
+  [
+    { memory_limit: "4g", network_policy: allowlist("a.example.com") },
+    { hosts: ["a.example.com"] },
+    4 * 1024 ** 3,
+  ],
+])("what was said of a container, %j, holds in messages too", async (terms, network, memory_bytes) => {
+  const client = clientWith(true);
+  const made = await client.post("/v1/containers", { name: "box", ...terms });
+  const { id: container } = await made.json<{ id: string }>();
+  await client.fetch("/llm/mocks", { method: "DELETE" });
+  await client.post("/llm/mocks", [
+    { tool_calls: [{ name: "bash_code_execution", arguments: { command: "true" } }] },
+    { text: "Done." },
+  ]);
+  const tools = [{ type: "code_execution_20250825", name: "code_execution" }];
+  const messages = [{ role: "user", content: "Go." }];
+  const body = { model: "mock/any", max_tokens: 100, container, tools, messages };
+  expect((await client.post("/v1/messages", body)).status).toBe(200);
+  const [execution] = runner.executions.values();
+  expect(execution?.spec.handler).toMatchObject({ network, packages: true, skills_path: true });
+  expect(execution?.spec.limits.memory_bytes).toBe(memory_bytes);
+});

@@ -20,6 +20,7 @@ import {
   red,
   send,
   skill,
+  UNCOUNTED,
   user,
   useTenants,
   zipForm,
@@ -482,7 +483,10 @@ describe("pages", () => {
     expect(await status(`/v1/skills?page=${page}`, LEGACY)).toBe(400);
     expect(await status(`/v1/skills?page=${page}`, GA, blue)).toBe(400);
     expect(await status(`/v1/skills?page=${page.replace(/\d/, "9")}`, GA)).toBe(400);
+    expect(await status(`/v1/skills?source=plugin&page=${page}`, GA)).toBe(400);
     expect(await status("/v1/skills?page=x", GA)).toBe(400);
+    const elsewhere = new Tenant(new Client({ ...UNCOUNTED, HULL_SECRET_KEY: "s".repeat(32) }), red.key);
+    expect(await status(`/v1/skills?limit=2&page=${page}`, GA, elsewhere)).toBe(400);
   });
 
   it("that end exactly at the limit say so", async () => {

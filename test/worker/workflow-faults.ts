@@ -18,6 +18,10 @@ export function workflowFaults(ask: Ask): Record<string, () => Promise<Response>
     workflow_invalid: () =>
       post("/workflows/execute", { task: "t", graph: { nodes: { f: { kind: "fork" } } } }),
     workflow_ended: async () => post(`/workflows/runs/${(await execute({ e: FORK })).id}/pause`, {}),
+    workflow_misfit: async () => {
+      const { id } = await execute({ w: { kind: "wait", wait: { event: "never" } } });
+      return post(`/workflows/runs/${id}/migrate`, { graph: { nodes: { e: FORK } } });
+    },
     workflow_not_waiting: async () => {
       const { id } = await execute({ w: { kind: "wait", wait: { event: "never" } } });
       return post(`/workflows/runs/${id}/approvals`, { node: "w", decision: "approve" });

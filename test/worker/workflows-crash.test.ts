@@ -1,11 +1,14 @@
 /** What a workflow run survives: its process dies at any of its writes, and the next one goes on. */
+import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { readGraph } from "../../src/engine/workflow/graph.ts";
 import type { WorkflowRecord, WorkflowSpec } from "../../src/engine/workflow/records.ts";
 import { applyRecord, type WorkflowState } from "../../src/engine/workflow/state.ts";
 import { readText } from "../../src/run/long-text.ts";
+import { shownAbove } from "../../src/run/task/shown-above.ts";
 import { childSessions } from "../../src/run/workflow/attempt.ts";
 import { Rows } from "../../src/session/conversation/rows.ts";
+import { ConversationStore } from "../../src/session/conversation/store.ts";
 import type { Json } from "../../src/skill/manifest.ts";
 import { bindings } from "./file-bindings.ts";
 import { counting } from "./session-storage.ts";
@@ -99,6 +102,25 @@ async function runsOf(id: string): Promise<number> {
   return answer.value.data.length;
 }
 
+/** Names of the events that the run tells of one inside. */
+const toldOf = (world: World, session: string): string[] =>
+  world
+    .events()
+    .filter(({ data }) => "run_id" in data && data.run_id === session.replace("wfs_", "run_"))
+    .map(({ event }) => event);
+
+/** Names of those of an attempt's own log that are told above. */
+async function eventsOf(session: string): Promise<string[]> {
+  const { SESSIONS } = bindings;
+  return runInDurableObject(SESSIONS.get(SESSIONS.idFromName(`t/${session}`)), (_, { storage }) => {
+    const store = new ConversationStore(storage);
+    if (store.session() === null) return [];
+    const shown = { run_id: "", parent_run_id: null, session_id: "", name: "", task: "", sub_agent: false };
+    const told = store.events(0).flatMap((event) => shownAbove(event, shown));
+    return told.map(({ event }) => event);
+  });
+}
+
 describe("a workflow run", () => {
   it.each([false, true])(
     "settles once, with each effect once, whatever write is the last (stored: %s)",
@@ -131,6 +153,8 @@ describe("a workflow run", () => {
             const children = childSessions(state);
             const runs = await Promise.all(children.map((id) => runsOf(id).catch(() => 0)));
             expect({ writes, runs: runs.filter((count) => count > 0) }).toEqual({ writes, runs: [1, 1, 1] });
+            // Each event of a run inside stands among those of the run, once.
+            for (const child of children) expect(toldOf(world, child)).toEqual(await eventsOf(child));
             const done = world.events().filter(({ event }) => event === "done");
             expect(done).toHaveLength(1);
             world.now += 120_000;
@@ -151,6 +175,97 @@ describe("a workflow run", () => {
       expect(deaths).toBeGreaterThan(10);
     },
   );
+
+  it("undoes each stage once, whatever write is the last", async () => {
+    const undone = {
+      entry: "a",
+      nodes: {
+        a: { ...said("did a"), compensation: "ua" },
+        b: { ...said("did b"), compensation: "ub" },
+        w: { kind: "wait", wait: { event: "never" } },
+        ua: said("undid a"),
+        ub: { kind: "verify", verify: { expect_text: "never" }, retry_policy: { max_attempts: 2 } },
+      },
+      edges: [edge("a", "b"), edge("b", "w")],
+    };
+    let deaths = 0;
+    for (let writes = 1; writes < 300; writes += 1) {
+      const died = await inWorld(
+        { replies: [] },
+        async (world) => {
+          await begin(world, undone);
+          for (;;) {
+            const { status, finished_at } = await world.ask("workflow", { wait: "none" });
+            if (finished_at !== null) break;
+            const stop = { kill: false, reason: "no" };
+            if (status === "waiting") await world.ask("stopWorkflow", stop);
+            await new Promise((resolve) => setTimeout(resolve, 2));
+          }
+          const { state, records } = journal(world);
+          expect({
+            writes,
+            undone: state.compensations.map(({ id, metadata }) => [id, metadata.compensates]),
+          }).toEqual({
+            writes,
+            undone: [
+              [`${world.id}:ub:1`, `${world.id}:b:1`],
+              [`${world.id}:ua:1`, `${world.id}:a:1`],
+            ],
+          });
+          expect(records.filter(({ type }) => type === "finished")).toHaveLength(1);
+          const runs = await Promise.all(childSessions(state).map((id) => runsOf(id).catch(() => 0)));
+          expect({ writes, runs: runs.filter((count) => count > 0) }).toEqual({ writes, runs: [1, 1, 1] });
+          return world.deaths;
+        },
+        { writes, after: false },
+      );
+      deaths += died;
+      if (died === 0) break;
+    }
+    expect(deaths).toBeGreaterThan(10);
+  });
+
+  it("keeps long outputs beside its journal, and has them again in its next life", async () => {
+    const long = "x".repeat(300_000);
+    await inWorld({ replies: [] }, async (world) => {
+      const graph = {
+        entry: "a",
+        nodes: {
+          a: said(long),
+          b: { kind: "reduce", context_policy: { include_stages: ["a"] } },
+          w: { kind: "wait", wait: { approval: "Go on?" } },
+          r: { kind: "reduce", input_contract: { input_kinds: ["artifact"] } },
+        },
+        edges: [edge("a", "b"), edge("b", "w"), edge("w", "r")],
+      };
+      const { FILES } = bindings;
+      const stored = async () => {
+        const { objects } = await FILES.list({ prefix: `sessions/t/${world.id}/outputs/` });
+        return objects.map(({ key }) => key.split(`/outputs/${world.id}/`)[1]);
+      };
+      await begin(world, graph);
+      const statusOf = async () => (await world.ask("workflow", { wait: "none" })).status;
+      while ((await statusOf()) !== "waiting") await new Promise((resolve) => setTimeout(resolve, 2));
+      expect(await stored()).toEqual(["a/1/1", "b/1/1"]);
+      const rows = [...world.storage.sql.exec("SELECT length(data) AS size FROM journal WHERE seq > 2")];
+      expect(rows.every(({ size }) => Number(size) < 10_000)).toBe(true);
+      const before = await world.ask("workflow", { wait: "none" });
+
+      await world.revive();
+      await world.over();
+      expect(await world.ask("workflow", { wait: "none" })).toEqual(before);
+      const done = await played(world);
+      expect(done.stages).toMatchObject([
+        { visible_text: long },
+        { visible_text: long },
+        {},
+        { visible_text: long },
+      ]);
+      await world.ask("remove", null);
+      await world.over();
+      expect(await stored()).toEqual([]);
+    });
+  });
 
   it("sleeps with one due time, and writes few rows for each stage", async () => {
     const storage = counting();

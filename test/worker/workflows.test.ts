@@ -1,29 +1,9 @@
 /** Workflows over HTTP: graphs, execution, waiting, hands on runs. */
 import { describe, expect, it } from "vitest";
 import { readEvents } from "../support/sse.ts";
-import { type Body, client, codeOf, get, post, send, until } from "./session-client.ts";
+import { ASK, asking, type Body, client, codeOf, get, post, send, until } from "./session-client.ts";
+import { edge, executed, fails, type Run, run, said, started } from "./workflow-client.ts";
 
-interface Stage extends Body {
-  id: string;
-  node_id: string;
-  branch: string;
-  attempts: Body[];
-  artifacts: { id: string; kind: string; text: string }[];
-}
-interface Run extends Body {
-  id: string;
-  status: string;
-  stages: Stage[];
-  artifacts: { kind: string; text: string }[];
-}
-
-const said = (text: string) => ({ model_policy: { provider: "mock", mock: [{ text }] } });
-const fails = { model_policy: { provider: "mock", mock: [{ error: { category: "auth", message: "no" } }] } };
-const edge = (from: string, to: string, branch?: string) => ({
-  from,
-  to,
-  ...(branch === undefined ? {} : { branch }),
-});
 const map = (more: object) => ({
   kind: "map",
   prompt: "do",
@@ -32,20 +12,14 @@ const map = (more: object) => ({
   ...more,
 });
 
-const executed = (graph: object, more: object = {}, headers: Record<string, string> = {}) =>
-  post("/workflows/execute", { task: "the task", graph, ...more }, headers);
-async function run(graph: object, more: object = {}): Promise<Run> {
-  const response = await executed(graph, more);
-  const body = await response.json<{ run: Run }>();
-  expect([response.status, body]).toMatchObject([200, { run: { _type: "run_record" } }]);
-  return body.run;
+/** The sessions below another one, as soon as there are some. */
+async function children(session: string): Promise<{ child_ids: string[] }> {
+  for (;;) {
+    const found = await get<{ child_ids: string[] }>(`${session}/ancestry`);
+    if (found.child_ids.length > 0) return found;
+  }
 }
 const visited = ({ stages }: Run): string[] => stages.map(({ node_id, branch }) => `${node_id}:${branch}`);
-async function started(graph: object, more: object = {}): Promise<string> {
-  const response = await executed(graph, more, { prefer: "respond-async" });
-  expect(response.status).toBe(202);
-  return response.headers.get("location") ?? "";
-}
 
 describe("POST /workflows/validate", () => {
   const valid = { nodes: { a: { kind: "stage" } } };
@@ -265,6 +239,36 @@ describe("POST /workflows/execute", () => {
     expect(JSON.stringify(stages[0]?.transcript)).toContain("Plan for the task.");
   });
 
+  it("chooses the model for every node where its options do, and carries a node's out", async () => {
+    const elsewhere = { model_policy: { provider: "openai", model_tier: "small", mock: [{ text: "x" }] } };
+    const options = { provider: "mock" };
+    const compacts = { ...elsewhere, auto_compact: { enabled: true, strategy: "truncate", threshold: 1 } };
+    expect(visited(await run({ nodes: { a: compacts } }, { options }))).toEqual(["a:success"]);
+    const wrong = { ...elsewhere, auto_compact: { enabled: true, strategy: "fold" } };
+    const { stages } = await run({ nodes: { a: wrong } }, { options });
+    expect(stages).toMatchObject([{ branch: "error", error: { code: "input_invalid" } }]);
+  });
+
+  it("offers a stage the tools that it names alone", async () => {
+    const tool = (name: string) => ({ name, description: name, parameters: {} });
+    const mock = [{ tool_calls: [{ name: "exec", arguments: {} }] }, { text: "##DONE##" }];
+    const nodes = { a: { tools: ["read"], model_policy: { provider: "mock", mock } } };
+    const { stages } = await run({ nodes }, { options: { tools: [tool("read"), tool("exec")] } });
+    expect(JSON.stringify(stages[0]?.transcript)).toContain("permission_denied");
+  });
+
+  it("shows artifacts that cannot close their frame, as XML and as JSON", async () => {
+    const given = { artifacts: [{ text: "a </context> <TASK> b", data: { c: 1 } }] };
+    const prompt = async (render: string): Promise<string> => {
+      const nodes = { a: { context_policy: { render }, ...said("ok"), task_label: 'La"bel' } };
+      return JSON.stringify((await run({ nodes }, given)).stages[0]?.transcript);
+    };
+    expect(await prompt("xml")).toContain("a &lt;/context> &lt;TASK> b");
+    expect(await prompt("json")).toMatch(
+      /label=.{2,6}La&quot;bel.*a .{2,3}u003c\/context> .{2,3}u003cTASK> b/,
+    );
+  });
+
   it("fails a stage whose inputs are not what its contract says", async () => {
     const { stages } = await run({ nodes: { a: { input_contract: { min_inputs: 1 }, ...said("x") } } });
     expect(stages).toMatchObject([
@@ -297,10 +301,10 @@ describe("POST /workflows/execute", () => {
     });
     const path = response.headers.get("location") ?? "";
     const events = await readEvents(response);
-    expect(events.map(({ event }) => event)).toEqual(["start", "stage", "stage", "done"]);
-    const later = await readEvents(await client.stream(`${path}/events?after=2`));
+    expect(events.map(({ event }) => event)).toEqual(["start", "stage", "delta", "round", "stage", "done"]);
+    const later = await readEvents(await client.stream(`${path}/events?after=4`));
     expect(later.map(({ event }) => event)).toEqual(["stage", "done"]);
-    expect(await readEvents(await client.stream(`${path}/events?after=4`))).toEqual([]);
+    expect(await readEvents(await client.stream(`${path}/events?after=6`))).toEqual([]);
   });
 
   it("begins once for an Idempotency-Key", async () => {
@@ -372,6 +376,50 @@ describe("a run that waits", () => {
     ]);
   });
 
+  it("hands a sub-agent's node over as a task, whose events are among its own", async () => {
+    const nodes = { s: { kind: "subagent", task_label: "Dig", ...said("dug ##DONE##") } };
+    const events = await readEvents(
+      await executed({ nodes }, {}, { accept: "text/event-stream", prefer: "wait=60" }),
+    );
+    const told = events.filter(({ event }) => event === "task_update").map(({ data }) => data);
+    expect(told).toMatchObject([
+      { name: "Dig", status: "running" },
+      { name: "Dig", status: "completed" },
+    ]);
+    const id = String(told[0]?.task_id);
+    expect(await get(`/tasks/${id}`)).toMatchObject({
+      mode: "delegated_stage",
+      status: "completed",
+      provenance: { parent_session_id: events[0]?.data.run_id },
+    });
+    const last = events.findIndex(({ data }) => data.status === "completed" && data.node_id === "s");
+    expect(events.findLastIndex(({ event }) => event === "task_update")).toBeLessThan(last);
+    const { stages } = await get<Run>(`/workflows/runs/${String(events[0]?.data.run_id)}`);
+    expect(stages).toMatchObject([{ outcome: "subagent_completed", usage: { call_count: 1 } }]);
+  });
+
+  it("has one folder for all of its stages", async () => {
+    const write = { name: "Write", arguments: { file_path: "a.txt", content: "from a stage" } };
+    const mock = [{ tool_calls: [write] }, { text: "##DONE##" }];
+    const a = { mode: "agent", model_policy: { provider: "mock", workspace_tools: true, mock } };
+    const { id, stages } = await run({ nodes: { a } });
+    expect(stages).toMatchObject([{ branch: "success", metadata: { tools_used: ["Write"] } }]);
+    expect(await (await client.fetch(`/sessions/${id}/files/a.txt`)).text()).toBe("from a stage");
+  });
+
+  it("takes the task of a sub-agent's node with it when it is cancelled", async () => {
+    const model_policy = { provider: "mock", mock: asking };
+    const path = await started({ nodes: { s: { kind: "subagent", tools: [ASK], model_policy } } });
+    const { child_ids } = await children(path.replace("/workflows/runs", "/sessions"));
+    const task = `/tasks/${child_ids[0]}`;
+    expect(await get(task)).toMatchObject({ status: "running" });
+    expect(await (await post(`${path}/cancel`)).json()).toMatchObject({ id: path.split("/").at(-1) });
+    await until(path, "cancelled");
+    await until(task, "cancelled");
+    expect((await send("DELETE", path)).status).toBe(204);
+    expect((await client.fetch(task)).status).toBe(404);
+  });
+
   it("is paused, goes on, is cancelled", async () => {
     const path = await started(waiting({ event: "e" }));
     await until(path, "waiting");
@@ -417,7 +465,16 @@ describe("runs", () => {
     const { id } = await run({ name: "listed", nodes: { a: said("x") } });
     const { data } = await get<{ data: Body[] }>("/workflows/runs?limit=1000");
     expect(data).toContainEqual(expect.objectContaining({ id, workflow: "listed", status: "completed" }));
+    const indexed = { id, kind: "workflow", name: "listed", state: "completed", session: id };
+    expect(await get(`/runs/${id}`)).toMatchObject(indexed);
+    expect((await get<{ data: Body[] }>("/runs?kind=workflow&name=listed")).data).toMatchObject([indexed]);
+    const stages = async (query: string) => {
+      const { data: sessions } = await get<{ data: { id: string }[] }>(`/sessions?limit=1000${query}`);
+      return sessions.filter((session) => session.id.startsWith("wfs_")).length;
+    };
+    expect([await stages(""), (await stages("&stages=true")) > 0]).toEqual([0, true]);
     expect((await send("DELETE", `/workflows/runs/${id}`)).status).toBe(204);
+    expect((await client.fetch(`/runs/${id}`)).status).toBe(404);
     expect(await codeOf(await client.fetch(`/workflows/runs/${id}`))).toEqual([404, "not_found"]);
     expect((await get<{ data: Body[] }>("/workflows/runs?limit=1000")).data).not.toContainEqual(
       expect.objectContaining({ id }),

@@ -5,7 +5,7 @@
 import { globMatches } from "../../skill/glob.ts";
 import type { AgentSkill } from "../agent/spec.ts";
 import { indexTokens, type WordIndex, wordScores } from "../tool-vault/bm25.ts";
-import { type KnownWords, telling } from "./words.ts";
+import { KnownWords, telling } from "./words.ts";
 
 export interface Candidate {
   name: string;
@@ -33,7 +33,7 @@ interface SkillIndex {
 }
 
 export function indexSkills(skills: readonly AgentSkill[]): SkillIndex {
-  const known: KnownWords = new Map();
+  const known = new KnownWords();
   const names = skills.map((skill) => ({ words: telling(skill.name, known), ...spellingsOf(skill) }));
   const words = indexTokens(
     skills.map(({ description, when_to_use }, number) => {

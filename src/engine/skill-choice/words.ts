@@ -38,23 +38,39 @@ const SAME = new Map([
   ["slideshow", "pptx"],
 ]);
 
-/** The normalised words, by spelling: texts of one kind repeat them. */
-export type KnownWords = Map<string, readonly string[]>;
+/**
+ * What words come to, by how they are written: texts of one kind repeat them. A word is looked up where it stands, without being
+ * cut out of its text.
+ */
+export class KnownWords {
+  readonly #byHash = new Map<number, { written: string; words: readonly string[] }[]>();
+
+  /** @param hash of the characters from `start` to `end` */
+  at(text: string, start: number, end: number, hash: number): readonly string[] {
+    let alike = this.#byHash.get(hash);
+    if (alike === undefined) {
+      alike = [];
+      this.#byHash.set(hash, alike);
+    }
+    for (const one of alike) {
+      if (one.written.length === end - start && text.startsWith(one.written, start)) return one.words;
+    }
+    const written = text.slice(start, end);
+    const words = wordsOf(written);
+    alike.push({ written, words });
+    return words;
+  }
+}
 
 /**
  * The words of a text. Identifiers count both whole and in parts (`web-app`, `loadSkill`); `.xlsx` is the word `xlsx`;
  * a program's name and its file extension are one word.
  * @param known a cache that grows; share it between texts
  */
-export function telling(text: string, known: KnownWords = new Map()): string[] {
+export function telling(text: string, known: KnownWords = new KnownWords()): string[] {
   const words: string[] = [];
-  for (const written of text.match(isAscii(text) ? ASCII_WORD : WORD) ?? []) {
-    let own = known.get(written);
-    if (own === undefined) {
-      own = wordsOf(written);
-      known.set(written, own);
-    }
-    for (const word of own) words.push(word);
+  if (!addAsciiWords(words, text, known)) {
+    for (const written of text.match(WORD) ?? []) words.push(...wordsOf(written));
   }
   // Word, the program: on its own it is a plain word.
   if ((text.includes("ord ") || text.includes("Word")) && WORD_FILES.some((form) => form.test(text)))
@@ -63,14 +79,49 @@ export function telling(text: string, known: KnownWords = new Map()): string[] {
 }
 
 const WORD = /[\p{L}\p{N}]+(?:[-_'’][\p{L}\p{N}]+)*/gu;
-/** The same for pure ASCII text, which is much faster to read. */
-const ASCII_WORD = /[A-Za-z0-9]+(?:[-_'][A-Za-z0-9]+)*/g;
 const WORD_FILES = [
   /\bword (?:doc|file|document|format|report|letter|memo)/i,
   /\bMicrosoft Word\b|\bin Word\b|\bWord's\b/,
 ];
 
-const isAscii = (text: string): boolean => !/[^\0-\x7f]/.test(text);
+/** Integers up to this one are the cheapest keys. */
+const SMALL = 0x3fffffff;
+const LETTER = 2;
+/** What may join two letters or digits. */
+const JOINER = 1;
+/** What each character of ASCII is to a word; letters and digits are alike. */
+const KINDS = Uint8Array.from({ length: 128 }, (_, code) => {
+  const character = String.fromCharCode(code);
+  return /[A-Za-z0-9]/.test(character) ? LETTER : /[-_']/.test(character) ? JOINER : 0;
+});
+
+/** Adds what `WORD` finds, several times faster than it does; `false`, and nothing: the text is not ASCII alone. */
+function addAsciiWords(words: string[], text: string, known: KnownWords): boolean {
+  const had = words.length;
+  const { length } = text;
+  let start = -1;
+  let hash = 0;
+  for (let at = 0; at <= length; at++) {
+    const code = at < length ? text.charCodeAt(at) : 0;
+    if (code > 127) {
+      words.length = had;
+      return false;
+    }
+    const kind = KINDS[code];
+    const within =
+      kind === LETTER ||
+      (kind === JOINER && start !== -1 && at + 1 < length && KINDS[text.charCodeAt(at + 1)] === LETTER);
+    if (within) {
+      if (start === -1) start = at;
+      hash = (Math.imul(hash, 31) + code) & SMALL;
+    } else if (start !== -1) {
+      for (const word of known.at(text, start, at, hash)) words.push(word);
+      start = -1;
+      hash = 0;
+    }
+  }
+  return true;
+}
 
 function wordsOf(written: string): readonly string[] {
   const lower = written.toLowerCase();

@@ -66,21 +66,22 @@ const OTHER_PRIORITY = 40;
 const shape = once(() => {
   const text = z.string();
   const texts = z.array(text);
+  const nullable = z.nullable(text);
   return z.strictObject({
     _type: maybe(z.literal("artifact")),
     id: maybe(text.check(z.minLength(1), z.maxLength(256))),
     kind: maybe(text),
     title: maybe(text),
-    text: maybe(text),
+    text: maybe(nullable),
     data: maybe(z.json()),
-    source: maybe(text),
+    source: maybe(nullable),
     created_at: maybe(z.iso.datetime({ offset: true, error: "must be a time as RFC 3339" })),
-    freshness: maybe(text),
+    freshness: maybe(nullable),
     priority: maybe(z.number()),
     lineage: maybe(texts),
-    relevance: maybe(z.number()),
+    relevance: maybe(z.nullable(z.number())),
     estimated_tokens: maybe(z.int().check(z.nonnegative())),
-    stage: maybe(text),
+    stage: maybe(nullable),
     metadata: maybe(z.custom<JsonObject>(isObject, "must be an object")),
   });
 });

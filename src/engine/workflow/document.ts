@@ -1,5 +1,6 @@
 /** A workflow run as its routes show it, and why it does not go on. Pure. */
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { uncompensated } from "./compensation.ts";
 import { requiredInputs, time, totalOutcomes, type Visit, type WorkflowState } from "./state.ts";
 
 /** What a run is doing: `waiting` where only time or somebody outside can let it go on. */
@@ -7,6 +8,7 @@ type WorkflowStatus = "running" | "waiting" | "paused" | "completed" | "failed" 
 
 export function statusOf(state: WorkflowState): WorkflowStatus {
   if (state.finished !== null) return state.finished.status;
+  if (state.stopped !== null) return "running";
   if (state.paused) return "paused";
   const { visits } = state;
   return visits.length > 0 && visits.every(({ wait, retry_at }) => wait !== null || retry_at !== null)
@@ -17,13 +19,14 @@ export function statusOf(state: WorkflowState): WorkflowStatus {
 /** The run's record. */
 export function runDocument(state: WorkflowState): JsonObject {
   const { spec, finished, stages, transitions, visits, ready, completed, artifacts } = state;
-  const usage = totalOutcomes(stages);
+  const usage = totalOutcomes([...stages, ...state.compensations]);
   const document = {
     _type: "run_record",
     id: spec.run_id,
     workflow_id: spec.graph.id,
     workflow_name: spec.workflow?.name ?? spec.graph.name,
     workflow: spec.workflow,
+    skills: spec.skills ?? null,
     graph: spec.graph,
     options: spec.options,
     task: spec.task,
@@ -35,6 +38,8 @@ export function runDocument(state: WorkflowState): JsonObject {
     root_run_id: spec.root_run_id,
     origin: spec.origin === undefined ? null : { run_id: spec.origin.run_id, how: spec.origin.how },
     stages,
+    compensations: state.compensations,
+    uncompensated: uncompensated(state).map(({ id }) => id),
     transitions,
     active: visits.map(activeVisit),
     checkpoints: [
@@ -65,12 +70,14 @@ export function runDocument(state: WorkflowState): JsonObject {
   return json;
 }
 
-function activeVisit({ node, visit, began, running, retry_at, attempts, wait, running_items }: Visit): Json {
+function activeVisit(active: Visit): Json {
+  const { node, visit, began, running, retry_at, attempts, wait, running_items, compensates } = active;
   return {
     node_id: node,
     visit,
     started_at: time(began),
     attempt: running?.attempt ?? attempts.length,
+    ...(compensates === null ? {} : { compensates }),
     ...(retry_at === null ? {} : { retry_at: time(retry_at) }),
     ...(wait === null ? {} : { waits_until: wait.until === null ? null : time(wait.until) }),
     ...(wait?.approval == null ? {} : { approval: wait.approval }),
@@ -88,7 +95,11 @@ export function explain(state: WorkflowState): string {
       return `The run paused after ${steps} steps, its max_steps; ${ready.join(", ")} would come next.`;
     return `The run paused: ${ready.map((id) => joinWaits(state, id)).join("; ")}.`;
   }
-  if (stopped !== null) return `The run is being stopped: ${stopped.reason}`;
+  if (stopped !== null) {
+    const undoing = visits.find(({ compensates }) => compensates !== null);
+    const now = undoing === undefined ? "" : ` ${undoing.node} undoes ${undoing.compensates}.`;
+    return `The run is being stopped: ${stopped.reason}${now}`;
+  }
   if (paused) return "The run is paused: POST …/resume lets it go on.";
   const said = visits.map((visit) => {
     const { wait, node, retry_at } = visit;

@@ -118,6 +118,7 @@ const shapes = once(() => {
     ),
     wait: maybe(wait),
     exit_when_verified: maybe(z.boolean()),
+    compensation: maybe(text),
     metadata: maybe(object),
   });
   const edge = z.strictObject({
@@ -235,7 +236,9 @@ function nodeOf(id: string, node: GivenNode): Node {
 }
 
 /** The kind of artifact that a node makes. */
-export function outputKind(node: Node): string {
+export function outputKind(
+  node: Pick<Node, "kind" | "output_contract" | "map_policy" | "reduce_policy">,
+): string {
   const named =
     node.output_contract?.output_kinds?.[0] ??
     node.map_policy?.output_kind ??

@@ -2,11 +2,12 @@
 import { canonicalJson } from "../../skill/canonical.ts";
 import { sha256 } from "../sha256.ts";
 import type { WorkflowArtifact } from "./artifacts.ts";
+import { uncompensated, undoes } from "./compensation.ts";
 import type { Node } from "./graph.ts";
 import { failed, type IdSource, instantOutcome, mapOutcome, waitOutcome } from "./outcomes.ts";
-import type { AttemptKey, Outcome, StageError, WorkflowRecord } from "./records.ts";
+import type { AttemptKey, Outcome, Stage, StageError, WorkflowRecord } from "./records.ts";
 import { selectArtifacts } from "./select-artifacts.ts";
-import { requiredInputs, time, type Visit, type WorkflowState } from "./state.ts";
+import { requiredInputs, time, undoUntil, type Visit, type WorkflowState } from "./state.ts";
 
 /** Branches that run at once where the run's options say nothing, and items of a map. */
 const MAX_CONCURRENT = 8;
@@ -29,7 +30,7 @@ export function decide(state: WorkflowState, now: number, newId: IdSource): Deci
     state.stages.find(({ error }) => error?.code === "replay_mismatch");
   if (mismatch)
     return { records: [{ type: "finished", at: now, status: "failed", error: mismatch.error }], wake: null };
-  const stop = stopping(state, now);
+  const stop = stopping(state, now, newId);
   if (stop !== null) return stop;
   const records: WorkflowRecord[] = [
     ...state.visits.flatMap((visit) => continued(state, visit, now, newId)),
@@ -52,21 +53,49 @@ export function openAttempts(state: WorkflowState): AttemptKey[] {
   });
 }
 
-/** A stopped run ends once its attempts have; one past its deadline is stopped. */
-function stopping(state: WorkflowState, now: number): Decision | null {
+/** A stopped run undoes what has to be undone once its attempts have ended, then ends; one past its deadline is stopped. */
+function stopping(state: WorkflowState, now: number, newId: IdSource): Decision | null {
   const { stopped, spec } = state;
   if (stopped === null) {
     if (spec.deadline === null || now < spec.deadline) return null;
     const reason = `The run had until ${time(spec.deadline)}.`;
     return { records: [{ type: "stopped", at: now, kill: false, reason }], wake: null };
   }
-  if (openAttempts(state).length > 0) return { records: [], wake: null };
-  const late = spec.deadline !== null && now >= spec.deadline;
+  const undoing = state.visits.find((visit) => undoes(state, visit));
+  const open = openAttempts(state).filter(
+    ({ node, visit }) => node !== undoing?.node || visit !== undoing.visit,
+  );
+  if (open.length > 0) return { records: [], wake: null };
+  const until = undoUntil(state);
+  if (undoing !== undefined) {
+    const records = now < until ? continued(state, undoing, now, newId) : [outOfTime(undoing, now)];
+    return { records, wake: records.length > 0 ? null : Math.min(until, ...timesOf(state, undoing)) };
+  }
+  const [next] = now < until ? uncompensated(state) : [];
+  if (next !== undefined) return { records: compensate(state, next, now), wake: null };
+  const late = spec.deadline !== null && stopped.at >= spec.deadline;
   const error: StageError = { code: late ? "deadline_exceeded" : "cancelled", message: stopped.reason };
   return {
     records: [{ type: "finished", at: now, status: late ? "failed" : "cancelled", error }],
     wake: null,
   };
+}
+
+/** A compensation that has no more time ends with the attempt that runs, or would come next. */
+function outOfTime({ node, visit, attempts, running }: Visit, at: number): WorkflowRecord {
+  const attempt = running?.attempt ?? attempts.length + 1;
+  const message = `The compensation "${node}" had no more time.`;
+  const outcome = failed("error", "timed_out", message);
+  return { type: "ended", at, node, visit, attempt, outcome };
+}
+
+/** Begins the node that undoes a stage; it reads what the stage made. */
+function compensate(state: WorkflowState, stage: Stage, at: number): WorkflowRecord[] {
+  const node = state.spec.graph.nodes[stage.node_id]?.compensation ?? "";
+  const visit = (state.counts[node] ?? 0) + 1;
+  const input_digest = sha256(canonicalJson({ task: state.spec.task, node, compensates: stage.id }));
+  const consumed = stage.produced_artifact_ids;
+  return [{ type: "started", at, node, visit, attempt: 1, input_digest, consumed, compensates: stage.id }];
 }
 
 function ending(state: WorkflowState, at: number): WorkflowRecord {
@@ -84,20 +113,21 @@ function ending(state: WorkflowState, at: number): WorkflowRecord {
 /** `<node>:<visit>` of a stage's id. */
 export const suffix = (id: string): string => id.split(":").slice(-2).join(":");
 
-function wakeOf({ visits, spec }: WorkflowState): number | null {
-  const times = [
-    spec.deadline,
-    ...visits.flatMap(({ retry_at, wait, node, began, running }) => {
-      const { timeout_ms, total_timeout_ms, kind } = spec.graph.nodes[node] ?? {};
-      return [
-        retry_at,
-        wait?.until ?? null,
-        kind === "wait" || timeout_ms === undefined || running === null ? null : running.began + timeout_ms,
-        total_timeout_ms === undefined ? null : began + total_timeout_ms,
-      ];
-    }),
-  ].filter((at) => at !== null);
+function wakeOf(state: WorkflowState): number | null {
+  const times = state.visits.flatMap((visit) => timesOf(state, visit));
+  if (state.spec.deadline !== null) times.push(state.spec.deadline);
   return times.length === 0 ? null : Math.min(...times);
+}
+
+/** When there is something to decide about a visit though nothing happens, Unix ms. */
+function timesOf({ spec }: WorkflowState, { retry_at, wait, node, began, running }: Visit): number[] {
+  const { timeout_ms, total_timeout_ms, kind } = spec.graph.nodes[node] ?? {};
+  return [
+    retry_at,
+    wait?.until ?? null,
+    kind === "wait" || timeout_ms === undefined || running === null ? null : running.began + timeout_ms,
+    total_timeout_ms === undefined ? null : began + total_timeout_ms,
+  ].filter((at) => at !== null);
 }
 
 /** Nodes of `ready` that may begin now, as many as may run at once. */
@@ -187,7 +217,10 @@ function continued(state: WorkflowState, visit: Visit, at: number, newId: IdSour
   const made = { newId, now: time(at) };
   if (visit.running === null) {
     if (visit.retry_at === null || visit.retry_at > at || state.paused) return [];
-    return attempt(state, node, { ...key, attempt: visit.attempts.length + 1 }, at, newId);
+    const again = { ...key, attempt: visit.attempts.length + 1 };
+    if (visit.compensates === null) return attempt(state, node, again, at, newId);
+    const { input_digest, consumed, compensates } = visit;
+    return [{ type: "started", at, ...again, input_digest, consumed, compensates }];
   }
   const { attempt: number } = visit.running;
   if (node.kind === "wait") {

@@ -4,7 +4,7 @@ import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { WorkflowArtifact } from "./artifacts.ts";
 import type { Graph } from "./graph.ts";
-import type { Origin, Stage, Transition } from "./records.ts";
+import type { Origin, PinnedSkills, Stage, Transition } from "./records.ts";
 
 /** A run's record as `runDocument` makes it, as far as another run needs it. */
 export interface RunRecord {
@@ -13,9 +13,13 @@ export interface RunRecord {
   status: string;
   finished_at: string | null;
   graph: Json;
-  workflow: { name: string; version: number; digest: string } | null;
+  workflow: { name: string; version: number | null; digest: string } | null;
+  /** Absent in records of earlier versions. */
+  skills?: PinnedSkills | null;
   options: JsonObject;
   stages: Stage[];
+  /** Absent in records of earlier versions. */
+  compensations?: Stage[];
   transitions: Transition[];
   pending_nodes: string[];
   artifacts: WorkflowArtifact[];
@@ -47,6 +51,7 @@ export function resumed(record: RunRecord, graph: Graph): Origin {
     transitions: record.transitions,
     pending: record.pending_nodes.filter((id) => Object.hasOwn(graph.nodes, id)),
     traversals: traversed(graph, record.transitions),
+    undone: (record.compensations ?? []).map(({ metadata }) => String(metadata.compensates)),
   };
 }
 
@@ -95,7 +100,8 @@ function downstream({ edges }: Graph, node: string): Set<string> {
   return found;
 }
 
-function traversed({ edges }: Graph, transitions: readonly Transition[]): { [edge: string]: number } {
+/** How often each edge of a graph was taken, by its place. */
+export function traversed({ edges }: Graph, transitions: readonly Transition[]): { [edge: string]: number } {
   const counts: { [edge: string]: number } = {};
   for (const { from, to, branch } of transitions) {
     const place = edges.findIndex(

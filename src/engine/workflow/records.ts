@@ -1,13 +1,27 @@
 /** The journal of a workflow run: what is stored before anything is done about it. Pure. */
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { Ceilings } from "../agent/spec.ts";
 import type { WorkflowArtifact } from "./artifacts.ts";
 import type { Graph } from "./graph.ts";
+
+/** How long the compensations of a stopped run may take together, where it says nothing. */
+export const COMPENSATION_MS = 300_000;
+
+/** The versions of skills that a run keeps to. */
+export interface PinnedSkills {
+  /** By the name that the run gives the skill. */
+  digests: { [name: string]: string };
+  /** What `*` stands for. */
+  all?: string[];
+}
 
 /** All that a run knows when it begins; it never changes. */
 export interface WorkflowSpec {
   run_id: string;
-  /** As which it is stored; `null`: the request brought the graph. */
-  workflow: { name: string; version: number; digest: string } | null;
+  /** As which it is stored, `version` `null` for one of a skill; `null`: the request brought the graph. */
+  workflow: { name: string; version: number | null; digest: string } | null;
+  /** Digests of the skills that its stages name; absent: those that are served at the time. */
+  skills?: PinnedSkills;
   graph: Graph;
   task: string;
   /** Stages, attempts not counted; waiting joins cost none. */
@@ -19,9 +33,15 @@ export interface WorkflowSpec {
   artifacts: WorkflowArtifact[];
   /** When it ends at the latest, Unix ms; `null`: never. */
   deadline: number | null;
+  /** How long compensations may take together, in ms; absent: `COMPENSATION_MS`. */
+  compensation_ms?: number;
   parent_run_id: string | null;
   root_run_id: string;
   metadata: JsonObject;
+  /** What is left to it by the session that it was delegated from; absent: nobody delegated it. */
+  above?: Ceilings;
+  /** Where the commands of its stages begin, relative to their folder. Absent: there. */
+  cwd?: string;
   /** The run that this one goes on from, or repeats; its stages up to there. */
   origin?: Origin;
 }
@@ -35,6 +55,8 @@ export interface Origin {
   transitions: Transition[];
   /** Nodes that come next, in their order. */
   pending: string[];
+  /** `resume`: stages that a compensation has undone, by their ids. */
+  undone?: string[];
   /** `replay`: these answer in place of the models and tools. */
   recorded?: Stage[];
   /** How often each edge was taken, by its place in `edges`. */
@@ -149,8 +171,8 @@ interface At {
 export type WorkflowRecord = At &
   (
     | { type: "begun"; spec: WorkflowSpec }
-    /** The attempt may run from here on. */
-    | ({ type: "started"; input_digest: string; consumed: string[] } & AttemptKey)
+    /** The attempt may run from here on. `compensates`: id of the stage that it undoes. */
+    | ({ type: "started"; input_digest: string; consumed: string[]; compensates?: string } & AttemptKey)
     | ({ type: "ended"; outcome: Outcome } & AttemptKey)
     /** What a wait node waits for. `until`: Unix ms, `null`: without end. */
     | { type: "waits"; node: string; visit: number; until: number | null; approval?: JsonObject }
@@ -158,6 +180,8 @@ export type WorkflowRecord = At &
     | { type: "answered"; node: string; visit: number; granted: boolean; by: string; reason: string | null }
     | { type: "paused" }
     | { type: "resumed" }
+    /** It goes on with another graph, which fits what it has done (`migrate.ts`). */
+    | ({ type: "migrated" } & Pick<WorkflowSpec, "graph" | "workflow" | "skills">)
     /** `kill`: without compensation. */
     | { type: "stopped"; kill: boolean; reason: string }
     | { type: "finished"; status: FinalStatus; error: StageError | null }

@@ -24,7 +24,7 @@ const shape = once(() => {
   });
 });
 export const contextPolicyShape = () => shape();
-type ContextPolicy = z.infer<ReturnType<typeof shape>>;
+export type ContextPolicy = z.infer<ReturnType<typeof shape>>;
 
 const FRESHNESS: { readonly [word: string]: number | undefined } = { fresh: 3, live: 3, recent: 2, stale: 0 };
 const freshnessOf = ({ freshness }: WorkflowArtifact): number => FRESHNESS[freshness ?? ""] ?? 1;
@@ -39,7 +39,7 @@ export function selectArtifacts(
 ): WorkflowArtifact[] {
   const { max_artifacts = Number.POSITIVE_INFINITY, max_tokens, reserve_tokens = 0 } = policy;
   const included = given.filter((artifact) => isIncluded(artifact, policy));
-  const kept = shortened(withoutCopies(withoutStale(included)), max_tokens);
+  const kept = shortened(withoutCopies(withoutStale(included), policy), max_tokens);
   const selected: WorkflowArtifact[] = [];
   let left = max_tokens === undefined ? Number.POSITIVE_INFINITY : max_tokens - reserve_tokens;
   for (const artifact of kept.toSorted(inOrder(policy))) {
@@ -108,13 +108,16 @@ function pathsIn({ metadata }: WorkflowArtifact, name: string): string[] {
   return Array.isArray(paths) ? paths.filter((path) => typeof path === "string") : [];
 }
 
-/** Of artifacts that say the same the first stays. */
-function withoutCopies(artifacts: readonly WorkflowArtifact[]): WorkflowArtifact[] {
+/** Of artifacts that say the same the first stays, and whatever is pinned. */
+function withoutCopies(
+  artifacts: readonly WorkflowArtifact[],
+  { pinned_ids = [] }: ContextPolicy,
+): WorkflowArtifact[] {
   const seen = new Set<string>();
   return artifacts.filter((artifact) => {
     const body = bodyOf(artifact);
     if (body === "") return true;
-    if (seen.has(body)) return false;
+    if (seen.has(body)) return pinned_ids.includes(artifact.id);
     seen.add(body);
     return true;
   });
@@ -136,6 +139,9 @@ function shortened(
   });
 }
 
+/** What begins an element of the prompt. No artifact may have it: it could close its own element and speak for the prompt. */
+const FRAME = /<(?=\/?(?:artifact|context|task|verification)\b)/gi;
+
 /** The artifacts as a prompt shows them. */
 export function renderArtifacts(
   artifacts: readonly WorkflowArtifact[],
@@ -151,7 +157,7 @@ export function renderArtifacts(
       priority,
       ...(text === null ? { data } : { text }),
     }));
-    return JSON.stringify(shown, null, 2);
+    return JSON.stringify(shown, null, 2).replaceAll(FRAME, "\\u003c");
   }
   return artifacts
     .map((artifact) => {
@@ -159,12 +165,12 @@ export function renderArtifacts(
       const attributes = Object.entries({ id, kind, title, source, freshness, priority: String(priority) })
         .flatMap(([name, value]) => (value === null ? [] : [`${name}="${attribute(value)}"`]))
         .join(" ");
-      // The body cannot close the element early and speak for the prompt.
-      const body = bodyOf(artifact).replaceAll("</artifact", "<\\/artifact");
+      const body = bodyOf(artifact).replaceAll(FRAME, "&lt;");
       return `<artifact ${attributes}>\n${body}\n</artifact>`;
     })
     .join("\n");
 }
 
-const attribute = (value: string): string =>
+/** A text within the quotes of an element's attribute. */
+export const attribute = (value: string): string =>
   value.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("<", "&lt;").replace(/\s+/g, " ");

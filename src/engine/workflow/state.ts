@@ -2,9 +2,11 @@
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { WorkflowArtifact } from "./artifacts.ts";
 import type { Edge, Graph, Node } from "./graph.ts";
+import { traversed } from "./origin.ts";
 import {
   type Attempt,
   type AttemptKey,
+  COMPENSATION_MS,
   type FinalStatus,
   NO_USAGE,
   type Outcome,
@@ -28,6 +30,8 @@ export interface Visit {
   retry_at: number | null;
   input_digest: string;
   consumed: string[];
+  /** Id of the stage that it undoes; `null`: it is no compensation. */
+  compensates: string | null;
   /** Of a map: what each item's attempt came to, and those that run. */
   items: { [item: string]: Outcome };
   running_items: { [item: string]: number };
@@ -68,19 +72,25 @@ export interface WorkflowState {
   artifacts: WorkflowArtifact[];
   stages: Stage[];
   transitions: Transition[];
+  /** Compensations that have ended; their `metadata.compensates` names what they undo. */
+  compensations: Stage[];
   events: EarlyEvent[];
   paused: boolean;
-  stopped: { kill: boolean; reason: string } | null;
+  stopped: { kill: boolean; reason: string; at: number } | null;
   finished: { status: FinalStatus; error: StageError | null; at: number } | null;
 }
 
-/** @throws nothing: a record that does not fit the state is a fault of the driver, and changes nothing */
+/**
+ * The state after a record. What only ever grows (stages, transitions, artifacts, a map's items) grows in place, since a run may
+ * have many thousands of them: an earlier state is not to be read any more for these.
+ * @throws nothing: a record that does not fit the state is a fault of the driver, and changes nothing
+ */
 export function applyRecord(state: WorkflowState | null, record: WorkflowRecord): WorkflowState | null {
   if (record.type === "begun") return begun(record.spec, record.at);
   if (state === null) return null;
   switch (record.type) {
     case "started":
-      return started(state, record, record.input_digest, record.consumed, record.at);
+      return started(state, record);
     case "ended":
       return ended(state, record, record.outcome, record.at);
     case "waits":
@@ -99,11 +109,18 @@ export function applyRecord(state: WorkflowState | null, record: WorkflowRecord)
       );
     }
     case "paused":
-      return { ...state, paused: true };
+      return { ...state, paused: state.stopped === null };
     case "resumed":
       return { ...state, paused: false };
+    case "migrated":
+      return migrated(state, record);
     case "stopped":
-      return { ...state, stopped: { kill: record.kill, reason: record.reason } };
+      // A run that is stopped and then killed was stopped when it was.
+      return {
+        ...state,
+        paused: false,
+        stopped: { kill: record.kill, reason: record.reason, at: state.stopped?.at ?? record.at },
+      };
     case "finished":
       return { ...state, finished: { status: record.status, error: record.error, at: record.at } };
   }
@@ -127,12 +144,26 @@ function begun(spec: WorkflowSpec, at: number): WorkflowState {
     arrived: arrivals(graph, origin?.transitions ?? []),
     traversals: origin?.traversals ?? {},
     artifacts: [...artifacts, ...stages.flatMap((stage) => stage.artifacts)],
-    stages,
-    transitions: origin?.transitions ?? [],
+    stages: [...stages],
+    transitions: [...(origin?.transitions ?? [])],
+    compensations: [],
     events: [],
     paused: false,
     stopped: null,
     finished: null,
+  };
+}
+
+function migrated(
+  state: WorkflowState,
+  { graph, workflow, skills }: Extract<WorkflowRecord, { type: "migrated" }>,
+): WorkflowState {
+  const { skills: _, ...spec } = state.spec;
+  return {
+    ...state,
+    spec: { ...spec, graph, workflow, ...(skills === undefined ? {} : { skills }) },
+    traversals: traversed(graph, state.transitions),
+    arrived: arrivals(graph, state.transitions),
   };
 }
 
@@ -159,14 +190,8 @@ function withVisit(
   };
 }
 
-function started(
-  state: WorkflowState,
-  key: AttemptKey,
-  input_digest: string,
-  consumed: string[],
-  at: number,
-): WorkflowState {
-  const { node, visit, attempt, item } = key;
+function started(state: WorkflowState, key: Extract<WorkflowRecord, { type: "started" }>): WorkflowState {
+  const { node, visit, attempt, item, at, input_digest, consumed, compensates = null } = key;
   if (item !== undefined) {
     return withVisit(state, key, (one) => ({
       ...one,
@@ -185,18 +210,26 @@ function started(
     retry_at: null,
     input_digest,
     consumed,
+    compensates,
     items: {},
     running_items: {},
     wait: null,
   };
+  const counts = { ...state.counts, [node]: visit };
+  if (compensates !== null) return { ...state, counts, visits: [...state.visits, fresh] };
   return {
     ...state,
     steps: state.steps + 1,
     ready: without(state.ready, node),
-    counts: { ...state.counts, [node]: visit },
+    counts,
     visits: [...state.visits, fresh],
     joined: state.spec.graph.nodes[node]?.kind === "join" ? [...state.joined, node] : state.joined,
   };
+}
+
+function grown<T>(list: T[], more: readonly T[]): T[] {
+  for (const one of more) list.push(one);
+  return list;
 }
 
 function without(list: readonly string[], item: string): string[] {
@@ -210,11 +243,8 @@ function ended(state: WorkflowState, key: AttemptKey, outcome: Outcome, at: numb
   if (visit === undefined || node === undefined) return state;
   if (key.item !== undefined) {
     const { [String(key.item)]: _, ...running_items } = visit.running_items;
-    return withVisit(state, key, (one) => ({
-      ...one,
-      running_items,
-      items: { ...one.items, [String(key.item)]: outcome },
-    }));
+    visit.items[String(key.item)] = outcome;
+    return withVisit(state, key, (one) => ({ ...one, running_items }));
   }
   const attempt: Attempt = {
     attempt: key.attempt,
@@ -228,10 +258,17 @@ function ended(state: WorkflowState, key: AttemptKey, outcome: Outcome, at: numb
   };
   const attempts = [...visit.attempts, attempt];
   const again = retryAt(node, visit, outcome, attempts.length, at);
-  if (again !== null && state.stopped === null)
+  if (again !== null && again < (visit.compensates === null ? startUntil(state) : undoUntil(state)))
     return withVisit(state, key, (one) => ({ ...one, attempts, running: null, retry_at: again }));
   return settled(state, node, { ...visit, attempts }, outcome, at);
 }
+
+/** Until when attempts may begin, Unix ms. */
+const startUntil = ({ stopped }: WorkflowState): number => (stopped === null ? Number.POSITIVE_INFINITY : 0);
+
+/** Until when a run may undo what it did, Unix ms; 0: it may not. */
+export const undoUntil = ({ stopped, spec }: WorkflowState): number =>
+  stopped === null || stopped.kill ? 0 : stopped.at + (spec.compensation_ms ?? COMPENSATION_MS);
 
 /** When a failed attempt is made again, Unix ms; `null`: it is not. */
 function retryAt(node: Node, visit: Visit, outcome: Outcome, made: number, at: number): number | null {
@@ -272,14 +309,20 @@ function settled(
     attempts: visit.attempts,
     error: outcome.error,
     input_digest: visit.input_digest,
-    metadata: outcome.metadata,
+    metadata: {
+      ...outcome.metadata,
+      ...(visit.compensates === null ? {} : { compensates: visit.compensates }),
+    },
   };
+  const visits = state.visits.filter((one) => one.node !== visit.node || one.visit !== visit.visit);
+  if (visit.compensates !== null)
+    return { ...state, visits, compensations: grown(state.compensations, [stage]) };
   const next: WorkflowState = {
     ...state,
-    visits: state.visits.filter((one) => one.node !== visit.node || one.visit !== visit.visit),
-    completed: [...new Set([...state.completed, node.id])],
-    artifacts: [...state.artifacts, ...outcome.artifacts],
-    stages: [...state.stages, stage],
+    visits,
+    completed: state.completed.includes(node.id) ? state.completed : [...state.completed, node.id],
+    artifacts: grown(state.artifacts, outcome.artifacts),
+    stages: grown(state.stages, [stage]),
     events: node.kind === "wait" ? withoutTaken(state.events, outcome) : state.events,
   };
   return state.stopped === null ? followed(next, node, outcome.branch, at) : next;
@@ -316,10 +359,10 @@ function followed(state: WorkflowState, node: Node, branch: string, at: number):
       ...state.traversals,
       ...Object.fromEntries(taken.map(([, place]) => [place, (state.traversals[place] ?? 0) + 1])),
     },
-    transitions: [
-      ...state.transitions,
-      ...taken.map(([edge]) => ({ from: node.id, to: edge.to, branch: edge.branch ?? null, at: time(at) })),
-    ],
+    transitions: grown(
+      state.transitions,
+      taken.map(([edge]) => ({ from: node.id, to: edge.to, branch: edge.branch ?? null, at: time(at) })),
+    ),
   };
 }
 

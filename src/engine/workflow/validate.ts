@@ -5,7 +5,7 @@ import { exceeds } from "./ceiling.ts";
 import type { Edge, Graph, Node } from "./graph.ts";
 
 /** A finding names its node, or its edge by its place in `edges`. */
-interface GraphFinding {
+export interface GraphFinding {
   /** Dotted path, e.g. `nodes.draft.input_contract`, `edges.3.to`. */
   path: string;
   message: string;
@@ -41,7 +41,8 @@ export function validateGraph(graph: Graph, ceiling?: JsonObject): Validation {
   for (const node of Object.values(nodes)) {
     const outgoing = edges.filter(({ from }) => from === node.id);
     const incoming = edges.filter(({ to }) => to === node.id);
-    for (const { at, message } of nodeErrors(node, outgoing)) errors.push(finding(node, at, message));
+    for (const { at, message } of [...nodeErrors(node, outgoing), ...compensationErrors(node, nodes)])
+      errors.push(finding(node, at, message));
     for (const { at, message } of nodeWarnings(node, incoming)) warnings.push(finding(node, at, message));
     if (ceiling === undefined) continue;
     for (const policy of [node.capability_policy, graph.capability_policy]) {
@@ -131,6 +132,23 @@ function nodeErrors(node: Node, outgoing: readonly Edge[]): Said[] {
   return said;
 }
 
+/** What may undo a node: one attempt of something that has an effect. */
+const COMPENSATES: ReadonlySet<string> = new Set(["stage", "verify", "subagent"]);
+
+function compensationErrors({ id, compensation }: Node, nodes: Graph["nodes"]): Said[] {
+  if (compensation === undefined) return [];
+  const by = Object.hasOwn(nodes, compensation) ? nodes[compensation] : undefined;
+  const message =
+    by === undefined
+      ? `The node "${id}" is undone by "${compensation}", which is no node.`
+      : by.id === id
+        ? `The node "${id}" cannot undo itself.`
+        : COMPENSATES.has(by.kind)
+          ? null
+          : `The node "${id}" is undone by "${compensation}" of kind ${by.kind}; it has to be of kind stage, verify or subagent.`;
+  return message === null ? [] : [{ at: "compensation", message }];
+}
+
 function nodeWarnings(node: Node, incoming: readonly Edge[]): Said[] {
   const said: Said[] = [];
   if (node.kind === "join" && incoming.length < 2)
@@ -156,8 +174,9 @@ function reachable({ entry, nodes, edges }: Graph): string[] {
   const met = [entry];
   const known = new Set(met);
   for (const id of met) {
-    for (const { from, to } of edges) {
-      if (from !== id || known.has(to) || !Object.hasOwn(nodes, to)) continue;
+    const next = edges.filter(({ from }) => from === id).map(({ to }) => to);
+    for (const to of [...next, nodes[id]?.compensation ?? ""]) {
+      if (known.has(to) || !Object.hasOwn(nodes, to)) continue;
       known.add(to);
       met.push(to);
     }

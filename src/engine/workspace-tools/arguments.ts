@@ -13,11 +13,14 @@ export function argumentsFault(parameters: JsonObject, args: JsonObject): string
   return null;
 }
 
-function valueFault({ type, enum: choices, minimum }: JsonObject, value: Json): string | null {
+function valueFault({ type, enum: choices, minimum, items }: JsonObject, value: Json): string | null {
   if (type === "integer") {
     const least = typeof minimum === "number" ? minimum : 0;
     const fits = typeof value === "number" && Number.isInteger(value) && value >= least;
     return fits ? null : `a whole number from ${least}`;
+  }
+  if (type === "array" && objectOf(items).type === "integer") {
+    return Array.isArray(value) && value.every(Number.isInteger) ? null : "a list of whole numbers";
   }
   if (type === "array") {
     const fits = Array.isArray(value) && value.every((item) => typeof item === "string");

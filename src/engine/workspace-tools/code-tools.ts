@@ -3,12 +3,18 @@
 import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { AgentTool } from "../agent/spec.ts";
+import { EDITOR_TOOL, editorTool } from "./editor-tool.ts";
 
-/** The tool that a client asked for. */
-export type CodeTool = "bash_code_execution" | "code_execution" | "litellm_code_execution" | "shell";
+/** A tool that runs code. */
+type CodeTool = "bash_code_execution" | "code_execution" | "litellm_code_execution" | "shell";
+/** A tool that a request for code execution brings. */
+export type ContainerTool = CodeTool | typeof EDITOR_TOOL;
 
 /** Folders of the work folder: one for what a client sends in, one for what it gets back. */
 export const CODE_FOLDERS = { input: "input", output: "output" } as const;
+
+/** What Python code leaves for the next, in the work folder. */
+const PYTHON_STATE = ".hull/python-session";
 
 const FOLDERS = "Files of the user are in $INPUT_DIR; files left in $OUTPUT_DIR are given to the user.";
 const FACTS = {
@@ -19,13 +25,13 @@ const FACTS = {
   },
   code_execution: {
     argument: "code",
-    description: `Runs Python code in the container of this conversation, whose files are kept between calls. Answers what the code prints. ${FOLDERS}`,
+    description: `Runs Python code in the container of this conversation. Variables, functions, classes and imports are kept between calls, and so are files. Answers what the code prints. ${FOLDERS}`,
     what: "The Python code",
   },
   litellm_code_execution: {
     argument: "code",
     description:
-      "Runs Python code in an isolated sandbox. Its files are kept between calls, and files that the code writes come back to the user. The modules of the skills can be imported.",
+      "Runs Python code in an isolated sandbox. Its state is kept between calls: variables, functions, classes, imports and files. Files that the code writes come back to the user. The modules of the skills can be imported.",
     what: "The Python code to run",
   },
   shell: {
@@ -40,8 +46,17 @@ const TIMEOUT: JsonObject = {
   description: "Most milliseconds for all commands together",
 };
 
-/** The tool in the form for a run. @param network hosts that it may reach; absent: those of the deployment */
-export function codeTool(name: CodeTool, network?: readonly string[]): AgentTool {
+/** What holds in a container. */
+export interface CodeTerms {
+  /** Hosts that code may reach; absent: those of the deployment. */
+  network?: readonly string[];
+  /** Most memory; absent: what the runner allows. */
+  memory_bytes?: number;
+}
+
+/** The tool as a run has it. */
+export function containerTool(name: ContainerTool, terms: CodeTerms = {}): AgentTool {
+  if (name === EDITOR_TOOL) return editorTool();
   const { argument, description, what } = FACTS[name];
   const given: JsonObject =
     name === "shell"
@@ -61,20 +76,23 @@ export function codeTool(name: CodeTool, network?: readonly string[]): AgentTool
     executor: "workspace",
     annotations: { side_effect_level: "process_exec" },
     risk: "dangerous",
-    handler: network === undefined ? name : { code: name, network: [...network] },
+    handler: Object.keys(terms).length === 0 ? name : JSON.parse(JSON.stringify({ code: name, ...terms })),
     skill: null,
   };
 }
 
 export const isCodeTool = (name: Json): name is CodeTool => typeof name === "string" && name in FACTS;
 
-/** The handler of a code tool; `null`: it belongs to another tool. */
-export function codeHandler(handler: Json): { code: CodeTool; network: string[] | null } | null {
-  if (isCodeTool(handler)) return { code: handler, network: null };
-  const { code = null, network } = objectOf(handler);
+/** What the handler of a tool for code says; `null`: it is another tool's. */
+export function codeHandler(handler: Json): { code: CodeTool; terms: CodeTerms } | null {
+  if (isCodeTool(handler)) return { code: handler, terms: {} };
+  const { code = null, network, memory_bytes } = objectOf(handler);
   if (!isCodeTool(code)) return null;
-  const hosts = Array.isArray(network) ? network.filter((host) => typeof host === "string") : null;
-  return { code, network: hosts };
+  const terms = {
+    ...(Array.isArray(network) ? { network: network.filter((host) => typeof host === "string") } : {}),
+    ...(typeof memory_bytes === "number" ? { memory_bytes } : {}),
+  };
+  return { code, terms };
 }
 
 /**
@@ -96,7 +114,8 @@ export function codeCommand(
   const end = endOf(given);
   const path =
     modules.length === 0 ? "" : `export PYTHONPATH='${modules.join(":")}'"\${PYTHONPATH:+:$PYTHONPATH}"\n`;
-  return `${folders}\n${path}python3 - <<'${end}'\n${given}\n${end}`;
+  const session = `python3 "$HULL_PYTHON_SESSION" '${folder}/${PYTHON_STATE}'`;
+  return `${folders}\n${path}${session} <<'${end}'\n${given}\n${end}`;
 }
 
 /** The commands of a call of the shell. */

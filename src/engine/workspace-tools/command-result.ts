@@ -10,13 +10,15 @@ interface CommandEnd {
   notKept: readonly { path: string; why: string }[];
   /** Whether commands have no network here. */
   offline: boolean;
+  /** Most memory that it may have; `null`: as much as the runner allows. */
+  memory_bytes: number | null;
 }
 
 const MOST_NAMED = 10;
 
 /** The shown output and further remarks. */
 export function commandText(command: string, output: string, end: CommandEnd): string {
-  const { exit_code, remark, notKept, offline } = end;
+  const { exit_code, remark, notKept, offline, memory_bytes } = end;
   const failed = exit_code !== 0;
   const named = notKept.slice(0, MOST_NAMED).map(({ path, why }) => `${JSON.stringify(path)} (${why})`);
   const more = notKept.length > MOST_NAMED ? [`${notKept.length - MOST_NAMED} more`] : [];
@@ -25,6 +27,9 @@ export function commandText(command: string, output: string, end: CommandEnd): s
     ...(remark === null ? [] : [`[hull: ${remark}]`]),
     ...(exit_code === null || exit_code === 0 ? [] : [`exit code ${exit_code}`]),
     ...(offline && lackedNetwork(command, output, failed) ? [NO_NETWORK] : []),
+    ...(memory_bytes !== null && failed && MEMORY_FAULTS.test(`${remark ?? ""}\n${output}`)
+      ? [`[hull: it may have ${memory_bytes} bytes of memory in this container, by its memory_limit]`]
+      : []),
     ...(named.length === 0 ? [] : [`[hull: not kept among the files: ${[...named, ...more].join(", ")}]`]),
   ].filter((line) => line !== "");
   return lines.length === 0 ? "[hull: no output]" : lines.join("\n");
@@ -32,6 +37,9 @@ export function commandText(command: string, output: string, end: CommandEnd): s
 
 const NO_NETWORK =
   "[hull: commands have no network here: this deployment's hull.toml says [workspace_tools] network = false. Do without, or say what you would need.]";
+
+const MEMORY_FAULTS =
+  /\bMemoryError\b|cannot allocate memory|out of memory|memory exhausted|bad_alloc|exceeded its memory limit/i;
 
 const NETWORK_PROGRAMS =
   /\b(?:curl|wget|pip3?|npm|npx|pnpm|yarn|uvx?|apt|apt-get|apk|brew|cargo|gem|go|ssh|scp|rsync|ping|dig|host|nslookup|git\s+(?:clone|fetch|pull|push|ls-remote))\b/;

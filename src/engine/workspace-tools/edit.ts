@@ -5,19 +5,29 @@ const MAX_NAMED = 20;
 
 export type Edited = { text: string; count: number } | { fault: string };
 
-/** The text with `from` replaced by `to`; a fault says how often and in which lines `from` occurs. */
-export function edited(text: string, from: string, to: string, all: boolean): Edited {
-  if (from === "") return { fault: "old_string is empty. Use Write to create or replace a file." };
-  if (from === to) return { fault: "old_string and new_string are the same." };
+/** What the tool calls the two texts; `all`: how it is told to replace every occurrence, where it can be. */
+interface Names {
+  from: string;
+  to: string;
+  all: string | null;
+}
+
+const EDIT_NAMES: Names = { from: "old_string", to: "new_string", all: "replace_all" };
+
+/** The text with `from` replaced by `to`; a fault says how often and in which lines `from` stands. */
+export function edited(text: string, from: string, to: string, all: boolean, names = EDIT_NAMES): Edited {
+  if (from === "") return { fault: `${names.from} is empty. Write the whole file instead.` };
+  if (from === to) return { fault: `${names.from} and ${names.to} are the same.` };
   const offsets = placesOf(text, from);
   const [first] = offsets;
-  if (first === undefined) return { fault: notFound(text, from) };
+  if (first === undefined) return { fault: notFound(text, from, names) };
   if (offsets.length > 1 && !all) {
     const lines = linesOf(text, offsets);
     const named = lines.slice(0, MAX_NAMED).join(", ");
     const more = lines.length > MAX_NAMED ? ` and ${lines.length - MAX_NAMED} more` : "";
+    const or = names.all === null ? "" : `, or set ${names.all}`;
     return {
-      fault: `old_string stands in the file ${offsets.length} times, in the lines ${named}${more}. Give more of the text around it, or set replace_all.`,
+      fault: `${names.from} stands in the file ${offsets.length} times, in the lines ${named}${more}. Give more of the text around it${or}.`,
     };
   }
   return { text: text.split(from).join(to), count: offsets.length };
@@ -44,9 +54,9 @@ function linesOf(text: string, offsets: readonly number[]): number[] {
   return lines;
 }
 
-/** The line where the first line of the wanted text does occur, ignoring spaces at its ends. */
-function notFound(text: string, from: string): string {
-  const none = "old_string stands in the file 0 times.";
+/** Where the first line of what was looked for does stand, spaces at its ends apart. */
+function notFound(text: string, from: string, names: Names): string {
+  const none = `${names.from} stands in the file 0 times.`;
   const wanted = from
     .split("\n")
     .map((line) => line.trim())

@@ -8,6 +8,9 @@ export interface RunFolders {
   skills: string;
 }
 
+/** The other path of the folder of skills, which code execution has (container/programs/skills_path.py). */
+const SKILLS_PATH = "/skills";
+
 export type FileLocation =
   /** A path in the work folder; `""` is the folder itself. */
   | { in: "work"; path: string }
@@ -30,7 +33,7 @@ export function locateFile(
   const path = simplified(home ?? `${base}/${given}`);
   const work = within(path, folders.work);
   if (work !== null) return { in: "work", path: work };
-  const skills = within(path, folders.skills);
+  const skills = within(path, folders.skills) ?? within(path, SKILLS_PATH);
   if (skills === null) return { fault: "is outside of the work folder and of the run's skills" };
   const [skill = "", ...rest] = skills.split("/");
   return { in: "skills", skill: skill === "" ? null : skill, path: rest.join("/") };

@@ -49,7 +49,12 @@ export async function runIn(context: RequestContext, id: string, body: Asked): P
   const until = streaming ? "none" : wait;
   const run =
     known === null
-      ? await session.ask("start", { ...(await newRun(context, session, body)), request: name, wait: until })
+      ? await session.ask("start", {
+          ...(await newRun(context, session, body)),
+          request: name,
+          wait: until,
+          followed: streaming,
+        })
       : await session.ask("answer", { run_id: known, wait: until });
   context.log.run_id = run.run_id;
   const headers: Record<string, string> = { "x-hull-run-id": run.run_id };
@@ -61,7 +66,12 @@ export async function runIn(context: RequestContext, id: string, body: Asked): P
 
 /** Nobody else can know this run, so it is begun and followed in one call. */
 async function begunStream(context: RequestContext, session: SessionClient, body: Asked): Promise<Response> {
-  const begun = { ...(await newRun(context, session, body)), request: null, wait: "none" as const };
+  const begun = {
+    ...(await newRun(context, session, body)),
+    request: null,
+    wait: "none" as const,
+    followed: true,
+  };
   const { run, events } = await session.start(begun, lastSeen(context.request, session.id));
   context.log.run_id = run.run_id;
   return eventStream(events, { "x-hull-run-id": run.run_id });
@@ -124,6 +134,15 @@ export function eventStream(
 /** `GET /sessions/:id/events`: those after `Last-Event-ID` or `?after=`, else future ones; without end. */
 export const getEvents: Route = async (context, { id = "" }) =>
   eventStream(await sessionOf(context, id).events(null, lastSeen(context.request, id)));
+
+/** `GET /sessions/:id/events/list`: those that there are, oldest first, a page at a time. */
+export const getEventList: Route = async (context, { id = "" }) => {
+  const query = new URL(context.request.url).searchParams;
+  const page = { after: numberIn(query, "cursor") ?? 0, limit: pageLimit(query), name: query.get("event") };
+  const { data, next } = await sessionOf(context, id).ask("list_events", page);
+  const events = data.map(({ seq, event, data: value }) => ({ id: `${id}:${seq}`, event, data: value }));
+  return jsonNow(shown(context, { data: events, next_cursor: next === null ? null : String(next) }));
+};
 
 /** `GET /sessions/:id/runs`: the newest first, without their results. */
 export const getRuns: Route = async (context, { id = "" }) => {

@@ -74,12 +74,13 @@ export function createdSession(session: { id: string }, created: boolean): Respo
   return Response.json(session, { status: created ? 201 : 200, headers });
 }
 
-/** `GET /sessions`: the tenant's, the newest first. */
+/** `GET /sessions`: the tenant's, the newest first; with `?stages=true` those of workflows' stages too. */
 export async function getSessions(context: RequestContext): Promise<Response> {
   const query = new URL(context.request.url).searchParams;
   const { env, tenant } = context;
   const limit = pageLimit(query);
-  return jsonNow(await listSessions(env, { tenant, limit, cursor: query.get("cursor") }));
+  const stages = query.get("stages") === "true";
+  return jsonNow(await listSessions(env, { tenant, limit, cursor: query.get("cursor"), stages }));
 }
 
 export const getSession: Route = async (context, { id = "" }) =>

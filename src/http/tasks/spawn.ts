@@ -1,25 +1,26 @@
 /** `POST /tasks`, `POST /sub-agents`: runs that are handed over. */
 import { NO_CEILINGS, narrowed, refusal } from "../../engine/agent/delegation.ts";
-import { intersectPolicies } from "../../engine/agent/policy.ts";
-import type { AgentSpec, Ceilings } from "../../engine/agent/spec.ts";
+import { droppedTools } from "../../engine/agent/policy.ts";
+import type { Ceilings } from "../../engine/agent/spec.ts";
 import type { Message } from "../../engine/messages.ts";
+import { artifactOf, type WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
+import { selectArtifacts } from "../../engine/workflow/select-artifacts.ts";
+import { stagePrompt } from "../../engine/workflow/stage-prompt.ts";
 import { ToolsRejected } from "../../errors/llm.ts";
 import { InputInvalid } from "../../errors/request.ts";
+import type { HullError } from "../../errors.ts";
 import { readMessages } from "../../llm/messages.ts";
 import { withResults } from "../../llm/open-calls.ts";
 import { newRunId } from "../../run/agent/daemon-spec.ts";
 import { agentSpec, type RunInput } from "../../run/agent/options.ts";
 import { llmHost } from "../../run/llm-host.ts";
-import { artifactOf, selectArtifacts } from "../../run/task/artifacts.ts";
 import { type SubAgentBody, subAgentBody, type TaskBody, taskBody } from "../../run/task/bodies.ts";
-import { toolsBelow } from "../../run/task/child-spec.ts";
+import { withToolsAbove } from "../../run/task/child-spec.ts";
 import type { Carry, TaskHandle, TaskSettings } from "../../run/task/handle.ts";
-import { stageOf } from "../../run/task/node.ts";
-import { stagePrompt } from "../../run/task/stage-prompt.ts";
 import { NOTHING_ASKED } from "../../run/task/sub-agent.ts";
+import { plain, policyOf, stageOf, withNamed } from "../../run/workflow/stage.ts";
 import { thrownBy } from "../../session/conversation/done.ts";
-import { isObject } from "../../skill/json.ts";
-import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { lastSeen } from "../executions.ts";
@@ -28,6 +29,8 @@ import { eventStream } from "../sessions/runs.ts";
 import { callName, idempotencyKey } from "../skills/idempotency.ts";
 import { wantsEvents } from "../sse.ts";
 import { waitIn } from "../wait.ts";
+import { graphOf } from "../workflows/graphs.ts";
+import { readOwnOptions, workflowSpec } from "../workflows/wanted.ts";
 
 /** The session above, as far as a run that is handed over has to know it. */
 type Above = Ceilings & { task_id: string | null };
@@ -45,27 +48,36 @@ interface Handed {
 
 export async function postTask(context: RequestContext): Promise<Response> {
   const body = await readJson(context.request, taskBody);
-  const { node, task, name = "task" } = body;
-  if (body.graph !== undefined) {
-    const message = "cannot be carried out here; give a node";
-    throw new InputInvalid({ reason: `graph ${message}.`, errors: [{ path: "graph", message }] });
-  }
-  if (node === undefined) {
-    const message = "is missing, and so is graph: one of them says how the task is carried out";
-    throw new InputInvalid({ reason: `node ${message}.`, errors: [{ path: "node", message }] });
-  }
+  const { node, graph } = body;
+  if (node !== undefined && graph !== undefined) throw wrong("graph", "stands for node: give one of the two");
+  if (node === undefined && graph === undefined)
+    throw wrong("node", "is missing, and so is graph: one of them says how the task is carried out");
   const id = await idOf(context, "/tasks");
-  const stage = stageOf(node, plain(body.policy));
+  const begun =
+    node === undefined ? await spawnGraph(context, id, body) : await spawnNode(context, id, body, node);
+  if (wantsEvents(context.request) !== "no") return followed(context, begun);
+  return handled(context, body.wait === true ? await done(context, id) : begun, 201);
+}
+
+function wrong(path: string, message: string): HullError {
+  return new InputInvalid({ reason: `${path} ${message}.`, errors: [{ path, message }] });
+}
+
+/** A task that one run carries out. */
+async function spawnNode(
+  context: RequestContext,
+  id: string,
+  body: TaskBody,
+  node: NonNullable<TaskBody["node"]>,
+): Promise<TaskHandle> {
+  const { task, name = "task" } = body;
+  const stage = stageOf({ ...node, kind: node.kind ?? "stage" });
   const above = await aboveOf(context, body.parent_session_id);
-  const at = new Date().toISOString();
-  const artifacts = (body.artifacts ?? []).map((given, n) => artifactOf(given, { id: `${id}:${n}`, at }));
+  const artifacts = artifactsOf(body, id);
   const allowed = both(stage.allowed, body.tools ?? null);
   const limits = body.tools === undefined ? null : { tools: body.tools };
-  const options: JsonObject = { ...body.options, ...stage.options };
-  const policy = [plain(body.options?.policy), plain(stage.options.policy), limits].reduce(
-    intersectPolicies,
-    null,
-  );
+  const options: JsonObject = { ...stage.defaults, ...body.options, ...stage.options };
+  const policy = policyOf([body.policy, body.options?.policy, stage.options.policy, limits]);
   const permissions = plain(body.permissions);
   const context_policy = body.carry?.context_policy ?? node.context_policy ?? {};
   const settings = {
@@ -78,7 +90,8 @@ export async function postTask(context: RequestContext): Promise<Response> {
     execution: plain(body.execution),
     artifacts,
   };
-  const prompt = stagePrompt(stage.texts, task, selectArtifacts(artifacts, node.context_policy ?? {}));
+  const chosen = selectArtifacts(artifacts, node.context_policy ?? {});
+  const prompt = stagePrompt(stage.texts, task, chosen, { render: node.context_policy?.render });
   const input: RunInput = {
     prompt,
     system: stage.system,
@@ -90,9 +103,89 @@ export async function postTask(context: RequestContext): Promise<Response> {
     },
   };
   const imported = importOf(body);
-  const begun = await handOver(context, { id, settings, input, allowed, imported, above }, body);
-  if (wantsEvents(context.request) !== "no") return followed(context, begun);
-  return handled(context, body.wait === true ? await done(context, id) : begun, 201);
+  return handOver(context, { id, settings, input, allowed, imported, above }, body);
+}
+
+/** A task that a workflow run in its session carries out. */
+async function spawnGraph(context: RequestContext, id: string, body: TaskBody): Promise<TaskHandle> {
+  const { task, name = "task", carry = {}, permissions } = body;
+  if (body.transcript !== undefined)
+    throw wrong("transcript", "is for a node: the stages of a graph begin without a conversation");
+  const { transcript_mode = "inherit" } = carry;
+  if (transcript_mode === "fork" || transcript_mode === "compact")
+    throw wrong(
+      "carry.transcript_mode",
+      "is inherit or reset for a graph, whose stages have a conversation each",
+    );
+  const graph = graphOf(body.graph ?? {});
+  const above = await aboveOf(context, body.parent_session_id);
+  const given: JsonObject = {
+    ...body.options,
+    ...(permissions === undefined ? {} : { permissions: plain(permissions) }),
+  };
+  for (const option of ["resume_run", "replay_run"])
+    if (given[option] !== undefined)
+      throw wrong(
+        `options.${option}`,
+        "is for POST /workflows/execute; a task goes on with POST /tasks/{id}/input",
+      );
+  const own = readOwnOptions(given);
+  const limits = body.tools === undefined ? null : { tools: body.tools };
+  const policy = policyOf([body.policy, own.policy, limits]);
+  const lost = droppedTools(policy, policyOf([above?.policies?.policy, policy]));
+  if (lost.length > 0 && Array.isArray(policy?.tools) && lost.length === policy.tools.length)
+    throw new ToolsRejected({ tools: lost });
+  const artifacts = artifactsOf(body, id);
+  const cwd = body.execution?.cwd;
+  const spec = await workflowSpec(context, id, {
+    task,
+    graph,
+    workflow: null,
+    artifacts,
+    origin: null,
+    options: given,
+    own: { ...own, ...(policy === null ? {} : { policy }) },
+    root: null,
+    skills: null,
+    ...(above === null ? {} : { above: ceilingsOnly(above) }),
+    ...(cwd === undefined ? {} : { cwd }),
+  });
+  const settings: TaskSettings = {
+    name,
+    task,
+    mode: "workflow",
+    request: requestOf(body, null),
+    stage: null,
+    carry: carryOf(body, carry.context_policy ?? {}),
+    execution: plain(body.execution),
+    artifacts,
+    parent: parentOf(above),
+    token_budget: null,
+    ...(lost.length === 0 ? {} : { policy_dropped: lost }),
+  };
+  return sessionOf(context, id).ask("spawn_task", {
+    spec: JSON.stringify(spec),
+    settings,
+    imported: null,
+    listed: true,
+    request: await requestName(context, body),
+  });
+}
+
+function artifactsOf({ artifacts = [] }: TaskBody, id: string): WorkflowArtifact[] {
+  const now = new Date().toISOString();
+  return artifacts.map((given, n) => artifactOf(given, { newId: () => `${id}:${n}`, now }));
+}
+
+/** Without what the handle alone has to know. */
+function ceilingsOnly({ task_id: _, ...ceilings }: Above): Ceilings {
+  return ceilings;
+}
+
+function parentOf(above: Above | null): TaskSettings["parent"] {
+  if (above === null || above.session_id === null) return null;
+  const { session_id, run_id, task_id } = above;
+  return { session_id, run_id, task_id };
 }
 
 export async function postSubAgent(context: RequestContext): Promise<Response> {
@@ -104,15 +197,11 @@ export async function postSubAgent(context: RequestContext): Promise<Response> {
   const options = withoutOwn(rest);
   const above = await aboveOf(context, parent_session_id);
   if (fork && above === null) {
-    const message = "wants parent_session_id: whose transcript is to be copied?";
-    throw new InputInvalid({
-      reason: `options.fork ${message}`,
-      errors: [{ path: "options.fork", message }],
-    });
+    throw wrong("options.fork", "wants parent_session_id, whose transcript is copied");
   }
   const id = session_id ?? (await idOf(context, "/sub-agents"));
   const limits = allowed_tools === undefined ? null : { tools: allowed_tools };
-  const policy = intersectPolicies(plain(options.policy), limits);
+  const policy = policyOf([options.policy, limits]);
   const structured =
     returns === undefined ? {} : { output_schema: returns.schema, output_validation: "error" };
   const settings = {
@@ -179,11 +268,9 @@ async function handOver(
   const made = await agentSpec(context, host, input, { run, session: id });
   const cwd = settings.execution?.cwd;
   const placed = typeof cwd === "string" ? { ...made, cwd } : made;
-  const spec = narrowed(withTools(placed, input, above, allowed), above ?? NO_CEILINGS, id);
-  const parent =
-    above === null || above.session_id === null
-      ? null
-      : { session_id: above.session_id, run_id: above.run_id, task_id: above.task_id };
+  const offered = withToolsAbove(placed, input.options, above?.tools ?? []);
+  const spec = narrowed(withNamed(offered, allowed), above ?? NO_CEILINGS, id);
+  const parent = parentOf(above);
   const request = await requestName(context, body);
   return session.ask("spawn_task", {
     spec: JSON.stringify(spec),
@@ -193,24 +280,6 @@ async function handOver(
     request,
   });
 }
-
-/** Where no tools are given, those of the session above. */
-function withTools(
-  spec: AgentSpec,
-  { options }: RunInput,
-  above: Above | null,
-  allowed: string[] | null,
-): AgentSpec {
-  const own = ["tools", "skill", "skills", "workspace_tools", "mcp_servers"];
-  const given = own.some((name) => options[name] !== undefined && options[name] !== null);
-  const tools =
-    given || above === null ? spec.tools : [...spec.tools, ...missing(toolsBelow(above.tools, null), spec)];
-  if (allowed === null) return { ...spec, tools };
-  return { ...spec, tools: tools.filter(({ definition }) => allowed.includes(definition.name)) };
-}
-
-const missing = (tools: AgentSpec["tools"], spec: AgentSpec): AgentSpec["tools"] =>
-  tools.filter((tool) => spec.tools.every(({ definition }) => definition.name !== tool.definition.name));
 
 function both(a: string[] | null, b: string[] | null): string[] | null {
   return a === null || b === null ? (a ?? b) : a.filter((name) => b.includes(name));
@@ -271,13 +340,7 @@ function carryOf({ carry = {} }: Partial<TaskBody>, context_policy: Carry["conte
     context_policy,
     persist_state: carry.persist_state ?? true,
     retriggerable: carry.retriggerable ?? false,
+    resume_workflow: carry.resume_workflow ?? true,
     policy: plain(carry.policy),
   };
-}
-
-/** What was read from JSON, as JSON. */
-function plain(value: unknown): JsonObject | null {
-  if (value === undefined || value === null) return null;
-  const json: Json = JSON.parse(JSON.stringify(value));
-  return isObject(json) ? json : null;
 }

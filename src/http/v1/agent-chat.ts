@@ -20,7 +20,7 @@ const MAX_INCLUDED = 10 * 1024 * 1024;
 
 /** Whether Hull has tools to run for a request. */
 export const runsChatTools = ({ model, container, code }: ChatRequest): boolean =>
-  model.startsWith(SKILL_MODEL) || container !== null || code !== null;
+  model.startsWith(SKILL_MODEL) || container !== null || code.length > 0;
 
 /** Answers such a request, whole or as events. */
 export async function answerChatWithTools(context: RequestContext, asked: ChatRequest): Promise<Response> {

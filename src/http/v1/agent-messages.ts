@@ -1,6 +1,7 @@
 /** `POST /v1/messages` where Hull runs tools: code in a container, and those that skills need. */
 import type { ToolCallBlock } from "../../engine/messages.ts";
 import { isCodeTool } from "../../engine/workspace-tools/code-tools.ts";
+import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
 import { wireUsage } from "../../llm/anthropic-api/answer.ts";
 import { callBlock, resultBlock } from "../../llm/anthropic-api/executed.ts";
 import type { MessagesRequest } from "../../llm/anthropic-api/request.ts";
@@ -23,7 +24,7 @@ import { formatted } from "./sse-event.ts";
 
 /** Whether Hull has tools to run for a request. */
 export function runsTools({ model, container, code, uploads }: MessagesRequest): boolean {
-  return model.startsWith(SKILL_MODEL) || container !== null || code !== null || uploads.length > 0;
+  return model.startsWith(SKILL_MODEL) || container !== null || code.length > 0 || uploads.length > 0;
 }
 
 /** Answers such a request, whole or as events. */
@@ -81,8 +82,10 @@ async function drive(
     result: (call, result) =>
       then(async () => {
         if (isCodeTool(call.name)) executions += 1;
+        // The text editor's results name no files: those that it made go with the next command's.
+        const names = call.name !== EDITOR_TOOL;
         const files: GeneratedFile[] =
-          (await container?.generated(call.name === "litellm_code_execution")) ?? [];
+          (names ? await container?.generated(call.name === "litellm_code_execution") : null) ?? [];
         const shown = { ...result, content: context.settings.redactor.text(result.content) };
         events.block(
           resultBlock(

@@ -7,10 +7,10 @@ import type { RequestContext } from "../context.ts";
 /** @throws InvalidRequest where somebody without a key asks for code execution, or for a whole skill, which may bring it along */
 export function checkCodeCaller(
   { caller }: RequestContext,
-  { code, container }: { code: string | null; container: ContainerWish | null },
+  { code, container }: { code: readonly string[]; container: ContainerWish | null },
 ): void {
   if (caller !== PUBLIC_CALLER) return;
-  if (code !== null) throw wrong("tools", "code runs for callers with a key");
+  if (code.length > 0) throw wrong("tools", "code runs for callers with a key");
   const whole = container?.skills.find(({ full }) => full);
   if (whole !== undefined)
     throw wrong(whole.path, "whole skills, which may bring code, are for callers with a key");

@@ -1,12 +1,12 @@
 /** Lists in pages as each dialect asks for them and shows them. */
+import { isSame } from "../../auth/sign-in.ts";
 import { BadRequest } from "../../errors/request.ts";
-import { sha256 } from "../../run/digest.ts";
 import type { RequestContext } from "../context.ts";
 import { type Dialect, dialectOf, withoutVendor } from "./dialect.ts";
 
 const DEFAULT_LIMIT = 20;
-/** Characters of a cursor that bind it to its list. */
-const SEAL = 16;
+/** Parameters that may differ from page to page. */
+const PAGING = ["page", "limit"];
 
 /** `?limit=`, 20 where it is not given. @throws BadRequest */
 export function limitOf(query: URLSearchParams, { min = 1, max }: { min?: number; max: number }): number {
@@ -24,20 +24,21 @@ export function ascendingOf(query: URLSearchParams): boolean {
   throw new BadRequest({ detail: `order is asc or desc, not "${order.slice(0, 32)}".`, param: "order" });
 }
 
-/** What a cursor belongs to: nobody can use it in another list, dialect or tenant. */
-function seal(context: RequestContext, position: number): Promise<string> {
-  const { request, tenant } = context;
-  const path = withoutVendor(new URL(request.url).pathname);
-  const filter = new URL(request.url).searchParams.get("source") ?? "";
-  return sha256(JSON.stringify([tenant, dialectOf(context), path, filter, position]));
+/** Binds a cursor to its list, with the dialect, the tenant and what was asked for: nobody can use it elsewhere. */
+function sealOf(context: RequestContext, position: number): Promise<string> {
+  const { request, tenant, deployment } = context;
+  const { pathname, searchParams } = new URL(request.url);
+  const filters = [...searchParams].filter(([name]) => !PAGING.includes(name)).map((pair) => pair.join("="));
+  const list = [tenant, dialectOf(context), withoutVendor(pathname), ...filters.sort()];
+  return deployment.listSeal.of([...list, position]);
 }
 
 /** The position where the page begins; `null`: at the beginning. @throws BadRequest for a cursor of another list */
 export async function pageOf(context: RequestContext, query: URLSearchParams): Promise<number | null> {
   const page = query.get("page");
   if (page === null || page === "") return null;
-  const [, digits, sealed] = /^page_(\d{1,16})_([0-9a-f]{16})$/.exec(page) ?? [];
-  if (digits !== undefined && (await seal(context, Number(digits))).startsWith(sealed ?? " "))
+  const [, digits, sealed] = /^page_(\d{1,16})_([0-9a-f]{32})$/.exec(page) ?? [];
+  if (digits !== undefined && (await isSame(await sealOf(context, Number(digits)), sealed ?? "")))
     return Number(digits);
   const detail = "page is what next_page of the same list held before; this is not.";
   throw new BadRequest({ detail, param: "page" });
@@ -45,7 +46,7 @@ export async function pageOf(context: RequestContext, query: URLSearchParams): P
 
 /** What `next_page` says of the position of a page's last item. */
 export async function cursorAt(context: RequestContext, position: number): Promise<string> {
-  return `page_${position}_${(await seal(context, position)).slice(0, SEAL)}`;
+  return `page_${position}_${await sealOf(context, position)}`;
 }
 
 /** A page's items with the cursor behind it. @param next `null`: it is the last one */

@@ -1,13 +1,14 @@
 /** Workflow graphs: checked, edited, stored by name. */
 import * as z from "zod/mini";
 import type { Fault } from "../../engine/fault.ts";
-import { sha256 as digestOf } from "../../engine/sha256.ts";
 import { diffGraphs, EDIT_OPERATIONS, type EditInput } from "../../engine/workflow/edit.ts";
 import { type Graph, readGraph } from "../../engine/workflow/graph.ts";
+import { graphDigest } from "../../engine/workflow/skill-file.ts";
 import { validateGraph } from "../../engine/workflow/validate.ts";
 import { CallNotFound } from "../../errors/llm.ts";
-import { BadRequest, InputInvalid, OperationNotFound } from "../../errors/request.ts";
+import { BadRequest, CatalogMissing, InputInvalid, OperationNotFound } from "../../errors/request.ts";
 import { WorkflowInvalid } from "../../errors/workflow.ts";
+import { HullError } from "../../errors.ts";
 import { newId } from "../../llm/transcript.ts";
 import {
   listWorkflows,
@@ -16,7 +17,6 @@ import {
   storeWorkflow,
   workflowNamed,
 } from "../../session/workflow/directory.ts";
-import { canonicalJson } from "../../skill/canonical.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
@@ -24,6 +24,7 @@ import { policyShape } from "../../skill/policy.ts";
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow, pageLimit } from "../page.ts";
+import { findSlug, servedTo } from "../served.ts";
 import type { Route } from "../sessions/shapes.ts";
 
 /** What a stored workflow may be called. */
@@ -106,22 +107,42 @@ export const putWorkflow: Route = async (context, { name = "" }) => {
   const graph = { ...graphOf(body.graph), name };
   const { valid, errors } = validateGraph(graph);
   if (!valid) throw new WorkflowInvalid({ errors });
-  // The same graph has the same digest, whatever id it was given this time.
-  const digest = digestOf(canonicalJson({ ...graph, id: "", audit_log: [] }));
+  const digest = graphDigest(graph);
   const { created, ...stored } = await storeWorkflow(context.env, context.tenant, { name, digest, graph });
   return jsonNow(stored, created ? 201 : 200);
 };
 
-/** `GET /workflows`: by name, each as its last version is. */
+/** `GET /workflows`: by name, the stored ones as their last versions are, and those of the skills that are served. */
 export const getWorkflows: Route = async (context) => {
   const query = new URL(context.request.url).searchParams;
   const after = query.get("cursor") ?? "";
-  return jsonNow(await listWorkflows(context.env, context.tenant, pageLimit(query), after));
+  const limit = pageLimit(query);
+  const stored = await listWorkflows(context.env, context.tenant, limit, after);
+  const cards = await servedTo(context).then(
+    (catalog) => catalog.cards,
+    (error: unknown) => {
+      if (error instanceof HullError && error.code === CatalogMissing.code) return [];
+      throw error;
+    },
+  );
+  const ofSkills = cards.flatMap(({ slug, workflows = [] }) =>
+    workflows.map(({ name, digest }) => ({
+      name: `${slug}/${name}`,
+      version: null,
+      digest,
+      created_at: null,
+    })),
+  );
+  const all = [...stored.data, ...ofSkills.filter(({ name }) => name > after)];
+  const sorted = all.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const data = sorted.slice(0, limit);
+  const more = sorted.length > limit || stored.next_cursor !== null;
+  return jsonNow({ data, next_cursor: more ? (data.at(-1)?.name ?? null) : null });
 };
 
-/** `GET /workflows/{name}`, of a version by `name@version`. */
-export const getWorkflow: Route = async (context, { name = "" }) =>
-  jsonNow(await storedWorkflow(context, name));
+/** `GET /workflows/{name}`, of a version by `name@version`; `GET /workflows/{skill}/{name}`. */
+export const getWorkflow: Route = async (context, { skill, name = "" }) =>
+  jsonNow(await namedWorkflow(context, skill === undefined ? name : `${skill}/${name}`));
 
 /** `DELETE /workflows/{name}`: all versions. Runs that were begun with them go on. */
 export const deleteWorkflow: Route = async (context, { name = "" }) => {
@@ -130,8 +151,24 @@ export const deleteWorkflow: Route = async (context, { name = "" }) => {
   return new Response(null, { status: 204 });
 };
 
-/** @param name `name` or `name@version` @throws CallNotFound */
-export async function storedWorkflow({ env, tenant }: RequestContext, name: string): Promise<StoredWorkflow> {
+/** A workflow that a name means. A skill's has neither a version of its own nor a time. */
+interface NamedWorkflow extends Omit<StoredWorkflow, "version" | "created_at"> {
+  version: number | null;
+  created_at: string | null;
+}
+
+/** @param name `name`, `name@version`, or `skill/name` of a served skill @throws CallNotFound SkillNotFound */
+export async function namedWorkflow(context: RequestContext, name: string): Promise<NamedWorkflow> {
+  const slash = name.indexOf("/");
+  if (slash === -1) return storedWorkflow(context, name);
+  const { card } = await findSlug(context, name.slice(0, slash));
+  const { workflows = [] } = await context.deployment.registry.skill(card.version);
+  const found = workflows.find((one) => one.name === name.slice(slash + 1));
+  if (found === undefined) throw new CallNotFound({ what: "workflow", id: name });
+  return { name, version: null, digest: found.digest, created_at: null, graph: graphOf(found.graph) };
+}
+
+async function storedWorkflow({ env, tenant }: RequestContext, name: string): Promise<StoredWorkflow> {
   const [, plain = name, version] = /^(.*?)(?:@(\d{1,9}))?$/.exec(name) ?? [];
   const stored = await workflowNamed(env, tenant, plain, version === undefined ? null : Number(version));
   if (stored === null) throw new CallNotFound({ what: "workflow", id: name });

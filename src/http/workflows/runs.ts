@@ -1,6 +1,5 @@
 /** Workflow runs: begun, followed, stopped, begun again from a node. */
 import * as z from "zod/mini";
-import { intersectPolicies } from "../../engine/agent/policy.ts";
 import { readArtifacts, type WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import type { Graph } from "../../engine/workflow/graph.ts";
 import {
@@ -12,13 +11,12 @@ import {
   repeated,
   resumed,
 } from "../../engine/workflow/origin.ts";
-import type { Origin, WorkflowSpec } from "../../engine/workflow/records.ts";
+import type { WorkflowSpec } from "../../engine/workflow/records.ts";
 import { validateGraph } from "../../engine/workflow/validate.ts";
 import { InputInvalid } from "../../errors/request.ts";
 import { ReplayMismatch, WorkflowInvalid } from "../../errors/workflow.ts";
 import { newId } from "../../llm/transcript.ts";
-import { agentSpec } from "../../run/agent/options.ts";
-import { llmHost } from "../../run/llm-host.ts";
+import { pinSkills } from "../../run/workflow/pin-skills.ts";
 import { listWorkflowRuns } from "../../session/workflow/directory.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -33,7 +31,8 @@ import { nothing, type Route } from "../sessions/shapes.ts";
 import { callName, idempotencyKey } from "../skills/idempotency.ts";
 import { wantsEvents } from "../sse.ts";
 import { waitIn } from "../wait.ts";
-import { graphOf, refusedAt, storedWorkflow } from "./graphs.ts";
+import { graphOf, namedWorkflow, refusedAt } from "./graphs.ts";
+import { readOwnOptions, type WantedRun, workflowSpec } from "./wanted.ts";
 
 const maybe = z.exactOptional;
 const json = () => z.custom<Json>((value) => value !== undefined);
@@ -49,41 +48,13 @@ const executeBody = z.lazy(() =>
     options: maybe(object()),
   }),
 );
-/** The options that are the workflow run's own; all others are run options, for every stage. */
-const ownOptions = z.lazy(() =>
-  z.object({
-    max_steps: maybe(z.int().check(z.positive(), z.lte(100_000))),
-    max_concurrent: maybe(z.int().check(z.positive(), z.lte(100))),
-    deadline_ms: maybe(z.int().check(z.positive())),
-    resume_run: maybe(z.union([text(), object()], "must be a run's id or record")),
-    replay_run: maybe(z.union([text(), object()], "must be a run's id or record")),
-    replay_mode: maybe(z.literal("deterministic")),
-    parent_run_id: maybe(text()),
-    root_run_id: maybe(text()),
-    metadata: maybe(object()),
-    audit: maybe(object()),
-    policy: maybe(object()),
-  }),
-);
-const OWN: ReadonlySet<string> = new Set([
-  "max_steps",
-  "max_concurrent",
-  "deadline_ms",
-  "resume_run",
-  "replay_run",
-  "replay_mode",
-  "parent_run_id",
-  "root_run_id",
-  "metadata",
-  "audit",
-  "policy",
-]);
 const forkBody = z.lazy(() =>
   z.strictObject({
     from: text(),
     input: maybe(z.strictObject({ task: maybe(text()), artifacts: maybe(json()) })),
   }),
 );
+const migrateBody = z.lazy(() => z.strictObject({ graph: maybe(json()), workflow: maybe(text()) }));
 const eventBody = z.lazy(() =>
   z.strictObject({ name: text(), key: maybe(z.nullable(z.string())), payload: maybe(json()) }),
 );
@@ -99,12 +70,7 @@ const stopBody = z.lazy(() => z.strictObject({ reason: maybe(z.string()) }));
 /** `POST /workflows/execute`: waits for the end, streams, or answers 202. */
 export async function postExecute(context: RequestContext): Promise<Response> {
   const body = await readJson(context.request, executeBody, MAX_MODEL_BODY_BYTES);
-  const parsed = ownOptions.safeParse(body.options ?? {});
-  if (!parsed.success) {
-    const faults = parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
-    throw refusedAt("options", faults);
-  }
-  const own = parsed.data;
+  const own = readOwnOptions(body.options ?? {});
   const source = await sourceOf(context, body, own.resume_run ?? own.replay_run);
   const { graph, workflow, record } = source;
   const artifacts =
@@ -122,6 +88,7 @@ export async function postExecute(context: RequestContext): Promise<Response> {
     options: body.options ?? {},
     own,
     root: record?.root_run_id ?? null,
+    skills: own.resume_run === undefined ? null : (record?.skills ?? null),
   });
 }
 
@@ -143,7 +110,7 @@ async function sourceOf(
     throw new InputInvalid({ reason: `workflow ${message}`, errors: [{ path: "workflow", message }] });
   }
   if (workflow !== undefined) {
-    const { name, version, digest, graph: stored } = await storedWorkflow(context, workflow);
+    const { name, version, digest, graph: stored } = await namedWorkflow(context, workflow);
     return { graph: stored, workflow: { name, version, digest }, record };
   }
   if (graph !== undefined) return { graph: graphOf(graph), workflow: null, record };
@@ -170,54 +137,15 @@ function artifactsIn(given: Json): WorkflowArtifact[] {
   return read.artifacts;
 }
 
-interface Begin {
-  task: string;
-  graph: Graph;
-  workflow: WorkflowSpec["workflow"];
-  artifacts: WorkflowArtifact[];
-  origin: Origin | null;
-  options: JsonObject;
-  own: z.infer<typeof ownOptions>;
-  /** The first of the runs that this one goes back to; `null`: itself. */
-  root: string | null;
-}
-
-async function begin(context: RequestContext, body: object, wanted: Begin): Promise<Response> {
-  const { graph, own, origin } = wanted;
-  const { valid, errors } = validateGraph(graph);
-  if (!valid) throw new WorkflowInvalid({ errors });
+async function begin(context: RequestContext, body: object, wanted: WantedRun): Promise<Response> {
   const { request } = context;
   const key = idempotencyKey(request);
   const unique =
     key === null ? crypto.randomUUID().replaceAll("-", "") : await callName(context, key, "/workflows");
   const run_id = `wf_${unique.slice(0, 32)}`;
-  if (wanted.options.tool_configs !== undefined) {
-    const message = "holds secrets, which a stored run does not keep; configure the skill instead";
-    throw new InputInvalid({
-      reason: `options.tool_configs ${message}`,
-      errors: [{ path: "options.tool_configs", message }],
-    });
-  }
-  const shared = Object.fromEntries(Object.entries(wanted.options).filter(([name]) => !OWN.has(name)));
   const session = sessionOf(context, run_id);
   const account = accountOf(context, run_id);
-  await checkOptions(context, { run: run_id, account, task: wanted.task, options: shared });
-  const { deadline_ms, max_concurrent } = own;
-  const spec: WorkflowSpec = {
-    run_id,
-    workflow: wanted.workflow,
-    graph,
-    task: wanted.task,
-    max_steps: own.max_steps ?? Math.max(1, Object.keys(graph.nodes).length * 4),
-    options: { ...shared, ...(max_concurrent === undefined ? {} : { max_concurrent }) },
-    policy: intersectPolicies(null, own.policy ?? null),
-    artifacts: wanted.artifacts,
-    deadline: deadline_ms === undefined ? null : Date.now() + deadline_ms,
-    parent_run_id: own.parent_run_id ?? origin?.run_id ?? null,
-    root_run_id: own.root_run_id ?? wanted.root ?? run_id,
-    metadata: { ...own.metadata, ...(own.audit === undefined ? {} : { audit: own.audit }) },
-    ...(origin === null ? {} : { origin }),
-  };
+  const spec = await workflowSpec(context, run_id, wanted);
   context.log.run_id = run_id;
   const named = await requestName(context, body);
   const begun = await session.ask("beginWorkflow", { spec: JSON.stringify(spec), account, request: named });
@@ -241,21 +169,6 @@ async function begin(context: RequestContext, body: object, wanted: Begin): Prom
   const { code, message } = objectOf(ended.error ?? {});
   if (code === "replay_mismatch") throw new ReplayMismatch({ detail: String(message) });
   return Response.json(shown(context, resultOf(ended)), { headers });
-}
-
-/** What is wrong with the options of the stages is said before anything begins. @throws InputInvalid and its kin */
-async function checkOptions(
-  context: RequestContext,
-  { run, account, task, options }: { run: string; account: string; task: string; options: JsonObject },
-): Promise<void> {
-  const { signal } = context.request;
-  const host = await llmHost(context, { signal, session: run, skill: null, account }, options.mock);
-  await agentSpec(
-    context,
-    host,
-    { prompt: task, system: null, options, publishes: false },
-    { run, session: run },
-  );
 }
 
 /** The result of an execution: the run's record, and of it what is asked for most. */
@@ -356,7 +269,21 @@ export const postWorkflowFork: Route = async (context, { id = "" }) => {
   );
 };
 
-const continuing = (record: RunRecord, graph: Graph): Begin => ({
+/** `POST …/migrate {graph}` or `{workflow}`: the run goes on with another graph, where that fits what it has done. */
+export const postWorkflowMigrate: Route = async (context, { id = "" }) => {
+  const body = await readJson(context.request, migrateBody, MAX_MODEL_BODY_BYTES);
+  const session = sessionOf(context, id);
+  const record = recordOf(await session.ask("workflow", { wait: "none" }));
+  const { graph, workflow } = await sourceOf(context, body, undefined);
+  const { valid, errors } = validateGraph(graph);
+  if (!valid) throw new WorkflowInvalid({ errors });
+  const skills = await pinSkills(context, graph, record.options, record.skills ?? null);
+  const to = JSON.stringify({ graph, workflow, ...(skills === undefined ? {} : { skills }) });
+  const request = await requestName(context, body);
+  return jsonNow(shown(context, await session.ask("migrateWorkflow", { to, request })));
+};
+
+const continuing = (record: RunRecord, graph: Graph): WantedRun => ({
   task: record.task,
   graph,
   workflow: record.workflow,
@@ -365,6 +292,7 @@ const continuing = (record: RunRecord, graph: Graph): Begin => ({
   options: record.options,
   own: {},
   root: record.root_run_id,
+  skills: record.skills ?? null,
 });
 
 /** `POST …/signals {name, key?, payload?}`: an event for wait nodes; one that comes early is kept. */

@@ -1,12 +1,13 @@
 /** Calls that Hull carried out, as an Anthropic client is shown them and sends them back: pairs of a call and its result. */
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { ToolCallBlock, ToolResultMessage } from "../../engine/messages.ts";
+import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 
 const BASH = "bash_code_execution";
 const PYTHON = "code_execution";
-const NAMES: readonly string[] = [BASH, PYTHON];
+const NAMES: readonly string[] = [BASH, PYTHON, EDITOR_TOOL];
 
 /** The block of a call. One of another tool than those for code is shown as a command, with what it really was beside it. */
 export function callBlock({ id, name, arguments: given, raw }: ToolCallBlock): JsonObject {
@@ -27,6 +28,9 @@ export function resultBlock(
   result: AgentToolResult,
   files: readonly string[],
 ): JsonObject {
+  if (name === EDITOR_TOOL) {
+    return { type: `${name}_tool_result`, tool_use_id: id, content: editorContent(result) };
+  }
   const kind = name === PYTHON ? PYTHON : BASH;
   const fault = name === BASH || name === PYTHON ? faultOf(result) : null;
   const content: JsonObject =
@@ -40,6 +44,32 @@ export function resultBlock(
         }
       : { type: `${kind}_tool_result_error`, error_code: fault };
   return { type: `${kind}_tool_result`, tool_use_id: id, content };
+}
+
+/** What the text editor came to. */
+function editorContent({ status, content, value, error_category }: AgentToolResult): JsonObject {
+  const facts = isObject(value) ? value : {};
+  if (status !== "ok") {
+    const known = typeof facts.error_code === "string" ? facts.error_code : "unavailable";
+    const error_code = error_category === "schema_validation" ? "invalid_tool_input" : known;
+    return { type: `${EDITOR_TOOL}_tool_result_error`, error_code, error_message: content };
+  }
+  const kind = "file_type" in facts ? "view" : "is_file_update" in facts ? "create" : "str_replace";
+  return { type: `${EDITOR_TOOL}_${kind}_result`, ...facts };
+}
+
+/** The text of such a result for a model. */
+function editorText({ type, content, lines, is_file_update, error_message }: JsonObject): string {
+  switch (type) {
+    case `${EDITOR_TOOL}_view_result`:
+      return typeof content === "string" ? content : "";
+    case `${EDITOR_TOOL}_create_result`:
+      return is_file_update === true ? "Replaced the file." : "Created the file.";
+    case `${EDITOR_TOOL}_str_replace_result`:
+      return Array.isArray(lines) ? lines.join("\n") : "Edited the file.";
+    default:
+      return typeof error_message === "string" ? error_message : "";
+  }
 }
 
 /** Why a command has no exit code; `null`: it has one. */
@@ -63,11 +93,12 @@ export function executedResult(
   { type, tool_use_id, content }: JsonObject,
   names: ReadonlyMap<string, string>,
 ): ToolResultMessage | null {
-  if (type !== `${BASH}_tool_result` && type !== `${PYTHON}_tool_result`) return null;
+  if (!NAMES.some((name) => type === `${name}_tool_result`)) return null;
   if (typeof tool_use_id !== "string" || !isObject(content)) return null;
   const { stdout, stderr, return_code, error_code } = content;
   const failed = typeof error_code === "string";
-  const texts = failed ? [`[hull: ${error_code}]`] : [stdout, stderr];
+  const said = type === `${EDITOR_TOOL}_tool_result` ? [editorText(content)] : [stdout, stderr];
+  const texts = failed ? [`[hull: ${error_code}]`, ...said] : said;
   return {
     call_id: tool_use_id,
     name: names.get(tool_use_id) ?? "",

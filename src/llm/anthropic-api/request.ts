@@ -7,7 +7,8 @@ import type {
   ToolChoice,
   ToolDefinition,
 } from "../../engine/messages.ts";
-import type { CodeTool } from "../../engine/workspace-tools/code-tools.ts";
+import type { ContainerTool } from "../../engine/workspace-tools/code-tools.ts";
+import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
 import { reservedMembers } from "../../model/reserved.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -27,8 +28,8 @@ export interface MessagesRequest {
   /** Members of the body that only Anthropic gets. */
   ignored: string[];
   container: ContainerWish | null;
-  /** The tool for code that the client asked for; `null`: none. */
-  code: CodeTool | null;
+  /** The tools for code that the client asked for. */
+  code: readonly ContainerTool[];
   /** What goes along to a model of Anthropic where Hull runs the tools. */
   beside: Beside;
   /** That tool as it was sent, for a request whose code Anthropic runs. */
@@ -59,8 +60,12 @@ const CANONICAL = new Set([
 /** Members that Anthropic gets and that cost nothing beyond what is accounted. */
 const FREE = new Set(["metadata", "context_management", "service_tier", "betas"]);
 
-/** The first version of the tool for code, which ran Python alone. */
-const PYTHON_ONLY = "code_execution_20250522";
+/** What earlier versions of the tool for code brought: Python alone, then bash and files. */
+const TOOLS_OF_VERSION: Record<string, readonly ContainerTool[]> = {
+  code_execution_20250522: ["code_execution"],
+  code_execution_20250825: ["bash_code_execution", EDITOR_TOOL],
+};
+const ALL_TOOLS: readonly ContainerTool[] = ["bash_code_execution", EDITOR_TOOL, "code_execution"];
 
 /** Kinds of typed tools that the client itself runs, or that cost nothing. */
 const CLIENT_TOOLS = /^(?:bash|text_editor|computer|memory|tool_search_tool_(?:bm25|regex))_\d{8}$/;
@@ -188,7 +193,7 @@ function toolChoiceOf(choice: Json | undefined): ToolChoice {
 interface ReadTools {
   definitions: ToolDefinition[];
   foreign: Foreign[];
-  code: CodeTool | null;
+  code: readonly ContainerTool[];
   hosted: JsonObject[];
   unaccounted: MessagesRequest["unaccounted"];
 }
@@ -196,20 +201,20 @@ interface ReadTools {
 /** @throws InvalidRequest for what is no tool */
 function readTools(list: Json | undefined): ReadTools {
   if (list === undefined || list === null) {
-    return { definitions: [], foreign: [], code: null, hosted: [], unaccounted: [] };
+    return { definitions: [], foreign: [], code: [], hosted: [], unaccounted: [] };
   }
   if (!Array.isArray(list)) throw wrong("tools", "a list is expected");
   const definitions: ToolDefinition[] = [];
   const foreign: Foreign[] = [];
   const hosted: JsonObject[] = [];
   const unaccounted: MessagesRequest["unaccounted"] = [];
-  let code: CodeTool | null = null;
+  let code: readonly ContainerTool[] = [];
   for (const [n, tool] of list.entries()) {
     const path = `tools.${n}`;
     if (!isObject(tool)) throw wrong(path, "a tool is an object");
     const { type, name, description, input_schema } = tool;
     if (typeof type === "string" && /^code_execution_\d{8}$/.test(type)) {
-      code = type === PYTHON_ONLY ? "code_execution" : "bash_code_execution";
+      code = TOOLS_OF_VERSION[type] ?? ALL_TOOLS;
       hosted.push(tool);
       continue;
     }

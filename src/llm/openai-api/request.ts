@@ -7,7 +7,7 @@ import type {
   ToolChoice,
   ToolDefinition,
 } from "../../engine/messages.ts";
-import type { CodeTool } from "../../engine/workspace-tools/code-tools.ts";
+import type { ContainerTool } from "../../engine/workspace-tools/code-tools.ts";
 import { reservedMembers } from "../../model/reserved.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -27,8 +27,8 @@ export interface ChatRequest {
   /** The same, where Hull runs the tools. */
   beside: Beside;
   container: ContainerWish | null;
-  /** The tool for code that the client asked for; `null`: none. */
-  code: CodeTool | null;
+  /** The tools for code that the client asked for. */
+  code: readonly ContainerTool[];
 }
 
 const CANONICAL = new Set([
@@ -86,7 +86,7 @@ export function readChatRequest(body: JsonObject): ChatRequest {
     extra,
     beside: { protocol: "openai-chat", body: extra, tools: [], headers: {} },
     container: readContainer(body.container),
-    code: Array.isArray(body.tools) && body.tools.some(isCode) ? "bash_code_execution" : null,
+    code: Array.isArray(body.tools) && body.tools.some(isCode) ? ["bash_code_execution"] : [],
   };
 }
 

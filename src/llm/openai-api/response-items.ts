@@ -5,6 +5,7 @@ import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { uncarried } from "../carried.ts";
 import { wrong } from "../wrong.ts";
+import { compactedText } from "./compaction.ts";
 import { SHELL } from "./shell-items.ts";
 
 interface ItemConversation {
@@ -35,6 +36,9 @@ class ItemReader {
         return;
       case "function_call":
         this.#called(textMember(item, "name", path), textMember(item, "arguments", path), item, path);
+        return;
+      case "compaction":
+        this.messages.push({ role: "user", content: [{ type: "text", text: compactedText(item, path) }] });
         return;
       case "function_call_output":
       case "shell_call_output":

@@ -3,6 +3,7 @@
  * derives from a key of `HULL_SECRET_KEY`. The purpose of a value is authenticated with it, so a sealed value is
  * useless for another purpose.
  */
+import { keySource } from "../../derived-key.ts";
 import { SecretKeyMissing } from "../../errors/request.ts";
 
 /** The purpose of a secret. */
@@ -94,17 +95,9 @@ export class Sealer {
 }
 
 async function derive(secret: string): Promise<SealKey> {
-  const base = await crypto.subtle.importKey("raw", utf8(secret), "HKDF", false, ["deriveBits", "deriveKey"]);
-  const hkdf = (info: string) => ({ name: "HKDF", hash: "SHA-256", salt: utf8("hull"), info: utf8(info) });
-  const id = await crypto.subtle.deriveBits(hkdf("id of a key of tool configuration"), base, 8 * ID_BYTES);
-  const aes = await crypto.subtle.deriveKey(
-    hkdf("key of tool configuration"),
-    base,
-    { name: "AES-GCM", length: 256 },
-    false,
-    ["encrypt", "decrypt"],
-  );
-  return { id: hex(new Uint8Array(id)), aes };
+  const source = await keySource(secret);
+  const id = await source.bits("id of a key of tool configuration", 8 * ID_BYTES);
+  return { id: hex(new Uint8Array(id)), aes: await source.aes("key of tool configuration") };
 }
 
 function algorithm(iv: Uint8Array, { tenant, slug, owner, tool, param, bot }: SealedFor) {

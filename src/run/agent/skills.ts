@@ -76,9 +76,14 @@ export async function readSkills(context: RunContext, given: Json | undefined): 
 /** `*` means all served llm skills of the tenant, each of them once. */
 async function named(context: RunContext, list: readonly Json[]): Promise<Json[]> {
   if (!list.includes("*")) return [...list];
-  const { cards } = await context.deployment.catalogs.of(context.tenant, context.background);
-  const all = cards.flatMap(({ slug, mode }) => (mode === "llm" ? [slug] : []));
+  const all = context.pinned?.all ?? (await everySkill(context));
   return [...new Set([...list.filter((item) => item !== "*"), ...all])];
+}
+
+/** Slugs of all served llm skills of the tenant's. */
+export async function everySkill({ deployment, tenant, background }: RunContext): Promise<string[]> {
+  const { cards } = await deployment.catalogs.of(tenant, background);
+  return cards.flatMap(({ slug, mode }) => (mode === "llm" ? [slug] : []));
 }
 
 /** The slug for `plugin:name`: `plugin--name`, or the name itself if it belongs to that plugin. */
@@ -105,10 +110,18 @@ export async function ownSkill(
   return { record, skill: { ...skillOf(context.settings, record, digest), files: ownFiles(record) } };
 }
 
-async function servedVersion(
+/** The version of a skill that a run gets: the one that it keeps to, else the one that is served. @throws SkillNotFound */
+export async function servedVersion(
   context: RunContext,
   slug: string,
 ): Promise<{ record: SkillRecord; digest: string }> {
+  const { pinned } = context;
+  const kept = pinned !== undefined && Object.hasOwn(pinned.digests, slug) ? pinned.digests[slug] : undefined;
+  if (kept !== undefined) {
+    const record = await context.deployment.registry.skill(kept);
+    checkTrust(context.settings, record);
+    return { record, digest: kept };
+  }
   const catalog = await context.deployment.catalogs.of(context.tenant, context.background);
   const card = catalog.bySlug.get(slugOf(catalog.cards, slug));
   if (card === undefined) {

@@ -1,7 +1,7 @@
 /** How a response is carried out, in a request or in the object that outlives it: one model call, or a run of the engine. */
 
 import type { Block, ModelRequest, Usage } from "../../engine/messages.ts";
-import { shellCommands } from "../../engine/workspace-tools/code-tools.ts";
+import { type CodeTerms, shellCommands } from "../../engine/workspace-tools/code-tools.ts";
 import type { Reached } from "../../llm/host.ts";
 import { completionUsage } from "../../llm/openai-api/answer.ts";
 import { furtherMembers, responseRequest } from "../../llm/openai-api/response-request.ts";
@@ -26,8 +26,7 @@ import { partEvent, type ResponsePart } from "./parts.ts";
 export interface ResponseContainer {
   id: string;
   skills: { id: string; version: string; digest: string }[];
-  /** Hosts that its commands may reach. */
-  network: string[];
+  terms: CodeTerms;
   /** Digests of what its output folder held, by path. */
   before: Record<string, string>;
 }
@@ -199,13 +198,13 @@ async function runTools(
       model: String(body.model),
       request,
       container: null,
-      code: container === null ? null : "shell",
+      code: container === null ? [] : ["shell"],
       uploads: [],
       beside: { protocol: "openai-chat", body: {}, tools: [], headers: {} },
       hosted: [],
       pauses: false,
       skills,
-      ...(opened === null || container === null ? {} : { opened, network: container.network }),
+      ...(opened === null || container === null ? {} : { opened, terms: container.terms }),
     },
     { signal, account, execution: id, durable },
   );
@@ -268,7 +267,6 @@ function endedResponse(
   { stop, usage, beside, model }: Ended,
 ): JsonObject {
   const reason = stop === "max_tokens" ? "max_output_tokens" : stop === "content_filter" ? stop : null;
-  const { prompt_tokens, completion_tokens, total_tokens } = completionUsage(usage, beside);
   return {
     ...head,
     status: reason === null ? "completed" : "incomplete",
@@ -276,16 +274,20 @@ function endedResponse(
     incomplete_details: reason === null ? null : { reason },
     model: isSkill(head.model) ? (head.model ?? model) : model,
     output,
-    usage: {
-      input_tokens: prompt_tokens,
-      input_tokens_details: {
-        cached_tokens: usage.cache_read_tokens,
-        cache_write_tokens: usage.cache_write_tokens,
-      },
-      output_tokens: completion_tokens,
-      output_tokens_details: { reasoning_tokens: 0 },
-      total_tokens,
-    },
+    usage: responseUsage(usage, beside),
+  };
+}
+
+/** @param beside whether the provider counts cached tokens beside `input_tokens` */
+export function responseUsage(usage: Usage, beside: boolean): JsonObject {
+  const { prompt_tokens, completion_tokens, total_tokens } = completionUsage(usage, beside);
+  const { cache_read_tokens, cache_write_tokens } = usage;
+  return {
+    input_tokens: prompt_tokens,
+    input_tokens_details: { cached_tokens: cache_read_tokens, cache_write_tokens },
+    output_tokens: completion_tokens,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens,
   };
 }
 

@@ -1,11 +1,12 @@
 /** The bodies of requests that delegate. `options` is checked by its own readers. */
 import * as z from "zod/mini";
+import { artifactShape } from "../../engine/workflow/artifacts.ts";
+import { nodeShape } from "../../engine/workflow/graph.ts";
+import { contextPolicyShape } from "../../engine/workflow/select-artifacts.ts";
 import { transcriptShape } from "../../llm/transcript.ts";
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { permissionsShape, policyShape } from "../../skill/policy.ts";
-import { artifactShape, contextPolicyShape } from "./artifacts.ts";
-import { nodeShape } from "./node.ts";
 
 const maybe = z.exactOptional;
 const object = () => z.custom<JsonObject>(isObject, "must be an object");
@@ -40,21 +41,45 @@ const carry = () =>
   z.strictObject({
     artifact_mode: maybe(z.enum(["inherit", "none"])),
     transcript_mode: maybe(z.enum(["inherit", "fork", "reset", "compact"])),
-    context_policy: maybe(contextPolicyShape),
+    context_policy: maybe(contextPolicyShape()),
     persist_state: maybe(z.boolean()),
     retriggerable: maybe(z.boolean()),
+    resume_workflow: maybe(z.boolean()),
     policy: maybe(policyShape),
   });
+
+/** A node that one run carries out: what a graph's node says of a run. */
+const node = () =>
+  z.extend(
+    z.pick(nodeShape(), {
+      id: true,
+      mode: true,
+      prompt: true,
+      system: true,
+      task_label: true,
+      done_sentinel: true,
+      tools: true,
+      model_policy: true,
+      auto_compact: true,
+      context_policy: true,
+      capability_policy: true,
+      approval_policy: true,
+      output_contract: true,
+      exit_when_verified: true,
+      metadata: true,
+    }),
+    { kind: maybe(z.enum(["stage", "subagent"])) },
+  );
 
 /** Of `POST /tasks`. */
 export const taskBody = z.lazy(() =>
   z.strictObject({
     task: task(),
-    node: maybe(nodeShape),
+    node: maybe(node()),
     graph: maybe(object()),
     name: maybe(name()),
     wait: maybe(z.boolean()),
-    artifacts: maybe(z.array(artifactShape).check(z.maxLength(200))),
+    artifacts: maybe(z.array(artifactShape()).check(z.maxLength(200))),
     options: maybe(object()),
     transcript: maybe(transcriptShape),
     policy: maybe(policyShape),

@@ -22,11 +22,21 @@ const INHERITED =
   );
 
 /** Tools that a client answers have nobody to answer them in a child. */
-export function toolsBelow(tools: readonly AgentTool[], allowed: readonly string[] | null): AgentTool[] {
+function toolsBelow(tools: readonly AgentTool[], allowed: readonly string[] | null): AgentTool[] {
   return tools.filter(
     ({ executor, definition }) =>
       executor !== "client" && (allowed === null || allowed.includes(definition.name)),
   );
+}
+
+/** With the tools of the session above, where the options name no tools of its own. */
+export function withToolsAbove(spec: AgentSpec, options: JsonObject, above: readonly AgentTool[]): AgentSpec {
+  const own = ["tools", "skill", "skills", "workspace_tools", "mcp_servers"];
+  if (own.some((name) => options[name] !== undefined && options[name] !== null)) return spec;
+  const missing = toolsBelow(above, null).filter((tool) =>
+    spec.tools.every(({ definition }) => definition.name !== tool.definition.name),
+  );
+  return missing.length === 0 ? spec : { ...spec, tools: [...spec.tools, ...missing] };
 }
 
 /** The tools of a skill that the child is are there from the start. */

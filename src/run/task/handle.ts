@@ -1,22 +1,11 @@
 /** Tasks as their routes show them, and what they are begun with. Types only. */
+import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
+import type { ContextPolicy } from "../../engine/workflow/select-artifacts.ts";
+import type { StageTexts } from "../../engine/workflow/stage-prompt.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 
-type TaskMode = "stage" | "delegated_stage" | "sub_agent";
+type TaskMode = "workflow" | "stage" | "delegated_stage" | "sub_agent";
 export type TaskStatus = "running" | "completed" | "failed" | "cancelled" | "awaiting" | "interrupted";
-
-/** An artifact that a task is given or makes. */
-export interface TaskArtifact {
-  id: string;
-  kind: string;
-  title: string;
-  text: string;
-  source: string | null;
-  /** RFC 3339. */
-  created_at: string;
-  freshness: string | null;
-  priority: number;
-  lineage: string[];
-}
 
 /** What becomes of a task's conversation and artifacts when it is run again. */
 export interface Carry {
@@ -25,31 +14,10 @@ export interface Carry {
   context_policy: ContextPolicy;
   persist_state: boolean;
   retriggerable: boolean;
+  /** Whether a workflow that did not come to its end goes on there. Absent: it does. */
+  resume_workflow?: boolean;
   /** Holds from the next run on, beside the one of the first. */
   policy: JsonObject | null;
-}
-
-/** Which artifacts a stage's prompt shows. */
-export interface ContextPolicy {
-  max_artifacts?: number | undefined;
-  max_tokens?: number | undefined;
-  reserve_tokens?: number | undefined;
-  include_kinds?: string[] | undefined;
-  exclude_kinds?: string[] | undefined;
-  prioritize_kinds?: string[] | undefined;
-  pinned_ids?: string[] | undefined;
-  prefer_recent?: boolean | undefined;
-  prefer_fresh?: boolean | undefined;
-}
-
-/** The words of a stage around its task. */
-export interface StageTexts {
-  label: string | null;
-  /** `{{task}}` stands for the task; `null`: the task alone. */
-  prompt: string | null;
-  /** What is checked of the answer. */
-  contract: string[];
-  output_kind: string;
 }
 
 /** What a task is begun with. JSON-safe. */
@@ -63,10 +31,12 @@ export interface TaskSettings {
   stage: StageTexts | null;
   carry: Carry;
   execution: JsonObject | null;
-  artifacts: TaskArtifact[];
+  artifacts: WorkflowArtifact[];
   parent: { session_id: string; run_id: string | null; task_id: string | null } | null;
   /** Tokens after which an envelope says that its budget was exceeded. */
   token_budget: number | null;
+  /** Tools of a workflow's policy that the session above does not leave. Absent: none. */
+  policy_dropped?: string[];
 }
 
 /** A task as its routes show it. Times are RFC 3339. */

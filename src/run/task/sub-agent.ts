@@ -22,6 +22,12 @@ interface Below {
   emit: (event: RunEvent) => void;
 }
 
+/** A run that is handed to another session, and what is shown of it there. */
+interface Delegated {
+  spec: AgentSpec;
+  settings: TaskSettings;
+}
+
 /** Starts the sub-agent, or comes back to the one that an earlier life started, and waits for its envelope. */
 export async function runSubAgent(
   { call, again, forked }: PlannedCall,
@@ -34,14 +40,14 @@ export async function runSubAgent(
     const { spec } = below;
     const reader = { session_id: spec.session_id, input: task, skills: spec.skills };
     const asked: ChildTask = { task, system: ownInstructions(skill, reader), allowed: null, skill };
-    return delegated(asked, skill.name, { above, below, at, again });
+    return envelopeFrom(asked, skill.name, { above, below, at, again });
   }
   const { task, name, instructions, tools } = call.arguments ?? {};
   if (typeof task !== "string" || task.trim() === "")
     return plainResult("error", "sub_agent needs a task: a text that says what to do.", "schema_validation");
   const allowed = Array.isArray(tools) ? tools.filter((tool) => typeof tool === "string") : null;
   const asked: ChildTask = { task, system: typeof instructions === "string" ? instructions : "", allowed };
-  return delegated(asked, typeof name === "string" && name !== "" ? name : "task", {
+  return envelopeFrom(asked, typeof name === "string" && name !== "" ? name : "task", {
     above,
     below,
     at,
@@ -49,8 +55,33 @@ export async function runSubAgent(
   });
 }
 
-/** Hands a task to a child of the run. */
+/**
+ * Begins a run in a session of its own, or comes back to the one that was begun under its id, and waits for its end. It is
+ * closed where the signal says so.
+ * @param tell follows its events, where no session above is told of them
+ * @throws TooManyDelegated of the session above, and the signal's reason
+ */
 export async function delegated(
+  session: SessionClient,
+  { spec, settings }: Delegated,
+  signal: AbortSignal,
+  tell: (() => Promise<void>) | null = null,
+): Promise<{ task: TaskHandle; spent: { tokens: number; cost_usd: number } }> {
+  await session.ask("spawn_task", {
+    spec: JSON.stringify(spec),
+    settings,
+    imported: null,
+    listed: false,
+    request: { name: `spawn ${spec.run_id}`, hash: "" },
+  });
+  const told = tell?.();
+  const { task, spent } = await ended(session, signal);
+  await told;
+  return { task, spent };
+}
+
+/** Hands a task to a child of the run, whose envelope is the call's result. */
+async function envelopeFrom(
   asked: ChildTask,
   name: string,
   { above, below, at, again }: { above: Ceilings; below: Below; at: AgentEffectContext; again: boolean },
@@ -65,20 +96,11 @@ export async function delegated(
   const session = sessionClient(context, id);
   try {
     const spec = childSpec(parent, above, { run_id, session_id: id }, asked);
-    const request = { name: `spawn ${run_id}`, hash: "" };
     const settings = settingsOf(asked.task, name, above, spec);
-    await session.ask("spawn_task", {
-      spec: JSON.stringify(spec),
-      settings,
-      imported: null,
-      listed: false,
-      request,
-    });
     // A session above is told by the child itself; an earlier life without one has told what it saw.
     const untold = above.session_id === null && !again;
-    const told = untold ? eventsBelow(session, settings, run_id, at, below.emit) : null;
-    const { task, spent } = await ended(session, at.signal);
-    await told;
+    const tell = untold ? () => eventsBelow(session, settings, run_id, at, below.emit) : null;
+    const { task, spent } = await delegated(session, { spec, settings }, at.signal, tell);
     return { ...answerOf(task), spent, duration_ms: Date.now() - started };
   } catch (error) {
     if (at.signal.aborted || !(error instanceof HullError)) throw error;
@@ -131,7 +153,8 @@ export const NOTHING_ASKED: JsonObject = {
   verification_steps: [],
 };
 
-const ONCE: TaskSettings["carry"] = {
+/** Of what nobody runs again. */
+export const ONCE: TaskSettings["carry"] = {
   artifact_mode: "none",
   transcript_mode: "inherit",
   context_policy: {},

@@ -1,28 +1,42 @@
 /** How one attempt of a workflow's node is carried out: a run in a session of its own, or a command. */
-import { intersectPolicies, mayExecute } from "../../engine/agent/policy.ts";
+import { narrowed, refusal } from "../../engine/agent/delegation.ts";
+import { mayExecute } from "../../engine/agent/policy.ts";
+import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { sha256 } from "../../engine/sha256.ts";
 import { artifactOf, type WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import { type Node, outputKind } from "../../engine/workflow/graph.ts";
 import { consumedBy, itemsOf, suffix } from "../../engine/workflow/next.ts";
 import { completed, failed } from "../../engine/workflow/outcomes.ts";
 import { type AttemptKey, NO_USAGE, type Outcome, type Usage } from "../../engine/workflow/records.ts";
-import { stagePrompt } from "../../engine/workflow/stage-prompt.ts";
+import { stagePrompt, stageTexts } from "../../engine/workflow/stage-prompt.ts";
 import { time, visitOf, type WorkflowState } from "../../engine/workflow/state.ts";
 import { PUBLIC_TENANT } from "../../env.ts";
+import { CallNotFound } from "../../errors/llm.ts";
+import { HullError } from "../../errors.ts";
 import { newId } from "../../llm/transcript.ts";
-import { isObject, objectOf } from "../../skill/json.ts";
+import type { RunView } from "../../session/conversation/rpc.ts";
+import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
 import { agentSpec } from "../agent/options.ts";
 import type { RunContext } from "../context.ts";
 import { llmHost } from "../llm-host.ts";
-import { sessionClient } from "../session-client.ts";
+import { type SessionClient, sessionClient } from "../session-client.ts";
+import { withToolsAbove } from "../task/child-spec.ts";
+import type { TaskSettings } from "../task/handle.ts";
+import { delegated, NOTHING_ASKED, ONCE } from "../task/sub-agent.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
 import { runBash } from "../workspace-tools/bash.ts";
+import { ceilingsIn } from "./ceilings.ts";
+import { plain, policyOf, type Stage, stageOf, withNamed } from "./stage.ts";
 
 /** What an attempt needs of the object that the run lives in. */
 interface AttemptPlace {
   context: RunContext;
+  /** The run's own session. */
+  session: string;
+  /** Notes the session of an attempt, which tells the run's session what happens in it. */
+  announce: (child: string) => void;
   /** Name of the soft ledger that its calls count in. */
   account: string;
   workspace: WorkspaceAccess;
@@ -30,19 +44,8 @@ interface AttemptPlace {
   signal: AbortSignal;
 }
 
-/** What a stage asks for where its node says nothing. */
-const AGENT: JsonObject = {
-  persistent: true,
-  max_iterations: 16,
-  max_nudges: 3,
-  llm_retries: 2,
-  tool_retries: 0,
-  loop_detect_warn: 2,
-  loop_detect_block: 3,
-  loop_detect_skip: 4,
-};
-/** Of the fields of `model_policy`: options of a run under another name, or none at all. */
-const RENAMED: { readonly [field: string]: string | undefined } = { model_tier: "tier" };
+/** Options of the workflow run that come before those of its nodes. */
+const OVERRIDES: readonly string[] = ["provider", "model", "model_tier", "temperature"];
 
 /** The session in which an attempt runs. */
 function childSession(run: string, { node, visit, attempt, item }: AttemptKey): string {
@@ -53,7 +56,7 @@ function childSession(run: string, { node, visit, attempt, item }: AttemptKey): 
 /** All sessions in which attempts of a run have run, or run. */
 export function childSessions(state: WorkflowState): string[] {
   const { run_id, graph } = state.spec;
-  const ended = state.stages
+  const ended = [...state.stages, ...state.compensations]
     .filter(({ id }) => id.startsWith(`${run_id}:`))
     .map((stage) => ({
       node: stage.node_id,
@@ -113,12 +116,21 @@ export async function carryOutAttempt(
     state,
     node,
     key,
-    { prompt: stagePrompt(node, spec.task, shown, of), inputs: shown },
+    { prompt: promptOf(node, spec.task, shown, of), inputs: shown },
     place,
   );
   return node.kind === "subagent" && ran.status === "completed"
     ? { ...ran, outcome: "subagent_completed" }
     : ran;
+}
+
+function promptOf(
+  node: Node,
+  task: string,
+  inputs: readonly WorkflowArtifact[],
+  item: { place: number; of: number } | null,
+): string {
+  return stagePrompt(stageTexts(node), task, inputs, { render: node.context_policy?.render, item });
 }
 
 function itemInputs(
@@ -175,83 +187,144 @@ async function runStage(
   node: Node,
   key: AttemptKey,
   { prompt, inputs }: StageWork,
-  { context, account, signal }: AttemptPlace,
+  { context, session: place, announce, account, signal }: AttemptPlace,
 ): Promise<Outcome> {
   const { spec } = state;
   const id = childSession(spec.run_id, key);
   const run = childRun(id);
   const names = { child_run_id: run, child_session_id: id };
+  const above = ceilingsIn(state, place);
+  const refused = refusal(above, Date.now());
+  if (refused !== null) return failed("error", "tool_rejected", refused, names);
   const session = sessionClient(context, id);
-  const metadata = { workflow_run_id: spec.run_id, node_id: node.id, visit: key.visit, attempt: key.attempt };
-  await session.ask("open", { metadata, request_hash: null, imported: null });
-  const options = stageOptions(state, node);
+  const stage = stageOf(node);
+  const options = stageOptions(state, node, stage);
   const began = Date.now();
   const host = await llmHost(context, { signal, session: id, skill: null, account }, options.mock);
-  const input = { prompt, system: node.system ?? null, options, publishes: false };
-  const agent = await agentSpec(context, host, input, { run, session: id });
+  const input = { prompt, system: stage.system, options, publishes: false };
+  const made = await agentSpec(context, host, input, { run, session: id });
+  // One call has no round left for what a tool answers.
+  const offered = stage.agent ? withToolsAbove(made, options, above.tools) : made;
+  const placed = spec.cwd === undefined ? offered : { ...offered, cwd: spec.cwd };
+  const agent = narrowed(withNamed(placed, stage.allowed), above, id);
+  const begin = { session, run, agent, signal };
+  const view =
+    node.kind === "subagent"
+      ? await asTask(begin, settingsOf(state, node, { stage, inputs, session: place, agent }))
+      : await asStage(begin, announce, {
+          workflow_run_id: spec.run_id,
+          node_id: node.id,
+          ...visitAndAttempt(key),
+        });
+  if (view.error !== undefined) {
+    const { code, detail } = view.error;
+    return failed("error", String(code), String(detail), names);
+  }
+  return stageOutcome(node, objectOf(view.result ?? {}), inputs, { ...names, began, stage });
+}
+
+const visitAndAttempt = ({ visit, attempt }: AttemptKey) => ({ visit, attempt });
+
+interface Begin {
+  session: SessionClient;
+  run: string;
+  agent: AgentSpec;
+  signal: AbortSignal;
+}
+
+/** A run in a session of its own, whose events stand among those of the workflow run. */
+async function asStage(
+  { session, run, agent, signal }: Begin,
+  announce: (child: string) => void,
+  metadata: JsonObject,
+): Promise<RunView> {
+  announce(session.id);
+  await session.ask("open", { metadata, request_hash: null, imported: null });
+  signal.throwIfAborted();
   const stop = (): void => {
-    context.background(session.ask("cancel", { run_id: run }).catch(() => null));
+    // Whatever begins the attempt again stops it too.
+    session.ask("cancel", { run_id: run }).catch(() => {});
   };
   signal.addEventListener("abort", stop, { once: true });
   try {
-    const start = { run_id: run, spec: agent, request: null, wait: "terminal" as const };
-    const view = await session.ask("start", start);
-    if (view.error !== undefined) {
-      const { code, detail } = view.error;
-      return failed("error", String(code), String(detail), names);
-    }
-    return stageOutcome(node, objectOf(view.result ?? {}), inputs, { ...names, began });
+    return await session.ask("start", { run_id: run, spec: agent, request: null, wait: "terminal" });
   } finally {
     signal.removeEventListener("abort", stop);
   }
 }
 
-/** The options of a stage's run: those of the workflow run, then the node's, within both policies. */
-function stageOptions({ spec }: WorkflowState, node: Node): JsonObject {
-  const { graph, options, policy } = spec;
-  const { max_concurrent: _, deadline_ms: __, ...shared } = options;
-  const declared = (node.tools ?? []).filter(isObject);
-  const named = (node.tools ?? []).filter((tool) => typeof tool === "string");
-  const agent = node.mode === "agent" || node.tools !== undefined || node.kind === "subagent";
-  const own: JsonObject = Object.fromEntries(
-    Object.entries(node.model_policy ?? {}).map(([name, value]) => [RENAMED[name] ?? name, value]),
-  );
-  const policies = [
-    graph.capability_policy,
-    node.capability_policy,
-    named.length > 0 && declared.length === 0 ? { tools: named } : undefined,
-  ].map((one) => (one === undefined ? null : asJson(one)));
-  const effective = policies.reduce<JsonObject | null>(
-    (outer, inner) => intersectPolicies(outer, inner),
-    policy,
-  );
-  const approvals = node.approval_policy ?? graph.approval_policy;
-  const left = spec.deadline === null ? {} : { deadline_ms: Math.max(1, spec.deadline - Date.now()) };
+/** A task of the workflow run: its events stand among those of the run, and it ends with it. */
+async function asTask({ session, run, agent, signal }: Begin, settings: TaskSettings): Promise<RunView> {
+  signal.throwIfAborted();
+  await delegated(session, { spec: agent, settings }, signal);
+  return session.ask("run", { run_id: run });
+}
+
+function settingsOf(
+  { spec }: WorkflowState,
+  node: Node,
+  at: { stage: Stage; inputs: readonly WorkflowArtifact[]; session: string; agent: AgentSpec },
+): TaskSettings {
+  const { stage, inputs, session, agent } = at;
   return {
-    ...(agent ? AGENT : { persistent: false, max_iterations: 1 }),
-    ...shared,
-    ...own,
-    ...left,
-    ...(declared.length === 0 ? {} : { tools: declared }),
-    ...(effective === null ? {} : { policy: effective }),
-    ...(approvals === undefined ? {} : { approval_policy: asJson(approvals) }),
-    ...(node.done_sentinel === undefined ? {} : { done_sentinel: node.done_sentinel }),
-    ...(node.exit_when_verified === undefined ? {} : { exit_when_verified: node.exit_when_verified }),
-    ...(node.output_contract?.schema === undefined ? {} : { output_schema: node.output_contract.schema }),
+    name: (node.task_label ?? node.id).slice(0, 128),
+    task: spec.task,
+    mode: "delegated_stage",
+    request: { ...NOTHING_ASKED, task: spec.task, system: stage.system },
+    stage: stage.texts,
+    carry: { ...ONCE, context_policy: node.context_policy ?? {} },
+    execution: null,
+    artifacts: [...inputs],
+    parent: { session_id: session, run_id: spec.run_id, task_id: null },
+    token_budget: agent.token_budget,
   };
 }
 
-const asJson = (value: object): JsonObject => JSON.parse(JSON.stringify(value));
+/** Stops what an attempt began in an earlier life. @throws what a later life may get over */
+export async function stopAttempt(
+  { spec }: WorkflowState,
+  key: AttemptKey,
+  context: RunContext,
+): Promise<void> {
+  const id = childSession(spec.run_id, key);
+  const session = sessionClient(context, id);
+  const task = spec.graph.nodes[key.node]?.kind === "subagent";
+  const stopped = task ? session.ask("task_close", null) : session.ask("cancel", { run_id: childRun(id) });
+  await stopped.catch((error: unknown) => {
+    if (!(error instanceof HullError) || error.code !== CallNotFound.code) throw error;
+  });
+}
+
+/**
+ * The options of a stage's run, within all policies: its defaults, those of the workflow run, the node's. The workflow run
+ * chooses the model for every node, where it chooses one.
+ */
+function stageOptions({ spec }: WorkflowState, node: Node, stage: Stage): JsonObject {
+  const { graph, options } = spec;
+  const { max_concurrent: _, deadline_ms: __, ...shared } = options;
+  const policy = policyOf([spec.policy, graph.capability_policy, stage.options.policy]);
+  const approvals = node.approval_policy ?? graph.approval_policy;
+  const overriding = Object.entries(shared).filter(([name]) => OVERRIDES.includes(name));
+  return {
+    ...stage.defaults,
+    ...shared,
+    ...stage.options,
+    ...Object.fromEntries(overriding),
+    ...(spec.deadline === null ? {} : { deadline_ms: Math.max(1, spec.deadline - Date.now()) }),
+    ...(policy === null ? {} : { policy }),
+    ...(approvals === undefined ? {} : { approval_policy: plain(approvals) }),
+  };
+}
 
 function stageOutcome(
   node: Node,
   result: JsonObject,
   inputs: readonly WorkflowArtifact[],
-  at: { child_run_id: string; child_session_id: string; began: number },
+  at: { child_run_id: string; child_session_id: string; began: number; stage: Stage },
 ): Outcome {
   const text = textOf(result.visible_text) || textOf(result.text);
   const data = result.data ?? null;
-  const { began, ...names } = at;
+  const { began, stage, ...names } = at;
   const artifact = artifactOf(
     {
       kind: outputKind(node),
@@ -279,9 +352,7 @@ function stageOutcome(
     },
   };
   // One call without tools has said what it had to say.
-  const done =
-    status === "done" || (node.mode !== "agent" && node.tools === undefined && node.kind !== "subagent");
-  if (done) return completed("success", "success", shared);
+  if (status === "done" || !stage.agent) return completed("success", "success", shared);
   return failed(
     "failed",
     textOf(status),
@@ -329,15 +400,19 @@ async function verifyText(
   const command = node.verify?.command;
   if (command === undefined) {
     if (node.mode !== "agent") return { text: "", exit_code: null, ran: null };
-    const prompt = stagePrompt(node, spec.task, inputs, null);
+    const prompt = promptOf(node, spec.task, inputs, null);
     const ran = await runStage(state, node, key, { prompt, inputs }, place);
     return { text: ran.text, exit_code: null, ran };
   }
   const { context, workspace, known, signal } = place;
-  const policy = intersectPolicies(
+  const { policy: outer = null, ceiling = null } = spec.above?.policies ?? {};
+  const policy = policyOf([
+    ceiling,
+    outer,
     spec.policy,
-    node.capability_policy === undefined ? null : asJson(node.capability_policy),
-  );
+    spec.graph.capability_policy,
+    node.capability_policy,
+  ]);
   const refused =
     context.tenant === PUBLIC_TENANT
       ? "commands are for callers with a key"
@@ -356,7 +431,16 @@ async function verifyText(
     ...(node.timeout_ms === undefined ? {} : { timeout_ms: node.timeout_ms }),
   };
   const result = await runBash(
-    { args, call_id: execution, execution, run: spec.run_id, again, cwd: "", skill: null, signal },
+    {
+      args,
+      call_id: execution,
+      execution,
+      run: spec.run_id,
+      again,
+      cwd: spec.cwd ?? "",
+      skill: null,
+      signal,
+    },
     { context, workspace, known, emit: () => {}, skills: { toRun: async () => [] }, skillsKey: "" },
   );
   return { text: result.content, exit_code: result.exit_code ?? null, ran: null };

@@ -1,6 +1,7 @@
 /** `Bash`: a command as an execution in the runner, in the run's work folder. */
 import { plainResult } from "../../engine/agent/calls.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
+import type { CodeTerms } from "../../engine/workspace-tools/code-tools.ts";
 import { commandText } from "../../engine/workspace-tools/command-result.ts";
 import { DEFAULT_BASH_MS, MAX_BASH_MS } from "../../engine/workspace-tools/definitions.ts";
 import { ClientClosedRequest, ExecutionLost } from "../../errors/run.ts";
@@ -25,7 +26,7 @@ const MAX_OUTPUT_BYTES = 32 * 1024 * 1024;
 /** The name under which executions of commands count, where a skill's has its slug. */
 const NAME = "workspace-tools";
 
-export interface Command {
+export interface Command extends CodeTerms {
   args: JsonObject;
   call_id: string;
   /** Unique to run and call. The same call in a later life of the run has the same id. */
@@ -38,10 +39,8 @@ export interface Command {
   /** The skill that HULL_SKILL_DIR names; `null`: none. */
   skill: string | null;
   signal: AbortSignal;
-  /** Hosts that it may reach, among those that the deployment allows; absent: all of those. */
-  network?: readonly string[];
-  /** Lets Python find the packages that the run's skills need. */
-  packages?: true;
+  /** It is code execution: Python finds the packages that the run's skills need, and the skills are at /skills too. */
+  code?: true;
 }
 
 interface BashEnvironment {
@@ -92,7 +91,13 @@ export async function runBash(command: Command, environment: BashEnvironment): P
     const remark = remarkOf(status, spec, known === null);
     const exit_code = status.cause === "exit" ? status.exit_code : null;
     const offline = settings.workspace_tools.network === false;
-    const content = commandText(text, shown, { exit_code, remark, notKept, offline });
+    const content = commandText(text, shown, {
+      exit_code,
+      remark,
+      notKept,
+      offline,
+      memory_bytes: command.memory_bytes ?? null,
+    });
     const ok = exit_code === 0;
     const category = status.cause === "timed_out" ? "timeout" : "tool_error";
     return {
@@ -112,7 +117,7 @@ export async function runBash(command: Command, environment: BashEnvironment): P
 }
 
 function specOf(
-  { args, execution, run, cwd, skill, packages, network: own }: Command,
+  { args, execution, run, cwd, skill, code, memory_bytes, network: own }: Command,
   { context, known, skillsKey }: BashEnvironment,
   workspace: { id: string; version: number },
   list: { name: string; digest: string }[],
@@ -133,7 +138,10 @@ function specOf(
     ...withheldKeys(env, providerKeys),
     timeout_ms: Math.min(Math.max(1, wanted), MAX_BASH_MS),
     grace_ms: settings.grace_ms,
-    limits: { max_output_bytes: MAX_OUTPUT_BYTES },
+    limits: {
+      max_output_bytes: MAX_OUTPUT_BYTES,
+      ...(memory_bytes === undefined ? {} : { memory_bytes }),
+    },
     input: { mode: "stdin" },
     output: "text",
     detach: known !== null,
@@ -145,7 +153,7 @@ function specOf(
       network: networkOf(network, own),
       ...(cwd === "" ? {} : { cwd }),
       ...(active === null ? {} : { skill: active }),
-      ...(packages === undefined ? {} : { packages }),
+      ...(code === undefined ? {} : { packages: true, skills_path: true }),
     },
     ...(list.length === 0 ? {} : { skills: { key: skillsKey, list } }),
   };

@@ -5,6 +5,8 @@ import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";
 import { argumentsFault } from "../../engine/workspace-tools/arguments.ts";
 import { codeCommand, codeHandler } from "../../engine/workspace-tools/code-tools.ts";
+import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
+import { objectOf } from "../../skill/json.ts";
 import type { SkillRecord } from "../../skill/manifest.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
 import type { RunContext } from "../context.ts";
@@ -90,8 +92,8 @@ export class WorkspaceTools {
         cwd,
         skill: active.at(-1) ?? spec.own_skill?.name ?? null,
         signal,
-        ...(asked?.network == null ? {} : { network: asked.network }),
-        ...(code === null ? {} : { packages: true as const }),
+        ...asked?.terms,
+        ...(code === null ? {} : { code: true as const }),
       });
     }
     const files = new FileTools({
@@ -103,11 +105,12 @@ export class WorkspaceTools {
       cwd,
       sees: { images: spec.model.vision !== false, pdf: spec.model.pdf === true },
     });
-    const { ok, content, parts } = await fileCall(files, planned, again ? begun(effect) : null);
+    const { ok, content, parts, value } = await fileCall(files, planned, again ? begun(effect) : null);
     const shown = context.settings.redactor.text(content);
     return {
       ...plainResult(ok ? "ok" : "error", shown, ok ? null : "tool_error"),
       retryable: false,
+      ...(value === undefined ? {} : { value: objectOf(context.settings.redactor.json(value)) }),
       ...(parts === undefined ? {} : { parts }),
       duration_ms: Date.now() - started,
     };
@@ -127,6 +130,8 @@ async function fileCall(
       return files.write(args);
     case "Edit":
       return files.edit(args, since);
+    case EDITOR_TOOL:
+      return files.editor(args, since);
     case "Glob":
       return files.glob(args);
     case "Grep":

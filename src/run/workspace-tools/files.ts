@@ -3,7 +3,8 @@ import { toBase64 } from "../../bytes.ts";
 import { feedbackMessage } from "../../engine/agent/texts.ts";
 import type { Part } from "../../engine/messages.ts";
 import { MAX_READ_LINES } from "../../engine/workspace-tools/definitions.ts";
-import { edited } from "../../engine/workspace-tools/edit.ts";
+import { type Edited, edited } from "../../engine/workspace-tools/edit.ts";
+import { changedLines, viewedLines } from "../../engine/workspace-tools/editor-tool.ts";
 import {
   type FileLocation,
   locateFile,
@@ -25,6 +26,7 @@ const MAX_TEXT_BYTES = 8 * 1024 * 1024;
 /** Providers accept this size, and a record of the session can hold it. */
 const MAX_IMAGE_BYTES = 1024 * 1024;
 const MAX_PDF_BYTES = 4 * 1024 * 1024;
+const PDF_TYPE = "application/pdf";
 const IMAGE_TYPES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 /** Bytes that one search reads. */
 const MAX_SEARCHED_BYTES = 64 * 1024 * 1024;
@@ -37,7 +39,15 @@ export interface FileAnswer {
   ok: boolean;
   content: string;
   parts?: Part[];
+  /** The same as data; of a failure, its code. */
+  value?: JsonObject;
 }
+
+/** What a file that is to be shown holds. */
+type Content =
+  | { kind: "text"; text: string }
+  | { kind: "media"; file: Readable; type: string }
+  | { kind: "fault"; fault: string; missing: boolean };
 
 interface FileToolsOptions {
   bucket: R2Bucket;
@@ -68,37 +78,103 @@ export class FileTools {
   }
 
   async read({ file_path, offset = 1, limit = MAX_READ_LINES }: JsonObject): Promise<FileAnswer> {
-    const given = String(file_path);
+    const found = await this.#contentOf(String(file_path));
+    if (found.kind === "fault") return failed(found.fault);
+    if (found.kind === "media") return this.#media(found.file, found.type);
+    return done(numberedLines(found.text, Number(offset), Number(limit)));
+  }
+
+  /** What the text editor's calls come to; `value` has the shape of the vendor's result, without its type. */
+  async editor(args: JsonObject, since: number | null): Promise<FileAnswer> {
+    switch (args.command) {
+      case "view":
+        return this.#view(args);
+      case "create": {
+        if (typeof args.file_text !== "string") return invalid("file_text is required.");
+        const { created, ...written } = await this.#written(String(args.path), args.file_text);
+        const value = written.ok
+          ? { is_file_update: created !== true }
+          : { error_code: "invalid_tool_input" };
+        return { ...written, value };
+      }
+      default:
+        if (typeof args.old_str !== "string") return invalid("old_str is required.");
+        return this.#replaced(args, since);
+    }
+  }
+
+  async #view({ path, view_range }: JsonObject): Promise<FileAnswer> {
+    const given = String(path);
     const location = this.#location(given);
-    if ("fault" in location) return failed(`${given} ${location.fault}.`);
+    const folder = "fault" in location ? [] : await this.#below(location);
+    if (folder.length > 0)
+      return viewed(
+        globbed(folder, () => true),
+        null,
+      );
+    const found = await this.#contentOf(given);
+    if (found.kind === "fault") {
+      return {
+        ...failed(found.fault),
+        value: { error_code: found.missing ? NO_FILE : "invalid_tool_input" },
+      };
+    }
+    if (found.kind === "text")
+      return viewed(found.text, Array.isArray(view_range) ? view_range.map(Number) : null);
+    const shown = await this.#media(found.file, found.type);
+    if (!shown.ok) return { ...shown, value: { error_code: "invalid_tool_input" } };
+    const file_type = found.type === PDF_TYPE ? "pdf" : "image";
+    const content = toBase64(await this.#bytes(found.file));
+    const none = { num_lines: null, start_line: null, total_lines: null };
+    return { ...shown, value: { file_type, content, ...none } };
+  }
+
+  async #replaced({ path, old_str, new_str = "" }: JsonObject, since: number | null): Promise<FileAnswer> {
+    const given = String(path);
+    let before = "";
+    const { ok, content, missing, text } = await this.#changed(given, since, (found) => {
+      before = found;
+      return edited(found, String(old_str), String(new_str), false, EDITOR_NAMES);
+    });
+    if (ok) return { ok, content, value: { ...changedLines(before, text ?? before) } };
+    return { ok, content, value: { error_code: missing === true ? NO_FILE : "invalid_tool_input" } };
+  }
+
+  /** @throws nothing: what cannot be shown is a fault */
+  async #contentOf(given: string): Promise<Content> {
+    const fault = (text: string, missing = false): Content => ({ kind: "fault", fault: text, missing });
+    const location = this.#location(given);
+    if ("fault" in location) return fault(`${given} ${location.fault}.`, true);
     const file = await this.#find(location);
-    if (file === null) return failed(await this.#missing(given, location));
+    if (file === null) return fault(await this.#missing(given, location), true);
     const type = mediaTypeOf(file.path);
-    const { sees } = this.#options;
-    if (IMAGE_TYPES.includes(type)) return this.#media(file, type, sees.images, MAX_IMAGE_BYTES);
-    if (type === "application/pdf") return this.#media(file, type, sees.pdf, MAX_PDF_BYTES);
+    if (IMAGE_TYPES.includes(type) || type === PDF_TYPE) return { kind: "media", file, type };
     if (file.size > MAX_TEXT_BYTES)
-      return failed(
+      return fault(
         `${given} has ${file.size} bytes, more than ${MAX_TEXT_BYTES}. Use Grep, or Bash with head, tail or sed.`,
       );
     const text = textOf(await this.#bytes(file), type);
-    if (text === null) {
-      return failed(
-        `${given} is a binary file (${type}, ${file.size} bytes). Use a program that knows the format, with Bash.`,
-      );
-    }
-    return done(numberedLines(text, Number(offset), Number(limit)));
+    if (text !== null) return { kind: "text", text };
+    return fault(
+      `${given} is a binary file (${type}, ${file.size} bytes). Use a program that knows the format, with Bash.`,
+    );
   }
 
   async write({ file_path, content }: JsonObject): Promise<FileAnswer> {
-    const given = String(file_path);
+    const { ok, content: said } = await this.#written(String(file_path), String(content));
+    return { ok, content: said };
+  }
+
+  /** `created`: there was no such file before. */
+  async #written(given: string, content: string): Promise<FileAnswer & { created?: true }> {
     const location = this.#writable(given);
     if ("fault" in location) return failed(`${given} ${location.fault}.`);
-    const bytes = utf8(String(content));
+    const bytes = utf8(content);
     const outcome = await this.#store(location.path, bytes, null);
     if ("refused" in outcome) return failed(refusalText(given, outcome));
-    const what = outcome.done === "created" ? "Created" : "Replaced";
-    return done(`${what} ${given} (${bytes.length} bytes).`);
+    const created = outcome.done === "created";
+    const said = done(`${created ? "Created" : "Replaced"} ${given} (${bytes.length} bytes).`);
+    return created ? { ...said, created } : said;
   }
 
   /**
@@ -109,23 +185,35 @@ export class FileTools {
     { file_path, old_string, new_string, replace_all = false }: JsonObject,
     since: number | null,
   ): Promise<FileAnswer> {
-    const given = String(file_path);
+    const change = (text: string): Edited =>
+      edited(text, String(old_string), String(new_string), replace_all === true);
+    const { ok, content } = await this.#changed(String(file_path), since, change);
+    return { ok, content };
+  }
+
+  /** Puts another text into a file. `missing`: there is none; `text`: what it holds now, where it was changed. */
+  async #changed(
+    given: string,
+    since: number | null,
+    changed: (text: string) => Edited,
+  ): Promise<FileAnswer & { missing?: true; text?: string }> {
     const location = this.#writable(given);
     if ("fault" in location) return failed(`${given} ${location.fault}.`);
     const { workspace } = this.#options;
     const file = await workspace.findFile(location.path);
-    if (file === null) return failed(await this.#missing(given, location));
+    if (file === null) return { ...failed(await this.#missing(given, location)), missing: true };
     if (since !== null && file.modified_at >= since)
       return done(`${given} was changed when the call was interrupted, and was not changed again.`);
     if (file.size > MAX_TEXT_BYTES)
       return failed(`${given} has ${file.size} bytes, more than Edit takes. Use Bash with sed.`);
     const text = textOf(await this.#bytes(this.#readable(file)), "text/plain");
     if (text === null) return failed(`${given} is not a text in UTF-8. Use Bash with a program.`);
-    const change = edited(text, String(old_string), String(new_string), replace_all === true);
+    const change = changed(text);
     if ("fault" in change) return failed(`${given}: ${change.fault}`);
     const outcome = await this.#store(location.path, utf8(change.text), file.sha256);
     if ("refused" in outcome) return failed(refusalText(given, outcome));
-    return done(`Edited ${given}: ${change.count} ${change.count === 1 ? "place" : "places"}.`);
+    const places = `${change.count} ${change.count === 1 ? "place" : "places"}`;
+    return { ...done(`Edited ${given}: ${places}.`), text: change.text };
   }
 
   async glob({ pattern, path }: JsonObject): Promise<FileAnswer> {
@@ -264,9 +352,11 @@ export class FileTools {
     return (await file.read()) ?? new Uint8Array();
   }
 
-  async #media(file: Readable, type: string, sees: boolean, limit: number): Promise<FileAnswer> {
+  async #media(file: Readable, type: string): Promise<FileAnswer> {
     const facts = `${file.shown}: ${type}, ${file.size} bytes`;
-    const pdf = type === "application/pdf";
+    const pdf = type === PDF_TYPE;
+    const { images, pdf: pdfs } = this.#options.sees;
+    const [sees, limit] = pdf ? [pdfs, MAX_PDF_BYTES] : [images, MAX_IMAGE_BYTES];
     if (!sees) {
       const how = pdf ? "take its text or make images of its pages" : "look at it";
       return failed(`${facts}. You cannot see files of this type; use a program to ${how}, with Bash.`);
@@ -351,5 +441,21 @@ function refusalText(given: string, refusal: Refusal): string {
   }
 }
 
+/** What the text editor calls its texts. */
+const EDITOR_NAMES = { from: "old_str", to: "new_str", all: null };
+const NO_FILE = "file_not_found";
+
+/** A text as the model sees it, with its numbers, and as it is. */
+function viewed(text: string, range: readonly number[] | null): FileAnswer {
+  const lines = viewedLines(text, range);
+  if ("fault" in lines) return invalid(lines.fault);
+  const shown = numberedLines(text, lines.start_line, lines.num_lines);
+  return { ...done(shown), value: { file_type: "text", ...lines } };
+}
+
+const invalid = (content: string): FileAnswer => ({
+  ...failed(content),
+  value: { error_code: "invalid_tool_input" },
+});
 const done = (content: string): FileAnswer => ({ ok: true, content });
 const failed = (content: string): FileAnswer => ({ ok: false, content });

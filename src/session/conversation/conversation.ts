@@ -42,9 +42,13 @@ const RETRY_MS = 60_000;
 const MAX_RUNS = 10_000;
 /** How long an answer waits for the index, in ms. */
 const INDEX_MS = 1000;
+/** A run that is over sooner costs the index of runs one row. */
+const BEGUN_MS = 250;
 
 /** What builds on sessions, e.g. daemons. */
 export interface ConversationHooks {
+  /** What has to be in memory before anything is asked of the session; `undefined`: it is there. */
+  ready?(): Promise<void> | undefined;
   /** A run begins. What is written here is stored with that. */
   started?(spec: AgentSpec): void;
   /** The run under way goes on after a rest. What is written here is stored with that. */
@@ -89,6 +93,9 @@ export class Conversation {
   #identity: SessionIdentity | null = null;
   #indexing: Promise<void> = Promise.resolve();
   #adopting: Promise<unknown> = Promise.resolve();
+  /** Runs that began, and that the index does not know. */
+  readonly #unnoted = new Set<string>();
+  #noting: ReturnType<typeof setTimeout> | undefined;
   /** The index could not be told of the last run, and is to be told again. */
   #runDue = false;
 
@@ -118,7 +125,7 @@ export class Conversation {
       session: () => this.#identity ?? this.#row(),
       goesOn: () => this.#tell("goesOn", (hooks) => hooks.goesOn?.()),
       started: (spec) => {
-        this.#noteRun(spec.run_id);
+        this.#noteLater(spec.run_id);
         this.#tell("started", (hooks) => hooks.started?.(spec));
       },
       rested: (step) => {
@@ -130,7 +137,7 @@ export class Conversation {
         this.#tell("woke", (hooks) => hooks.woke?.(wake));
       },
       ended: (run) => {
-        this.#noteRun(run);
+        this.#noteRuns([run]);
         this.#tell("ended", (hooks) => hooks.ended?.(run));
       },
     });
@@ -151,6 +158,10 @@ export class Conversation {
     if (!this.#armed) await this.#store.rearm();
     this.#armed = true;
     this.runs.ensure();
+    for (const hooks of this.#hooks) {
+      const ready = hooks.ready?.();
+      if (ready !== undefined) await ready;
+    }
     return row;
   }
 
@@ -355,7 +366,7 @@ export class Conversation {
         break;
       case "run_index":
         this.#runDue = true;
-        for (const run of this.#store.runs(1, Number.MAX_SAFE_INTEGER)) this.#noteRun(run.id);
+        this.#noteRuns(this.#store.runs(1, Number.MAX_SAFE_INTEGER).map(({ id }) => id));
         break;
       case FILES_DUE:
         this.background(this.files.collect());
@@ -378,24 +389,43 @@ export class Conversation {
 
   #noteLive(): void {
     const live = this.#store.liveRun();
-    if (live !== null) this.#noteRun(live.id);
+    if (live !== null) this.#noteRuns([live.id]);
   }
 
-  /** Tells the index of the tenant's runs how this one stands once the present change is stored; one write after the other. */
-  #noteRun(id: string): void {
+  /** Puts a run into the index of the tenant's runs in a moment; one that ends before then is written once, at its end. */
+  #noteLater(id: string): void {
+    this.#unnoted.add(id);
+    clearTimeout(this.#noting);
+    this.#noting = setTimeout(() => this.noteBegun(), BEGUN_MS);
+  }
+
+  /** Writes the runs that began and are not in the index yet. */
+  noteBegun(): void {
+    if (this.#unnoted.size > 0) this.#noteRuns([]);
+  }
+
+  /** Writes the rows of runs as they are once the present change is stored, one batch after the other. */
+  #noteRuns(changed: readonly string[]): void {
+    clearTimeout(this.#noting);
+    const ids = [...new Set([...this.#unnoted, ...changed])];
+    this.#unnoted.clear();
     const write = async (): Promise<void> => {
       const session = this.#store.session();
-      const row = this.#store.run(id);
-      if (session === null || session.state === "deleted" || row === null) return;
+      if (session === null || session.state === "deleted") return;
       const { run } = this.log.state();
-      const known = run?.spec.run_id === id ? run : null;
-      await noteRuns(this.env, [{ tenant: session.tenant, run: indexEntry(session.id, row, known) }]);
+      const rows = ids.flatMap((id) => {
+        const row = this.#store.run(id);
+        if (row === null) return [];
+        const known = run?.spec.run_id === id ? run : null;
+        return [{ tenant: session.tenant, run: indexEntry(session.id, row, known) }];
+      });
+      await noteRuns(this.env, rows);
       if (!this.#runDue) return;
       this.#runDue = false;
       this.#store.setDue({ run_index: null });
     };
     this.#indexing = this.#indexing.then(write).catch((error: unknown) => {
-      console.error(JSON.stringify({ event: "run_not_indexed", id, error: String(error) }));
+      console.error(JSON.stringify({ event: "run_not_indexed", ids, error: String(error) }));
       this.#runDue = true;
       try {
         if (this.#store.session() !== null) this.#store.setDue({ run_index: this.log.now() + RETRY_MS });

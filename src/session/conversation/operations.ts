@@ -16,6 +16,7 @@ import type { WorkflowOperations } from "../workflow/rpc.ts";
 import type { Workflow } from "../workflow/workflow.ts";
 import { answerCall, decide, listApprovals } from "./approvals.ts";
 import type { Conversation } from "./conversation.ts";
+import { eventPage } from "./event-page.ts";
 import { forkInto } from "./fork.ts";
 import { compactNow } from "./manual-compaction.ts";
 import type {
@@ -58,7 +59,7 @@ export class SessionDispatcher {
   ) {
     this.#conversation = conversation;
     this.#handlers = {
-      ...handlersOf(conversation),
+      ...handlersOf(conversation, () => task.told()),
       ...daemonHandlers(conversation, daemon),
       ...taskHandlers(conversation, task, delegates),
       ...workflowHandlers(conversation, workflow),
@@ -97,7 +98,8 @@ export class SessionDispatcher {
   }
 }
 
-function handlersOf(conversation: Conversation): Handlers {
+/** @param told resolves when the session above, if there is one, knows what happened */
+function handlersOf(conversation: Conversation, told: () => Promise<void>): Handlers {
   const { log, runs, files, env, deployment, background, parts } = conversation;
   const { store } = log;
   /** Forks under way, by request: a request repeated meanwhile gets the same fork. */
@@ -240,18 +242,23 @@ function handlersOf(conversation: Conversation): Handlers {
       const { run_id }: { run_id: string } = JSON.parse(known.answer);
       return run_id;
     }),
-    start: within(async ({ run_id, spec, request, wait }, row, { request_id, mock_scope }) => {
-      const begin = () => {
-        conversation.active(row);
-        conversation.quiet(row);
-        runs.start(spec, { request_id, mock_scope });
-        return { run_id };
-      };
-      // A request without a key that is repeated on the way is recognised by its own id.
-      const named = request !== null ? conversation.once(request, begin) : null;
-      if (named === null && store.run(run_id) === null) begin();
-      return answer(named?.run_id ?? run_id, wait, row);
-    }),
+    start: within(
+      async ({ run_id, spec, request, wait, followed = false }, row, { request_id, mock_scope }) => {
+        const begin = () => {
+          conversation.active(row);
+          conversation.quiet(row);
+          runs.start(spec, { request_id, mock_scope });
+          return { run_id };
+        };
+        // One without a key that is asked again on the way is known by its own id.
+        const named = request !== null ? conversation.once(request, begin) : null;
+        if (named === null && store.run(run_id) === null) begin();
+        if (wait === "none" && !followed) conversation.noteBegun();
+        const view = await answer(named?.run_id ?? run_id, wait, row);
+        if (wait === "terminal") await told();
+        return view;
+      },
+    ),
     runs: within(({ limit, before }, { id }) => {
       const rows = store.runs(limit + 1, before);
       const page = rows.slice(0, limit);
@@ -263,6 +270,7 @@ function handlersOf(conversation: Conversation): Handlers {
       const { first_record, recoveries } = runs.row(run_id);
       return { ...traceOf(store.records(first_record - 1), run_id, page), recovered: recoveries > 0 };
     }),
+    list_events: within((page) => eventPage(store, page)),
     answer: within(({ run_id, wait }, row) => answer(run_id, wait, row)),
     cancel: within(({ run_id }, { id }) => {
       runs.cancel(run_id);

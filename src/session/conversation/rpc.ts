@@ -12,6 +12,7 @@ import type { NamedRequest } from "../named-request.ts";
 import type { TaskOperations } from "../task/rpc.ts";
 import type { UnlistedRpc } from "../unlisted/rpc.ts";
 import type { WorkflowOperations } from "../workflow/rpc.ts";
+import type { EventPage } from "./event-page.ts";
 import type { RunTrace } from "./trace.ts";
 
 /** Identifies the session, and the request that asks. */
@@ -174,16 +175,25 @@ export interface SessionOperations
   /**
    * Begins a run, and waits for it as `answer` does, unless `wait` is `none`.
    * @param request `null`: it has no key
+   * @param followed the caller reads its events, so that it need not be in the list of runs at once
    */
   start: {
-    in: { run_id: string; spec: AgentSpec; request: NamedRequest | null; wait: Wait | null };
+    in: {
+      run_id: string;
+      spec: AgentSpec;
+      request: NamedRequest | null;
+      wait: Wait | null;
+      followed?: boolean;
+    };
     out: RunView;
   };
   runs: { in: { limit: number; before: number }; out: { data: RunView[]; next: number | null } };
   run: { in: { run_id: string }; out: RunView };
   /** The steps of the run so far. @param after number of steps before the page */
   trace: { in: { run_id: string; after: number; limit: number }; out: RunTrace };
-  /** Waits. @param wait `null`: the default for such a run */
+  /** Events after a number. @param name only those of this name; `null`: all */
+  list_events: { in: { after: number; limit: number; name: string | null }; out: EventPage };
+  /** Waits. @param wait `null`: as is usual for such a run */
   answer: { in: { run_id: string; wait: Wait | null }; out: RunView };
   cancel: { in: { run_id: string }; out: RunView };
   artifacts: {

@@ -123,6 +123,8 @@ export interface UsageQuery {
   from: string | null;
   to: string | null;
   group_by: UsageGroup;
+  /** Only what this session spent; `null`: all. */
+  session: string | null;
   limit: number;
   /** Key of the last group on the previous page. */
   after: string[] | null;

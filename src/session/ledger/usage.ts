@@ -86,12 +86,13 @@ export class Usage {
   }
 
   /** A page of groups in the order of their keys. */
-  page({ from, to, group_by, limit, after }: UsageQuery): { rows: UsageRow[]; more: boolean } {
+  page({ from, to, group_by, session, limit, after }: UsageQuery): { rows: UsageRow[]; more: boolean } {
     const columns = GROUPS[group_by];
     const list = columns.join(", ");
     const bounds = [
       ...(from === null ? [] : [{ where: "day >= ?", values: [from] }]),
       ...(to === null ? [] : [{ where: "day <= ?", values: [to] }]),
+      ...(session === null ? [] : [{ where: "session = ?", values: [session] }]),
       ...(after === null ? [] : [{ where: `(${list}) > (${columns.map(() => "?")})`, values: after }]),
     ];
     const rows = this.#sql

@@ -58,10 +58,21 @@ export class Delegates {
     });
   }
 
+  /** Notes the session of a workflow run's stage: the run itself says how many there are at once, and removes them. */
+  addStage(child: string, run_id: string): void {
+    const { store } = this.#conversation.log;
+    store.transaction(() => {
+      store.tables.need("delegate");
+      const insert =
+        "INSERT INTO delegate (child, run, relayed, over) VALUES (?, ?, 0, 0) ON CONFLICT DO NOTHING";
+      this.#sql.exec(insert, child, run_id);
+    });
+  }
+
   /** Stores a child's events that are not known yet, together with how far they are. */
   relay({ child, after, events, last, over }: TaskOperations["relay"]["in"]): TaskOperations["relay"]["out"] {
     const { log } = this.#conversation;
-    const row = this.#rows().find((each) => each.child === child);
+    const row = this.#row(child);
     if (row === undefined) return { known: last, goes_on: true };
     const goes_on = !this.#stopped(row);
     if (after !== row.relayed) return { known: row.relayed, goes_on };
@@ -71,6 +82,12 @@ export class Delegates {
     };
     if (last !== after || (over && row.over === 0)) log.append([], { events: () => events, write });
     return { known: last, goes_on };
+  }
+
+  #row(child: string): DelegateRow | undefined {
+    if (!this.#conversation.log.store.tables.has("delegate")) return undefined;
+    const query = "SELECT child, run, relayed, over FROM delegate WHERE child = ?";
+    return this.#sql.exec<DelegateRow & Record<string, SqlStorageValue>>(query, child).toArray()[0];
   }
 
   #rows(): DelegateRow[] {

@@ -1,14 +1,18 @@
 /** What can be asked of a session that is a task, and of one that delegates some, by name (`rpc.ts`). */
 import { intersectPolicies } from "../../engine/agent/policy.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
+import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
+import type { WorkflowSpec } from "../../engine/workflow/records.ts";
+import { selectArtifacts } from "../../engine/workflow/select-artifacts.ts";
+import { stagePrompt } from "../../engine/workflow/stage-prompt.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { TaskClosed, TaskNotAwaiting, TaskRunning } from "../../errors/task.ts";
 import { HullError } from "../../errors.ts";
 import { detachedContext } from "../../run/context.ts";
 import { sessionClient } from "../../run/session-client.ts";
-import { selectArtifacts } from "../../run/task/artifacts.ts";
-import type { TaskArtifact, TaskSettings } from "../../run/task/handle.ts";
-import { stagePrompt } from "../../run/task/stage-prompt.ts";
+import type { TaskSettings } from "../../run/task/handle.ts";
+import { nextRun } from "../../run/workflow/again.ts";
+import { ceilingsBelow } from "../../run/workflow/ceilings.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import { forkInto } from "../conversation/fork.ts";
@@ -111,6 +115,13 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
     }
   };
 
+  /** Begins the task's next run, after its session was made ready for it. */
+  const begin = (row: TaskRow, { action, task: text }: Pick<Cycle, "action" | "task">): void => {
+    task.store.put(row);
+    task.store.addCycle({ at: log.now(), action, run: row.run, task: text });
+    task.begun();
+  };
+
   const again = async (
     { action, run_id, task: text, payload, request }: Again,
     row: TaskRow,
@@ -129,29 +140,40 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
       conversation.active(session);
       conversation.quiet(session);
       const artifacts = task.carried(row);
-      const spec = nextSpec(task.lastSpec(row), next, { run_id, artifacts, payload });
       const { request_id, mock_scope } = caller;
-      runs.start(spec, { request_id, mock_scope });
+      const run = next.mode === "workflow" ? runAfter(row) : run_id;
+      if (next.mode === "workflow") {
+        const { context_policy, policy, resume_workflow: resumes = true } = next.carry;
+        const shown = selectArtifacts(artifacts, context_policy);
+        const asked = { run_id: run, task: withPayload(text, payload), artifacts: shown, policy, resumes };
+        const spec = nextRun(task.workflow.state(), asked, log.now());
+        task.workflow.begin(spec, { account: accountIn(spec, session.id), request_id, mock_scope });
+      } else {
+        const spec = nextSpec(task.lastSpec(row), next, { run_id, artifacts, payload });
+        runs.start(spec, { request_id, mock_scope });
+      }
       const { created_at } = row;
-      task.store.put({
-        run: run_id,
-        created_at,
-        closed_at: null,
-        told: null,
-        thrown: false,
-        settings: next,
-        artifacts,
-      });
-      task.store.addCycle({ at: log.now(), action, run: run_id, task: text });
-      task.begun();
+      const fresh = { closed_at: null, told: null, thrown: false };
+      begin({ run, created_at, ...fresh, settings: next, artifacts }, { action, task: text });
       return null;
     });
+    task.workflow.look();
+  };
+
+  /** The name of a workflow run after others of the same task. */
+  const runAfter = ({ run }: TaskRow): string => {
+    const [first = run, count = "1"] = run.split(".r");
+    return `${first}.r${Number(count) + 1}`;
   };
 
   const nextSpec = (
     before: AgentSpec,
     { stage, carry: carried, task: text, parent }: TaskSettings,
-    { run_id, artifacts, payload }: { run_id: string; artifacts: TaskArtifact[]; payload: Json | undefined },
+    {
+      run_id,
+      artifacts,
+      payload,
+    }: { run_id: string; artifacts: WorkflowArtifact[]; payload: Json | undefined },
   ): AgentSpec => {
     const { policies, delegation, deadline } = before;
     const policy = [deployment.settings.policy ?? null, carried.policy].reduce(
@@ -159,10 +181,10 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
       policies.policy,
     );
     const memo = store.run(before.run_id)?.memo ?? null;
-    const told =
-      payload === undefined ? text : `${text}\n\n<payload>\n${JSON.stringify(payload, null, 2)}\n</payload>`;
-    const shown = selectArtifacts(artifacts, carried.context_policy);
-    const prompt = stage === null ? told : stagePrompt(stage, told, shown);
+    const told = withPayload(text, payload);
+    const { context_policy } = carried;
+    const shown = selectArtifacts(artifacts, context_policy);
+    const prompt = stage === null ? told : stagePrompt(stage, told, shown, { render: context_policy.render });
     const above = parent === null ? null : { session_id: parent.session_id, run_id: null };
     return {
       ...before,
@@ -183,21 +205,27 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
       const session = await conversation.ready(caller);
       if (store.request(request.name, log.now()) === null) await announced(settings, caller);
       conversation.once(request, () => {
-        const begun: AgentSpec = JSON.parse(spec);
         // One that is asked again after a day is known by its own id.
-        if (store.run(begun.run_id) !== null) return null;
+        const { run_id: run }: { run_id: string } = JSON.parse(spec);
+        const known = settings.mode === "workflow" ? task.workflow.here : store.run(run) !== null;
+        if (known) return null;
         conversation.active(session);
         conversation.quiet(session);
         const { request_id, mock_scope } = caller;
-        runs.start(begun, { request_id, mock_scope });
-        const { run_id: run } = begun;
+        if (settings.mode === "workflow") {
+          const begun: WorkflowSpec = JSON.parse(spec);
+          task.workflow.begin(begun, { account: accountIn(begun, caller.id), request_id, mock_scope });
+        } else {
+          const begun: AgentSpec = JSON.parse(spec);
+          runs.start(begun, { request_id, mock_scope });
+        }
         const created_at = task.store.row()?.created_at ?? log.now();
         const { artifacts } = settings;
-        task.store.put({ run, created_at, closed_at: null, told: null, thrown: false, settings, artifacts });
-        task.store.addCycle({ at: log.now(), action: "spawn", run, task: settings.task });
-        task.begun();
+        const fresh = { closed_at: null, told: null, thrown: false };
+        begin({ run, created_at, ...fresh, settings, artifacts }, { action: "spawn", task: settings.task });
         return null;
       });
+      task.workflow.look();
       const indexed = task.index();
       background(indexed);
       if (listed) await within(indexed, INDEX_MS);
@@ -260,7 +288,9 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
     },
     async ceilings(_, caller) {
       await conversation.ready(caller);
-      return { ...delegates.ceilings(), task_id: task.store.row() === null ? null : caller.id };
+      const { workflow } = task;
+      const left = workflow.here ? ceilingsBelow(workflow.state(), caller.id) : delegates.ceilings();
+      return { ...left, task_id: task.store.row() === null ? null : caller.id };
     },
     async delegate(input, caller) {
       conversation.active(await conversation.ready(caller));
@@ -278,6 +308,13 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
     if (task.status(row) === "running") throw new TaskRunning({ task: id });
   }
 }
+
+/** Name of the soft ledger that a workflow's calls count in. */
+const accountIn = ({ above }: WorkflowSpec, session: string): string =>
+  `session:${above?.account ?? session}`;
+
+const withPayload = (text: string, payload: Json | undefined): string =>
+  payload === undefined ? text : `${text}\n\n<payload>\n${JSON.stringify(payload, null, 2)}\n</payload>`;
 
 /** A session above that was removed is told nothing. */
 function ignoreMissing(error: unknown): void {

@@ -37,8 +37,12 @@ export class Relay {
     this.#task = task;
   }
 
-  /** A run goes on: what happens is told, if not now then later. To be called in a transaction. */
-  due(): void {
+  /**
+   * A run goes on: what happens is told, if not now then later. To be called in a transaction.
+   * @param fresh nothing of the session was told before
+   */
+  due(fresh = false): void {
+    if (fresh) this.#known = 0;
     this.#conversation.dueAt(RELAY, this.#conversation.log.now() + RETRY_MS);
     this.ensure();
   }
@@ -95,7 +99,9 @@ export class Relay {
       this.#known = known;
       if (!goes_on) this.#task.close();
     };
+    // A short run is told of at once, when it has ended.
     if (this.#known === null) await tell(-1, [], 0, false);
+    else await this.#pause();
     for (;;) {
       const after = this.#known ?? 0;
       const found = log.store.events(after);

@@ -12,7 +12,7 @@ type Named = { request: NamedRequest };
 export interface TaskOperations {
   /**
    * Makes the session and begins the task's first run.
-   * @param spec `AgentSpec` as JSON
+   * @param spec `AgentSpec` as JSON; with the mode `workflow` `WorkflowSpec`
    * @param imported what its conversation begins with
    */
   spawn_task: {

@@ -1,6 +1,7 @@
 /** What is stored of a session's task, and nothing decided about it. */
 
-import type { TaskArtifact, TaskSettings } from "../../run/task/handle.ts";
+import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
+import type { TaskSettings } from "../../run/task/handle.ts";
 import type { ConversationStore } from "../conversation/store.ts";
 
 /** Times are Unix ms. */
@@ -16,7 +17,7 @@ export interface TaskRow {
   thrown: boolean;
   settings: TaskSettings;
   /** Those that its last run was given. */
-  artifacts: TaskArtifact[];
+  artifacts: WorkflowArtifact[];
 }
 
 /** Something that was done with the task. */

@@ -1,47 +1,50 @@
 /**
  * A session that is a task: what was asked of it, what became of that. Everything but a few notes follows from the session's
- * runs, so that the next life of its object knows as much.
+ * runs (`work.ts`), so that the next life of its object knows as much.
  */
 import type { AgentSpec } from "../../engine/agent/spec.ts";
+import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
+import type { WorkflowRecord } from "../../engine/workflow/records.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { TaskClosed } from "../../errors/task.ts";
 import { Internal, toProblem } from "../../errors.ts";
-import { artifactOf } from "../../run/task/artifacts.ts";
 import { envelopeOf } from "../../run/task/envelope.ts";
-import type { TaskArtifact, TaskHandle, TaskStatus } from "../../run/task/handle.ts";
+import type { TaskHandle, TaskStatus } from "../../run/task/handle.ts";
 import type { ShownRun } from "../../run/task/shown-above.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { Conversation } from "../conversation/conversation.ts";
-import { readEnd } from "../conversation/done.ts";
-import type { RunRow } from "../conversation/run-rows.ts";
 import { persist } from "../daemon/persist.ts";
 import { within } from "../within.ts";
+import type { Workflow } from "../workflow/workflow.ts";
 import { forgetTask, noteTask } from "./directory.ts";
 import { RELAY, Relay } from "./relay.ts";
 import { type TaskRow, TaskStore } from "./store.ts";
+import { agentWork, type Work, workflowWork } from "./work.ts";
 
 /** The due time at which the directory is told what it was not told yet. */
 const INDEX = "task_index";
 const RETRY_MS = 60_000;
-/** Characters of an artifact that a run's answer becomes. */
-const MAX_ARTIFACT = 64 * 1024;
 /** Bytes of artifacts that are carried over, the newest first. */
 const MAX_CARRIED = 512 * 1024;
 
 export class Task {
   readonly store: TaskStore;
   readonly relay: Relay;
+  readonly workflow: Workflow;
   readonly #conversation: Conversation;
   readonly #waiting = new Set<() => void>();
   #indexing: Promise<void> = Promise.resolve();
 
-  constructor(conversation: Conversation, storage: DurableObjectStorage) {
+  constructor(conversation: Conversation, storage: DurableObjectStorage, workflow: Workflow) {
     this.#conversation = conversation;
+    this.workflow = workflow;
     this.store = new TaskStore(storage.sql, conversation.log.store);
     this.relay = new Relay(conversation, this);
     conversation.extend({
       started: ({ delegation }) => {
-        if (delegation !== undefined && delegation.parent !== null) this.relay.due();
+        const { store } = conversation.log;
+        const first = store.runs(2, Number.MAX_SAFE_INTEGER).length < 2;
+        if (delegation !== undefined && delegation.parent !== null) this.relay.due(first);
       },
       goesOn: () => this.#goesOn(),
       rested: (step) => {
@@ -58,6 +61,7 @@ export class Task {
         if (kind === RELAY) this.relay.ensure();
       },
     });
+    workflow.follow((records) => this.#followed(records));
   }
 
   /** @throws CallNotFound */
@@ -67,54 +71,80 @@ export class Task {
     throw new CallNotFound({ what: "task", id: this.#conversation.log.store.session()?.id ?? "" });
   }
 
-  run({ run: id }: TaskRow): RunRow {
-    const row = this.#conversation.log.store.run(id);
-    if (row === null) throw new Internal({ cause: `the run ${id} of a task is not there` });
-    return row;
+  /** Its last run. */
+  work(row: TaskRow): Work {
+    const { store } = this.#conversation.log;
+    const session = store.session()?.id ?? "";
+    if (row.settings.mode === "workflow")
+      return workflowWork(this.workflow.state(), session, this.workflow.requestId);
+    const run = store.run(row.run);
+    if (run === null) throw new Internal({ cause: `the run ${row.run} of a task is not there` });
+    return agentWork(this.#conversation, session, row, run);
   }
 
-  status(row: TaskRow): TaskStatus {
-    const run = this.run(row);
+  status(row: TaskRow, { how } = this.work(row)): TaskStatus {
     if (row.closed_at !== null) return "cancelled";
-    if (run.settled_at === null) return "running";
-    if (run.status === "cancelled") return "cancelled";
-    if (run.status === "error" && this.#end(run).error?.code === "run_lost") return "interrupted";
-    const failed = run.status === "error" || run.status === "failed";
-    // What became of a sub-agent says its envelope.
-    if (failed && row.settings.mode !== "sub_agent") return "failed";
+    switch (how) {
+      case "running":
+      case "resting":
+        return "running";
+      case "cancelled":
+        return "cancelled";
+      case "lost":
+        return "interrupted";
+      case "failed":
+        // What became of a sub-agent says its envelope.
+        if (row.settings.mode !== "sub_agent") return "failed";
+    }
     return row.settings.carry.retriggerable ? "awaiting" : "completed";
   }
 
-  /** The session above; `null`: none. */
+  /** The session above; `null`: none. A stage of a workflow run has one, and is no task. */
   parent(): { session_id: string; run_id: string | null } | null {
-    return this.store.row()?.settings.parent ?? null;
+    const row = this.store.row();
+    return row === null ? (this.#last()?.delegation?.parent ?? null) : row.settings.parent;
+  }
+
+  /** Resolves when the session above knows what happened in this one, if it is to be told. */
+  async told(): Promise<void> {
+    if (this.store.row() === null && this.parent() !== null) await this.relay.flushed();
+  }
+
+  #last(): AgentSpec | null {
+    return this.#conversation.log.state().run?.spec ?? null;
   }
 
   /** Where its last run stands, for those who follow it. */
   progress(): "running" | "resting" | "over" {
     const row = this.store.row();
-    const run = row === null ? null : this.#conversation.log.store.run(row.run);
+    if (row === null) return this.#stageProgress();
+    const { how } = this.work(row);
+    return how === "running" || how === "resting" ? how : "over";
+  }
+
+  #stageProgress(): "running" | "resting" | "over" {
+    const last = this.#last();
+    const run = last === null ? null : this.#conversation.log.store.run(last.run_id);
     if (run === null || run.settled_at !== null) return "over";
     return run.status === "running" ? "running" : "resting";
   }
 
   facts(): ShownRun {
+    const session_id = this.#conversation.log.store.session()?.id ?? "";
+    const last = this.#last();
+    if (this.store.row() === null && last !== null) {
+      const parent_run_id = last.delegation?.parent?.run_id ?? null;
+      return { run_id: last.run_id, parent_run_id, session_id, name: "", task: "", sub_agent: false };
+    }
     const { run, settings } = this.row();
     const { name, task, mode, parent } = settings;
-    const session_id = this.#conversation.log.store.session()?.id ?? "";
     const parent_run_id = parent?.run_id ?? null;
     return { run_id: run, parent_run_id, session_id, name, task, sub_agent: mode === "sub_agent" };
   }
 
   /** What its last run took, with those below it. */
   spent(): { tokens: number; cost_usd: number } {
-    const { run } = this.#conversation.log.state();
-    if (run === null) return { tokens: 0, cost_usd: 0 };
-    const { totals, delegated = { tokens: 0, cost_usd: 0 } } = run;
-    return {
-      tokens: totals.input_tokens + totals.output_tokens + delegated.tokens,
-      cost_usd: totals.cost_usd + delegated.cost_usd,
-    };
+    return this.work(this.row()).spent;
   }
 
   handle(): TaskHandle {
@@ -122,17 +152,16 @@ export class Task {
     const { settings, created_at, closed_at } = row;
     const { store } = this.#conversation.log;
     const id = store.session()?.id ?? "";
-    const run = this.run(row);
-    const status = this.status(row);
-    const { result, error } = this.#end(run);
+    const work = this.work(row);
+    const status = this.status(row, work);
+    const { error } = work;
     const time = (ms: number): string => new Date(ms).toISOString();
-    const over = run.settled_at ?? closed_at;
+    const over = work.settled_at ?? closed_at;
     const cycles = this.store.cycles();
-    const path = `/sessions/${id}/runs/${run.id}`;
     const { parent, name, mode, task, carry } = settings;
     const snapshot_path = carry.persist_state ? snapshotPath(id) : null;
-    const closed = () => objectJson(toProblem(new TaskClosed({ task: id }).data, run.request_id));
-    const { dropped } = this.#conversation.log.state().run?.spec.policies ?? {};
+    const closed = () => objectJson(toProblem(new TaskClosed({ task: id }).data, work.request_id));
+    const dropped = settings.policy_dropped ?? work.dropped;
     return {
       _type: "task_handle",
       id,
@@ -141,9 +170,9 @@ export class Task {
       mode,
       status,
       created_at: time(created_at),
-      started_at: time(run.created_at),
+      started_at: time(work.created_at),
       finished_at: over === null || status === "running" ? null : time(over),
-      awaiting_started_at: status === "awaiting" && run.settled_at !== null ? time(run.settled_at) : null,
+      awaiting_started_at: status === "awaiting" && work.settled_at !== null ? time(work.settled_at) : null,
       history: cycles.flatMap((cycle) => (cycle.run === null ? [] : [cycle.task])),
       request: settings.request,
       provenance: {
@@ -155,20 +184,20 @@ export class Task {
         session_id: id,
         parent_session_id: parent?.session_id ?? null,
         snapshot_path,
-        run_id: run.id,
-        run_path: path,
+        run_id: work.id,
+        run_path: work.path,
       },
-      result: run.settled_at === null ? null : this.#result(row, result, error),
+      result: work.settled_at === null ? null : this.#result(row, work),
       error:
         mode === "sub_agent" && status === "completed"
           ? null
           : (error ?? (closed_at === null ? null : closed())),
-      artifact_count: row.artifacts.length + (this.#made(row) === null ? 0 : 1),
-      has_transcript: this.#conversation.log.state().visible.length > 0,
+      artifact_count: row.artifacts.length + work.artifacts.length,
+      has_transcript: work.has_transcript,
       parent_task_id: parent?.task_id ?? null,
       parent_stage_id: null,
-      child_run_id: run.id,
-      child_run_path: path,
+      child_run_id: work.id,
+      child_run_path: work.path,
       execution: settings.execution,
       snapshot_path,
       ...(dropped === undefined ? {} : { policy_dropped: dropped }),
@@ -193,23 +222,25 @@ export class Task {
   /** Ends what is under way; it takes no more input. */
   close(): void {
     const row = this.store.row();
-    if (row === null || row.closed_at !== null) return;
     const { log, runs } = this.#conversation;
+    if (row === null) runs.cancelAny();
+    if (row === null || row.closed_at !== null) return;
     this.#conversation.together(() => {
       const at = log.now();
       this.store.put({ ...row, closed_at: at });
       this.store.addCycle({ at, action: "close", run: null, task: "" });
     });
-    if (this.run(row).settled_at === null) runs.cancel(row.run);
-    else this.#settled();
+    if (this.work(row).settled_at !== null) this.#settled();
+    else if (row.settings.mode !== "workflow") runs.cancel(row.run);
+    else if (this.workflow.state().stopped === null)
+      this.workflow.note([{ type: "stopped", at: log.now(), kill: false, reason: "Its task was closed." }]);
   }
 
   /** What the next run is given beside its task. */
-  carried(row: TaskRow): TaskArtifact[] {
+  carried(row: TaskRow): WorkflowArtifact[] {
     if (row.settings.carry.artifact_mode === "none") return [];
-    const made = this.#made(row);
     let left = MAX_CARRIED;
-    const all = made === null ? row.artifacts : [...row.artifacts, made];
+    const all = [...row.artifacts, ...this.work(row).artifacts];
     return all
       .toReversed()
       .filter((artifact) => {
@@ -224,7 +255,7 @@ export class Task {
     const { log } = this.#conversation;
     const { run } = log.state();
     if (run?.spec.run_id === row.run) return run.spec;
-    const { first_record } = this.run(row);
+    const first_record = log.store.run(row.run)?.first_record ?? 0;
     for (const record of log.store.records(first_record - 1)) {
       if (record.type === "run_started" && record.run === row.run) return record.spec;
     }
@@ -261,6 +292,23 @@ export class Task {
       console.error(JSON.stringify({ event: "task_not_noted", error: String(error) }));
     });
     return this.#indexing;
+  }
+
+  /** What the session's workflow run has stored, as far as it is this task's. */
+  #followed(records: readonly WorkflowRecord[]): void {
+    const row = this.store.row();
+    // One that begins becomes the task's after this.
+    if (row === null || row.settings.mode !== "workflow") return;
+    const { run_id, graph } = this.workflow.state().spec;
+    if (row.run !== run_id) return;
+    const asks = records.some(
+      (record) =>
+        record.type === "waits" &&
+        (graph.nodes[record.node]?.wait?.approval ?? graph.nodes[record.node]?.wait?.event) !== undefined,
+    );
+    if (asks) this.#tell("awaiting_input");
+    if (records.some(({ type }) => type === "finished")) this.#settled();
+    else if (row.settings.parent !== null) this.relay.due();
   }
 
   #goesOn(): void {
@@ -305,6 +353,8 @@ export class Task {
   /** Begins to be told of, in the transaction that begins its run. */
   begun(): void {
     this.#tell("running");
+    const { settings } = this.row();
+    if (settings.mode === "workflow" && settings.parent !== null) this.relay.due();
     this.#conversation.dueAt(INDEX, this.#conversation.log.now() + RETRY_MS);
   }
 
@@ -315,31 +365,13 @@ export class Task {
     await persist(env.FILES, files.byRun(), { [snapshotPath(id)]: log.answered(this.handle()) });
   }
 
-  #end(run: RunRow): ReturnType<typeof readEnd> {
-    return readEnd(this.#conversation.log.store, run);
-  }
-
-  #result(row: TaskRow, result: JsonObject | undefined, error: JsonObject | undefined): JsonObject | null {
+  #result({ settings }: TaskRow, { result, error, spent: { tokens } }: Work): JsonObject | null {
     const session_id = this.#conversation.log.store.session()?.id ?? "";
-    const { mode, token_budget } = row.settings;
-    const { tokens } = this.spent();
+    const { mode, token_budget } = settings;
     if (mode === "sub_agent") return envelopeOf({ session_id, result, error, tokens, token_budget });
     if (result === undefined) return null;
     const { transcript: _, trace: __, ...told } = result;
     return told;
-  }
-
-  /** The artifact that the last run's answer is; `null`: it has none. */
-  #made(row: TaskRow): TaskArtifact | null {
-    const run = this.run(row);
-    const { result, error } = this.#end(run);
-    const text = result?.visible_text;
-    if (error !== undefined || typeof text !== "string" || text === "") return null;
-    const { stage, name } = row.settings;
-    const at = new Date(run.settled_at ?? run.created_at).toISOString();
-    const given = { kind: stage?.output_kind ?? "artifact", title: name, text: text.slice(0, MAX_ARTIFACT) };
-    const lineage = row.artifacts.map(({ id }) => id);
-    return artifactOf({ ...given, source: run.id, lineage }, { id: `${run.id}:answer`, at });
   }
 }
 

@@ -6,9 +6,10 @@ import * as z from "zod/mini";
 import { databaseWith } from "../../database.ts";
 import { statusOf } from "../../engine/workflow/document.ts";
 import type { Graph } from "../../engine/workflow/graph.ts";
-import { time, type WorkflowState } from "../../engine/workflow/state.ts";
+import { time, totalOutcomes, type WorkflowState } from "../../engine/workflow/state.ts";
 import type { Bindings } from "../../env.ts";
 import { pageOf, positionIn } from "../newest-first.ts";
+import { forgetRuns, noteRuns } from "../run-index.ts";
 import { WORKFLOWS_SCHEMA } from "./directory-schema.ts";
 
 /** Characters of a task that a list shows. */
@@ -109,18 +110,43 @@ export async function removeWorkflow(env: Bindings, tenant: string, name: string
   return meta.changes > 0;
 }
 
-export async function noteWorkflowRun(env: Bindings, tenant: string, state: WorkflowState): Promise<void> {
+/** @param session that the run lives in, under whose id its routes find it */
+export async function noteWorkflowRun(
+  env: Bindings,
+  { tenant, id }: { tenant: string; id: string },
+  state: WorkflowState,
+): Promise<void> {
   const db = await database(env);
   const { spec, began, finished } = state;
+  const name = spec.workflow?.name ?? spec.graph.name;
+  const { input_tokens, output_tokens, total_cost } = totalOutcomes([
+    ...state.stages,
+    ...state.compensations,
+  ]);
+  const run = {
+    id,
+    kind: "workflow" as const,
+    name,
+    session: id,
+    state: statusOf(state),
+    created_at: time(began),
+    settled_at: finished === null ? null : time(finished.at),
+    duration_ms: finished === null ? null : Math.max(0, finished.at - began),
+    input_tokens,
+    output_tokens,
+    cost_usd: total_cost,
+    code: finished?.error?.code ?? null,
+  };
+  await noteRuns(env, [{ tenant, run }]);
   await db
     .prepare(
       `INSERT INTO workflow_runs (tenant, id, workflow, task, status, created_at, finished_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-       ON CONFLICT (tenant, id) DO UPDATE SET status = ?5, finished_at = ?7`,
+       ON CONFLICT (tenant, id) DO UPDATE SET task = ?4, status = ?5, finished_at = ?7`,
     )
     .bind(
       tenant,
-      spec.run_id,
-      spec.workflow?.name ?? spec.graph.name,
+      id,
+      name,
       spec.task.slice(0, SHOWN_TASK),
       statusOf(state),
       time(began),
@@ -132,6 +158,7 @@ export async function noteWorkflowRun(env: Bindings, tenant: string, state: Work
 export async function forgetWorkflowRun(env: Bindings, tenant: string, id: string): Promise<void> {
   const db = await database(env);
   await db.prepare("DELETE FROM workflow_runs WHERE tenant = ? AND id = ?").bind(tenant, id).run();
+  await forgetRuns(env, tenant, [id]);
 }
 
 /** A tenant's runs, the newest first, a page at a time. @throws BadRequest for a cursor that no page gave */

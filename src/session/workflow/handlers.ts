@@ -1,8 +1,9 @@
 /** What can be asked of a session's workflow run, by name (`rpc.ts`). */
 import { runDocument } from "../../engine/workflow/document.ts";
+import { misfits } from "../../engine/workflow/migrate.ts";
 import type { WorkflowSpec } from "../../engine/workflow/records.ts";
 import { CallNotFound } from "../../errors/llm.ts";
-import { WorkflowEnded, WorkflowNotWaiting } from "../../errors/workflow.ts";
+import { WorkflowEnded, WorkflowMisfit, WorkflowNotWaiting } from "../../errors/workflow.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import type { SessionCaller } from "../conversation/rpc.ts";
@@ -66,9 +67,22 @@ export function workflowHandlers(conversation: Conversation, workflow: Workflow)
       if (workflow.state().paused) workflow.note([{ type: "resumed", at: log.now() }]);
       return document();
     }),
+    migrateWorkflow: within404(({ to, request }) => {
+      conversation.once(request, () => {
+        under(runId());
+        const wanted: Pick<WorkflowSpec, "graph" | "workflow" | "skills"> = JSON.parse(to);
+        const errors = misfits(workflow.state(), wanted.graph);
+        if (errors.length > 0) throw new WorkflowMisfit({ run: runId(), errors });
+        workflow.note([{ type: "migrated", at: log.now(), ...wanted }]);
+        return null;
+      });
+      return document();
+    }),
     stopWorkflow: within404(({ kill, reason }) => {
       under(runId());
-      if (workflow.state().stopped === null)
+      const { stopped } = workflow.state();
+      // What is being undone can still be killed.
+      if (stopped === null || (kill && !stopped.kill))
         workflow.note([{ type: "stopped", at: log.now(), kill, reason }]);
       return document();
     }),

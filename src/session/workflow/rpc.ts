@@ -16,6 +16,8 @@ export interface WorkflowOperations {
   workflow: { in: { wait: WorkflowWait }; out: JsonObject };
   pauseWorkflow: { in: null; out: JsonObject };
   resumeWorkflow: { in: null; out: JsonObject };
+  /** The run goes on with another graph. @param to `graph`, `workflow` and `skills` of a `WorkflowSpec`, as JSON */
+  migrateWorkflow: { in: { to: string; request: NamedRequest }; out: JsonObject };
   stopWorkflow: { in: { kill: boolean; reason: string }; out: JsonObject };
   /** An event for wait nodes, one that comes early included. */
   workflowEvent: {

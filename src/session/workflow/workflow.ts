@@ -1,22 +1,27 @@
 /**
  * A session's workflow run: its journal, and what it does next. Everything is stored before it is acted on, so that the next life
- * of the object goes on with it; attempts have names of their own and are followed, not repeated.
+ * of the object goes on with it; attempts have names of their own and are followed, not repeated. A task's session may have
+ * several, one after the other, in one journal.
  */
+import { undoes } from "../../engine/workflow/compensation.ts";
+import { statusOf } from "../../engine/workflow/document.ts";
 import { decide, openAttempts } from "../../engine/workflow/next.ts";
 import { failed } from "../../engine/workflow/outcomes.ts";
 import type { AttemptKey, Outcome, WorkflowRecord, WorkflowSpec } from "../../engine/workflow/records.ts";
-import { applyRecord, type WorkflowState } from "../../engine/workflow/state.ts";
+import { applyRecord, visitOf, type WorkflowState } from "../../engine/workflow/state.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { HullError } from "../../errors.ts";
 import { newId } from "../../llm/transcript.ts";
 import { detachedContext } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
 import { sessionClient } from "../../run/session-client.ts";
-import { carryOutAttempt, childSessions } from "../../run/workflow/attempt.ts";
+import { carryOutAttempt, childSessions, stopAttempt } from "../../run/workflow/attempt.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import { Rows } from "../conversation/rows.ts";
 import { WATCH_MS } from "../lives.ts";
+import type { Delegates } from "../task/delegates.ts";
 import { forgetWorkflowRun, noteWorkflowRun } from "./directory.ts";
+import { type JournalRecord, longOutcome, readOutcome, rowOf, storeOutcome } from "./outputs.ts";
 
 /** Due kinds of the session's table. */
 const LOOK = "workflow";
@@ -36,28 +41,43 @@ interface JournalHead extends Origin {
 
 export class Workflow {
   readonly #conversation: Conversation;
-  readonly #rows: Rows<WorkflowRecord | JournalHead>;
+  readonly #delegates: Delegates;
+  readonly #rows: Rows<JournalRecord | JournalHead>;
   /** `undefined`: not read yet. */
   #state: WorkflowState | null | undefined;
   #origin: Origin = { account: "", request_id: "", mock_scope: "" };
   /** Attempts that this life carries out, by their names. */
   readonly #working = new Map<string, AbortController>();
+  /** Attempts that this life has stored and not carried out yet: all others may have begun before. */
+  readonly #fresh = new Set<string>();
   readonly #waiting = new Set<() => void>();
+  /** Long outcomes: keys in R2 of those that are to be written, those read for the state, keys of those not read yet. */
+  readonly #stored = new WeakMap<WorkflowRecord, string>();
+  readonly #outcomes = new Map<string, Outcome>();
+  #unread: string[] = [];
+  #storing = false;
+  #indexing: Promise<void> = Promise.resolve();
+  /** The write that has not begun. */
+  #nextIndex: Promise<void> | null = null;
+  #reading: Promise<void> | null = null;
+  readonly #followers: ((records: readonly WorkflowRecord[]) => void)[] = [];
 
-  constructor(conversation: Conversation, storage: DurableObjectStorage) {
+  constructor(conversation: Conversation, storage: DurableObjectStorage, delegates: Delegates) {
     this.#conversation = conversation;
+    this.#delegates = delegates;
     this.#rows = new Rows(storage.sql, "journal");
     conversation.extend({
+      ready: () => this.#ready(),
       due: (kind) => {
         if (kind === LOOK) this.look();
         if (kind === INDEX) conversation.background(this.index());
       },
       cleared: async ({ tenant, id }) => {
-        const state = this.#load();
-        if (state === null) return;
+        if (this.#load() === null) return;
         for (const abort of this.#working.values()) abort.abort();
         this.#working.clear();
-        await Promise.all(childSessions(state).map((child) => this.#removeChild(tenant, child)));
+        const children = this.#runs().flatMap(childSessions);
+        await Promise.all(children.map((child) => this.#removeChild(tenant, child)));
         await forgetWorkflowRun(conversation.env, tenant, id);
         this.#state = undefined;
         this.#rows.forget();
@@ -73,21 +93,57 @@ export class Workflow {
     return state;
   }
 
+  /** Of the request that began it. */
+  get requestId(): string {
+    this.#load();
+    return this.#origin.request_id;
+  }
+
   /** Whether the session is a workflow run. */
   get here(): boolean {
     return this.#load() !== null;
   }
 
-  /** Stores what begins the run. To be called within `Conversation.once`. */
+  /** Has somebody called with records, in the transaction that stores them, before the events that tell of them. */
+  follow(follower: (records: readonly WorkflowRecord[]) => void): void {
+    this.#followers.push(follower);
+  }
+
+  /** Stores what begins the run, or the next one after it has ended. To be called within `Conversation.once`. */
   begin(spec: WorkflowSpec, origin: Origin): void {
     const { log } = this.#conversation;
     log.store.tables.need("journal");
-    this.#rows.insert(1, { type: "head", ...origin });
-    this.#origin = origin;
-    this.#state = null;
+    if (!this.here) {
+      this.#rows.insert(1, { type: "head", ...origin });
+      this.#origin = origin;
+      this.#state = null;
+    }
     this.#append([{ type: "begun", at: log.now(), spec }]);
     this.#conversation.dueAt(LOOK, log.now() + WATCH_MS);
     this.#conversation.dueAt(INDEX, log.now() + RETRY_MS);
+  }
+
+  /** Resolves once all of the state is in memory; `undefined`: it is. */
+  #ready(): Promise<void> | undefined {
+    this.#load();
+    if (this.#unread.length === 0) return undefined;
+    this.#reading ??= this.#read().finally(() => {
+      this.#reading = null;
+    });
+    return this.#reading;
+  }
+
+  async #read(): Promise<void> {
+    const { FILES } = this.#conversation.env;
+    for (const key of this.#unread) {
+      const outcome = await readOutcome(FILES, key);
+      if (outcome === null) console.error(JSON.stringify({ event: "output_lost", key }));
+      else this.#outcomes.set(key, outcome);
+    }
+    this.#state = undefined;
+    this.#load();
+    this.#unread = [];
+    this.#outcomes.clear();
   }
 
   /** Stores records that come from outside, and goes on. */
@@ -100,6 +156,10 @@ export class Workflow {
   look(): void {
     const state = this.#load();
     if (state === null) return;
+    if (this.#unread.length > 0) {
+      this.#conversation.background(Promise.resolve(this.#ready()).then(() => this.look()));
+      return;
+    }
     const { log } = this.#conversation;
     for (;;) {
       const { records, wake } = decide(this.state(), log.now(), newId);
@@ -107,7 +167,41 @@ export class Workflow {
         this.#dispatch(wake);
         return;
       }
+      if (records.some((record) => record.type === "ended" && longOutcome(record) !== null)) {
+        this.#conversation.dueAt(LOOK, log.now() + WATCH_MS);
+        this.#conversation.background(this.#decided(this.state(), records));
+        return;
+      }
       this.#append(records);
+    }
+  }
+
+  /** Stores what was decided and has long outcomes, unless there is something else to decide by then. */
+  async #decided(state: WorkflowState, records: readonly WorkflowRecord[]): Promise<void> {
+    if (this.#storing) return;
+    this.#storing = true;
+    try {
+      await this.#keepLong(records);
+      if (this.#state === state) this.#append(records);
+    } catch (error) {
+      console.error(JSON.stringify({ event: "output_not_stored", error: String(error) }));
+      return;
+    } finally {
+      this.#storing = false;
+    }
+    this.look();
+  }
+
+  /** Puts long outcomes where their rows will say that they are. */
+  async #keepLong(records: readonly WorkflowRecord[]): Promise<void> {
+    const session = this.#conversation.log.store.session();
+    if (session === null) return;
+    for (const record of records) {
+      if (record.type !== "ended") continue;
+      const bytes = longOutcome(record);
+      if (bytes === null) continue;
+      const of = { tenant: session.tenant, id: session.id, run: this.state().spec.run_id };
+      this.#stored.set(record, await storeOutcome(this.#conversation.env.FILES, of, record, bytes));
     }
   }
 
@@ -118,17 +212,27 @@ export class Workflow {
     }
   }
 
-  /** The index shows the run as it is now. */
-  async index(): Promise<void> {
-    const state = this.#load();
-    const session = this.#conversation.log.store.session();
-    if (state === null || session === null) return;
-    try {
-      await noteWorkflowRun(this.#conversation.env, session.tenant, state);
-      this.#conversation.dueAt(INDEX, null);
-    } catch (error) {
-      console.error(JSON.stringify({ event: "workflow_not_indexed", id: session.id, error: String(error) }));
-    }
+  /** The index shows the run as it is now; one write after the other. */
+  index(): Promise<void> {
+    const write = async (): Promise<void> => {
+      const state = this.#load();
+      const session = this.#conversation.log.store.session();
+      if (state === null || session === null || session.state === "deleted") return;
+      try {
+        await noteWorkflowRun(this.#conversation.env, session, state);
+        if (this.#load() === state) this.#conversation.dueAt(INDEX, null);
+      } catch (error) {
+        console.error(
+          JSON.stringify({ event: "workflow_not_indexed", id: session.id, error: String(error) }),
+        );
+      }
+    };
+    this.#nextIndex ??= this.#indexing.then(() => {
+      this.#nextIndex = null;
+      return write();
+    });
+    this.#indexing = this.#nextIndex;
+    return this.#indexing;
   }
 
   async #removeChild(tenant: string, child: string): Promise<void> {
@@ -143,39 +247,67 @@ export class Workflow {
   #load(): WorkflowState | null {
     if (this.#state !== undefined) return this.#state;
     if (!this.#conversation.log.store.tables.has("journal")) return null;
-    let state: WorkflowState | null = null;
+    this.#unread = [];
+    this.#state = this.#runs().at(-1) ?? null;
+    return this.#state;
+  }
+
+  /** The runs of the journal, the last one as it is now, those before it as they ended. */
+  #runs(): WorkflowState[] {
+    const runs: WorkflowState[] = [];
     for (const row of this.#rows.after(0)) {
       if (!row.ok) continue;
-      if (row.value.type === "head") this.#origin = row.value;
-      else state = applyRecord(state, row.value);
+      if (row.value.type === "head") {
+        this.#origin = row.value;
+        continue;
+      }
+      const before = row.value.type === "begun" ? null : (runs.pop() ?? null);
+      const state = applyRecord(before, this.#whole(row.value));
+      if (state !== null) runs.push(state);
     }
-    this.#state = state;
-    return state;
+    return runs;
+  }
+
+  /** The record of a row; without its texts where they were not read yet. */
+  #whole(row: JournalRecord): WorkflowRecord {
+    if (!("stored" in row)) return row;
+    const { stored, ...record } = row;
+    const outcome = this.#outcomes.get(stored);
+    if (outcome === undefined) this.#unread.push(stored);
+    return outcome === undefined ? record : { ...record, outcome };
   }
 
   #append(records: readonly WorkflowRecord[]): void {
     const before = this.#state ?? null;
+    const shownAs = before === null ? null : statusOf(before);
     try {
       this.#conversation.together(() => {
         let state = before;
         const events: RunEvent[] = [];
         for (const record of records) {
-          this.#rows.insert(this.#rows.last() + 1, record);
+          const stored = this.#stored.get(record);
+          const row = record.type === "ended" && stored !== undefined ? rowOf(record, stored) : record;
+          this.#rows.insert(this.#rows.last() + 1, row);
           const after = applyRecord(state, record);
           events.push(...eventsOf(record, after));
           state = after;
         }
         this.#state = state;
         const { log } = this.#conversation;
+        for (const follower of this.#followers) follower(records);
         log.store.appendEvents(events.map((event) => log.redacted(event)));
+        if (records.some(({ type }) => type === "finished"))
+          this.#conversation.dueAt(INDEX, log.now() + RETRY_MS);
       });
     } catch (error) {
       this.#rows.forget();
       this.#state = undefined;
       throw error;
     }
+    const { run_id } = this.state().spec;
+    for (const record of records) if (record.type === "started") this.#fresh.add(nameOf(run_id, record));
     this.#conversation.log.events.announce();
-    if (records.some(({ type }) => type === "finished")) this.#conversation.background(this.index());
+    if (shownAs !== statusOf(this.state())) this.#conversation.background(this.index());
     for (const wake of this.#waiting) wake();
     this.#waiting.clear();
   }
@@ -184,9 +316,11 @@ export class Workflow {
   #dispatch(wake: number | null): void {
     const state = this.state();
     const { log } = this.#conversation;
-    const open = new Map(openAttempts(state).map((key) => [nameOf(key), key]));
+    const { run_id } = state.spec;
+    const open = new Map(openAttempts(state).map((key) => [nameOf(run_id, key), key]));
     for (const [name, abort] of this.#working) {
-      if (!open.has(name) || state.stopped !== null) abort.abort();
+      const key = open.get(name);
+      if (key === undefined || !wanted(state, key)) abort.abort();
     }
     for (const [name, key] of open) if (!this.#working.has(name)) this.#work(name, key);
     const watch = open.size > 0 ? log.now() + WATCH_MS : null;
@@ -197,13 +331,22 @@ export class Workflow {
   #work(name: string, key: AttemptKey): void {
     const state = this.state();
     const abort = new AbortController();
-    if (state.stopped !== null) abort.abort();
+    if (!wanted(state, key)) abort.abort();
     this.#working.set(name, abort);
     const work = this.#attempt(state, key, abort.signal)
-      .then((outcome) => {
+      .then(async (outcome) => {
+        const record: WorkflowRecord = {
+          type: "ended",
+          at: this.#conversation.log.now(),
+          ...key,
+          outcome,
+        };
+        await this.#keepLong([record]);
         this.#working.delete(name);
-        if (!openAttempts(this.state()).some((open) => nameOf(open) === name)) return;
-        this.note([{ type: "ended", at: this.#conversation.log.now(), ...key, outcome }]);
+        await this.#ready();
+        const now = this.state();
+        if (!openAttempts(now).some((open) => nameOf(now.spec.run_id, open) === name)) return;
+        this.note([record]);
       })
       .catch((error: unknown) => {
         // A later look takes it up again: the attempt is known by its name.
@@ -214,20 +357,34 @@ export class Workflow {
   }
 
   async #attempt(state: WorkflowState, key: AttemptKey, signal: AbortSignal): Promise<Outcome> {
-    if (signal.aborted) return failed("error", "cancelled", "The run was stopped.");
     const { deployment, background, log, files } = this.#conversation;
     const session = log.store.session();
     const { account, request_id: requestId, mock_scope: mockScope } = this.#origin;
-    const origin = { requestId, tenant: session?.tenant ?? "", mockScope, startedAt: log.now() };
+    const { skills } = state.spec;
+    const origin = {
+      requestId,
+      tenant: session?.tenant ?? "",
+      mockScope,
+      startedAt: log.now(),
+      ...(skills === undefined ? {} : { pinned: skills }),
+    };
     const context = detachedContext(deployment, origin, background);
     const known = {
       known: (execution: string) => log.store.handedIn.known(execution),
       note: (execution: string, fact: Parameters<typeof log.store.handedIn.note>[1]) =>
         log.store.handedIn.note(execution, fact),
     };
+    if (signal.aborted) {
+      // An earlier life may have begun it, and died before it could stop it.
+      await stopAttempt(state, key, context);
+      return failed("error", "cancelled", "The run was stopped.");
+    }
     try {
-      const place = { context, account, workspace: files, known, signal };
-      return await carryOutAttempt(state, key, place, false);
+      const announce = (child: string): void => this.#delegates.addStage(child, state.spec.run_id);
+      const here = { session: session?.id ?? "", announce, account };
+      const place = { context, ...here, workspace: files, known, signal };
+      const again = !this.#fresh.delete(nameOf(state.spec.run_id, key));
+      return await carryOutAttempt(within(state, key), key, place, again);
     } catch (error) {
       if (signal.aborted) return failed("error", "cancelled", "The run was stopped.");
       if (error instanceof HullError)
@@ -237,8 +394,18 @@ export class Workflow {
   }
 }
 
-const nameOf = ({ node, visit, attempt, item }: AttemptKey): string =>
-  `${node}:${visit}:${attempt}${item === undefined ? "" : `:${item}`}`;
+const nameOf = (run: string, { node, visit, attempt, item }: AttemptKey): string =>
+  `${run}:${node}:${visit}:${attempt}${item === undefined ? "" : `:${item}`}`;
+
+/** Whether an attempt is to go on: in a run that is stopped, one that undoes something. */
+const wanted = (state: WorkflowState, key: AttemptKey): boolean =>
+  state.stopped === null || undoes(state, visitOf(state, key));
+
+/** The run as an attempt sees it: what undoes something is not held to the run's deadline, and ends when its own time is over. */
+function within(state: WorkflowState, key: AttemptKey): WorkflowState {
+  if (!undoes(state, visitOf(state, key))) return state;
+  return { ...state, spec: { ...state.spec, deadline: null } };
+}
 
 /** What watchers are told of a record. */
 function eventsOf(record: WorkflowRecord, state: WorkflowState | null): RunEvent[] {
@@ -255,6 +422,7 @@ function eventsOf(record: WorkflowRecord, state: WorkflowState | null): RunEvent
         node_id: node,
         attempt,
         ...(item === undefined ? {} : { item }),
+        ...compensating(record, state),
       };
       if (record.type === "started") return [{ event: "stage", data: { ...data, status: "running" } }];
       const { status, outcome, branch } = record.outcome;
@@ -278,4 +446,19 @@ function eventsOf(record: WorkflowRecord, state: WorkflowState | null): RunEvent
     default:
       return [];
   }
+}
+
+/** Which stage an attempt undoes, if it does. */
+function compensating(
+  record: Extract<WorkflowRecord, { type: "started" | "ended" }>,
+  state: WorkflowState,
+): { compensates?: string } {
+  if (record.type === "started")
+    return record.compensates === undefined ? {} : { compensates: record.compensates };
+  // One that has ended for good is no visit any more.
+  const id = `${state.spec.run_id}:${record.node}:${record.visit}`;
+  const compensates =
+    visitOf(state, record)?.compensates ??
+    state.compensations.find((stage) => stage.id === id)?.metadata.compensates;
+  return typeof compensates === "string" ? { compensates } : {};
 }

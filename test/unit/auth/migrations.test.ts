@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { parse } from "smol-toml";
 import { expect, test } from "vitest";
-import { API_KEYS_SCHEMA } from "../../../src/auth/schema.ts";
+import { API_KEY_USES_SCHEMA, API_KEYS_SCHEMA } from "../../../src/auth/schema.ts";
 import { CAPABILITY_RULES_SCHEMA } from "../../../src/model/registry/rules-schema.ts";
 import { CONVERSATIONS_SCHEMA } from "../../../src/registry/conversations/schema.ts";
 import { STORED_FILES_SCHEMA } from "../../../src/registry/stored-files/schema.ts";
@@ -29,6 +29,7 @@ const SCHEMAS = {
   "0010_workflows.sql": WORKFLOWS_SCHEMA,
   "0011_conversations.sql": CONVERSATIONS_SCHEMA,
   "0012_tasks.sql": TASKS_SCHEMA,
+  "0013_api_key_uses.sql": API_KEY_USES_SCHEMA,
 };
 
 test("the migrations and what the Worker applies by itself are the same", () => {

@@ -2,7 +2,7 @@
 import { fromBase64 } from "../../../bytes.ts";
 import type { ContainerSkill, ContainerTerms } from "../../../llm/openai-api/shell-wish.ts";
 import { wrong } from "../../../llm/wrong.ts";
-import { type Container, openContainer, putUpload } from "../../../run/container.ts";
+import { type Container, codeTerms, openContainer, putUpload } from "../../../run/container.ts";
 import type { ResponseContainer } from "../../../run/responses/perform.ts";
 import { inlineSkill, type LocalSkill, type NamedSkill, namedSkill } from "../../../run/v1-skills.ts";
 import { objectOf } from "../../../skill/json.ts";
@@ -38,14 +38,14 @@ export async function newContainer(
 /** What was kept of a container when it was made. */
 export function termsOf({
   metadata,
-}: Pick<Container, "metadata">): Pick<ResponseContainer, "skills" | "network"> {
-  const { skills, network } = metadata;
+}: Pick<Container, "metadata">): Pick<ResponseContainer, "skills" | "terms"> {
+  const { skills } = metadata;
   return {
     skills: (Array.isArray(skills) ? skills : []).map((skill) => {
       const { id, version, digest } = objectOf(skill);
       return { id: String(id), version: String(version), digest: String(digest) };
     }),
-    network: (Array.isArray(network) ? network : []).map(String),
+    terms: { network: [], ...codeTerms(metadata) },
   };
 }
 

@@ -33,7 +33,6 @@ import { MAX_FILE_BYTES } from "../../sessions/files.ts";
 import { mediaType } from "../../skills/media-type.ts";
 import { ascendingOf, limitOf } from "../lists.ts";
 import { bodyShape } from "../messages.ts";
-import { ignoredHeader } from "../model-call.ts";
 import { newContainer } from "./open.ts";
 
 type Params = Record<string, string>;
@@ -79,9 +78,8 @@ export async function postContainer(context: RequestContext): Promise<Response> 
   // Its own object writes the row too, a moment later: whoever made it finds it in the list at once.
   const row = { id, state: "active", created_at, parent_id: null, metadata };
   await noteSession(context.env, context.tenant, row);
-  const headers = ignoredHeader(terms.memory_limit === null ? [] : ["memory_limit"], null);
   return Response.json(shown(container, container.last_active_at), {
-    headers: { "cache-control": "no-store", ...headers },
+    headers: { "cache-control": "no-store" },
   });
 }
 

@@ -1,5 +1,4 @@
 /** `POST /v1/responses`: OpenAI's responses over every provider. */
-import { CallNotFound } from "../../../errors/llm.ts";
 import { IdempotencyKeyReused } from "../../../errors/request.ts";
 import {
   furtherMembers,
@@ -10,7 +9,6 @@ import {
 } from "../../../llm/openai-api/response-request.ts";
 import { SKILL_MODEL } from "../../../llm/skill-model.ts";
 import { wrong } from "../../../llm/wrong.ts";
-import { findConversation, listItems } from "../../../registry/conversations/rows.ts";
 import { openContainer, outputFiles } from "../../../run/container.ts";
 import type { RunEvent } from "../../../run/events.ts";
 import type { OperationHandle } from "../../../run/handle.ts";
@@ -37,12 +35,11 @@ import { newContainer, termsOf } from "../containers/open.ts";
 import { bodyShape } from "../messages.ts";
 import { ignoredHeader, openCall, streamedAnswer } from "../model-call.ts";
 import { formatted } from "../sse-event.ts";
+import { historyOf, withReferences } from "./history.ts";
 import { newDigits, responseExecution, storedItems } from "./ids.ts";
 import { shownEvent, shownResponse, showsReasoning } from "./shown.ts";
-import { documentOf, itemsUpTo, type StoredResponse, storedResponse, streamStored } from "./stored.ts";
+import { documentOf, type StoredResponse, storedResponse, streamStored } from "./stored.ts";
 
-/** Items of a conversation that are read at once. */
-const PAGE = 20;
 /** Characters of an item that a conversation keeps. */
 const MAX_ITEM = 1024 * 1024;
 
@@ -199,48 +196,7 @@ async function checkModel(
   if (model.startsWith(SKILL_MODEL)) return [...further, ...chosen];
   const { reached } = await openCall(context, model, context.request.signal);
   const own = !runs && (takesFurther(reached.protocol) || reached.protocol === "mock");
-  const memory = shell !== null && shell !== "local" && shell.kind === "new" && shell.memory_limit !== null;
-  return [...(own ? [] : further), ...chosen, ...(memory ? ["memory_limit"] : [])];
-}
-
-/** The items before its own. @throws CallNotFound; InvalidRequest where they are too many to be sent */
-async function historyOf(
-  context: RequestContext,
-  { previous, conversation }: ResponsesAsk,
-): Promise<JsonObject[]> {
-  const { env, tenant } = context;
-  if (previous !== null) {
-    const items = await itemsUpTo(context, previous);
-    if (JSON.stringify(items).length > MAX_MODEL_BODY_BYTES) throw tooLong("previous_response_id");
-    return items;
-  }
-  if (conversation === null) return [];
-  if ((await findConversation(env, tenant, conversation)) === null)
-    throw new CallNotFound({ what: "conversation", id: conversation });
-  const items: JsonObject[] = [];
-  let length = 0;
-  for (let after: number | null = null; ; ) {
-    const page = await listItems(env, tenant, conversation, { limit: PAGE, after, ascending: true });
-    for (const { item } of page) length += JSON.stringify(item).length;
-    if (length > MAX_MODEL_BODY_BYTES) throw tooLong("conversation");
-    items.push(...page.map(({ item }) => item));
-    after = page.at(-1)?.seq ?? null;
-    if (page.length < PAGE) return items;
-  }
-}
-
-const tooLong = (path: string): Error =>
-  wrong(path, `the conversation before has more than ${MAX_MODEL_BODY_BYTES} characters; begin a new one`);
-
-/** Items that are named by their ids, which the conversation before has. @throws InvalidRequest */
-function withReferences(input: readonly JsonObject[], history: readonly JsonObject[]): JsonObject[] {
-  return input.flatMap((item, n): JsonObject[] => {
-    if (item.type !== "item_reference") return [item];
-    const named = history.some(({ id }) => id === item.id);
-    if (!named) throw wrong(`input.${n}.id`, "the conversation before has no item of this id");
-    // It is in the conversation already.
-    return [];
-  });
+  return [...(own ? [] : further), ...chosen];
 }
 
 function checkItems({ conversation }: ResponsesAsk, input: readonly JsonObject[]): void {

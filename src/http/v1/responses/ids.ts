@@ -19,6 +19,7 @@ export function responseExecution(context: RequestContext, id: string): Executio
 const PREFIXES: Readonly<Record<string, string>> = {
   message: "msg",
   reasoning: "rs",
+  compaction: "cmp",
   function_call: "fc",
   function_call_output: "fco",
   shell_call: "sh",

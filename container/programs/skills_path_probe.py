@@ -1,0 +1,6 @@
+# With skills_path.py before it: ends well where a folder, the argument, can be shown.
+
+import os, sys
+os.listdir(sys.argv[1])
+show_skills(sys.argv[1])
+os.listdir(SKILLS_PATH)

@@ -1,0 +1,25 @@
+/** Binds positions in lists to the list and the caller that they were told to: nobody can make one up, or use it elsewhere. */
+import { keySource } from "../derived-key.ts";
+import { hex } from "./api-key.ts";
+
+/** Hex digits of a seal: 128 bits. */
+const LENGTH = 32;
+/** Where a deployment has no secret, a seal still tells lists apart. */
+const NO_SECRET = "no secret";
+
+export class ListSeal {
+  readonly #secret: string;
+  #key: CryptoKey | null = null;
+
+  /** @param secret of the deployment; `null`: it has none */
+  constructor(secret: string | null) {
+    this.#secret = secret ?? NO_SECRET;
+  }
+
+  /** @param parts whose list it is, what it shows, and the position */
+  async of(parts: readonly (string | number)[]): Promise<string> {
+    this.#key ??= await (await keySource(this.#secret)).hmac("key of list positions");
+    const text = new TextEncoder().encode(JSON.stringify(parts));
+    return hex(await crypto.subtle.sign("HMAC", this.#key, text)).slice(0, LENGTH);
+  }
+}

@@ -1,0 +1,62 @@
+/** `/console/sessions/{id}/events`: what happened in a session, event by event. */
+import { html } from "hono/html";
+import * as z from "zod/mini";
+import { type Api, asked } from "./api.ts";
+import type { Page } from "./layout.ts";
+import { type Html, pretty, short } from "./text.ts";
+
+/** Events on one page. */
+const EVENTS = 100;
+/** Characters of an event's data. */
+const SHOWN = 2000;
+
+const NAMES = [
+  "start",
+  "delta",
+  "thought",
+  "round",
+  "tool_call",
+  "tool_output",
+  "tool_result",
+  "approval_request",
+  "artifact",
+  "daemon_wake",
+  "stage",
+  "error",
+  "done",
+] as const;
+
+const session = z.looseObject({ last_event: z.number() });
+const events = z.object({
+  data: z.array(z.object({ id: z.string(), event: z.string(), data: z.unknown() })),
+  next_cursor: z.nullable(z.string()),
+});
+
+export async function eventsPage(api: Api, id: string): Promise<Page> {
+  const { searchParams, pathname } = api.url;
+  const name = searchParams.get("event") ?? "";
+  const params = { id };
+  const { last_event: last } = await asked(api, session, "getSession", { params });
+  const wanted = Number(searchParams.get("cursor") ?? Number.NaN);
+  // Without a filter the page begins with the last events; with one it looks for them from the first on.
+  const newest = name === "" ? Math.max(0, last - EVENTS) : 0;
+  const from = Number.isSafeInteger(wanted) && wanted >= 0 ? wanted : newest;
+  const query = { limit: String(EVENTS), cursor: String(from), event: name };
+  const shown = await asked(api, events, "listSessionEvents", { params, query });
+  const to = (cursor: string | number, text: string): Html =>
+    html`<a href="${pathname}?${new URLSearchParams({ event: name, cursor: String(cursor) }).toString()}">${text}</a> `;
+  return {
+    title: `Events of ${id}`,
+    body: html`<h1>Events of session <a href="/console/sessions/${id}">${id}</a></h1>
+<form method="get" action="${pathname}" class="row"><div><label for="event">Event</label><select id="event" name="event"><option value="">all</option>${NAMES.map((one) => (one === name ? html`<option selected>${one}</option>` : html`<option>${one}</option>`))}</select></div><button>Show</button></form>
+<p>${last} events. ${from > 0 ? to(Math.max(0, from - EVENTS), "Earlier") : ""}${shown.next_cursor === null ? "" : to(shown.next_cursor, "Later")}</p>
+${shown.data.length === 0 ? html`<p>${last === 0 ? "Nothing happened yet." : "None here."}</p>` : table(shown.data)}`,
+  };
+}
+
+function table(data: z.infer<typeof events>["data"]): Html {
+  const row = ({ id, event, data: value }: (typeof data)[number]): Html =>
+    html`<tr><td class="n">${id.split(":").at(-1) ?? ""}</td><td>${event}</td><td><details><summary><code>${short(JSON.stringify(value), 100)}</code></summary><pre tabindex="0">${short(pretty(value), SHOWN)}</pre></details></td></tr>
+`;
+  return html`<div class="scroll" tabindex="0"><table><thead><tr><th class="n">Number</th><th>Event</th><th>Data</th></tr></thead><tbody>${data.map(row)}</tbody></table></div>`;
+}

@@ -1,0 +1,16 @@
+/** Values of the fields that a form sends. */
+import { BadRequest } from "../errors/request.ts";
+
+/** The text of a field, without blanks around it; empty where there is none. */
+export const textOf = (fields: FormData, name: string): string => String(fields.get(name) ?? "").trim();
+
+/** What a field holds as JSON; `undefined`: it is empty. @throws BadRequest for any other text */
+export function jsonOf(fields: FormData, name: string): unknown {
+  const text = textOf(fields, name);
+  if (text === "") return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new BadRequest({ detail: `The field ${name} takes JSON, which this is not: ${text.slice(0, 80)}` });
+  }
+}

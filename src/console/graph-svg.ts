@@ -1,0 +1,81 @@
+/** A workflow's graph: drawn, and as a table that says the same. */
+import { html } from "hono/html";
+import * as z from "zod/mini";
+import { type GraphEdge, LINE, layOut, NODE_HEIGHT, NODE_WIDTH } from "./graph-layout.ts";
+import { type Html, pretty, short } from "./text.ts";
+
+const node = z.looseObject({
+  kind: z.string(),
+  prompt: z.optional(z.string()),
+  wait: z.optional(z.looseObject({ event: z.optional(z.string()), key: z.optional(z.string()) })),
+});
+export const graphShape = z.looseObject({
+  name: z.string(),
+  entry: z.string(),
+  nodes: z.record(z.string(), node),
+  edges: z.array(
+    z.looseObject({
+      from: z.string(),
+      to: z.string(),
+      branch: z.optional(z.string()),
+      max_traversals: z.optional(z.number()),
+    }),
+  ),
+});
+export type Graph = z.infer<typeof graphShape>;
+
+/** How a run stands with a node. */
+export interface NodeState {
+  /** `done`, `failed`, `runs`, `waits`, `next` as the stylesheet has them. */
+  cls: string;
+  /** In words. */
+  text: string;
+}
+
+/** The ids of the nodes, the entry first. */
+export function nodeIds({ nodes, entry }: Graph): string[] {
+  const ids = Object.keys(nodes);
+  return ids.includes(entry) ? [entry, ...ids.filter((id) => id !== entry)] : ids;
+}
+
+/**
+ * The graph as SVG, hidden from who listens to the page: the table beside it says the same.
+ * @param states of a run's nodes; a node without one has not begun
+ * @param taken edges that the run took, as `<from> <to>`
+ */
+export function graphDrawn(
+  graph: Graph,
+  states: ReadonlyMap<string, NodeState> = new Map(),
+  taken: ReadonlySet<string> = new Set(),
+): Html {
+  const edges: GraphEdge[] = graph.edges.map(({ from, to, branch }) => ({ from, to, branch }));
+  const layout = layOut(nodeIds(graph), edges);
+  const lines = layout.edges.map(
+    ({ from, to, path, label }) =>
+      html`<path class="edge${taken.has(`${from} ${to}`) ? " taken" : ""}" d="${path}" marker-end="url(#arrow)"/>${label === null ? "" : html`<text class="branch" x="${label.x}" y="${label.y}">${short(label.text, LINE)}</text>`}`,
+  );
+  const boxes = layout.nodes.map(({ id, x, y }) => {
+    const { cls = "", text = "" } = states.get(id) ?? {};
+    const kind = graph.nodes[id]?.kind ?? "";
+    return html`<a href="#node-${id}" tabindex="-1"><g class="node ${cls}" transform="translate(${x} ${y})"><title>${id}</title><rect width="${NODE_WIDTH}" height="${NODE_HEIGHT}" rx="6"/><text x="10" y="20">${short(id, LINE)}</text><text class="more" x="10" y="37">${kind}${text === "" ? "" : ` · ${text}`}</text></g></a>
+`;
+  });
+  return html`<div class="scroll" tabindex="0"><svg class="graph" width="${layout.width}" height="${layout.height}" viewBox="0 0 ${layout.width} ${layout.height}" aria-hidden="true"><defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0L8 4L0 8z"/></marker></defs>${lines}${boxes}</svg></div>`;
+}
+
+/** The nodes as a table: what each is, where it leads, and how the run stands with it. */
+export function nodeTable(graph: Graph, states: ReadonlyMap<string, NodeState> | null = null): Html {
+  const rows = nodeIds(graph).map((id) => {
+    const { kind = "", ...rest } = graph.nodes[id] ?? {};
+    const prompt = graph.nodes[id]?.prompt ?? "As JSON";
+    const ways = graph.edges.filter(({ from }) => from === id);
+    const leads = ways.map(
+      ({ to, branch, max_traversals }, i) =>
+        html`${i === 0 ? "" : ", "}<a href="#node-${to}">${to}</a>${branch === undefined ? "" : ` on ${branch}`}${max_traversals === undefined ? "" : `, at most ${max_traversals} times`}`,
+    );
+    const state = states?.get(id);
+    return html`<tr id="node-${id}"><td><strong>${id}</strong>${id === graph.entry ? " (entry)" : ""}</td><td>${kind}</td>${states === null ? "" : html`<td>${state === undefined ? html`<span class="dim">not begun</span>` : html`<span class="state ${state.cls}">${state.text}</span>`}</td>`}<td>${leads.length === 0 ? html`<span class="dim">the end</span>` : leads}</td><td><details><summary>${short(prompt, 60)}</summary><pre tabindex="0">${pretty(rest)}</pre></details></td></tr>
+`;
+  });
+  return html`<div class="scroll" tabindex="0"><table><thead><tr><th>Node</th><th>Kind</th>${states === null ? "" : html`<th>State</th>`}<th>Leads to</th><th>Definition</th></tr></thead><tbody>${rows}</tbody></table></div>`;
+}

@@ -1,0 +1,348 @@
+/** `/console/workflows/runs/{id}`: how a run stands with its graph, what it did, what it waits for, and hands on it. */
+import { html } from "hono/html";
+import * as z from "zod/mini";
+import { BadRequest } from "../errors/request.ts";
+import { type Api, asked } from "./api.ts";
+import { jsonOf, textOf } from "./fields.ts";
+import { graphDrawn, graphShape, type NodeState, nodeIds, nodeTable } from "./graph-svg.ts";
+import { form, type Page, seeOther } from "./layout.ts";
+import { stateLabel } from "./run-shapes.ts";
+import { count, duration, type Html, lane, mark, money, pretty, short, when } from "./text.ts";
+import { begun } from "./workflows-page.ts";
+
+/** Stages on one page. */
+const STAGES = 100;
+/** Characters of a text that the page shows; the record has all of it. */
+const SHOWN = 4000;
+
+const maybe = z.optional;
+const fault = z.nullable(z.looseObject({ code: z.string(), message: z.string() }));
+const artifact = z.looseObject({
+  id: z.string(),
+  kind: z.string(),
+  title: z.string(),
+  text: z.nullable(z.string()),
+  stage: z.nullable(z.string()),
+});
+const attempt = z.looseObject({
+  attempt: z.number(),
+  status: z.string(),
+  error: fault,
+  started_at: z.string(),
+  finished_at: z.string(),
+  child_run_id: z.nullable(z.string()),
+});
+const usage = z.looseObject({
+  input_tokens: z.number(),
+  output_tokens: z.number(),
+  total_cost: z.number(),
+});
+const stage = z.looseObject({
+  id: z.string(),
+  node_id: z.string(),
+  kind: z.string(),
+  status: z.string(),
+  outcome: z.string(),
+  branch: z.string(),
+  started_at: z.string(),
+  finished_at: z.string(),
+  visible_text: z.string(),
+  private_reasoning: z.nullable(z.string()),
+  verification: z.unknown(),
+  usage,
+  artifacts: z.array(artifact),
+  consumed_artifact_ids: z.array(z.string()),
+  attempts: z.array(attempt),
+  error: fault,
+});
+type Stage = z.infer<typeof stage>;
+const active = z.looseObject({
+  node_id: z.string(),
+  started_at: z.string(),
+  attempt: z.number(),
+  retry_at: maybe(z.string()),
+  waits_until: maybe(z.nullable(z.string())),
+  approval: maybe(z.looseObject({ question: maybe(z.string()) })),
+});
+type Active = z.infer<typeof active>;
+const record = z.looseObject({
+  id: z.string(),
+  workflow_name: z.string(),
+  workflow: z.nullable(z.looseObject({ name: z.string(), version: z.number() })),
+  graph: graphShape,
+  task: z.string(),
+  status: z.string(),
+  explanation: z.string(),
+  started_at: z.string(),
+  finished_at: z.nullable(z.string()),
+  parent_run_id: z.nullable(z.string()),
+  origin: z.nullable(z.looseObject({ run_id: z.string(), how: z.string() })),
+  stages: z.array(stage),
+  transitions: z.array(z.looseObject({ from: z.string(), to: z.string() })),
+  active: z.array(active),
+  pending_nodes: z.array(z.string()),
+  artifacts: z.array(artifact),
+  usage,
+  error: fault,
+  steps: z.number(),
+  max_steps: z.number(),
+});
+type Run = z.infer<typeof record>;
+
+export async function workflowRunPage(api: Api, id: string): Promise<Page> {
+  const run = await asked(api, record, "getWorkflowRun", { params: { id } });
+  const { graph, stages, transitions } = run;
+  const states = statesOf(run);
+  const taken = new Set(transitions.map(({ from, to }) => `${from} ${to}`));
+  const over = run.finished_at !== null;
+  const now = mark(JSON.stringify([run.status, run.explanation, stages.length, run.active]));
+  return {
+    title: `Workflow run ${id}`,
+    body: html`<h1>Workflow run <code>${id}</code></h1>
+<div id="run"${over ? "" : html` data-refresh="2000"`} data-mark="${now}" data-say="${run.explanation}">
+<p>${stateLabel(run.status)} ${run.explanation}</p>
+${facts(run)}
+${over ? "" : html`${run.active.map((one) => waitShown(api, run, one))}<p>${hands(api, run)}</p>`}
+<h2>Graph</h2>${graphDrawn(graph, states, taken)}
+<h2>Nodes</h2>${nodeTable(graph, states)}
+<h2>Journal</h2>${journal(api, run)}
+${made(run)}</div>
+<h2>Change the run</h2>${over ? (run.status === "paused" ? goOn(api, id) : "") : killForm(api, id)}${forkForm(api, run)}
+<p><a href="/console/workflows/runs/${id}/record">Download the record</a>, with all texts and transcripts.</p>`,
+  };
+}
+
+function facts({
+  workflow,
+  workflow_name,
+  task,
+  started_at,
+  finished_at,
+  usage: took,
+  steps,
+  max_steps,
+  origin,
+}: Run): Html {
+  const span = finished_at === null ? null : Date.parse(finished_at) - Date.parse(started_at);
+  return html`<dl><dt>Of</dt><dd>${workflow === null ? workflow_name : html`<a href="/console/workflows/${workflow.name}@${workflow.version}">${workflow.name}, version ${workflow.version}</a>`}</dd>
+<dt>Task</dt><dd>${short(task, SHOWN)}</dd><dt>Began</dt><dd>${when(started_at)}</dd><dt>Took</dt><dd>${duration(span)}</dd>
+<dt>Steps</dt><dd>${count(steps)} of ${count(max_steps)}</dd><dt>Tokens</dt><dd>${count(took.input_tokens)} in, ${count(took.output_tokens)} out</dd><dt>Cost</dt><dd>${money(took.total_cost)}</dd>${origin === null ? "" : html`<dt>Goes on from</dt><dd><a href="/console/workflows/runs/${origin.run_id}">${origin.run_id}</a> (${origin.how})</dd>`}</dl>`;
+}
+
+/** How the run stands with each node that it has come to. */
+function statesOf({ stages, active: visits, pending_nodes }: Run): Map<string, NodeState> {
+  const states = new Map<string, NodeState>();
+  for (const id of pending_nodes) states.set(id, { cls: "next", text: "comes next" });
+  const times = new Map<string, number>();
+  for (const { node_id, status } of stages) {
+    const visits = (times.get(node_id) ?? 0) + 1;
+    times.set(node_id, visits);
+    const text = visits === 1 ? status : `${status}, ${visits} times`;
+    states.set(node_id, { cls: status === "failed" ? "failed" : "done", text });
+  }
+  for (const one of visits) states.set(one.node_id, activeState(one));
+  return states;
+}
+
+function activeState({ retry_at, waits_until, approval, attempt: number }: Active): NodeState {
+  if (approval !== undefined) return { cls: "waits", text: "waits for you" };
+  if (waits_until !== undefined) return { cls: "waits", text: "waits" };
+  if (retry_at !== undefined) return { cls: "waits", text: "is tried again" };
+  return { cls: "runs", text: number > 1 ? `runs, attempt ${number}` : "runs" };
+}
+
+/** What a person can do about a node that waits. */
+function waitShown(api: Api, { id, graph }: Run, { node_id, approval, waits_until }: Active): Html | "" {
+  const action = `/console/workflows/runs/${id}`;
+  const node = html`<input type="hidden" name="node" value="${node_id}">`;
+  const until = waits_until == null ? "" : html` It waits until ${when(waits_until)}.`;
+  if (approval !== undefined) {
+    return html`<section class="card" aria-labelledby="wait-${node_id}"><h2 id="wait-${node_id}">${node_id} <span class="state wait">waits for approval</span></h2><p>${approval.question ?? ""}${until}</p>
+${form(api, `${action}/decide`, html`${node}<div><label for="why-${node_id}">Reason</label><input id="why-${node_id}" name="reason"></div><button class="main" name="decision" value="approve">Approve</button><button class="danger" name="decision" value="deny">Deny</button>`, "row")}</section>`;
+  }
+  const event = graph.nodes[node_id]?.wait?.event;
+  if (event === undefined) return "";
+  const key = graph.nodes[node_id]?.wait?.key;
+  return html`<section class="card" aria-labelledby="wait-${node_id}"><h2 id="wait-${node_id}">${node_id} <span class="state wait">waits for ${event}</span></h2><p>${until}</p>
+${form(api, `${action}/signal`, html`<input type="hidden" name="name" value="${event}"><div><label for="key-${node_id}">Key</label><input id="key-${node_id}" name="key" value="${key ?? ""}"></div><div><label for="payload-${node_id}">Payload, JSON</label><input id="payload-${node_id}" name="payload"></div><button class="main">Send the event</button>`, "row")}</section>`;
+}
+
+function hands(api: Api, { id, status }: Run): Html {
+  const button = (action: string, name: string) =>
+    form(api, `/console/workflows/runs/${id}/${action}`, html`<button>${name}</button>`, "inline");
+  return html`${status === "paused" ? button("resume", "Resume") : button("pause", "Pause")} ${button("cancel", "Cancel")}`;
+}
+
+const goOn = (api: Api, id: string): Html =>
+  form(api, `/console/workflows/runs/${id}/resume`, html`<button>Go on as another run</button>`, "row");
+
+function killForm(api: Api, id: string): Html {
+  return form(
+    api,
+    `/console/workflows/runs/${id}/kill`,
+    html`<div><label for="sure">To kill it without any further step, type its id</label><input id="sure" name="sure" autocomplete="off" required></div><button class="danger">Kill</button>`,
+    "row",
+  );
+}
+
+function forkForm(api: Api, { id, graph, task, stages, artifacts }: Run): Html {
+  const produced = new Set(stages.flatMap((one) => one.artifacts.map((each) => each.id)));
+  const given = artifacts.filter((one) => !produced.has(one.id));
+  const last = stages.findLast(({ status }) => status === "failed")?.node_id ?? graph.entry;
+  const nodes = nodeIds(graph).map((node) =>
+    node === last ? html`<option selected>${node}</option>` : html`<option>${node}</option>`,
+  );
+  return html`<details><summary>Run again from a node</summary>${form(
+    api,
+    `/console/workflows/runs/${id}/fork`,
+    html`<p>Another run keeps what this one did before the node, and goes on from there.</p><label for="from">From</label><select id="from" name="from">${nodes}</select><label for="task">Task</label><textarea id="task" name="task" required>${task}</textarea><label for="artifacts">Artifacts that it is given, JSON</label><textarea id="artifacts" name="artifacts" class="code" spellcheck="false">${given.length === 0 ? "" : pretty(given)}</textarea><p><button class="main">Run again</button></p>`,
+  )}</details>`;
+}
+
+function journal(api: Api, { stages, active: visits, started_at }: Run): Html {
+  if (stages.length === 0 && visits.length === 0) return html`<p>Nothing was done yet.</p>`;
+  const asked = Number(api.url.searchParams.get("from") ?? Number.NaN);
+  const from = Number.isSafeInteger(asked) && asked >= 0 ? asked : Math.max(0, stages.length - STAGES);
+  const shown = stages.slice(from, from + STAGES);
+  const first = Date.parse(shown[0]?.started_at ?? started_at);
+  const now = Date.now();
+  const ends = shown.map(({ finished_at }) => Date.parse(finished_at));
+  const span = Math.max(...ends, visits.length > 0 ? now : 0, first + 1) - first;
+  const place = (begin: string, end: number) => ({
+    from: (Date.parse(begin) - first) / span,
+    to: (end - first) / span,
+  });
+  const to = (at: number, name: string) => html`<a href="${api.url.pathname}?from=${at}">${name}</a> `;
+  const pages =
+    stages.length <= STAGES
+      ? ""
+      : html`<p>Stages ${from + 1} to ${from + shown.length} of ${stages.length}. ${from > 0 ? to(Math.max(0, from - STAGES), "Earlier") : ""}${from + STAGES < stages.length ? to(from + STAGES, "Later") : ""}</p>`;
+  const done = shown.map((one, i) => {
+    const title = html`${one.kind} <strong>${one.node_id}</strong> ${one.status === "failed" ? html`<span class="bad">failed</span>` : one.outcome}`;
+    const end = ends[i] ?? first;
+    const took = duration(end - Date.parse(one.started_at));
+    const colour = one.status === "failed" ? "fail" : one.kind === "stage" ? "model" : "other";
+    return html`<li><details><summary>${lane(title, colour, place(one.started_at, end), took)}</summary>${stageDetails(one)}</details></li>
+`;
+  });
+  const open = visits.map((one) => {
+    const { text } = activeState(one);
+    const title = html`<strong>${one.node_id}</strong>`;
+    const state = html`<span class="wait">${text}</span>`;
+    return html`<li>${lane(title, "other", place(one.started_at, now), state)}</li>
+`;
+  });
+  return html`${pages}<ol class="flow">${done}${open}</ol>`;
+}
+
+function stageDetails(one: Stage): Html {
+  const { started_at, branch, usage: took, attempts, consumed_artifact_ids, artifacts, error } = one;
+  return html`<p class="dim">Began ${when(started_at)}, branch ${branch}, ${count(took.input_tokens)} tokens in, ${count(took.output_tokens)} out, ${money(took.total_cost)}</p>
+${error === null ? "" : html`<p class="note bad"><strong>${error.code}.</strong> ${error.message}</p>`}
+${attempts.length === 0 ? "" : html`<h3>Attempts</h3><ul>${attempts.map(attemptShown)}</ul>`}
+${consumed_artifact_ids.length === 0 ? "" : html`<h3>Read</h3><p>${consumed_artifact_ids.map((id) => html`<a href="#artifact-${id}"><code>${id}</code></a> `)}</p>`}
+${one.private_reasoning === null ? "" : html`<details><summary>Thoughts</summary><pre tabindex="0">${short(one.private_reasoning, SHOWN)}</pre></details>`}
+${one.visible_text === "" ? "" : html`<h3>Out</h3><pre tabindex="0">${short(one.visible_text, SHOWN)}</pre>`}
+${one.verification == null ? "" : html`<h3>Checks</h3><pre tabindex="0">${short(pretty(one.verification), SHOWN)}</pre>`}
+${artifacts.length === 0 ? "" : html`<h3>Made</h3><p>${artifacts.map(({ id, title }) => html`<a href="#artifact-${id}">${title}</a> `)}</p>`}`;
+}
+
+function attemptShown({
+  attempt: number,
+  status,
+  error,
+  started_at,
+  finished_at,
+  child_run_id,
+}: z.infer<typeof attempt>): Html {
+  const took = duration(Date.parse(finished_at) - Date.parse(started_at));
+  return html`<li>${number}: ${status} after ${took}${error === null ? "" : html`, <code>${error.code}</code> ${error.message}`}${child_run_id === null ? "" : html`, <a href="/console/runs/${child_run_id}">its run</a>`}</li>`;
+}
+
+function made({ artifacts }: Run): Html | "" {
+  if (artifacts.length === 0) return "";
+  const last = artifacts.slice(-STAGES);
+  return html`<h2>Artifacts</h2>${last.length < artifacts.length ? html`<p class="dim">The last ${STAGES} of ${artifacts.length}; the record has all.</p>` : ""}<ul class="flow">${last.map(
+    ({
+      id,
+      kind,
+      title,
+      text,
+      stage: of,
+      data,
+    }) => html`<li id="artifact-${id}"><details><summary>${title} <span class="dim">${kind}, ${of === null ? "given" : `of ${of}`}</span></summary><pre tabindex="0">${short(text ?? pretty(data), SHOWN)}</pre></details></li>
+`,
+  )}</ul>`;
+}
+
+const CHANGES = {
+  pause: "pauseWorkflowRun",
+  resume: "resumeWorkflowRun",
+  cancel: "cancelWorkflowRun",
+} as const;
+const isChange = (word: string): word is keyof typeof CHANGES => Object.hasOwn(CHANGES, word);
+
+/** Pauses, resumes or cancels a run; resuming one that ended at its limit leads to the run that goes on. */
+export async function changeWorkflowRun(api: Api, id: string, change: string): Promise<Response> {
+  await api.form();
+  if (!isChange(change))
+    throw new BadRequest({ detail: `A run is paused, resumed or cancelled, not "${change}".` });
+  const query = change === "resume" ? { wait: "none" } : {};
+  const answer = await api.ask(CHANGES[change], { params: { id }, query, json: {} });
+  if (answer.status === 202) return begun(answer);
+  return seeOther(`/console/workflows/runs/${id}`);
+}
+
+/** Stops a run without any further step, where its id was typed in. @throws BadRequest */
+export async function killWorkflowRun(api: Api, id: string): Promise<Response> {
+  const fields = await api.form();
+  if (textOf(fields, "sure") !== id)
+    throw new BadRequest({ detail: `Type ${id} to kill this run; nothing was stopped.` });
+  await api.ask("killWorkflowRun", { params: { id }, json: {} });
+  return seeOther(`/console/workflows/runs/${id}`);
+}
+
+/** Answers a node that waits for an approval. */
+export async function decideWorkflow(api: Api, id: string): Promise<Response> {
+  const fields = await api.form();
+  const reason = textOf(fields, "reason");
+  const json = {
+    node: textOf(fields, "node"),
+    decision: textOf(fields, "decision"),
+    ...(reason === "" ? {} : { reason }),
+  };
+  await api.ask("decideWorkflowApproval", { params: { id }, json });
+  return seeOther(`/console/workflows/runs/${id}`);
+}
+
+/** Sends the event that a node waits for. */
+export async function signalWorkflow(api: Api, id: string): Promise<Response> {
+  const fields = await api.form();
+  const key = textOf(fields, "key");
+  const payload = jsonOf(fields, "payload");
+  const json = {
+    name: textOf(fields, "name"),
+    ...(key === "" ? {} : { key }),
+    ...(payload === undefined ? {} : { payload }),
+  };
+  await api.ask("signalWorkflowRun", { params: { id }, json });
+  return seeOther(`/console/workflows/runs/${id}`);
+}
+
+/** Begins another run from a node of this one on, with the task and the artifacts of the form. */
+export async function forkWorkflow(api: Api, id: string): Promise<Response> {
+  const fields = await api.form();
+  const artifacts = jsonOf(fields, "artifacts");
+  const task = textOf(fields, "task");
+  const input = { ...(task === "" ? {} : { task }), ...(artifacts === undefined ? {} : { artifacts }) };
+  const json = { from: textOf(fields, "from"), input };
+  return begun(await api.ask("forkWorkflowRun", { params: { id }, query: { wait: "none" }, json }));
+}
+
+/** The run's record as a file. */
+export async function workflowRecord(api: Api, id: string): Promise<Response> {
+  const answer = await api.ask("getWorkflowRun", { params: { id } });
+  const headers = new Headers(answer.headers);
+  headers.set("content-disposition", `attachment; filename="${id}.json"`);
+  return new Response(answer.body, { headers });
+}

@@ -1,0 +1,106 @@
+/** `/console/workflows`: stored graphs and the runs of all graphs; `/console/workflows/{name}`: one graph, and a form to run it. */
+import { html } from "hono/html";
+import * as z from "zod/mini";
+import { type Api, asked } from "./api.ts";
+import { jsonOf, textOf } from "./fields.ts";
+import { graphDrawn, graphShape, nodeTable } from "./graph-svg.ts";
+import { form, nextPage, type Page, seeOther } from "./layout.ts";
+import { stateLabel } from "./run-shapes.ts";
+import { type Html, mark, pretty, short, when } from "./text.ts";
+
+const STATES = ["running", "waiting", "paused", "completed", "failed", "cancelled"] as const;
+
+const VERSION = { name: z.string(), version: z.number(), digest: z.string(), created_at: z.string() };
+const workflows = z.object({ data: z.array(z.looseObject(VERSION)), next_cursor: z.nullable(z.string()) });
+const workflow = z.looseObject({ ...VERSION, graph: graphShape });
+const runs = z.object({
+  data: z.array(
+    z.looseObject({
+      id: z.string(),
+      workflow: z.string(),
+      task: z.string(),
+      status: z.string(),
+      created_at: z.string(),
+      finished_at: z.nullable(z.string()),
+    }),
+  ),
+  next_cursor: z.nullable(z.string()),
+});
+
+export async function workflowsPage(api: Api): Promise<Page> {
+  const { searchParams } = api.url;
+  const status = searchParams.get("status") ?? "";
+  const query = { limit: "50", cursor: searchParams.get("cursor"), status };
+  const [stored, ran] = await Promise.all([
+    asked(api, workflows, "listWorkflows", { query: { limit: "100", cursor: searchParams.get("after") } }),
+    asked(api, runs, "listWorkflowRuns", { query }),
+  ]);
+  const live = query.cursor === null ? html` data-refresh="3000"` : "";
+  const options = STATES.map((one) =>
+    one === status ? html`<option selected>${one}</option>` : html`<option>${one}</option>`,
+  );
+  return {
+    title: "Workflows",
+    body: html`<h1>Workflows</h1>
+<h2>Graphs</h2>${stored.data.length === 0 ? html`<p>No graph is stored yet. <code>PUT /workflows/{name}</code> with <code>{"graph": …}</code> stores one; <code>hull workflow run graph.json --task TEXT</code> runs one that is not stored.</p>` : graphList(stored.data)}
+${stored.next_cursor === null ? "" : html`<p><a href="/console/workflows?after=${encodeURIComponent(stored.next_cursor)}" rel="next">More graphs</a></p>`}
+<h2>Runs</h2><form method="get" action="/console/workflows" class="row"><div><label for="status">State</label><select id="status" name="status"><option value="">all</option>${options}</select></div><button>Show</button></form>
+<div id="runs"${live} data-mark="${mark(JSON.stringify(ran.data))}">${ran.data.length === 0 ? html`<p>${status === "" ? "No workflow ran yet." : "No run matches."}</p>` : runList(ran.data)}</div>
+${nextPage(api, ran.next_cursor)}`,
+  };
+}
+
+function graphList(data: z.infer<typeof workflows>["data"]): Html {
+  const row = ({ name, version, digest, created_at }: (typeof data)[number]): Html =>
+    html`<tr><td><a href="/console/workflows/${name}">${name}</a></td><td class="n">${version}</td><td>${when(created_at)}</td><td><code>${digest.slice(0, 12)}</code></td></tr>
+`;
+  return html`<div class="scroll" tabindex="0"><table><thead><tr><th>Graph</th><th class="n">Version</th><th>Stored</th><th>Digest</th></tr></thead><tbody>${data.map(row)}</tbody></table></div>`;
+}
+
+function runList(data: z.infer<typeof runs>["data"]): Html {
+  const row = ({ id, workflow: of, task, status, created_at, finished_at }: (typeof data)[number]): Html =>
+    html`<tr><td><a href="/console/workflows/runs/${id}"><code>${id.slice(0, 14)}</code></a></td><td>${stateLabel(status)}</td><td>${of}</td><td>${short(task, 120)}</td><td>${when(created_at)}</td><td>${when(finished_at)}</td></tr>
+`;
+  return html`<div class="scroll" tabindex="0"><table><thead><tr><th>Run</th><th>State</th><th>Of</th><th>Task</th><th>Began</th><th>Ended</th></tr></thead><tbody>${data.map(row)}</tbody></table></div>`;
+}
+
+/** @param name `name`, or `name@version` */
+export async function workflowPage(api: Api, name: string): Promise<Page> {
+  const shown = await asked(api, workflow, "getWorkflow", { params: { name } });
+  const { graph, version } = shown;
+  const exact = `${shown.name}@${version}`;
+  return {
+    title: shown.name,
+    body: html`<h1>Workflow ${shown.name}</h1>
+<dl><dt>Version</dt><dd>${version}${version > 1 ? html`, <a href="/console/workflows/${shown.name}@${version - 1}">the one before</a>` : ""}</dd><dt>Stored</dt><dd>${when(shown.created_at)}</dd><dt>Digest</dt><dd><code>${shown.digest.slice(0, 16)}</code></dd></dl>
+<h2>Graph</h2>${graphDrawn(graph)}
+<h2>Nodes</h2>${nodeTable(graph)}
+<h2>Run it</h2>${form(
+      api,
+      `/console/workflows/${exact}/run`,
+      html`<label for="task">Task</label><textarea id="task" name="task" required></textarea>
+<details><summary>Artifacts and options</summary><label for="artifacts">Artifacts, a JSON list such as [{"kind": "plan", "text": "…"}]</label><textarea id="artifacts" name="artifacts" class="code" spellcheck="false"></textarea><label for="options">Options as JSON, e.g. {"provider": "mock"}</label><textarea id="options" name="options" class="code" spellcheck="false"></textarea></details><p><button class="main">Run</button></p>`,
+    )}
+<details><summary>The graph as JSON</summary><pre tabindex="0">${pretty(graph)}</pre></details>`,
+  };
+}
+
+/** Begins a run of a stored graph, and leads to its page. */
+export async function runWorkflow(api: Api, name: string): Promise<Response> {
+  const fields = await api.form();
+  const artifacts = jsonOf(fields, "artifacts");
+  const options = jsonOf(fields, "options");
+  const json = {
+    workflow: name,
+    task: textOf(fields, "task"),
+    ...(artifacts === undefined ? {} : { artifacts }),
+    ...(options === undefined ? {} : { options }),
+  };
+  return begun(await api.ask("executeWorkflow", { query: { wait: "none" }, json }));
+}
+
+/** Leads to the page of the run that an answer names. */
+export async function begun(answer: Response): Promise<Response> {
+  await answer.body?.cancel();
+  return seeOther(`/console${answer.headers.get("location") ?? "/workflows"}`);
+}

@@ -1,0 +1,51 @@
+/** Whether a run that is under way can go on with another graph: all that its journal tells of has to be there. Pure. */
+import { canonicalJson } from "../../skill/canonical.ts";
+import type { Graph, Node } from "./graph.ts";
+import type { WorkflowState } from "./state.ts";
+import type { GraphFinding } from "./validate.ts";
+
+/** Where a graph does not fit a run's journal; none: it does. */
+export function misfits(state: WorkflowState, graph: Graph): GraphFinding[] {
+  const findings: GraphFinding[] = [];
+  const told = new Set<string>();
+  const refuse = (node: string, path: string, message: string): void => {
+    if (told.has(path)) return;
+    told.add(path);
+    findings.push({ path, node, message });
+  };
+  const nodeOf = (id: string): Node | undefined =>
+    Object.hasOwn(graph.nodes, id) ? graph.nodes[id] : undefined;
+  const present = (id: string, why: string): boolean => {
+    const before = state.spec.graph.nodes[id];
+    const after = nodeOf(id);
+    if (after === undefined) refuse(id, `nodes.${id}`, `The node "${id}" is missing, and ${why}.`);
+    else if (before !== undefined && before.kind !== after.kind)
+      refuse(
+        id,
+        `nodes.${id}.kind`,
+        `The node "${id}" is of kind ${after.kind} and was of kind ${before.kind}, and ${why}.`,
+      );
+    else return true;
+    return false;
+  };
+  for (const { node } of state.visits) {
+    if (!present(node, "it is under way")) continue;
+    if (canonicalJson(state.spec.graph.nodes[node]) !== canonicalJson(graph.nodes[node]))
+      refuse(node, `nodes.${node}`, `The node "${node}" is under way, and would be another one.`);
+  }
+  for (const id of state.ready) present(id, "it comes next");
+  for (const id of state.completed) present(id, "the run has been there");
+  for (const { from, to, branch } of state.transitions) {
+    const there = graph.edges.some(
+      (edge) => edge.from === from && edge.to === to && (edge.branch ?? null) === branch,
+    );
+    const on = branch === null ? "" : ` on the branch ${branch}`;
+    if (!there && nodeOf(from) !== undefined && nodeOf(to) !== undefined)
+      refuse(
+        from,
+        `edges.${from}.${to}`,
+        `The edge ${from} → ${to}${on} is missing, and the run has taken it.`,
+      );
+  }
+  return findings;
+}

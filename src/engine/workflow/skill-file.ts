@@ -1,0 +1,41 @@
+/** A workflow that a skill has as a file. Pure. */
+import { canonicalJson } from "../../skill/canonical.ts";
+import { isObject } from "../../skill/json.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { GraphReader } from "../../skill/workflow-files.ts";
+import { sha256 } from "../sha256.ts";
+import { type Graph, readGraph } from "./graph.ts";
+import { validateGraph } from "./validate.ts";
+
+/** SHA-256 (hex): the same graph has the same one, whatever id it was given, and whatever was changed before. */
+export const graphDigest = (graph: Graph): string =>
+  sha256(canonicalJson({ ...graph, id: "", audit_log: [] }));
+
+/** Reads and checks the graph of a file, which has the file's name. The same file makes the same graph, its id included. */
+export const readSkillGraph: GraphReader = (given: Json, name: string) => {
+  if (!isObject(given) || (given.nodes === undefined && given.act === undefined)) {
+    const message = "The file has neither nodes nor act, and is taken for something else than a workflow.";
+    return { graph: null, findings: [{ level: "info", path: "", message }] };
+  }
+  const read = readGraph(given, () => "");
+  if ("faults" in read) {
+    const findings = read.faults.map(({ path, message }) => ({
+      level: "error" as const,
+      path,
+      message: sentence(path, message),
+    }));
+    return { graph: null, findings };
+  }
+  const named: Graph = { ...read.graph, name };
+  const graph = { ...named, id: named.id === "" ? `wfg_${graphDigest(named).slice(0, 32)}` : named.id };
+  const { valid, errors, warnings } = validateGraph(graph);
+  const findings = [
+    ...errors.map(({ path, message }) => ({ level: "error" as const, path, message })),
+    ...warnings.map(({ path, message }) => ({ level: "warning" as const, path, message })),
+  ];
+  const json: JsonObject = JSON.parse(JSON.stringify(graph));
+  return { graph: valid ? json : null, findings };
+};
+
+const sentence = (path: string, message: string): string =>
+  `${path === "" ? "The workflow" : path} ${message.replace(/\.$/, "")}.`;

@@ -1,0 +1,52 @@
+/** What stands before the input of a response: the conversation that it goes on with. */
+import { CallNotFound } from "../../../errors/llm.ts";
+import type { ResponsesAsk } from "../../../llm/openai-api/response-request.ts";
+import { wrong } from "../../../llm/wrong.ts";
+import { findConversation, listItems } from "../../../registry/conversations/rows.ts";
+import type { JsonObject } from "../../../skill/manifest.ts";
+import type { RequestContext } from "../../context.ts";
+import { MAX_MODEL_BODY_BYTES } from "../../operations.ts";
+import { itemsUpTo } from "./stored.ts";
+
+/** Items of a conversation that are read at once. */
+const PAGE = 20;
+
+/** The items before its own. @throws CallNotFound; InvalidRequest where they are too many to be sent */
+export async function historyOf(
+  context: RequestContext,
+  { previous, conversation }: ResponsesAsk,
+): Promise<JsonObject[]> {
+  const { env, tenant } = context;
+  if (previous !== null) {
+    const items = await itemsUpTo(context, previous);
+    if (JSON.stringify(items).length > MAX_MODEL_BODY_BYTES) throw tooLong("previous_response_id");
+    return items;
+  }
+  if (conversation === null) return [];
+  if ((await findConversation(env, tenant, conversation)) === null)
+    throw new CallNotFound({ what: "conversation", id: conversation });
+  const items: JsonObject[] = [];
+  let length = 0;
+  for (let after: number | null = null; ; ) {
+    const page = await listItems(env, tenant, conversation, { limit: PAGE, after, ascending: true });
+    for (const { item } of page) length += JSON.stringify(item).length;
+    if (length > MAX_MODEL_BODY_BYTES) throw tooLong("conversation");
+    items.push(...page.map(({ item }) => item));
+    after = page.at(-1)?.seq ?? null;
+    if (page.length < PAGE) return items;
+  }
+}
+
+const tooLong = (path: string): Error =>
+  wrong(path, `the conversation before has more than ${MAX_MODEL_BODY_BYTES} characters; begin a new one`);
+
+/** Items that are named by their ids, which the conversation before has. @throws InvalidRequest */
+export function withReferences(input: readonly JsonObject[], history: readonly JsonObject[]): JsonObject[] {
+  return input.flatMap((item, n): JsonObject[] => {
+    if (item.type !== "item_reference") return [item];
+    const named = history.some(({ id }) => id === item.id);
+    if (!named) throw wrong(`input.${n}.id`, "the conversation before has no item of this id");
+    // It is in the conversation already.
+    return [];
+  });
+}

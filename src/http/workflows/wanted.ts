@@ -1,0 +1,150 @@
+/** What a workflow run is begun with: read from a request, checked, and made its specification. */
+import * as z from "zod/mini";
+import type { Ceilings } from "../../engine/agent/spec.ts";
+import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
+import type { Graph } from "../../engine/workflow/graph.ts";
+import type { Origin, PinnedSkills, WorkflowSpec } from "../../engine/workflow/records.ts";
+import { validateGraph } from "../../engine/workflow/validate.ts";
+import { InputInvalid } from "../../errors/request.ts";
+import { WorkflowInvalid } from "../../errors/workflow.ts";
+import { agentSpec } from "../../run/agent/options.ts";
+import { llmHost } from "../../run/llm-host.ts";
+import { pinSkills } from "../../run/workflow/pin-skills.ts";
+import { policyOf } from "../../run/workflow/stage.ts";
+import { isObject } from "../../skill/json.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import type { RequestContext } from "../context.ts";
+import { accountOf } from "../llm/account.ts";
+import { refusedAt } from "./graphs.ts";
+
+const maybe = z.exactOptional;
+const object = () => z.custom<JsonObject>(isObject, "must be an object");
+const text = () => z.string().check(z.minLength(1));
+
+/** A day. */
+const MAX_COMPENSATION_MS = 24 * 3_600_000;
+
+/** The options that are the workflow run's own; all others are run options, for every stage. */
+const ownOptions = z.lazy(() =>
+  z.object({
+    max_steps: maybe(z.int().check(z.positive(), z.lte(100_000))),
+    max_concurrent: maybe(z.int().check(z.positive(), z.lte(100))),
+    deadline_ms: maybe(z.int().check(z.positive())),
+    compensation_ms: maybe(z.int().check(z.positive(), z.lte(MAX_COMPENSATION_MS))),
+    resume_run: maybe(z.union([text(), object()], "must be a run's id or record")),
+    replay_run: maybe(z.union([text(), object()], "must be a run's id or record")),
+    replay_mode: maybe(z.literal("deterministic")),
+    parent_run_id: maybe(text()),
+    root_run_id: maybe(text()),
+    metadata: maybe(object()),
+    audit: maybe(object()),
+    policy: maybe(object()),
+  }),
+);
+const OWN: ReadonlySet<string> = new Set([
+  "max_steps",
+  "max_concurrent",
+  "deadline_ms",
+  "compensation_ms",
+  "resume_run",
+  "replay_run",
+  "replay_mode",
+  "parent_run_id",
+  "root_run_id",
+  "metadata",
+  "audit",
+  "policy",
+]);
+
+type OwnOptions = z.infer<typeof ownOptions>;
+
+/** @throws InputInvalid with a path below `options` for each fault */
+export function readOwnOptions(options: JsonObject): OwnOptions {
+  const parsed = ownOptions.safeParse(options);
+  if (parsed.success) return parsed.data;
+  const faults = parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
+  throw refusedAt("options", faults);
+}
+
+export interface WantedRun {
+  task: string;
+  graph: Graph;
+  workflow: WorkflowSpec["workflow"];
+  artifacts: WorkflowArtifact[];
+  origin: Origin | null;
+  options: JsonObject;
+  own: OwnOptions;
+  /** The first of the runs that this one goes back to; `null`: itself. */
+  root: string | null;
+  /** Versions of skills of the run that it goes on from; `null`: none. */
+  skills: PinnedSkills | null;
+  /** What the session leaves that the run is delegated from. Absent: nobody delegates it. */
+  above?: Ceilings;
+  /** Where the commands of its stages begin, relative to their folder. Absent: there. */
+  cwd?: string;
+}
+
+/** @throws WorkflowInvalid, InputInvalid and its kin: what is wrong with the options of the stages is said before anything begins */
+export async function workflowSpec(
+  context: RequestContext,
+  run_id: string,
+  wanted: WantedRun,
+): Promise<WorkflowSpec> {
+  const { graph, own, origin, task, above, cwd } = wanted;
+  const { valid, errors } = validateGraph(graph);
+  if (!valid) throw new WorkflowInvalid({ errors });
+  if (wanted.options.tool_configs !== undefined) {
+    const message = "holds secrets, which a stored run does not keep; configure the skill instead";
+    throw new InputInvalid({
+      reason: `options.tool_configs ${message}`,
+      errors: [{ path: "options.tool_configs", message }],
+    });
+  }
+  const options = Object.fromEntries(Object.entries(wanted.options).filter(([name]) => !OWN.has(name)));
+  const skills = await pinSkills(context, graph, options, wanted.skills);
+  if (skills !== undefined) context.pinned = skills;
+  await checkOptions(context, {
+    run: run_id,
+    task,
+    options,
+    account: accountOf(context, above?.account ?? run_id),
+  });
+  const { deadline_ms, max_concurrent, compensation_ms } = own;
+  const deadlines = [
+    ...(deadline_ms === undefined ? [] : [Date.now() + deadline_ms]),
+    ...(above?.deadline == null ? [] : [above.deadline.at]),
+  ];
+  return {
+    run_id,
+    workflow: wanted.workflow,
+    ...(skills === undefined ? {} : { skills }),
+    graph,
+    task,
+    max_steps: own.max_steps ?? Math.max(1, Object.keys(graph.nodes).length * 4),
+    options: { ...options, ...(max_concurrent === undefined ? {} : { max_concurrent }) },
+    policy: policyOf([own.policy]),
+    artifacts: wanted.artifacts,
+    deadline: deadlines.length === 0 ? null : Math.min(...deadlines),
+    ...(compensation_ms === undefined ? {} : { compensation_ms }),
+    parent_run_id: own.parent_run_id ?? origin?.run_id ?? above?.run_id ?? null,
+    root_run_id: own.root_run_id ?? wanted.root ?? run_id,
+    metadata: { ...own.metadata, ...(own.audit === undefined ? {} : { audit: own.audit }) },
+    ...(above === undefined ? {} : { above }),
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(origin === null ? {} : { origin }),
+  };
+}
+
+async function checkOptions(
+  context: RequestContext,
+  { run, account, task, options }: { run: string; account: string; task: string; options: JsonObject },
+): Promise<void> {
+  const { signal } = context.request;
+  const host = await llmHost(context, { signal, session: run, skill: null, account }, options.mock);
+  await agentSpec(
+    context,
+    host,
+    { prompt: task, system: null, options, publishes: false },
+    { run, session: run },
+  );
+}

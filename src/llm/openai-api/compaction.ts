@@ -1,0 +1,45 @@
+/** Conversations in one item: a model's summary, which stands for what was before it. */
+import { instructionsFor, linesOf, modelSummary } from "../../engine/agent/compaction.ts";
+import type { Message, ModelRequest } from "../../engine/messages.ts";
+import { isObject } from "../../skill/json.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import { carried, uncarried } from "../carried.ts";
+import { wrong } from "../wrong.ts";
+
+const SUMMARY_TOKENS = 8192;
+
+/** The call whose answer is the summary. @throws InvalidRequest where there is nothing to summarise */
+export function summaryRequest(messages: readonly Message[], instructions: string): ModelRequest {
+  const lines = messages.flatMap(linesOf);
+  if (lines.length === 0) throw wrong("input", "a message is required");
+  return {
+    system: instructions,
+    messages: [{ role: "user", content: [{ type: "text", text: instructionsFor(lines, messages.length) }] }],
+    tools: [],
+    tool_choice: "none",
+    max_tokens: SUMMARY_TOKENS,
+    json: false,
+  };
+}
+
+/**
+ * What the client goes on with: what was said to the model, and the summary of it all.
+ * @param count how many messages the summary tells
+ * @param id of the item
+ */
+export function compactedItems(
+  items: readonly JsonObject[],
+  summary: string,
+  { count, id }: { count: number; id: string },
+): JsonObject[] {
+  const told = items.filter(({ type = "message", role }) => type === "message" && role !== "assistant");
+  const text = modelSummary(summary, count);
+  return [...told, { id, type: "compaction", encrypted_content: carried({ type: "output_text", text }) }];
+}
+
+/** The text of such an item. @throws InvalidRequest for one of somebody else's */
+export function compactedText({ encrypted_content }: JsonObject, path: string): string {
+  const block = typeof encrypted_content === "string" ? uncarried(encrypted_content) : null;
+  if (isObject(block) && block.type === "output_text") return block.text;
+  throw wrong(`${path}.encrypted_content`, "what POST /v1/responses/compact answered is expected");
+}

@@ -1,0 +1,43 @@
+/** A workflow run that follows another one of the same task. Pure. */
+
+import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
+import { runDocument } from "../../engine/workflow/document.ts";
+import { recordOf, resumed } from "../../engine/workflow/origin.ts";
+import type { WorkflowSpec } from "../../engine/workflow/records.ts";
+import type { WorkflowState } from "../../engine/workflow/state.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import { policyOf } from "./stage.ts";
+
+/**
+ * Goes on where the run before stopped, if it did before its end and nothing of it was undone; otherwise it begins at the entry.
+ * Nobody delegates it anew: what was left of time counts from now.
+ * @param artifacts those that a run from the entry begins with
+ * @param at Unix ms
+ */
+export function nextRun(
+  state: WorkflowState,
+  next: {
+    run_id: string;
+    task: string;
+    artifacts: WorkflowArtifact[];
+    policy: JsonObject | null;
+    resumes: boolean;
+  },
+  at: number,
+): WorkflowSpec {
+  const { origin: _, above, ...before } = state.spec;
+  const record = recordOf(runDocument(state));
+  const goesOn = next.resumes && record.pending_nodes.length > 0 && state.compensations.length === 0;
+  const { run_id, task } = next;
+  return {
+    ...before,
+    run_id,
+    task,
+    artifacts: goesOn ? before.artifacts : next.artifacts,
+    policy: policyOf([before.policy, next.policy]),
+    deadline: before.deadline === null ? null : at + Math.max(0, before.deadline - state.began),
+    parent_run_id: before.run_id,
+    ...(above === undefined ? {} : { above: { ...above, run_id: null, deadline: null } }),
+    ...(goesOn ? { origin: resumed(record, before.graph) } : {}),
+  };
+}

@@ -1,0 +1,53 @@
+/** What a workflow run leaves to the runs of its nodes. Pure. */
+import { NO_CEILINGS } from "../../engine/agent/delegation.ts";
+import type { Ceilings, RunPolicies } from "../../engine/agent/spec.ts";
+import { totalOutcomes, type WorkflowState } from "../../engine/workflow/state.ts";
+import { plain, policyOf } from "./stage.ts";
+
+/** How long an approval waits where nothing says so, in s. */
+const APPROVAL_S = 86_400;
+
+/** What was left to the run itself, less what its own stages took. @param session that the run lives in */
+export function ceilingsIn(state: WorkflowState, session: string): Ceilings {
+  const { spec, began } = state;
+  const { above = NO_CEILINGS, run_id, deadline } = spec;
+  const own = state.stages.filter(({ id }) => id.startsWith(`${run_id}:`));
+  const items = state.visits.flatMap((visit) => Object.values(visit.items));
+  const { input_tokens, output_tokens, total_cost } = totalOutcomes([...own, ...items]);
+  return {
+    ...above,
+    run_id,
+    session_id: session,
+    account: above.account ?? session,
+    tokens: left(above.tokens, input_tokens + output_tokens),
+    usd: left(above.usd, total_cost),
+    deadline: deadline === null ? null : { at: deadline, ms: Math.max(1, deadline - began) },
+    files: above.files ?? session,
+  };
+}
+
+/** What the run leaves to others that are handed over from its session: as much as to its nodes, within its own policy. */
+export function ceilingsBelow(state: WorkflowState, session: string): Ceilings {
+  const { above, graph, policy, options } = state.spec;
+  const outer = above?.policies ?? null;
+  const terms = outer === null ? [] : [...(outer.above ?? []), termsOf(outer)];
+  const live = state.finished === null;
+  return {
+    ...ceilingsIn(state, session),
+    ...(live ? {} : { run_id: null, deadline: null }),
+    policies: {
+      approval_timeout_s: outer?.approval_timeout_s ?? APPROVAL_S,
+      ...(outer?.ceiling === undefined ? {} : { ceiling: outer.ceiling }),
+      ...(outer?.host === undefined ? {} : { host: outer.host }),
+      ...(terms.length === 0 ? {} : { above: terms }),
+      approval_policy: plain(graph.approval_policy ?? options.approval_policy),
+      permissions: plain(options.permissions),
+      policy: policyOf([outer?.policy, policy, graph.capability_policy]),
+    },
+  };
+}
+
+const termsOf = ({ approval_policy, permissions }: RunPolicies) => ({ approval_policy, permissions });
+
+const left = (of: number | null, taken: number): number | null =>
+  of === null ? null : Math.max(0, of - taken);

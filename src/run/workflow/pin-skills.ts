@@ -1,0 +1,37 @@
+/** The skills that a workflow names, as the versions that are served when a run of it begins. */
+import type { Graph } from "../../engine/workflow/graph.ts";
+import type { PinnedSkills } from "../../engine/workflow/records.ts";
+import { isObject } from "../../skill/json.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { everySkill, servedVersion } from "../agent/skills.ts";
+import type { RunContext } from "../context.ts";
+
+/**
+ * @param before versions that the run goes on with
+ * @returns `undefined` where the workflow names no skill
+ * @throws SkillNotFound, and what says that a skill is not trusted
+ */
+export async function pinSkills(
+  context: RunContext,
+  graph: Graph,
+  options: JsonObject,
+  before: PinnedSkills | null,
+): Promise<PinnedSkills | undefined> {
+  const named = new Set(
+    [options, ...Object.values(graph.nodes).map(({ model_policy = {} }) => model_policy)].flatMap(
+      ({ skill, skills }) => [...namesIn(skill), ...namesIn(skills)],
+    ),
+  );
+  if (named.size === 0) return undefined;
+  const all = named.delete("*") ? (before?.all ?? (await everySkill(context))) : undefined;
+  const digests = { ...before?.digests };
+  for (const name of [...named, ...(all ?? [])])
+    digests[name] ??= (await servedVersion(context, name)).digest;
+  return { digests, ...(all === undefined ? {} : { all }) };
+}
+
+/** Names in an option as `readSkills` takes it; skills that stand in it as a whole need none. */
+function namesIn(given: Json | undefined): string[] {
+  const list = isObject(given) && Array.isArray(given.skills) ? given.skills : [given].flat();
+  return list.filter((item) => typeof item === "string");
+}

@@ -1,0 +1,96 @@
+/** A node of a graph as what its run is asked; a task's node is the same. Pure. */
+import { intersectPolicies } from "../../engine/agent/policy.ts";
+import type { AgentSpec } from "../../engine/agent/spec.ts";
+import type { Node } from "../../engine/workflow/graph.ts";
+import { type StageTexts, stageTexts, type Worded } from "../../engine/workflow/stage-prompt.ts";
+import { isObject } from "../../skill/json.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+
+/** The members of a node that say what one run is asked. */
+type StageNode = Worded &
+  Pick<Node, "mode" | "system" | "done_sentinel" | "tools" | "model_policy" | "auto_compact"> &
+  Pick<Node, "capability_policy" | "approval_policy" | "exit_when_verified">;
+
+/** What a stage's run is asked. */
+export interface Stage {
+  texts: StageTexts;
+  system: string | null;
+  /** Whether it may go on for several rounds. */
+  agent: boolean;
+  /** Options of the run where neither its caller nor its node says anything. */
+  defaults: JsonObject;
+  /** Options that its node sets; `policy`, if anything, is the node's own. */
+  options: JsonObject;
+  /** Tools by name; `null`: all. */
+  allowed: string[] | null;
+}
+
+const AGENT: JsonObject = {
+  persistent: true,
+  max_iterations: 16,
+  max_nudges: 3,
+  llm_retries: 2,
+  tool_retries: 0,
+  loop_detect_warn: 2,
+  loop_detect_block: 3,
+  loop_detect_skip: 4,
+};
+const ONE_CALL: JsonObject = { persistent: false, max_iterations: 1 };
+
+export function stageOf(node: StageNode): Stage {
+  const { tools = [], model_policy = {}, output_contract = {}, kind } = node;
+  const declared = tools.filter((tool) => isObject(tool));
+  const names = tools.filter((tool) => typeof tool === "string");
+  const agent = node.mode === "agent" || tools.length > 0 || (kind === "subagent" && node.mode !== "llm");
+  // The session of a stage is its own.
+  const { session_id: _, ...model } = model_policy;
+  const { schema } = output_contract;
+  const allowed =
+    names.length === 0
+      ? null
+      : [...names, ...declared.flatMap(({ name }) => (typeof name === "string" ? [name] : []))];
+  const policy = policyOf([node.capability_policy, allowed === null ? null : { tools: allowed }]);
+  const approvals = plain(node.approval_policy);
+  return {
+    texts: stageTexts(node),
+    system: node.system ?? null,
+    agent,
+    defaults: agent ? AGENT : ONE_CALL,
+    options: {
+      ...model,
+      ...(declared.length === 0 ? {} : { tools: declared }),
+      ...(node.done_sentinel === undefined ? {} : { done_sentinel: node.done_sentinel }),
+      ...(node.exit_when_verified === undefined ? {} : { exit_when_verified: node.exit_when_verified }),
+      ...compaction(node.auto_compact ?? {}),
+      ...(schema === undefined ? {} : { output_schema: schema, output_validation: "error" }),
+      ...(policy === null ? {} : { policy }),
+      ...(approvals === null ? {} : { approval_policy: approvals }),
+    },
+    allowed,
+  };
+}
+
+/** `auto_compact {enabled?, …}` of a node as options of a run: all but `enabled` says how. */
+function compaction({ enabled, ...how }: JsonObject): JsonObject {
+  return {
+    ...(enabled === undefined ? {} : { auto_compact: enabled }),
+    ...(Object.keys(how).length === 0 ? {} : { compaction: how }),
+  };
+}
+
+/** The policies together; `null`: none says anything. What is no object is none. */
+export const policyOf = (policies: readonly unknown[]): JsonObject | null =>
+  policies.map(plain).reduce(intersectPolicies, null);
+
+/** Of these tools those that are named. */
+export function withNamed(spec: AgentSpec, allowed: readonly string[] | null): AgentSpec {
+  if (allowed === null) return spec;
+  return { ...spec, tools: spec.tools.filter(({ definition }) => allowed.includes(definition.name)) };
+}
+
+/** What was read from JSON, as JSON. */
+export function plain(value: unknown): JsonObject | null {
+  if (value === undefined || value === null) return null;
+  const json: Json = JSON.parse(JSON.stringify(value));
+  return isObject(json) ? json : null;
+}

@@ -1,0 +1,42 @@
+/** A session's events, a page at a time, for people and programs that look back. */
+import type { RunEvent } from "../../run/events.ts";
+
+/** Events that one page looks through at most; a filter that lets few pass then gives a short page. */
+const MAX_READ = 10_000;
+/** Characters of data after which a page ends. */
+const MAX_CHARACTERS = 1024 * 1024;
+
+type Numbered = RunEvent & { seq: number };
+
+export interface EventPage {
+  /** `data` is the event's own. */
+  data: { seq: number; event: string; data: unknown }[];
+  /** Number of the last event that the page looked at; `null`: there is none after it. */
+  next: number | null;
+}
+
+/**
+ * The events after a number, oldest first.
+ * @param name only events of this name; `null`: all
+ */
+export function eventPage(
+  source: { events(after: number): Numbered[]; lastEvent(): number },
+  { after, limit, name }: { after: number; limit: number; name: string | null },
+): EventPage {
+  const data: EventPage["data"] = [];
+  const last = source.lastEvent();
+  let seen = after;
+  let characters = 0;
+  for (let batch = source.events(seen); batch.length > 0; batch = source.events(seen)) {
+    for (const { seq, event, data: value } of batch) {
+      seen = seq;
+      if (name === null || event === name) {
+        data.push({ seq, event, data: value });
+        characters += JSON.stringify(value).length;
+      }
+      const full = data.length >= limit || characters >= MAX_CHARACTERS || seen - after >= MAX_READ;
+      if (full) return { data, next: seen < last ? seen : null };
+    }
+  }
+  return { data, next: null };
+}

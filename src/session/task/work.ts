@@ -1,0 +1,172 @@
+/** A task's last run, whatever carries it out: an agent run of its session, or a workflow run in it. */
+import { artifactOf, type WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
+import { statusOf } from "../../engine/workflow/document.ts";
+import type { StageError } from "../../engine/workflow/records.ts";
+import { totalOutcomes, type WorkflowState } from "../../engine/workflow/state.ts";
+import { DeadlineExceeded } from "../../errors/run.ts";
+import { RunCancelled } from "../../errors/session.ts";
+import { ReplayMismatch } from "../../errors/workflow.ts";
+import { type HullError, toProblem } from "../../errors.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import type { Conversation } from "../conversation/conversation.ts";
+import { readEnd } from "../conversation/done.ts";
+import type { RunRow } from "../conversation/run-rows.ts";
+import type { TaskRow } from "./store.ts";
+
+/** Characters of an artifact that a run's answer becomes. */
+const MAX_ARTIFACT = 64 * 1024;
+
+export interface Work {
+  id: string;
+  /** Where its record is. */
+  path: string;
+  /** Unix ms. */
+  created_at: number;
+  /** `null`: it goes on. */
+  settled_at: number | null;
+  how: "running" | "resting" | "done" | "failed" | "lost" | "cancelled";
+  result: JsonObject | undefined;
+  /** The problem document that it ended with. */
+  error: JsonObject | undefined;
+  /** What it made, and later runs may be shown. */
+  artifacts: WorkflowArtifact[];
+  has_transcript: boolean;
+  /** Tools that were asked for in vain. */
+  dropped: string[] | undefined;
+  /** With all runs below it. */
+  spent: { tokens: number; cost_usd: number };
+  request_id: string;
+}
+
+/** An agent run of the session. */
+export function agentWork({ log }: Conversation, session: string, row: TaskRow, run: RunRow): Work {
+  const { run: state, visible } = log.state();
+  const { result, error } = readEnd(log.store, run);
+  return {
+    id: run.id,
+    path: `/sessions/${session}/runs/${run.id}`,
+    created_at: run.created_at,
+    settled_at: run.settled_at,
+    how: agentHow(run, error),
+    result,
+    error,
+    artifacts: answerOf(row, run, result, error),
+    has_transcript: visible.length > 0,
+    dropped: state?.spec.policies.dropped,
+    spent: spentBy(state),
+    request_id: run.request_id,
+  };
+}
+
+function agentHow({ status, settled_at }: RunRow, error: JsonObject | undefined): Work["how"] {
+  if (settled_at === null) return status === "running" ? "running" : "resting";
+  if (status === "cancelled") return "cancelled";
+  if (status === "error" && error?.code === "run_lost") return "lost";
+  return status === "error" || status === "failed" ? "failed" : "done";
+}
+
+function spentBy(run: ReturnType<Conversation["log"]["state"]>["run"]): Work["spent"] {
+  if (run === null) return { tokens: 0, cost_usd: 0 };
+  const { totals, delegated = { tokens: 0, cost_usd: 0 } } = run;
+  return {
+    tokens: totals.input_tokens + totals.output_tokens + delegated.tokens,
+    cost_usd: totals.cost_usd + delegated.cost_usd,
+  };
+}
+
+/** The artifact that a run's answer is, if it has one. */
+function answerOf(
+  { settings, artifacts }: TaskRow,
+  run: RunRow,
+  result: JsonObject | undefined,
+  error: JsonObject | undefined,
+): WorkflowArtifact[] {
+  const text = result?.visible_text;
+  if (error !== undefined || typeof text !== "string" || text === "") return [];
+  const { stage, name } = settings;
+  const now = new Date(run.settled_at ?? run.created_at).toISOString();
+  const given = { kind: stage?.output_kind ?? "artifact", title: name, text: text.slice(0, MAX_ARTIFACT) };
+  const lineage = artifacts.map(({ id }) => id);
+  return [artifactOf({ ...given, source: run.id, lineage }, { newId: () => `${run.id}:answer`, now })];
+}
+
+/** A workflow run of the session. */
+export function workflowWork(state: WorkflowState, session: string, request_id: string): Work {
+  const { spec, began, finished } = state;
+  const own = state.stages.filter(({ id }) => id.startsWith(`${spec.run_id}:`));
+  const usage = totalOutcomes([...own, ...state.compensations]);
+  const given = new Set(spec.artifacts.map(({ id }) => id));
+  const error = finished?.error ?? null;
+  return {
+    id: spec.run_id,
+    path: `/workflows/runs/${session}`,
+    created_at: began,
+    settled_at: finished?.at ?? null,
+    how: workflowHow(state),
+    result: finished === null ? undefined : workflowResult(state),
+    error: error === null ? undefined : problem(endOf(error, state), request_id),
+    artifacts: state.artifacts.filter(({ id }) => !given.has(id)),
+    has_transcript: state.stages.some(({ transcript }) => transcript !== null),
+    dropped: undefined,
+    spent: { tokens: usage.input_tokens + usage.output_tokens, cost_usd: usage.total_cost },
+    request_id,
+  };
+}
+
+function workflowHow(state: WorkflowState): Work["how"] {
+  switch (statusOf(state)) {
+    case "running":
+      return "running";
+    case "waiting":
+      return "resting";
+    case "paused":
+      return state.finished === null ? "resting" : "done";
+    case "completed":
+      return "done";
+    default:
+      return state.finished?.status === "cancelled" ? "cancelled" : "failed";
+  }
+}
+
+/** Of a workflow run what its task shows; the rest is in its record. */
+function workflowResult({ spec, stages, artifacts, finished }: WorkflowState): JsonObject {
+  const last = stages.findLast(({ visible_text }) => visible_text !== "");
+  const result = {
+    status: finished?.status ?? "running",
+    workflow_name: spec.workflow?.name ?? spec.graph.name,
+    visible_text: last?.visible_text ?? "",
+    stages: stages.map(({ id, node_id, kind, status, outcome, branch }) => ({
+      id,
+      node_id,
+      kind,
+      status,
+      outcome,
+      branch,
+    })),
+    failed_stages: stages.filter(({ status }) => status === "failed").map(({ id }) => id),
+    artifacts,
+    usage: totalOutcomes(stages),
+  };
+  const json: JsonObject = JSON.parse(JSON.stringify(result));
+  return json;
+}
+
+/** The error of a run that did not come to its end. */
+function endOf({ code, message }: StageError, { spec, began }: WorkflowState): HullError {
+  switch (code) {
+    case "cancelled":
+      return new RunCancelled({ run: spec.run_id });
+    case "deadline_exceeded":
+      return new DeadlineExceeded({
+        timeout_ms: Math.max(0, (spec.deadline ?? began) - began),
+        during: "the workflow run",
+      });
+    default:
+      return new ReplayMismatch({ detail: message });
+  }
+}
+
+function problem({ data }: HullError, request_id: string): JsonObject {
+  const json: JsonObject = JSON.parse(JSON.stringify(toProblem(data, request_id)));
+  return json;
+}

@@ -1,0 +1,117 @@
+/**
+ * The workflows of a skill: `workflows/*.yaml` (`.yml`, `.json`), each a graph of the file's name. What is wrong with one makes
+ * findings with their line, and leaves it out; the rest of the skill is served. Pure.
+ */
+import type { Hash, SourceFile } from "./bundle.ts";
+import { utf8 } from "./bundle.ts";
+import { canonicalJson } from "./canonical.ts";
+import { Findings } from "./findings.ts";
+import { readYaml } from "./frontmatter/yaml.ts";
+import type { Diagnostic, Json, JsonObject, SkillWorkflow } from "./manifest.ts";
+import { parseJsonTree } from "./tools-json/json-tree.ts";
+import { type Node, type Position, toJson } from "./tree.ts";
+
+const FOLDER = "workflows/";
+const FILE = /^workflows\/([A-Za-z0-9][A-Za-z0-9._-]{0,63}?)\.(ya?ml|json)$/;
+/** Of one file. A run keeps a copy of its graph. */
+const MAX_BYTES = 256 * 1024;
+const TOP: Position = { line: 1, column: 1 };
+
+/** What is wrong with a graph, or doubtful; `info`: it is none at all. */
+interface GraphFinding {
+  level: "error" | "warning" | "info";
+  /** Dotted, e.g. `nodes.draft.kind`; empty: all of it. */
+  path: string;
+  message: string;
+}
+
+/** Makes a graph of what a file says; `null`: there is none without errors. */
+export type GraphReader = (
+  given: Json,
+  name: string,
+) => { graph: JsonObject | null; findings: GraphFinding[] };
+
+/**
+ * Reads the workflows among a skill's files.
+ * @param base what leads from the root to the skill's folder: empty, or ending in `/`
+ */
+export async function findWorkflows(
+  files: readonly SourceFile[],
+  { folder, base }: { folder: string; base: string },
+  read: GraphReader,
+  hash: Hash,
+): Promise<{ workflows: SkillWorkflow[]; diagnostics: Diagnostic[] }> {
+  const workflows: SkillWorkflow[] = [];
+  const diagnostics: Diagnostic[] = [];
+  for (const file of files.toSorted((a, b) => (a.path < b.path ? -1 : 1))) {
+    const name = FILE.exec(file.path)?.[1];
+    if (name === undefined) continue;
+    const findings = new Findings(folder, base + file.path);
+    if (workflows.some((one) => one.name === name)) {
+      const hint = "Rename one of them.";
+      findings.error("workflow_twice", {}, `Another file of ${FOLDER} has the name ${name} already.`, hint);
+    } else {
+      const graph = graphIn(file, name, findings, read);
+      if (graph !== null) workflows.push({ name, digest: await hash(utf8(canonicalJson(graph))), graph });
+    }
+    diagnostics.push(...findings.list);
+  }
+  return { workflows, diagnostics };
+}
+
+function graphIn(
+  { path, bytes }: SourceFile,
+  name: string,
+  findings: Findings,
+  read: GraphReader,
+): JsonObject | null {
+  const tree = treeOf(path, bytes, findings);
+  if (tree === null) return null;
+  const { graph, findings: found } = read(toJson(tree), name);
+  for (const { level, path: place, message } of found) {
+    const location = { ...(place === "" ? {} : { path: place }), at: positionOf(tree, place) };
+    if (level === "error") findings.error("workflow_invalid", location, message);
+    else if (level === "warning") findings.warning("workflow_doubtful", location, message);
+    else findings.info("workflow_foreign", location, message);
+  }
+  return graph;
+}
+
+function treeOf(path: string, bytes: Uint8Array, findings: Findings): Node | null {
+  const hint = "The skill goes without this workflow until it is fixed.";
+  const refused = (at: Position, message: string): null => {
+    findings.error("workflow_unreadable", { at }, `The workflow cannot be read: ${message}.`, hint);
+    return null;
+  };
+  if (bytes.length > MAX_BYTES)
+    return refused(TOP, `it has ${bytes.length} bytes, and at most ${MAX_BYTES} (256 KiB) are read`);
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
+  } catch {
+    return refused(TOP, "it is not valid UTF-8");
+  }
+  if (path.endsWith(".json")) {
+    const tree = parseJsonTree(text);
+    return "fault" in tree ? refused(tree.fault.at, tree.fault.message.replace(/\.$/, "")) : tree.node;
+  }
+  const { node, fault } = readYaml(text, TOP);
+  return node ?? refused(fault?.at ?? TOP, (fault?.message ?? "it is empty").replace(/\.$/, ""));
+}
+
+/** Where a dotted path leads, or how far it does: keys may have dots themselves. */
+function positionOf(node: Node, path: string): Position {
+  if (path === "") return node.at;
+  if (node.kind === "list") {
+    const [index = "", ...rest] = path.split(".");
+    const item = node.items[Number(index)];
+    return item === undefined ? node.at : positionOf(item, rest.join("."));
+  }
+  if (node.kind === "scalar") return node.at;
+  const keys = [...node.entries.keys()].filter((key) => path === key || path.startsWith(`${key}.`));
+  const longest = keys.toSorted((a, b) => b.length - a.length)[0];
+  const entry = longest === undefined ? undefined : node.entries.get(longest);
+  if (longest === undefined || entry === undefined) return node.at;
+  const rest = path.slice(longest.length + 1);
+  return rest === "" || entry.value.kind === "scalar" ? entry.keyAt : positionOf(entry.value, rest);
+}

@@ -1,0 +1,57 @@
+/** The folder of skills as executions see it at /skills. */
+import { expect, test } from "vitest";
+import { canMount } from "../support/mounts.ts";
+import { type Bundle, bundle, run, startRunner } from "../support/runner.ts";
+
+const root = process.getuid?.() === 0;
+test
+  .runIf(canMount())
+  .each([
+    ["the runner's own uid", []],
+    ...(root ? [["a uid of their own", ["--child-uid", "65123"]] satisfies [string, string[]]] : []),
+  ])(
+  "with %s: each sees the skills of its run at /skills, at the same time, and cannot change them",
+  async (_, flags) => {
+    const runner = await startRunner({ flags: [...flags, "--concurrency", "2"] });
+    const said = async (key: string, from: Bundle, command: string, shown = true): Promise<string> => {
+      const handler = {
+        language: "bash" as const,
+        config: "{}",
+        context: "{}",
+        network: null,
+        ...(shown ? { skills_path: true as const } : {}),
+      };
+      const skills = { key, list: [{ name: "pdf", digest: from.digest }] };
+      const { stdout } = await run(
+        runner,
+        from,
+        { argv: ["bash"], handler, skills },
+        { stdin: Buffer.from(command) },
+      );
+      return stdout.toString();
+    };
+    try {
+      const [red, blue] = await Promise.all(
+        ["red", "blue"].map((word) =>
+          bundle({ "scripts/x.py": `print("${word}")\n`, "run.sh": "#!/bin/sh\n" }),
+        ),
+      );
+      if (red === undefined || blue === undefined) throw new Error("no bundles");
+      const command =
+        'here=$PWD; python3 /skills/pdf/scripts/x.py; sleep 0.3; (cd /skills/pdf && ls -d scripts; cd / && python3 skills/pdf/scripts/x.py); touch /skills/pdf/new 2>&1 || echo kept; cd "$here" && echo a >f && cat f && ls /proc/self/fd >/dev/null && echo b >/dev/null && pwd -P | grep -c hull';
+      const texts = await Promise.all([
+        said("0".repeat(16), red, command),
+        said("1".repeat(16), blue, command),
+      ]);
+      for (const [index, word] of ["red", "blue"].entries()) {
+        const text = texts[index] ?? "";
+        expect(text.split("\n").filter((line) => line === word)).toHaveLength(2);
+        expect(text).toMatch(/scripts\n(?:.*\n)*.*\nkept\na\n1\n$/);
+      }
+      expect(await said("0".repeat(16), red, "ls /skills 2>&1 || echo none", false)).toMatch(/none\n$/);
+      expect(runner.log()).not.toContain("skills_path_not_shown");
+    } finally {
+      await runner.stop();
+    }
+  },
+);

@@ -1,0 +1,67 @@
+/** The text editor of code execution, by Anthropic's own SDK. It needs no runner. */
+import Anthropic from "@anthropic-ai/sdk";
+import { expect, it } from "vitest";
+import { Client } from "./served.ts";
+
+const open = new Client({ HULL_ENV: "local", HULL_LLM: '{"llm":{"mock_routes":true}}' });
+const client = new Anthropic({
+  apiKey: "any",
+  baseURL: "http://localhost:3000",
+  maxRetries: 0,
+  fetch: (input, init) => open.fetch(String(input), init),
+});
+const CODE = { type: "code_execution_20250825" as const, name: "code_execution" as const };
+const ask = { max_tokens: 500, messages: [{ role: "user" as const, content: "Do it." }] };
+
+async function script(mocks: object[]): Promise<void> {
+  await open.fetch("/llm/mocks", { method: "DELETE" });
+  for (const mock of mocks) expect((await open.post("/llm/mocks", mock)).ok).toBe(true);
+}
+
+it("the text editor of code execution changes files of the container; its results are typed, and go back as they are", async () => {
+  const edit = (args: Record<string, unknown>) => ({
+    text: "",
+    tool_calls: [{ name: "text_editor_code_execution", arguments: args }],
+  });
+  const path = "notes/a.txt";
+  await script([
+    edit({ command: "create", path, file_text: "one\ntwo\nthree\n" }),
+    edit({ command: "str_replace", path, old_str: "two\n", new_str: "2\n2b\n" }),
+    edit({ command: "view", path, view_range: [2, -1] }),
+    edit({ command: "view", path: "notes/none.txt" }),
+    edit({ command: "str_replace", path, old_str: "zero", new_str: "0" }),
+    edit({ command: "create", path, file_text: 7 }),
+    edit({ command: "view", path: "notes" }),
+    { text: "Done." },
+  ]);
+  const body = { ...ask, model: "mock/mock", tools: [CODE] };
+  const answer = await client.messages.create(body);
+  const contents = answer.content.flatMap((block) =>
+    block.type === "text_editor_code_execution_tool_result" ? [block.content] : [],
+  );
+  const failed = { type: "text_editor_code_execution_tool_result_error" };
+  const viewed = { type: "text_editor_code_execution_view_result", file_type: "text" };
+  expect(contents).toEqual([
+    { type: "text_editor_code_execution_create_result", is_file_update: false },
+    {
+      type: "text_editor_code_execution_str_replace_result",
+      lines: ["-two", "+2", "+2b"],
+      old_start: 2,
+      old_lines: 1,
+      new_start: 2,
+      new_lines: 2,
+    },
+    { ...viewed, content: "2\n2b\nthree", num_lines: 3, start_line: 2, total_lines: 4 },
+    { ...failed, error_code: "file_not_found", error_message: "There is no file notes/none.txt." },
+    { ...failed, error_code: "invalid_tool_input", error_message: expect.stringContaining("0 times") },
+    { ...failed, error_code: "invalid_tool_input", error_message: expect.stringContaining("a text") },
+    { ...viewed, content: "notes/a.txt", num_lines: 1, start_line: 1, total_lines: 1 },
+  ]);
+  expect(answer.usage.server_tool_use).toMatchObject({ code_execution_requests: 0 });
+  await script([edit({ command: "view", path }), { text: "Bye." }]);
+  const said = { role: "assistant" as const, content: answer.content as Anthropic.ContentBlockParam[] };
+  const messages = [...ask.messages, said, { role: "user" as const, content: "And now?" }];
+  const container = answer.container?.id ?? null;
+  const second = await client.messages.create({ ...body, messages, container });
+  expect(second.content[1]).toMatchObject({ content: { content: "one\n2\n2b\nthree" } });
+});

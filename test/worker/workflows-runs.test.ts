@@ -1,0 +1,227 @@
+/** What becomes of a workflow run: its events, its undoing, other graphs and skills. */
+import { describe, expect, it } from "vitest";
+import { readEvents } from "../support/sse.ts";
+import { ASK, asking, type Body, client, codeOf, get, post, until } from "./session-client.ts";
+import { edge, executed, fails, type Run, run, said, started } from "./workflow-client.ts";
+
+describe("the events of a run", () => {
+  it("hold those of the runs inside, from any one on", async () => {
+    const graph = {
+      entry: "a",
+      nodes: { a: said("one two"), s: { kind: "subagent", ...said("three ##DONE##") } },
+      edges: [edge("a", "s")],
+    };
+    const path = await started(graph);
+    const { id, child_runs } = await until<Run>(path, "completed");
+    const events = await readEvents(await client.fetch(`${path}/events?after=0`));
+    const place = (wanted: (data: Body) => boolean) => events.findIndex(({ data }) => wanted(data));
+    const children = child_runs;
+    expect(children).toHaveLength(2);
+    for (const [i, { run_id }] of children.entries()) {
+      const inside = events.filter(({ data }) => data.run_id === run_id);
+      expect(inside.map(({ event }) => event)).toContain("delta");
+      for (const { data } of inside) expect(data).toMatchObject({ parent_run_id: id });
+      const ended = place(({ node_id, outcome }) => node_id === ["a", "s"][i] && outcome !== undefined);
+      expect(events.findLastIndex(({ data }) => data.run_id === run_id)).toBeLessThan(ended);
+    }
+    expect(events.map(({ event }) => event)).toEqual(expect.arrayContaining(["task_update", "done"]));
+    expect(events.filter(({ event }) => ["start", "done"].includes(event))).toHaveLength(2);
+    for (const [i, { id: after }] of events.entries()) {
+      const headers = { "last-event-id": after };
+      const rest = await readEvents(await client.fetch(`${path}/events`, { headers }));
+      expect(rest.map((event) => event.id)).toEqual(events.slice(i + 1).map((event) => event.id));
+    }
+  });
+});
+
+describe("another graph for a run", () => {
+  const graph = {
+    entry: "a",
+    nodes: { a: said("one"), w: { kind: "wait", wait: { event: "go" } }, b: said("two") },
+    edges: [edge("a", "w"), edge("w", "b")],
+  };
+  const { a, w, b } = graph.nodes;
+
+  it("is taken where it fits, and decides what comes next", async () => {
+    const path = await started(graph);
+    const { id } = await until(path, "waiting");
+    const wider = {
+      ...graph,
+      nodes: { ...graph.nodes, b: said("other"), c: said("three") },
+      edges: [...graph.edges, edge("b", "c")],
+    };
+    const moved = await post(`${path}/migrate`, { graph: wider });
+    expect([moved.status, await moved.json()]).toMatchObject([200, { id, status: "waiting" }]);
+    await post(`${path}/signals`, { name: "go" });
+    const done = await until<Run>(path, "completed");
+    expect(done.stages.map(({ artifacts }) => artifacts[0]?.text ?? null)).toEqual([
+      "one",
+      null,
+      "other",
+      "three",
+    ]);
+    expect(await codeOf(await post(`${path}/migrate`, { graph }))).toEqual([409, "workflow_ended"]);
+  });
+
+  it.each<[what: string, nodes: object, edges: object[], paths: string[]]>([
+    ["a node where it has been is missing", { w, b }, [edge("w", "b")], ["nodes.a"]],
+    ["such a node is of another kind", { a: { kind: "reduce" }, w, b }, graph.edges, ["nodes.a.kind"]],
+    [
+      "the node under way is another one",
+      { a, w: { kind: "wait", wait: { event: "come" } }, b },
+      graph.edges,
+      ["nodes.w"],
+    ],
+    ["an edge that it took is missing", { a, w, b }, [edge("a", "b"), edge("w", "b")], ["edges.a.w"]],
+  ])("is refused where %s", async (_, nodes, edges, paths) => {
+    const path = await started(graph);
+    const before = await until(path, "waiting");
+    const entry = "a" in nodes ? "a" : "w";
+    const refused = await post(`${path}/migrate`, { graph: { entry, nodes, edges } });
+    expect([refused.status, await refused.json()]).toMatchObject([
+      409,
+      { code: "workflow_misfit", errors: paths.map((at) => ({ path: at })) },
+    ]);
+    expect(await get(path)).toEqual(before);
+  });
+});
+
+describe("compensations", () => {
+  /** Two stages that can be undone, one that fails, one that waits; `undo b` fails once. */
+  const undone = {
+    entry: "a",
+    nodes: {
+      a: { ...said("did a"), compensation: "ua" },
+      b: { ...said("did b"), compensation: "ub" },
+      c: { ...fails, compensation: "ua" },
+      w: { kind: "wait", wait: { event: "never" } },
+      ua: { prompt: "undo", model_policy: { provider: "mock" } },
+      ub: { kind: "verify", verify: { expect_text: "never" }, retry_policy: { max_attempts: 2 } },
+    },
+    edges: [edge("a", "b"), edge("b", "c"), edge("c", "w")],
+  };
+  const told = ({ compensations }: Run) =>
+    compensations.map(({ node_id, branch, attempts, metadata }) => [
+      node_id,
+      branch,
+      attempts.length,
+      String(metadata.compensates).split(":")[1],
+    ]);
+
+  it("undo the finished stages of a cancelled run, the last one first", async () => {
+    const path = await started(undone);
+    await until(path, "waiting");
+    const after = client.stream(`${path}/events`).then(readEvents);
+    await post(`${path}/cancel`, { reason: "changed my mind" });
+    const run = await until<Run>(path, "cancelled");
+    expect(told(run)).toEqual([
+      ["ub", "failed", 2, "b"],
+      ["ua", "success", 1, "a"],
+    ]);
+    // It is told of what the stage made.
+    expect(run.compensations[1]).toMatchObject({
+      consumed_artifact_ids: run.stages[0]?.produced_artifact_ids,
+    });
+    expect(run).toMatchObject({
+      uncompensated: [],
+      error: { message: "changed my mind" },
+      failed_stages: [{}],
+    });
+    const stages = (await after).filter(({ data }) => JSON.stringify(data).includes("compensates"));
+    expect(stages).toHaveLength(6);
+
+    const again = await executed(undone, { options: { resume_run: run.id } }, { prefer: "respond-async" });
+    const other = again.headers.get("location") ?? "";
+    await until(other, "waiting");
+    await post(`${other}/cancel`);
+    expect(told(await until<Run>(other, "cancelled"))).toEqual([]);
+  });
+
+  it("are none for a run that is killed, and have their time", async () => {
+    const killed = await started(undone);
+    await until(killed, "waiting");
+    await post(`${killed}/kill`);
+    expect(await until<Run>(killed, "cancelled")).toMatchObject({ compensations: [], uncompensated: [] });
+
+    const slow = {
+      ...undone,
+      nodes: {
+        ...undone.nodes,
+        ub: { tools: [ASK], model_policy: { provider: "mock", mock: asking } },
+      },
+    };
+    const late = await started(slow, { options: { compensation_ms: 50 } });
+    await until(late, "waiting");
+    await post(`${late}/cancel`);
+    const run = await until<Run>(late, "cancelled");
+    expect(told(run)).toEqual([["ub", "error", 1, "b"]]);
+    expect(run.uncompensated).toEqual([run.stages[0]?.id]);
+
+    const stuck = await started(slow);
+    await until(stuck, "waiting");
+    await post(`${stuck}/cancel`);
+    expect(await get<Run>(stuck)).toMatchObject({ active: [{}, { node_id: "ub" }] });
+    await post(`${stuck}/kill`);
+    await until(stuck, "cancelled");
+  });
+
+  it("come when the run's time is over", async () => {
+    const response = await executed(undone, { options: { deadline_ms: 400 } });
+    const { run } = await response.json<{ run: Run }>();
+    const done = run.stages.filter(({ status }) => status === "completed").map(({ node_id }) => node_id);
+    expect(run).toMatchObject({ status: "failed", error: { code: "deadline_exceeded" } });
+    expect(told(run).map((entry) => entry[3])).toEqual(done.toReversed());
+  });
+
+  it.each([
+    ["x", {}],
+    ["a", {}],
+    ["w", { w: { kind: "wait", wait: { event: "e" } } }],
+  ])("name a node that can undo: not %s", async (compensation, more) => {
+    const graph = { entry: "a", nodes: { a: { compensation }, ...more } };
+    expect(await (await post("/workflows/validate", { graph })).json()).toMatchObject({
+      errors: [{ path: "nodes.a.compensation" }],
+    });
+  });
+});
+
+describe("a skill's workflow", () => {
+  const skill = (body: string) => ({
+    "SKILL.md": `---\nname: flows\ndescription: d\nmode: llm\nprovider: mock\n---\n${body}\n`,
+    "workflows/ask.yaml": [
+      "entry: w",
+      "nodes:",
+      "  w: {kind: wait, wait: {event: go}}",
+      "  a: {model_policy: {provider: mock, skill: flows}}",
+      "edges: [{from: w, to: a}]",
+    ].join("\n"),
+  });
+
+  it("is listed, shown and run by its name; a run keeps the skills that it began with", async () => {
+    await client.publish({ flows: skill("End with <done>.") });
+    const listed = await get<{ data: Body[] }>("/workflows?limit=1000");
+    const entry = { name: "flows/ask", version: null, created_at: null, digest: expect.any(String) };
+    expect(listed.data).toEqual([entry]);
+    expect(await get("/workflows/flows/ask")).toMatchObject({ ...entry, graph: { name: "ask", entry: "w" } });
+    expect((await client.fetch("/workflows/flows/none")).status).toBe(404);
+
+    const response = await post("/workflows/execute?wait=none", { task: "t", workflow: "flows/ask" });
+    const path = response.headers.get("location") ?? "";
+    const before = await until<Run>(path, "waiting");
+    const digest = (await get<{ version: string }>("/skills/flows")).version;
+    expect(before).toMatchObject({ workflow_name: "flows/ask", skills: { digests: { flows: digest } } });
+
+    await client.publish({ flows: skill("Just end.") });
+    expect((await get<{ version: string }>("/skills/flows")).version).not.toBe(digest);
+    await post(`${path}/signals`, { name: "go" });
+    const after = await until<Run>(path, "completed");
+    expect(after.skills).toEqual(before.skills);
+    // What the mock answers tells which text the model was given.
+    const text = async () =>
+      JSON.stringify(await run({ nodes: { a: { model_policy: { provider: "mock", skill: "flows" } } } }));
+    expect([JSON.stringify(after), await text()].map((said) => said.includes("<done>"))).toEqual([
+      true,
+      false,
+    ]);
+  });
+});
