@@ -169,8 +169,8 @@ export class Handlers {
   }
 
   /**
-   * A text of commands for bash, which is looked up where no skill has its files.
-   * @param memoryBytes most memory of each process; `null`: its cgroup says, or nobody
+   * A text of commands for bash, which is looked up in a folder without any skill's files.
+   * @param memoryBytes the most memory of each process; `null`: its cgroup limits it, or nothing does
    */
   async #commands(
     begun: Omit<Program, "file" | "argv0" | "args" | "stdin">,

@@ -22,9 +22,7 @@ const GENERATED = new Set(["src/model/registry/model-data.ts", "src/client/api.t
 const CLIENT = new Set(["src/client/client.ts", "src/client/api.ts"]);
 const CHECKED = ["src", "container", "scripts", "test"];
 
-/**
- * What each part of src may import, besides itself: parts, or single files. `vocabulary` is what everything may use.
- */
+/** What each part of src may import in addition to itself: parts, or single files. Everything may use `vocabulary`. */
 const VOCABULARY = ["bytes", "memo", "recent", "errors", "secrets", "redact", "env", "derived-key"];
 const MAY_IMPORT: Record<string, readonly string[]> = {
   errors: [],

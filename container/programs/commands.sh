@@ -1,5 +1,5 @@
-# Runs the commands of the file $1 as they would run by themselves, and writes the folder that they end in to $2. Each process may
-# have $3 KiB of memory of its own, where that is given: what is reserved and never written to does not count.
+# Runs the commands of the file $1 as they would run on their own, and writes the folder in which they end to $2. Each
+# process may have $3 KiB of memory of its own, if $3 is given: reserved memory that is never written to does not count.
 [ -z "$3" ] || ulimit -d "$3"
 exec 2>&1
 trap "builtin pwd -P >$(printf %q "$2") 2>/dev/null" EXIT

@@ -1,9 +1,10 @@
-# Runs the Python code of stdin as a session that goes on: names that earlier code left in the state file, the one argument, are
-# there again, and those that this code leaves go into it. Modules are kept by name, classes by their source, functions by their
-# code, and values as Python's pickle writes them; what it cannot write, such as an open file, is not kept, and code that wants
-# it is told so.
+# Runs the Python code of stdin as a continuing session. Names that earlier code left in the state file, the only
+# argument, exist again, and the names that this code leaves are stored there. Modules are kept by name, classes by
+# their source, functions by their code, and values as Python's pickle writes them; values that it cannot write, such as
+# an open file, are not kept, and code that uses them gets an error that says so.
 #
-# The file is the container's own, and so is all that is in it: nobody reads it but the code that may write to it anyway.
+# The file is the container's own, and so is all that is in it: nobody reads it but the code that may write to it
+# anyway.
 
 import sys
 
@@ -189,7 +190,7 @@ def main():
     except Exception as error:
         print("[hull: the variables of this code are not kept: %s]" % error, file=sys.stderr)
     sys.stdout.flush()
-    # Whoever else holds the names of this program.
+    # The other holder of this program's names.
     session.program = program
     sys.exit(status)
 

@@ -85,7 +85,7 @@ def start_forked(gate, skills, cwd, key, streams, rooms, file, argv, env):
         os._exit(127)
 
 def show_to_process(skills, cwd):
-    # The process has to be open to others of its uid for a moment, and with it what it has of its keeper.
+    # For a moment the process must be open to others of its uid, and so must what it has from its keeper.
     if PRIVATE and not STATE:
         return
     try:

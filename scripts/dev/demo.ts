@@ -105,8 +105,9 @@ const WORKFLOW = {
 };
 
 /**
- * Fills a server with sessions, runs, an approval that waits, a daemon and a workflow. What is there from an earlier start stays as it is.
- * @param key that the server wants, where it wants one
+ * Fills a server with sessions, runs, a waiting approval, a daemon and a workflow. Data of an earlier start stays
+ * unchanged.
+ * @param key that the server requires, if any
  */
 export async function seedDemo(url: string, key: string | undefined): Promise<void> {
   const ask = async (path: string, body: object, name: string, method = "POST"): Promise<number> => {

@@ -34,7 +34,7 @@ export class RequestContext implements RunContext {
   namesProvider = false;
   /** Set by what begins a run that keeps to them. */
   pinned?: PinnedSkills;
-  /** Where a cookie said who calls, and not a key. */
+  /** Set if a cookie, not a key, identifies the caller. */
   signIn: SignIn | null = null;
   /** Settles when the answer is complete; for a stream that is later than the response. */
   finished: Promise<unknown> = Promise.resolve();

@@ -29,7 +29,7 @@ const TAR_TYPES = ["application/x-tar"];
 /** Types that do not describe the content; `curl -T` sends none. */
 const UNTYPED = ["", "application/octet-stream"];
 
-/** What stands in the place of an archive: a stored skill, or an earlier version of the same upload. */
+/** Replaces an archive: a stored skill, or an earlier version of the same upload. */
 const namedShape = z.lazy(() =>
   z.union([
     z.strictObject({ skill_id: z.string(), version: z.optional(z.union([z.string(), z.int()])) }),

@@ -27,7 +27,7 @@ interface FrameOptions {
   onBytes?: (() => void) | undefined;
 }
 
-/** What may come behind the last event that counts: an empty chunk, a comment, the end. */
+/** What may follow the last event that counts: an empty chunk, a comment, the end. */
 const TAIL_MS = 250;
 const TAIL_CHUNKS = 4;
 
@@ -39,8 +39,8 @@ interface Cutter {
 }
 
 /**
- * Reads a stream up to its end, or until `take` answers `true`: a body that does not end soon after is cancelled, as it is after
- * an error.
+ * Reads a stream up to its end, or until `take` returns `true`. After that it cancels a body that does not end soon; it
+ * also does so after an error.
  * @throws what `unusable` and `cutOff` make; what `take` throws; the signal's reason when it is aborted
  */
 export async function readFrames(

@@ -23,7 +23,7 @@ export interface RunEntry {
   code: string | null;
 }
 
-/** Reads one where it was stored, or answered. */
+/** Reads an entry from storage or an answer. */
 export const runEntryShape: z.ZodMiniType<RunEntry> = z.lazy(() =>
   z.object({
     id: z.string(),

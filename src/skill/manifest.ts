@@ -362,9 +362,9 @@ export interface SkillRecord {
   hooks?: HookModule;
   /** The tools of its tools.json, in the order of the file; absent if it has none. */
   tools?: SkillTool[];
-  /** Those of its folder `workflows`, by name; absent where it has none. */
+  /** The workflows of its folder `workflows`, by name; absent if it has none. */
   workflows?: SkillWorkflow[];
-  /** What the build found wrong with it, none of which keeps it from being served; `file` is relative to its folder. */
+  /** The build's findings, none of which stops Hull from serving it; `file` is relative to its folder. */
   diagnostics?: Diagnostic[];
   /** The signer of its valid signature, by the fingerprint of the key; absent: it has none. */
   signature?: { signer: string };

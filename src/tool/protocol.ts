@@ -55,7 +55,9 @@ export const executionSpec = z.lazy(() =>
       max_output_bytes: z.int().check(z.minimum(1)),
       /** The most simultaneous runs of this skill. */
       concurrency: z.optional(z.int().check(z.minimum(1))),
-      /** Of `bash`: most memory, of all processes together where the runner has cgroups for it, else of each process. */
+      /**
+       * For `bash`: the most memory; of all processes together if the runner has cgroups for it, else of each process.
+       */
       memory_bytes: z.optional(z.int().check(z.minimum(1))),
     }),
     /**
@@ -103,11 +105,11 @@ export const executionSpec = z.lazy(() =>
         /** For `bash`: the name in `skills` of the skill whose folder HULL_SKILL_DIR is. */
         skill: z.optional(z.string()),
         /**
-         * Of `bash`: Python finds the packages of each skill's requirements.txt, and HULL_PYTHON_SESSION names a program that runs Python
-         * with the names that earlier code left. What cannot be installed is told in the output.
+         * For `bash`: Python finds the packages of each skill's requirements.txt, and HULL_PYTHON_SESSION names a
+         * program that runs Python with the names that earlier code left. The output reports what cannot be installed.
          */
         packages: z.optional(z.literal(true)),
-        /** Of `bash`: the folder of the skills is at /skills as well, where the runner's system lets it be. */
+        /** For `bash`: the folder of the skills also appears at /skills, if the runner's system permits it. */
         skills_path: z.optional(z.literal(true)),
       }),
     ),

@@ -5,7 +5,7 @@ const MAX_NAMED = 20;
 
 export type Edited = { text: string; count: number } | { fault: string };
 
-/** What the tool calls the two texts; `all`: how it is told to replace every occurrence, where it can be. */
+/** The tool's names for the two texts; `all`: how to ask it to replace every occurrence, if it can. */
 interface Names {
   from: string;
   to: string;
@@ -14,7 +14,7 @@ interface Names {
 
 const EDIT_NAMES: Names = { from: "old_string", to: "new_string", all: "replace_all" };
 
-/** The text with `from` replaced by `to`; a fault says how often and in which lines `from` stands. */
+/** The text with `from` replaced by `to`; a fault says how often and in which lines `from` occurs. */
 export function edited(text: string, from: string, to: string, all: boolean, names = EDIT_NAMES): Edited {
   if (from === "") return { fault: `${names.from} is empty. Write the whole file instead.` };
   if (from === to) return { fault: `${names.from} and ${names.to} are the same.` };
@@ -54,7 +54,7 @@ function linesOf(text: string, offsets: readonly number[]): number[] {
   return lines;
 }
 
-/** Where the first line of what was looked for does stand, spaces at its ends apart. */
+/** The line where the first line of the wanted text does occur, ignoring spaces at its ends. */
 function notFound(text: string, from: string, names: Names): string {
   const none = `${names.from} stands in the file 0 times.`;
   const wanted = from

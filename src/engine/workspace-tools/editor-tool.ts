@@ -79,7 +79,7 @@ export function changedLines(before: string, after: string): ChangedLines {
   while (behind < most - same && old.at(-1 - behind) === made.at(-1 - behind)) behind++;
   const removed = old.slice(same, old.length - behind);
   const added = made.slice(same, made.length - behind);
-  // Where there are no lines, it is the line before.
+  // If there are no lines, it is the line before.
   const start = (lines: readonly string[]): number => same + (lines.length === 0 ? 0 : 1);
   return {
     lines: [...removed.map((line) => `-${line}`), ...added.map((line) => `+${line}`)],

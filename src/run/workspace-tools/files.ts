@@ -43,7 +43,7 @@ export interface FileAnswer {
   value?: JsonObject;
 }
 
-/** What a file that is to be shown holds. */
+/** The content of a file to show. */
 type Content =
   | { kind: "text"; text: string }
   | { kind: "media"; file: Readable; type: string }
@@ -84,7 +84,7 @@ export class FileTools {
     return done(numberedLines(found.text, Number(offset), Number(limit)));
   }
 
-  /** What the text editor's calls come to; `value` has the shape of the vendor's result, without its type. */
+  /** The result of the text editor's calls; `value` has the shape of the vendor's result, without its type. */
   async editor(args: JsonObject, since: number | null): Promise<FileAnswer> {
     switch (args.command) {
       case "view":
@@ -191,7 +191,9 @@ export class FileTools {
     return { ok, content };
   }
 
-  /** Puts another text into a file. `missing`: there is none; `text`: what it holds now, where it was changed. */
+  /**
+   * Changes the text of a file. `missing`: there is no file; `text`: its present content, if it was changed meanwhile.
+   */
   async #changed(
     given: string,
     since: number | null,

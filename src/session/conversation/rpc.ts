@@ -175,7 +175,7 @@ export interface SessionOperations
   /**
    * Begins a run, and waits for it as `answer` does, unless `wait` is `none`.
    * @param request `null`: it has no key
-   * @param followed the caller reads its events, so that it need not be in the list of runs at once
+   * @param followed the caller reads its events, so the list of runs need not show it immediately
    */
   start: {
     in: {
