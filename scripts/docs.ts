@@ -167,8 +167,8 @@ curl -X POST "$HULL_URL/llm/call" -d '{
 - An option that does not exist, or has another type, is 422 \`input_invalid\` with its path. A value that Hull cannot use is 400
   \`invalid_request\` with the name of the option.
 - \`null\` counts as absent, inside an option too.
-- Under the name of a provider stand members for the requests to that provider alone, see
-  [models.md](models.md#what-a-provider-is-told-besides).
+- The option with a provider's name holds members for the requests to that provider alone, see
+  [models.md](models.md#further-parameters-for-a-provider).
 - An option that has no effect with the others is a warning of the result, \`option_ignored\`.
 `;
 

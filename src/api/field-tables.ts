@@ -92,7 +92,7 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
   },
   max_tokens: { text: "Output tokens of one model call." },
   max_tool_rounds: {
-    text: "After so many rounds Hull makes one last call without tools.",
+    text: "After this many rounds Hull makes one last call without tools.",
     otherwise: "`10`; `50` with workspace tools",
   },
   max_tool_output_bytes: { text: "A longer tool result loses its middle." },
@@ -120,13 +120,13 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
     schema: { anyOf: [{ type: "boolean" }, TEXTS, TEXT] },
     otherwise: "by what the skill is made of",
   },
-  "when-to-use": { text: "Stands beside the description, for the model and for matching." },
+  "when-to-use": { text: "Accompanies the description, for the model and for matching." },
   paths: {
     text: "Working files that speak for the skill.",
     takes: "list of globs, or text split on commas",
   },
   "argument-hint": {
-    text: "What a person types behind `/slug`, for people.",
+    text: "What a person types after `/slug`; shown to people.",
     takes: "text",
     schema: { type: ["string", "array"] },
   },

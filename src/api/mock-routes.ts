@@ -18,7 +18,7 @@ const ONLY = "404 unless hull.toml has `[llm] mock_routes = true`";
 export const MOCK_OPERATIONS = {
   queueMocks: {
     tag: "models",
-    summary: `Queues answers in the providers' place; ${ONLY}`,
+    summary: `Queues answers that replace the providers'; ${ONLY}`,
     parameters: [SCOPE],
     body: {
       required: true,
@@ -40,7 +40,7 @@ export const MOCK_OPERATIONS = {
   },
   listMockCalls: {
     tag: "models",
-    summary: `What was asked, retries included, the oldest first; ${ONLY}`,
+    summary: `The recorded calls, including retries, the oldest first; ${ONLY}`,
     parameters: [
       SCOPE,
       query("limit", "Calls per page.", { type: "integer", minimum: 1, maximum: 1000, default: 20 }),

@@ -43,7 +43,7 @@ export const SESSION_FILE_OPERATIONS = {
   },
   putSessionFile: {
     tag: "files",
-    summary: "Stores a file of a session, up to 32 MiB: the body as it stands",
+    summary: "Stores a file of a session, up to 32 MiB: the body, unchanged",
     parameters: [...NAMED, ...CONDITIONS],
     body: { required: true, content: { "*/*": { schema: BINARY } } },
     answers: {

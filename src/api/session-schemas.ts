@@ -58,7 +58,7 @@ const APPROVAL = object({
   tool_call_id: TEXT,
   tool: TEXT,
   arguments: OBJECT,
-  arguments_digest: { ...TEXT, description: "What the decision is bound to." },
+  arguments_digest: { ...TEXT, description: "The decision is bound to it." },
   risk: TEXT,
   requested_at: TIME,
   expires_at: TIME,
@@ -155,7 +155,7 @@ export function sessionSchemas(): JsonObject {
     Artifact: object(
       {
         ...ARTIFACT,
-        content: { description: "Text; of an image its URL; of type `custom` any JSON." },
+        content: { description: "Text; for an image its URL; for type `custom` any JSON." },
         metadata: OBJECT,
         plugin: TEXT,
         run_id: TEXT,
