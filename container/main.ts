@@ -1,12 +1,13 @@
 /**
- * The runner: where scripts and tools run as processes.
+ * The runner: it runs scripts and tools as processes.
  *
  *   node container/main.ts --port P --state DIR [--host H] [--secret-file F] [--concurrency N] [--queue N]
  *     [--queue-timeout-ms N] [--grace-ms N] [--drain-ms N] [--bundle-bytes N] [--workspace-bytes N] [--journal-bytes N] [--journal-ms N]
  *     [--spawners N] [--child-uid N] [--setpriv FILE] [--memory-bytes N] [--max-processes N] [--network declared|open] [--installs on|off] [--install-ms N] [--exit-with-parent]
  *
- * `--network open` gives handlers the network whatever their tools declare. `HULL_RUNNER_EGRESS=off` takes the network away from the processes it starts. `--installs on|off`
- * says whether packages of Python handlers are fetched: by default where processes reach the network.
+ * `--network open` gives handlers the network whatever their tools declare. `HULL_RUNNER_EGRESS=off` takes the network away
+ * from all processes that the runner starts. `--installs on|off` says whether packages of Python handlers are fetched; the
+ * default is on if processes reach the network.
  *
  * Prints `{"event":"listening","port":N}` to stdout when it is ready, and logs to stderr.
  */

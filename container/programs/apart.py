@@ -1,12 +1,12 @@
-# Keeps the executions of one runner apart though they share a uid, by Landlock, which needs no privileges (landlock(7)):
-# of the runner's state folder a process reaches only the folders that it is given, its rooms; and it can neither trace nor
-# read the memory, the environment and the descriptors of a process that is not of its own execution, nor, since Linux
-# 6.12, signal one. What is outside of the state folder stays as open as its modes make it, but the folders above it
-# can neither be listed nor have new entries, since what holds for a folder holds for all that is in it.
+# Keeps the executions of one runner apart although they share a uid, by Landlock, which needs no privileges (landlock(7)).
+# In the runner's state folder a process reaches only the folders that it is given, its rooms. It can neither trace a
+# process of another execution nor read its memory, environment and descriptors, nor, since Linux 6.12, signal it. Outside
+# of the state folder only file modes count, but the folders above it can neither be listed nor get new entries, since a
+# rule for a folder applies to everything in it.
 #
-# `apart_from(state)` opens what all processes share, and raises where the kernel has no Landlock that can
-# do without stopping files from being moved (5.19). `keep_apart(open_rooms(rooms))` closes the rest for the calling
-# thread, for ever, and for all that it starts.
+# `apart_from(state)` opens what all processes share, and raises if the kernel has no Landlock that still permits moving
+# files (5.19). `keep_apart(open_rooms(rooms))` closes the rest, for ever, for the calling thread and everything that it
+# starts.
 
 LANDLOCK_WANTED = 2
 shared = []

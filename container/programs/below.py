@@ -30,10 +30,10 @@ if not os.path.exists("/proc/self/task/%d/children" % os.getpid()):
     children_of = children_by_search
 
 def kill_below(passes, spared=()):
-    # Each is killed before its children are looked for: a killed process has no more of them. Those that come to this
-    # process meanwhile, because their parent died, are for the next pass. What forks and leaves as fast as it can is only
-    # hit soon after it was found, so most passes look at the children of this process alone; a chain of processes that
-    # grows at its end is only overtaken by a pass that goes down.
+    # Each process is killed before the search for its children: a killed process starts no more. Children that come to this
+    # process meanwhile, because their parent died, are left for the next pass. A process that keeps forking and leaving can
+    # only be hit soon after it was found, so most passes look only at the children of this process. A chain of processes
+    # that grows at its end is only overtaken by a pass that goes down.
     below = [pid for pid in children_of(os.getpid()) if pid not in spared]
     killed = 0
     for pid in below:

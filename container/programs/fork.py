@@ -1,12 +1,12 @@
-# What makes a spawner (spawner.py) a fork server for Python handlers: a warm interpreter, as its keepers are, of
-# which each call is a fork, so that it costs no start of an interpreter. The call is a process like any other: session and
-# group, uid and network, cgroup, streams, folder and environment of its own.
+# Makes a spawner (spawner.py) a fork server for Python handlers: a warm interpreter, like its keepers. Each call is a fork
+# of it, so no call has to start an interpreter. Otherwise the call is a normal process: with a session and group, uid and
+# network, cgroup, streams, folder and environment of its own.
 #
-# The server never learns what a call is given, so that no fork finds anything of earlier calls in its memory: it hears
-# paths only, and the fork itself reads the file `call`: cwd, roomc, room..., argc, argv..., NAME=VALUE..., separated by NUL.
+# The server never learns the input of a call, so no fork finds anything of earlier calls in its memory. The server gets
+# only paths, and the fork itself reads the file `call`: cwd, roomc, room..., argc, argv..., NAME=VALUE..., separated by NUL.
 #
-# A fork keeps the block of the environment that the server was started with, which is what `/proc/<pid>/environ` shows.
-# The execution's id is written there, for whoever looks for its processes.
+# A fork keeps the environment block with which the server was started, and `/proc/<pid>/environ` shows it. The fork writes
+# the execution's id there, for code that searches for its processes.
 
 import gc, io, signal, time
 

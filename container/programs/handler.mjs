@@ -1,8 +1,7 @@
 /**
- * What runs a JavaScript handler in the runner: an ES module whose default export is called
- * with the arguments and `ctx`.
+ * Runs a JavaScript handler in the runner: an ES module, whose default export it calls with the arguments and `ctx`.
  *
- *   node FILE script settings [args]     stdin: the arguments as JSON; descriptor 3: messages; 1 and 2: what it says meanwhile
+ *   node FILE script settings [args]     stdin: the arguments as JSON; descriptor 3: messages; 1 and 2: its other output
  *
  * A message is `RS JSON LF`: `{"emit": text}` and `{"artifact": value}` as they come, then `{"value": ...}` or
  * `{"error": "..."}`. `settings` is JSON: `context`, the rest of `ctx`; `python`, the interpreter of `ctx.python`.

@@ -1,6 +1,6 @@
-# What runs a Python handler, in a process of its own or in a fork of a warm interpreter. Python 3.8.
+# Runs a Python handler, in a process of its own or in a fork of a warm interpreter. Python 3.8.
 #
-#   python3 FILE script [args]     stdin: the arguments as JSON; descriptor 3: the result; 1 and 2: what it says meanwhile
+#   python3 FILE script [args]     stdin: the arguments as JSON; descriptor 3: the result; 1 and 2: its other output
 #
 # On descriptor 3 it writes messages, each `RS JSON LF`: `{"value": ...}` or `{"error": "..."}`. A file that binds no
 # `handler` is run as a program instead: descriptor 3 becomes its stdout.

@@ -1,9 +1,9 @@
-# Shows an execution the folder of its skills at /skills, by a mount namespace of its own (mount_namespaces(7)): executions with
-# other skills, which run at the same time, see theirs there. Where the calling process has no privileges, a user namespace in
-# which its uid stays the same gives it those that this takes; they end with exec.
+# Shows an execution the folder of its skills at /skills, in a mount namespace of its own (mount_namespaces(7)): executions
+# with other skills that run at the same time see their own there. If the calling process has no privileges, a user
+# namespace in which its uid stays the same gives it the necessary ones, which end with exec.
 #
-# It defines `show_skills(folder)`, for a process of one thread that has yet to become its program, and raises where the
-# kernel refuses. The root is a new one where there is no /skills to mount the folder on: everything else is there as before.
+# It defines `show_skills(folder)`, for a process with one thread that has not yet become its program; it raises if the
+# kernel refuses. Without a /skills to mount the folder on, it makes a new root with everything else as before.
 
 SKILLS_PATH = "/skills"
 

@@ -1,12 +1,12 @@
-# The spawner: a small Python process that starts others. `posix_spawn` from a process of 10 MB does
-# not copy the runner's page tables, which is what Node's own `fork` spends most of its time on; and whoever may not
-# see the runner gets its uid, its network and its umask from the spawner, once, instead of from a launcher per start.
+# The spawner: a small Python process that starts others. `posix_spawn` from a process of 10 MB does not copy the runner's
+# page tables, on which Node's own `fork` spends most of its time. Processes that may not see the runner get their uid,
+# network and umask from the spawner, which sets them once; otherwise every start would need a launcher.
 #
-# The spawner starts nothing but keepers, which are forks of it, and hands each execution to one of them. A keeper has one
+# The spawner starts only keepers, which are forks of it, and gives each execution to one of them. A keeper has one
 # execution at a time, and is a child subreaper (prctl(2)): whatever an execution's processes do, with double forks, new
-# sessions and empty environments, they stay below their keeper. So at the end of an execution the keeper kills what is
-# below it until it has no child left, and then there is nothing of that execution. Only then is it free for another one.
-# The spawner is a subreaper as well: the processes of a keeper that was killed come to it, and it ends them.
+# sessions and empty environments, they stay below their keeper. So at the end of an execution the keeper kills everything
+# below it until it has no child left. Then nothing of the execution remains, and the keeper is free for another one. The
+# spawner is a subreaper too: it inherits the processes of a killed keeper, and ends them.
 #
 # stdin: frames, `u32 length (big endian)`, then fields separated by NUL, the first one a letter:
 #   s key cwd stdin stdout stderr result gate skills file roomc room... argc argv... NAME=VALUE...    start (`stdin`, `result`,
@@ -19,9 +19,9 @@
 # stdout: lines `s key pid` started, `f key code` not started, `x key status` ended (status of wait(2)), `l key` its keeper is
 # lost, `g key` nothing of it is left, `d key n` done.
 #
-# A process with a gate waits, once it has said that it started, for one byte from it before it becomes the program:
+# A process with a gate reports that it started, and then waits for one byte from the gate before it becomes the program:
 # meanwhile the runner puts it into its cgroup.
-# When stdin ends, the runner is gone, and everything that still runs is ended.
+# When stdin ends, the runner is gone, and every running process is ended.
 
 import fcntl, os, select, signal, struct, time
 
