@@ -1,8 +1,8 @@
 /** Keys for one purpose each, which HKDF (RFC 5869) derives from a secret of the deployment. */
 
-/** What keys of one purpose are derived from. */
+/** The source of the keys for one purpose. */
 interface KeySource {
-  /** Bits that say which secret it was, or other bits that are no key. @param info the purpose */
+  /** Bits that identify the secret, or other bits that are not a key. @param info the purpose */
   bits(info: string, length: number): Promise<ArrayBuffer>;
   /** For AES-256-GCM. */
   aes(info: string): Promise<CryptoKey>;

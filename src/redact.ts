@@ -1,13 +1,14 @@
 /**
- * The one redactor: log lines, errors and streams pass it. It removes each secret as it stands, with percent escapes, with the
- * escapes of JSON, and in Base64, also where that is in lines, has the alphabet for URLs or begins with something else. It works
- * on bytes, so that text in any chunking and binary output go through the same code, in time linear in the bytes.
+ * The one redactor, through which log lines, errors and streams pass. It removes each secret in plain form, with
+ * percent escapes, with the escapes of JSON, and in Base64, even if that is split into lines, uses the alphabet for
+ * URLs or begins with something else. It works on bytes, so that text in any chunks and binary output use the same
+ * code, in time linear in the bytes.
  */
 import { Automaton, ROOT } from "./redact/automaton.ts";
 import { patternsOf } from "./redact/patterns.ts";
 import { Scanner, wakesOf } from "./redact/scanner.ts";
 
-/** What stands in a secret's place. */
+/** Replaces a secret. */
 export const REDACTED = "[redacted]";
 
 /** Characters of the shortest value that is removed: shorter ones would cause false hits everywhere. */

@@ -1,10 +1,10 @@
-/** Binds positions in lists to the list and the caller that they were told to: nobody can make one up, or use it elsewhere. */
+/** Binds positions in lists to the list and its caller: nobody can invent one, or use it elsewhere. */
 import { keySource } from "../derived-key.ts";
 import { hex } from "./api-key.ts";
 
 /** Hex digits of a seal: 128 bits. */
 const LENGTH = 32;
-/** Where a deployment has no secret, a seal still tells lists apart. */
+/** In a deployment without a secret, a seal still distinguishes lists. */
 const NO_SECRET = "no secret";
 
 export class ListSeal {
@@ -16,7 +16,7 @@ export class ListSeal {
     this.#secret = secret ?? NO_SECRET;
   }
 
-  /** @param parts whose list it is, what it shows, and the position */
+  /** @param parts the owner of the list, its content, and the position */
   async of(parts: readonly (string | number)[]): Promise<string> {
     this.#key ??= await (await keySource(this.#secret)).hmac("key of list positions");
     const text = new TextEncoder().encode(JSON.stringify(parts));
