@@ -193,7 +193,7 @@ function clashes(
   const hint = "Keep one of the two.";
   if (own === null) {
     const message =
-      "The tools.json beside skill.ts is not a list of tools, so that the two cannot be joined.";
+      "The tools.json next to skill.ts is not a list of tools, so Hull cannot join the two.";
     return [{ code: "typed_clash", message, hint: "Fix it, or move its tools into skill.ts." }];
   }
   const names = new Set(own.map((tool) => tool?.name));
@@ -203,7 +203,7 @@ function clashes(
       ? [
           {
             code: "typed_clash",
-            message: `The tool ${String(name)} stands in tools.json and in skill.ts.`,
+            message: `The tool ${String(name)} is in both tools.json and skill.ts.`,
             hint,
           },
         ]

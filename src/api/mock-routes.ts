@@ -69,7 +69,7 @@ export function mockSchemas(): JsonObject {
       type: "array",
       items: object({ name: TEXT, arguments: { type: "object" } }, ["arguments"]),
     },
-    match: { ...TEXT, description: "`*` stands for anything. Without it the mock answers the next call." },
+    match: { ...TEXT, description: "`*` matches anything. Without it the mock answers the next call." },
     consume_match: { ...FLAG, description: "A mock with `match` is used up by its first call." },
     input_tokens: COUNT,
     output_tokens: { ...COUNT, default: 30 },

@@ -452,7 +452,7 @@ export function optionSchemas(): JsonObject {
       allOf: [ref("schemas", "CallOptions"), described(runOptions, RUN_TEXTS)],
     },
     DaemonRequest: {
-      description: "A flat body: the fields of the daemon, and every option of a run beside them.",
+      description: "A flat body: the fields of the daemon, and every option of a run.",
       allOf: [ref("schemas", "RunOptions"), described(daemonFields(), DAEMON_TEXTS)],
     },
   };

@@ -84,7 +84,7 @@ export function headerComponents(): JsonObject {
       enum: ["stop", "length", "refusal", "content_filter", "other"],
     }),
     "x-hull-usage": header("`input=<n>;output=<n>;rounds=<n>;tools=<n>`, over all rounds.", TEXT),
-    "x-hull-note": header("What the script printed beside its file, percent-encoded.", TEXT),
+    "x-hull-note": header("What the script printed in addition to its file, percent-encoded.", TEXT),
     "cache-control": header("`no-store`, unless a file or an upstream says otherwise.", TEXT),
     "content-disposition": header("File name, and `attachment` for what a browser would execute.", TEXT),
     etag: header("Validator for `If-None-Match`.", TEXT),

@@ -108,7 +108,7 @@ export const schemaComponents = once(
           const: true,
           description: "Runs with it have tools to read and write files and to run commands.",
         },
-        namespace: { type: "string", description: "The author's folder or the plugin that it lies in." },
+        namespace: { type: "string", description: "The author's folder or the plugin of the skill." },
         input_schema: {
           type: "object",
           description: "JSON Schema of the input, where it declares one; not in listings.",
@@ -175,7 +175,7 @@ export const schemaComponents = once(
       type: "object",
       required: ["input"],
       properties: {
-        input: { not: { type: "null" }, description: "Text as it stands; another value as compact JSON." },
+        input: { not: { type: "null" }, description: "Text unchanged; another value as compact JSON." },
         files: FILE_IDS,
       },
       additionalProperties: false,

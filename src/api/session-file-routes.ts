@@ -10,7 +10,7 @@ const header = (name: string, description: string): JsonObject => ({
   schema: TEXT,
 });
 const CONDITIONS = [
-  header("If-Match", "Tags of which the file has to have one; `*`: there has to be a file."),
+  header("If-Match", "The file must have one of these tags; `*`: the file must exist."),
   header("If-None-Match", "`*`: there has to be no file."),
 ];
 const NAMED = [

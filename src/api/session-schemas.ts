@@ -130,7 +130,7 @@ export function sessionSchemas(): JsonObject {
         strategy: { enum: ["observation_mask", "truncate", "llm"], default: "observation_mask" },
         keep_first: { ...COUNT, default: 0 },
         keep_last: { ...COUNT, default: 12 },
-        summary: { ...TEXT, description: "Stands in place of one that would be made." },
+        summary: { ...TEXT, description: "Replaces the summary that Hull would make." },
         options: ref("schemas", "CallOptions"),
       },
       ["strategy", "keep_first", "keep_last", "summary", "options"],

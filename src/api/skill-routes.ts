@@ -125,7 +125,7 @@ function textBody(): JsonObject {
   const content: JsonObject = {
     "text/plain": { schema: TEXT },
     "application/json": { schema: { oneOf: [TEXT, ref("schemas", "Envelope")] } },
-    "multipart/form-data": { schema: form("Text in one of the named fields, files beside it.") },
+    "multipart/form-data": { schema: form("Text in one of the named fields, and files.") },
   };
   for (const type of RAW_TEXT) content[type] = { schema: TEXT };
   return { description: "Text. Forms are taken as they stand, not decoded.", content };

@@ -37,7 +37,7 @@ const NAMES = [
 
 const BODY: JsonObject = {
   type: "object",
-  description: "The conversation, as `transcript` or `messages`, and the operation's options beside it.",
+  description: "The conversation, as `transcript` or `messages`, and the operation's options.",
   properties: {
     transcript: { oneOf: [schema("Transcript"), { type: "string" }, { type: "null" }] },
     messages: { type: ["array", "null"], items: schema("Message") },

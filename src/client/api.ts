@@ -287,7 +287,7 @@ export type Card = {
   }[];
   /** Runs with it have tools to read and write files and to run commands. */
   workspaceTools?: true;
-  /** The author's folder or the plugin that it lies in. */
+  /** The author's folder or the plugin of the skill. */
   namespace?: string;
   /** JSON Schema of the input, where it declares one; not in listings. */
   input_schema?: {
@@ -308,7 +308,7 @@ export type CompactRequest = {
   strategy?: "observation_mask" | "truncate" | "llm";
   keep_first?: number;
   keep_last?: number;
-  /** Stands in place of one that would be made. */
+  /** Replaces the summary that Hull would make. */
   summary?: string;
   options?: CallOptions;
 };
@@ -380,7 +380,7 @@ export type Daemon = {
   };
 };
 
-/** A flat body: the fields of the daemon, and every option of a run beside them. */
+/** A flat body: the fields of the daemon, and every option of a run. */
 export type DaemonRequest = RunOptions & {
   /** The daemon's task. Required. */
   task?: string;

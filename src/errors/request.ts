@@ -352,7 +352,7 @@ export const ConcurrencyLimited = define<{ skill: string; limit: number; retry_a
   429,
   "Too many simultaneous runs",
   (d) => ({
-    detail: `${d.skill} runs at most ${d.limit} times at once, and no slot is free.`,
+    detail: `${d.skill} runs at most ${d.limit} times in parallel, and no slot is free.`,
     members: { limit: d.limit },
     retry_after_s: d.retry_after_s,
   }),

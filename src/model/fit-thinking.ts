@@ -25,9 +25,9 @@ export function fitAnthropic(draft: Draft): void {
     draft.setThinking({ mode: "adaptive" }, "this model sets the effort of its thinking by itself");
   }
   if (draft.request.thinking !== undefined) {
-    draft.dropSampling(["temperature", "top_k"], "it cannot be set beside thinking", true);
-    draft.freeChoice("no tool can be forced beside thinking");
-    draft.drop(["prefill"], "an answer cannot be begun beside thinking");
+    draft.dropSampling(["temperature", "top_k"], "it cannot be combined with thinking", true);
+    draft.freeChoice("no tool can be forced together with thinking");
+    draft.drop(["prefill"], "an answer cannot be begun together with thinking");
   } else if (interleaved_thinking === true) {
     draft.drop(["interleaved_thinking"], "thinking is off");
   }

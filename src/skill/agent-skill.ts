@@ -78,7 +78,7 @@ export function readAgentSkill(
   const activation = model === undefined ? read.activation : { ...read.activation, model };
   if (metadata === null) others.push("metadata");
   if (body.trim() === "") {
-    const message = "The skill has no instructions: nothing stands below the frontmatter.";
+    const message = "The skill has no instructions: there is nothing below the frontmatter.";
     const hint = "Write the instructions for the model below the closing ---.";
     findings.warning("body_empty", { at: { line: 1, column: 1 } }, message, hint);
   }
@@ -135,7 +135,7 @@ function readDescription(findings: Findings, root: MapNode): string | null {
     return null;
   }
   if (text === null) {
-    const message = "The description is written as a list or mapping; its text was taken as it stands.";
+    const message = "The description is written as a list or mapping; Hull takes its text unchanged.";
     findings.warning("description_raw", slot, message, "Put it in quotes.");
   }
   warn(findings, slot, brokenDescriptionRules(description));

@@ -105,7 +105,7 @@ function readInputMime(findings: Findings, slot: Slot | undefined): string[] {
     findings.error(
       "media_type",
       item,
-      `${item.path} must be a media type without parameters; type/* stands for all of a kind.`,
+      `${item.path} must be a media type without parameters; type/* means all of a kind.`,
       "Write for example image/png, image/* or a list of them; leave input_mime out to accept anything.",
     );
     return [];

@@ -47,7 +47,7 @@ export function noteSize(findings: Findings, text: string, body: string): void {
     findings.warning(
       "file_large",
       {},
-      `SKILL.md has ${length} bytes; a model reads all of them at once.`,
+      `SKILL.md has ${length} bytes; a model reads all of them together.`,
       hint,
     );
 }

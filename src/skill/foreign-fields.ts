@@ -29,14 +29,14 @@ export const FOREIGN_MODELS: readonly string[] = [
   "opusplan",
 ];
 
-const ASK_THE_CALLER = "Whoever starts the run can set it in the run's options.";
+const ASK_THE_CALLER = "The caller of the run can set it in the run's options.";
 const IN_TOML = "Say it in hull.toml, or in the options of the run.";
 
 /** Spelt with hyphens; `_` and capitals within a word are the same. */
 const MISSED: { [field: string]: Missed } = {
   hooks: {
     what: "the commands that other clients run at their events are not run",
-    hint: "Write hooks.ts beside SKILL.md, or leave the field to other clients.",
+    hint: "Write hooks.ts next to SKILL.md, or leave the field to other clients.",
     asks: ({ node }) =>
       node.kind !== "map"
         ? node.source !== ""

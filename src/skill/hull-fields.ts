@@ -32,7 +32,7 @@ export function liftHullFields(root: MapNode, findings: Findings): MapNode {
       findings.error(
         "hull_field",
         location,
-        `The field ${key} stands at the top and below metadata.hull.`,
+        `The field ${key} is both at the top level and below metadata.hull.`,
         "Keep one of the two.",
       );
     } else entries.set(key, entry);

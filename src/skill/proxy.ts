@@ -58,8 +58,8 @@ function urlProblem(text: string): string | null {
   const [, authority = "", pathAndQuery = "", fragment = ""] = parts;
   if (authority === "") return "the host is missing";
   if (authority.includes("@")) return "it holds a user name";
-  if (authority.includes("$")) return "a placeholder stands in the host";
-  if (fragment.includes("${")) return "a placeholder stands after #";
+  if (authority.includes("$")) return "there is a placeholder in the host";
+  if (fragment.includes("${")) return "there is a placeholder after #";
   const template = parseTemplate(pathAndQuery);
   if (template.problem !== undefined) return `${template.problem} is not a placeholder such as \${API_KEY}`;
   const filled = template.pieces.map((piece) => ("text" in piece ? piece.text : "x")).join("");

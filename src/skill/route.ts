@@ -125,7 +125,7 @@ export class RouteTable {
       return {
         code: "reserved_route",
         field: "route",
-        message: `The route ${route} lies under /skills/${owner.slug}, which belongs to the skill in ${owner.folder}.`,
+        message: `The route ${route} is under /skills/${owner.slug}, which belongs to the skill in ${owner.folder}.`,
         holder: owner,
       };
     }

@@ -69,7 +69,7 @@ export async function verifyFiles(
   const key = keyBytes(read.data.public_key);
   const signature = keyBytes(read.data.signature);
   if (key?.length !== 32 || signature?.length !== 64)
-    return { fault: "its key or its signature is none of Ed25519" };
+    return { fault: "its key or its signature is not one of Ed25519" };
   const present = await digestsOf(files, hash);
   const built = (path: string): boolean => unbuilt && (path === TOOLS_FILE || !Object.hasOwn(present, path));
   const without = (digests: Record<string, string>): Record<string, string> =>

@@ -67,7 +67,7 @@ function insideTopFolder(entries: readonly SourceFile[]): SourceFile[] {
   if (top !== "" && tops.size === 1 && hasSkillFile(files)) return files;
   const near = entries.find(({ path }) => /(?:^|\/)skill\.md$/i.test(path));
   throw new FolderError(
-    `it is not a skill's folder: SKILL.md stands neither at its top nor in its only folder${near === undefined ? "" : `; it has ${near.path}`}`,
+    `it is not a skill's folder: SKILL.md is neither at its top nor in its only folder${near === undefined ? "" : `; it has ${near.path}`}`,
   );
 }
 

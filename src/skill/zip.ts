@@ -168,7 +168,7 @@ function readEntry(view: View, at: number, nameLength: number): Entry | null {
       `${name} is compressed by method ${entry.method}; only stored and deflated files are read`,
     );
   }
-  if (short(34) !== 0) throw new ZipError(`${name} stands in another part of the zip`);
+  if (short(34) !== 0) throw new ZipError(`${name} is in another part of the zip`);
   if (type !== TYPE.none && type !== (isFolder ? TYPE.folder : TYPE.file)) {
     throw new ZipError(`${name} is a link, a device, or of another type than its name says`);
   }

@@ -27,7 +27,7 @@ export function edited(text: string, from: string, to: string, all: boolean, nam
     const more = lines.length > MAX_NAMED ? ` and ${lines.length - MAX_NAMED} more` : "";
     const or = names.all === null ? "" : `, or set ${names.all}`;
     return {
-      fault: `${names.from} stands in the file ${offsets.length} times, in the lines ${named}${more}. Give more of the text around it${or}.`,
+      fault: `${names.from} occurs in the file ${offsets.length} times, in the lines ${named}${more}. Give more of the text around it${or}.`,
     };
   }
   return { text: text.split(from).join(to), count: offsets.length };
@@ -56,7 +56,7 @@ function linesOf(text: string, offsets: readonly number[]): number[] {
 
 /** The line where the first line of the wanted text does occur, ignoring spaces at its ends. */
 function notFound(text: string, from: string, names: Names): string {
-  const none = `${names.from} stands in the file 0 times.`;
+  const none = `${names.from} occurs in the file 0 times.`;
   const wanted = from
     .split("\n")
     .map((line) => line.trim())
@@ -67,5 +67,5 @@ function notFound(text: string, from: string, names: Names): string {
     .flatMap((line, index) => (line.includes(wanted) ? [index + 1] : []))
     .slice(0, MAX_NAMED);
   if (near.length === 0) return `${none} Read the file and copy the text exactly.`;
-  return `${none} Its first line stands in the lines ${near.join(", ")}, with other white space or other lines after it. Read the file and copy the text exactly.`;
+  return `${none} Its first line occurs in the lines ${near.join(", ")}, with other white space or other lines after it. Read the file and copy the text exactly.`;
 }

@@ -162,7 +162,7 @@ function isJsonText(text: string): boolean {
 function filesOf(mode: Manifest["mode"], { files, input }: JsonObject): Sent {
   if (!Array.isArray(files) || files.length === 0) throw invalidFiles("is a list of one file or more");
   if (files.every((file) => typeof file === "string")) {
-    if (input !== undefined) throw invalidFiles("are brought along where there is a text beside them");
+    if (input !== undefined) throw invalidFiles("can be sent only together with a text");
     return { body: JSON.stringify({ files }), type: JSON_TYPE, query: [] };
   }
   const contents = files.map(fileOf);

@@ -18,7 +18,7 @@ const MAX_BYTES = 8 * 1024 * 1024;
 /** `resources/list`: the files of each skill, `SKILL.md` first. A page may end within a skill that has many files. */
 export async function listResources(exchange: Exchange, params: JsonObject): Promise<Outcome> {
   const key = keyOf(params);
-  if (key === null) return invalidParams("The cursor is none of this list.");
+  if (key === null) return invalidParams("The cursor does not belong to this list.");
   const [, slug = "", path] = /^([^\n]*)(?:\n(.*))?$/s.exec(key) ?? [];
   const begun = path === undefined ? null : await skillOf(exchange, slug);
   const { skills, last } = await skillsAfter(exchange, slug);

@@ -17,7 +17,7 @@ const MAX_BYTES = 16 * 1024 * 1024;
 /** `skills/list`: the skills whose SKILL.md has the name under which they are served. */
 export async function listSkillEntries(exchange: Exchange, params: JsonObject): Promise<Outcome> {
   const key = keyOf(params);
-  if (key === null) return invalidParams("The cursor is none of this list.");
+  if (key === null) return invalidParams("The cursor does not belong to this list.");
   const { skills, last } = await skillsAfter(exchange, key);
   const entries = await Promise.all(skills.map((served) => entryOf(exchange, served)));
   const shown = entries.filter((entry) => entry !== null);

@@ -10,7 +10,7 @@ const SEPARATOR = "__";
 /** `tools/list`: each skill, followed by its own tools. */
 export async function listTools(exchange: Exchange, params: JsonObject): Promise<Outcome> {
   const after = keyOf(params);
-  if (after === null) return invalidParams("The cursor is none of this list.");
+  if (after === null) return invalidParams("The cursor does not belong to this list.");
   const { skills, last } = await skillsAfter(exchange, after);
   const tools = skills.flatMap(({ card, record }) => [
     { ...skillAsTool(record), ...staleMeta(card) },

@@ -42,7 +42,7 @@ export function missingFrontmatter(text: string): FrontmatterFault {
     return {
       code: "frontmatter_fenced",
       line: 1,
-      message: "The frontmatter stands in a code fence, so that it is an example and not the file's own.",
+      message: "The frontmatter is inside a code fence, so it is an example and not the file's own.",
       hint: "Remove the line of backticks before the first ---, and the one that closes it.",
     };
   }

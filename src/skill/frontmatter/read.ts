@@ -143,7 +143,7 @@ function normalised(given: string, remedies: Remedy[]): string {
   };
   leave(text.slice(0, commentEnd(text)), {
     code: "leading_comment",
-    message: "A comment stands before the frontmatter, at which stricter readers stop.",
+    message: "There is a comment before the frontmatter, at which stricter readers stop.",
     hint: "Put it below the frontmatter.",
   });
   leave(/^(?:[ \t]*\n)+(?=---)/.exec(text)?.[0] ?? "", {

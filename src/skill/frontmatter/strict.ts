@@ -112,7 +112,7 @@ function refusedToken(root: CST.Token): string | null {
         return "lists in brackets and mappings in braces are not accepted; write one item or key to a line";
       case "scalar":
       case "space":
-        if (token.source.includes("\t")) return "a tab stands outside of quotes";
+        if (token.source.includes("\t")) return "there is a tab outside of quotes";
     }
     open.push(...parts(token));
   }

@@ -61,7 +61,7 @@ class Reader {
     const node = this.#value(0);
     this.#blanks();
     if (this.#offset < this.#text.length)
-      this.#stop(`After the end of the value stands ${this.#here()}; nothing may follow it.`);
+      this.#stop(`After the end of the value comes ${this.#here()}; nothing may follow it.`);
     return node;
   }
 

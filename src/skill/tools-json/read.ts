@@ -98,7 +98,7 @@ function readList(findings: Findings, content: Uint8Array | string): Slot[] {
     findings.warning(
       "duplicate_key",
       { at },
-      `The key ${key} stands twice in one object; this one counts.`,
+      `The key ${key} occurs twice in one object; this one counts.`,
       "Remove one of them.",
     );
   }
@@ -224,7 +224,7 @@ function readScript(
     findings.info(
       "script_place",
       slot,
-      `The handler ${script} lies outside scripts/, where handlers are looked for.`,
+      `The handler ${script} is outside scripts/, where Hull looks for handlers.`,
     );
   }
   return script;
