@@ -1,20 +1,21 @@
 /**
- * What processes have said, as it lies on the runner's disk: AES-256 in counter mode, under a key derived from the runner's
- * secret, which in a container is in memory alone. A process may say what nobody is to find there: a value of its
- * environment, a configured secret, a user's text. Who may ask the runner for it again gets it as it was.
+ * Output of processes on the runner's disk: encrypted with AES-256 in counter mode, under a key derived from the
+ * runner's secret, which in a container is only in memory. Output may contain what nobody should find there: a value of
+ * the environment, a configured secret, a user's text. A caller that may ask the runner for the output gets it
+ * unchanged.
  */
 import { createCipheriv, createHash, hkdfSync, randomBytes } from "node:crypto";
 
-/** Random bytes that tell one log from all others; the rest of the counter's block counts. */
+/** Random bytes that distinguish a log from all others; the rest of the counter's block counts. */
 const NONCE_BYTES = 10;
 const BLOCK_BYTES = 16;
 const ID_CHARS = 16;
 
-/** How one log is written. */
+/** How one log is encrypted. */
 export interface Sealed {
   /** Hex. */
   nonce: string;
-  /** Which key it was. */
+  /** Identifies the key. */
   key: string;
 }
 
@@ -22,7 +23,7 @@ export class AtRest {
   readonly #secret: () => Buffer;
   #known: { secret: Buffer; key: Buffer; id: string } | null = null;
 
-  /** @param secret the runner's; asked for when the first log is written or read */
+  /** @param secret returns the runner's secret; called when the first log is written or read */
   constructor(secret: () => Buffer) {
     this.#secret = secret;
   }
@@ -32,12 +33,12 @@ export class AtRest {
     return { nonce: randomBytes(NONCE_BYTES).toString("hex"), key: this.#current().id };
   }
 
-  /** Whether this runner's secret is the one that it was written under. */
+  /** Whether this runner's secret was used to write it. */
   opens({ key }: Sealed): boolean {
     return key === this.#current().id;
   }
 
-  /** Bytes that are, or will be, at this offset of the log: sealed from plain, plain from sealed. */
+  /** Encrypts or decrypts bytes at this offset of the log. */
   turn({ nonce }: Sealed, offset: number, bytes: Uint8Array): Buffer {
     const counter = Buffer.alloc(BLOCK_BYTES);
     counter.write(nonce, "hex");

@@ -6,14 +6,14 @@ import type { FrameLog } from "./frame-log.ts";
 const HEARTBEAT = encodeFrame(FRAME.heartbeat, new Uint8Array(0));
 
 /**
- * The head and the first frames wait this long for company: what a short process says then goes out in one write, and
+ * The head and the first frames wait this long for more: the output of a short process then goes out in one write, and
  * its reader wakes up once.
  */
 const FIRST_WRITE_MS = 4;
 
 /**
- * Sends `log` from `offset` to its end. `onGone` is called once: whether the reader left before the log was complete.
- * Everything appended in one turn of the event loop goes out in one write; heartbeats go only between frames.
+ * Sends `log` from `offset` to its end. `onGone` is called once, with whether the reader left before the log was
+ * complete. Everything appended in one turn of the event loop goes out in one write; heartbeats go only between frames.
  */
 export function attach(
   log: FrameLog,

@@ -8,7 +8,7 @@ import { Refused } from "./refusal.ts";
 export const MIN_SECRET_CHARS = 32;
 
 export class Auth {
-  /** Whether the secret comes by `PUT /v1/secret`: only where nothing but the Durable Object reaches the port. */
+  /** Whether `PUT /v1/secret` delivers the secret: only if nothing but the Durable Object reaches the port. */
   readonly deliverable: boolean;
   #secret: Buffer | null = null;
 
@@ -20,7 +20,7 @@ export class Auth {
     return this.#secret !== null;
   }
 
-  /** The secret, which is there once a request was permitted. */
+  /** The secret, available after the first permitted request. */
   get secret(): Buffer {
     if (this.#secret === null) throw new Refused("unauthenticated", "The runner has no secret yet.");
     return this.#secret;

@@ -1,4 +1,4 @@
-/** Skills' files by digest: verified, unpacked once, read-only; the least recently used go first. */
+/** Skills' files by digest: verified, unpacked once, read-only; the least recently used are removed first. */
 import { createHash, randomBytes } from "node:crypto";
 import { createWriteStream } from "node:fs";
 import { chmod, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
@@ -11,7 +11,7 @@ import { makeFolder } from "./scratch.ts";
 import { removeTree } from "./tree.ts";
 import { BadTar, unpackTar } from "./untar.ts";
 
-/** Largest tar taken. */
+/** Largest accepted tar. */
 export const MAX_TAR_BYTES = 512 * 1024 * 1024;
 
 interface Bundle {
@@ -30,7 +30,9 @@ export class Bundles {
   readonly #arriving = new Map<string, Promise<void>>();
   #bytes = 0;
 
-  /** `limit`: bytes of disk that unpacked bundles may take; `group`: who reads them, when that is another uid. */
+  /**
+   * `limit`: bytes of disk that unpacked bundles may take; `group`: the group that reads them, if that is another uid.
+   */
   constructor(root: string, limit: number, group: number | null) {
     this.#group = group;
     this.#root = root;
@@ -41,7 +43,7 @@ export class Bundles {
     return this.#bytes;
   }
 
-  /** Largest tar that has room here. */
+  /** Largest tar that fits here. */
   get largest(): number {
     return Math.min(MAX_TAR_BYTES, this.#limit);
   }
@@ -50,7 +52,7 @@ export class Bundles {
     return this.#bundles.size;
   }
 
-  /** Finds the bundles of an earlier runner; `<digest>.size` is written last, so what lacks it is unfinished. */
+  /** Finds the bundles of an earlier runner. `<digest>.size` is written last, so a bundle without it is unfinished. */
   async prepare(): Promise<void> {
     await makeFolder(this.#root, this.#group);
     const names = await readdir(this.#root);
@@ -66,7 +68,7 @@ export class Bundles {
     for (const { digest, bytes } of found.sort((a, b) => a.used - b.used)) this.#add(digest, bytes);
   }
 
-  /** The unpacked folder of a bundle, kept until `release`; null when it is not here. */
+  /** The unpacked folder of a bundle, kept until `release`; null if it is not here. */
   use(digest: string): string | null {
     const bundle = this.#bundles.get(digest);
     if (bundle === undefined) return null;
@@ -87,7 +89,7 @@ export class Bundles {
   }
 
   /**
-   * Takes a bundle's tar. One that is here, or on its way in another request, is not taken twice.
+   * Takes a bundle's tar. A bundle that is here, or on its way in another request, is not taken twice.
    * @throws Refused 422 `bundle_invalid`
    */
   async receive(digest: string, tar: Readable): Promise<void> {
@@ -150,7 +152,7 @@ export class Bundles {
     this.#bytes += bytes;
   }
 
-  /** Removes unused bundles while there are too many bytes; `spare` just came and is about to be used. */
+  /** Removes unused bundles while they take too many bytes; `spare` has just come and is about to be used. */
   #shrink(spare: string): void {
     for (const [digest, bundle] of this.#bundles) {
       if (this.#bytes <= this.#limit) return;
@@ -162,7 +164,7 @@ export class Bundles {
   }
 
   async #remove(digest: string, dir: string): Promise<void> {
-    // Renamed first, so that the same digest can come again while the old files are still going.
+    // Renamed first, so that the same digest can come again while the old files are being removed.
     const doomed = join(this.#root, `.${randomBytes(8).toString("hex")}`);
     try {
       await rm(join(this.#root, `${digest}.size`), { force: true });
@@ -173,7 +175,7 @@ export class Bundles {
     }
   }
 
-  /** Notes the order of use for the next runner. */
+  /** Stores the order of use for the next runner. */
   async close(): Promise<void> {
     const now = Date.now() / 1000;
     let age = this.#bundles.size;

@@ -1,6 +1,6 @@
 /**
- * Memory and process limits of each execution, by cgroup: version 2, or version 1 where the controllers
- * are there. https://docs.kernel.org/admin-guide/cgroup-v2.html, https://docs.kernel.org/admin-guide/cgroup-v1/memory.html
+ * Memory and process limits of each execution, by cgroup: version 2, or version 1 if its controllers exist.
+ * https://docs.kernel.org/admin-guide/cgroup-v2.html, https://docs.kernel.org/admin-guide/cgroup-v1/memory.html
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { rmdir } from "node:fs/promises";
@@ -14,12 +14,12 @@ interface ResourceLimits {
   maxProcesses: number | null;
 }
 
-/** Why limits cannot be kept here. */
+/** Why limits cannot be enforced here. */
 export class NoCgroups extends Error {
   override name = "NoCgroups";
 }
 
-/** A cgroup goes away once its last process is reaped; asked this often, for this long. */
+/** A cgroup disappears once its last process is reaped; checked at this interval, for this long. */
 const REMOVE_POLL_MS = 20;
 const REMOVE_TRIES = 100;
 
@@ -28,7 +28,9 @@ const OF_MEMORY = ["memory.max", "memory.limit_in_bytes", "memory.memsw.limit_in
 
 const EXECUTION_PREFIX = "hull-execution-";
 
-/** A folder in which executions get cgroups, and what is written into each; version 1 has one for each controller. */
+/**
+ * A folder in which executions get cgroups, and the values written into each; version 1 has one for each controller.
+ */
 interface Parent {
   dir: string;
   limits: [file: string, value: number][];
@@ -48,8 +50,8 @@ export class Cgroups {
   }
 
   /**
-   * Finds where the runner may limit processes, and ends what an earlier runner left there. `root` is where cgroups are
-   * mounted, `self` the file that says which are the runner's.
+   * Finds where the runner may limit processes, and ends what an earlier runner left there. `root` is the mount point
+   * of cgroups, `self` the file that names the runner's.
    * @throws NoCgroups
    */
   static open(limits: ResourceLimits, root = "/sys/fs/cgroup", self = "/proc/self/cgroup"): Cgroups {
@@ -96,15 +98,15 @@ export class Cgroups {
 }
 
 /**
- * Version 2: the runner's own cgroup is taken over. Its processes move into a child `hull-runner`, since a cgroup that
- * limits others may not hold processes itself. Null where this system has no version 2 with these controllers.
+ * Version 2: takes over the runner's own cgroup. Its processes move into a child `hull-runner`, since a cgroup that
+ * limits others may not contain processes itself. Null if this system has no version 2 with these controllers.
  */
 function unified(limits: ResourceLimits, root: string, self: string): Parent[] | null {
   const { memoryBytes, maxProcesses } = limits;
   const needed = controllers(limits);
   const own = /^0::(\/.*)$/m.exec(self)?.[1];
   if (own === undefined) return null;
-  // The runner of an earlier start may have moved this process's parent already.
+  // A runner of an earlier start may have already moved this process's parent.
   const dir = join(root, own.replace(/\/hull-runner$/, ""));
   const list = join(dir, "cgroup.controllers");
   if (!existsSync(list) || needed.some((name) => !words(list).includes(name))) return null;
@@ -117,7 +119,7 @@ function unified(limits: ResourceLimits, root: string, self: string): Parent[] |
       ? []
       : [
           ["memory.max", memoryBytes],
-          // One process too many ends them all: half an execution has no result.
+          // If the limit kills one process, it kills them all: half an execution has no result.
           ["memory.oom.group", 1],
         ];
   const pids: Parent["limits"] = maxProcesses === null ? [] : [["pids.max", maxProcesses]];
@@ -126,7 +128,7 @@ function unified(limits: ResourceLimits, root: string, self: string): Parent[] |
   return [{ dir, limits: [...memory, ...pids], optional }];
 }
 
-/** Version 1: each controller has a tree of its own, and the runner's cgroup may hold processes and cgroups alike. */
+/** Version 1: each controller has a tree of its own, and the runner's cgroup may contain both processes and cgroups. */
 function perController(limits: ResourceLimits, root: string, self: string): Parent[] {
   const { memoryBytes, maxProcesses } = limits;
   const missing: string[] = [];
@@ -152,7 +154,7 @@ function controllers({ memoryBytes, maxProcesses }: ResourceLimits): string[] {
   return [...(memoryBytes === null ? [] : ["memory"]), ...(maxProcesses === null ? [] : ["pids"])];
 }
 
-/** Whether no other runner that lives made the cgroup: several may share their parent's. */
+/** Whether no other living runner made the cgroup: several runners may share their parent's. */
 function isLeftover(name: string): boolean {
   if (!name.startsWith(EXECUTION_PREFIX)) return false;
   const maker = name.slice(EXECUTION_PREFIX.length).split("-")[0] ?? "";
@@ -162,7 +164,7 @@ function isLeftover(name: string): boolean {
 export class Cgroup {
   readonly #dirs: readonly string[];
 
-  /** @param dirs one, or with version 1 one of each controller */
+  /** @param dirs one, or in version 1 one for each controller */
   constructor(dirs: readonly string[]) {
     this.#dirs = dirs;
   }
@@ -172,7 +174,7 @@ export class Cgroup {
     for (const dir of this.#dirs) writeFileSync(join(dir, "cgroup.procs"), String(pid));
   }
 
-  /** How many of its processes the kernel killed for memory. */
+  /** Number of its processes that the kernel killed for memory. */
   oomKills(): number {
     const files = this.#dirs.flatMap((dir) => OOM_FILES.map((file) => join(dir, file)));
     return files.reduce(
@@ -202,13 +204,13 @@ async function removeCgroup(dir: string): Promise<void> {
     try {
       writeFileSync(join(dir, "cgroup.kill"), "1");
     } catch {
-      // Version 1, and kernels before 5.14: the sweep ends them.
+      // In version 1, and in kernels before 5.14, the sweep ends them.
     }
     await sleep(REMOVE_POLL_MS);
   }
 }
 
-/** Where a kernel counts, by version. */
+/** The kernel's counters, by version. */
 const OOM_FILES = ["memory.events", "memory.oom_control"];
 
 /** The count `oom_kill` of one of these files. */

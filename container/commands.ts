@@ -5,28 +5,28 @@ import { isAbsolute, join, relative, resolve, sep } from "node:path";
 import type { Environment } from "./environment.ts";
 
 export interface Command {
-  /** Absolute path, or one that begins with `./` and is in the bundle, which is the process's cwd. */
+  /** Absolute path, or a path that begins with `./` inside the bundle, which is the process's cwd. */
   file: string;
-  /** What the process sees as its own name. */
+  /** The process's own name, as it sees it. */
   argv0: string;
 }
 
-/** How long a shim may take to say which interpreter it stands for. */
+/** How long a shim may take to name the interpreter behind it. */
 const PROBE_MS = 10_000;
 
 export class Commands {
   readonly #environment: Environment;
   readonly #onPath = new Map<string, Promise<Command | null> | Command>();
 
-  /** `environment`: what processes inherit; its `PATH` is the one searched. */
+  /** `environment`: inherited by processes; its `PATH` is searched. */
   constructor(environment: Environment) {
     this.#environment = environment;
   }
 
   /**
-   * `null`: there is no such command. A name with `/` or a leading `.` is a path in the bundle and must stay in it;
-   * an absolute path is taken as it is, but not for a skill that was uploaded; any other name is looked up in the
-   * bundle's root, then on `PATH`. Answers directly when it can, so that the hot path has no detour.
+   * `null`: there is no such command. A name with `/` or a leading `.` is a path in the bundle and must stay in it. An
+   * absolute path is used unchanged, but never for an uploaded skill. Any other name is looked up in the bundle's root,
+   * then on `PATH`. Returns synchronously when it can, to keep the hot path short.
    */
   resolve(argv0: string, bundleDir: string, untrusted = false): Command | null | Promise<Command | null> {
     if (isAbsolute(argv0)) return !untrusted && isFile(argv0) ? { file: argv0, argv0 } : null;
@@ -51,7 +51,7 @@ export class Commands {
     return found;
   }
 
-  /** Drops what is remembered about a name whose file turned out to be gone. */
+  /** Forgets a name whose file turned out to be gone. */
   forget(argv0: string): void {
     this.#onPath.delete(argv0);
   }
@@ -68,8 +68,8 @@ export class Commands {
   }
 
   /**
-   * The interpreter that a version manager's shim starts: asked once, because the shim itself is a shell program that
-   * costs about 40 ms at every start. Like the shim, it then runs under its full path.
+   * The interpreter that a version manager's shim starts. It is asked only once, because the shim is a shell program
+   * that costs about 40 ms at every start. As with the shim, the interpreter runs under its full path.
    */
   #pythonBehind(shim: string, name: string): Promise<Command> {
     return new Promise((done) => {

@@ -1,7 +1,7 @@
 /**
- * The Python packages of handlers: those of the script's inline metadata (PEP 723), else of the
- * requirements.txt at the root of the skill. They are installed once per bundle, text of the requirements and interpreter,
- * before the first call, by a process like a handler's own; what it answers, a tar, is unpacked and kept as bundles are.
+ * The Python packages of handlers: those of the script's inline metadata (PEP 723), else of the requirements.txt at the
+ * root of the skill. Hull installs them once per bundle, text of the requirements and interpreter, before the first
+ * call, in a process like a handler's own. Its output, a tar, is unpacked and kept like a bundle.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
@@ -21,22 +21,22 @@ import type { ScratchRoot } from "./scratch.ts";
 import type { SpawnerCommand } from "./spawner.ts";
 import { Spawners } from "./spawners.ts";
 
-/** The packages could not be installed; the text is the installer's last lines. */
+/** The packages could not be installed; the text is the end of the installer's output. */
 export class DependenciesFailed extends Error {
   override name = "DependenciesFailed";
 }
 
 interface DependencyParts {
-  /** Of the records (package-records.ts). */
+  /** Folder of the records (package-records.ts). */
   dir: string;
   bundles: Bundles;
   cgroups: Cgroups | null;
-  /** Null: there is none, and nothing to install for. */
+  /** Null: there is no Python, and nothing to install for. */
   python: Command | null;
-  /** What the installer's process inherits. */
+  /** Inherited by the installer's process. */
   environment: Environment;
   launcher: Launcher;
-  /** A spawner that has the network, where the launcher's have none and packages may be fetched; else null. */
+  /** A spawner with network, if the launcher's have none and packages may be fetched; else null. */
   networked: SpawnerCommand | null;
   pipes: Pipes;
   scratch: ScratchRoot;
@@ -45,31 +45,34 @@ interface DependencyParts {
   limitMs: number;
 }
 
-/** What a handler needs: `file` is a requirements file of its skill, `metadata` the TOML of its script. */
+/** The requirements of a handler: `file` is a requirements file of its skill, `metadata` the TOML of its script. */
 interface Requirements {
   file: string | null;
   metadata: string | null;
-  /** Of the bundle, the interpreter, and the text. */
+  /** Identifies the bundle, the interpreter, and the text. */
   key: string;
 }
 
 const INSTALLER = program("install.py");
-/** Kept of the installer's output. */
+/** Characters of the installer's output to keep. */
 const TAIL_CHARACTERS = 2000;
-/** A failure is the answer for so long: a model that tries again at once does not start another installation. */
+/**
+ * A failure is answered from memory for this long: a model that tries again immediately does not start another
+ * installation.
+ */
 const FAILED_MS = 10_000;
-/** Handlers whose requirements are remembered. */
+/** The most handlers whose requirements are remembered. */
 const MOST_KNOWN = 10_000;
 const GRACE_MS = 500;
 
-/** As PEP 723 gives it, but for CRLF. */
+/** As in PEP 723, but with CRLF permitted. */
 const BLOCK = /^# \/\/\/ script\r?\n((?:#(?:| .*)\r?\n)+?)# \/\/\/\r?$/m;
 
 export class Dependencies {
   readonly #parts: DependencyParts;
   readonly #records: PackageRecords;
   readonly #known = new Map<string, Promise<Requirements | null>>();
-  /** Installations under way, and those that failed of late. */
+  /** Installations under way, and recent failures. */
   readonly #installing = new Map<string, Promise<string>>();
   #outside: Promise<Spawners | null> | null = null;
 
@@ -78,14 +81,14 @@ export class Dependencies {
     this.#records = new PackageRecords(parts.dir);
   }
 
-  /** Lets go of what it started. */
+  /** Ends what it started. */
   async close(): Promise<void> {
     await (await this.#outside)?.close();
   }
 
   /**
-   * The folder of a script's packages, kept until its digest is released from the bundles; null where it needs none.
-   * @param script null: any of the bundle's, which say nothing of packages themselves
+   * The folder of a script's packages, kept until its digest is released from the bundles; null if it needs none.
+   * @param script null: any script of the bundle without metadata of its own
    * @throws DependenciesFailed
    */
   async use(
@@ -133,7 +136,7 @@ export class Dependencies {
     return python;
   }
 
-  /** Installs, but once at a time; answers the bundle's digest. */
+  /** Installs, but only one at a time; returns the bundle's digest. */
   #install(needed: Requirements, bundle: string): Promise<string> {
     let installing = this.#installing.get(needed.key);
     if (installing === undefined) {
@@ -149,7 +152,7 @@ export class Dependencies {
     const { bundles, scratch } = this.#parts;
     const since = performance.now();
     const work = scratch.create();
-    // Beside what the process may reach.
+    // Outside of what the process may reach.
     const tar = this.#records.archive(needed.key);
     try {
       const said = new Tail();
@@ -262,7 +265,7 @@ class Tail {
   }
 }
 
-/** The TOML of a script's block `# /// script`; null where there is none. */
+/** The TOML of a script's block `# /// script`; null if there is none. */
 function inlineMetadata(source: string): string | null {
   const block = BLOCK.exec(source)?.[1];
   return block === undefined ? null : block.replace(/^# ?/gm, "").replaceAll("\r", "");

@@ -1,7 +1,7 @@
 /**
- * The way out of handlers whose tools list hosts: they run in a network that has nothing but a
- * loopback, where a gateway (programs/gateway.py) leads here, to a proxy for HTTP. Each call has a password of its own, which says
- * which hosts it may ask; names that lead to private addresses are refused, as for isolates.
+ * The egress of handlers whose tools list hosts. They run in a network that has only a loopback. A gateway there
+ * (programs/gateway.py) leads to this HTTP proxy. Each call has a password of its own, which determines the hosts that
+ * it may ask. Names that resolve to private addresses are refused, as for isolates.
  */
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { lookup } from "node:dns/promises";
@@ -13,16 +13,16 @@ import * as z from "zod/mini";
 import { hostFault } from "../src/tool/public-host.ts";
 import { reasonOf } from "./log.ts";
 
-/** Of the gateway, in each network that has nothing but a loopback (programs/gateway.py). */
+/** Port of the gateway in each network that has only a loopback (programs/gateway.py). */
 export const GATEWAY_PORT = 3128;
-/** A connection on which nothing is sent for so long is ended. */
+/** A connection with this silence is closed. */
 const IDLE_MS = 120_000;
-/** What clients and programs look for; Node's own fetch wants to be told to. */
+/** The variables that clients and programs read; Node's own fetch needs a separate switch. */
 const NAMES = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
 
 const passShape = z.object({ hosts: z.array(z.string()), until: z.number() });
 
-/** Why a request is not made, with the status that says so. */
+/** Why a request is refused, with its status. */
 class NoWay extends Error {
   readonly status: number;
   constructor(status: number, message: string) {
@@ -34,7 +34,7 @@ class NoWay extends Error {
 export class EgressProxy {
   readonly #key = randomBytes(32);
   readonly #server: Server;
-  /** The proxy of the machine, where its environment names one. */
+  /** The machine's own proxy, if the environment names one. */
   readonly #beyond: URL | null;
 
   private constructor(beyond: URL | null) {
@@ -51,12 +51,12 @@ export class EgressProxy {
       way.#server.once("error", reject);
       way.#server.listen(path, resolve);
     });
-    // Its folder says who comes near.
+    // The permissions of its folder decide who can reach it.
     chmodSync(path, 0o660);
     return way;
   }
 
-  /** Variables of a process that may ask these hosts for so long. */
+  /** Variables for a process that may ask these hosts for this long. */
   variables(hosts: readonly string[], ms: number): { [name: string]: string } {
     const pass = Buffer.from(JSON.stringify({ hosts, until: Date.now() + ms })).toString("base64url");
     const url = `http://hull:${pass}.${this.#mac(pass)}@127.0.0.1:${GATEWAY_PORT}`;
@@ -116,7 +116,7 @@ export class EgressProxy {
     const hosts = this.#hostsOf(asked.headers["proxy-authorization"]);
     const fault = hostFault(url, hosts);
     if (fault !== null) throw new NoWay(403, `The host ${url.hostname} ${fault}.`);
-    // Who resolves the name is who can see where it leads.
+    // The proxy that resolves the name must check where it leads.
     if (this.#beyond !== null) return url.hostname;
     const found = await lookup(url.hostname, { all: true }).catch(() => []);
     const open = found.find(({ address }) => hostFault(new URL(`http://${inUrl(address)}`), null) === null);
@@ -141,7 +141,7 @@ export class EgressProxy {
     return createHmac("sha256", this.#key).update(pass).digest("base64url");
   }
 
-  /** A connection to the host, by the machine's own proxy where there is one. @throws NoWay */
+  /** A connection to the host, through the machine's own proxy if there is one. @throws NoWay */
   #reach(host: string, port: number): Promise<Socket> {
     const beyond = this.#beyond;
     if (beyond === null)

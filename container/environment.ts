@@ -1,10 +1,10 @@
-/** The exact environment of a process. */
+/** Computes the exact environment of a process. */
 import { PROVIDER_KEY_VARIABLES } from "../src/secrets.ts";
 import type { ExecutionSpec } from "../src/tool/protocol.ts";
 import { Refused } from "./refusal.ts";
 import type { Scratch } from "./scratch.ts";
 
-/** Taken over from the runner's own environment, when set; every `LC_*` too. Nothing else is. */
+/** Taken from the runner's own environment if set, with every `LC_*`. Nothing else is. */
 const INHERITED = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LANGUAGE", "TZ"];
 
 export type Environment = Record<string, string>;
@@ -20,10 +20,10 @@ export function inheritedEnvironment(source: NodeJS.ProcessEnv): Environment {
   return environment;
 }
 
-/** What the installer of packages has beside: where packages are, and the way there. */
+/** What the installer of packages gets in addition: the addresses of packages, and how to reach them. */
 const INSTALLER = /^(?:PIP_\w+|(?:https?|no|all)_proxy|SSL_CERT_(?:FILE|DIR))$/i;
 
-/** What the installer's process inherits. */
+/** Inherited by the installer's process. */
 export function installerEnvironment(source: NodeJS.ProcessEnv): Environment {
   const entries = Object.entries(source).flatMap(([name, value]): [string, string][] =>
     value !== undefined && INSTALLER.test(name) ? [[name, value]] : [],
@@ -32,7 +32,7 @@ export function installerEnvironment(source: NodeJS.ProcessEnv): Environment {
 }
 
 /**
- * Refuses names that no process may get from the outside: provider keys and Hull's own.
+ * Refuses names that no process may get from outside: provider keys and Hull's own.
  * @param withheld keys of providers that Hull does not ship
  * @throws Refused 400, naming the variable and never its value
  */

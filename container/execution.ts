@@ -34,7 +34,7 @@ import { StderrTail } from "./stderr-tail.ts";
 import type { Workspace } from "./workspace.ts";
 import type { Workspaces } from "./workspaces.ts";
 
-/** An execution whose reader is lost without a cancel is ended after this long, unless somebody comes back. */
+/** An execution whose reader is lost without a cancel ends after this long, unless a reader comes back. */
 const REATTACH_MS = 10_000;
 
 /** What executions share. */
@@ -45,7 +45,7 @@ export interface RunnerServices {
   inherited: Environment;
   journal: Journal;
   launcher: Launcher;
-  /** Where memory and processes of an execution are limited; null where they are not. */
+  /** Limits memory and processes of an execution; null if there are no limits. */
   cgroups: Cgroups | null;
   pipes: Pipes;
   scratch: ScratchRoot;
@@ -53,7 +53,7 @@ export interface RunnerServices {
   workspaces: Workspaces;
 }
 
-/** In use already; the execution releases them. */
+/** Already in use; the execution releases them. */
 export interface Folders {
   bundle: string;
   workspace: Workspace | null;
@@ -62,7 +62,7 @@ export interface Folders {
 export interface Input {
   /** First uploaded file, for `input.mode: file`. */
   file: string | null;
-  /** What came of stdin; the rest, if there is more, still comes. */
+  /** The part of stdin that has come; the rest, if there is more, still comes. */
   stdin: { head: Uint8Array; rest: Readable | null } | null;
 }
 
@@ -76,9 +76,9 @@ export class Execution {
   readonly specDigest: string;
   /** Resolves with admission; rejects with the queue's refusal. */
   readonly admitted: Promise<void>;
-  /** Made with admission; the input files go into it. */
+  /** Made at admission; the input files go into it. */
   scratch: Scratch | null = null;
-  /** Gives the place in the queue up, while there is one. */
+  /** Gives up the place in the queue, while there is one. */
   abandon: ((reason: Refused) => void) | null = null;
   readonly #services: RunnerServices;
   readonly #folders: Folders;
@@ -91,7 +91,7 @@ export class Execution {
   #cgroup: Cgroup | null = null;
   /** The bundles of packages that it uses. */
   #packages: readonly string[] = [];
-  /** Tells where a command ended. */
+  /** Reads the folder in which a command ended. */
   #lastFolder: LastFolder | null = null;
   #stopReason: StopReason | null = null;
   #ending = false;
@@ -148,11 +148,11 @@ export class Execution {
     this.#admission.reject(reason);
   }
 
-  /** Sends the frames from number `seq` on to a response, and the coming ones as they come. */
+  /** Sends the frames from number `seq` on to a response, including future ones. */
   async attach(response: ServerResponse, seq: number): Promise<void> {
     this.#readers += 1;
     clearTimeout(this.#orphaned);
-    // The execution may end while its frames are looked through, and must not close their file then.
+    // The execution may end while its frames are being read, and must not close their file then.
     this.#log.retain();
     try {
       const offset = seq === 0 ? 0 : await this.#log.offsetOf(seq);
@@ -214,7 +214,10 @@ export class Execution {
     return this.#handlerProgram(handler, folders, input);
   }
 
-  /** Installs its packages first, under a time limit of their own; what the installer says of a failure is stderr. */
+  /**
+   * Installs its packages first, under a time limit of their own; the installer's message about a failure becomes
+   * stderr.
+   */
   async #handlerProgram(
     handler: NonNullable<ExecutionSpec["handler"]>,
     folders: ProcessFolders,
@@ -248,19 +251,19 @@ export class Execution {
   }
 
   #pipeIn(head: Uint8Array, rest: Readable, stdin: Writable | null): void {
-    // A process that closes its stdin early does not stop the body from being read to its end.
+    // Even if a process closes its stdin early, the body is read to its end.
     if (stdin === null || stdin.destroyed) {
       rest.resume();
       return;
     }
     stdin.once("close", () => rest.resume());
-    // When the client breaks off, the process must not take the shortened input for the whole: no end is passed on.
+    // If the client breaks off, the process must not take the shortened input for the whole, so it gets no end of file.
     rest.once("error", () => this.stop("cancelled"));
     stdin.write(head);
     rest.pipe(stdin);
   }
 
-  /** Ends it for this reason, whatever it is doing. `graceMs` overrides the spec's. */
+  /** Ends it for this reason, in any state. `graceMs` overrides the spec's. */
   stop(reason: StopReason, graceMs?: number): void {
     if (this.#ended) return;
     if (this.#process !== null) this.#process.stop(reason, graceMs);
@@ -310,10 +313,13 @@ export class Execution {
     else void this.#end({ cause: "exit", ...exit });
   }
 
-  /** What became of the session's files, however the process ended; what a cancelled one wrote is undone instead. */
+  /**
+   * Reports the changes of the session's files, however the process ended. Those of a cancelled process are undone
+   * instead.
+   */
   async #reportChanges(workspace: Workspace, ending: Ending): Promise<Ending> {
     if (this.#process === null) return ending;
-    // Nothing of its own changes any more.
+    // From here on its processes change nothing.
     await this.#process.gone;
     try {
       if (ending.cause !== "cancelled" && ending.cause !== "lost") {
@@ -350,7 +356,7 @@ export class Execution {
     return this.#log.append(type, payload) ? undefined : this.#log.settled();
   }
 
-  /** Sends the last frame and gives everything back. */
+  /** Sends the last frame and releases everything. */
   async #end(wanted: Ending): Promise<void> {
     if (this.#ending) return;
     this.#ending = true;
@@ -381,7 +387,7 @@ export class Execution {
     this.#onEnded(ending.cause, duration);
   }
 
-  /** What only its processes use. */
+  /** Releases what only its processes use. */
   #releasePlace(): void {
     this.#slot?.release();
     void this.#cgroup?.remove();

@@ -6,12 +6,12 @@ import { Execution, type RunnerServices } from "./execution.ts";
 import { log } from "./log.ts";
 import { Refused } from "./refusal.ts";
 
-/** A cancelled request is remembered this long, and this many of them. */
+/** How long, and how many, cancelled requests are remembered. */
 const CANCELLED_MS = 600_000;
 const CANCELLED_MOST = 100_000;
 
 export class Executions {
-  /** Ended ones by cause, for the metrics. */
+  /** Number of ended executions by cause, for the metrics. */
   readonly endings = new Map<EndedStatus["cause"], number>();
   readonly #services: RunnerServices;
   readonly #live = new Map<string, Execution>();
@@ -60,7 +60,7 @@ export class Executions {
     execution.refuse(reason);
   }
 
-  /** The digest of the spec an id is known by; undefined for an unknown id. */
+  /** The spec digest of a known id; undefined for an unknown id. */
   specDigestOf(id: string): string | undefined {
     return this.#live.get(id)?.specDigest ?? this.#services.journal.find(id)?.spec;
   }
@@ -91,7 +91,7 @@ export class Executions {
   }
 
   /**
-   * Cancels one execution; one that has ended stays as it is.
+   * Cancels one execution; an ended one stays unchanged.
    * @throws Refused 404 `execution_not_found`
    */
   cancel(id: string): void {
@@ -102,7 +102,7 @@ export class Executions {
     }
   }
 
-  /** Cancels every execution of a request, and those that still come. */
+  /** Cancels every execution of a request, including future ones. */
   cancelRequest(requestId: string): void {
     const now = Date.now();
     for (const [id, at] of this.#cancelled) {
@@ -119,12 +119,12 @@ export class Executions {
     return this.#cancelled.has(requestId);
   }
 
-  /** Ends all that run. */
+  /** Ends all running executions. */
   stopAll(graceMs: number): void {
     for (const execution of this.#live.values()) execution.stop("cancelled", graceMs);
   }
 
-  /** SIGKILL to all, at once. */
+  /** Sends SIGKILL to all, immediately. */
   killAll(): void {
     for (const execution of this.#live.values()) execution.killNow();
   }

@@ -1,10 +1,10 @@
-/** Files that processes may write to at any moment: what they hold, and whether they are still the same. */
+/** Reads files that processes may change at any moment, and detects changes. */
 import { createHash } from "node:crypto";
 import type { BigIntStats } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { MAX_FRAME_BYTES } from "../src/tool/protocol.ts";
 
-/** What tells that a file is the same one with the same content. */
+/** Identifies a file with its present content. */
 export function markOf({ ino, size, mtimeNs, ctimeNs, mode }: BigIntStats): string {
   return `${ino} ${size} ${mtimeNs} ${ctimeNs} ${mode}`;
 }
@@ -13,7 +13,7 @@ export function isExecutable({ mode }: BigIntStats): boolean {
   return (mode & 0o100n) !== 0n;
 }
 
-/** Reads a file that may be written to meanwhile; null when it has more than `limit` bytes. @param keep copies the bytes */
+/** Reads a file that may change meanwhile; null if it has more than `limit` bytes. @param keep copies the bytes */
 export async function readOnce(
   from: FileHandle,
   limit: number,

@@ -1,26 +1,26 @@
 /**
- * The frames of one execution in order, as they go over the wire. Short logs stay in memory; longer ones go to a file
- * of which only the newest part is kept in memory. So neither a slow reader nor none at all costs memory, and a reader
- * that comes back gets every frame. In the file they are sealed (at-rest.ts).
+ * The frames of one execution in order and in their wire form. Short logs stay in memory; longer ones go to a file, and
+ * memory keeps only the newest part. So neither a slow reader nor a missing one costs memory, and a reader that comes
+ * back gets every frame. In the file they are encrypted (at-rest.ts).
  */
 import { type FileHandle, open, unlink } from "node:fs/promises";
 import { encodeFrame, type FrameType } from "../src/tool/protocol.ts";
 import type { AtRest, Sealed } from "./at-rest.ts";
 
-/** Longest log that has no file of its own. */
+/** Longest log without a file of its own. */
 const INLINE_BYTES = 64 * 1024;
-/** Kept in memory beside the file, for readers that keep up. */
+/** Kept in memory in addition to the file, for readers that keep up. */
 const TAIL_BYTES = 512 * 1024;
-/** Waiting for the disk: above the first the source should pause, below the second it may go on. */
+/** Bytes that wait for the disk: above the first limit the source should pause, below the second it may continue. */
 const BACKLOG_HIGH = 4 * 1024 * 1024;
 const BACKLOG_LOW = 1024 * 1024;
 /** One read from or write to the file. */
 const BLOCK_BYTES = 256 * 1024;
 
-/** Where frames go when they are many. */
+/** The file for many frames. */
 export interface FrameFile {
   path: string;
-  /** How the file is sealed; null: it is not, as an earlier version wrote it. */
+  /** How the file is encrypted; null: it is not, since an earlier version wrote it. */
   sealed: Sealed | null;
   atRest: AtRest;
 }
@@ -31,11 +31,11 @@ interface Chunk {
 }
 
 export class FrameLog {
-  /** Null for a log that is in memory for good. */
+  /** Null for a log that always stays in memory. */
   readonly file: FrameFile | null;
   /** Bytes appended. */
   size = 0;
-  /** Called when the backlog has shrunk after `append` answered false. */
+  /** Called when the backlog has shrunk after `append` returned false. */
   onDrained: () => void = () => {};
   /** Called once when the disk refuses the frames. */
   onFailure: (error: unknown) => void = () => {};
@@ -71,7 +71,7 @@ export class FrameLog {
     return log;
   }
 
-  /** No frame comes after those that are there. */
+  /** No further frame will come. */
   get complete(): boolean {
     return this.#complete;
   }
@@ -95,19 +95,19 @@ export class FrameLog {
     return !this.#paused;
   }
 
-  /** Marks the log as complete and tells the readers at once. */
+  /** Marks the log as complete and wakes the readers. */
   finish(): void {
     this.#complete = true;
     this.#notify();
   }
 
-  /** `listener` runs after appends (several at once) and after `finish`. Answers how to stop. */
+  /** `listener` runs after appends (several together) and after `finish`. Returns a function that unsubscribes. */
   subscribe(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** What comes at `offset`, up to a block: null when there is nothing yet, a promise when it is only in the file. */
+  /** The bytes at `offset`, up to a block: null if there are none yet, a promise if they are only in the file. */
   read(offset: number): Uint8Array | Promise<Uint8Array> | null {
     if (offset >= this.size) return null;
     const first = this.#chunks[0];
@@ -117,7 +117,7 @@ export class FrameLog {
     return only ?? Buffer.concat(parts);
   }
 
-  /** Offset of the frame number `seq`, counted from 0; the end of the log when it has fewer. */
+  /** Offset of frame number `seq`, counted from 0; the end of the log if it has fewer. */
   async offsetOf(seq: number): Promise<number> {
     let offset = 0;
     for (let count = 0; count < seq && offset < this.size; count += 1) {

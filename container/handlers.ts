@@ -1,6 +1,6 @@
 /**
- * How the handler of a tool is started: by which program, with which arguments, where. Python
- * handlers are forks of a warm interpreter where there are spawners.
+ * Starts the handler of a tool: with which program, which arguments, and where. With spawners, Python handlers are
+ * forks of a warm interpreter.
  */
 import { writeFile } from "node:fs/promises";
 import { delimiter, join, resolve, sep } from "node:path";
@@ -23,7 +23,7 @@ const NODE_SHIM_FILE = "handler.mjs";
 const PYTHON_SESSION_FILE = "python_session.py";
 
 interface HandlerParts {
-  /** The shims' folder, and who reads it, when that is another uid. */
+  /** The shims' folder, and the group that reads it, if that is another uid. */
   dir: string;
   group: number | null;
   commands: Commands;
@@ -38,7 +38,7 @@ interface HandlerParts {
 
 export class Handlers {
   readonly #parts: HandlerParts;
-  /** What bash runs commands by. */
+  /** Runs the commands of bash. */
   readonly #bash = program("commands.sh");
 
   constructor(parts: HandlerParts) {
@@ -58,14 +58,14 @@ export class Handlers {
       await writeFile(join(dir, name), text, { mode: 0o440 });
   }
 
-  /** Ends what only handlers are started by, and removes the shims. */
+  /** Ends what starts only handlers, and removes the shims. */
   async close(): Promise<void> {
     await this.#parts.launchers.close();
     await removeTree(this.#parts.dir);
   }
 
   /**
-   * `input`: the arguments, a JSON object in UTF-8. `null`: there is no such script, or nothing that runs it.
+   * `input`: the arguments, a JSON object in UTF-8. `null`: the script does not exist, or nothing can run it.
    * @throws DependenciesFailed
    */
   async program(
@@ -130,7 +130,7 @@ export class Handlers {
     if (handler.language === "file")
       return { ...program, file: script, argv0: script, args: argument, stdin };
     if (handler.language === "shell") {
-      // Looked up where no skill has its files.
+      // Looked up in a folder without any skill's files.
       const bash = await commands.resolve("bash", this.#parts.dir);
       return bash === null ? null : { ...program, ...bash, args: [script, ...argument], stdin };
     }
@@ -139,7 +139,10 @@ export class Handlers {
     return { ...program, file: process.execPath, argv0: "node", args, stdin, resultApart: true };
   }
 
-  /** The packages of skills, and commands that say which could not be installed. @param folder in which the skills lie */
+  /**
+   * The packages of skills, and commands that report which could not be installed. @param folder in which the skills
+   * are
+   */
   async #packagesOf(
     skills: readonly { name: string; digest: string }[],
     folder: string,
@@ -166,8 +169,8 @@ export class Handlers {
   }
 
   /**
-   * A text of commands for bash, which is looked up where no skill has its files.
-   * @param memoryBytes most memory of each process; `null`: its cgroup says, or nobody
+   * A text of commands for bash, which is looked up in a folder without any skill's files.
+   * @param memoryBytes the most memory of each process; `null`: its cgroup limits it, or nothing does
    */
   async #commands(
     begun: Omit<Program, "file" | "argv0" | "args" | "stdin">,
@@ -210,13 +213,13 @@ export class Handlers {
   }
 }
 
-/** What a handler reads, and what it is also given as an argument. */
+/** The handler's stdin, and the same as an argument. */
 function argumentsOf(input: Uint8Array, cwd: string): { stdin: Buffer; argument: string[] } {
   const stdin = withWorkDir(input, cwd);
   return { stdin, argument: stdin.length < HANDLER_TEXT_LIMIT ? [stdin.toString()] : [] };
 }
 
-/** The arguments with `__workDir` as the last key: before the brace that ends them. */
+/** The arguments with `__workDir` as the last key, inserted before the final brace. */
 function withWorkDir(input: Uint8Array, workDir: string): Buffer {
   const text = Buffer.from(input).toString().trimEnd();
   const open = text.slice(0, -1).trimEnd();

@@ -1,7 +1,7 @@
 /**
- * What the processes of executions are kept away from: the runner's uid, the network, the memory of
- * others. What was asked for as a promise (`--child-uid`, egress off) and cannot be kept stops the start; limits that
- * cannot be kept are logged and shown by `/readyz` and `/metrics`.
+ * Protects against the processes of executions: the runner's uid, the network, the memory of others. If a promised
+ * protection (`--child-uid`, egress off) is impossible, the runner does not start. Limits that cannot be enforced are
+ * logged and shown by `/readyz` and `/metrics`.
  */
 import { execFile } from "node:child_process";
 import { chmod, chown } from "node:fs/promises";
@@ -20,24 +20,24 @@ import { program } from "./programs.ts";
 import type { SpawnerCommand } from "./spawner.ts";
 import { Spawners } from "./spawners.ts";
 
-/** The runner's promise about its processes cannot be kept on this system. */
+/** The runner cannot keep its promise about its processes on this system. */
 export class CannotIsolate extends Error {
   override name = "CannotIsolate";
 }
 
-/** What holds for every process that this runner starts. */
+/** The protections in force for every process that this runner starts. */
 export interface Enforced {
-  /** They have a uid of their own. */
+  /** Processes have a uid of their own. */
   uid: boolean;
-  /** They have no network. */
+  /** Processes have no network. */
   egress_off: boolean;
   /** Handlers of tools that declare no network have none. */
   declared_network: boolean;
-  /** Handlers of tools that list hosts reach those alone. */
+  /** Handlers of tools that list hosts reach only those. */
   declared_hosts: boolean;
-  /** Files, memory and environments of one execution are closed to the processes of others. */
+  /** Processes cannot reach files, memory and environments of other executions. */
   apart: boolean;
-  /** So are signals. */
+  /** Nor send them signals. */
   signals: boolean;
   memory: boolean;
   processes: boolean;
@@ -45,16 +45,16 @@ export interface Enforced {
 
 interface Isolation {
   launcher: Launcher;
-  /** How the spawners were started, and how one is that has the network in any case; null: there are none. */
+  /** How the spawners are started, and how one that always has the network is; null: there are none. */
   spawners: SpawnerCommands | null;
   cgroups: Cgroups | null;
-  /** The processes' group, when they have a uid of their own. */
+  /** The processes' group, if they have a uid of their own. */
   group: number | null;
   enforced: Enforced;
 }
 
 export interface SpawnerCommands {
-  /** The interpreter that both start. */
+  /** The interpreter for both. */
   python: string;
   usual: SpawnerCommand;
   networked: SpawnerCommand;
@@ -66,15 +66,18 @@ export interface SpawnerCommands {
   signals: boolean;
 }
 
-/** How long a program that is tried may take. */
+/** Time limit of a program that is tried. */
 const PROBE_MS = 10_000;
 const SYSTEM_PYTHON = "/usr/bin/python3";
-/** It has what a spawner needs, and the processes' uid can start it and read its library, not only whoever changes to it. */
+/**
+ * Checks that it has what a spawner needs, and that the processes' uid can start it and read its library, not only the
+ * user that changes to that uid.
+ */
 const PYTHON_PROBE = `import os, sys; os.POSIX_SPAWN_OPEN
 os.execv(sys.executable, [sys.executable, "-I", "-S", "-c", "import decimal"])`;
 
 /**
- * Finds out what is possible, and starts the spawners in it. `state` must exist.
+ * Finds out what is possible, and starts the spawners accordingly. `state` must exist.
  * @throws CannotIsolate
  */
 export async function isolate(options: RunnerOptions, commands: Commands, state: string): Promise<Isolation> {
@@ -90,7 +93,7 @@ export async function isolate(options: RunnerOptions, commands: Commands, state:
   if (childUid !== null) {
     await chown(state, -1, childUid);
     await chmod(state, 0o710);
-    // Files for processes are open to their group, which folders hand on, and to nobody else.
+    // Only their group can access files for processes; folders pass the group on.
     process.umask(0o007);
   }
   const cgroups = openCgroups(options, launcher !== null);
@@ -160,7 +163,7 @@ async function findSpawners(
   return null;
 }
 
-/** Whether processes can be started without network for themselves; where they are to be and cannot, the log says so. */
+/** Whether processes can be started without network individually; if this is wanted but impossible, the log says so. */
 async function canSeal({ egress, declaredNetwork }: RunnerOptions, python: string[]): Promise<boolean> {
   if (!egress || !declaredNetwork) return false;
   const failure = await probe([...python, "-I", "-S", "-c", program("seal.py", "seal_probe.py")]);
@@ -168,13 +171,13 @@ async function canSeal({ egress, declaredNetwork }: RunnerOptions, python: strin
   return failure === null;
 }
 
-/** Whether executions can be kept apart; where their uid is one of their own and they cannot, the log says so. */
+/** Whether executions can be kept apart; if their uid is not the runner's and they cannot, the log says so. */
 async function canKeepApart(
   { childUid }: RunnerOptions,
   python: string[],
   state: string,
 ): Promise<{ state: string | null; signals: boolean }> {
-  // With the runner's uid they are the runner's owner, as on a developer's machine.
+  // With the runner's uid they act as the runner's owner, as on a developer's machine.
   if (childUid === null) return { state: null, signals: false };
   const tried = (version: number): Promise<string | null> =>
     probe([...python, "-I", "-S", "-c", APART_PROBE, state, String(version)]);
@@ -237,7 +240,7 @@ function notSealed(reason: string): void {
   log("warn", "declared_network_not_enforced", { reason });
 }
 
-/** What puts a program where it belongs: each as good as the others, the first that works is taken. */
+/** The commands that put a program into its place: all equally good, the first that works is used. */
 function prefixes(options: RunnerOptions): string[][] {
   const uid = toUid(options);
   if (options.egress) return [uid];
@@ -253,14 +256,14 @@ function toUid({ childUid, setpriv }: RunnerOptions): string[] {
   return childUid === null ? [] : [setpriv, `--reuid=${childUid}`, `--regid=${childUid}`, ...drop, "--"];
 }
 
-/** Tries a command; answers what went wrong, or null. */
+/** Tries a command; returns what went wrong, or null. */
 async function probe([file = "", ...args]: string[]): Promise<string | null> {
   try {
     await promisify(execFile)(file, args, { timeout: PROBE_MS, cwd: "/" });
     return null;
   } catch (error) {
     if (!(error instanceof Error)) return String(error);
-    // What the program said; the message has all of the command before it.
+    // The program's own words; the message begins with the whole command.
     const said = "stderr" in error ? String(error.stderr).trim() : "";
     return (said === "" ? error.message.trim() : said).split("\n").slice(-2).join(": ");
   }

@@ -1,10 +1,11 @@
 /**
- * What happened, on local disk: that an execution began, and later all its frames. It answers a
- * caller that comes back, and after a restart it keeps an execution from being run a second time.
+ * A record of events on local disk: that an execution began, and later all its frames. It answers a caller that comes
+ * back, and after a restart it prevents a second run of an execution.
  *
  * `<dir>/<n>.log` are segments of records, each a line of JSON, an `end` record followed by `bytes` bytes of frames.
- * Longer frame logs are files of their own in `<dir>/frames`. Environment values are never written, and frames are sealed
- * (at-rest.ts). A record is one write and no fsync: the journal guards against the death of the runner, not of the machine.
+ * Longer frame logs are files of their own in `<dir>/frames`. Environment values are never written, and frames are
+ * encrypted (at-rest.ts). A record is one write without fsync: the journal guards against the death of the runner, not
+ * of the machine.
  */
 import { closeSync, openSync, writeSync } from "node:fs";
 import { mkdir, open, readdir, readFile, stat, unlink } from "node:fs/promises";
@@ -15,9 +16,9 @@ import { type FrameFile, FrameLog } from "./frame-log.ts";
 import { log, reasonOf } from "./log.ts";
 
 const SEGMENT_BYTES = 8 * 1024 * 1024;
-/** Ended executions are written together after this long, off the path of their answers. */
+/** Ended executions are written together after this time, so that their answers do not wait for it. */
 const FLUSH_MS = 20;
-/** What an entry counts for beside its frames, so that the index in memory is bounded too. */
+/** Bytes that an entry counts in addition to its frames, to limit the index in memory too. */
 const ENTRY_BYTES = 4096;
 const EXPIRY_INTERVAL_MS = 10_000;
 
@@ -30,7 +31,7 @@ const record = z.discriminatedUnion("event", [
     at: z.number(),
     bytes: z.int(),
     file: z.nullable(z.string()),
-    /** How the frames are; absent: as earlier versions wrote them, as they are. */
+    /** How the frames are encrypted; absent: not at all, as in earlier versions. */
     sealed: z.optional(z.object({ nonce: z.string(), key: z.string() })),
   }),
 ]);
@@ -43,7 +44,7 @@ interface Ended {
   at: number;
   cost: number;
   segment: number;
-  /** Where the frames are: still in memory, in the segment, or in their own file. */
+  /** Location of the frames: still in memory, in the segment, or in their own file. */
   frames: FrameLog | (({ offset: number; bytes: number } | { file: string }) & { sealed: Sealed | null });
 }
 interface Unfinished {
@@ -65,7 +66,7 @@ export class Journal {
   readonly #limits: JournalLimits;
   readonly #atRest: AtRest;
   readonly #entries = new Map<string, Entry>();
-  /** Entries per segment; one without entries is deleted. */
+  /** Entries per segment; a segment without entries is deleted. */
   readonly #live = new Map<number, number>();
   #bytes = 0;
   #segment = 0;
@@ -83,7 +84,7 @@ export class Journal {
     this.#expiry = setInterval(() => this.#expire(), EXPIRY_INTERVAL_MS).unref();
   }
 
-  /** Opens the journal in `dir` and reads what an earlier runner wrote; what that one did not finish is lost. */
+  /** Opens the journal in `dir` and reads what an earlier runner wrote; executions that it did not finish are lost. */
   static async open(dir: string, limits: JournalLimits, atRest: AtRest): Promise<Journal> {
     await mkdir(join(dir, "frames"), { recursive: true, mode: 0o700 });
     const journal = new Journal(dir, limits, atRest);
@@ -102,7 +103,7 @@ export class Journal {
     return this.#bytes;
   }
 
-  /** What is known about an id: the digest of its spec, and whether it runs, has ended or was lost. */
+  /** The facts about an id: the digest of its spec, and whether it runs, has ended or was lost. */
   find(id: string): { state: Entry["state"]; spec: string } | undefined {
     return this.#entries.get(id);
   }
@@ -115,7 +116,7 @@ export class Journal {
   /** For the frames of a new execution. */
   newFrames(): FrameLog {
     this.#frameFiles += 1;
-    // No earlier runner used this name: every runner begins with a segment of its own.
+    // No earlier runner used this name: every runner begins with a new segment.
     return new FrameLog(this.#file(`${this.#segment}-${this.#frameFiles}`, this.#atRest.fresh()));
   }
 
@@ -123,13 +124,13 @@ export class Journal {
     return { path: join(this.#dir, "frames", name), sealed, atRest: this.#atRest };
   }
 
-  /** Notes that an execution begins; written before this returns, so that it is never begun again. */
+  /** Records that an execution begins. It is written before this returns, so that the execution never begins again. */
   started(id: string, spec: string): void {
     this.#append({ event: "start", id, spec }, null);
     this.#put(id, { state: "running", spec, at: Date.now(), cost: ENTRY_BYTES, segment: this.#segment });
   }
 
-  /** Notes that an execution ended with these frames (complete and settled). Written soon, or by `flush`. */
+  /** Records that an execution ended with these frames (complete and settled). Written soon, or by `flush`. */
   ended(id: string, spec: string, frames: FrameLog): void {
     const cost = ENTRY_BYTES + frames.size;
     const segment = this.#entries.get(id)?.segment ?? this.#segment;
@@ -139,7 +140,7 @@ export class Journal {
     this.#flushTimer ??= setTimeout(() => this.flush(), FLUSH_MS);
   }
 
-  /** The frames of an ended execution; the caller releases them. */
+  /** The frames of an ended execution; the caller must release them. */
   async replay(id: string): Promise<FrameLog | null> {
     const entry = this.#entries.get(id);
     if (entry?.state !== "ended") return null;
@@ -148,7 +149,7 @@ export class Journal {
       return entry.frames;
     }
     const { sealed } = entry.frames;
-    // Under another secret nobody could read it.
+    // With another secret they cannot be read.
     if (sealed !== null && !this.#atRest.opens(sealed)) return null;
     if ("file" in entry.frames) return FrameLog.fromFile(this.#file(entry.frames.file, sealed));
     const file = await open(this.#segmentPath(entry.segment), "r");
@@ -161,7 +162,7 @@ export class Journal {
     }
   }
 
-  /** Writes what waits to be written. */
+  /** Writes everything pending. */
   flush(): void {
     clearTimeout(this.#flushTimer);
     this.#flushTimer = undefined;
@@ -197,7 +198,7 @@ export class Journal {
     closeSync(this.#fd);
   }
 
-  /** Appends a record; answers where its frame bytes begin. */
+  /** Appends a record; returns the position of its frame bytes. */
   #append(value: JournalRecord, frames: Uint8Array | null): number {
     const line = Buffer.from(`${JSON.stringify(value)}\n`);
     const offset = this.#segmentSize + line.length;
@@ -207,7 +208,7 @@ export class Journal {
     return offset;
   }
 
-  /** A disk that takes no more costs the replay of what has ended, not the runner. */
+  /** If the disk is full, ended executions cannot be replayed, but the runner continues. */
   #tryAppend(value: JournalRecord, frames: Uint8Array | null): number | null {
     try {
       return this.#append(value, frames);
@@ -217,7 +218,7 @@ export class Journal {
     }
   }
 
-  /** Puts an entry at the end of the order of expiry. */
+  /** Moves an entry to the end of the order of expiry. */
   #put(id: string, entry: Entry): void {
     this.#live.set(entry.segment, (this.#live.get(entry.segment) ?? 0) + 1);
     const old = this.#entries.get(id);
@@ -249,7 +250,7 @@ export class Journal {
     void unlink(this.#segmentPath(segment)).catch(() => {});
   }
 
-  /** Lets go of what is too old, and of the oldest while there is too much. Running executions stay. */
+  /** Drops expired entries, and the oldest while there is too much. Running executions stay. */
   #expire(): void {
     const oldest = Date.now() - this.#limits.ms;
     for (const [id, entry] of this.#entries) {
@@ -304,7 +305,7 @@ export class Journal {
     }
   }
 
-  /** Removes frame files that no entry names and segments that hold none, and counts the files that stay. */
+  /** Removes frame files without an entry and empty segments, and counts the files that stay. */
   async #removeStrays(segments: number[]): Promise<void> {
     const named = new Map<string, Ended>();
     for (const entry of this.#entries.values()) {

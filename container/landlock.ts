@@ -1,7 +1,7 @@
 /** Whether executions can be kept apart on this system (programs/apart.py). */
 import { program } from "./programs.ts";
 
-/** Ends well where they can. The arguments: the state folder, the version of Landlock that has to be there. */
+/** Succeeds if they can. The arguments: the state folder, the required version of Landlock. */
 export const APART_PROBE = program("apart.py", "apart_probe.py");
 
 /** The version that keeps signals within an execution. */

@@ -1,4 +1,7 @@
-/** Where a command of bash says in which folder it ended. The runner keeps the file open: what is put in its place is not read. */
+/**
+ * The file in which a command of bash reports the folder where it ended. The runner keeps the file open, so a
+ * replacement is never read.
+ */
 import { type FileHandle, open } from "node:fs/promises";
 
 /** PATH_MAX of Linux. */
@@ -16,7 +19,7 @@ export class LastFolder {
     return new LastFolder(await open(path, "wx+", 0o660));
   }
 
-  /** The folder, relative to the session's files where it lies in them; `null`: it was not said. Closes the file. */
+  /** The folder, relative to the session's files if it is in them; `null`: it was not reported. Closes the file. */
   async read(workspace: string | null): Promise<string | null> {
     try {
       const bytes = Buffer.alloc(MAX_PATH_BYTES + 1);

@@ -1,4 +1,4 @@
-/** Who starts processes: the runner itself, or spawners it started beforehand. */
+/** Starts processes: either the runner itself does it, or spawners that it started before. */
 
 /** One process to start, as the leader of a session and group of its own. */
 export interface Launch {
@@ -6,7 +6,7 @@ export interface Launch {
   argv0: string;
   args: string[];
   cwd: string;
-  /** The folders of the runner that it may use, where executions are kept apart (programs/apart.py). */
+  /** The runner's folders that it may use, if executions are kept apart (programs/apart.py). */
   rooms: readonly string[];
   /** The folder that it sees at /skills, where the system lets it (programs/skills_path.py); null: none. */
   skills: string | null;
@@ -17,40 +17,40 @@ export interface Launch {
   stderr: string;
   /** Becomes descriptor 3; null: there is none. */
   result: string | null;
-  /** A FIFO from which the process takes one byte before it becomes the program; null to begin at once. */
+  /** A FIFO from which the process reads one byte before it becomes the program; null to begin immediately. */
   gate: string | null;
-  /** Makes a file that holds what a fork is to be called with (programs/fork.py), which only that fork can find. */
+  /** Makes a file with the call of a fork (programs/fork.py), which only that fork can find. */
   callFile(bytes: Uint8Array): string;
   onStarted(pid: number): void;
-  /** It could not start: the system's code. Nothing follows. */
+  /** It could not start; the argument is the system's error code. Nothing follows. */
   onFailed(code: string): void;
   onExit(exitCode: number | null, signal: string | null): void;
-  /** Whoever watched over it is gone, and nobody will hear of its end any more. Nothing follows. */
+  /** Its watcher is gone, so nobody will learn of its end. Nothing follows. */
   onLost(): void;
-  /** After `Launched.end`: none of its processes is left. */
+  /** Called after `Launched.end`, when none of its processes is left. */
   onGone(): void;
 }
 
-/** A process that was launched, with all that it started. */
+/** A launched process, with everything that it started. */
 export interface Launched {
-  /** Signals its group, if its leader still runs. */
+  /** Signals its group, if its leader is still running. */
   signal(signal: NodeJS.Signals): void;
-  /** Ends every process that comes from it, wherever it went, with SIGKILL. To be called once, for each that started. */
+  /** Ends every process that descends from it with SIGKILL, wherever it went. Call it once for each started process. */
   end(): void;
 }
 
 export interface Launcher {
-  /** Never throws. No callback comes before it has returned. */
+  /** Never throws. No callback is called before it has returned. */
   launch(launch: Launch): Launched;
-  /** SIGKILL to every process that carries the id of one of these executions; answers how many there were. */
+  /** Sends SIGKILL to every process with the id of one of these executions; returns their number. */
   killProcessesOf(ids: ReadonlySet<string>): Promise<number>;
   /** Makes what processes left in a folder readable and removable for the runner. */
   openTree(path: string): Promise<void>;
-  /** Lets go of the spawners. What still runs is ended. */
+  /** Releases the spawners. Running processes are ended. */
   close(): Promise<void>;
 }
 
-/** Text that the kernel takes as a C string. */
+/** Whether a text for the kernel contains a NUL, which would end a C string. */
 export function hasNul({ file, argv0, args, environment }: Launch): boolean {
   const texts = [file, argv0, ...args, ...Object.values(environment)];
   return texts.some((text) => text.includes("\0"));

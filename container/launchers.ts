@@ -1,6 +1,7 @@
 /**
- * What starts handlers, by the network that their tools declare: one set of spawners and fork servers
- * for those that have the network of every process, one for those that have none, one for those that list hosts. Each begins with the first call that needs it.
+ * The launchers of handlers, by the network that their tools declare: one set of spawners and fork servers for those
+ * with the network of every process, one for those without network, one for those that list hosts. Each starts with the
+ * first call that needs it.
  */
 import type { ExecutionSpec } from "../src/tool/protocol.ts";
 import type { EgressProxy } from "./egress-proxy.ts";
@@ -11,17 +12,17 @@ import { Spawners } from "./spawners.ts";
 
 type Network = NonNullable<ExecutionSpec["handler"]>["network"];
 
-/** A fork takes a server under a millisecond: more of them than this find nothing to do. */
+/** A fork takes a server under a millisecond, so more servers than this would be idle. */
 const MOST_FORK_SERVERS = 2;
 
 interface LauncherParts {
-  /** Starts what every process is started by. */
+  /** Starts the launcher of all processes. */
   launcher: Launcher;
   /** How spawners are started; null: there are none. */
   spawners: Pick<SpawnerCommands, "usual" | "offline" | "listed"> | null;
-  /** Where those that list hosts get out; null: they have the network of every process. */
+  /** The egress of handlers that list hosts; null: they have the network of every process. */
   egressProxy: EgressProxy | null;
-  /** Most spawners of one kind. */
+  /** The most spawners of one kind. */
   count: number;
 }
 
@@ -48,7 +49,7 @@ export class Launchers {
         if (started === null) throw new NotStarted(`no ${name} spawner could be started`);
         return started;
       });
-    // Where no network is taken away from some alone, there is one way for all.
+    // If no handler can lose the network individually, all share one launcher.
     this.#offline = spawners?.offline.sealed === true ? apart("offline", spawners.offline) : this.#usual;
     const listed = parts.egressProxy === null ? null : spawners?.listed;
     this.#listed = listed ? apart("listed", listed) : this.#usual;
@@ -59,13 +60,13 @@ export class Launchers {
     return network.hosts === null ? this.#usual : this.#listed;
   }
 
-  /** Variables by which a handler gets out. @param ms how long it may run */
+  /** Variables for a handler's egress. @param ms how long it may run */
   variables(network: Network, ms: number): { [name: string]: string } {
     const { egressProxy } = this.#parts;
     return egressProxy === null || !network?.hosts ? {} : egressProxy.variables(network.hosts, ms);
   }
 
-  /** Ends what was started for handlers alone. */
+  /** Ends what was started only for handlers. */
   async close(): Promise<void> {
     for (const started of this.#started.values()) await (await started)?.close();
     this.#parts.egressProxy?.close();
@@ -79,13 +80,13 @@ export class Launchers {
     if (command === null) return { launcher, forks: launcher };
     const { count } = this.#parts;
     const forking = { ...command, warm: true };
-    // A Python that cannot be forked warm is started by itself.
+    // If Python cannot be forked warm, each handler starts an interpreter of its own.
     const forks = async () =>
       (await this.#start(name, forking, Math.min(MOST_FORK_SERVERS, count))) ?? (await launcher());
     return { launcher, forks };
   }
 
-  /** Once: null where they do not start. */
+  /** Tries only once: null if they do not start. */
   #start(name: string, command: SpawnerCommand, count: number): Promise<Launcher | null> {
     const known = this.#started.get(name) ?? Spawners.start(command, count);
     this.#started.set(name, known);

@@ -1,8 +1,8 @@
-/** The runner's log: JSON lines on stderr. No secret, no environment value and no output of a process goes in. */
+/** The runner's log: JSON lines on stderr. It contains no secrets, environment values or output of processes. */
 
 type LogFields = Record<string, string | number | boolean | null | undefined>;
 
-/** Lines are written together after this long, so that a busy runner does not pay one system call per line. */
+/** Lines are written together after this time, so that a busy runner does not need one system call per line. */
 const FLUSH_MS = 100;
 
 let pending = "";
@@ -14,7 +14,7 @@ export function log(level: "info" | "warn" | "error", event: string, fields: Log
   timer ??= setTimeout(flushLog, FLUSH_MS).unref();
 }
 
-/** Writes what is pending, now. Called at exit. */
+/** Writes all pending lines. Called at exit. */
 export function flushLog(): void {
   clearTimeout(timer);
   timer = undefined;
@@ -23,7 +23,7 @@ export function flushLog(): void {
   if (text !== "") process.stderr.write(text);
 }
 
-/** What a caught value says, for the log. */
+/** The text of a caught value, for the log. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return codeOf(error) ?? `${error.name}: ${error.message}`;

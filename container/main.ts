@@ -1,12 +1,13 @@
 /**
- * The runner: where scripts and tools run as processes.
+ * The runner: it runs scripts and tools as processes.
  *
  *   node container/main.ts --port P --state DIR [--host H] [--secret-file F] [--concurrency N] [--queue N]
  *     [--queue-timeout-ms N] [--grace-ms N] [--drain-ms N] [--bundle-bytes N] [--workspace-bytes N] [--journal-bytes N] [--journal-ms N]
  *     [--spawners N] [--child-uid N] [--setpriv FILE] [--memory-bytes N] [--max-processes N] [--network declared|open] [--installs on|off] [--install-ms N] [--exit-with-parent]
  *
- * `--network open` gives handlers the network whatever their tools declare. `HULL_RUNNER_EGRESS=off` takes the network away from the processes it starts. `--installs on|off`
- * says whether packages of Python handlers are fetched: by default where processes reach the network.
+ * `--network open` gives handlers the network whatever their tools declare. `HULL_RUNNER_EGRESS=off` takes the network away
+ * from all processes that the runner starts. `--installs on|off` says whether packages of Python handlers are fetched; the
+ * default is on if processes reach the network.
  *
  * Prints `{"event":"listening","port":N}` to stdout when it is ready, and logs to stderr.
  */
@@ -37,7 +38,7 @@ import { makeServer } from "./server.ts";
 import { SkillFolders } from "./skill-folders.ts";
 import { Workspaces } from "./workspaces.ts";
 
-/** A runner whose parent is gone has nobody to answer: what runs gets this long to end. */
+/** If the runner's parent is gone, nobody can get an answer: running work has this long to end. */
 const PARENT_GONE_GRACE_MS = 500;
 
 async function run(options: RunnerOptions): Promise<void> {
@@ -132,7 +133,7 @@ async function run(options: RunnerOptions): Promise<void> {
     draining: () => draining,
   });
 
-  /** Lets running work end for `waitMs`, then ends it; writes everything down and leaves. */
+  /** Lets running work end for `waitMs`, then ends it; writes everything down and exits. */
   const drain = async (waitMs: number, graceMs: number): Promise<void> => {
     draining = true;
     log("info", "draining", { running: queue.running, wait_ms: waitMs });
@@ -144,7 +145,7 @@ async function run(options: RunnerOptions): Promise<void> {
     const stop = setTimeout(() => executions.stopAll(graceMs), waitMs);
     await executions.idle();
     clearTimeout(stop);
-    // Every answer that has begun is sent to its end; idle connections are closed.
+    // Every begun answer is sent to its end; idle connections are closed.
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     server.closeIdleConnections();
     const last = new Promise<void>((resolve) => setTimeout(resolve, graceMs + 1000).unref());
@@ -170,7 +171,7 @@ async function run(options: RunnerOptions): Promise<void> {
     process.exit(1);
   };
   process.on("uncaughtException", crash);
-  // Whoever read the log may be gone before this process is: that is no reason to leave work unfinished.
+  // The reader of the log may end before this process: that is no reason to leave work unfinished.
   process.stderr.on("error", () => undefined);
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     process.on(signal, () => leave(options.drainMs, options.graceMs));
@@ -192,7 +193,7 @@ async function run(options: RunnerOptions): Promise<void> {
   });
 }
 
-/** Words for what a schema refuses; zod/mini has none of its own. */
+/** The words for a schema's refusals; zod/mini has none of its own. */
 z.config(en());
 
 const failToStart = (error: unknown): void => {

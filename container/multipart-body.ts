@@ -9,11 +9,11 @@ const MAX_SPEC_BYTES = 8 * 1024 * 1024;
 export interface Part {
   name: "stdin" | "file";
   filename: string;
-  /** Its bytes, once; what is left of them is skipped when the next part is asked for. */
+  /** Its bytes, readable once; the rest is skipped when the next part is requested. */
   body: AsyncIterable<Uint8Array>;
 }
 
-/** The client broke off before the whole body was here. */
+/** The client broke off before the whole body had arrived. */
 export class BodyCut extends Error {
   override name = "BodyCut";
 }
@@ -22,7 +22,7 @@ export class MultipartBody {
   readonly #request: IncomingMessage;
   readonly #reader: MultipartReader;
 
-  /** @throws Refused 400 when the request is not multipart */
+  /** @throws Refused 400 if the request is not multipart */
   constructor(request: IncomingMessage) {
     const boundary = boundaryOf(request.headers["content-type"] ?? "");
     if (boundary === null) {
@@ -36,7 +36,7 @@ export class MultipartBody {
     );
   }
 
-  /** The spec JSON exactly as sent, to be asked for first. @throws Refused, BodyCut */
+  /** The spec JSON exactly as sent; call it first. @throws Refused, BodyCut */
   async spec(): Promise<string> {
     const part = await this.#reader.next();
     if (part?.name !== "spec") throw new Refused("bad_request", "The first part must be the spec.");
@@ -61,20 +61,20 @@ export class MultipartBody {
     return { name, filename: filename ?? "", body };
   }
 
-  /** Tells of a client that breaks off, also while nothing is read. */
+  /** Reports a client that breaks off, even while nothing is read. */
   onCut(report: (cut: BodyCut) => void): void {
     this.#request.once("close", () => {
       if (!this.#request.complete) report(cutOff());
     });
   }
 
-  /** Reads on without looking, so that the connection stays usable. */
+  /** Reads and drops the rest, so that the connection stays usable. */
   discard(): void {
     this.#request.resume();
   }
 }
 
-/** The body as it comes. Between two chunks nothing listens to the request, so that it can be discarded at any time. */
+/** The body as it arrives. Between two chunks nothing listens to the request, so it can be discarded at any time. */
 async function* chunksOf(request: IncomingMessage): AsyncGenerator<Uint8Array, void> {
   for (;;) {
     const chunk: Buffer | null = request.read();

@@ -6,43 +6,43 @@ export interface RunnerOptions {
   /** 0 lets the system choose. */
   port: number;
   host: string;
-  /** Bundles, journal and scratch live here. */
+  /** Folder of bundles, journal and scratch. */
   stateDir: string;
-  /** Without it the secret is delivered once by `PUT /v1/secret`. */
+  /** Null: `PUT /v1/secret` delivers the secret once. */
   secretFile: string | null;
-  /** Most simultaneous executions. */
+  /** The most simultaneous executions. */
   concurrency: number;
-  /** Waiting places. */
+  /** Places in the queue. */
   queue: number;
   queueTimeoutMs: number;
-  /** Between SIGTERM and SIGKILL for processes that the drain stops. */
+  /** Time between SIGTERM and SIGKILL for processes that the drain stops. */
   graceMs: number;
-  /** What running work gets after SIGTERM. */
+  /** Time for running work after SIGTERM. */
   drainMs: number;
-  /** Unpacked bundles may take this much disk before the least recently used go. */
+  /** Disk for unpacked bundles; above it the least recently used are removed. */
   bundleBytes: number;
-  /** Sessions' folders may take this much disk before those longest at rest go. */
+  /** Disk for sessions' folders; above it those longest unused are removed. */
   workspaceBytes: number;
   journalBytes: number;
   journalMs: number;
-  /** Processes that start the executions' processes; 0: the runner does it itself. */
+  /** Processes that start the executions' processes; 0: the runner starts them itself. */
   spawners: number;
   /** The uid, and gid, of the executions' processes; null: the runner's own. */
   childUid: number | null;
   /** The program that changes the uid: `setpriv`, or a copy of it with the capabilities the runner lacks. */
   setpriv: string;
-  /** Of each execution, kept by cgroup; null: no limit. */
+  /** Limit of each execution, by cgroup; null: no limit. */
   memoryBytes: number | null;
   maxProcesses: number | null;
   /** Whether processes reach the network. */
   egress: boolean;
-  /** Whether handlers of tools that declare no network have none; else they have what every process has. */
+  /** Whether handlers of tools that declare no network get none; otherwise they have the network of every process. */
   declaredNetwork: boolean;
   /** Whether the packages of Python handlers may be fetched. */
   installs: boolean;
-  /** Of one installation of packages. */
+  /** Time limit of one installation of packages. */
   installMs: number;
-  /** Leave when stdin ends: whoever started this runner is gone. */
+  /** Exit when stdin ends: then the parent of this runner is gone. */
   exitWithParent: boolean;
 }
 
@@ -65,7 +65,7 @@ const NUMBERS = {
   spawners: { fallback: Math.min(4, availableParallelism()), least: 0, most: 64 },
 } as const;
 
-/** Numbers that are absent unless given. */
+/** Numbers without a default. */
 const OPTIONAL = {
   "child-uid": { least: 1, most: 2 ** 31 },
   "memory-bytes": { least: 1024 ** 2, most: Number.MAX_SAFE_INTEGER },
@@ -73,7 +73,7 @@ const OPTIONAL = {
 } as const;
 
 /**
- * Reads the flags of `container/main.ts`; of `environment` `HULL_RUNNER_FLAGS`, which come before them, and
+ * Reads the flags of `container/main.ts`; from `environment` `HULL_RUNNER_FLAGS`, which come before them, and
  * `HULL_RUNNER_EGRESS`.
  * @throws UsageError for an unknown flag, a missing `--state` or a value out of range.
  */
@@ -136,7 +136,8 @@ export function parseOptions(argv: string[], environment: NodeJS.ProcessEnv): Ru
     egress,
     declaredNetwork:
       readWord("--network", string("network") ?? "declared", ["declared", "open"]) === "declared",
-    // Who takes the network away from handlers takes it away from what they bring, too, unless told otherwise.
+    // Taking the network away from handlers also takes it away from the installation of their packages, unless told
+    // otherwise.
     installs: readSwitch("--installs", string("installs") ?? (egress ? "on" : "off")),
     installMs: number("install-ms"),
     exitWithParent: values["exit-with-parent"] === true,

@@ -1,4 +1,4 @@
-/** The files an execution left as its output. */
+/** The output files of an execution. */
 import { createHash } from "node:crypto";
 import type { FileHandle } from "node:fs/promises";
 import { FRAME, type FrameType, MAX_FRAME_BYTES } from "../src/tool/protocol.ts";
@@ -14,9 +14,9 @@ interface OutputFile {
 const MAX_FILES = 1000;
 
 /**
- * Hands every output file to `send` as frames, name-sorted: the non-empty regular files at the top of `OUTPUT_DIR`;
- * without any, `OUTPUT_FILE`. Symlinks are not followed, be it a file or a folder that became one. `send` answers a promise
- * when the caller must wait. Answers `false`, with nothing sent, when all files together have more than `limit` bytes.
+ * Passes every output file to `send` as frames, sorted by name: the non-empty regular files at the top of `OUTPUT_DIR`;
+ * without any, `OUTPUT_FILE`. Symlinks are not followed, whether they replaced a file or a folder. `send` returns a
+ * promise if the caller must wait. Returns `false`, with nothing sent, if all files together exceed `limit` bytes.
  */
 export async function sendOutputs(
   tree: Tree,
@@ -53,7 +53,7 @@ async function openOutput(tree: Tree, path: string, filename: string): Promise<O
   return null;
 }
 
-/** Reads the file twice, for its digest and for its bytes: the header with the digest comes first. */
+/** Reads the file twice, for its digest and for its bytes: the header with the digest must come first. */
 async function sendFile(
   { filename, size, handle }: OutputFile,
   send: (type: FrameType, payload: Uint8Array) => Promise<void> | undefined,

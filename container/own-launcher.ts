@@ -1,14 +1,14 @@
-/** Starts processes from the runner itself: where there is no Python, and nothing has to be kept apart. */
+/** Starts processes from the runner itself: used if there is no Python, and nothing has to be kept apart. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, constants, openSync } from "node:fs";
 import type { Launch, Launched, Launcher } from "./launcher.ts";
 import { codeOf } from "./log.ts";
 import { killProcessesOf, Sweep } from "./sweep.ts";
 
-/** A killed group is asked about this often. */
+/** Interval of checks for a killed group. */
 const GONE_POLL_MS = 5;
 
-/** Who leaves the group is found by the id in its environment, if it keeps that. */
+/** A process that leaves the group is found by the id in its environment, if it keeps that. */
 export class OwnLauncher implements Launcher {
   readonly #sweep = new Sweep(killProcessesOf);
 
@@ -81,7 +81,7 @@ export class OwnLauncher implements Launcher {
   }
 }
 
-/** 0 only asks. `false`: the group has no process any more. */
+/** 0 only checks. `false`: the group has no process any more. */
 function signalGroup(pgid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     process.kill(-pgid, signal);

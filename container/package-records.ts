@@ -1,7 +1,8 @@
 /**
- * Which requirements became which bundle of packages, a file each, so that the next runner with this state folder knows it
- * too. What a record names becomes the import path of other skills' handlers, so each is authenticated under a key of the
- * runner (HMAC-SHA256): whoever manages to write a file here does not thereby say what a handler imports.
+ * Which requirements became which bundle of packages, one file each, so that the next runner with this state folder
+ * knows it too. A record's bundle becomes the import path of other skills' handlers, so the runner authenticates each
+ * record with a key of its own (HMAC-SHA256): whoever manages to write a file here still cannot decide what a handler
+ * imports.
  */
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { open, readFile, writeFile } from "node:fs/promises";
@@ -16,17 +17,17 @@ export class PackageRecords {
   readonly #dir: string;
   #key: Promise<Buffer> | null = null;
 
-  /** @param dir for the runner alone */
+  /** @param dir accessible only to the runner */
   constructor(dir: string) {
     this.#dir = dir;
   }
 
-  /** Where the archive of these requirements is kept while it is taken. */
+  /** Where the archive of these requirements is stored while it is received. */
   archive(requirements: string): string {
     return join(this.#dir, `${requirements}.tar`);
   }
 
-  /** The digest of the bundle of these requirements; null where none is known. */
+  /** The digest of the bundle of these requirements; null if unknown. */
   async find(requirements: string): Promise<string | null> {
     const key = await this.#theKey();
     const text = await readFile(join(this.#dir, requirements), "utf8").catch(() => "");
@@ -67,7 +68,7 @@ export class PackageRecords {
     }
     const key = await readFile(path);
     if (key.length === KEY_BYTES) return key;
-    // An earlier runner died while it wrote it.
+    // An earlier runner died while writing it.
     const fresh = randomBytes(KEY_BYTES);
     await writeFile(path, fresh);
     return fresh;

@@ -1,10 +1,10 @@
 /**
  * Pipes for the standard streams of processes. Node's own "pipe" is a socket pair, on which a process cannot open
- * `/dev/stdin`, `/dev/stdout` or `/dev/stderr` (ENXIO); scripts do that every day. So each stream is a FIFO.
+ * `/dev/stdin`, `/dev/stdout` or `/dev/stderr` (ENXIO), though scripts often do. So each stream is a FIFO.
  *
- * Each execution has a folder of its own for them, under a name that nobody can guess. The folders are made ahead in batches
- * and are never used twice. Their parent cannot be listed, and where executions are kept apart (programs/apart.py) each process
- * reaches its own folder alone.
+ * Each execution has its own folder for them, under a name that nobody can guess. The folders are made ahead in batches
+ * and never used twice. Their parent cannot be listed, and if executions are kept apart (programs/apart.py), each
+ * process reaches only its own folder.
  */
 import { execFile } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
@@ -17,7 +17,7 @@ import { log, reasonOf } from "./log.ts";
 import { makeFolder } from "./scratch.ts";
 import { removeTree } from "./tree.ts";
 
-/** Folders made at a time, and the number below which the next batch is made. */
+/** Folders to make at a time, and the number below which the next batch is made. */
 const BATCH = 64;
 const LOW = 32;
 
@@ -30,10 +30,10 @@ export interface Pipe {
   own: Socket;
 }
 
-/** A FIFO that lets a process wait. */
+/** A FIFO that makes a process wait. */
 export interface Gate {
   path: string;
-  /** Lets it go on; a process whose gate is dropped instead reads the end of the file. */
+  /** Lets it continue; if the gate is dropped instead, the process reads an end of file. */
   open(): void;
 }
 
@@ -45,7 +45,7 @@ export class Pipes {
   readonly #removals = new Set<Promise<void>>();
   #refill: Promise<void> | null = null;
 
-  /** `group`: who opens the pipes too, when that is another uid. */
+  /** `group`: the group that also opens the pipes, if that is another uid. */
   constructor(dir: string, group: number | null) {
     this.dir = dir;
     this.#group = group;
@@ -53,8 +53,8 @@ export class Pipes {
   }
 
   /**
-   * Where the pipes of the runner with this state folder are made. Where executions are kept apart that is in the state
-   * folder, the only one that is closed to their processes; else in memory where the system has a file system there, since
+   * The folder for pipes of the runner with this state folder. If executions are kept apart, it is in the state folder,
+   * the only one that is closed to their processes. Otherwise it is on a file system in memory if there is one, since
    * making and removing a file on a disk can take as long as starting a process.
    */
   static directory(state: string, apart: boolean): string {
@@ -69,7 +69,7 @@ export class Pipes {
     }
   }
 
-  /** Clears what an earlier runner left and makes the first batch. */
+  /** Removes what an earlier runner left and makes the first batch. */
   async prepare(): Promise<void> {
     await removeTree(this.dir);
     await makeFolder(this.dir, this.#group);
@@ -96,7 +96,7 @@ export class Pipes {
     return new ExecutionPipes(dir, this.#mode, () => this.#remove(dir));
   }
 
-  /** Removes what is unused. */
+  /** Removes unused folders. */
   async close(): Promise<void> {
     await this.#refill?.catch(() => {});
     await Promise.all(this.#removals);
@@ -113,7 +113,7 @@ export class Pipes {
 
   async #fill(): Promise<void> {
     const dirs = Array.from({ length: BATCH }, () => join(this.dir, randomBytes(16).toString("hex")));
-    // The group, and the bit that hands it on, come from the parent.
+    // The group, and the bit that passes it on, come from the parent.
     await Promise.all(dirs.map((dir) => mkdir(dir, { mode: this.#group === null ? 0o700 : 0o710 })));
     const paths = dirs.flatMap((dir) => FIFOS.map((name) => join(dir, name)));
     await promisify(execFile)("mkfifo", ["-m", this.#mode.toString(8), ...paths]);
@@ -121,10 +121,10 @@ export class Pipes {
   }
 }
 
-/** Only the runner makes files here, so that their names are known. */
+/** Only the runner makes files here, so their names are known. */
 async function removePipes(dir: string): Promise<void> {
   await Promise.all(FIFOS.map((name) => unlink(join(dir, name))));
-  // Not each is there.
+  // Not all of them exist.
   await Promise.allSettled(FILES.map((name) => unlink(join(dir, name))));
   await rmdir(dir);
 }
@@ -133,7 +133,7 @@ class ExecutionPipes {
   readonly dir: string;
   readonly #mode: number;
   readonly #remove: () => void;
-  /** Open at both ends, so that nobody who opens a FIFO has to wait. */
+  /** Open at both ends, so that opening a FIFO never waits. */
   readonly #held: number[] = [];
   #dropped = false;
 
@@ -150,7 +150,7 @@ class ExecutionPipes {
     return { path, own: new Socket({ fd: own, readable: true, writable: false }) };
   }
 
-  /** A pipe from the runner to the process, for an input longer than the pipe holds. */
+  /** A pipe from the runner to the process, for an input that exceeds the pipe's capacity. */
   input(): Pipe {
     const path = this.#hold("stdin");
     const own = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
@@ -165,8 +165,8 @@ class ExecutionPipes {
   }
 
   /**
-   * A file that holds these bytes: a short stdin, for one. Such an input is not piped: once its writer was done, opening
-   * `/dev/stdin` would wait for another writer for ever.
+   * A file with these bytes, for example a short stdin. Such an input is not piped: after its writer has finished,
+   * opening `/dev/stdin` would wait for another writer for ever.
    */
   file(name: (typeof FILES)[number], bytes: Uint8Array): string {
     const path = join(this.dir, name);
@@ -174,7 +174,7 @@ class ExecutionPipes {
     return path;
   }
 
-  /** To be called once the process has opened what it needs, or never will: takes the names away. Further calls do nothing. */
+  /** Removes the names; call it once the process has opened what it needs, or never will. Further calls do nothing. */
   drop(): void {
     if (this.#dropped) return;
     this.#dropped = true;

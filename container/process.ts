@@ -7,10 +7,10 @@ import type { Gate, Pipe, Pipes } from "./pipes.ts";
 
 /** How long the streams may stay open after the leader ended. */
 const PIPES_MS = 250;
-/** How long they may after all processes were sent SIGKILL: while bytes still come, and without any. */
+/** How long they may stay open after SIGKILL to all processes: while bytes still come, and without any. */
 const KILLED_MS = 150;
 const SILENT_MS = 25;
-/** Whoever waits until no process is left waits no longer than this: the system may hold one that was sent SIGKILL. */
+/** The longest wait until no process is left: the system may hold a process in spite of SIGKILL. */
 const GONE_LIMIT_MS = 2000;
 
 /** Why the runner itself ended a process. */
@@ -21,20 +21,20 @@ export interface ProcessSpec {
   argv0: string;
   args: string[];
   cwd: string;
-  /** See `Launch`; those of the streams are added. */
+  /** As in `Launch`; those of the streams are added. */
   rooms: readonly string[];
   /** See `Launch`. */
   skills: string | null;
   environment: Record<string, string>;
-  /** All of stdin, or `stream` for what is then written to `GroupProcess.stdin`; null for an empty one. */
+  /** All of stdin, or `stream` if the caller writes it to `GroupProcess.stdin`; null for an empty one. */
   stdin: Uint8Array | "stream" | null;
-  /** Its result comes by descriptor 3, and is read as stdout; what it writes to 1 and 2 is stderr. */
+  /** Its result comes through descriptor 3, and is read as stdout; its output to 1 and 2 is stderr. */
   resultApart: boolean;
   timeoutMs: number;
   graceMs: number;
   onStdout(chunk: Uint8Array): void;
   onStderr(chunk: Uint8Array): void;
-  /** Called once, after the last chunk; what is left of its processes is being ended by then. */
+  /** Called once, after the last chunk; by then its remaining processes are being ended. */
   onEnd(outcome: ProcessOutcome): void;
 }
 
@@ -52,7 +52,7 @@ interface ProcessTools {
   launcher: Launcher;
   /** Must be ready. */
   pipes: Pipes;
-  /** Where the process is to be before it begins; null for the runner's own. */
+  /** The process enters it before it begins; null for the runner's own. */
   cgroup: Cgroup | null;
 }
 
@@ -63,7 +63,7 @@ export class GroupProcess {
   readonly #outputs: [Pipe, Pipe];
   readonly #launched: Launched;
   #started = false;
-  /** SIGTERM is to be sent as soon as there is a group to send it to. */
+  /** Send SIGTERM as soon as there is a group to send it to. */
   #early = false;
   #open = 2;
   #exit: { exitCode: number | null; signal: string | null } | null = null;
@@ -87,7 +87,7 @@ export class GroupProcess {
     const file = spec.stdin instanceof Uint8Array ? own.file("input", spec.stdin) : null;
     const gate = cgroup === null ? null : own.gate();
     this.stdin = input?.own ?? null;
-    // The process may close its stdin whenever it likes.
+    // The process may close its stdin at any time.
     input?.own.on("error", () => {});
     this.#outputs = [own.output("stdout"), own.output("stderr")];
     const [stdout, stderr] = this.#outputs;
@@ -140,12 +140,15 @@ export class GroupProcess {
     });
   }
 
-  /** Resolves after its end, when none of its processes is left, wherever they went. */
+  /** Resolves after its end, when none of its processes is left anywhere. */
   get gone(): Promise<void> {
     return this.#whenGone.promise;
   }
 
-  /** Ends the group: SIGTERM, after the grace SIGKILL; too much output: SIGKILL at once. The first reason stays. */
+  /**
+   * Ends the group: SIGTERM, then SIGKILL after the grace period; for too much output immediately SIGKILL. The first
+   * reason stays.
+   */
   stop(reason: StopReason, graceMs = this.#spec.graceMs): void {
     if (this.#ended || this.#stopped !== null) return;
     this.#stopped = reason;
@@ -160,7 +163,7 @@ export class GroupProcess {
     this.#escalation = setTimeout(() => this.#kill(), graceMs);
   }
 
-  /** Holds the process back by no longer reading its streams. */
+  /** Slows the process down by not reading its streams any more. */
   pauseOutput(): void {
     this.#paused = true;
     for (const { own } of this.#outputs) own.pause();
@@ -171,7 +174,7 @@ export class GroupProcess {
     for (const { own } of this.#outputs) own.resume();
   }
 
-  /** SIGKILL to all of it, without waiting for anything; for the death of the runner. */
+  /** Sends SIGKILL to all of it without waiting; for the death of the runner. */
   killNow(): void {
     this.#endAll();
   }
@@ -206,13 +209,13 @@ export class GroupProcess {
     else if (!this.#ended) setTimeout(() => this.#kill(), PIPES_MS);
   }
 
-  /** Ends all of its processes. The streams' ends follow, and with them the outcome. */
+  /** Ends all of its processes. The ends of the streams follow, and with them the outcome. */
   #kill(): void {
     if (this.#ended) return;
     clearTimeout(this.#escalation);
     this.#endAll();
     const since = performance.now();
-    // Bytes written before the end still arrive; only a process out of reach keeps a stream open beyond that.
+    // Bytes written before the end still arrive. Only a process that cannot be reached keeps a stream open after that.
     const giveUp = (): void => {
       const now = performance.now();
       const waiting = this.#paused || now - this.#lastRead < SILENT_MS || now - since < KILLED_MS;

@@ -1,4 +1,4 @@
-/** What an execution starts: the command of its spec, or a handler (handlers.ts). */
+/** The program of an execution: the command of its spec, or a handler (handlers.ts). */
 import { join } from "node:path";
 import type { ExecutionSpec } from "../src/tool/protocol.ts";
 import type { Command, Commands } from "./commands.ts";
@@ -13,23 +13,23 @@ export interface Program {
   argv0: string;
   args: string[];
   cwd: string;
-  /** See `Launch`. */
+  /** As in `Launch`. */
   rooms: string[];
   /** See `Launch`. */
   skills: string | null;
   environment: Environment;
-  /** All of stdin; null: what came of it, and still comes. */
+  /** All of stdin; null: the part that has come, and the rest as it comes. */
   stdin: Uint8Array | null;
-  /** See `ProcessSpec`. */
+  /** As in `ProcessSpec`. */
   resultApart: boolean;
   launcher: Launcher;
   /** Digests of the packages that it uses, which are released with it. */
   packages: string[];
-  /** Where it says in which folder it ended; absent: it does not. */
+  /** Where it reports the folder in which it ended; absent: it does not. */
   lastFolder?: LastFolder;
 }
 
-/** Where it is started. */
+/** The folders where it is started. */
 export interface ProcessFolders {
   /** The skill's files. */
   bundle: string;
@@ -72,14 +72,14 @@ export function commandProgram(
   return found instanceof Promise ? found.then(programOf) : programOf(found);
 }
 
-/** What an execution uses of the runner's folders. */
+/** The runner's folders that an execution uses. */
 export const roomsOf = ({ bundle, workspace, scratch }: ProcessFolders): string[] => [
   bundle,
   scratch.dir,
   ...(workspace === null ? [] : [workspace.dir]),
 ];
 
-/** A command whose file, where it is one of the bundle, is named for a process that begins elsewhere. */
+/** A command whose file, if it is in the bundle, has an absolute path, for a process that begins elsewhere. */
 export function absolute(command: Command, bundle: string): Command {
   return command.file.startsWith("./") ? { ...command, file: join(bundle, command.file) } : command;
 }

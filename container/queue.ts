@@ -1,14 +1,14 @@
-/** Who runs now, who waits, who is turned away. First come, first served. */
+/** Decides who runs now, who waits, and who is refused. First come, first served. */
 import { Refused } from "./refusal.ts";
 
 interface QueueOptions {
   concurrency: number;
-  /** Waiting places. */
+  /** Places in the queue. */
   queue: number;
   queueTimeoutMs: number;
 }
 
-/** Waiting places of one skill that is at its own limit. */
+/** Waiting places for one skill that is at its own limit. */
 const SKILL_QUEUE = 16;
 
 export interface Slot {
@@ -18,9 +18,9 @@ export interface Slot {
 }
 
 export interface Waiting {
-  /** Rejects with `Refused` when the wait is over without a slot. */
+  /** Rejects with `Refused` if the wait ends without a slot. */
   slot: Promise<Slot>;
-  /** Gives the place up: nobody wants the slot any more. */
+  /** Gives up the place: nobody wants the slot any more. */
   abandon(reason: Refused): void;
 }
 
@@ -32,7 +32,7 @@ interface Waiter {
   refuse(reason: Refused): void;
 }
 
-/** Weight of the newest duration in the moving average behind `Retry-After`. */
+/** Weight of the newest duration in the moving average for `Retry-After`. */
 const NEWEST = 0.1;
 
 export class AdmissionQueue {
@@ -62,8 +62,8 @@ export class AdmissionQueue {
   }
 
   /**
-   * A slot now, or a place in the queue. `limit`: most simultaneous runs of this skill.
-   * @throws Refused 503 `runner_busy`, 429 `concurrency_limited`, or what the queue was closed with
+   * A slot now, or a place in the queue. `limit`: the most simultaneous runs of this skill.
+   * @throws Refused 503 `runner_busy`, 429 `concurrency_limited`, or the reason with which the queue was closed
    */
   enter(skill: string, limit: number | undefined): Slot | Waiting {
     if (this.#closed !== null) throw this.#closed;
@@ -83,7 +83,7 @@ export class AdmissionQueue {
     return this.#wait(skill, limit, this.#line);
   }
 
-  /** Turns away everybody who waits and everybody who comes. */
+  /** Refuses all present and future waiters. */
   close(reason: Refused): void {
     this.#closed = reason;
     for (const waiter of [...this.#line, ...[...this.#bySkill.values()].flat()]) waiter.refuse(reason);

@@ -1,4 +1,4 @@
-/** What the runner says no with: a status, a `refusal` body (protocol.ts) and, where waiting helps, `Retry-After`. */
+/** The runner's refusals: a status, a `refusal` body (protocol.ts) and, if waiting helps, `Retry-After`. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Refusal } from "../src/tool/protocol.ts";
 
@@ -36,12 +36,12 @@ export class Refused extends Error {
   }
 }
 
-/** What is left of a refused request's body is thrown away for at most this long; then the connection is cut. */
+/** The rest of a refused request's body is dropped for at most this long; then the connection is cut. */
 const LINGER_MS = 5000;
 
 /**
- * Sends a whole answer, also to a request whose body is not read yet. The body is read on and thrown away, so that the
- * connection stays usable: closing it at once could destroy the answer on its way. `body` is JSON text or "".
+ * Sends a whole answer, even to a request whose body is not read yet. The rest of the body is read and dropped, so that
+ * the connection stays usable: closing it immediately could destroy the answer on its way. `body` is JSON text or "".
  */
 export function answer(
   request: IncomingMessage,

@@ -1,4 +1,4 @@
-/** An execution's own writable folder: input files, output files, temporary files. Gone when the execution is. */
+/** An execution's own writable folder: input files, output files, temporary files. It is removed with the execution. */
 import { randomBytes } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { chmod, chown, mkdir, rmdir } from "node:fs/promises";
@@ -12,7 +12,7 @@ export interface Scratch {
   inputDir: string;
   outputDir: string;
   outputFile: string;
-  /** What is in `dir`, for the runner: processes may put anything in its place. */
+  /** The content of `dir`, for the runner: processes may replace anything in it. */
   tree: Tree;
 }
 
@@ -21,15 +21,15 @@ export const INPUT = "in";
 export const OUTPUT = "out";
 export const OUTPUT_FILE = "output";
 
-/** Folders made at a time ahead of their executions, and the number below which the next batch is made. */
+/** Folders to make at a time ahead of their executions, and the number below which the next batch is made. */
 const BATCH = 32;
 const LOW = 16;
 /** Folders are opened to the runner some levels at a time (programs/leftovers.py). */
 const MOST_OPENINGS = 100;
 
 /**
- * No folder is used twice: a process that outlived its execution would have access to that of another one. They are made
- * ahead, since on common file systems making three folders takes a good part of what starting a small process does.
+ * No folder is used twice: a process that outlived its execution could reach that of another one. They are made ahead,
+ * since on common file systems making three folders takes a large part of the time that starting a small process takes.
  */
 export class ScratchRoot {
   readonly #root: string;
@@ -42,9 +42,7 @@ export class ScratchRoot {
   #refill: Promise<void> | null = null;
   #closed = false;
 
-  /**
-   * `group`: processes run as another uid, in this group. `openTree` gives the runner access to what they left.
-   */
+  /** `group`: processes run as another uid, in this group. `openTree` gives the runner access to what they left. */
   constructor(root: string, group: number | null, openTree: (path: string) => Promise<void>) {
     this.#root = root;
     this.#group = group;
@@ -52,14 +50,14 @@ export class ScratchRoot {
     this.#mode = group === null ? 0o700 : 0o2770;
   }
 
-  /** Makes the root, clears what an earlier runner left, and makes the first folders. */
+  /** Makes the root, removes what an earlier runner left, and makes the first folders. */
   async prepare(): Promise<void> {
     await this.#removeAll(this.#root);
     await makeFolder(this.#root, this.#group);
     await this.#fill();
   }
 
-  /** An empty folder for one execution, and never for another one. */
+  /** An empty folder for one execution, never used for another. */
   create(): Scratch {
     const ready = this.#ready.pop();
     if (this.#ready.length < LOW && !this.#closed) {
@@ -75,7 +73,7 @@ export class ScratchRoot {
     return scratch;
   }
 
-  /** Takes a folder back when the processes of its execution have ended. It is removed right away. */
+  /** Takes a folder back when the processes of its execution have ended. It is removed immediately. */
   release(scratch: Scratch): void {
     const removal = removeEmpty(scratch)
       .catch(() => this.#removeAll(scratch.dir))
@@ -84,7 +82,7 @@ export class ScratchRoot {
     this.#removals.add(removal);
   }
 
-  /** Removes everything, and resolves when that is done. */
+  /** Removes everything, and resolves when done. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#refill;
@@ -107,7 +105,7 @@ export class ScratchRoot {
     const made = Array.from({ length: BATCH }, () => this.#plan());
     await Promise.all(
       made.map(async (scratch) => {
-        // With a group, the bit that hands it on comes from the root.
+        // With a group, the bit that passes it on comes from the root.
         for (const path of foldersOf(scratch)) await mkdir(path, this.#mode & 0o777);
       }),
     );
@@ -126,7 +124,7 @@ export class ScratchRoot {
   }
 }
 
-/** As most executions leave it: three calls instead of a walk. Throws where something is in it. */
+/** For the state in which most executions leave it: three calls instead of a walk. Throws if something is in it. */
 async function removeEmpty({ dir, inputDir, outputDir }: Scratch): Promise<void> {
   await Promise.all([rmdir(inputDir), rmdir(outputDir)]);
   await rmdir(dir);
@@ -134,7 +132,7 @@ async function removeEmpty({ dir, inputDir, outputDir }: Scratch): Promise<void>
 
 const foldersOf = ({ dir, inputDir, outputDir }: Scratch): string[] => [dir, inputDir, outputDir];
 
-/** Makes a folder for the runner alone, or one that `group` may enter, but not list, and that hands its group on. */
+/** Makes a folder for the runner alone, or one that `group` may enter, but not list, and that passes its group on. */
 export async function makeFolder(path: string, group: number | null): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
   if (group === null) return;

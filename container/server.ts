@@ -21,19 +21,19 @@ interface ServerParts extends SubmitServices {
   workspaces: Workspaces;
   journal: Journal;
   enforced: Enforced;
-  /** Whether the runner is on its way out. */
+  /** Whether the runner is shutting down. */
   draining(): boolean;
 }
 
 /** Makes the HTTP server; it does not listen yet. */
 export function makeServer(parts: ServerParts): Server {
   const server = createServer({ noDelay: true, requestTimeout: 0 }, (request, response) => {
-    // A client that breaks off is noticed where the body or the answer is handled.
+    // The code that handles the body or the answer notices a client that breaks off.
     request.on("error", () => {});
     response.on("error", () => {});
     route(parts, request, response).catch((error: unknown) => fail(request, response, error));
   });
-  // Longer than a caller's pool keeps connections, so that the runner is not the one to close them.
+  // Longer than a caller's pool keeps connections, so that the caller closes them, not the runner.
   server.keepAliveTimeout = 75_000;
   return server;
 }

@@ -1,7 +1,7 @@
 /**
- * Skills' files where commands find them: side by side in a folder of their own for each session or set of skills, under the
- * names that the skills have there, so that a path from one skill to another works. They are read-only; what a process of the
- * runner's own uid changed all the same is undone before the next run.
+ * Skills' files in the place where commands find them: in one parent folder for each session or set of skills, under
+ * the names that the skills have there, so that a path from one skill to another works. They are read-only; if a
+ * process of the runner's own uid changes them anyway, that is undone before the next run.
  */
 import type { BigIntStats } from "node:fs";
 import { chmod, copyFile, link, lstat, mkdir, readdir, rename } from "node:fs/promises";
@@ -15,19 +15,19 @@ import { removeTree } from "./tree.ts";
 
 type Wanted = NonNullable<ExecutionSpec["skills"]>;
 
-/** A set that no execution used for so long is removed. */
+/** A set is removed after this long without an execution. */
 const IDLE_MS = 1_800_000;
 const EXPIRY_INTERVAL_MS = 60_000;
-/** Sets at rest that are kept. */
+/** The most unused sets to keep. */
 const MOST_RESTING = 64;
 
 interface SkillSet {
   dir: string;
-  /** Names in the folder. */
+  /** By names in the folder. */
   skills: Map<string, { digest: string; mark: string }>;
   users: number;
   used: number;
-  /** The run that it was looked through for last. */
+  /** The last run for which it was checked. */
   run: string;
   queue: Promise<unknown>;
 }
@@ -47,14 +47,14 @@ export class SkillFolders {
     this.#group = group;
   }
 
-  /** Makes the root and clears what an earlier runner left. */
+  /** Makes the root and removes what an earlier runner left. */
   async prepare(): Promise<void> {
     await removeTree(this.#root);
     await makeFolder(this.#root, this.#group);
     this.#expiry = setInterval(() => this.#expire(), EXPIRY_INTERVAL_MS).unref();
   }
 
-  /** Removes everything, and resolves when that is done. */
+  /** Removes everything, and resolves when done. */
   async close(): Promise<void> {
     clearInterval(this.#expiry);
     await Promise.all(Array.from(this.#sets.values(), ({ queue }) => queue));
@@ -90,7 +90,7 @@ export class SkillFolders {
     set.used = performance.now();
   }
 
-  /** Makes the folder of a set in use hold its skills; answers the folder. @param run whose execution it is */
+  /** Puts the set's skills into its folder; returns the folder. @param run of the execution */
   async ready({ key, list }: Wanted, run: string): Promise<string> {
     const set = this.#sets.get(key);
     if (set === undefined) throw new Refused("internal", "The set of skills is not in use.");
@@ -114,7 +114,7 @@ export class SkillFolders {
     set.run = run;
   }
 
-  /** Puts a bundle's files at a path, in place of whatever is there. */
+  /** Puts a bundle's files at a path, and replaces what is there. */
   async #make(path: string, digest: string): Promise<void> {
     const work = join(this.#root, `.${process.pid}-${this.#count++}`);
     const bundle = this.#bundles.folderOf(digest);
@@ -132,7 +132,7 @@ export class SkillFolders {
     for (const entry of await readdir(from, { withFileTypes: true })) {
       const [source, target] = [join(from, entry.name), join(to, entry.name)];
       if (entry.isDirectory()) await this.#copy(source, target);
-      // Of the runner's own uid a process could change the bundle through a link.
+      // With the runner's own uid a process could change the bundle through a link.
       else if (this.#group === null) await copyFile(source, target);
       else await link(source, target).catch(() => copyFile(source, target));
     }
@@ -153,7 +153,7 @@ export class SkillFolders {
   }
 }
 
-/** Takes the right to write from folders; files have none. */
+/** Makes folders read-only; files already are. */
 async function seal(path: string): Promise<void> {
   for (const entry of await readdir(path, { withFileTypes: true })) {
     if (entry.isDirectory()) await seal(join(path, entry.name));
@@ -161,13 +161,13 @@ async function seal(path: string): Promise<void> {
   await chmod(path, 0o555);
 }
 
-/** Tells whether anything below a path was changed since. */
+/** A mark that changes with anything below a path. */
 async function markOf(path: string): Promise<string> {
   const marks: string[] = [];
   const look = async (at: string): Promise<void> => {
     const stats: BigIntStats | null = await lstat(at, { bigint: true }).catch(() => null);
     if (stats === null) return;
-    // Reading changes no time but that of the last access.
+    // Reading changes only the time of the last access.
     marks.push(`${at} ${stats.ino} ${stats.mode} ${stats.size} ${stats.mtimeNs} ${stats.ctimeNs}`);
     if (!stats.isDirectory()) return;
     for (const name of (await readdir(at)).sort()) await look(join(at, name));

@@ -1,4 +1,4 @@
-/** One spawner process and the talk with it (programs/spawner.py says the protocol). */
+/** One spawner process and the communication with it (programs/spawner.py defines the protocol). */
 import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:os";
 import { GATEWAY_PORT } from "./egress-proxy.ts";
@@ -17,13 +17,15 @@ const SPAWNER = program(
   "spawner.py",
 );
 const FORK_SERVER = program("handler.py", "fork.py");
-/** What a fork server is started with: room for the mark of an execution, whose id has so many bytes at most (protocol.ts). */
+/**
+ * Environment of a fork server: room for the mark of an execution, whose id has at most this many bytes (protocol.ts).
+ */
 const FORK_SERVER_ENVIRONMENT = { HULL_EXECUTION_ID: "-".repeat(128) };
 
 /** The program comes through descriptor 3, so that no command line shows it. */
 const PROGRAM = ["-c", "exec(open(3).read())"];
 
-/** The first of several names of a signal counts. */
+/** Of several names of a signal the first counts. */
 const SIGNAL_NAMES = new Map(
   Object.entries(constants.signals)
     .reverse()
@@ -31,13 +33,13 @@ const SIGNAL_NAMES = new Map(
 );
 
 export interface SpawnerCommand {
-  /** What puts the spawner where it belongs (`setpriv`, `unshare`) and the interpreter. */
+  /** The interpreter and the commands before it (`setpriv`, `unshare`). */
   argv: readonly string[];
   /** Whether it must hide from the processes it starts. */
   private: boolean;
-  /** Whether it and what it starts have no network (programs/seal.py). */
+  /** Whether it and its processes have no network (programs/seal.py). */
   sealed: boolean;
-  /** The socket file that its network's gateway leads to; null: its network is not one of its own. */
+  /** The socket file behind its network's gateway; null: it has no network of its own. */
   gateway: string | null;
   /** The state folder, whose parts executions do not share (programs/apart.py); null: they are not kept apart. */
   state: string | null;
@@ -63,7 +65,7 @@ export class Spawner {
     const { warm } = command;
     this.#warm = warm;
     const [file = "", ...args] = command.argv;
-    // What handlers import is found as by an interpreter of their own, but for what other processes of a shared uid leave.
+    // Handlers find imports as with an interpreter of their own, except for what other processes of a shared uid leave.
     const flags = warm ? (command.private ? ["-s"] : []) : ["-I", "-S"];
     const name = warm ? "hull-python" : "hull-spawner";
     // A session of its own: the terminal's signals are for the runner, which decides what follows.
@@ -87,11 +89,11 @@ export class Spawner {
       input.end(`${settled}${warm ? FORK_SERVER : ""}${SPAWNER}\nmain()\n`);
     }
     this.#child.once("error", () => this.#end());
-    // After the last line it wrote, so that no end is called lost that was reported.
+    // After its last line, so that no reported end counts as lost.
     this.#child.once("close", () => this.#end());
   }
 
-  /** Executions in its care. */
+  /** Number of its executions. */
   get load(): number {
     return this.#launches.size;
   }
@@ -100,7 +102,7 @@ export class Spawner {
     return this.#gone;
   }
 
-  /** Resolves with its pid once it listens, with null when it ended instead. */
+  /** Resolves with its pid once it listens, with null if it ended instead. */
   ready(): Promise<number | null> {
     if (this.#gone || this.#pid !== null) return Promise.resolve(this.#pid);
     return new Promise((resolve) => {
@@ -186,7 +188,7 @@ export class Spawner {
     else if (letter === "g") launch.onGone();
     else if (letter === "l") launch.onLost();
     else if (letter === "f") {
-      // What could not become the program may have been a process already.
+      // A process may have existed although it could not become the program.
       this.#send(["e", String(key)]);
       launch.onFailed(value ?? "EIO");
     }

@@ -4,7 +4,7 @@ import { log } from "./log.ts";
 import { Spawner, type SpawnerCommand } from "./spawner.ts";
 import { killProcessesOf } from "./sweep.ts";
 
-/** A spawner that ended this soon is replaced after a pause of this length. */
+/** A spawner that ends within this time is replaced after a pause of this length. */
 const SHORT_LIFE_MS = 1000;
 
 export class Spawners implements Launcher {
@@ -16,7 +16,7 @@ export class Spawners implements Launcher {
     this.#command = command;
   }
 
-  /** Starts `count` spawners and waits until they listen; null when one does not. */
+  /** Starts `count` spawners and waits until they listen; null if one does not. */
   static async start(command: SpawnerCommand, count: number): Promise<Spawners | null> {
     const spawners = new Spawners(command);
     for (let index = 0; index < count; index += 1) spawners.#fill(index);
@@ -35,7 +35,7 @@ export class Spawners implements Launcher {
     return spawner.launch({
       ...launch,
       onLost: () => {
-        // Whoever killed the spawner and the keeper too has no parent that would end it.
+        // If the keeper was killed with the spawner, the process has no parent that would end it.
         const id = launch.environment.HULL_EXECUTION_ID;
         if (id !== undefined) void this.killProcessesOf(new Set([id]));
         launch.onLost();

@@ -1,6 +1,6 @@
 /**
- * What is kept of stderr: the first 64 KiB as they come, the last 64 KiB at the end. A handler's is its
- * progress, of which the first MiB comes at once.
+ * The kept part of stderr: the first 64 KiB as they come, the last 64 KiB at the end. A handler's stderr is its
+ * progress, whose first MiB is sent immediately.
  */
 
 const HEAD_BYTES = 64 * 1024;
@@ -29,7 +29,7 @@ export class StderrTail {
     if (this.#tailBytes > 4 * TAIL_BYTES) this.#shorten();
   }
 
-  /** Sends the tail. `bytes`: all that the process wrote. */
+  /** Sends the tail. `bytes`: the length of all output of the process. */
   finish(): { bytes: number; truncated: boolean } {
     const truncated = this.#bytes > this.#head + TAIL_BYTES;
     this.#shorten();

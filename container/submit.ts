@@ -1,4 +1,4 @@
-/** `POST /v1/executions`: check, admit, receive the input, start. */
+/** `POST /v1/executions`: checks, admits, receives the input, starts. */
 import { createHash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
@@ -22,7 +22,7 @@ export interface SubmitServices {
 }
 
 /**
- * Runs one submission. The answer is the body of frames; an id that is known already gets the frames of its execution.
+ * Runs one submission. The answer is the body of frames; a known id gets the frames of its execution.
  * @throws Refused before the answer has begun
  */
 export async function submit(
@@ -76,7 +76,7 @@ function parseSpec(text: string): ExecutionSpec {
   }
   const parsed = executionSpec.safeParse(value);
   if (parsed.success) return parsed.data;
-  // Paths only: a message could repeat a value of the environment.
+  // Only paths: a message could repeat a value of the environment.
   const paths = parsed.error.issues.map((issue) => issue.path.join("."));
   throw new Refused("bad_request", `The spec is not valid at: ${paths.join(", ")}.`);
 }
@@ -138,14 +138,14 @@ async function takeHead(part: Part, body: MultipartBody): Promise<NonNullable<In
     size += value.length;
   }
   const rest = Readable.from({ [Symbol.asyncIterator]: () => chunks }, { objectMode: false });
-  // A stream nobody listens to yet must not end the runner when it fails.
+  // A failure of a stream without listeners must not end the runner.
   rest.on("error", () => {});
   rest.once("end", () => body.discard());
   body.onCut((cut) => rest.destroy(cut));
   return { head: Buffer.concat(head), rest };
 }
 
-/** A name not taken yet: `a.txt`, `a-2.txt`, ... Short enough for every file system. */
+/** A new name: `a.txt`, `a-2.txt`, ... Short enough for every file system. */
 function freeName(name: string, taken: Set<string>): string {
   const dot = name.lastIndexOf(".");
   const extension = dot > 0 ? name.slice(dot).slice(0, 20) : "";

@@ -1,19 +1,19 @@
 /**
- * Finds processes by the execution id in their environment, in whatever session, group or parent, unless they wiped it. That is what there is without spawners, or after one was lost. Reads `/proc`; where there is none
- * (macOS), only process groups are ended.
+ * Finds processes by the execution id in their environment, in any session, group or parent, unless they wiped it. It
+ * is used without spawners, or after one was lost. Reads `/proc`; without it (macOS) only process groups are ended.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { log } from "./log.ts";
 
 const MARK = Buffer.from("HULL_EXECUTION_ID=");
-/** Background sweeps come at most this often. */
+/** The shortest interval of background sweeps. */
 const INTERVAL_MS = 200;
-/** A process that forks while it is being looked for is found in the next pass. */
+/** A process that forks during the search is found in the next pass. */
 const MAX_PASSES = 10;
 
 const available = existsSync("/proc/self/environ");
 
-/** Ends every process of these executions with SIGKILL; answers how many there were. */
+/** Ends every process of these executions with SIGKILL; returns their number. */
 export function killProcessesOf(ids: ReadonlySet<string>): number {
   let killed = 0;
   if (!available) return killed;
@@ -59,10 +59,10 @@ function executionOf(pid: string): string | null {
   return null;
 }
 
-/** Looks for what ended executions left behind, many executions in one pass and off the path of any answer. */
+/** Searches for what ended executions left behind, many executions in one pass, while no answer waits. */
 export class Sweep {
   #recent = new Set<string>();
-  /** Looked for once already; a process between fork and exec may have been missed. */
+  /** Searched once already; a process between fork and exec may have been missed. */
   #again = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
   readonly #kill: (ids: ReadonlySet<string>) => number;

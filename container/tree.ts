@@ -1,7 +1,8 @@
 /**
- * Files below a folder that processes can change at any moment. A folder is opened once and its entries are reached through
- * the open folder (on Linux, `/proc/self/fd/<n>/<name>`), without following symlinks: whatever is put in the way
- * meanwhile, nothing outside is read, written or removed. Elsewhere, where processes run as the developer, by paths.
+ * Files below a folder that processes can change at any moment. A folder is opened once and its entries are reached
+ * through the open folder (on Linux, `/proc/self/fd/<n>/<name>`), without following symlinks. Whatever a process puts
+ * in the way, nothing outside is read, written or removed. On other systems, where processes run as the developer,
+ * entries are reached by paths.
  */
 import { randomBytes } from "node:crypto";
 import type { BigIntStats } from "node:fs";
@@ -12,18 +13,18 @@ import { WORKSPACE_LIMITS } from "../src/tool/workspace-path.ts";
 import { codeOf } from "./log.ts";
 
 const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
-/** O_NONBLOCK: a FIFO opens at once instead of waiting for a writer. */
+/** O_NONBLOCK: a FIFO opens immediately instead of waiting for a writer. */
 const FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-/** Deeper folders are not looked into: each level takes an open file. */
+/** Deeper folders are ignored: each level needs an open file. */
 const MAX_DEPTH = WORKSPACE_LIMITS.depth;
 
-/** A process put something else in a folder's place. */
+/** A process replaced a folder. */
 class SwappedFolder extends Error {
   override name = "SwappedFolder";
 }
 
-/** Something in the tree. `path` is null where its name, or that of a folder above, is not UTF-8. */
+/** An entry of the tree. `path` is null if its name, or that of a folder above, is not UTF-8. */
 export interface Entry {
   path: string | null;
   /** For people. */
@@ -52,7 +53,7 @@ class Folder {
     return readdir(`${this.#base}/.`, { encoding: "buffer" });
   }
 
-  /** Lets this process change what is in it, if it is its own. */
+  /** Lets this process change its content, if it owns it. */
   async permit(): Promise<void> {
     const { mode, uid } = await this.#handle.stat();
     if ((mode & 0o700) !== 0o700 && uid === process.getuid?.()) await this.#handle.chmod(mode | 0o700);
@@ -67,15 +68,15 @@ export class Tree {
   readonly #root: string;
   readonly #folderMode: number;
 
-  /** @param folderMode of folders that are made */
+  /** @param folderMode mode of new folders */
   constructor(root: string, folderMode: number) {
     this.#root = root;
     this.#folderMode = folderMode;
   }
 
   /**
-   * Everything but folders that it looks into, and what goes by a name that it passes over, in no order. Stops after `most`,
-   * and says so by yielding null.
+   * All entries except the folders that it enters and the names that it skips, in no order. Stops after `most`, and
+   * then yields null.
    */
   async *entries(most: number, passesOver: (name: string) => boolean): AsyncGenerator<Entry | null, void> {
     let seen = 0;
@@ -121,20 +122,20 @@ export class Tree {
     }
   }
 
-  /** The names in a folder of it, as bytes; none where there is no such folder. */
+  /** The names in a folder of it, as bytes; empty if there is no such folder. */
   async names(path: string): Promise<Buffer[]> {
     const names = await this.#inFolder(`${path}/.`, false, (folder) => folder.names());
     return names ?? [];
   }
 
-  /** Makes a new file in a folder that is there, and opens it for writing. Throws the system's error. */
+  /** Makes a new file in an existing folder, and opens it for writing. Throws the system's error. */
   async create(path: string): Promise<FileHandle> {
     const file = await this.#inFolder(path, false, (folder, name) => open(folder.at(name), NEW_FILE, 0o666));
     if (file === null) throw new SwappedFolder(`the folder of ${path} is none any more`);
     return file;
   }
 
-  /** Opens a regular file for reading; null where there is none. */
+  /** Opens a regular file for reading; null if there is none. */
   async read(path: string): Promise<FileHandle | null> {
     return this.#inFolder(path, false, async (folder, name) => {
       const handle = await found(open(folder.at(name), FILE));
@@ -144,7 +145,7 @@ export class Tree {
     });
   }
 
-  /** Moves a file in, in place of whatever is there, and looks at it then. Folders are made; a file is no folder. */
+  /** Moves a file in, replaces what is there, and returns its stats. Folders are made; null: the result is a folder. */
   async put(path: string, from: string): Promise<BigIntStats | null> {
     return this.#inFolder(path, true, async (folder, name) => {
       const old = await found(lstat(folder.at(name)));
@@ -154,7 +155,7 @@ export class Tree {
     });
   }
 
-  /** Removes what is not a folder, and the folders above that are empty then. */
+  /** Removes anything but a folder, and the folders above that are empty then. */
   async remove(path: string): Promise<void> {
     await this.#inFolder(path, false, async (folder, name) => {
       await found(unlink(folder.at(name)));
@@ -173,7 +174,7 @@ export class Tree {
     if (gone === true && above > 0) await this.#removeIfEmpty(path.slice(0, above));
   }
 
-  /** Removes whatever an execution left beside plain files: links, special files, names that are none. */
+  /** Removes what an execution left other than plain files: links, special files, invalid names. */
   async removeStrays(isStray: (path: string | null, stats: BigIntStats) => boolean): Promise<void> {
     const walk = async (folder: Folder, path: string | null, depth: number): Promise<void> => {
       for (const bytes of await folder.names()) {
@@ -203,7 +204,9 @@ export class Tree {
     }
   }
 
-  /** Goes to the folder that a path is in. With `make`, folders are made, and what is none is replaced by one. */
+  /**
+   * Goes to the folder of a path. With `make`, missing folders are made, and other entries in their place are replaced.
+   */
   async #inFolder<T>(
     path: string,
     make: boolean,
@@ -231,7 +234,7 @@ export class Tree {
   }
 }
 
-/** Removes a folder with all that is in it, wherever links in it lead, or a file. Nobody else may change its parent. */
+/** Removes a folder with all its content, wherever its links lead, or a file. Nobody else may change its parent. */
 export async function removeTree(path: string): Promise<void> {
   const parent = await found(Folder.open(dirname(path)));
   if (parent === null) return;
@@ -243,8 +246,8 @@ export async function removeTree(path: string): Promise<void> {
 }
 
 /**
- * What is in a folder's folders is moved up before it is removed: however deep they are nested, few are open at a time, and
- * no path is too long.
+ * Moves the content of nested folders up before it removes them: however deep they are nested, few are open at a time,
+ * and no path is too long.
  */
 async function removeIn(parent: Folder, name: string | Buffer): Promise<void> {
   if (await removedFile(parent, name)) return;
@@ -259,14 +262,17 @@ async function removeIn(parent: Folder, name: string | Buffer): Promise<void> {
   }
 }
 
-/** Moves what is in a folder of `top` up into `top`, and removes the folder, unless somebody puts something in meanwhile. */
+/**
+ * Moves the content of a folder of `top` up into `top`, and removes the folder, unless somebody adds something
+ * meanwhile.
+ */
 async function liftOut(top: Folder, name: Buffer): Promise<void> {
   const folder = await openToEmpty(top, name);
   if (folder === null) return;
   try {
     for (const inner of await folder.names()) {
       if (await removedFile(folder, inner)) continue;
-      // A folder that moves is written to, since it names its parent.
+      // Moving a folder writes to it, since it names its parent.
       await (await openToEmpty(folder, inner))?.close();
       await found(rename(folder.at(inner), top.at(randomBytes(16).toString("hex"))));
     }
@@ -276,7 +282,7 @@ async function liftOut(top: Folder, name: Buffer): Promise<void> {
   await removedFolder(top, name);
 }
 
-/** Opens a folder whose owner may have closed it to themselves; null where there is none. */
+/** Opens a folder whose owner may have removed all permissions; null if there is none. */
 async function openToEmpty(parent: Folder, name: string | Buffer): Promise<Folder | null> {
   try {
     const folder = await found(Folder.open(parent.at(name)));
@@ -284,13 +290,13 @@ async function openToEmpty(parent: Folder, name: string | Buffer): Promise<Folde
     return folder;
   } catch (error) {
     if (codeOf(error) !== "EACCES") throw error;
-    // It can only be one of this uid.
+    // It can only belong to this uid.
     await chmod(parent.at(name), 0o700);
     return found(Folder.open(parent.at(name)));
   }
 }
 
-/** Whether it was no folder, and is gone. */
+/** Whether it was something other than a folder, and is gone. */
 async function removedFile(folder: Folder, name: string | Buffer): Promise<boolean> {
   try {
     await unlink(folder.at(name));
@@ -314,7 +320,7 @@ async function removedFolder(parent: Folder, name: string | Buffer): Promise<boo
   }
 }
 
-/** `null` for what is not there, or is of another kind: both can come about at any moment. */
+/** `null` for something missing or of another kind: both can happen at any moment. */
 async function found<T>(work: Promise<T>): Promise<T | null> {
   try {
     return await work;

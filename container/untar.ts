@@ -1,7 +1,7 @@
 /**
- * Unpacks a bundle's tar. Strict: only regular files and folders, only plain relative paths, no file twice, an
- * intact checksum on every header. Anything else is refused, because a bundle decides what later runs.
- * Format: POSIX.1-2017 pax (ustar headers, optional `x` headers for long paths and sizes).
+ * Unpacks a bundle's tar. Strict: only regular files and folders, only plain relative paths, no duplicates, an intact
+ * checksum on every header. Anything else is refused, because a bundle decides what later runs. Format: POSIX.1-2017
+ * pax (ustar headers, optional `x` headers for long paths and sizes).
  */
 import { type FileHandle, mkdir, open } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -9,7 +9,7 @@ import { dirname, join } from "node:path";
 const BLOCK = 512;
 const MAX_ENTRIES = 50_000;
 const MAX_PAX_BYTES = 64 * 1024;
-/** What a system still opens below the folder of the bundles (PATH_MAX is 4096). */
+/** The longest path that a system can open below the folder of the bundles (PATH_MAX is 4096). */
 const MAX_PATH_BYTES = 3072;
 const COPY_BYTES = 256 * 1024;
 
@@ -25,8 +25,8 @@ interface Entry {
 }
 
 /**
- * Unpacks `tarPath` into the folder `target`, which must exist and be empty. Files become 0555 or 0444. Answers the
- * bytes unpacked and the folders made, so that the caller can make those unwritable too.
+ * Unpacks `tarPath` into the folder `target`, which must exist and be empty. Files become 0555 or 0444. Returns the
+ * number of unpacked bytes and the new folders, so that the caller can make those unwritable too.
  * @throws BadTar
  */
 export async function unpackTar(

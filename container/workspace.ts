@@ -1,8 +1,8 @@
 /**
- * The folder of one session: made to hold what a manifest says, and looked at after each execution for what that did.
+ * The folder of one session. It is brought to the state of a manifest before an execution, and compared afterwards.
  *
- * `#files` is what the session has as far as this folder knows: the manifest, and what was reported since. `#seen` are the
- * files on disk whose content is known, recognised by inode, size and times; another file has to be read.
+ * `#files` is the session's state as this folder knows it: the manifest, and later reports. `#seen` are the files on
+ * disk with known content, recognised by inode, size and times; any other file must be read.
  */
 import { createHash, randomBytes } from "node:crypto";
 import type { BigIntStats } from "node:fs";
@@ -21,14 +21,14 @@ import { Tree } from "./tree.ts";
 
 type ManifestFile = WorkspaceManifest["files"][number];
 type Refused = Extract<WorkspaceChange, { kind: "refused" }>;
-/** Hands a frame on; a promise when the caller must wait. */
+/** Sends a frame; returns a promise if the caller must wait. */
 type SendFrame = (type: FrameType, payload: Uint8Array) => Promise<void> | undefined;
 
-/** Entries of a folder that are looked at: the files that there may be, and as many folders and others. */
+/** The most entries of a folder to look at: the permitted files, and as many folders and other entries. */
 const MAX_ENTRIES = 2 * WORKSPACE_LIMITS.files;
-/** Times of files are coarse: one that was written so recently may be written again without a trace. */
+/** File times are coarse: a recently written file may be written again without a visible change. */
 const RECENT_MS = 50;
-/** So much older than it is a file that the runner writes is made to look: whoever writes to it leaves a trace. */
+/** The runner dates its files back by this much, so that a later write is visible. */
 const BACKDATED_MS = 1000;
 
 interface Seen {
@@ -38,28 +38,28 @@ interface Seen {
 interface Found {
   path: string;
   stats: BigIntStats;
-  /** Null: it has to be read. */
+  /** Null: it must be read. */
   sha256: string | null;
 }
 
 export class Workspace {
   /** The process's view of it. */
   readonly dir: string;
-  /** When it was used last, by the clock of `performance.now`. */
+  /** Time of the last use, by the clock of `performance.now`. */
   used = performance.now();
   bytes = 0;
   /** Executions in it. */
   users = 0;
-  /** Requests at work on it. */
+  /** Requests that work on it. */
   busy = 0;
-  /** What `hold` found contents missing for. */
+  /** The manifest for which `hold` found contents missing. */
   pending: WorkspaceManifest | null = null;
   readonly #incoming: string;
   readonly #tree: Tree;
   readonly #group: number | null;
   readonly #openTree: (path: string) => Promise<void>;
   #manifest: WorkspaceManifest | null = null;
-  /** Nothing happened here since it was made to hold the manifest. */
+  /** Nothing has changed here since it was brought to the manifest's state. */
   #exact = false;
   #files = new Map<string, ManifestFile>();
   readonly #seen = new Map<string, Seen>();
@@ -74,7 +74,7 @@ export class Workspace {
     this.#openTree = openTree;
   }
 
-  /** Makes its folders; `root` is there. */
+  /** Makes its folders; `root` exists. */
   async prepare(): Promise<void> {
     await mkdir(this.#incoming, { recursive: true, mode: 0o700 });
     await mkdir(this.dir, { recursive: true, mode: 0o700 });
@@ -83,18 +83,18 @@ export class Workspace {
     await chmod(this.dir, 0o2770);
   }
 
-  /** Whether an execution that wants this version, or a later one, can begin. While some are in it, they share what it has. */
+  /** Whether an execution that wants this version, or a later one, can begin. Executions in it share its state. */
   holds(version: number): boolean {
     const has = this.#manifest !== null && this.#manifest.version >= version;
     return has && (this.users > 0 || this.#exact);
   }
 
-  /** What an execution leaves that was cancelled is not reported: it is undone before the next one. */
+  /** The changes of a cancelled execution are not reported: they are undone before the next one. */
   spoil(): void {
     this.#exact = false;
   }
 
-  /** Makes the folder hold what the manifest says, or answers the digests of contents that are missing. */
+  /** Brings the folder to the manifest's state, or returns the digests of missing contents. */
   async hold(manifest: WorkspaceManifest): Promise<string[]> {
     return this.#alone(async () => {
       const missing = await this.#apply(manifest);
@@ -104,7 +104,7 @@ export class Workspace {
     });
   }
 
-  /** Takes a content. Its bytes are counted and hashed as they come. @throws RangeError for another content */
+  /** Takes a content. Its bytes are counted and hashed as they arrive. @throws RangeError if the content differs */
   async receive(sha256: string, size: number, bytes: AsyncIterable<Uint8Array>): Promise<void> {
     const part = this.#temporary();
     const file = await open(part, "wx", 0o600);
@@ -125,7 +125,7 @@ export class Workspace {
     }
   }
 
-  /** Reports what is not as it was: deletions first, then what was written, then what is refused. */
+  /** Reports changes: deletions first, then written files, then refusals. */
   async report(send: SendFrame): Promise<void> {
     await this.#alone(async () => {
       const { files, refused } = await this.#scan();
@@ -154,13 +154,13 @@ export class Workspace {
     });
   }
 
-  /** As it was when it was last reported. */
+  /** Whether it is as last reported. */
   #isKnown({ path, stats, sha256 }: Found): boolean {
     const file = this.#files.get(path);
     return file !== undefined && file.sha256 === sha256 && file.executable === isExecutable(stats);
   }
 
-  /** Copies a file where no process reaches it, and sends it from there. */
+  /** Copies a file to a place that no process reaches, and sends the copy. */
   async #reportFile(
     { path, stats }: Found,
     room: Room,
@@ -169,7 +169,7 @@ export class Workspace {
   ): Promise<Refused["reason"] | null> {
     if (!room.has(Number(stats.size))) return room.full ? "too_many" : "too_large";
     const handle = await this.#tree.read(path);
-    // Gone since: the next execution's end reports it.
+    // Gone since; the end of the next execution reports it.
     if (handle === null) return null;
     const part = this.#temporary();
     const short: Uint8Array[] = [];
@@ -204,13 +204,13 @@ export class Workspace {
   }
 
   /**
-   * With executions in it, only what is as it was reported is touched: what they are writing is theirs, and comes after.
-   * An older manifest than the one that they share changes nothing.
+   * With executions in it, only files in their last reported state are touched: what the executions write belongs to
+   * them, and is reported later. A manifest older than the one that they share changes nothing.
    */
   async #apply(manifest: WorkspaceManifest): Promise<string[]> {
     const shared = this.users > 0;
     if (this.holds(manifest.version)) return [];
-    // Nobody begins in it while it changes.
+    // No execution may begin in it while it changes.
     this.#exact = false;
     const { files, strays } = await this.#scan();
     for (const file of files) await this.#identify(file);
@@ -261,12 +261,12 @@ export class Workspace {
     const before = await stat(part, { bigint: true });
     const after = await this.#tree.put(path, part);
     this.#seen.delete(path);
-    // Unless a process that shares the folder was there already.
+    // Unless a process that shares the folder was faster.
     if (after !== null && after.ino === before.ino && after.mtimeNs === before.mtimeNs)
       this.#see(path, sha256, after);
   }
 
-  /** What is on disk. `strays`: there are things that no file of a session can be. */
+  /** The files on disk. `strays`: there are entries that cannot be files of a session. */
   async #scan(): Promise<{ files: Found[]; refused: Refused[]; strays: boolean }> {
     await this.#openTree(this.dir);
     const files: Found[] = [];
@@ -289,7 +289,7 @@ export class Workspace {
         files.push({ path, stats, sha256: seen?.mark === markOf(stats) ? seen.sha256 : null });
       }
     }
-    // A file that has a name outside too may be anybody's.
+    // A file with a second name outside may belong to anybody.
     const inside = files.filter(({ path, stats }) => {
       const whole = stats.nlink <= 1n || BigInt(links.get(stats.ino) ?? 0) >= stats.nlink;
       if (!whole) refuse(path, "hard_link");
@@ -299,7 +299,7 @@ export class Workspace {
     return { files: inside, refused, strays: refused.length > 0 };
   }
 
-  /** Reads a file whose content is not known. */
+  /** Reads a file with unknown content. */
   async #identify(file: Found): Promise<void> {
     if (file.sha256 !== null) return;
     const handle = await this.#tree.read(file.path);
@@ -338,7 +338,7 @@ export class Workspace {
   }
 }
 
-/** What a session's files may take together. */
+/** The limit of a session's files together. */
 class Room {
   bytes = 0;
   #files = 0;

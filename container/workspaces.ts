@@ -1,4 +1,4 @@
-/** Sessions' folders by id: made when they are needed, shared by a session's executions, removed when they rest too long. */
+/** Sessions' folders by id: made on demand, shared by a session's executions, removed after long disuse. */
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import {
@@ -17,7 +17,7 @@ import { Workspace } from "./workspace.ts";
 
 /** A manifest with the longest paths. */
 const MAX_MANIFEST_BYTES = 16 * 1024 * 1024;
-/** A folder that no execution was in for so long is removed, even if there is room. */
+/** A folder is removed after this long without an execution, even if there is room. */
 const IDLE_MS = 1_800_000;
 const EXPIRY_INTERVAL_MS = 60_000;
 
@@ -27,12 +27,12 @@ export class Workspaces {
   readonly #group: number | null;
   readonly #openTree: (path: string) => Promise<void>;
   readonly #workspaces = new Map<string, Promise<Workspace>>();
-  /** Those that are ready, by id. */
+  /** The ready ones, by id. */
   readonly #ready = new Map<string, Workspace>();
   readonly #removals = new Map<string, Promise<void>>();
   #expiry: NodeJS.Timeout | undefined;
 
-  /** `limit`: bytes that all of them may take before those at rest go; `group`, `openTree`: see `ScratchRoot`. */
+  /** `limit`: bytes of all of them before unused ones are removed; `group`, `openTree`: as in `ScratchRoot`. */
   constructor(root: string, limit: number, group: number | null, openTree: (path: string) => Promise<void>) {
     this.#root = root;
     this.#limit = limit;
@@ -40,7 +40,7 @@ export class Workspaces {
     this.#openTree = openTree;
   }
 
-  /** Makes the root and clears what an earlier runner left: sessions' files are kept elsewhere. */
+  /** Makes the root and removes what an earlier runner left: sessions' files are stored elsewhere. */
   async prepare(): Promise<void> {
     await this.#removeAll(this.#root);
     await makeFolder(this.#root, this.#group);
@@ -57,7 +57,7 @@ export class Workspaces {
     return bytes;
   }
 
-  /** A session's folder, kept until `release`; null when it does not hold this version. */
+  /** A session's folder, kept until `release`; null if it does not have this version. */
   use(id: string, version: number): Workspace | null {
     const workspace = this.#ready.get(id);
     if (workspace === undefined || !workspace.holds(version)) return null;
@@ -71,7 +71,7 @@ export class Workspaces {
   }
 
   /**
-   * Makes a folder hold what a manifest says; answers the digests of what is missing for that.
+   * Brings a folder to a manifest's state; returns the digests of missing contents.
    * @throws Refused 422 `workspace_invalid`
    */
   async receiveManifest(id: string, body: Readable): Promise<string[]> {
@@ -80,8 +80,8 @@ export class Workspaces {
   }
 
   /**
-   * Takes missing contents, and makes the folder hold what the last manifest says.
-   * @throws Refused 422 `workspace_invalid`, 424 `workspace_missing` where that needs more
+   * Takes missing contents, and brings the folder to the last manifest's state.
+   * @throws Refused 422 `workspace_invalid`, 424 `workspace_missing` if more is needed
    */
   async receiveContents(id: string, body: Readable): Promise<void> {
     await this.#at(id, async (workspace) => {
@@ -98,7 +98,7 @@ export class Workspaces {
     });
   }
 
-  /** Removes everything, and resolves when that is done. */
+  /** Removes everything, and resolves when done. */
   async close(): Promise<void> {
     clearInterval(this.#expiry);
     await Promise.all(this.#removals.values());
@@ -133,7 +133,9 @@ export class Workspaces {
     return workspace;
   }
 
-  /** Removes what has rested too long, and the longest at rest while there is too much; one just used stays. */
+  /**
+   * Removes folders that were unused too long, and the longest unused while they take too much; one just used stays.
+   */
   #expire(): void {
     const now = performance.now();
     const resting = [...this.#ready]
@@ -193,7 +195,7 @@ function parsed(bytes: Buffer): unknown {
 interface Content {
   sha256: string;
   size: number;
-  /** To be read before the next one is asked for. */
+  /** Read it before requesting the next one. */
   bytes: AsyncIterable<Uint8Array>;
 }
 
@@ -203,7 +205,7 @@ async function* contentsOf(body: Readable): AsyncGenerator<Content, void> {
   for (let next = await frames.next(); !next.done; ) {
     const header =
       next.value.type === FRAME.file ? fileFrame.safeParse(parsed(Buffer.from(next.value.payload))) : null;
-    if (!header?.success) throw invalid("A frame stands where a content should begin.");
+    if (!header?.success) throw invalid("There is another frame where a content should begin.");
     const { sha256, size } = header.data;
     const bytes = async function* (): AsyncGenerator<Uint8Array, void> {
       for (

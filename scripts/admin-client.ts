@@ -1,4 +1,4 @@
-/** Calls to the routes of a running Hull, for commands. */
+/** Calls of commands to the routes of a running Hull. */
 import { CommandError, EXIT, type ExitCode } from "./command.ts";
 import { stateOf } from "./dev/places.ts";
 import { addressOf } from "./dev/state-lock.ts";
@@ -11,9 +11,9 @@ export function keyOf(given: string | undefined): string | undefined {
 }
 
 /**
- * The Hull that a command talks to, and the key for it: from flags, else from the environment, else the `hull dev` that runs
- * for the project of the current folder. Its key may stand in the project's `.env`. Throws `CommandError` (exit 2) where there
- * is none of them.
+ * The Hull that a command addresses, and its key: from flags, else from the environment, else the `hull dev` that runs
+ * for the project of the current folder. The project's `.env` may hold the key. Throws `CommandError` (exit 2) if there
+ * is none.
  */
 export async function target(
   values: { url?: string | undefined; key?: string | undefined },
@@ -48,20 +48,20 @@ export function runningServer(projectDir: string): Promise<string | null> {
   return addressOf(stateOf(projectDir));
 }
 
-/** The path of what has this id. Throws `CommandError` (exit 3) for ids that no URL can have: they would name another path. */
+/** The path for this id. Throws `CommandError` (exit 3) for ids that no URL can have: they would name another path. */
 export function pathOf(list: string, id: string): string {
   if (id !== "." && id !== "..") return `${list}/${encodeURIComponent(id)}`;
   throw new CommandError(EXIT.missing, "not_found", `${list} has no "${id}".`);
 }
 
-/** What a Hull answers, refusals too. Throws `CommandError` (exit 4) where there is no server, or another one. */
+/** A Hull's answer, including refusals. Throws `CommandError` (exit 4) if there is no server, or another one. */
 export async function answerOf(url: URL, init: RequestInit): Promise<Response> {
   const response = await fetch(url, init).catch((error: unknown) => {
     const cause = error instanceof Error ? (error.cause ?? error) : error;
     const detail = `${url.origin} cannot be reached (${cause instanceof Error ? cause.message : cause}).`;
     throw new CommandError(EXIT.unreachable, "server_unreachable", detail, "Start it with: npx hull dev");
   });
-  // Every answer of a Hull has one.
+  // Every answer of a Hull has this header.
   if (response.headers.has("x-request-id")) return response;
   const [said = ""] = (await response.text()).slice(0, 200).split("\n");
   const detail = `${url.origin} answers ${response.status}, but not as a Hull does: ${said}`;
@@ -78,14 +78,14 @@ export class AdminClient {
   }
 
   /**
-   * The body of the answer. Throws `CommandError` where the server cannot be reached or refuses.
+   * The body of the answer. Throws `CommandError` if the server cannot be reached or refuses.
    * @param body a tar as bytes, anything else as JSON
    */
   async send(method: string, path: string, body?: unknown): Promise<string> {
     return (await this.#fetch(method, path, {}, body)).text();
   }
 
-  /** All of a list, page by page. Throws as `send` does. @param query beside the page's own */
+  /** All items of a list, page by page. Throws as `send` does. @param query in addition to the page's own */
   async list<T>(path: string, query: Record<string, string> = {}): Promise<T[]> {
     const rows: T[] = [];
     for (let cursor: string | null = null; ; ) {
@@ -99,7 +99,10 @@ export class AdminClient {
     }
   }
 
-  /** A stream of server-sent events: of what a POST of `body` runs, else of what a GET follows. Throws as `send` does. */
+  /**
+   * A stream of server-sent events: of the run that a POST of `body` starts, else of what a GET follows. Throws as
+   * `send` does.
+   */
   open(path: string, body?: object): Promise<Response> {
     return this.#fetch(body === undefined ? "GET" : "POST", path, { accept: "text/event-stream" }, body);
   }

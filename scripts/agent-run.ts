@@ -3,7 +3,7 @@ import type { AdminClient } from "./admin-client.ts";
 import { printStream } from "./call/answer.ts";
 import { EXIT } from "./command.ts";
 
-/** Of the commands that start runs. */
+/** Flags of the commands that start runs. */
 export const RUN_FLAGS = {
   url: { type: "string" },
   key: { type: "string" },
@@ -24,7 +24,7 @@ interface RunBody {
   options: { skill?: string; provider?: string; model?: string };
 }
 
-/** What the flags say of a run. @param skill slug of a served llm skill */
+/** The body of a run, from the flags. @param skill slug of a served llm skill */
 export function runBody({ provider, model, system }: RunFlags, skill: string | undefined): RunBody {
   return {
     ...(system === undefined ? {} : { system }),
@@ -47,9 +47,9 @@ export interface Approval {
 }
 
 /**
- * Runs an agent and prints what it says while it does: text on stdout, tool calls on stderr.
+ * Runs an agent and prints its output as it comes: text on stdout, tool calls on stderr.
  * @param path of the route that runs it
- * @param onApproval told of each call that waits for a decision
+ * @param onApproval called for each call that waits for a decision
  * @returns the exit code
  */
 export async function streamRun(
@@ -60,7 +60,7 @@ export async function streamRun(
 ): Promise<number> {
   const answer = await server.open(path, body);
   let text = "";
-  /** Those of sub-agents, by run. */
+  /** Sessions of sub-agents, by run. */
   const sessions = new Map<unknown, string>();
   const exit = await printStream(answer, {
     outDir: ".",
@@ -87,7 +87,7 @@ export async function streamRun(
   return exit;
 }
 
-/** Decides about a call that waits. Throws `CommandError` as `AdminClient.send` does. @param session path of the session */
+/** Decides a waiting call. Throws `CommandError` as `AdminClient.send` does. @param session path of the session */
 export async function decide(
   server: AdminClient,
   session: string,

@@ -1,4 +1,7 @@
-/** Checks the rules of the architecture (docs/architecture.md): who may import whom, file sizes, and what source may not contain. */
+/**
+ * Checks the rules of the architecture (docs/architecture.md): who may import whom, file sizes, and forbidden patterns
+ * in source.
+ */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -7,21 +10,19 @@ interface Violation {
   file: string;
   line: number;
   message: string;
-  /** It is said, and the check passes all the same. */
+  /** Reported, but the check passes. */
   warning?: true;
 }
 
-/** Above this, a file probably holds a second concept: a warning, since only a reader can tell. */
+/** Above this, a file probably has a second concept: a warning, since only a reader can judge. */
 const MANY_LINES = 600;
-/** What scripts write. */
+/** Files that scripts write. */
 const GENERATED = new Set(["src/model/registry/model-data.ts", "src/client/api.ts"]);
-/** What the package `hullrun/client` exports. */
+/** The exports of the package `hullrun/client`. */
 const CLIENT = new Set(["src/client/client.ts", "src/client/api.ts"]);
 const CHECKED = ["src", "container", "scripts", "test"];
 
-/**
- * What each part of src may import, besides itself: parts, or single files. `vocabulary` is what everything may use.
- */
+/** What each part of src may import in addition to itself: parts, or single files. Everything may use `vocabulary`. */
 const VOCABULARY = ["bytes", "memo", "recent", "errors", "secrets", "redact", "env", "derived-key"];
 const MAY_IMPORT: Record<string, readonly string[]> = {
   errors: [],
@@ -116,7 +117,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "console",
     "api",
   ],
-  // What the surface takes and answers, for documents: shapes of other parts, never their work.
+  // The documented request and response shapes: shapes of other parts, never their code.
   api: [
     ...VOCABULARY,
     "skill",
@@ -128,7 +129,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "src/run/agent/option-shapes.ts",
   ],
   typed: ["skill"],
-  // What runs in browsers and elsewhere: it knows the API, and nothing of how it is made.
+  // Code for browsers and elsewhere: it knows the API, and nothing about its implementation.
   client: [],
   worker: ["http", "session", "errors", "env"],
   scripts: [
@@ -207,7 +208,10 @@ function sourceFiles(dir: string): string[] {
   });
 }
 
-/** The part of the architecture a file belongs to: its folder under src, the name of a file directly in src, or its top folder. */
+/**
+ * The part of the architecture that a file belongs to: its folder under src, the name of a file directly in src, or its
+ * top folder.
+ */
 function partOf(file: string): string {
   const [top = "", second = ""] = file.split("/");
   return top === "src" ? second.replace(/\.ts$/, "") : top;
@@ -270,14 +274,14 @@ const FORBIDDEN_IN_ENGINE: [RegExp, string][] = [
   ],
 ];
 
-/** A variable, a collection that begins empty and is not declared to stay so, or an object of some class. */
+/** A variable, a collection that begins empty and is not declared constant, or an instance of some class. */
 const KEPT: [RegExp, string][] = [
   /^(?:export )?(?:let|var) /,
   /^\s+(?:private )?static (?!readonly |async |\w+\()/,
   /^(?:export )?const \w+(?:: (?!Readonly|readonly)(?:[^=]|=>)*)? = (?:new (?:Weak)?(?:Map|Set)\b(?:<.*>)?\(\)|\[\]);/,
   /^(?:export )?const \w+(?:: [^=]*)? = new (?!Map\b|Set\b|WeakMap\b|WeakSet\b|TextEncoder|TextDecoder|Uint8Array|RegExp)/,
 ].map((pattern) => [pattern, "a module keeps something; what an isolate learns is a field of Deployment"]);
-/** Modules that keep something, and why that is not what a deployment knows. */
+/** Modules with state, and why it does not belong to a deployment. */
 const KEEPS: Record<string, string> = {
   "src/deployment.ts": "the deployments themselves",
   "src/http/body.ts": "the reader of a request's body, which lives as long as the request",
@@ -304,7 +308,7 @@ function checkText(file: string, text: string): Violation[] {
       }
     }
   };
-  // These rules name what they forbid, so this file is the one that they do not apply to.
+  // These rules name what they forbid, so they do not apply to this file.
   if (file !== "scripts/architecture.ts" && file !== "test/unit/scripts/architecture.test.ts") {
     find(lines, FORBIDDEN_EVERYWHERE);
     find(stripStrings(stripComments(text)).split("\n"), code);
@@ -327,7 +331,7 @@ function importsOf(text: string): Import[] {
   return found;
 }
 
-/** Comments become blanks, so that lines stay where they are. Strings are respected. */
+/** Replaces comments by blanks, so that line numbers stay. Strings are respected. */
 function stripComments(text: string): string {
   return text.replace(
     /"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`|\/\/[^\n]*|\/\*[\s\S]*?\*\//g,
@@ -335,20 +339,20 @@ function stripComments(text: string): string {
   );
 }
 
-/** Ordinary strings become empty; template literals stay, since they contain code. */
+/** Empties ordinary strings; template literals stay, since they contain code. */
 function stripStrings(text: string): string {
   return text.replace(/"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'/g, '""');
 }
 
-/** Strings, regular expressions, comments, the begin of a template, a brace. */
+/** Strings, regular expressions, comments, the beginning of a template, a brace. */
 const TEXT_OR_BRACE =
   /"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|(?<=[=(,:[!&|?{};]\s*)\/(?![/*])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])+\/|\/\/[^\n]*|\/\*[\s\S]*?\*\/|[`{}]/g;
 const TEMPLATE_PART = /(?:\\[\s\S]|(?!\$\{)[^`\\])*(?:`|\$\{)/y;
 
-/** Texts and comments become blanks of the same length; the code inside templates stays. */
+/** Replaces texts and comments by blanks of the same length; the code inside templates stays. */
 function blankTexts(text: string): string {
   const blank = (part: string): string => part.replace(/[^\n]/g, " ");
-  /** For each open brace, whether it is one of a template. */
+  /** For each open brace, whether it belongs to a template. */
   const braces: boolean[] = [];
   let code = "";
   let at = 0;
@@ -371,7 +375,7 @@ function blankTexts(text: string): string {
   return code + text.slice(at);
 }
 
-/** Where literals are spread for nothing: `...{ a, b }` and `...[a, b]`, but not `...[a, b].map(f)`. */
+/** Literals that are spread without need: `...{ a, b }` and `...[a, b]`, but not `...[a, b].map(f)`. */
 function* spreadLiterals(text: string): Generator<{ start: number; end: number }> {
   const code = blankTexts(text);
   for (const { index: start } of code.matchAll(/\.\.\.(?=[{[])/g)) {
@@ -382,12 +386,13 @@ function* spreadLiterals(text: string): Generator<{ start: number; end: number }
       if (/[}\])]/.test(code.charAt(end))) depth--;
       end++;
     } while (depth > 0 && end < code.length);
-    // What follows tells a whole literal from the begin of an expression, and from a parameter's pattern.
+    // The following text distinguishes a whole literal from the beginning of an expression, and from a parameter's
+    // pattern.
     if (/^\s*[,}\])](?!\s*(?:=>|:))/.test(code.slice(end))) yield { start, end };
   }
 }
 
-/** The text without such spreads: the parts stand where the spread literal stood. The formatter does the rest. */
+/** The text without such spreads: their parts replace the spread literal. The formatter does the rest. */
 export function withoutSpreadLiterals(text: string): string {
   for (const { start, end } of spreadLiterals(text)) {
     const parts = text.slice(start + 4, end - 1).replace(/^\s+|,?\s*$/g, "");
@@ -397,7 +402,7 @@ export function withoutSpreadLiterals(text: string): string {
   return text;
 }
 
-/** One violation per import inside src that closes a circle. */
+/** One violation per import inside src that closes a cycle. */
 function findCycles(imports: ReadonlyMap<string, Import[]>): Violation[] {
   const violations: Violation[] = [];
   const done = new Set<string>();
@@ -434,7 +439,7 @@ if (import.meta.main) {
   process.exitCode = violations.every(({ warning }) => warning === true) ? 0 : 1;
 }
 
-/** One violation per export of a declaration whose name no other file has. */
+/** One violation per exported declaration whose name occurs in no other file. */
 function findUnusedExports(sources: ReadonlyMap<string, string>): Violation[] {
   const files = new Map<string, number>();
   for (const text of sources.values()) {
@@ -442,7 +447,7 @@ function findUnusedExports(sources: ReadonlyMap<string, string>): Violation[] {
   }
   const violations: Violation[] = [];
   for (const [file, text] of sources) {
-    // A test exports nothing that another file must want; what users of Hull import is used by them.
+    // A test may export without an importer; users of Hull import the others.
     if (file.startsWith("test/") || file.startsWith("typed/") || CLIENT.has(file)) continue;
     for (const [i, line] of text.split("\n").entries()) {
       const name = EXPORT.exec(line)?.[1];

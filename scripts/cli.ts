@@ -108,7 +108,7 @@ function describe(error: unknown): CommandError {
   );
 }
 
-/** Runs the command that `argv` names, prints what it has to say, and answers the exit code. Throws nothing. */
+/** Runs the command that `argv` names, prints its messages, and returns the exit code. Never throws. */
 export async function runCli(argv: string[]): Promise<number> {
   try {
     return await main(argv);

@@ -1,4 +1,7 @@
-/** `typed/client`: what `hullrun/client` is in the package, one module without dependencies and its types, from `src/client`. */
+/**
+ * Makes `typed/client`, which the package exports as `hullrun/client`: one module without dependencies and its types,
+ * from `src/client`.
+ */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,7 +11,7 @@ import { buildSync } from "esbuild";
 const OUT = "typed/client";
 const NOTE = "// `npm run docs` writes this file from src/client.\n";
 
-/** Its files by path. Throws where the sources have a fault. @param root of the checkout */
+/** Its files by path. Throws if the sources have a fault. @param root of the checkout */
 export function clientModule(root: string): Map<string, string> {
   const { outputFiles } = buildSync({
     entryPoints: [join(root, "src/client/client.ts")],

@@ -1,11 +1,13 @@
-/** The types of `hullrun/client` that follow from what the API takes and answers: TypeScript, from the OpenAPI document's schemas. */
+/** Makes the types of `hullrun/client` that follow from the API: TypeScript, from the OpenAPI document's schemas. */
 import { openapiDocument } from "../src/api/document.ts";
 import { eventData } from "../src/api/events.ts";
 import { objectOf } from "../src/skill/json.ts";
 import { SHIPPED } from "../src/skill/known-providers.ts";
 import type { Json, JsonObject } from "../src/skill/manifest.ts";
 
-/** Schemas of the document that clients name, under the names that they have in TypeScript; those that these refer to follow. */
+/**
+ * Schemas of the document that clients name, with their names in TypeScript; schemas that they refer to are included.
+ */
 const NAMED: { readonly [schema: string]: string } = {
   Problem: "Problem",
   Card: "Card",
@@ -37,7 +39,7 @@ const NAMED: { readonly [schema: string]: string } = {
   SessionFile: "SessionFile",
   SessionFiles: "SessionFiles",
 };
-/** Bodies of operations that have no name of their own in the document. */
+/** Bodies of operations without a name in the document. */
 const BODIES: { readonly [name: string]: string } = {
   CallRequest: "/llm/call",
   StructuredRequest: "/llm/structured",
@@ -57,7 +59,7 @@ export function clientTypes(): string {
     made.set(typed, "");
     made.set(typed, declaration(typed, objectOf(schemas[name])));
   };
-  /** The type of a schema; what it refers to is added. */
+  /** The type of a schema; adds the schemas that it refers to. */
   const typeOf = (schema: JsonObject): string =>
     typeText(schema, (name) => {
       add(name);
@@ -83,7 +85,9 @@ export function clientTypes(): string {
 
 const HEAD = `// \`npm run docs\` writes this file from the schemas of the API.
 `;
-/** Under the name of a provider stand members for its requests alone. Where an option has the name, it is the option. */
+/**
+ * A member with a provider's name holds members for its requests alone. If an option has that name, it is the option.
+ */
 function providerMembers(options: JsonObject): string {
   const names = SHIPPED.names.filter((name) => !Object.hasOwn(options, name));
   const union = names.map((name) => JSON.stringify(name)).join(" | ");
@@ -99,7 +103,7 @@ function comment(text: Json | undefined, margin: string): string {
   return `${margin}/** ${text.replaceAll(/\[([^\]]+)\]\([^)]*\)/g, "$1").replaceAll("*/", "*\\/")} */\n`;
 }
 
-/** @param named the type that a reference stands for */
+/** @param named the type for a reference */
 function typeText(schema: JsonObject, named: (schema: string) => string): string {
   const { $ref, const: value, enum: values, anyOf, oneOf, allOf, type } = schema;
   const of = (member: Json | undefined): string => typeText(objectOf(member), named);

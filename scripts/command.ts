@@ -1,4 +1,4 @@
-/** What a command of the `hull` command line is, how it fails, and how it reads its flags. */
+/** The interface of a `hull` command, its failures, and the parsing of flags. */
 import { parseArgs } from "node:util";
 import { nearest } from "../src/skill/match.ts";
 
@@ -8,7 +8,7 @@ export interface Command {
   summary: string;
   /** Synopsis, options and examples, as shown by `--help`. */
   usage: string;
-  /** Answers the exit code; failures may also be thrown as `CommandError`. */
+  /** Returns the exit code; failures may also be thrown as `CommandError`. */
   run(argv: string[]): Promise<number>;
 }
 
@@ -47,7 +47,7 @@ type FlagOptions = NonNullable<NonNullable<Parameters<typeof parseArgs>[0]>["opt
 
 /**
  * Parses a command's arguments: flags as declared for `node:util` `parseArgs`, at most `positionals` other words.
- * Throws `CommandError` (exit 2) that names the offending word and the nearest flag.
+ * Throws `CommandError` (exit 2) with the wrong word and the nearest flag.
  */
 export function parseFlags<O extends FlagOptions>(argv: string[], options: O, positionals: number) {
   const { tokens } = parseArgs({ args: argv, options, strict: false, allowPositionals: true, tokens: true });

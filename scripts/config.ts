@@ -17,7 +17,7 @@ export const CONFIG_FILE = "hull.toml";
 const texts = z.array(z.string().min(1));
 const count = z.int().min(1).max(2147483647);
 
-/** `"120/60s"`: so many requests in so many seconds, per key; `"none"`. */
+/** `"120/60s"`: this many requests in this many seconds, per key; or `"none"`. */
 const rateLimit = z
   .string()
   .regex(
@@ -30,7 +30,7 @@ const rateLimit = z
     return { requests: Number(requests), window_s: Number(window.slice(0, -1)) };
   });
 
-/** What browsers send as `Origin`. */
+/** The form of a browser's `Origin`. */
 const origins = z.array(
   z
     .string()
@@ -41,7 +41,7 @@ const origins = z.array(
 );
 
 const runner = z.strictObject({
-  /** A runner that is already there; `null`: `hull dev` starts one. */
+  /** An existing runner; `null`: `hull dev` starts one. */
   url: z
     .url({ protocol: /^https?$/ })
     .nullable()
@@ -52,9 +52,9 @@ const runner = z.strictObject({
   queue_timeout_ms: count.default(10_000),
   grace_ms: z.int().min(0).max(600_000).default(2000),
   drain_ms: z.int().min(0).max(900_000).default(30_000),
-  /** What of the network handlers get: what their tool declares, or what every process has. */
+  /** The network of handlers: what their tool declares, or that of every process. */
   network: z.enum(["declared", "open"]).default("declared"),
-  /** Whether packages of Python handlers are fetched; `null`: where processes reach the network. */
+  /** Whether packages of Python handlers are fetched; `null`: if processes reach the network. */
   installs: z.boolean().nullable().default(null),
   install_ms: z.int().min(1).max(3_600_000).default(180_000),
 });
@@ -68,7 +68,7 @@ const hostDelegate = z
       .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be the name of a variable")
       .optional(),
     timeout_ms: count.optional(),
-    /** Names of its tools that only read; `*` stands for any characters. */
+    /** Names of its tools that only read; `*` matches any characters. */
     read_only_tools: texts.optional(),
   })
   .refine(
@@ -91,7 +91,7 @@ const mcpServer = z
       .default({}),
     tools: texts.optional(),
     timeout_ms: z.int().min(1).max(600_000).default(DEFAULT_MCP_TIMEOUT_MS),
-    /** Whose runs may name it; absent: everybody's. */
+    /** Tenants whose runs may name it; absent: all. */
     tenants: texts.optional(),
   })
   .refine(
@@ -111,7 +111,7 @@ const mcp = z.strictObject({
         ),
     )
     .default([]),
-  /** Only `hull dev` heeds it. */
+  /** Only `hull dev` uses it. */
   allow_loopback: z.boolean().default(false),
   /** Servers that runs and skills may name (docs/mcp.md). */
   servers: z
@@ -125,7 +125,7 @@ const mcp = z.strictObject({
 });
 
 const daemons = z.strictObject({
-  /** Variables that signed events may be checked with (docs/daemons.md); `*` stands for any characters. */
+  /** Variables that may verify signed events (docs/daemons.md); `*` matches any characters. */
   webhook_secrets: texts.optional(),
 });
 
@@ -150,7 +150,7 @@ const config = z.strictObject({
     .nullable()
     .default(null),
   name: z.string().min(1).nullable().default(null),
-  /** The host name that a deployment answers at. */
+  /** The host name of a deployment. */
   domain: z
     .string()
     .regex(/^(?:[a-z0-9-]+\.)+[a-z]{2,}$/, 'must be a host name like "skills.example.com"')
@@ -159,7 +159,7 @@ const config = z.strictObject({
   port: z.int().min(0).max(65535).default(3000),
   host: z.string().min(1).default("127.0.0.1"),
   cors_origins: origins.default([]),
-  /** Providers whose clients' requests go to them as they are. */
+  /** Providers that receive their clients' requests unchanged. */
   pass_through: z.array(z.string().min(1)).default([]),
   /** Slugs of published skills whose files everybody may download. */
   public_skills: z.array(z.string().min(1)).default([]),
@@ -169,37 +169,37 @@ const config = z.strictObject({
   auth: z.enum(["keys", "none"]).nullable().default(null),
   max_body_bytes: count.default(52_428_800),
   max_output_bytes: count.default(104_857_600),
-  /** Of uploads to `/v1` (docs/skills-api.md). */
+  /** Limits of uploads to `/v1` (docs/skills-api.md). */
   limits: z.optional(limits),
-  /** What a hook has for its answer. */
+  /** Time limit of a hook. */
   hook_timeout_ms: z.int().min(1).max(600_000).default(10_000),
   /** `null`: "120/60s" when deployed, "none" locally. */
   rate_limit: rateLimit.nullable().default(null),
   runner: runner.prefault({}),
-  /** Which MCP servers skills may bring tools from (docs/mcp.md). */
+  /** The MCP servers from which skills may use tools (docs/mcp.md). */
   mcp: z.optional(mcp),
-  /** Who answers what Hull leaves to its host (docs/runs.md). */
+  /** Answers what Hull leaves to its host (docs/runs.md). */
   host_delegate: z.optional(hostDelegate),
   daemons: z.optional(daemons),
-  /** Ceiling of all agent runs (docs/runs.md). */
+  /** Policy ceiling of all agent runs (docs/runs.md). */
   policy: z.optional(policyShape),
-  /** Which calls of skills' tools wait for somebody's decision (docs/security.md). */
+  /** Which calls of skills' tools wait for a decision (docs/security.md). */
   approvals: z.optional(approvalsShape),
-  /** Whose signatures of skills count (docs/manifest.md). */
+  /** The signers of skills that count (docs/manifest.md). */
   signatures: z.optional(signaturesShape),
   /** Tokens of the list of skills in a run's system text (docs/runs.md). */
   skill_catalogue_tokens: count.optional(),
   /** The tools with which models read files and run commands (docs/real-skills.md). */
   workspace_tools: z.optional(workspaceToolsShape),
-  /** Providers, aliases, prices … beside the shipped ones (docs/models.md). */
+  /** Providers, aliases, prices and so on, in addition to the shipped ones (docs/models.md). */
   llm: z.optional(modelTables),
-  /** What models can do, before the shipped rules. */
+  /** Capabilities of models, which precede the shipped rules. */
   capabilities: z.optional(capabilityTables),
 });
 
 export type HullConfig = z.infer<typeof config>;
 
-/** The origins of a flag that may be repeated and may hold several, with commas between them. @throws CommandError */
+/** The origins of a repeatable flag, each value possibly several separated by commas. @throws CommandError */
 export function parseOrigins(flag: string, values: readonly string[]): string[] {
   const parsed = origins.safeParse(values.flatMap((value) => value.split(",")));
   if (parsed.success) return parsed.data;
@@ -207,8 +207,8 @@ export function parseOrigins(flag: string, values: readonly string[]): string[] 
 }
 
 /**
- * Reads `hull.toml` of a folder; defaults where there is none. Throws `CommandError` (exit 2) that names the line of a
- * syntax error, or the key, with the nearest known one where it is unknown.
+ * Reads `hull.toml` of a folder; defaults if there is none. Throws `CommandError` (exit 2) with the line of a syntax
+ * error, or with the key and the nearest known one.
  */
 export async function loadConfig(dir: string): Promise<HullConfig> {
   const path = join(dir, CONFIG_FILE);

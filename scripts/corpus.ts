@@ -1,5 +1,6 @@
 /**
- * `npm run corpus -- DIR`: how many of the SKILL.md files below a folder load, and what is said of them. Fails where fewer than 95 % do.
+ * `npm run corpus -- DIR`: how many of the SKILL.md files below a folder load, and their findings. Fails if fewer than
+ * 95 % load.
  */
 import { readdirSync, readFileSync, realpathSync, type Stats, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
@@ -9,11 +10,11 @@ const LEAST_LENIENT = 0.95;
 
 interface Tally {
   files: number;
-  /** Links that lead nowhere. */
+  /** Links without a target. */
   dangling: number;
   strict: number;
   lenient: number;
-  /** Files by what is said of them. */
+  /** Number of files by finding. */
   rejected: Map<string, number>;
   told: Map<string, number>;
 }

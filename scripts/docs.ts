@@ -1,5 +1,6 @@
 /**
- * `npm run docs`: writes the pages and tables of docs/, and the JSON Schemas of assets/, that follow from the code. A test fails when one of them is out of date.
+ * `npm run docs`: writes the pages and tables of docs/, and the JSON Schemas of assets/, that follow from the code. A
+ * test fails if one of them is out of date.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +21,7 @@ import { clientTypes } from "./client-types.ts";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const NOTE = "<!-- `npm run docs` writes this page from the code. -->";
 
-/** Pages that are written as a whole. */
+/** Pages that are generated as a whole. */
 const PAGES: Record<string, () => string> = {
   "docs/options.md": optionsPage,
   "docs/events.md": eventsPage,
@@ -35,7 +36,7 @@ const TABLES: [path: string, name: string, table: () => string][] = [
   ["docs/tools.md", "keys", toolTable],
 ];
 
-/** Every document that follows from the code, as it should be, by path. */
+/** Every generated document in its correct form, by path. */
 export function generatedDocuments(): Map<string, string> {
   const documents = new Map(Object.entries(PAGES).map(([path, page]) => [path, page()]));
   for (const [path, name, table] of TABLES) {
@@ -75,7 +76,7 @@ function toolTable(): string {
   return markdownTable(["Key", "Takes", "Default", "Meaning"], rows);
 }
 
-/** Headings of the tables of routes, and where more is said of them. */
+/** Headings of the tables of routes, and links to more. */
 const TAGS: [tag: Operation["tag"], heading: string, more: string][] = [
   [
     "skills",
@@ -166,8 +167,8 @@ curl -X POST "$HULL_URL/llm/call" -d '{
 - An option that does not exist, or has another type, is 422 \`input_invalid\` with its path. A value that Hull cannot use is 400
   \`invalid_request\` with the name of the option.
 - \`null\` counts as absent, inside an option too.
-- Under the name of a provider stand members for the requests to that provider alone, see
-  [models.md](models.md#what-a-provider-is-told-besides).
+- The option with a provider's name holds members for the requests to that provider alone, see
+  [models.md](models.md#further-parameters-for-a-provider).
 - An option that has no effect with the others is a warning of the result, \`option_ignored\`.
 `;
 
@@ -237,7 +238,7 @@ function markdownTable(head: readonly string[], rows: readonly (readonly string[
 }
 
 if (import.meta.main) {
-  // The module is made from the types, which have to be there first.
+  // The module is made from the types, which must exist first.
   const types = join(ROOT, "src/client/api.ts");
   if (readIfThere(types) !== clientTypes()) writeFileSync(types, clientTypes());
   for (const [path, page] of [...generatedDocuments(), ...generatedClient()]) {

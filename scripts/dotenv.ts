@@ -5,8 +5,8 @@ import { parseEnv } from "node:util";
 import { CommandError, EXIT } from "./command.ts";
 
 /**
- * All variables that are in force for a project folder. The environment wins over `.dev.vars`, which wins over
- * `.env`; a missing file counts as empty.
+ * All variables in force for a project folder. The environment wins over `.dev.vars`, which wins over `.env`; a missing
+ * file counts as empty.
  * @throws CommandError (exit 2) for a value that the file's form changes, with its line and name, never the value
  */
 export async function loadEnvironment(
@@ -28,7 +28,7 @@ async function readVariables(dir: string, file: string): Promise<NodeJS.Dict<str
   const path = join(dir, file);
   const bytes = await readFile(path).catch(() => null);
   if (bytes === null) return {};
-  // Without the byte order mark that some editors write, which would become part of the first name.
+  // Removes the byte order mark that some editors write, which would become part of the first name.
   const text = new TextDecoder().decode(bytes);
   const utf8 = isUtf8(bytes);
   for (const assignment of assignmentsOf(text)) {
@@ -47,16 +47,18 @@ async function readVariables(dir: string, file: string): Promise<NodeJS.Dict<str
 
 interface Assignment {
   name: string;
-  /** As it stands in the file, without the quotes around it. */
+  /** As in the file, without the quotes around it. */
   text: string;
   quoted: boolean;
-  /** What follows the closing quote in its line. */
+  /** The rest of the line after the closing quote. */
   after: string;
   /** From 1. */
   line: number;
 }
 
-/** The assignments of a file in the form that Node reads: `NAME=value`, also over several lines in one kind of quotes. */
+/**
+ * The assignments of a file in the form that Node reads: `NAME=value`, also over several lines in one kind of quotes.
+ */
 function* assignmentsOf(text: string): Generator<Assignment> {
   const start = /[^\S\n]*(?:export[^\S\n]+)?([^\s=#][^=\n]*?)[^\S\n]*=[^\S\n]*/y;
   const endOfLine = (from: number): number => {
@@ -83,7 +85,7 @@ function* assignmentsOf(text: string): Generator<Assignment> {
   }
 }
 
-/** What is wrong with a value, so that it would be another one than it looks. */
+/** Why a value would differ from what the file seems to say. */
 function faultOf(
   { text, quoted, after }: Assignment,
   utf8: boolean,

@@ -9,7 +9,7 @@ import { findProvider, type MatchLogic, type ModelInfo, type ModelPrice } from "
 const TARGET = new URL("../src/model/registry/model-data.ts", import.meta.url);
 const PACKAGE = new URL("../node_modules/@pydantic/genai-prices/package.json", import.meta.url);
 
-/** Hull's name of a provider, and the package's. The order is that in which a model of an unknown provider is looked up. */
+/** The providers' names in Hull and in the package. A model of an unknown provider is looked up in this order. */
 const PROVIDERS = [
   ["anthropic", "anthropic"],
   ["openai", "openai"],
@@ -35,7 +35,7 @@ interface Row {
   pattern: string;
   rates: Rates;
   window: number | null;
-  /** Rates of prompts longer than so many tokens. */
+  /** Rates of prompts longer than this many tokens. */
   above: (Rates & { tokens: number }) | null;
 }
 
@@ -48,7 +48,7 @@ const NUMBERS: readonly (readonly [keyof Rates, string])[] = [
 
 const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 
-/** The source of a regular expression that matches what the package's own logic does. */
+/** The source of a regular expression that matches like the package's own logic. */
 function patternOf(match: MatchLogic): string {
   if ("equals" in match) return `^${escaped(match.equals)}$`;
   if ("starts_with" in match) return `^${escaped(match.starts_with)}`;
@@ -59,10 +59,10 @@ function patternOf(match: MatchLogic): string {
   return `^${match.and.map((part) => `(?=${within(patternOf(part))})`).join("")}`;
 }
 
-/** A pattern as a condition that is looked at from the beginning of the text. */
+/** A pattern as a condition that is tested from the beginning of the text. */
 const within = (pattern: string): string => (pattern.startsWith("^") ? pattern : `.*(?:${pattern})`);
 
-/** The prices that hold on a day. Of prices that depend on the time of day, the dearest ones: a budget must not be passed. */
+/** The prices on a day. Of prices that depend on the time of day, the highest: a budget must not be exceeded. */
 function pricesOn({ prices }: ModelInfo, day: string): ModelPrice[] {
   if (!Array.isArray(prices)) return [prices];
   const dated = prices.filter(
@@ -104,7 +104,7 @@ function tierStart(prices: readonly ModelPrice[]): number | null {
   return starts.length === 0 ? null : Math.min(...starts);
 }
 
-/** `null`: a model that is not priced by tokens of text. */
+/** `null`: the model is not priced by text tokens. */
 function rowOf(model: ModelInfo, day: string): Row | null {
   const prices = pricesOn(model, day);
   const rates = ratesAt(prices, 0);

@@ -1,4 +1,4 @@
-/** Which models a project knows beside the shipped ones: for the build, and for the Worker. */
+/** The models that a project defines in addition to the shipped ones: for the build, and for the Worker. */
 
 import type { ModelRegistry } from "../src/model/registry/definition.ts";
 import { knownProviders } from "../src/model/registry/known.ts";
@@ -11,15 +11,15 @@ import type { HullConfig } from "./config.ts";
 import { loadEnvironment } from "./dotenv.ts";
 import { readToml } from "./toml-file.ts";
 
-/** The layers around those of skill folders. */
+/** The layers below and above those of skill folders. */
 export interface ProjectModels {
-  /** The provider file of `HULL_PROVIDERS_CONFIG`; empty where that is only a place in KV. The Worker reads it itself. */
+  /** The provider file of `HULL_PROVIDERS_CONFIG`; empty if that only names a key in KV. The Worker reads it itself. */
   file: Layer;
   /** hull.toml. */
   root: Layer;
 }
 
-/** @throws CommandError (exit 2) for a provider file that cannot be read */
+/** @throws CommandError (exit 2) for an unreadable provider file */
 export async function projectModels(dir: string, { llm, capabilities }: HullConfig): Promise<ProjectModels> {
   const root: Layer = {
     ...(llm === undefined ? {} : { llm }),
@@ -35,24 +35,25 @@ export async function projectModels(dir: string, { llm, capabilities }: HullConf
   throw new CommandError(EXIT.usage, code, `HULL_PROVIDERS_CONFIG${location}: ${message}`, hint);
 }
 
-/** What a deployment of this project will know, as far as the build can tell. */
+/** The model registry of a deployment of this project, as far as the build can know it. */
 export function projectModelRegistry({ file, root }: ProjectModels, packages: Layer): ModelRegistry {
   return [file, packages, root].reduce(mergeModelRegistry, shippedModels);
 }
 
-/** What a skill of this project may name. */
+/** The providers that a skill of this project may name. */
 export function projectProviders(models: ProjectModels, packages: Layer): KnownProviders {
   const layers = [models.file, packages, models.root];
   const keys = [...SHIPPED.key_variables, ...layers.flatMap(keyVariablesOf)];
   return knownProviders(projectModelRegistry(models, packages), keys);
 }
 
-/** A variable of a Worker holds 5 KB at most. */
+/** A variable of a Worker holds at most 5 KB. */
 const MAX_VARIABLE = 4000;
 
 /**
- * The variables that bring hull.toml's models, and those of skill folders, to the Worker: `HULL_LLM`, and where that is
- * long `HULL_LLM_1` … `HULL_LLM_<n>` with `HULL_LLM` telling how many. Always set, so that nothing older stays.
+ * The variables that carry the models of hull.toml, and of skill folders, to the Worker: `HULL_LLM`, and if that is
+ * long `HULL_LLM_1` … `HULL_LLM_<n>` with their number in `HULL_LLM`. They are always set, so that no older value
+ * stays.
  */
 export function modelVariables(packages: Layer, { root }: ProjectModels): Map<string, string> {
   const text = plainJson(withoutEmpty(mergeLayers(packages, root)));
@@ -64,7 +65,10 @@ export function modelVariables(packages: Layer, { root }: ProjectModels): Map<st
   ]);
 }
 
-/** JSON in ASCII, so that a piece has as many bytes as characters, and nothing that an env file reads in its own way. */
+/**
+ * JSON in ASCII, so that a piece has as many bytes as characters, and no character with a special meaning in an env
+ * file.
+ */
 export function plainJson(value: unknown): string {
   return JSON.stringify(value).replace(
     /[^\x20-\x7e]|['`$]/g,
@@ -72,7 +76,7 @@ export function plainJson(value: unknown): string {
   );
 }
 
-/** Tables without entries say nothing. */
+/** Removes tables without entries. */
 function withoutEmpty({ llm = {}, capabilities = {} }: Layer): object {
   const filled = (table: object): object =>
     Object.fromEntries(

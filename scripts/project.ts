@@ -1,4 +1,4 @@
-/** Which project and which skill folders a command works on. */
+/** Finds the project and the skill folders for a command. */
 import { stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -10,7 +10,7 @@ import { CONFIG_FILE, type HullConfig, loadConfig } from "./config.ts";
 import { type ProjectModels, projectModels } from "./models.ts";
 
 export interface Project {
-  /** Absolute: the nearest folder upwards with a hull.toml, else the folder asked for. */
+  /** Absolute: the nearest folder upwards with a hull.toml, else the requested folder. */
   dir: string;
   config: HullConfig;
   /** Absolute folders of skills; later ones override earlier ones. */
@@ -20,9 +20,9 @@ export interface Project {
 
 /**
  * Finds the project of `dir` (default: the current folder). Its roots are `skills` (of `--skills`, relative to the
- * current folder) where given; else, for `dir` itself, those of hull.toml, `./skills`, or the folder.
- * @param asItIs search the folder itself, where it has no hull.toml of its own
- * @throws CommandError exit 3 where a folder does not exist that was asked for, or none of several does
+ * current folder) if given; else, for `dir` itself, those of hull.toml, `./skills`, or the folder.
+ * @param asItIs search the folder itself if it has no hull.toml of its own
+ * @throws CommandError exit 3 if a requested folder does not exist, or none of several does
  */
 export async function openProject(
   dir: string | undefined,
@@ -44,7 +44,7 @@ export async function openProject(
   return { dir: projectDir, config, roots, models: await projectModels(projectDir, config) };
 }
 
-/** What a build of the project is told of it. */
+/** The project's options for a build. */
 export function buildOptionsOf({ dir, models, config }: Project): BuildOptions {
   const { signatures, mcp, workspace_tools } = config;
   const provided: ProvidedTools = {

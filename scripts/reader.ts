@@ -1,5 +1,5 @@
 /**
- * Puts the reader of `GET /docs` into `assets/docs`: three files of the development dependency swagger-ui-dist, with
+ * Copies the reader of `GET /docs` into `assets/docs`: three files of the development dependency swagger-ui-dist, with
  * their licence. npm runs this after an install and before packing (`prepare`), so that neither wrangler nor an
  * installed Hull needs the package.
  */
@@ -17,8 +17,8 @@ const FILES = {
 };
 
 /**
- * Copies the files; answers whether the package was there to copy from. A file that is there already stays untouched: a
- * server may be serving it, or watching the folder.
+ * Copies the files; returns whether the package was there. Existing files stay untouched: a server may be serving them,
+ * or watching the folder.
  */
 export async function placeReader(assetsDir: string): Promise<boolean> {
   const from = packageDir();

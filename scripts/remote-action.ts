@@ -1,15 +1,18 @@
-/** What `hull sessions` and `hull daemons` are asked to do: an action, whose it is, and for `send` what is sent. */
+/** Parses what `hull sessions` and `hull daemons` should do: an action, its target, and for `send` the text. */
 import { CommandError, EXIT } from "./command.ts";
 
 interface RemoteAction<T> {
   name: string;
-  /** `""`: of all of them. */
+  /** `""`: all of them. */
   id: string;
   text: string | undefined;
   action: T;
 }
 
-/** Throws `CommandError` for an action that is none, or with too little or too much. @param usage the question and its answer */
+/**
+ * Throws `CommandError` for an unknown action, or with too few or too many words. @param usage the question and its
+ * answer
+ */
 export function remoteAction<T>(
   actions: Readonly<Record<string, T>>,
   [name = "", id = "", text]: readonly string[],

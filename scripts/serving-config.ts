@@ -1,11 +1,12 @@
-/** How `hull.toml` reaches the Worker and the runner, the same way in `hull dev` and `hull deploy`. */
+/** Passes `hull.toml` to the Worker and the runner, in the same way for `hull dev` and `hull deploy`. */
 import type { HullConfig } from "./config.ts";
 import type { Project } from "./project.ts";
 
 /**
- * The part that the Worker reads, as the text of its variable `HULL_CONFIG` (`src/env.ts`). What differs between local
- * and deployed is left out where the project does not say it.
- * @param local how `hull dev` is reached: whether by loopback alone, and by which names and addresses beside those of loopback
+ * The part for the Worker, as the text of its variable `HULL_CONFIG` (`src/env.ts`). Settings whose defaults differ
+ * between local and deployed are left out unless the project sets them.
+ * @param local how `hull dev` can be reached: whether only by loopback, and by which names and addresses in addition to
+ *   those of loopback
  */
 export function servingConfig(
   { config, dir }: Project,
@@ -51,7 +52,7 @@ export function servingConfig(
   });
 }
 
-/** The runner's part, as flags of `container/main.ts`. */
+/** The part for the runner, as flags of `container/main.ts`. */
 export function runnerFlags(config: HullConfig["runner"]): string[] {
   return [
     "--queue",

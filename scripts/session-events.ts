@@ -5,7 +5,7 @@ import type { AdminClient } from "./admin-client.ts";
 import { printEvent } from "./call/answer.ts";
 import { CommandError, EXIT } from "./command.ts";
 
-/** Of the commands that show what happens in a session. */
+/** Flags of the commands that show the events of a session. */
 export const FOLLOW_FLAGS = {
   url: { type: "string" },
   key: { type: "string" },
@@ -13,14 +13,14 @@ export const FOLLOW_FLAGS = {
   json: { type: "boolean" },
 } as const;
 
-/** @throws CommandError for what is no number of an event */
+/** @throws CommandError if it is not the number of an event */
 export function eventNumber(text: string | undefined): number | null {
   if (text === undefined) return null;
   if (/^\d{1,15}$/.test(text)) return Number(text);
   throw new CommandError(EXIT.usage, "bad_arguments", `${JSON.stringify(text)} is no number of an event.`);
 }
 
-/** Before a stream that broke off is asked for again, in ms. */
+/** Wait before a broken stream is requested again, in ms. */
 const WAIT_MS = 1000;
 
 export interface SessionEvent {
@@ -31,9 +31,9 @@ export interface SessionEvent {
 }
 
 /**
- * Hands over each event until `over` says so, across streams that break off. Throws `CommandError` where there is no such
- * session or no server.
- * @param after number of the last event that is known; `null`: only what comes from now on
+ * Passes on each event until `over` says so, across broken streams. Throws `CommandError` if there is no such session
+ * or no server.
+ * @param after number of the last known event; `null`: only future events
  */
 export async function followSession(
   server: AdminClient,

@@ -1,4 +1,4 @@
-/** A path as a shell reads it: as it is where it needs no quotes. */
+/** A path in shell syntax: quoted only if necessary. */
 export function shellWord(text: string): string {
   return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

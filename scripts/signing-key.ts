@@ -12,11 +12,11 @@ import type { Signer } from "../src/skill/signature.ts";
 import { CommandError, EXIT } from "./command.ts";
 
 interface SigningKey extends Signer {
-  /** SHA-256 (hex) of the raw public key: what hull.toml and trusted-signers list. */
+  /** SHA-256 (hex) of the raw public key, as in hull.toml and trusted-signers. */
   fingerprint: string;
 }
 
-/** @throws CommandError where the file is not there or is no such key */
+/** @throws CommandError if the file does not exist or is not such a key */
 export async function readSigningKey(path: string): Promise<SigningKey> {
   const pem = await readFile(path, "utf8").catch(() => null);
   if (pem === null) throw new CommandError(EXIT.missing, "key_missing", `There is no file ${path}.`, HINT);
@@ -28,7 +28,7 @@ export async function readSigningKey(path: string): Promise<SigningKey> {
   return signingKey(key);
 }
 
-/** Makes a key and writes it to a new file that its owner alone may read. @throws CommandError where the file exists */
+/** Makes a key and writes it to a new file that only its owner may read. @throws CommandError if the file exists */
 export async function makeSigningKey(path: string): Promise<SigningKey> {
   const { privateKey } = generateKeyPairSync("ed25519");
   const pem = privateKey.export({ type: "pkcs8", format: "pem" });

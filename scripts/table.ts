@@ -1,4 +1,4 @@
-/** Rows as text with aligned columns; the last column is as wide as it is. */
+/** Rows as text with aligned columns; the last column keeps its own width. */
 export function table(rows: readonly (readonly string[])[]): string {
   const columns = rows[0]?.length ?? 0;
   const widths = Array.from({ length: columns }, (_, column) =>

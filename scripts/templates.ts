@@ -61,7 +61,7 @@ function skillFile(name: string, description: string, fields: string[], body: st
   return { path: "SKILL.md", text: lines.join("\n") };
 }
 
-/** Plain where YAML reads plain text as text, else a JSON string, which YAML reads too. */
+/** Unquoted if YAML reads it as text, else a JSON string, which YAML reads too. */
 function quoted(text: string): string {
   const plain =
     /^[A-Za-z][A-Za-z0-9 _-]*[A-Za-z0-9]$/.test(text) && !/^(?:true|false|null|yes|no|on|off)$/i.test(text);

@@ -1,4 +1,4 @@
-/** A TOML file of a known shape, with the place or the key of the first thing that is wrong. */
+/** A TOML file of a known shape, with the place or the key of its first fault. */
 import { parse, TomlError } from "smol-toml";
 import * as z from "zod";
 import { nearest } from "../src/skill/match.ts";
@@ -8,7 +8,7 @@ interface TomlFault {
   /** Without the file's name. */
   message: string;
   hint?: string;
-  /** Of a syntax error. */
+  /** Place of a syntax error. */
   at?: { line: number; column: number };
 }
 
@@ -61,7 +61,7 @@ function keysAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string[]
   return here instanceof z.core.$ZodObject ? Object.keys(here._zod.def.shape) : [];
 }
 
-/** What stands behind defaults, optionality and transforms. */
+/** The schema inside defaults, optionality and transforms. */
 function unwrapped(schema: z.core.$ZodType): z.core.$ZodType {
   if (schema instanceof z.core.$ZodLazy) return unwrapped(schema._zod.def.getter());
   if (schema instanceof z.core.$ZodPipe) return unwrapped(schema._zod.def.in);

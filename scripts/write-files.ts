@@ -3,7 +3,7 @@ import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { TemplateFile } from "./templates.ts";
 
-/** Answers the paths that were written, and those left alone because they exist. */
+/** Returns the written paths, and those left alone because they exist. */
 export async function writeNewFiles(
   dir: string,
   files: readonly TemplateFile[],

@@ -1,4 +1,4 @@
-/** Bytes: several as one, and as standard Base64 (RFC 4648 §4). */
+/** Bytes: joins several, and converts to and from standard Base64 (RFC 4648 §4). */
 
 export function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
@@ -10,7 +10,7 @@ export function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   return whole;
 }
 
-/** As `concat`, but of one part that part itself. */
+/** As `concat`, but a single part is returned unchanged. */
 export function join<B extends ArrayBufferLike>(
   parts: readonly Uint8Array<B>[],
 ): Uint8Array<B | ArrayBuffer> {
@@ -18,7 +18,7 @@ export function join<B extends ArrayBufferLike>(
   return parts.length === 1 && only !== undefined ? only : concat(parts);
 }
 
-/** Of each call: what a call may have as arguments is limited. */
+/** Limit of each call, since the number of a call's arguments is limited. */
 const PIECE = 0x8000;
 
 export function toBase64(bytes: Uint8Array): string {
@@ -29,7 +29,7 @@ export function toBase64(bytes: Uint8Array): string {
   return btoa(parts.join(""));
 }
 
-/** @throws where it is no Base64 */
+/** @throws if it is not Base64 */
 export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
 }

@@ -1,6 +1,6 @@
 /**
- * What an isolate knows while it serves. Everything that is kept from one request to the next is kept here, so that it comes and
- * goes with the environment that it was read from.
+ * What an isolate keeps while it serves. Everything that survives a request is kept here, so that it comes and goes
+ * with the environment from which it was read.
  */
 import { KnownKeys } from "./auth/known-keys.ts";
 import { ListSeal } from "./auth/list-seal.ts";
@@ -25,12 +25,12 @@ import type { Dialect, ListedTool } from "./tool/mcp/client.ts";
 /** A tenant's budgets and rates. */
 interface KnownPolicy {
   policy: Policy;
-  /** When it was asked for, by this isolate's clock. */
+  /** The time of the question, by this isolate's clock. */
   askedAt: number;
   refreshing: boolean;
 }
 
-/** Usage of one tenant that the ledger has not been told yet. */
+/** Usage of one tenant that the ledger has not received yet. */
 interface UsageBatch {
   id: string;
   charges: Map<string, Charge>;
@@ -38,7 +38,7 @@ interface UsageBatch {
   collectedSince: number;
 }
 
-/** What an MCP server listed last. */
+/** The last list of an MCP server's tools. */
 interface KnownServer {
   tools: readonly ListedTool[];
   dialect: Dialect;
@@ -48,7 +48,7 @@ interface KnownServer {
 
 export class Deployment {
   readonly env: Bindings;
-  /** Settings, and the redactors, which know every variable that is secret. */
+  /** Settings, and the redactors, which know every secret variable. */
   readonly settings: Settings;
   readonly models: DeploymentModels;
   readonly tenantRules: TenantRules;
@@ -66,34 +66,34 @@ export class Deployment {
   readonly metrics = new Metrics();
   /** By tenant. */
   readonly policies = new RecentMap<string, KnownPolicy>(5000);
-  /** By tenant; what one request notes another one may send. */
+  /** By tenant; one request may send what another one collected. */
   readonly usage = new Map<string, UsageBatch>();
-  /** Calls that the index of runs is to be told of, and since when (Unix ms) somebody collects them. */
+  /** Calls to report to the index of runs, and since when (Unix ms) somebody collects them. */
   readonly notedRuns: { waiting: { tenant: string; run: RunEntry }[]; collectedSince: number | null } = {
     waiting: [],
     collectedSince: null,
   };
   /** MCP servers by address and headers. */
   readonly mcpServers = new RecentMap<string, KnownServer>(200);
-  /** Keys that tickets are signed with, by runner. */
+  /** Keys that sign tickets, by runner. */
   readonly ticketKeys = new Map<string, CryptoKey>();
-  /** Callers that the ledger refused, with the time in Unix ms until which it goes on refusing them. */
+  /** Callers that the ledger refused, with the time in Unix ms until which it will refuse them. */
   readonly refusals = new RecentMap<string, number>(1000);
-  /** Prompts, by tenant and digest, that the provider `mock` was sent to be cached. */
+  /** Prompts, by tenant and digest, that the provider `mock` received for caching. */
   readonly mockPrompts = new RecentMap<string, true>(1000);
   /** Digests of assembled skills, by tenant and stored version; a version never changes. */
   readonly assembled = new RecentMap<string, string>(1000);
-  /** Contents of workspaces that file tools have read, by their keys in R2, each of which is written once. */
+  /** Contents of workspaces that file tools have read, by their keys in R2, each of which is written only once. */
   readonly contents = new BlobCache();
   /** SHA-256 of skills' zips, by the skill's version. */
   readonly zipDigests = new RecentMap<string, string>(2000);
   /** When this isolate last removed what `/v1` no longer needs, in Unix ms. */
   sweptAt = 0;
-  /** The OpenAPI document of the tenant that asked last. */
+  /** The OpenAPI document of the last tenant that asked. */
   openapi: { catalog: LoadedCatalog; bytes: Uint8Array } | null = null;
   #open = false;
 
-  /** @throws Internal for variables that cannot be read */
+  /** @throws Internal for unreadable variables */
   constructor(env: Bindings) {
     this.env = env;
     this.settings = readSettings(env);
@@ -110,15 +110,15 @@ export class Deployment {
     this.isolates = env.LOADER === undefined ? null : new Isolates(env.LOADER);
   }
 
-  /** Whether every variable that is secret is known. Whoever serves waits for `open` before. */
+  /** Whether every secret variable is known. Code that serves waits for `open` first. */
   get isOpen(): boolean {
     return this.#open;
   }
 
   /**
-   * Reads the provider file and the published catalog, which name secret variables: what left before would pass a redactor that
-   * does not know them. What cannot be read is tried again by the next one who serves; whoever needs it fails by itself. Those
-   * who come at once each read for themselves, since one request may not wait for what another one reads.
+   * Reads the provider file and the published catalog, which name secret variables: an earlier answer would pass a
+   * redactor that does not know them. If a read fails, the next request tries again, and code that needs the content
+   * fails by itself. Simultaneous requests each read for themselves, since one request may not wait for another's read.
    * @param background keeps a promise alive after the answer
    */
   async open(background: (work: Promise<unknown>) => void): Promise<void> {
@@ -131,10 +131,12 @@ export class Deployment {
   }
 }
 
-/** The one thing that a module remembers: the runtime hands the same environment to the Worker and to its objects. */
+/** The only state of a module: the runtime passes the same environment to the Worker and to its objects. */
 const deployments = new WeakMap<Bindings, Deployment>();
 
-/** The deployment of an environment, for what the runtime starts: a request, an object, a schedule. @throws Internal */
+/**
+ * The deployment of an environment, for whatever the runtime starts: a request, an object, a schedule. @throws Internal
+ */
 export function deploymentOf(env: Bindings): Deployment {
   const known = deployments.get(env) ?? new Deployment(env);
   deployments.set(env, known);

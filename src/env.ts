@@ -11,53 +11,54 @@ import { approvalsShape, policyShape } from "./skill/policy.ts";
 import { NO_SIGNATURES, signaturesShape } from "./skill/trust.ts";
 import { DEFAULT_WORKSPACE_TOOLS, workspaceToolsShape } from "./skill/workspace-settings.ts";
 
-/** The tenant of callers without a key where a deployment is public: what it has, everybody can see. */
+/** The tenant of callers without a key on a public deployment: everybody can see what it has. */
 export const PUBLIC_TENANT = "public";
 
-/** What the Worker asks of a container's Durable Object beside passing requests on. */
+/** The Worker's operations of a container's Durable Object, in addition to passing requests on. */
 export interface RunnerRpc extends Rpc.DurableObjectBranded {
-  /** The secret that tickets for this container are signed with; made once, kept in the object's storage. */
+  /** The secret that signs tickets for this container; made once, kept in the object's storage. */
   runnerSecret(): Promise<string>;
 }
 
-/** What the Worker asks of a scope of mocks. Mocks and calls travel as JSON. */
+/** The Worker's operations of a scope of mocks. Mocks and calls travel as JSON. */
 export interface MockRpc extends Rpc.DurableObjectBranded {
-  /** Queues a list of mocks; answers how many are queued then. */
+  /** Queues a list of mocks; returns the new length of the queue. */
   add(mocks: string): Promise<number>;
   /** Whether mocks were queued since the scope was cleared. */
   begun(): boolean;
   /**
-   * Notes a call, and answers what is to become of it: `Taken` of `src/model/mock/source.ts`.
-   * @param prompt digest of a prompt that is to be cached
+   * Records a call, and returns its answer: `Taken` of `src/model/mock/source.ts`.
+   * @param prompt digest of a prompt to cache
    */
   take(call: string, prompt: string | null): Promise<string>;
-  /** Noted calls that come after number `after`, the number of the last one of them, and whether there are more. */
+  /** Recorded calls after number `after`, the number of the last one returned, and whether there are more. */
   calls(limit: number, after: number): { calls: string[]; last: number; more: boolean };
   clear(): void;
 }
 
-/** What the Worker asks of a tenant's file index. */
+/** The Worker's operations of a tenant's file index. */
 export interface FileIndexRpc extends Rpc.DurableObjectBranded {
   /**
-   * Notes that R2 may hold something under this key, until this time (Unix ms); asked before anything is stored there.
-   * @param uploadId of an upload in parts that has begun
+   * Records that R2 may have an object under this key, until this time (Unix ms); call it before anything is stored
+   * there.
+   * @param uploadId of a multipart upload that has begun
    */
   keep(key: string, expiresAt: number, uploadId: string | null): Promise<void>;
-  /** Gives an upload that was kept the name that makes it idempotent; answers the earlier upload that has it. */
+  /** Gives a recorded upload the name that makes it idempotent; returns the earlier upload of that name. */
   claim(key: string, upload: IdempotentUpload): Promise<IdempotentUpload | null>;
-  /** Removes what is under these keys, and every trace of it. */
+  /** Removes the objects of these keys, and all records of them. */
   drop(keys: string[]): Promise<void>;
 }
 
 export interface IdempotentUpload {
   name: string;
-  /** SHA-256 (hex) of what makes two uploads the same. */
+  /** SHA-256 (hex) over everything that makes two uploads the same. */
   request_hash: string;
-  /** What the first upload is answered with. */
+  /** The answer to the first upload. */
   answer: string;
 }
 
-/** What wrangler.toml binds. Variables and secrets are read through `readSettings` only. */
+/** The bindings of wrangler.toml. Only `readSettings` reads variables and secrets. */
 export interface Bindings {
   SKILLS: KVNamespace;
   DB: D1Database;
@@ -67,19 +68,19 @@ export interface Bindings {
   FILE_INDEX: DurableObjectNamespace<FileIndexRpc>;
   MOCKS: DurableObjectNamespace<MockRpc>;
   RUNNER: DurableObjectNamespace<RunnerRpc>;
-  /** Absent where the plan or wrangler.toml has none: then there are no hooks. */
+  /** Absent if the plan or wrangler.toml has none: then there are no hooks. */
   LOADER?: WorkerLoader;
   SHIELD: RateLimit;
   /** The files of `assets/`. */
   ASSETS: Fetcher;
   AI?: Ai;
-  /** `off`: the container has no internet. Any other value, or none: it has. */
+  /** `off`: the container has no internet. With any other value, or none, it has. */
   HULL_RUNNER_EGRESS?: string;
-  /** Flags of the container's runner, with blanks between them (`container/options.ts`). */
+  /** Flags of the container's runner, separated by blanks (`container/options.ts`). */
   HULL_RUNNER_FLAGS?: string;
 }
 
-/** The serving part of hull.toml, as `hull dev` and `hull deploy` hand it over in `HULL_CONFIG`. Sizes in bytes. */
+/** The serving part of hull.toml, as `hull dev` and `hull deploy` pass it in `HULL_CONFIG`. Sizes in bytes. */
 const servingConfig = z.lazy(() => {
   const texts = z._default(z.array(z.string()), []);
   const positive = z.int().check(z.positive());
@@ -95,14 +96,14 @@ const servingConfig = z.lazy(() => {
     max_output_bytes: z._default(positive, 104_857_600),
     limits: z._default(
       z.strictObject({
-        /** Of an upload to `/v1/skills`: its body, and its files together. */
+        /** Limit of an upload to `/v1/skills`: its body, and its files together. */
         max_upload_bytes: z._default(positive, 31_457_280),
-        /** Of a file of `/v1/files`. */
+        /** Limit of a file of `/v1/files`. */
         max_file_bytes: z._default(positive, 95_000_000),
-        /** Of a tenant's files of `/v1/files` together. */
+        /** Limit of all files of a tenant in `/v1/files`. */
         max_stored_bytes: z._default(positive, 10_737_418_240),
         code_timeout_ms: z._default(positive, 120_000),
-        /** After which an answer of `/v1/messages` with tools that Hull runs pauses. */
+        /** After this time an answer of `/v1/messages` with tools that Hull runs pauses. */
         answer_ms: z._default(positive, 420_000),
       }),
       {
@@ -114,29 +115,29 @@ const servingConfig = z.lazy(() => {
       },
     ),
     grace_ms: z._default(z.int().check(z.nonnegative()), 2000),
-    /** What a hook has for an answer. */
+    /** Time limit of a hook. */
     hook_timeout_ms: z._default(positive, 10_000),
-    /** Whether only this machine reaches local dev: then who calls without a key is its developer. */
+    /** Whether only this machine reaches local dev: then a caller without a key is the developer. */
     loopback: z._default(z.boolean(), true),
     /** The host delegate; absent: none. */
     host: z.optional(
       z.strictObject({
         url: z.optional(z.url()),
-        /** Name of a service binding that is asked instead. */
+        /** Name of a service binding to ask instead. */
         binding: z.optional(z.string()),
-        /** Name of the secret that requests are signed with. */
+        /** Name of the secret that signs requests. */
         secret_env: z.optional(z.string()),
         timeout_ms: z.optional(positive),
-        /** Names of its tools that only read; `*` stands for any characters. */
+        /** Names of its tools that only read; `*` matches any characters. */
         read_only_tools: z.optional(z.array(z.string())),
       }),
     ),
-    /** Which MCP servers skills may bring tools from (docs/mcp.md). */
+    /** The MCP servers from which skills may use tools (docs/mcp.md). */
     mcp: z._default(
       z.strictObject({
-        /** Names; `*.example.com` for all below one. */
+        /** Names; `*.example.com` for all hosts below one. */
         allowed_hosts: texts,
-        /** Whether local dev asks servers on its own machine. */
+        /** Whether local dev may ask servers on its own machine. */
         allow_loopback: z._default(z.boolean(), false),
         /** Servers that runs and skills may name. */
         servers: z._default(
@@ -144,11 +145,11 @@ const servingConfig = z.lazy(() => {
             z.string(),
             z.strictObject({
               url: z.string(),
-              /** Values may hold `${VAR}`. */
+              /** Values may contain `${VAR}`. */
               headers: z.record(z.string(), z.string()),
               tools: z.exactOptional(z.array(z.string())),
               timeout_ms: positive,
-              /** Whose runs may; absent: everybody's. */
+              /** Tenants whose runs may use it; absent: all. */
               tenants: z.exactOptional(z.array(z.string())),
             }),
           ),
@@ -157,18 +158,18 @@ const servingConfig = z.lazy(() => {
       }),
       { allowed_hosts: [], allow_loopback: false, servers: {} },
     ),
-    /** Names of variables that webhooks of daemons may be signed with; `*` stands for any characters. */
+    /** Names of variables that may sign webhooks of daemons; `*` matches any characters. */
     webhook_secrets: z._default(z.array(z.string()), [...WEBHOOK_SECRETS]),
-    /** Ceiling of all agent runs; absent: none. */
+    /** Policy ceiling of all agent runs; absent: none. */
     policy: z.optional(policyShape),
     approvals: z._default(approvalsShape, {}),
-    /** Whose signatures of skills count. */
+    /** The signers of skills that count. */
     signatures: z._default(signaturesShape, NO_SIGNATURES),
-    /** Tokens of the list of skills in a run's system text. Absent: the engine's own number. */
+    /** Tokens of the list of skills in a run's system text. Absent: the engine's default. */
     skill_catalogue_tokens: z.optional(positive),
     /** The tools with which models read files and run commands. */
     workspace_tools: z._default(workspaceToolsShape, DEFAULT_WORKSPACE_TOOLS),
-    /** Per key. Absent: `DEPLOYED_RATE`, none locally; `null`: none. */
+    /** Per key. Absent: `DEPLOYED_RATE`, no limit locally; `null`: no limit. */
     rate_limit: z.optional(z.nullable(z.strictObject({ requests: positive, window_s: positive }))),
   });
 });
@@ -186,32 +187,32 @@ const variables = z.lazy(() => {
     z.transform((v) => v === "1" || v === "true"),
   );
   return z.object({
-    /** `local`: started by `hull dev` on loopback. */
+    /** `local`: `hull dev` started it on loopback. */
     HULL_ENV: z._default(z.enum(["local", "deployed"]), "deployed"),
     HULL_CONFIG: z._default(z.string(), "{}"),
-    /** `[llm]` and `[capabilities]` of hull.toml, those of skill folders below them; in parts where it is long. */
+    /** `[llm]` and `[capabilities]` of hull.toml, on top of those of skill folders; split into parts if long. */
     HULL_LLM: z._default(z.string(), "{}"),
     HULL_ADMIN_KEY: z.optional(z.string().check(z.minLength(16))),
-    /** What a local Hull that others reach publishes with, where it has no `HULL_ADMIN_KEY`; made at each start. */
+    /** The key for publishing to a local Hull that others reach, if it has no `HULL_ADMIN_KEY`; made at each start. */
     HULL_DEV_KEY: z.optional(z.string().check(z.minLength(32))),
     /** Run things for callers without a key. */
     HULL_PUBLIC: flag,
     /** Which requests get a log line. */
     HULL_LOG: z._default(z.enum(["requests", "failures"]), "requests"),
-    /** Whether log lines hold the spans of their run. */
+    /** Whether log lines contain the spans of their run. */
     HULL_TRACE: flag,
-    /** Whether spans hold what models and tools were given and said. */
+    /** Whether spans contain the inputs and outputs of models and tools. */
     HULL_TRACE_CONTENT: flag,
-    /** Id of the catalog that this deployment came with: served until another is published to it. */
+    /** Id of the catalog that came with this deployment: served until another one is published to it. */
     HULL_CATALOG: z.optional(z.string().check(z.regex(/^([0-9a-f]{64})?$/))),
     /** Loopback runner; absent: the container binding. */
     HULL_RUNNER_URL: z.optional(z.url()),
     /** The runner's state folder, as processes see it. */
     HULL_RUNNER_ROOT: z.optional(z.string().check(z.regex(/^\/.*[^/]$/))),
     HULL_RUNNER_SECRET: z.optional(z.string().check(z.minLength(32))),
-    /** Keys that seal secrets of tool configuration, blanks between them: the first seals, all of them open. */
+    /** Keys that seal secrets of tool configuration, separated by blanks: the first seals, all of them open. */
     HULL_SECRET_KEY: z._default(z.string(), ""),
-    /** What uploaded skills may read, as JSON: `{"<slug>" or "<tenant>/<slug>": ["NAME", …]}`. */
+    /** Variables that uploaded skills may read, as JSON: `{"<slug>" or "<tenant>/<slug>": ["NAME", …]}`. */
     HULL_GRANTS: z._default(z.string(), "{}"),
   });
 });
@@ -219,43 +220,43 @@ const variables = z.lazy(() => {
 type ServingConfig = z.infer<typeof servingConfig>;
 
 export interface Settings extends Omit<ServingConfig, "rate_limit"> {
-  /** So many requests in any span of this length; `null`: no limit. */
+  /** This many requests in any span of this length; `null`: no limit. */
   rate_limit: { requests: number; window_ms: number } | null;
   local: boolean;
   public: boolean;
-  /** Whether requests that succeed get a log line too. */
+  /** Whether successful requests get a log line too. */
   logsAll: boolean;
   logsSpans: boolean;
   traceContent: boolean;
   adminKey: string | null;
   devKey: string | null;
   pinnedCatalog: string | null;
-  /** Of `HULL_SECRET_KEY`. */
+  /** The keys in `HULL_SECRET_KEY`. */
   secretKeys: readonly string[];
   /** `root`: its state folder, as processes see it. */
   runner: { url: string | null; secret: string | null; root: string };
   /** Names of variables by slug, and by `<tenant>/<slug>`. */
   grants: ReadonlyMap<string, readonly string[]>;
-  /** Which models there are beside the shipped ones, by hull.toml. */
+  /** The models that hull.toml defines in addition to the shipped ones. */
   models: Layer;
-  /** `HULL_PROVIDERS_CONFIG`: definitions below those of `models`, as TOML, or `kv:<key>` of where they are. */
+  /** `HULL_PROVIDERS_CONFIG`: definitions below those of `models`, as TOML, or `kv:<key>` of their place. */
   providersConfig: string | null;
-  /** Variables that hold provider keys: no process gets one. */
+  /** Variables with provider keys: no process gets one. */
   providerKeys: ReadonlySet<string>;
   /** Adds to `providerKeys`, and their values to the redactors. */
   learnKeys: (names: readonly string[]) => void;
-  /** Removes provider keys and Hull's own secrets, from answers too. */
+  /** Removes provider keys and Hull's own secrets, also from answers. */
   redactor: Redactor;
-  /** For errors, logs and events: removes also what proxy skills send upstream. */
+  /** For errors, logs and events: also removes what proxy skills send upstream. */
   eventRedactor: Redactor;
   /**
-   * Reads one variable or secret by name; an empty value counts as unset. For `HULL_X` that is not set, `HARN_X` is read,
-   * secrets excepted.
+   * Reads one variable or secret by name; an empty value counts as unset. If `HULL_X` is not set, `HARN_X` is read,
+   * except for secrets.
    */
   read: (name: string) => string | undefined;
 }
 
-/** The settings of a deployment, which parses them once. @throws Internal for variables that cannot be read */
+/** The settings of a deployment, parsed once. @throws Internal for unreadable variables */
 export function readSettings(env: Bindings): Settings {
   const vars = variables.safeParse(env);
   if (!vars.success) throw new Internal({ cause: `settings: ${z.prettifyError(vars.error)}` });
@@ -314,7 +315,7 @@ export function readSettings(env: Bindings): Settings {
 export function learnVariables(known: Settings, variables: readonly string[]): void {
   const names = [...variables, ...SECRET_VARIABLES, ...known.providerKeys];
   const short = known.local ? [] : tooShortToRedact(names, known.read);
-  // Names only; whoever runs the deployment is who can fix it.
+  // Names only, for the person who runs the deployment and can fix it.
   if (short.length > 0) console.warn(JSON.stringify({ event: "secrets_too_short", variables: short }));
   known.eventRedactor.learn(variables.flatMap((name) => known.read(name) ?? []));
 }
@@ -329,7 +330,7 @@ function variable(env: Bindings): (name: string) => string | undefined {
     if (value !== undefined || !name.startsWith("HULL_") || SECRET_VARIABLES.includes(name)) return value;
     return own(`HARN_${name.slice("HULL_".length)}`);
   };
-  // The platform takes a while to answer, and every model call asks for some.
+  // The platform is slow to answer, and every model call asks for several variables.
   const known = new Map<string, string | undefined>();
   return (name) => {
     const found = known.get(name);
@@ -340,10 +341,10 @@ function variable(env: Bindings): (name: string) => string | undefined {
   };
 }
 
-/** Names of variables that are remembered; skills and providers may name any number of them. */
+/** The most variables to cache; skills and providers may name any number. */
 const MAX_READ = 1000;
 
-/** The text itself, or what stands in the parts `HULL_LLM_1` … of `parts:<n>`: a variable holds 5 KB at most. */
+/** The text itself, or the parts `HULL_LLM_1` … of `parts:<n>`: a variable holds at most 5 KB. */
 function joined(text: string, read: Settings["read"]): string {
   const count = /^parts:(\d{1,3})$/.exec(text)?.[1];
   if (count === undefined) return text;

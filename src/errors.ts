@@ -5,7 +5,7 @@
  * extension members of its problem document) and `operator` (facts for the log only).
  */
 
-/** The plain form of an error: what records, journals and streams carry. JSON-safe. */
+/** The plain form of an error, for records, journals and streams. JSON-safe. */
 export interface ErrorData {
   code: string;
   status: number;
@@ -13,7 +13,7 @@ export interface ErrorData {
   detail: string;
   /** Extension members of the problem document, e.g. `{allowed: ["GET"]}`. */
   members: Record<string, unknown>;
-  /** Seconds for `Retry-After`, where waiting helps. */
+  /** Seconds for `Retry-After`, if waiting helps. */
   retry_after_s?: number;
 }
 
@@ -84,7 +84,7 @@ export const Internal = define<{ cause: string }>("internal", 500, "Internal err
   operator: { cause: d.cause },
 }));
 
-/** The error's plain form; anything outside the vocabulary becomes `internal`, its cause kept for the log only. */
+/** The error's plain form; anything outside the vocabulary becomes `internal`, and only the log has its cause. */
 export function toHullError(error: unknown): HullError {
   if (error instanceof HullError) return error;
   const cause = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
@@ -102,6 +102,6 @@ export function toProblem(data: ErrorData, requestId: string): Problem {
     code: data.code,
     request_id: requestId,
   };
-  // The standard members first for readers, and last for who wins.
+  // The standard members come first for readers, and last so that they win.
   return { ...own, ...data.members, ...own };
 }

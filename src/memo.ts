@@ -1,9 +1,12 @@
 /**
- * Values that follow from others, and so can be forgotten at any time: the one kind of thing that a module may remember. What an
- * isolate learns while it serves belongs to its `Deployment`.
+ * Values that follow from others, and so can be forgotten at any time: the only thing that a module may remember. What
+ * an isolate learns while it serves belongs to its `Deployment`.
  */
 
-/** A function that computes its value once for each argument object, which must never change, and keeps it as long as that object lives. */
+/**
+ * A function that computes its value once for each argument object, which must never change, and keeps it as long as
+ * that object lives.
+ */
 export function memo<K extends object, V>(compute: (key: K) => V): (key: K) => V {
   const known = new WeakMap<K, { value: V }>();
   return (key) => {
@@ -16,10 +19,10 @@ export function memo<K extends object, V>(compute: (key: K) => V): (key: K) => V
   };
 }
 
-/** Names come from callers: so many are known at once, and then none. */
+/** Names come from callers: when this many are known, all are forgotten. */
 const MAX_NAMES = 1000;
 
-/** The same for an object and names that go with it. */
+/** The same for an object together with names. */
 export function memoNamed<K extends object, N extends string[], V>(
   compute: (key: K, ...names: N) => V,
 ): (key: K, ...names: N) => V {
@@ -37,7 +40,7 @@ export function memoNamed<K extends object, N extends string[], V>(
   };
 }
 
-/** A function that computes a constant when it is first asked for it, so that starting the Worker does not pay for it. */
+/** A function that computes a constant on first use, so that starting the Worker does not pay for it. */
 export function once<V>(compute: () => V): () => V {
   let entry: { value: V } | null = null;
   return () => {
@@ -46,7 +49,7 @@ export function once<V>(compute: () => V): () => V {
   };
 }
 
-/** A function that keeps its last value for the arguments that are the same to `same`; arguments must never change. */
+/** A function that keeps its last value for arguments that `same` considers equal; arguments must never change. */
 export function memoLast<K, V>(compute: (key: K) => V, same: (a: K, b: K) => boolean): (key: K) => V {
   let last: { key: K; value: V } | null = null;
   return (key) => {

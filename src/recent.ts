@@ -12,7 +12,7 @@ export class RecentMap<K, V> {
     return this.#entries.get(key);
   }
 
-  /** The entry counts as the newest one. */
+  /** The entry becomes the newest one. */
   set(key: K, value: V): void {
     this.#entries.delete(key);
     const oldest = this.#entries.size >= this.#most ? this.#entries.keys().next().value : undefined;

@@ -1,13 +1,14 @@
 /**
- * The one redactor: log lines, errors and streams pass it. It removes each secret as it stands, with percent escapes, with the
- * escapes of JSON, and in Base64, also where that is in lines, has the alphabet for URLs or begins with something else. It works
- * on bytes, so that text in any chunking and binary output go through the same code, in time linear in the bytes.
+ * The one redactor, through which log lines, errors and streams pass. It removes each secret in plain form, with
+ * percent escapes, with the escapes of JSON, and in Base64, even if that is split into lines, uses the alphabet for
+ * URLs or begins with something else. It works on bytes, so that text in any chunks and binary output use the same
+ * code, in time linear in the bytes.
  */
 import { Automaton, ROOT } from "./redact/automaton.ts";
 import { patternsOf } from "./redact/patterns.ts";
 import { Scanner, wakesOf } from "./redact/scanner.ts";
 
-/** What stands in a secret's place. */
+/** Replaces a secret. */
 export const REDACTED = "[redacted]";
 
 /** Characters of the shortest value that is removed: shorter ones would cause false hits everywhere. */
@@ -15,7 +16,7 @@ export const MIN_SECRET_LENGTH = 8;
 
 const SOUNDS_SECRET = /(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|PASS|PWD|CREDENTIALS?|AUTH)(?:_|$)/i;
 
-/** Those of the variables whose names say that they hold secrets, and whose values are too short to be removed. */
+/** The variables whose names indicate secrets, and whose values are too short to be removed. */
 export function tooShortToRedact(
   names: Iterable<string>,
   read: (name: string) => string | undefined,
@@ -34,9 +35,9 @@ export class Redactor {
   readonly #secrets = new Set<string>();
   /** Removes its own secrets as well. */
   readonly #below: Redactor | null;
-  /** Of the own secrets; `null`: not made yet. */
+  /** Automaton of its own secrets; `null`: not made yet. */
   #own: Automaton | null = null;
-  /** What `#current` answered last, and what it was of `#below` then. */
+  /** The last answer of `#current`, and that of `#below` at the time. */
   #automata: readonly Automaton[] = NONE;
   #seen: readonly Automaton[] = NONE;
 
@@ -46,14 +47,14 @@ export class Redactor {
     this.learn(secrets);
   }
 
-  /** Removes these too from now on, in streams that have begun as well. */
+  /** From now on removes these too, also in streams that have begun. */
   learn(secrets: Iterable<string>): void {
     const known = this.#secrets.size;
     for (const secret of secrets) if (secret.length >= MIN_SECRET_LENGTH) this.#secrets.add(secret);
     if (this.#secrets.size > known) this.#own = null;
   }
 
-  /** One that removes these too, for a while; this one stays as it is. */
+  /** A redactor that also removes these, for a while; this one stays unchanged. */
   with(secrets: readonly string[]): Redactor {
     return secrets.length === 0 ? this : new Redactor(secrets, this);
   }
@@ -65,16 +66,19 @@ export class Redactor {
     return out === bytes ? value : new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(out);
   }
 
-  /** A JSON-like value with every string redacted, keys included: itself where it holds no secret, else a copy. */
+  /**
+   * A JSON-like value with every string redacted, including keys: the value itself if it contains no secret, else a
+   * copy.
+   */
   json<T>(value: T): T;
   json(value: unknown): unknown {
     return this.#holdsSecret(value) ? this.#redacted(value) : value;
   }
 
-  /** A JSON-like value as JSON text, with every string redacted, keys included. */
+  /** A JSON-like value as JSON text, with every string redacted, including keys. */
   jsonText(value: unknown): string {
     const text = JSON.stringify(value) ?? "null";
-    // Without escapes of JSON's own every string stands in it as it is.
+    // Without JSON's own escapes every string appears in it unchanged.
     return !text.includes("\\") && this.#isClear(text, false) ? text : JSON.stringify(this.json(value));
   }
 
@@ -96,12 +100,12 @@ export class Redactor {
     return false;
   }
 
-  /** The bytes without secrets: themselves where they hold none. */
+  /** The bytes without secrets: unchanged if they contain none. */
   bytes(value: Uint8Array): Uint8Array {
     return new Redaction(this.#current()).step(value, true);
   }
 
-  /** A redactor for one stream: secrets cut by chunk boundaries are found too. */
+  /** A redactor for one stream: also finds secrets that chunk boundaries cut. */
   stream(): StreamRedactor {
     let automata = this.#current();
     const redaction = new Redaction(automata);
@@ -118,7 +122,7 @@ export class Redactor {
     };
   }
 
-  /** One automaton for each set of secrets; another list only after more were learned. */
+  /** One automaton for each set of secrets; the list changes only after more were learned. */
   #current(): readonly Automaton[] {
     const below = this.#below === null ? NONE : this.#below.#current();
     const fresh = this.#own === null && this.#secrets.size > 0;
@@ -130,16 +134,16 @@ export class Redactor {
   }
 
   /**
-   * Whether a text holds no secret and, where it is a part of one, does not end with the beginning of one. A quick look at its
-   * characters, as they are and as Base64 in lines or with the alphabet for URLs; where other escapes might matter, its bytes
-   * are scanned.
+   * Whether a text contains no secret and, if it is a part of one, does not end with the beginning of a secret. A quick
+   * check of its characters, plain and as Base64 in lines or with the alphabet for URLs; if other escapes might matter,
+   * its bytes are scanned.
    */
   #isClear(text: string, isPart: boolean): boolean {
     const automata = this.#current();
     for (const automaton of automata) {
       const wakes = wakesOf(automaton);
       let state = ROOT;
-      /** As Base64 reads it; `ROOT` where that is no other reading. */
+      /** The state when read as Base64; `ROOT` if that is the same. */
       let decoded = ROOT;
       for (let at = 0; at < text.length; at++) {
         const unit = text.charCodeAt(at);
@@ -158,7 +162,10 @@ export class Redactor {
   }
 }
 
-/** The state after one more byte where Base64 in lines, or with the alphabet for URLs, is read otherwise than it stands. */
+/**
+ * The state after one more byte if its reading as Base64, in lines or with the alphabet for URLs, differs from plain
+ * text.
+ */
 function decodedNext(automaton: Automaton, decoded: number, plain: number, byte: number): number {
   const before = decoded === ROOT ? plain : decoded;
   switch (byte) {
@@ -189,32 +196,32 @@ function isClearInBytes(automata: readonly Automaton[], text: string, isPart: bo
 
 export interface StreamRedactor {
   push(chunk: Uint8Array): Uint8Array;
-  /** Whether `push` would answer the bytes of this text at once and as they are; then they need not be pushed. */
+  /** Whether `push` would return the bytes of this text immediately and unchanged; then they need not be pushed. */
   passes(text: string): boolean;
-  /** What was still held back. */
+  /** The rest that was held back. */
   end(): Uint8Array;
 }
 
-/** A part of the text that holds secrets, by its positions from the beginning on. */
+/** A part of the text that contains secrets, by its positions from the beginning. */
 interface Span {
   start: number;
   end: number;
 }
 
 /**
- * Puts a mark in the place of each part of a text that holds a secret, or several that overlap. Bytes that may yet become part of
- * one are held back. All positions count from the beginning of the text.
+ * Replaces each part of a text that contains a secret, or several overlapping ones, by a mark. It holds back bytes that
+ * may still become part of one. All positions count from the beginning of the text.
  */
 class Redaction {
   #scanners: readonly Scanner[];
-  /** Ordered, without overlaps: what is still to be marked. */
+  /** Ordered, without overlaps: the parts still to mark. */
   readonly #spans: Span[] = [];
-  /** The end of what was marked last. */
+  /** The end of the last mark. */
   #marked = 0;
-  /** Up to where the text was answered, and up to where it was pushed. */
+  /** How far the text was returned, and how far it was pushed. */
   #done = 0;
   #at = 0;
-  /** Holds the bytes from `#done` to `#at`, from `#from` on. */
+  /** Contains the bytes from `#done` to `#at`, from `#from` on. */
   #held = EMPTY;
   #from = 0;
 
@@ -226,14 +233,14 @@ class Redaction {
     return this.#done === this.#at;
   }
 
-  /** Looks for other secrets from now on, in what is held back as well. */
+  /** Looks for other secrets from now on, also in what is held back. */
   use(automata: readonly Automaton[]): void {
     this.#scanners = this.#scannersOf(automata);
     const held = this.#held.subarray(this.#from, this.#from + this.#at - this.#done);
     for (const scanner of this.#scanners) scanner.scan(held);
   }
 
-  /** What can be answered once this chunk has come: the chunk itself, where that is all. */
+  /** The text that can be returned after this chunk: the chunk itself, if that is all. */
   step(chunk: Uint8Array, last: boolean): Uint8Array {
     for (const scanner of this.#scanners) scanner.scan(chunk);
     const end = this.#at + chunk.length;
@@ -255,7 +262,7 @@ class Redaction {
     });
   }
 
-  /** Notes a secret, which may overlap with those that were noted before. */
+  /** Records a secret, which may overlap with earlier ones. */
   #cover(start: number, end: number): void {
     const spans = this.#spans;
     let behind = spans.length;
@@ -290,7 +297,7 @@ class Redaction {
     this.#at += chunk.length;
   }
 
-  /** The text from where the last answer ended up to this position, with marks. */
+  /** The text from the end of the last answer up to this position, with marks. */
   #answer(until: number): Uint8Array {
     const ready = this.#spans.findIndex(({ start }) => start >= until);
     const spans = this.#spans.splice(0, ready === -1 ? this.#spans.length : ready);

@@ -1,6 +1,6 @@
 /**
- * The variables that hold the keys of the providers that Hull ships; configuration adds more. Their values stay in the Worker: a tool can never opt them in
- * (seed "Tool scripts run with …"), and the redactor removes them everywhere.
+ * The variables with the keys of the shipped providers; configuration adds more. Their values stay in the Worker: a
+ * tool can never request them, and the redactor removes them everywhere.
  */
 export const PROVIDER_KEY_VARIABLES: readonly string[] = [
   "ANTHROPIC_API_KEY",
@@ -24,7 +24,7 @@ export const PROVIDER_KEY_VARIABLES: readonly string[] = [
   "LLAMACPP_API_KEY",
   "MLX_API_KEY",
 ];
-/** Every variable whose value the redactor removes from what leaves the Worker or is logged. */
+/** Every variable whose value the redactor removes from the log and from everything that leaves the Worker. */
 export const SECRET_VARIABLES: readonly string[] = [
   ...PROVIDER_KEY_VARIABLES,
   "HULL_ADMIN_KEY",
@@ -33,5 +33,5 @@ export const SECRET_VARIABLES: readonly string[] = [
   "HULL_RUNNER_SECRET",
   "HULL_SECRET_KEY",
 ];
-/** The variables that signed events may be checked with, where hull.toml lists none; `*` stands for any characters. */
+/** The variables that may verify signed events if hull.toml lists none; `*` matches any characters. */
 export const WEBHOOK_SECRETS: readonly string[] = ["WEBHOOK_*", "*_WEBHOOK_SECRET"];

@@ -1,12 +1,12 @@
-# Keeps the executions of one runner apart though they share a uid, by Landlock, which needs no privileges (landlock(7)):
-# of the runner's state folder a process reaches only the folders that it is given, its rooms; and it can neither trace nor
-# read the memory, the environment and the descriptors of a process that is not of its own execution, nor, since Linux
-# 6.12, signal one. What is outside of the state folder stays as open as its modes make it, but the folders above it
-# can neither be listed nor have new entries, since what holds for a folder holds for all that is in it.
+# Keeps the executions of one runner apart although they share a uid, by Landlock, which needs no privileges (landlock(7)).
+# In the runner's state folder a process reaches only the folders that it is given, its rooms. It can neither trace a
+# process of another execution nor read its memory, environment and descriptors, nor, since Linux 6.12, signal it. Outside
+# of the state folder only file modes count, but the folders above it can neither be listed nor get new entries, since a
+# rule for a folder applies to everything in it.
 #
-# `apart_from(state)` opens what all processes share, and raises where the kernel has no Landlock that can
-# do without stopping files from being moved (5.19). `keep_apart(open_rooms(rooms))` closes the rest for the calling
-# thread, for ever, and for all that it starts.
+# `apart_from(state)` opens what all processes share, and raises if the kernel has no Landlock that still permits moving
+# files (5.19). `keep_apart(open_rooms(rooms))` closes the rest, for ever, for the calling thread and everything that it
+# starts.
 
 LANDLOCK_WANTED = 2
 shared = []
@@ -25,13 +25,13 @@ def apart_from(state):
     # Of files: execute, write, read, truncate, and control of devices; of folders these and more.
     everything = (1 << (16 if version >= 5 else 15 if version >= 3 else 14)) - 1
     of_file = everything & (1 | 2 | 4 | 1 << 14 | 1 << 15)
-    # Abstract sockets and signals are kept within.
+    # Abstract sockets and signals stay within the execution.
     attributes = struct.pack("QQQ", everything, 0, 3) if version >= 6 else struct.pack("Q", everything)
     attributes = ctypes.create_string_buffer(attributes, len(attributes))
 
     def rule(path, rights):
         found = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
-        # Out of the way of the descriptors that a process is given.
+        # Keeps clear of the descriptors that a process is given.
         parent = fcntl.fcntl(found, fcntl.F_DUPFD_CLOEXEC, 64)
         os.close(found)
         mode = os.fstat(parent).st_mode
@@ -76,7 +76,7 @@ def apart_from(state):
     landlock = gather, close
 
 def open_rooms(rooms):
-    # From here on it does not matter what becomes of their names.
+    # From here on changes of their names do not matter.
     return landlock and landlock[0](rooms)
 
 def keep_apart(ruleset):
@@ -84,7 +84,7 @@ def keep_apart(ruleset):
         landlock[1](ruleset)
 
 def in_thread(work):
-    # What a thread is closed off from, its starter still reaches.
+    # The restriction of a thread does not affect the thread that started it.
     import _thread
     done, outcome = _thread.allocate_lock(), []
     def body():

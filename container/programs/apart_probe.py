@@ -1,5 +1,5 @@
-# With apart.py before it: ends well where executions can be kept apart. The arguments: the state folder, the version of
-# Landlock that has to be there.
+# With apart.py before it: succeeds if executions can be kept apart. The arguments: the state folder, the required
+# version of Landlock.
 
 import os, sys
 LANDLOCK_WANTED = int(sys.argv[2])

@@ -14,7 +14,7 @@ def children_of(pid):
     return [int(child) for child in found]
 
 def children_by_search(pid):
-    # Where the kernel has no list of children.
+    # The kernel has no list of children.
     found = []
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -30,10 +30,10 @@ if not os.path.exists("/proc/self/task/%d/children" % os.getpid()):
     children_of = children_by_search
 
 def kill_below(passes, spared=()):
-    # Each is killed before its children are looked for: a killed process has no more of them. Those that come to this
-    # process meanwhile, because their parent died, are for the next pass. What forks and leaves as fast as it can is only
-    # hit soon after it was found, so most passes look at the children of this process alone; a chain of processes that
-    # grows at its end is only overtaken by a pass that goes down.
+    # Each process is killed before the search for its children: a killed process starts no more. Children that come to this
+    # process meanwhile, because their parent died, are left for the next pass. A process that keeps forking and leaving can
+    # only be hit soon after it was found, so most passes look only at the children of this process. A chain of processes
+    # that grows at its end is only overtaken by a pass that goes down.
     below = [pid for pid in children_of(os.getpid()) if pid not in spared]
     killed = 0
     for pid in below:
@@ -41,7 +41,7 @@ def kill_below(passes, spared=()):
             os.kill(pid, signal.SIGKILL)
             killed += 1
         except OSError:
-            # It is gone, or another user's, by a setuid file.
+            # It is gone, or runs as another user by a setuid file.
             pass
         if passes % 8 == 0:
             below += children_of(pid)

@@ -1,12 +1,12 @@
-# What makes a spawner (spawner.py) a fork server for Python handlers: a warm interpreter, as its keepers are, of
-# which each call is a fork, so that it costs no start of an interpreter. The call is a process like any other: session and
-# group, uid and network, cgroup, streams, folder and environment of its own.
+# Makes a spawner (spawner.py) a fork server for Python handlers: a warm interpreter, like its keepers. Each call is a fork
+# of it, so no call has to start an interpreter. Otherwise the call is a normal process: with a session and group, uid and
+# network, cgroup, streams, folder and environment of its own.
 #
-# The server never learns what a call is given, so that no fork finds anything of earlier calls in its memory: it hears
-# paths only, and the fork itself reads the file `call`: cwd, roomc, room..., argc, argv..., NAME=VALUE..., separated by NUL.
+# The server never learns the input of a call, so no fork finds anything of earlier calls in its memory. The server gets
+# only paths, and the fork itself reads the file `call`: cwd, roomc, room..., argc, argv..., NAME=VALUE..., separated by NUL.
 #
-# A fork keeps the block of the environment that the server was started with, which is what `/proc/<pid>/environ` shows.
-# The execution's id is written there, for whoever looks for its processes.
+# A fork keeps the environment block with which the server was started, and `/proc/<pid>/environ` shows it. The fork writes
+# the execution's id there, for code that searches for its processes.
 
 import gc, io, signal, time
 
@@ -90,19 +90,19 @@ def become(call, execution, streams, gate, key, report):
 def mark(execution):
     ctypes, start, size = area
     if PRIVATE:
-        # The server hides its memory from processes of its uid; the fork is one that those who end it must see.
+        # The server hides its memory from processes of its uid; a fork must be visible to those who end it.
         ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)
     ctypes.memmove(start, (MARK + execution).ljust(size, b"\0")[:size], size)
 
 def open_streams():
     sys.stdin = sys.__stdin__ = io.TextIOWrapper(open(0, "rb", closefd=False), encoding="utf-8", errors="strict")
-    # Errors are seen at once.
+    # Errors appear immediately.
     sys.stdout = sys.__stdout__ = io.TextIOWrapper(open(1, "wb", closefd=False), encoding="utf-8")
     raw = open(2, "wb", closefd=False)
     sys.stderr = sys.__stderr__ = io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
 
 def leave():
-    # As at the end of an interpreter, without taking it apart.
+    # As at the end of an interpreter, but without tearing it down.
     sys.modules["threading"]._shutdown()
     import atexit
     atexit._run_exitfuncs()

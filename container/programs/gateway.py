@@ -1,5 +1,5 @@
-# The gateway of a network that has nothing but a loopback: what connects to its port is connected with the runner's proxy,
-# a socket file (egress-proxy.ts). `gateway(path)` starts it and answers its pid: it ends with its spawner.
+# The gateway of a network that has only a loopback: it connects each client of its port with the runner's proxy, a
+# socket file (egress-proxy.ts). `gateway(path)` starts it and returns its pid; it ends with its spawner.
 
 def gateway(path):
     import ctypes, os, signal, socket, threading

@@ -1,8 +1,7 @@
 /**
- * What runs a JavaScript handler in the runner: an ES module whose default export is called
- * with the arguments and `ctx`.
+ * Runs a JavaScript handler in the runner: an ES module, whose default export it calls with the arguments and `ctx`.
  *
- *   node FILE script settings [args]     stdin: the arguments as JSON; descriptor 3: messages; 1 and 2: what it says meanwhile
+ *   node FILE script settings [args]     stdin: the arguments as JSON; descriptor 3: messages; 1 and 2: its other output
  *
  * A message is `RS JSON LF`: `{"emit": text}` and `{"artifact": value}` as they come, then `{"value": ...}` or
  * `{"error": "..."}`. `settings` is JSON: `context`, the rest of `ctx`; `python`, the interpreter of `ctx.python`.
@@ -34,7 +33,7 @@ function report(kind, value) {
   for (let at = 0; at < bytes.length; ) at += writeSync(3, bytes, at);
 }
 
-/** What a handler says, as a text; as in an isolate. */
+/** The text of a handler's output, as in an isolate. */
 function shown(value) {
   if (typeof value === "string") return value;
   try {
@@ -44,7 +43,7 @@ function shown(value) {
   }
 }
 
-/** Whatever was thrown, in words. */
+/** A thrown value in words. */
 function messageOf(error) {
   try {
     return error instanceof Error ? String(error.message || error.name) : String(error);
@@ -53,7 +52,7 @@ function messageOf(error) {
   }
 }
 
-/** The last message, and the end. */
+/** Sends the last message and exits. */
 function answer(kind, value) {
   if (answered) return;
   answered = true;
@@ -77,7 +76,7 @@ function fail(error, location = "") {
 /** Where in the handler's file an error arose, if it did. */
 function placeIn(error) {
   const name = relative(skillDir, script);
-  // A syntax error has its location only in what Node prints of it.
+  // Only Node's printed text contains the location of a syntax error.
   const printed =
     error instanceof SyntaxError
       ? spawnSync(node, ["--check", script], { encoding: "utf8" }).stderr

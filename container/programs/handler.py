@@ -1,6 +1,6 @@
-# What runs a Python handler, in a process of its own or in a fork of a warm interpreter. Python 3.8.
+# Runs a Python handler, in a process of its own or in a fork of a warm interpreter. Python 3.8.
 #
-#   python3 FILE script [args]     stdin: the arguments as JSON; descriptor 3: the result; 1 and 2: what it says meanwhile
+#   python3 FILE script [args]     stdin: the arguments as JSON; descriptor 3: the result; 1 and 2: its other output
 #
 # On descriptor 3 it writes messages, each `RS JSON LF`: `{"value": ...}` or `{"error": "..."}`. A file that binds no
 # `handler` is run as a program instead: descriptor 3 becomes its stdout.
@@ -68,7 +68,7 @@ def binds(node):
     return False
 
 def forget_shadowed(folder):
-    # A module that lies beside the script comes before one of the same name that this interpreter happens to have.
+    # A module next to the script wins over one of the same name in this interpreter.
     for name in os.listdir(folder):
         stem = name[:-3] if name.endswith(".py") else name
         if stem in sys.modules and stem not in STARTUP_MODULES:
@@ -152,14 +152,14 @@ def run_handler(code, script):
         return status
     except BaseException as error:
         show(error, script)
-        # While it loads it is the file that is wrong: the message says where.
+        # While the file is loading, the fault is in the file: the message gives the place.
         location = "" if loaded or isinstance(error, SyntaxError) else " " + location_in(error, script)
         report("error", message_of(error) + location)
     return 1
 
 def run(script, rest):
     global result
-    # Out of the way of what handlers do with low descriptors, and closed in programs they start.
+    # Keeps clear of what handlers do with low descriptors, and closed in programs that they start.
     result = fcntl.fcntl(3, fcntl.F_DUPFD_CLOEXEC, 64)
     os.close(3)
     sys.argv = [script] + rest

@@ -1,9 +1,9 @@
-# Installs the Python packages that a handler declares, in a process of the handlers' uid. The runner
-# takes what comes of it as a tar, which it unpacks and keeps as it does a skill's files: nothing that the installed
-# packages' own build programs leave behind is trusted further than that.
+# Installs the Python packages that a handler declares, in a process with the handlers' uid. The runner receives the result
+# as a tar, which it unpacks and keeps like a skill's files. It trusts nothing else that the packages' own build programs
+# leave behind.
 #
 # stdin: JSON `{file, metadata, network}`: a requirements file, or the inline metadata (TOML) of a script.
-# Descriptor 3: the tar of the packages. stderr: what the installer says. The packages come into TMPDIR first.
+# Descriptor 3: the tar of the packages. stderr: the installer's output. The packages are first installed into TMPDIR.
 
 import compileall, json, os, py_compile, subprocess, sys, tarfile
 

@@ -1,9 +1,10 @@
-# What processes left behind: others that carry the id of their execution, and files that the runner cannot read or remove.
+# The leftovers of processes: other processes with the id of their execution, and files that the runner cannot read or
+# remove.
 
 import os, signal, stat
 
 MARK = b"HULL_EXECUTION_ID="
-# Levels of folders that are open at a time.
+# The most levels of folders open at a time.
 MOST_OPEN = 200
 
 def sweep(ids):
@@ -38,7 +39,7 @@ def open_tree(root):
     open_below(fd, MOST_OPEN)
 
 def open_below(fd, levels):
-    # From open folder to open folder, so that no link is followed. Who wants deeper ones opened moves them up.
+    # Goes from open folder to open folder, so it follows no link. To open deeper ones, the caller moves them up.
     try:
         path = "/proc/self/fd/%d" % fd
         known = os.fstat(fd)

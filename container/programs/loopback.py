@@ -1,4 +1,4 @@
-# Brings the loopback of a new network up, gives the right to that away, and becomes the program that its arguments name.
+# Enables the loopback of a new network, drops the right to do so, and becomes the program that its arguments name.
 
 import ctypes, fcntl, os, socket, struct, sys
 made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

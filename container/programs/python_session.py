@@ -189,7 +189,7 @@ def main():
     except Exception as error:
         print("[hull: the variables of this code are not kept: %s]" % error, file=sys.stderr)
     sys.stdout.flush()
-    # Whoever else holds the names of this program.
+    # The other holder of this program's names.
     session.program = program
     sys.exit(status)
 

@@ -1,9 +1,9 @@
-# Takes the network from a process and from all that it starts, by a seccomp filter that needs no privileges (seccomp(2)):
-# sockets are made for the machine's own (AF_UNIX) and for questions to the kernel (AF_NETLINK) only; any other fails with
-# "network is unreachable". io_uring, which makes sockets without that call, fails as on a system without it, and so does
-# every call of another architecture's numbering. What is inherited is closed by then, except for pipes.
+# Takes the network from a process and from everything that it starts, by a seccomp filter that needs no privileges
+# (seccomp(2)). Sockets can be made only within the machine (AF_UNIX) and for questions to the kernel (AF_NETLINK); others
+# fail with "network is unreachable". io_uring, which makes sockets without that call, fails as on a system without it, and
+# so does every call with another architecture's numbers. Inherited descriptors are closed by then, except pipes.
 #
-# It defines `seal()`, which raises where there can be no filter.
+# It defines `seal()`, which raises if there can be no filter.
 
 def seal():
     import ctypes, errno, os, struct

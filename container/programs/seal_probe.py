@@ -1,4 +1,4 @@
-# With seal.py before it: ends well where the filter can be set and holds.
+# With seal.py before it: succeeds if the filter can be set and works.
 
 import socket, sys
 seal()

@@ -1,4 +1,4 @@
-# With skills_path.py before it: ends well where a folder, the argument, can be shown.
+# With skills_path.py before it: succeeds if a folder, the argument, can be shown.
 
 import os, sys
 os.listdir(sys.argv[1])

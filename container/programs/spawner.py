@@ -1,12 +1,12 @@
-# The spawner: a small Python process that starts others. `posix_spawn` from a process of 10 MB does
-# not copy the runner's page tables, which is what Node's own `fork` spends most of its time on; and whoever may not
-# see the runner gets its uid, its network and its umask from the spawner, once, instead of from a launcher per start.
+# The spawner: a small Python process that starts others. `posix_spawn` from a process of 10 MB does not copy the runner's
+# page tables, on which Node's own `fork` spends most of its time. Processes that may not see the runner get their uid,
+# network and umask from the spawner, which sets them once; otherwise every start would need a launcher.
 #
-# The spawner starts nothing but keepers, which are forks of it, and hands each execution to one of them. A keeper has one
+# The spawner starts only keepers, which are forks of it, and gives each execution to one of them. A keeper has one
 # execution at a time, and is a child subreaper (prctl(2)): whatever an execution's processes do, with double forks, new
-# sessions and empty environments, they stay below their keeper. So at the end of an execution the keeper kills what is
-# below it until it has no child left, and then there is nothing of that execution. Only then is it free for another one.
-# The spawner is a subreaper as well: the processes of a keeper that was killed come to it, and it ends them.
+# sessions and empty environments, they stay below their keeper. So at the end of an execution the keeper kills everything
+# below it until it has no child left. Then nothing of the execution remains, and the keeper is free for another one. The
+# spawner is a subreaper too: it inherits the processes of a killed keeper, and ends them.
 #
 # stdin: frames, `u32 length (big endian)`, then fields separated by NUL, the first one a letter:
 #   s key cwd stdin stdout stderr result gate skills file roomc room... argc argv... NAME=VALUE...    start (`stdin`, `result`,
@@ -19,20 +19,20 @@
 # stdout: lines `s key pid` started, `f key code` not started, `x key status` ended (status of wait(2)), `l key` its keeper is
 # lost, `g key` nothing of it is left, `d key n` done.
 #
-# A process with a gate waits, once it has said that it started, for one byte from it before it becomes the program:
+# A process with a gate reports that it started, and then waits for one byte from the gate before it becomes the program:
 # meanwhile the runner puts it into its cgroup.
-# When stdin ends, the runner is gone, and everything that still runs is ended.
+# When stdin ends, the runner is gone, and every running process is ended.
 
 import fcntl, os, select, signal, struct, time
 
-# Keepers that have nothing to do and are kept.
+# The most idle keepers to keep.
 MOST_IDLE = 16
-# A keeper that was asked to end its execution and takes longer is taken for stuck.
+# A keeper that takes longer to end its execution counts as stuck.
 STUCK_S = 10
-# Passes after which what an execution leaves is not simply dying.
+# After this many passes, what an execution leaves is not simply dying.
 MANY_PASSES = 50
 out = 1
-# The descriptors of this process that none that it forks is to have.
+# Descriptors of this process that no fork may inherit.
 own = []
 
 def say(text):
@@ -43,7 +43,7 @@ def say(text):
         pass
 
 def high(fd):
-    # Out of the way of the standard streams and descriptor 3.
+    # Keeps clear of the standard streams and descriptor 3.
     moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 64)
     os.close(fd)
     return moved
@@ -54,7 +54,7 @@ def prctl(option, value):
         raise OSError(ctypes.get_errno(), "prctl %d is refused" % option)
 
 def note_child(*_):
-    # The descriptor that the system writes to wakes the loop.
+    # The system writes to this descriptor to wake the loop.
     pass
 
 def catch_children():
@@ -79,7 +79,7 @@ class Frames:
         self.pending = bytearray()
 
     def read(self):
-        # Whole frames that have come; None at the end.
+        # Complete frames; None at the end.
         chunk = os.read(self.fd, 1 << 18)
         if not chunk:
             return None
@@ -115,14 +115,15 @@ class Keeper:
     def serve(self):
         going = True
         while going:
-            # What stays in spite of SIGKILL, because the system holds it or it is another user's, is asked about less often.
+            # Processes that survive SIGKILL, because the system holds them or they belong to another user, are checked
+            # less often.
             ready = {fd for fd, _ in self.poll.poll(50 if self.ending else None)}
             if self.wakeups in ready:
                 drain(self.wakeups)
             if self.frames.fd in ready:
                 frames = self.frames.read()
                 if frames is None:
-                    # Nobody is to take its end for one of its own.
+                    # Nobody may take its end for the end of a child.
                     going = False
                     self.leader = None
                 for frame in frames or []:
@@ -148,7 +149,7 @@ class Keeper:
             if kind == b"e":
                 say("g %s\n" % key.decode())
         elif kind == b"k" and self.leader is not None:
-            # Not reaped yet, so that the number is no other group's.
+            # Not reaped yet, so no other group can have the number.
             try:
                 os.killpg(self.leader, int(fields[2]))
             except OSError:
@@ -158,7 +159,7 @@ class Keeper:
             self.end(True)
 
     def reap(self):
-        # Whether there are children still.
+        # Whether there are still children.
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -177,7 +178,7 @@ class Keeper:
             kill_below(passes)
             passes += 1
             if passes == MANY_PASSES:
-                # They come faster than they can be reaped: the system does it.
+                # They come faster than they can be reaped, so the system does it.
                 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
             if time.monotonic() > until:
                 if patient:
@@ -208,9 +209,9 @@ class Spawner:
         self.keys = {}
         self.idle = []
         self.keepers = {}
-        # When keepers are taken for stuck.
+        # When each keeper counts as stuck.
         self.stuck = {}
-        # Passes in search of processes that no keeper has any more; 0: there are none.
+        # Passes in search of processes without a keeper; 0: there are none.
         self.hunting = 0
         self.spared = set()
         self.wakeups = catch_children()
@@ -229,7 +230,7 @@ class Spawner:
             if self.wakeups in ready:
                 drain(self.wakeups)
                 self.reap()
-            # Who is free comes before who has work.
+            # Free keepers are handled before busy ones.
             if self.notes in ready:
                 self.hear(os.read(self.notes, 4096))
             if 0 in ready:
@@ -323,7 +324,7 @@ class Spawner:
         try:
             send(self.tasks[pid], frame)
         except OSError:
-            # It was killed; that is found when it is reaped.
+            # It was killed, which shows when it is reaped.
             pass
 
     def hear(self, notes):
@@ -354,7 +355,7 @@ class Spawner:
             self.spared.discard(pid)
             if pid not in self.tasks:
                 continue
-            # Somebody killed it. What it kept is this process's now.
+            # Somebody killed it. Its processes are now this process's children.
             os.close(self.tasks.pop(pid))
             if pid in self.idle:
                 self.idle.remove(pid)
@@ -375,11 +376,11 @@ def become_subreaper():
     prctl(36, 1)
 
 def hide():
-    # Processes of the same uid may neither read this one's memory nor trace it (PR_SET_DUMPABLE).
+    # Processes of the same uid can neither read this one's memory nor trace it (PR_SET_DUMPABLE).
     prctl(4, 0)
 
 def close_strays():
-    # What the runner's own starter left open is nothing for the processes either.
+    # The processes do not need what the runner's own parent left open, either.
     for name in os.listdir("/proc/self/fd"):
         if int(name) > 2:
             try:

@@ -8,7 +8,7 @@ def start(fields):
     streams = streams_of(stdin, stdout, stderr, result)
     held = []
     try:
-        # Held open at both ends meanwhile: to open a FIFO whose runner has died would take for ever.
+        # Held open at both ends meanwhile: opening a FIFO whose runner has died would take for ever.
         for fd, path, flags in streams:
             held.append(os.open(path, os.O_RDWR | os.O_NONBLOCK))
         os.chdir(cwd)
@@ -41,7 +41,7 @@ def streams_of(stdin, stdout, stderr, result):
 def start_at_once(rooms, file, argv, env, actions):
     if landlock is None:
         return spawn(file, argv, env, actions)
-    # What a process inherits is what the thread has that starts it.
+    # A process inherits the restrictions of the thread that starts it.
     return in_thread(lambda: (keep_apart(open_rooms(rooms)), spawn(file, argv, env, actions))[1])
 
 def spawn(file, argv, env, actions):

@@ -23,27 +23,27 @@ import { type FoundFile, type Grounds, listFiles, type SkillFolder } from "./sca
 import { locationOf, sharedStamp } from "./shared-folder.ts";
 import { type BuiltSkill, nodeHash, type Outcome, readAgain, readSkill, without } from "./skill.ts";
 
-/** Folders that are looked at in one go. */
+/** Folders to look at in one step. */
 const BLOCK = 64;
 
 export interface BuildOptions {
   /** Links may lead anywhere inside it; its `.hullignore` counts. */
   projectDir: string;
-  /** Which models the project knows beside the shipped ones. */
+  /** The models that the project defines in addition to the shipped ones. */
   models?: ProjectModels;
   /** Whose signatures of skills count. */
   signatures?: SignaturePolicy | undefined;
-  /** Which tools the deployment has beside the skills' own; absent: nobody asks whether one is provided. */
+  /** The deployment's tools in addition to the skills' own; absent: no check whether a wanted tool is provided. */
   provided?: ProvidedTools;
   /** Skips skills whose files did not change since the last build with the same cache. */
   cache?: BuildCache;
-  /** Broken skills are left out instead of preventing a catalog. */
+  /** Leaves broken skills out; otherwise they prevent a catalog. */
   keepGoing?: boolean;
   /** Warnings are errors, and errors of tools.json prevent a catalog like all others. */
   strict?: boolean;
   /** As `keepGoing`, but a broken skill keeps its version from `previous`, with the card flag `stale`. */
   keepLastGood?: boolean;
-  /** Only the skills and what is wrong with them are asked for; there is no catalog. */
+  /** Only the skills and their findings are wanted; there is no catalog. */
   skillsOnly?: boolean;
   /** Skills of an earlier build by absolute folder. */
   previous?: ReadonlyMap<string, BuiltSkill>;
@@ -52,16 +52,16 @@ export interface BuildOptions {
 export interface BuildResult {
   /** In catalog order (slug). */
   skills: BuiltSkill[];
-  /** `null` when an error prevents it, or nobody asked for it. */
+  /** `null` if an error prevents it, or it was not wanted. */
   catalog: CatalogBundle | null;
   diagnostics: RootedDiagnostic[];
-  /** What the served skills' folders add to the models that the deployment knows. */
+  /** The models that the served skills' folders add to those of the deployment. */
   packages: Layer;
   /** Absolute paths of files outside their root that skills import, without those of installed packages. */
   imported: string[];
 }
 
-/** What a skill is checked against beside its own files. */
+/** What a skill is checked against in addition to its own files. */
 interface Surroundings {
   modelRegistry: ModelRegistry;
   providers: KnownProviders;
@@ -69,14 +69,13 @@ interface Surroundings {
   project: string;
   provided?: ProvidedTools;
   packages: Packages;
-  /** Differs where any of this does. */
+  /** Changes with any of these. */
   fingerprint: string;
 }
 
 /**
- * Builds every skill of the roots; a skill of a later root replaces one of an earlier root with the same slug. All
- * problems are reported together. Of several roots those that do not exist are passed over; the only one has to be there:
- * else throws `RootMissing`.
+ * Builds every skill of the roots; a skill of a later root replaces one of an earlier root with the same slug. Reports
+ * all problems together. Skips missing roots if there are several; throws `RootMissing` if the only one is missing.
  */
 export async function buildRoots(roots: readonly string[], options: BuildOptions): Promise<BuildResult> {
   if (options.cache !== undefined) options.cache.rebuilt = 0;
@@ -88,7 +87,7 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
   );
   for (const { root, grounds, scan } of scans) {
     const outcomes = await mapLimited(scan.skills, async (folder, i) => {
-      // Looking at a folder blocks; whoever else this process serves gets a turn now and then.
+      // Reading a folder blocks, so other work of this process gets a turn now and then.
       if (i % BLOCK === 0) await setImmediate();
       return buildFolder(folder, grounds, surroundings, options);
     });
@@ -125,13 +124,15 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
   return { skills: served, catalog, diagnostics, packages, imported: importedFiles(all) };
 }
 
-/** The OpenAPI document. What makes it is loaded only where it is wanted: every command that reads skills would wait for it. */
+/**
+ * The OpenAPI document. Its code is loaded only on demand: otherwise every command that reads skills would wait for it.
+ */
 async function documentOf(manifests: readonly Manifest[], stale: ReadonlySet<string>): Promise<string> {
   const { openapiText } = await import("../../src/api/document.ts");
   return openapiText(manifests, hull.version, stale);
 }
 
-/** An import with a fault of syntax is known by its finding alone. */
+/** An import with a syntax error is known only from its finding. */
 function importedFiles(outcomes: readonly Outcome[]): string[] {
   const all = outcomes.flatMap(({ imported, diagnostics, folder: { root } }) => {
     const paths = [...(imported ?? []), ...diagnostics.map(({ file }) => join(root, file))];
@@ -165,7 +166,7 @@ async function surroundingsOf(
 
 const digestOf = (value: unknown): string => createHash("sha256").update(JSON.stringify(value)).digest("hex");
 
-/** Decides which skills are served: later roots override, addresses are unique, broken ones fall back if wanted. */
+/** Decides which skills are served: later roots override, addresses are unique, broken skills fall back on request. */
 function chooseServed(
   perRoot: Outcome[][],
   options: BuildOptions,
@@ -200,8 +201,8 @@ function chooseServed(
 }
 
 /**
- * Gives skills of one slug in different namespaces addresses of their own: the first keeps the slug, and one that lies in no
- * namespace comes first; another is built again as `namespace--slug`.
+ * Gives skills of one slug in different namespaces separate addresses. The first keeps the slug, where a skill without
+ * namespace comes first; the others are built again as `namespace--slug`.
  */
 async function withNamespaces(
   outcomes: readonly Outcome[],
@@ -255,7 +256,7 @@ function lastGood(outcome: Outcome, options: BuildOptions): BuiltSkill | null {
   return previous === undefined ? null : { ...previous, card: { ...previous.card, stale: true } };
 }
 
-/** Skills of the previous build whose folder still stands but has lost its SKILL.md: broken, not gone. */
+/** Skills of the previous build whose folder still exists but has lost its SKILL.md: broken, not gone. */
 async function vanished(root: string, found: Outcome[], options: BuildOptions): Promise<Outcome[]> {
   if (options.keepLastGood !== true) return [];
   const known = new Set(found.map((outcome) => outcome.folder.path));

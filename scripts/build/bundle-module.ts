@@ -1,21 +1,21 @@
 /**
- * Bundles a module of a skill with all that it imports into one ES module. The same sources give the same bytes wherever
- * they lie.
+ * Bundles a module of a skill and all its imports into one ES module. The same sources give the same bytes, wherever
+ * they are.
  */
 import { builtinModules } from "node:module";
 import { basename, relative, resolve, sep } from "node:path";
 import type { BuildOptions, Loader, Message, OnResolveArgs, PartialMessage, Plugin } from "esbuild";
 import type { ModuleFault } from "../../src/skill/module-fault.ts";
 
-/** What our plugins mark an import with while they ask how it would be resolved without them. */
+/** Our plugins mark an import with this while they ask how it would be resolved without them. */
 export const RESOLVING = "resolving";
 
 const BUILTINS = new Set(builtinModules);
 
 interface ModuleSource {
-  /** Absolute path of the skill folder, from where imports are resolved. */
+  /** Absolute path of the skill folder, which resolves imports. */
   folder: string;
-  /** Relative to it; its ending says what it is written in. */
+  /** Relative to it; the file ending determines the language. */
   path: string;
   contents: string;
 }
@@ -24,16 +24,16 @@ export interface BundledModule {
   bytes: Uint8Array<ArrayBuffer>;
   /** Sorted. */
   exports: string[];
-  /** Absolute paths of all that was read. */
+  /** Absolute paths of all files read. */
   read: string[];
 }
 
-/** @param options what this kind of module differs in; a plugin is needed for Node's modules */
+/** @param options settings for this kind of module; a plugin is needed for Node's modules */
 export async function bundleModule(
   { folder, path, contents }: ModuleSource,
   options: BuildOptions,
 ): Promise<BundledModule | { errors: Message[] }> {
-  // Loaded when the first skill has a module.
+  // Loaded for the first skill with a module.
   const { build } = await import("esbuild");
   const base = resolve(folder, path, "..");
   try {
@@ -54,7 +54,7 @@ export async function bundleModule(
       target: "es2024",
       mainFields: ["module", "main"],
       conditions: ["workerd", "worker", "browser"],
-      // Also what keeps file names, which depend on the place, out of the text.
+      // This also keeps file names, which depend on the place, out of the text.
       minifyWhitespace: true,
       legalComments: "none",
       // A tsconfig.json somewhere above must not change a digest.
@@ -81,14 +81,14 @@ function isBuildFailure(error: unknown): error is { errors: Message[] } {
   return error instanceof Error && "errors" in error && Array.isArray(error.errors);
 }
 
-/** Where a message of the bundler points to. */
+/** The place of a bundler's message. */
 export function locationOf({ location }: Message, folder: string): Pick<ModuleFault, "file" | "at"> {
   if (location === null) return {};
   const file = relative(folder, resolve(folder, location.file)).split(sep).join("/");
   return { file, at: { line: location.line, column: location.column + 1 } };
 }
 
-/** What to do about an import that leads nowhere, or about a fault of syntax. */
+/** A hint for an import that leads nowhere, or for a syntax error. */
 export function buildHint(text: string): string {
   const missing = /^Could not resolve "([^"]+)"/.exec(text)?.[1];
   if (missing === undefined) return "Fix the source; the build checks syntax, not types.";
@@ -98,8 +98,9 @@ export function buildHint(text: string): string {
 }
 
 /**
- * What is not a file: Node's modules stay imports under their full names; what `refuse` answers for others is an error.
- * @param refuse is told the specifier and the name without `node:`
+ * Handles imports that are not files: Node's modules stay imports under their full names; for others the answer of
+ * `refuse` is an error.
+ * @param refuse gets the specifier and the name without `node:`
  */
 export function nodeModules(refuse: (path: string, name: string) => PartialMessage | null): Plugin {
   return {
@@ -111,7 +112,7 @@ export function nodeModules(refuse: (path: string, name: string) => PartialMessa
         if (!path.includes(":") && !BUILTINS.has(name)) return undefined;
         const refused = refuse(path, name);
         if (refused !== null) return { errors: [refused] };
-        // An ES module cannot `require` what is outside of it. It can import it, and `require` that.
+        // An ES module cannot `require` what is outside of it. But it can import it, and `require` the import.
         if (kind === "require-call")
           return { path: name, namespace: namespace === "required" ? "imported" : "required" };
         return { path: `node:${name}`, external: true };

@@ -1,7 +1,7 @@
 /**
- * What a build remembers of each skill folder, so that the next one reads only what changed: within a process, and from
- * one to the next in a file of the project's `.hull`. A folder is unchanged while the paths, sizes, times, inodes and
- * modes of its files are.
+ * A build's cache of each skill folder, so that the next build reads only changes: within a process, and between
+ * processes in a file of the project's `.hull`. A folder is unchanged while the paths, sizes, times, inodes and modes
+ * of its files are.
  */
 import { globSync, statSync } from "node:fs";
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
@@ -11,7 +11,7 @@ import type { Card, Diagnostic, Manifest, SkillTool } from "../../src/skill/mani
 import type { FoundFile, SkillFolder } from "./scan.ts";
 import { type BuiltSkill, type Outcome, stampOf } from "./skill.ts";
 
-/** A file that was written this shortly before, in ms, may be written again within the same tick of its clock. */
+/** A file written within this time before, in ms, may be written again within the same tick of its clock. */
 const RACY_MS = 50;
 
 type ReadAgain = (digest: string) => ReturnType<BuiltSkill["contents"]>;
@@ -33,7 +33,7 @@ interface StoredEntry {
 }
 
 interface StoredCache {
-  /** Of the code that made the entries. */
+  /** Identifies the code that made the entries. */
   code: string;
   entries: [path: string, entry: StoredEntry][];
 }
@@ -43,7 +43,7 @@ export class BuildCache {
   readonly #entries = new Map<string, Entry>();
   readonly #stored: Map<string, StoredEntry>;
   #changed = false;
-  /** How many skills the last build read anew. */
+  /** How many skills the last build read again. */
   rebuilt = 0;
 
   /** @param file where `save` writes; `null`: nowhere */
@@ -52,7 +52,7 @@ export class BuildCache {
     this.#stored = new Map(stored);
   }
 
-  /** The cache that an earlier process of the project left; an empty one where it cannot be used. */
+  /** The cache of an earlier process of the project; an empty one if it is unusable. */
   static async open(projectDir: string): Promise<BuildCache> {
     const file = join(projectDir, ".hull", "cache", "skills.json");
     try {
@@ -64,8 +64,8 @@ export class BuildCache {
   }
 
   /**
-   * @param pluginStamp how the folder of its plugin looks now
-   * @param again reads what is published of the folder, where the cache comes from an earlier process
+   * @param pluginStamp the present state of its plugin's folder
+   * @param again reads the published content of the folder, if the cache comes from an earlier process
    */
   get(
     folder: SkillFolder,
@@ -80,7 +80,7 @@ export class BuildCache {
     return imported !== null && stampOf(imported) === stamp ? entry.outcome : undefined;
   }
 
-  /** @param files those that the fingerprint was made of, looked at before they were read */
+  /** @param files the files of the fingerprint, checked before they were read */
   set(fingerprint: string, outcome: Outcome, files: readonly FoundFile[], lookedAt: number): void {
     this.rebuilt++;
     this.#changed = true;
@@ -91,7 +91,7 @@ export class BuildCache {
     else this.#entries.set(key, { fingerprint, outcome });
   }
 
-  /** Forgets all folders but these. */
+  /** Removes all folders except these. */
   keep(list: readonly SkillFolder[]): void {
     const folders = new Set(list.map(keyOf));
     for (const map of [this.#entries, this.#stored]) {
@@ -103,7 +103,7 @@ export class BuildCache {
     }
   }
 
-  /** Writes the file where something changed. A cache that cannot be written is none. */
+  /** Writes the file if something changed. A failure to write only means that there is no cache. */
   async save(): Promise<void> {
     if (this.#file === null || !this.#changed) return;
     const entries: StoredCache["entries"] = [
@@ -119,7 +119,7 @@ export class BuildCache {
       await rename(temporary, this.#file);
       this.#changed = false;
     } catch {
-      // A read-only project is built from nothing each time.
+      // A read-only project is built without a cache each time.
     }
   }
 
@@ -148,7 +148,7 @@ export class BuildCache {
   }
 }
 
-/** A folder is built once for each slug that it is served under. */
+/** A folder is built once for each slug under which it is served. */
 const keyOf = ({ path, slug }: SkillFolder): string => (slug === undefined ? path : `${path}\n${slug}`);
 
 function stored({ fingerprint, outcome }: Entry): StoredEntry {

@@ -1,16 +1,16 @@
 /**
- * What closes a process off before it runs code of a skill that nobody has vouched for: a namespace without network, in
- * which it can signal nobody, and a seccomp filter (seccomp(2)) under which no socket can be made, of whatever kind. Both need
- * no privileges. Node's permission model, which the process has as well, has no switch for the network.
+ * Closes a process off before it runs code of an untrusted skill: a namespace without network, in which it can signal
+ * nobody, and a seccomp filter (seccomp(2)) that prevents all kinds of sockets. Neither needs privileges. The process
+ * also has Node's permission model, which has no switch for the network.
  */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 
 const run = promisify(execFile);
-/** How long a program that is tried may take, in ms. */
+/** Time limit of a program that is tried, in ms. */
 const PROBE_MS = 10_000;
 
-/** Python: takes the calls that make sockets from itself, and becomes the program of its arguments. */
+/** Python: forbids itself the calls that make sockets, and becomes the program of its arguments. */
 const SEAL = `
 import ctypes, os, struct, sys
 arch, calls, foreign = {
@@ -37,7 +37,7 @@ os.environ.pop("LC_CTYPE", None)
 os.execv(sys.argv[1], sys.argv[1:])
 `;
 
-/** Ends well where no socket can be made. */
+/** Succeeds if no socket can be made. */
 const SEALED = `
 import socket, sys
 try:
@@ -56,15 +56,15 @@ const NAMESPACES = [
 ];
 
 export interface Closing {
-  /** What stands before the program and its arguments. */
+  /** The words before the program and its arguments. */
   prefix: string[];
-  /** Whether that keeps the network out of reach. */
+  /** Whether the process cannot reach the network. */
   offline: boolean;
 }
 
 let found: Promise<Closing> | undefined;
 
-/** How this machine closes a process off, as far as it can; it is tried once. */
+/** How this machine closes a process off, as far as it can; tried only once. */
 export function closing(): Promise<Closing> {
   found ??= find();
   return found;

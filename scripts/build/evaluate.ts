@@ -1,6 +1,6 @@
 /**
- * Runs a bundled module and takes the one message that it sends. The module may be a stranger's: it runs in a process of its
- * own without the developer's variables, files, programs and network, as far as the machine can withhold them.
+ * Runs a bundled module and takes the one message that it sends. The module may be untrusted: it runs in a separate
+ * process without the developer's variables, files, programs and network, as far as the machine can withhold them.
  */
 import { spawn } from "node:child_process";
 import { mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
@@ -11,7 +11,7 @@ import type { Json } from "../../src/skill/manifest.ts";
 import type { SkillDescription } from "../../src/typed/describe.ts";
 import { type Closing, closing } from "./closed.ts";
 
-/** For what the module does at its top level. */
+/** Time limit of the module's top level. */
 const MAX_MS = 30_000;
 const MODULE = "skill.mjs";
 
@@ -29,13 +29,13 @@ interface Evaluated {
   description: SkillDescription;
   /** The folder in which the module ran: the sources of a stack are relative to it. */
   dir: string;
-  /** Whether the network was out of its reach. */
+  /** Whether it could not reach the network. */
   offline: boolean;
 }
 
-/** @returns what a typed skill says of itself, or why its module did not come so far */
+/** @returns a typed skill's description, or why its module failed */
 export async function evaluateModule(bytes: Uint8Array): Promise<Evaluated | { fault: string }> {
-  // Node's permissions are about real paths.
+  // Node's permissions apply to real paths.
   const dir = await realpath(await mkdtemp(join(tmpdir(), "hull-typed-")));
   try {
     await writeFile(join(dir, MODULE), bytes);
@@ -51,7 +51,7 @@ export async function evaluateModule(bytes: Uint8Array): Promise<Evaluated | { f
   }
 }
 
-/** @param dir holds the module, is its home, and the only folder that it can read and write */
+/** @param dir contains the module, is its home, and the only folder that it can read and write */
 function run(dir: string, { prefix }: Closing): Promise<{ message: unknown } | { fault: string }> {
   const { promise, resolve } = Promise.withResolvers<{ message: unknown } | { fault: string }>();
   const permissions = ["--permission", `--allow-fs-read=${dir}/`, `--allow-fs-write=${dir}/`];
@@ -76,7 +76,7 @@ function run(dir: string, { prefix }: Closing): Promise<{ message: unknown } | {
   });
 }
 
-/** The error's own line of what Node prints, with the place in skill.ts where there is one. */
+/** The line of the error in Node's output, with the place in skill.ts if there is one. */
 function reasonIn(stderr: string): string | null {
   const line = /^\s*(?:[A-Za-z]*Error|Uncaught)\b.*$/m.exec(stderr)?.[0]?.trim();
   const at = /skill\.ts:(\d+):\d+/.exec(stderr)?.[1];

@@ -1,4 +1,4 @@
-/** Makes a tool's JavaScript or TypeScript handler callable: in an isolate where it can be. */
+/** Makes a tool's JavaScript or TypeScript handler callable: in an isolate if possible. */
 import { readFile } from "node:fs/promises";
 import { isBuiltin } from "node:module";
 import { relative, resolve, sep } from "node:path";
@@ -11,7 +11,7 @@ import { buildHint, bundleModule, locationOf, nodeModules, RESOLVING } from "./b
 
 interface BuiltHandler {
   made: MadeHandler | { faults: ModuleFault[] };
-  /** Absolute paths of all that was read; `null`: something was missing, which may be there next time. */
+  /** Absolute paths of all files read; `null`: something was missing, which may exist next time. */
   read: string[] | null;
 }
 
@@ -27,7 +27,7 @@ export async function buildHandler(
   if ("errors" in isolate) return refused(isolate.errors, folder);
   const needs = javascriptNeeds(contents);
   if (!path.endsWith("ts") && needs.imports.every(isBuiltin)) {
-    // Its lines stay where they are.
+    // Its line numbers stay.
     return { made: chosen(bytes, wanted, needs.process ?? importNeed(needs.imports)), read: [] };
   }
   const own = await ownFiles(folder, [resolve(folder, path), ...isolate.read]);
@@ -65,7 +65,7 @@ async function ownFiles(folder: string, read: readonly string[]): Promise<OwnFil
   );
 }
 
-/** What the author's own files have that only a process serves; what they import shows in the bundle. */
+/** The parts of the author's own files that need a process; the needs of their imports show in the bundle. */
 function needOf([entry, ...others]: readonly OwnFile[]): string | null {
   if (entry?.needs.process != null) return entry.needs.process;
   for (const { path, needs } of others) {
@@ -75,7 +75,7 @@ function needOf([entry, ...others]: readonly OwnFile[]): string | null {
   return null;
 }
 
-/** Whether Node finds everything by itself: files of the folder, in JavaScript, under the names that they have. */
+/** Whether Node finds everything by itself: files of the folder, in JavaScript, under their own names. */
 function runsAsItIs(own: readonly OwnFile[], read: readonly string[]): boolean {
   const files = new Set(read.filter((file) => !file.includes(`${sep}node_modules${sep}`)));
   if (files.size < read.length) return false;
@@ -106,7 +106,7 @@ const keepNodes = nodeModules((path, name) =>
   isBuiltin(name) ? null : { text: `The module "${path}" does not exist where handlers run` },
 );
 
-/** Packages that are not installed, and native modules, stay imports: only a process may yet find them. */
+/** Packages that are not installed, and native modules, stay imports: only a process may still find them. */
 const keepMissing: Plugin = {
   name: "hull-missing",
   setup(build) {
@@ -133,7 +133,7 @@ export const FOR_NODE: BuildOptions = {
   platform: "node",
   conditions: ["node"],
   plugins: [keepNodes, keepMissing],
-  // What CommonJS packages expect to find, an ES module does not have.
+  // Definitions that CommonJS packages expect and an ES module lacks.
   banner: {
     js: 'import{createRequire as hullRequire}from"node:module";globalThis.require??=hullRequire(import.meta.url);globalThis.__dirname??=import.meta.dirname;globalThis.__filename??=import.meta.filename;',
   },

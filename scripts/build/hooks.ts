@@ -1,11 +1,11 @@
-/** Bundles a skill's hook module with all that it imports. */
+/** Bundles a skill's hook module and all its imports. */
 import type { Message } from "esbuild";
 import type { SourceFile } from "../../src/skill/bundle.ts";
 import type { MadeHooks } from "../../src/skill/hooks.ts";
 import type { ModuleFault } from "../../src/skill/module-fault.ts";
 import { buildHint, bundleModule, locationOf, nodeModules } from "./bundle-module.ts";
 
-/** Modules of Node that an isolate has and that reach nothing outside it. */
+/** Modules of Node that exist in an isolate and reach nothing outside it. */
 const IN_ISOLATE = new Set(
   "assert async_hooks buffer crypto diagnostics_channel events path path/posix punycode querystring stream string_decoder timers timers/promises url util zlib".split(
     " ",
@@ -14,7 +14,7 @@ const IN_ISOLATE = new Set(
 
 interface BundledHooks {
   result: MadeHooks | { faults: ModuleFault[] };
-  /** Absolute paths of all that was read. */
+  /** Absolute paths of all files read. */
   read: string[];
 }
 
@@ -35,7 +35,7 @@ function faultOf(message: Message, folder: string): ModuleFault {
     : { code: "hooks_build", message: text, hint: buildHint(message.text), ...location };
 }
 
-/** What our own plugin says of an import. */
+/** Our own plugin's mark of a refused import. */
 const REFUSED = "refused";
 const ISOLATE_HINT =
   "A hook computes on JSON, without files, processes or network. Do the rest in a tool, which runs in the runner.";

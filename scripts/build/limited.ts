@@ -1,8 +1,8 @@
-/** Works through many small file operations without opening thousands of files at once. */
+/** Makes many small file operations without opening thousands of files together. */
 
 const CONCURRENCY = 16;
 
-/** Maps in order, at most 16 items at a time; the first failure is thrown. */
+/** Maps in order, at most 16 items at a time; throws the first failure. */
 export async function mapLimited<T, R>(
   list: readonly T[],
   map: (item: T, index: number) => Promise<R>,

@@ -1,4 +1,4 @@
-/** What the build knows of a skill's models: whether they take its tools, and whether they still exist. */
+/** The build's findings about a skill's models: whether they accept its tools, and whether they still exist. */
 import type { ModelRegistry } from "../../src/model/registry/definition.ts";
 import { capabilitiesOf } from "../../src/model/registry/matrix.ts";
 import { retirementOf } from "../../src/model/registry/retirements.ts";
@@ -16,7 +16,7 @@ export function checkModels(
   return [...checkToolCount(assembly, folder, modelRegistry), ...checkRetirement(assembly, folder, today)];
 }
 
-/** A warning where a model that the skill names was shut down by its provider; before that day, a remark. */
+/** A warning if a provider shut down a model that the skill names; before that day, a remark. */
 function checkRetirement({ skill, positions }: Assembly, folder: SkillFolder, today: string): Diagnostic[] {
   const llm = skill?.record.manifest.llm;
   if (llm === undefined) return [];
@@ -40,7 +40,7 @@ function checkRetirement({ skill, positions }: Assembly, folder: SkillFolder, to
   });
 }
 
-/** A warning where the smallest limit of primary and fallbacks is passed. */
+/** A warning if the tools exceed the smallest limit of primary and fallbacks. */
 function checkToolCount(
   { skill, positions }: Assembly,
   folder: SkillFolder,

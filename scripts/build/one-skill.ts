@@ -6,10 +6,10 @@ import { scanRoots } from "./roots.ts";
 import { findSkills, type Grounds, type SkillFolder, survey } from "./scan.ts";
 
 /**
- * As a build of its project finds it, since the ignore files of the project say what is bundled. A folder that lies in no
- * folder of skills counts by itself.
+ * Finds it as a build of its project does, since the project's ignore files decide what is bundled. A folder outside of
+ * all folders of skills counts on its own.
  * @param root absolute
- * @throws CommandError where it is no skill
+ * @throws CommandError if it is not a skill
  */
 export async function skillAt(root: string): Promise<{ folder: SkillFolder; grounds: Grounds }> {
   const own = await openProject(root).catch((error: unknown) => {

@@ -1,5 +1,6 @@
 /**
- * Skill folders that bring models along: the tables `[llm]` and `[capabilities]` of a hull.toml beside SKILL.md. They add to what the project knows; where provider keys go is for the project to say.
+ * Skill folders that define models: the tables `[llm]` and `[capabilities]` of a hull.toml next to SKILL.md. They add
+ * to the project's models; only the project decides where provider keys go.
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -14,13 +15,13 @@ import { mapLimited } from "./limited.ts";
 import type { SkillFolder } from "./scan.ts";
 
 export interface Packages {
-  /** By the folder's absolute path; none where it brings nothing, or nothing that can be used. */
+  /** By the folder's absolute path; without folders that define nothing usable. */
   layers: ReadonlyMap<string, Layer>;
-  /** By the same. */
+  /** Keyed in the same way. */
   diagnostics: ReadonlyMap<string, Diagnostic>;
 }
 
-/** @param projectDir whose own hull.toml is no package's */
+/** @param projectDir its own hull.toml is not a package's */
 export async function readPackages(
   folders: readonly SkillFolder[],
   projectDir: string,
@@ -46,7 +47,7 @@ export async function readPackages(
   return { layers, diagnostics };
 }
 
-/** Those of the given folders as one, later ones upon earlier ones. */
+/** Merges those of the given folders, later ones on top of earlier ones. */
 export function mergedPackages({ layers }: Packages, folders: readonly string[]): Layer {
   return folders.flatMap((path) => layers.get(path) ?? []).reduce(mergeLayers, {});
 }
@@ -57,7 +58,7 @@ interface Fault {
   at?: { line: number; column: number };
 }
 
-/** Who defined which provider and reads which key: a package that redefines either could send a key elsewhere. */
+/** Who defined each provider and reads each key: a package that redefines either could send a key elsewhere. */
 class Owners {
   readonly #providers = new Map<string, string>();
   readonly #keys = new Map<string, string>();

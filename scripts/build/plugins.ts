@@ -1,16 +1,16 @@
-/** Plugins in folders of skills: what `.claude-plugin/plugin.json` and `marketplace.json` say of them. */
+/** Plugins in folders of skills: what `.claude-plugin/plugin.json` and `marketplace.json` say about them. */
 import { readFileSync } from "node:fs";
 import { join, resolve, sep } from "node:path";
 import * as z from "zod";
 
-/** The folder that makes the one it lies in a plugin, or a marketplace of plugins. */
+/** A folder of this name makes its parent a plugin, or a marketplace of plugins. */
 export const PLUGIN_FOLDER = ".claude-plugin";
 
 export interface Plugin {
   name: string;
   /** Absolute. */
   path: string;
-  /** Absolute folders that alone are its skills; `null`: whatever lies in it. */
+  /** Absolute folders, which are its only skills; `null`: everything inside it. */
   skills: string[] | null;
 }
 
@@ -23,13 +23,13 @@ const marketplaceFile = z.looseObject({
   metadata: z.looseObject({ pluginRoot: z.string().optional() }).optional().catch(undefined),
   plugins: z.array(z.unknown()),
 });
-/** A plugin that lies elsewhere, `source: {github: …}`, is not in the folder. */
+/** A plugin elsewhere, `source: {github: …}`, is not in the folder. */
 const marketplaceEntry = z.looseObject({ name: z.string().trim().min(1), source: z.string(), skills: paths });
 
 /**
- * What a folder with a `.claude-plugin` says of plugins in it.
+ * The plugins that a folder with a `.claude-plugin` declares.
  * @param folder absolute
- * @returns the plugins, and the files (names) that cannot be read
+ * @returns the plugins, and the names of unreadable files
  */
 export function readPlugins(folder: string): { plugins: Plugin[]; unreadable: string[] } {
   const plugins: Plugin[] = [];
@@ -53,18 +53,18 @@ export function readPlugins(folder: string): { plugins: Plugin[]; unreadable: st
       plugins.push({ name, path, skills: skills?.map((each) => resolve(path, each)) ?? null });
   }
   const own = read("plugin.json", pluginFile);
-  // `skills` of a plugin.json adds folders to the usual one; whatever lies in the plugin is its.
+  // `skills` of a plugin.json adds folders to the usual one, but everything inside the plugin belongs to it.
   if (own !== null) plugins.push({ name: own.name, path: folder, skills: null });
   return { plugins, unreadable };
 }
 
-/** The plugin that a skill's folder belongs to: one that lists it, else the innermost one that it lies in. */
+/** The plugin of a skill's folder: one that lists it, else the innermost one that contains it. */
 export function pluginOf(folder: string, plugins: readonly Plugin[]): Plugin | null {
   const holds = (base: string): boolean => folder === base || folder.startsWith(base + sep);
   const around = plugins.filter(({ path }) => holds(path));
   const listing = around.filter(({ skills }) => skills?.some(holds) === true);
   const whole = around.filter(({ skills }) => skills === null);
-  // Of one folder, what its own plugin.json says comes after what a marketplace says.
+  // For one folder, its own plugin.json comes after a marketplace.
   const deepest = (list: Plugin[]): Plugin | undefined =>
     list.toSorted((a, b) => a.path.length - b.path.length).at(-1);
   const inner = deepest(whole);

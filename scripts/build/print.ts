@@ -24,7 +24,7 @@ export function renderDiagnostics(list: readonly RootedDiagnostic[], cwd: string
     .join("");
 }
 
-/** As `printDiagnostics`, what is worst first, and of many a count. */
+/** As `printDiagnostics`, the worst first; if there are many, a count. */
 export function printSomeDiagnostics(list: readonly RootedDiagnostic[], max: number): void {
   const of = (level: Diagnostic["level"]) => list.filter(({ diagnostic }) => diagnostic.level === level);
   const sorted = [...of("error"), ...of("warning")];
@@ -36,7 +36,7 @@ export function printSomeDiagnostics(list: readonly RootedDiagnostic[], max: num
 
 /**
  * Prints to stderr, in colour only on a terminal that wants it.
- * @param infos whether to print what is neither an error nor a warning
+ * @param infos whether to print findings that are neither errors nor warnings
  */
 export function printDiagnostics(list: readonly RootedDiagnostic[], infos = false): void {
   const colour = process.stderr.isTTY === true && process.env.NO_COLOR === undefined;

@@ -1,9 +1,9 @@
-/** Several folders of skills at once. */
+/** Several folders of skills together. */
 import { existsSync } from "node:fs";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
 import { findSkills, type Grounds, type RootScan, rootMissing, survey } from "./scan.ts";
 
-/** A diagnostic and the absolute root that its `file` is relative to. */
+/** A diagnostic and the absolute root of its `file`. */
 export interface RootedDiagnostic {
   root: string;
   diagnostic: Diagnostic;
@@ -16,8 +16,8 @@ interface ScannedRoot {
 }
 
 /**
- * Looks for the skills of some roots. Of several those that do not exist are passed over; the only one has to be there:
- * else throws `RootMissing`.
+ * Finds the skills of some roots. Skips missing ones if there are several; throws `RootMissing` if the only one is
+ * missing.
  */
 export function scanRoots(
   roots: readonly string[],

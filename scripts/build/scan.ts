@@ -1,6 +1,6 @@
 /**
- * Finds skill folders and their files. Nothing in the source tree is ever changed. The calls block:
- * a folder of thousands of skills is looked at in a tenth of the time that as many asynchronous calls take.
+ * Finds skill folders and their files, and never changes the source tree. The calls block: a folder of thousands of
+ * skills takes a tenth of the time of as many asynchronous calls.
  */
 import {
   type Dirent,
@@ -40,15 +40,15 @@ export interface SkillFolder {
   name: string;
   /** Relative to the root, `/` as separator; `""`: the root itself is the skill. */
   within: string;
-  /** SKILL.md, under the name it has, relative to the root. */
+  /** SKILL.md under its own name, relative to the root. */
   file: string;
-  /** Whether it has a hull.toml beside its SKILL.md. */
+  /** Whether it has a hull.toml next to its SKILL.md. */
   configured: boolean;
-  /** What tells it from a skill of the same slug: its plugin, or the author's folder; absent: it lies in neither. */
+  /** Distinguishes it from a skill of the same slug: its plugin, or the author's folder; absent: it has neither. */
   namespace?: string;
-  /** The plugin that it lies in. */
+  /** Its plugin. */
   plugin?: Plugin;
-  /** The slug that it is served under, where another skill has the one of its name. */
+  /** The slug under which it is served, if another skill has the slug of its name. */
   slug?: string;
 }
 
@@ -59,7 +59,7 @@ export interface FoundFile {
   stats: Stats;
 }
 
-/** What all skills of a root have in common. */
+/** The common facts of all skills of a root. */
 export interface Grounds {
   /** Absolute. */
   root: string;
@@ -67,11 +67,11 @@ export interface Grounds {
   boundary: readonly string[];
   /** The ignore files above the skill folders; `base` leads from each to the root. */
   levels: readonly IgnoreLevel[];
-  /** Plugins that the root lies in, or that are declared above it in the project. */
+  /** Plugins that contain the root, or that are declared above it in the project. */
   plugins: readonly Plugin[];
 }
 
-/** In how many folders below a root skills are looked for. */
+/** The most folders below a root that are searched for skills. */
 const MAX_FOLDERS = 50_000;
 
 export interface RootScan {
@@ -81,7 +81,7 @@ export interface RootScan {
   diagnostics: Diagnostic[];
 }
 
-/** Looks at a root and its project: where links may lead, and the `.hullignore` of both. */
+/** Examines a root and its project: where links may lead, and the `.hullignore` of both. */
 export function survey(root: string, project: string): Grounds {
   const boundary = [project, root].map((path) => realPath(path) ?? path);
   const levels: IgnoreLevel[] = [];
@@ -100,8 +100,8 @@ export function survey(root: string, project: string): Grounds {
 const isWithin = (path: string, folder: string): boolean => path === folder || path.startsWith(folder + sep);
 
 /**
- * The skills of a root: the root itself where it holds SKILL.md, else every folder below it that does and lies in no other
- * skill, byte-sorted. Throws `RootMissing`.
+ * The skills of a root: the root itself if it contains SKILL.md, else every folder below it that does and is not inside
+ * another skill, byte-sorted. Throws `RootMissing`.
  */
 export function findSkills(grounds: Grounds): RootScan {
   const { root } = grounds;
@@ -141,7 +141,7 @@ export function isSkill(path: string): boolean {
   return skillFileOf(readFolder(path) ?? []) !== null;
 }
 
-/** What is said of a root that is not there, where there are others. */
+/** The diagnostic for a missing root if there are others. */
 export function rootMissing(root: string): Diagnostic {
   return ofRoot("warning", "root_missing", `There is no folder ${root}; the other roots are served.`);
 }
@@ -158,7 +158,7 @@ function searchBelow(
   let folders = 0;
   const plugins = [...above];
   const found: SkillFolder[] = [];
-  /** Folders that links in the root lead to. */
+  /** Targets of links in the root. */
   const linked: SkillFolder[] = [];
   const notePlugins = (entries: readonly Dirent[], within: string): void => {
     if (!entries.some(({ name }) => name === PLUGIN_FOLDER)) return;
@@ -209,7 +209,7 @@ function searchBelow(
       if (name === null) {
         if (depth === 1 && inside.some((entry) => entry.name === "tools.json"))
           scan.diagnostics.push(toolsAlone(entry.name));
-        // What is in the root is found in its own place, and what is outside of the project is not searched.
+        // Links into the root are found in their own place, and nothing outside of the project is searched.
         if (link && (target !== null || !isNew(path))) continue;
         notePlugins(inside, within);
         const ignores = inside.some(({ name }) => name === IGNORE_FILE);
@@ -239,7 +239,7 @@ function searchBelow(
 
 const PLUGIN_HINT = "Write JSON with a name, as the plugin's own client reads it, or remove the file.";
 
-/** Folders that say how a collection is laid out, and not whose skills lie in them. */
+/** Folders that structure a collection, but do not name the author of their skills. */
 const LAYOUT = new Set([
   "skills",
   "skill",
@@ -268,7 +268,7 @@ function placed(folder: SkillFolder, plugins: readonly Plugin[]): SkillFolder {
   };
 }
 
-/** Where in the project there are skills that the root does not hold, for a hint. */
+/** Other places in the project with skills, for a hint. */
 function whereElse(root: string, [project = root]: readonly string[]): string {
   const locations = new Set<string>();
   let folders = 0;
@@ -291,10 +291,10 @@ function whereElse(root: string, [project = root]: readonly string[]): string {
     : `There are skills in ${[...locations].join(", ")}: name one of these folders.`;
 }
 
-/** Folders with skills that a hint names. */
+/** The most folders with skills in a hint. */
 const MAX_NAMED = 5;
 
-/** What the tools of a typed skill are written in. Beside it no SKILL.md is needed: the build makes it. */
+/** The file with the tools of a typed skill. It needs no SKILL.md: the build makes one. */
 export const TYPED_FILE = "skill.ts";
 
 function skillFileOf(entries: readonly Dirent[]): string | null {
@@ -302,7 +302,7 @@ function skillFileOf(entries: readonly Dirent[]): string | null {
   return skillFileName(names) ?? (names.includes(TYPED_FILE) ? "SKILL.md" : null);
 }
 
-/** Skill Tools that nobody says what for. */
+/** A finding about Skill Tools without a SKILL.md. */
 function toolsAlone(folder: string): Diagnostic {
   const message = `The folder ${folder} has a tools.json and no SKILL.md, so it is no skill.`;
   const hint = "Add a SKILL.md with name and description, or list the folder in .hullignore.";
@@ -325,16 +325,16 @@ export function listFiles(
   const inFolder = [realPath(folder.path) ?? folder.path];
   const levels = ignoreLevels(folder, grounds, top);
 
-  /** @param above the folders on the way here, itself last */
+  /** @param above the parent folders, and itself last */
   const visit = (entries: readonly Dirent[], prefix: string, above: readonly string[]): void => {
     const absolute = above.at(-1) ?? folder.path;
     for (const entry of entries) {
       const path = prefix + entry.name;
       const full = join(absolute, entry.name);
-      // Most entries are decided by their name alone, without following anything.
+      // The name alone decides about most entries, without following anything.
       if (isIgnored(path, entry.isDirectory(), levels)) continue;
       const link = entry.isSymbolicLink();
-      // What a model is told comes out of the skill's own folder.
+      // The text for a model must come from the skill's own folder.
       const target = link ? outsideTarget(full, path === skillFile ? inFolder : boundary) : null;
       if (target !== null) {
         diagnostics.push(linkOutside(folder, withinRoot(folder, path), target));
@@ -444,7 +444,7 @@ function linkOutside(folder: SkillFolder, file: string, target: string): Diagnos
   };
 }
 
-/** Where a link leads when that is outside every folder of `boundary` (real paths), else `null`. */
+/** The target of a link if it is outside every folder of `boundary` (real paths), else `null`. */
 function outsideTarget(link: string, boundary: readonly string[]): string | null {
   const target = realPath(link);
   if (target === null) return null;
@@ -478,7 +478,7 @@ function readIgnore(location: string, base: string): IgnoreLevel {
   return { base, rules: parseIgnore(orNull(() => readFileSync(join(location, IGNORE_FILE), "utf8")) ?? "") };
 }
 
-/** The entries of a folder, or `null` when there is no such folder. */
+/** The entries of a folder, or `null` if there is no such folder. */
 function readFolder(path: string): Dirent[] | null {
   return orNull(() => readdirSync(path, { withFileTypes: true }));
 }

@@ -1,4 +1,7 @@
-/** The folder of a plugin, as far as it belongs to a skill: the skill's text or scripts name it by `${CLAUDE_PLUGIN_ROOT}`. */
+/**
+ * The part of a plugin's folder that belongs to a skill: the skill's text or scripts name it by
+ * `${CLAUDE_PLUGIN_ROOT}`.
+ */
 import { createHash } from "node:crypto";
 import { relative, sep } from "node:path";
 import type { RecordExtras, SourceFile } from "../../src/skill/bundle.ts";
@@ -7,14 +10,14 @@ import { packTar } from "../../src/skill/tar.ts";
 import { type FoundFile, listFiles, type SkillFolder, survey } from "./scan.ts";
 import { MAX_SKILL_BYTES, readSources } from "./sources.ts";
 
-/** A plugin's folder as it is published. */
+/** A plugin's folder in its published form. */
 export interface SharedFolder extends NonNullable<PluginOfSkill["folder"]> {
   bytes: Uint8Array<ArrayBuffer>;
 }
 
 const NAMES_IT = "CLAUDE_PLUGIN_ROOT";
 
-/** What a record says of where the skill lies. */
+/** The part of a record about the skill's location. */
 export function locationOf(
   { plugin, path, namespace }: SkillFolder,
   shared: SharedFolder | null,
@@ -35,9 +38,9 @@ export function locationOf(
 }
 
 /**
- * The plugin's folder where the skill needs it, as a build would bundle it.
+ * The plugin's folder if the skill needs it, as a build would bundle it.
  * @param files those of the skill
- * @param project links may lead anywhere inside of it
+ * @param project links may lead anywhere inside it
  */
 export async function sharedFolder(
   folder: SkillFolder,
@@ -72,7 +75,7 @@ export async function sharedFolder(
   return { folder: { pack: sha256(bytes), files: index, bytes }, stamp, diagnostics: [] };
 }
 
-/** How the plugin's folder looks now; `null`: the skill lies in none. */
+/** The present state of the plugin's folder; `null`: the skill has no plugin. */
 export function sharedStamp(folder: SkillFolder, project: string): string | null {
   return folder.plugin === undefined ? null : stampOf(filesOf(folder, project));
 }

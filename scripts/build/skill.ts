@@ -1,4 +1,4 @@
-/** From a skill folder to what is published of it, before the skills are compared with each other. */
+/** Turns a skill folder into what Hull publishes of it, before the skills are compared with each other. */
 import { createHash } from "node:crypto";
 import { statSync } from "node:fs";
 import { readSkillGraph } from "../../src/engine/workflow/skill-file.ts";
@@ -28,42 +28,42 @@ export interface BuiltSkill {
   folder: string;
   digest: string;
   manifest: Manifest;
-  /** Those of its tools.json. */
+  /** The tools of its tools.json. */
   tools: SkillTool[];
   card: Card;
-  /** Names (`<kind>/<sha256>`) of what the registry holds of it, the record last. */
+  /** Names (`<kind>/<sha256>`) of its objects in the registry, the record last. */
   objects: readonly string[];
   /** The bytes of `objects`, by name. */
   contents(): Promise<ReadonlyMap<string, Uint8Array<ArrayBuffer>>>;
 }
 
-/** What came of one folder. */
+/** The result for one folder. */
 export interface Outcome {
   folder: SkillFolder;
   skill: BuiltSkill | null;
   positions: ParsedSkill["positions"];
   diagnostics: Diagnostic[];
-  /** What its hooks and handlers are made of, and how that looked; `null`: to be built anew in any case. */
+  /** The sources of its hooks and handlers, and their state; `null`: always build it again. */
   imported: string[] | null;
   stamp: string;
-  /** How the folder of its plugin looked, where that is part of it; `null`: it is not. */
+  /** The state of its plugin's folder, if that is part of it; `null`: it is not. */
   plugin: string | null;
 }
 
 export const nodeHash: Hash = (bytes) => createHash("sha256").update(bytes).digest("hex");
 
-/** What a skill may name beside its own files. */
+/** What a skill may name in addition to its own files. */
 export interface Models {
   modelRegistry: ModelRegistry;
   providers: KnownProviders;
   signatures: SignaturePolicy;
   /** Absolute: the folder of the project. */
   project: string;
-  /** Which tools there are beside the skills' own. */
+  /** The tools available in addition to the skills' own. */
   provided?: ProvidedTools;
 }
 
-/** Reads, checks and bundles the files of a folder. @param diagnostics what listing them has found */
+/** Reads, checks and bundles the files of a folder. @param diagnostics findings from listing them */
 export async function readSkill(
   folder: SkillFolder,
   found: readonly FoundFile[],
@@ -90,7 +90,7 @@ export async function readSkill(
     return { ...without(folder, [...diagnostics, ...typed.diagnostics]), ...seen };
   }
   let imported: string[] | null = [];
-  // What a module lacked may be there next time.
+  // A module's missing import may exist next time.
   const noteRead = (read: string[] | null): void => {
     imported = imported === null || read === null ? null : [...imported, ...read];
   };
@@ -144,12 +144,12 @@ export async function readSkill(
   };
 }
 
-/** A folder that gives no skill. */
+/** The result for a folder without a skill. */
 export function without(folder: SkillFolder, diagnostics: Diagnostic[]): Outcome {
   return { folder, skill: null, positions: new Map(), diagnostics, imported: [], stamp: "", plugin: null };
 }
 
-/** How files look now; the same text as long as nobody writes them. */
+/** The present state of files; the text stays the same until somebody writes them. */
 export function stampOf(paths: readonly string[]): string {
   if (paths.length === 0) return "";
   const all = paths.map((path) => statSync(path, { throwIfNoEntry: false }));
@@ -179,7 +179,7 @@ function builtSkill(
   };
 }
 
-/** Reads a folder again, of which the digest is known already. @throws CommandError where it is another by now */
+/** Reads a folder with a known digest again. @throws CommandError if it has changed meanwhile */
 export async function readAgain(
   folder: SkillFolder,
   grounds: Grounds,

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import type { SourceFile } from "../../src/skill/bundle.ts";
 import type { FoundFile } from "./scan.ts";
 
-/** All bundled bytes of one skill; more does not belong into a bundle that travels to a runner. */
+/** Limit of all bundled bytes of one skill: bundles travel to a runner. */
 export const MAX_SKILL_BYTES = 256 * 1024 * 1024;
 
 /** The files with their bytes. */

@@ -1,4 +1,4 @@
-/** Leads findings about the files that the build makes of a `skill.ts` back to the calls in that file. */
+/** Maps findings about the files that the build makes of a `skill.ts` back to the calls in that file. */
 import { relative, sep } from "node:path";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
 import type { ModuleFault } from "../../src/skill/module-fault.ts";
@@ -9,22 +9,27 @@ import { TYPED_FILE } from "./scan.ts";
 type Location = Required<Pick<ModuleFault, "file" | "at">>;
 
 export interface TypedLocations {
-  /** The place of a fault whose path begins with the name of a tool; empty: of the skill. Nothing where none is known. */
+  /**
+   * The place of a fault whose path begins with the name of a tool; empty: of the skill. Returns nothing if unknown.
+   */
   ofFault(path: string): Pick<ModuleFault, "file" | "at">;
-  /** The finding as one about skill.ts where it is about a file made of it, else as it is. @param base what leads from the root to the skill's folder */
+  /**
+   * A finding about a file made of skill.ts becomes one about skill.ts; others stay unchanged. @param base path from
+   * the root to the skill's folder
+   */
   pointed(found: Diagnostic, base: string): Diagnostic;
 }
 
 interface Source {
   /** The folder that the sources of the stacks are relative to; absolute. */
   dir: string;
-  /** How many tools of tools.json are the author's own; they come first. */
+  /** How many tools of tools.json the author wrote directly; they come first. */
   own: number;
-  /** Whether SKILL.md is the author's own. */
+  /** Whether the author wrote SKILL.md directly. */
   hasText: boolean;
 }
 
-/** Members of a tool's definition by the key of tools.json that is made of them. */
+/** Members of a tool's definition by the key of tools.json that the build makes of them. */
 const MEMBERS: ReadonlyMap<string, string> = new Map([
   ...Object.entries(KEYS).map(([member, key]): [string, string] => [key, member]),
   ["parameters", "input"],
@@ -65,11 +70,11 @@ export function locationsOf(
   };
 }
 
-/** `.x-output-schema.type` as `.output.type`. */
+/** `.x-output-schema.type` becomes `.output.type`. */
 const inDefinition = (path: string): string =>
   path.replace(/^\.([^.[]+)/, (whole, key: string) => `.${MEMBERS.get(key) ?? whole.slice(1)}`);
 
-/** The innermost call that lies in the skill's folder. */
+/** The innermost call inside the skill's folder. */
 function locationIn(stack: string, dir: string): Location | null {
   for (const [, source = "", line, column] of stack.matchAll(/(\/[^\s()]*?):(\d+):(\d+)\)?$/gm)) {
     const file = relative(dir, source).split(sep).join("/");

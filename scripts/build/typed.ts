@@ -1,6 +1,6 @@
 /**
- * A typed skill: what its `skill.ts` exports becomes an ordinary Skill Tools folder, with SKILL.md
- * where there is none, tools.json, and one bundled handler for each tool.
+ * A typed skill: the exports of its `skill.ts` become an ordinary Skill Tools folder, with SKILL.md if there is none,
+ * tools.json, and one bundled handler for each tool.
  */
 import { join } from "node:path";
 import type { BuildOptions, Message, Plugin } from "esbuild";
@@ -22,23 +22,23 @@ const HULL = join(import.meta.dirname, "..", "..");
 const LOCATED = "src/typed/located.ts";
 
 interface TypedFolder {
-  /** The folder's own files and what was made of its skill.ts. */
+  /** The folder's own files and those made of its skill.ts. */
   files: SourceFile[];
-  /** What skill.ts says; `null`: there is none, or it cannot be used. */
+  /** The description in skill.ts; `null`: there is none, or it is unusable. */
   described: SkillDescription | null;
-  /** Where findings about the files that were made of skill.ts belong; `null` with `described`. */
+  /** Maps findings about files made of skill.ts; `null` with `described`. */
   locations: TypedLocations | null;
   diagnostics: Diagnostic[];
-  /** Absolute paths of all that was read; `null`: something was missing. */
+  /** Absolute paths of all files read; `null`: something was missing. */
   read: string[] | null;
 }
 
 /**
- * Adds to the files of a folder what its skill.ts stands for; without one they are as they were.
- * A signature is looked at first: what its signer did not sign does not run, nor what somebody trusted had to sign.
+ * Adds to the files of a folder what its skill.ts defines; without one they stay unchanged. A signature is checked
+ * first: code that its signer did not sign never runs, nor code that requires a trusted signer and has none.
  * @param path the folder, absolute
  * @param place its name, and the path of its SKILL.md, for diagnostics
- * @param signatures whose count; `null`: the folder is about to be signed, whatever stands in it
+ * @param signatures the signers that count; `null`: the folder is about to be signed, whatever its content
  */
 export async function expandTyped(
   path: string,
@@ -89,7 +89,7 @@ export async function expandTyped(
   return { files: [...kept, ...made], described, locations, diagnostics, read: program.read };
 }
 
-/** Why a folder may not be run as it is signed, or as it is not. */
+/** Why a folder may not be run because of its signature, or without one. */
 async function signatureFaults(
   files: readonly SourceFile[],
   location: { folder: string; file: string; signatures: SignaturePolicy },
@@ -118,7 +118,7 @@ function withNetwork({ folder, base }: { folder: string; base: string }): Diagno
   };
 }
 
-/** What is wrong where SKILL.md stands beside skill.ts, and says something else. */
+/** The contradictions between a SKILL.md and a skill.ts in the same folder. */
 export function disagreement(
   { name, description }: { name: string; description: string },
   described: SkillDescription,
@@ -145,7 +145,7 @@ async function bundle(
   hull = "typed/hull.mjs",
 ): Promise<BundledModule | { faults: ModuleFault[] }> {
   const plugins = [authoring(hull), ...(options.plugins ?? [])];
-  // Stands for a file beside skill.ts.
+  // Represents a file next to skill.ts.
   const source = { folder, path: "entry.hull.ts", contents };
   const bundled = await bundleModule(source, { ...options, plugins });
   if (!("errors" in bundled))
@@ -156,8 +156,8 @@ async function bundle(
 const HULL_TYPED = join(HULL, "src", "typed");
 
 /**
- * `hullrun`, and `hull`, is this package, wherever the skill lies; `zod` is the author's, else the one that Hull brings along.
- * @param file what it stands for, relative to the package
+ * Resolves `hullrun` and `hull` to this package, wherever the skill is, and `zod` to the author's, else to Hull's own.
+ * @param file its path relative to the package
  */
 const authoring = (file: string): Plugin => ({
   name: "hull-authoring",
@@ -173,7 +173,7 @@ const authoring = (file: string): Plugin => ({
   },
 });
 
-/** The tools of a tools.json beside skill.ts; `null`: it is no list, which clashes. */
+/** The tools of a tools.json next to skill.ts; `null`: it is not a list, which is a conflict. */
 function readOwnTools(files: readonly SourceFile[]): { name?: unknown }[] | null {
   const file = files.find(({ path }) => path === TOOLS_FILE);
   if (file === undefined) return [];
@@ -192,8 +192,7 @@ function clashes(
 ): ModuleFault[] {
   const hint = "Keep one of the two.";
   if (own === null) {
-    const message =
-      "The tools.json beside skill.ts is not a list of tools, so that the two cannot be joined.";
+    const message = "The tools.json next to skill.ts is not a list of tools, so Hull cannot join the two.";
     return [{ code: "typed_clash", message, hint: "Fix it, or move its tools into skill.ts." }];
   }
   const names = new Set(own.map((tool) => tool?.name));
@@ -203,7 +202,7 @@ function clashes(
       ? [
           {
             code: "typed_clash",
-            message: `The tool ${String(name)} stands in tools.json and in skill.ts.`,
+            message: `The tool ${String(name)} is in both tools.json and skill.ts.`,
             hint,
           },
         ]

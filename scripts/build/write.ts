@@ -5,13 +5,13 @@ import type { CatalogPointer } from "../../src/skill/manifest.ts";
 import type { BuildResult } from "./build.ts";
 import { mapLimited } from "./limited.ts";
 
-/** Name of the pointer file: what KV `catalog:current` is to the registry. */
+/** Name of the pointer file, which corresponds to KV `catalog:current`. */
 const POINTER_FILE = "catalog.current.json";
 
 /**
- * Writes `skill/<digest>`, `pack/<sha256>`, `blob/<sha256>`, `module/<sha256>`, `openapi/<sha256>` and `catalog/<id>`, those missing only, then
- * `diagnostics.json`, and last the pointer. Without a catalog only the diagnostics are written, so that an earlier
- * pointer stays. Answers the pointer, `null` without a catalog.
+ * Writes `skill/<digest>`, `pack/<sha256>`, `blob/<sha256>`, `module/<sha256>`, `openapi/<sha256>` and `catalog/<id>`,
+ * only missing ones, then `diagnostics.json`, and last the pointer. Without a catalog it writes only the diagnostics,
+ * so that an earlier pointer stays. Returns the pointer, `null` without a catalog.
  */
 export async function writeBuild(
   outDir: string,

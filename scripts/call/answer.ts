@@ -20,7 +20,7 @@ interface Failure {
   stderr?: string;
 }
 
-/** Prints an answer; answers the exit code. */
+/** Prints an answer; returns the exit code. */
 export async function printAnswer(response: Response, options: AnswerOptions): Promise<number> {
   const bytes = Buffer.from(await response.arrayBuffer());
   if (!response.ok) return printFailure(bytes.toString("utf8"), response.status, options);
@@ -70,9 +70,9 @@ export async function printStream(response: Response, options: AnswerOptions): P
   return exit;
 }
 
-/** Text on stdout; what tools do, and what else a person wants to know, on stderr. */
+/** Text on stdout; actions of tools and other facts for people on stderr. */
 export function printEvent(event: string | undefined, value: Record<string, unknown>): void {
-  // What a sub-agent says is for the run above it.
+  // A sub-agent's text is for the run above it.
   if (event === "delta" && value.parent_run_id !== undefined) return;
   if (event === "delta" && typeof value.text === "string") process.stdout.write(value.text);
   else if (event === "sub_agent_start") process.stderr.write(`→ ${value.name}: ${value.task}\n`);

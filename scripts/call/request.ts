@@ -1,4 +1,4 @@
-/** The request that carries a call's input, as the skill's card asks for it. */
+/** Makes the request for a call's input, according to the skill's card. */
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { CommandError, EXIT } from "../command.ts";

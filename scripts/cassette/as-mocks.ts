@@ -8,7 +8,7 @@ import type { Mock } from "../../src/model/mock/mock.ts";
 import { mockOf } from "../../src/model/mock/of-turn.ts";
 import type { HttpTarget } from "../../src/model/providers.ts";
 
-/** The protocol that is spoken at a path; others are no calls of models. */
+/** The protocol of each path; other paths are not calls of models. */
 const PROTOCOLS: [path: RegExp, protocol: HttpTarget["protocol"]][] = [
   [/\/messages$/, "anthropic"],
   [/\/chat\/completions$/, "openai-chat"],
@@ -16,7 +16,7 @@ const PROTOCOLS: [path: RegExp, protocol: HttpTarget["protocol"]][] = [
   [/^\/api\/chat$/, "ollama"],
 ];
 
-/** What the call came to; `null`: it is none of a model. */
+/** The answer of the call; `null`: it is not a call of a model. */
 export async function asMock(call: CassetteCall): Promise<Mock | null> {
   const protocol = PROTOCOLS.find(([path]) => path.test(call.request.path))?.[1];
   if (protocol === undefined) return null;

@@ -1,8 +1,8 @@
-/** Which recorded request is nearest to one that was not recorded, and where the two differ. */
+/** Finds the recorded request that is nearest to an unrecorded one, and their first difference. */
 import { type CassetteCall, conversationOf } from "../../src/model/cassette.ts";
 import type { Json } from "../../src/skill/manifest.ts";
 
-/** Characters shown before and after the place where two texts part. */
+/** Characters to show before and after the place where two texts differ. */
 const BEFORE = 40;
 const AFTER = 120;
 
@@ -11,7 +11,7 @@ interface Part {
   text: string;
 }
 
-/** The nearest call and its first difference, in words; `null` where nothing is recorded. */
+/** The nearest call and its first difference, in words; `null` if nothing is recorded. */
 export function nearestCall(
   body: Json,
   { provider, path }: { provider: string; path: string },
@@ -39,7 +39,7 @@ function partsOf(body: Json): Part[] {
 
 const textOf = (value: Json): string => (typeof value === "string" ? value : JSON.stringify(value));
 
-/** `role: content`, where it is as simple as that. */
+/** `role: content` for simple messages. */
 function messageText(message: Json): string {
   if (typeof message !== "object" || message === null || Array.isArray(message)) return textOf(message);
   const { role, content, ...rest } = message;
@@ -49,7 +49,7 @@ function messageText(message: Json): string {
   return `${role}: ${content}`;
 }
 
-/** Equal parts count 1 each, the first one that differs by how much of it is the same. */
+/** Equal parts count 1 each, the first different one by the share of it that is equal. */
 function likeness(now: readonly Part[], then: readonly Part[]): number {
   let equal = 0;
   let partial = 0;
@@ -62,7 +62,7 @@ function likeness(now: readonly Part[], then: readonly Part[]): number {
   return equal + partial;
 }
 
-/** How much of two texts is the same at their beginnings and ends, from 0 to 1. */
+/** The share of two texts that is equal at their beginnings and ends, from 0 to 1. */
 function sameShare(a: string, b: string): number {
   const front = commonStart(a, b);
   let back = 0;

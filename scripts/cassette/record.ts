@@ -1,4 +1,4 @@
-/** Records calls on their way to the providers, which get them as they are. */
+/** Records calls on their way to the providers, which receive them unchanged. */
 import { appendFile, writeFile } from "node:fs/promises";
 import {
   Agent as HttpAgent,
@@ -29,7 +29,7 @@ export interface Recorder extends ProviderServer {
 }
 
 interface RecorderOptions {
-  /** Made anew. */
+  /** Overwritten. */
   file: string;
   header: CassetteHeader;
   redactor: Redactor;
@@ -38,7 +38,7 @@ interface RecorderOptions {
 
 /** Headers of one connection, not of the message. */
 const HOP = /^(?:connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|host)$/;
-/** Headers whose values are secrets, whatever the provider calls them. */
+/** Headers with secret values, whatever the provider calls them. */
 const SECRET_HEADER = /auth|key|token|secret|cookie/;
 
 /** Starts to record into the file; each call is written when its answer is complete. */
@@ -90,20 +90,20 @@ export async function startRecorder({ file, header, redactor, onLine }: Recorder
   };
 }
 
-/** What came back. `answer: null`: nothing. */
+/** The received answer. `answer: null`: none. */
 interface Heard {
   answer: { status: number; headers: Record<string, string>; pieces: Piece[]; cut: boolean } | null;
 }
 
 /**
- * How long a provider may go on when its client has left, in ms. A client that heard the last event of a stream does not
- * wait for the end of the connection.
+ * How long a provider may continue after its client has left, in ms. A client that has received the last event of a
+ * stream does not wait for the end of the connection.
  */
 const LEFT_MS = 1000;
 
 /**
- * Passes a call on and its answer back, piece by piece.
- * @returns `null` where the client left before the answer was complete
+ * Passes on a call, and its answer piece by piece.
+ * @returns `null` if the client left before the answer was complete
  */
 async function forward(
   call: ProviderCall,
@@ -157,7 +157,7 @@ async function forward(
   return left && cut ? null : { answer: { status, headers, pieces, cut } };
 }
 
-/** Resolves when there is room again, or nobody reads any more. */
+/** Resolves when there is room again, or the reader is gone. */
 function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     response.once("drain", resolve);
@@ -177,7 +177,7 @@ function passedOn({ headers }: IncomingMessage): Record<string, string> {
   return Object.fromEntries(kept.map(([name, value]) => [name, String(value)]));
 }
 
-/** Keys as they came with the call: a provider of the project's own may have one that nothing else names. */
+/** Keys in the call: a provider of the project may have one that nothing else names. */
 function secretsOf({ headers }: IncomingMessage): string[] {
   return Object.entries(headers)
     .filter(([name]) => SECRET_HEADER.test(name))

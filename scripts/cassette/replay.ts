@@ -25,14 +25,14 @@ interface ReplayOptions {
   file: string;
   host: string;
   port: number;
-  /** Keeps the time that passed between pieces. */
+  /** Keeps the time between pieces. */
   realtime: boolean;
   redactor: Redactor;
-  /** Called with each call that was not recorded. */
+  /** Called for each call that was not recorded. */
   onLine: (line: string) => void;
 }
 
-/** @throws CommandError (exit 3, 2) for a file that is missing or no cassette */
+/** @throws CommandError (exit 3, 2) for a file that is missing or not a cassette */
 export async function loadCassette(file: string): Promise<Cassette> {
   const text = await readFile(file, "utf8").catch(() => null);
   if (text === null) {
@@ -75,7 +75,7 @@ interface Asked {
   key: string;
 }
 
-/** Recorded calls by what was asked, and how far each has been played. */
+/** Recorded calls by their request, and how far each has been played. */
 class Shelf {
   readonly #groups = new Map<string, { call: CassetteCall; body: string; played: boolean }[]>();
 
@@ -90,8 +90,8 @@ class Shelf {
   }
 
   /**
-   * The next recording of what was asked, the last one again when all were played. Of several with the same conversation
-   * those with exactly this body come first; one that streams answers for one that does not only where there is no other.
+   * The next recording for a request; after the last one, that again. Of several with the same conversation, those with
+   * exactly this body come first. A streaming one answers a request without streaming only if there is no other.
    */
   take(asked: Asked): CassetteCall | null {
     const streamed = isStreamed(asked.body);
@@ -114,7 +114,7 @@ function isStreamed(body: Json): boolean {
   return typeof body === "object" && body !== null && !Array.isArray(body) && body.stream === true;
 }
 
-/** Sends an answer as it was recorded; one that broke off breaks off. */
+/** Sends an answer as it was recorded; one that broke off breaks off again. */
 async function play(
   recorded: CassetteCall["response"],
   response: ServerResponse,

@@ -1,16 +1,16 @@
-/** An HTTP server in the providers' place: what comes to `/<provider>/<path>` is answered by a recording or a recorder. */
+/** An HTTP server that replaces the providers: a recording or a recorder answers calls of `/<provider>/<path>`. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { LOOPBACK, originOf } from "../dev/places.ts";
 
-/** Of a request; the Worker sends less. */
+/** Limit of a request; the Worker sends less. */
 const MAX_BODY_BYTES = 128 * 1024 * 1024;
 
 /** A request to a provider. */
 export interface ProviderCall {
   provider: string;
   method: string;
-  /** Below the provider's base, query included, e.g. `/messages`. */
+  /** Relative to the provider's base, with query, e.g. `/messages`. */
   path: string;
   body: Buffer;
   request: IncomingMessage;
@@ -24,7 +24,7 @@ export interface ProviderServer {
   stop(): Promise<void>;
 }
 
-/** Starts on a port, 0 for any free one. @param answer what it throws ends the connection, and is told to `onError` */
+/** Starts on a port, 0 for any free one. @param answer an error of it ends the connection, and goes to `onError` */
 export async function startProviderServer(
   { host, port }: { host: string; port: number },
   answer: (call: ProviderCall, response: ServerResponse) => Promise<void>,
@@ -32,7 +32,7 @@ export async function startProviderServer(
 ): Promise<ProviderServer> {
   const server = createServer((request, response) => {
     handle(request, response, answer).catch((error: unknown) => {
-      // A client that left says nothing about this server.
+      // A client that left is not a fault of this server.
       if (request.complete) onError(error instanceof Error ? error.message : String(error));
       response.destroy();
     });
@@ -75,7 +75,7 @@ async function handle(
   await answer({ provider, method, path: withoutVersion(rest), body, request, at }, response);
 }
 
-/** A base may end with `/v1` or not: clients of one provider differ in where they put it. */
+/** A base may end with `/v1` or not: the clients of one provider differ. */
 const withoutVersion = (path: string): string => path.replace(/^\/v1(?=\/)/, "");
 
 async function readAll(request: IncomingMessage): Promise<Buffer> {

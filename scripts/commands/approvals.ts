@@ -1,4 +1,4 @@
-/** `hull approvals`: the calls of tools that wait for somebody's decision. */
+/** `hull approvals`: the calls of tools that wait for a decision. */
 import { AdminClient, pathOf, target } from "../admin-client.ts";
 import { type Approval, decide } from "../agent-run.ts";
 import { mapLimited } from "../build/limited.ts";

@@ -56,7 +56,7 @@ reads messages from stdin, and a call that needs an approval waits for hull appr
   },
 };
 
-/** What is typed, line by line, until the terminal is closed. */
+/** The typed lines, until the terminal is closed. */
 async function* questions(terminal: Interface, closed: AbortSignal): AsyncGenerator<string> {
   while (!closed.aborted) {
     const line = await terminal.question("› ", { signal: closed }).catch(() => null);
@@ -65,7 +65,7 @@ async function* questions(terminal: Interface, closed: AbortSignal): AsyncGenera
   }
 }
 
-/** A run that fails does not end a conversation in a terminal. */
+/** A failed run does not end a conversation in a terminal. */
 async function outcome(run: Promise<number>, goesOn: boolean): Promise<number> {
   try {
     return await run;
@@ -76,7 +76,7 @@ async function outcome(run: Promise<number>, goesOn: boolean): Promise<number> {
   }
 }
 
-/** Asks in the terminal, and decides. The run goes on by itself. */
+/** Asks in the terminal, and decides. The run continues by itself. */
 async function ask(
   server: AdminClient,
   session: string,

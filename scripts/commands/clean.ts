@@ -1,4 +1,4 @@
-/** `hull clean`: removes what Hull has made below a project. */
+/** `hull clean`: removes the files that Hull has made below a project. */
 import { readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
@@ -36,7 +36,7 @@ that --state named stays.
       process.stdout.write("Nothing was removed.\n");
       return EXIT.failed;
     }
-    // Skills of the runner are read-only, so that nothing but this removes them without more ado.
+    // The runner's skills are read-only, so ordinary tools do not remove them easily.
     for (const name of names) await removeTree(join(made, name));
     const kept = all.includes(STATE) && values.all !== true ? `; ${STATE} stays, --all removes it too` : "";
     process.stdout.write(
@@ -46,7 +46,7 @@ that --state named stays.
   },
 };
 
-/** Asks where somebody can answer; a script has said --all itself. */
+/** Asks if somebody can answer; a script has given --all. */
 async function agreed(state: string): Promise<boolean> {
   const { stdin: input, stdout: output } = process;
   if (!input.isTTY || !output.isTTY) return true;

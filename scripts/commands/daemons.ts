@@ -25,7 +25,7 @@ interface ShownDaemon extends ListedDaemon {
   pending_wakes: string[];
   inflight_event?: { seq: number };
   error?: { code: string; detail: string };
-  /** Of the snapshot. */
+  /** In the snapshot. */
   total_iterations?: number;
   last_iteration_text?: string;
 }

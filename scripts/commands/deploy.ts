@@ -97,7 +97,7 @@ the settings of hull.toml. If a step fails, the previous deployment goes on serv
   },
 };
 
-/** What became of the deployment, and what is still to be done. */
+/** The result of the deployment, and the remaining steps. */
 async function report(
   { urls, keyed, secretKeyMissing }: Deployed,
   worker: string,

@@ -103,7 +103,7 @@ function printBanner(
   roots: readonly string[],
   watching: boolean,
 ): void {
-  // An address that stands for all of them is no name that a request could come by.
+  // An address that stands for all addresses cannot be called.
   const shown = url.replace(/127\.0\.0\.1|0\.0\.0\.0|\[::\]/, "localhost");
   const rows = skillLines(skills, `GET ${shown}/skills`, process.stdout.columns);
   const example = exampleOf(skills);
@@ -132,12 +132,12 @@ function exampleOf(skills: readonly BuiltSkill[]): BuiltSkill | undefined {
   return easy.find(({ card }) => card.slug === "hello") ?? easy[0] ?? skills[0];
 }
 
-/** Lines of requests and executions in short; the rest only where it reports a problem, or with --verbose. */
+/** Shortens lines of requests and executions; prints others only if they report a problem, or with --verbose. */
 function printLine(line: string, from: string, verbose: boolean): void {
   const entry = parseEntry(line);
   if (entry?.event === "request") {
     const { method, path, status, duration_ms, code, request_id, spans } = entry;
-    // What hull dev itself asks of the Worker.
+    // Requests of hull dev itself.
     if (!verbose && Number(status) < 400 && /^\/(_hull\/|healthz$)/.test(String(path))) return;
     const why = code === undefined ? "" : ` ${code}`;
     process.stdout.write(`${method} ${path} ${status}${why} ${duration_ms} ms ${request_id}\n`);
@@ -163,7 +163,7 @@ function printLine(line: string, from: string, verbose: boolean): void {
   if (notable || verbose) process.stderr.write(`[${from}] ${line}\n`);
 }
 
-/** The spans that `HULL_TRACE=1` adds to a line of the log, one on each line in the order in which they began. */
+/** The spans that `HULL_TRACE=1` adds to a log line, one per line in the order in which they began. */
 function spanLines(spans: unknown): string {
   const parsed = spanList.safeParse(spans);
   if (!parsed.success) return "";
@@ -186,7 +186,7 @@ function parseEntry(line: string): Record<string, unknown> | null {
   }
 }
 
-/** Waits for a signal, stops everything, and answers the exit code. */
+/** Waits for a signal, stops everything, and returns the exit code. */
 async function untilStopped(server: LocalServer): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<number>();
   process.once("SIGINT", () => resolve(EXIT.interrupted));

@@ -1,4 +1,4 @@
-/** `hull doctor`: what this machine and project need, and how to fix what is missing. */
+/** `hull doctor`: checks what this machine and project need, and says how to fix what is missing. */
 import { styleText } from "node:util";
 import { buildRoots } from "../build/build.ts";
 import { type Command, EXIT, parseFlags } from "../command.ts";

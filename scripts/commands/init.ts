@@ -1,4 +1,4 @@
-/** `hull init`: a project that can be served at once. */
+/** `hull init`: makes a project that can be served immediately. */
 import { basename, resolve } from "node:path";
 import hull from "../../package.json" with { type: "json" };
 import { type Command, EXIT, parseFlags } from "../command.ts";
@@ -101,7 +101,7 @@ Writes package.json, tsconfig.json, hull.toml, .gitignore, two skills and a test
     const start = own ? ["npm install", "npm start"] : ["npx hull dev"];
     const steps = installed
       ? [...(here ? [] : [`cd ${shellWord(dir)}`]), ...start]
-      : // From a checkout no package has to be installed: npx finds hull where Hull is.
+      : // In a checkout no package must be installed: npx finds hull in the same place.
         [`cd ${shellWord(REPO_DIR)}`, `npx hull dev ${shellWord(dir)}`];
     const call = "curl -X POST localhost:3000/skills/hello --data you";
     process.stdout.write(

@@ -4,7 +4,7 @@ import { AdminClient, pathOf, target } from "../admin-client.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { table } from "../table.ts";
 
-/** A key as the server lists it. */
+/** A key in the server's list. */
 interface ListedKey {
   id: string;
   prefix: string;

@@ -1,4 +1,4 @@
-/** `hull list`: the skills of a project and what is wrong with them. */
+/** `hull list`: the skills of a project and their problems. */
 import { stopsSkill } from "../../src/skill/stops.ts";
 import { buildRoots } from "../build/build.ts";
 import { printDiagnostics } from "../build/print.ts";

@@ -1,4 +1,4 @@
-/** `hull logs`: what happened in a session of a running Hull, one event on each line. */
+/** `hull logs`: the events of a session of a running Hull, one per line. */
 import { AdminClient, pathOf, target } from "../admin-client.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { eventNumber, FOLLOW_FLAGS, followSession, type SessionEvent } from "../session-events.ts";
@@ -48,7 +48,7 @@ Each line is an event of the session: its number, its name and its main facts, c
   },
 };
 
-/** Characters of a line where the output is no terminal. */
+/** Characters of a line if the output is not a terminal. */
 const WIDTH = 120;
 
 function lineOf({ seq, event, data }: SessionEvent, verbose: boolean): string {
@@ -68,7 +68,7 @@ const facts = (data: Data): string =>
     .map(([name, value]) => `${name}=${JSON.stringify(value)}`)
     .join(" ");
 
-/** What matters of an event; of others all facts are shown. */
+/** The relevant part of each event; of others all facts are shown. */
 const SHOWN: Record<string, (data: Data) => string> = {
   start: ({ run_id }) => text(run_id),
   delta: (data) => text(data.text),

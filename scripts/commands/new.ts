@@ -62,7 +62,7 @@ Example: hull new "Weather report" -l python
   },
 };
 
-/** What to do next with the skill in `dir`, below the folder of skills `root`. */
+/** The next steps with the skill in `dir`, below the folder of skills `root`. */
 async function hints(root: string, dir: string, language: (typeof LANGUAGES)[number]): Promise<string[]> {
   const project = await openProject(undefined).catch(() => null);
   const served = project?.roots.includes(root) === true;

@@ -1,4 +1,4 @@
-/** `hull pack`: one skill as a file that other programs install. */
+/** `hull pack`: packs one skill into a file that other programs can install. */
 
 import { writeFile } from "node:fs/promises";
 import { basename, join, relative, resolve } from "node:path";
@@ -37,7 +37,7 @@ as hull validate does, and adds the files that it defines.
     const examined = await examine(folder, grounds);
     const { parsed } = examined;
     const { files, diagnostics } = listFiles(folder, grounds);
-    // A signature is over all of the folder.
+    // A signature covers the whole folder.
     const signed = files.some(({ path }) => path === SIGNATURE_FILE);
     const kept = await readSources(files.filter(({ path }) => signed || !path.startsWith("evals/")));
     const location = { folder: folder.name, file: folder.file };

@@ -1,4 +1,4 @@
-/** `hull publish`: brings the skills of a project to a running Hull. */
+/** `hull publish`: sends the skills of a project to a running Hull. */
 
 import { target } from "../admin-client.ts";
 import { buildRoots } from "../build/build.ts";

@@ -1,4 +1,4 @@
-/** `hull remove`: takes an uploaded skill away from a running Hull. */
+/** `hull remove`: removes an uploaded skill from a running Hull. */
 import { AdminClient, pathOf, target } from "../admin-client.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 

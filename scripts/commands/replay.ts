@@ -1,4 +1,4 @@
-/** `hull replay`: a cassette in the providers' place, for any client. */
+/** `hull replay`: replaces the providers by a cassette, for any client. */
 import { resolve } from "node:path";
 import type { Cassette } from "../../src/model/cassette.ts";
 import { Redactor } from "../../src/redact.ts";

@@ -7,7 +7,7 @@ import { print } from "../report.ts";
 import { eventNumber, FOLLOW_FLAGS, type SessionEvent, tailSession } from "../session-events.ts";
 import { table } from "../table.ts";
 
-/** A session, as far as it is shown. */
+/** The shown members of a session. */
 interface ListedSession {
   id: string;
   state: string;
@@ -30,7 +30,7 @@ const DELIVERIES = ["interrupt_immediate", "finish_step", "wait_for_completion"]
 
 interface Wanted {
   server: AdminClient;
-  /** Of the session; `/sessions` where none is named. */
+  /** Path of the session; `/sessions` if none is named. */
   path: string;
   id: string;
   text: string | undefined;
@@ -116,7 +116,7 @@ async function ls({ server, json }: Wanted): Promise<number> {
   return EXIT.ok;
 }
 
-/** The session, its runs, and what was said. */
+/** Shows the session, its runs, and its messages. */
 async function show({ server, path, json }: Wanted): Promise<number> {
   const session: ShownSession = JSON.parse(await server.send("GET", path));
   const runs = await server.list<ListedRun>(`${path}/runs`);

@@ -59,7 +59,7 @@ docs/security.md lists the limits of an uploaded skill. Like hull validate, this
       location,
       project.config.signatures ?? NO_SIGNATURES,
     );
-    // Checked as an upload already here; the server puts the tenant of the key into the record.
+    // Already checked as an upload here; the server adds the key's tenant to the record.
     const providers = projectProviders(project.models, {});
     const here = { ...location, providers, workflows: readSkillGraph, uploadedBy: "me" };
     const { skill, diagnostics: found } = await assembleSkill(sources, here);

@@ -82,7 +82,7 @@ function readProfile(given: string | undefined): Profile | null {
   throw new CommandError(EXIT.usage, "bad_profile", `--profile is ${PROFILES.join(" or ")}, not ${given}.`);
 }
 
-/** The folder that a path means: that of a SKILL.md, else itself. */
+/** The folder of a path: that of a SKILL.md, else the path itself. */
 async function skillPath(path: string): Promise<string> {
   const stats = await stat(path).catch(() => null);
   if (stats === null) throw new CommandError(EXIT.missing, "path_missing", `There is no ${resolve(path)}.`);
@@ -91,17 +91,17 @@ async function skillPath(path: string): Promise<string> {
   throw new CommandError(EXIT.usage, "not_a_skill", `${resolve(path)} is neither a folder nor a SKILL.md.`);
 }
 
-/** What became of one path. */
+/** The result for one path. */
 interface Checked {
   examined: Examined[];
   diagnostics: RootedDiagnostic[];
   /** Absolute folders of skills that pass. */
   valid: ReadonlySet<string>;
-  /** Absolute folders of skills that a build serves; `null`: not looked at. */
+  /** Absolute folders of skills that a build serves; `null`: not checked. */
   served: ReadonlySet<string> | null;
 }
 
-/** All rules of a build, and what is likely wrong. */
+/** Checks all rules of a build, and what is probably wrong. */
 async function checkServed(project: Project, runner: boolean): Promise<Checked> {
   const { roots, dir, config } = project;
   const { skills, diagnostics } = await buildRoots(roots, { ...buildOptionsOf(project), skillsOnly: true });
@@ -126,7 +126,7 @@ async function checkServed(project: Project, runner: boolean): Promise<Checked> 
   return { examined, diagnostics, valid: new Set(valid.map(({ folder }) => folder.path)), served };
 }
 
-/** The rules of the Agent Skills format alone. */
+/** Checks the rules of the Agent Skills format alone. */
 async function checkFormat({ roots, dir, config }: Project, profile: Profile): Promise<Checked> {
   const { scans, diagnostics } = scanRoots(roots, dir);
   const examined: Examined[] = [];
@@ -145,7 +145,7 @@ async function checkFormat({ roots, dir, config }: Project, profile: Profile): P
   return { examined, diagnostics, valid, served: null };
 }
 
-/** Whether a finding of the folder's root is about a file of the folder. */
+/** Whether a finding of the folder's root concerns a file of the folder. */
 const isOf = ({ within }: Examined["folder"], { file }: Diagnostic): boolean =>
   within === "" || file.startsWith(`${within}/`);
 
@@ -156,7 +156,7 @@ interface Report {
   diagnostics: Diagnostic[];
 }
 
-/** One entry for each skill, and one for each root of which there is something to say. */
+/** One entry for each skill, and one for each root with findings. */
 function report({ examined, diagnostics, served }: Checked): Report[] {
   const left = new Set(diagnostics);
   const entry = (path: string, rest: Omit<Report, "path">): Report => ({

@@ -150,7 +150,7 @@ async function fork({ server, id, from, task, json }: Wanted): Promise<number> {
   return ended(json, await server.send("POST", `${pathOf("/workflows/runs", id)}/fork`, body));
 }
 
-/** What a run came to. */
+/** The outcome of a run. */
 function ended(json: boolean, text: string): number {
   const result: { status: string; run: ShownRun } = JSON.parse(text);
   const last = result.run.artifacts.at(-1);

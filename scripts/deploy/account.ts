@@ -1,10 +1,10 @@
-/** The account that a deployment goes to, and what has to be there before the Worker (docs/deploy.md). */
+/** The account of a deployment, and what must exist before the Worker (docs/deploy.md). */
 import * as z from "zod";
 import { CommandError, EXIT } from "../command.ts";
 import { SKILLS_BINDING, type WorkerConfig } from "./worker-config.ts";
 import type { Purpose, Wrangler } from "./wrangler.ts";
 
-/** Where the objects of a deployment are kept. */
+/** The store of a deployment's objects. */
 export interface Namespace {
   /** wrangler's flags that name it. */
   flags: readonly string[];
@@ -21,7 +21,7 @@ const whoami = z.object({
 const namespaces = z.array(z.object({ id: z.string(), title: z.string() }));
 const keyList = z.array(z.object({ name: z.string() }));
 
-/** @throws CommandError where wrangler is not logged in, or could not tell which account is meant */
+/** @throws CommandError if wrangler is not logged in, or cannot tell which account is meant */
 export async function checkLogin(wrangler: Wrangler, config: WorkerConfig): Promise<void> {
   const { stdout } = await wrangler.try(["whoami", "--json"]);
   const known = whoami.safeParse(jsonOf(stdout));
@@ -45,8 +45,8 @@ export async function checkLogin(wrangler: Wrangler, config: WorkerConfig): Prom
 }
 
 /**
- * The namespace of published skills: that of the deployed Worker, else one that is named after it, made where there is
- * none. `config` gets its id in the second case, so that the first deploy binds it.
+ * The namespace of published skills: that of the deployed Worker, else one named after it, which is made if missing. In
+ * the second case `config` gets its id, so that the first deploy binds it.
  */
 export async function openNamespace(
   wrangler: Wrangler,
@@ -83,7 +83,7 @@ export async function openNamespace(
 const keysOf = (text: string): ReadonlySet<string> =>
   new Set(keyList.parse(jsonOf(text)).map(({ name }) => name));
 
-/** Sees to the database and the bucket, which a deploy finds by their names. */
+/** Ensures that the database and the bucket exist, which a deploy finds by their names. */
 export async function openStores(wrangler: Wrangler, config: WorkerConfig, file: string): Promise<void> {
   const [{ database_name }] = config.d1_databases;
   const [{ bucket_name }] = config.r2_buckets;
@@ -114,7 +114,7 @@ async function ensure(
   if (found.code !== 0) await wrangler.ask([...create, "--config", file], purpose);
 }
 
-/** What follows on wrangler's banner, as JSON; `undefined` where it is none. */
+/** The JSON after wrangler's banner; `undefined` if it is not JSON. */
 export function jsonOf(text: string): unknown {
   const start = text.search(/^[[{]/m);
   try {

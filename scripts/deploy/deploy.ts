@@ -1,7 +1,7 @@
 /**
- * Brings Worker, container, migrations and skills to Cloudflare. The objects of the
- * catalog are stored before the code that is pinned to it, so that no request meets the one without the other, on the
- * first deployment too; the version before goes on serving its own catalog until it is replaced.
+ * Deploys Worker, container, migrations and skills to Cloudflare. It stores the objects of the catalog before the code
+ * that is pinned to the catalog, so that no request finds one without the other, not even on the first deployment. The
+ * previous version keeps serving its own catalog until it is replaced.
  */
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -19,18 +19,18 @@ export interface Deployment {
   config: WorkerConfig;
   publication: Publication;
   containers: boolean;
-  /** Secrets that are set together with the code. */
+  /** Secrets to set together with the code. */
   secretsFile: string | undefined;
 }
 
 export interface Deployed {
-  /** Objects that had to be stored. */
+  /** Objects that were missing and have been stored. */
   sent: number;
-  /** Where the Worker answers, as far as wrangler says. */
+  /** The Worker's addresses, as far as wrangler reports them. */
   urls: string[];
   /** Whether requests can be authenticated, or need not be. */
   keyed: boolean;
-  /** Whether skills have secret parameters, and there is no key to store them with. */
+  /** Whether skills have secret parameters, but no key exists to seal them. */
   secretKeyMissing: boolean;
 }
 
@@ -39,7 +39,7 @@ const CODE = {
   hint: "wrangler says why above. Without Docker: --no-containers. Then run `hull deploy` again.",
 };
 
-/** Deploys. @throws CommandError that says which step failed and what to do next; what was served before still is */
+/** Deploys. @throws CommandError with the failed step and what to do next; what was served before still is */
 export async function deploy(wrangler: Wrangler, deployment: Deployment): Promise<Deployed> {
   const { config, projectDir, publication } = deployment;
   await checkLogin(wrangler, config);
@@ -68,7 +68,7 @@ export async function deploy(wrangler: Wrangler, deployment: Deployment): Promis
   }
 }
 
-/** Tries what can be tried without an account or a network; answers the calls that a real deployment makes. */
+/** Tries everything that needs no account and no network; returns the calls that a real deployment would make. */
 export async function rehearse(wrangler: Wrangler, deployment: Deployment): Promise<string[]> {
   const { config, projectDir, publication } = deployment;
   const file = await writeWorkerConfig(projectDir, config);
@@ -107,7 +107,7 @@ function deployArgs({ containers, secretsFile }: Deployment, file: string): stri
 
 const deployEntry = z.object({ type: z.literal("deploy"), targets: z.array(z.string()) });
 
-/** The addresses in wrangler's report, one JSON object a line; of routes only those that are whole domains. */
+/** The addresses in wrangler's report, one JSON object per line; of routes only whole domains. */
 function urlsOf(report: string): string[] {
   return report
     .split("\n")
@@ -122,7 +122,7 @@ function urlsOf(report: string): string[] {
 
 const secretList = z.array(z.object({ name: z.string() }));
 
-/** Names of the Worker's secrets; `null`: it cannot be asked, and the first call tells. */
+/** Names of the Worker's secrets; `null`: they cannot be read, and the first call will show. */
 async function secretNames(wrangler: Wrangler, file: string): Promise<string[] | null> {
   const { code, stdout } = await wrangler.try(["secret", "list", "--format", "json", "--config", file]);
   const secrets = code === 0 ? secretList.safeParse(jsonOf(stdout)) : null;

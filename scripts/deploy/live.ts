@@ -1,11 +1,11 @@
-/** Waiting until a deployment serves what it was deployed with. */
+/** Waits until a deployment serves its new catalog. */
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** A new address gets its certificate in this time, an old one its new version, in ms. */
+/** A new address gets its certificate within this time, an old one its new version, in ms. */
 const LIVE_MS = 60_000;
 const POLL_MS = 1000;
 
-/** Waits until one of the addresses serves the catalog: that address; else what was answered last. */
+/** Waits until one of the addresses serves the catalog, and returns it; else the last answer. */
 export async function waitUntilLive(
   urls: readonly string[],
   catalog: string,

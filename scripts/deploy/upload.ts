@@ -1,6 +1,6 @@
 /**
- * Brings objects to the store of a deployment through wrangler: before there is a Worker, and past the
- * one that is there, which may be too old to know them.
+ * Uploads objects to the store of a deployment through wrangler: before a Worker exists, and without an existing one,
+ * which may be too old to know them.
  */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -11,12 +11,12 @@ import type { Namespace } from "./account.ts";
 import type { WorkerConfig } from "./worker-config.ts";
 import type { Wrangler } from "./wrangler.ts";
 
-/** Bytes of one bulk write; Cloudflare takes 100 MB, and Base64 adds a third. */
+/** Bytes of one bulk write; Cloudflare accepts 100 MB, and Base64 adds a third. */
 const BATCH_BYTES = 32 * 1024 * 1024;
 
 const keyOf = (name: string): string => name.replace("/", ":");
 
-/** Stores what is missing; answers how many objects that were. */
+/** Stores missing objects; returns their number. */
 export async function uploadObjects(
   wrangler: Wrangler,
   publication: Publication,

@@ -1,15 +1,15 @@
-/** The wrangler configuration of one deployment: that of Hull, with the names and variables of this project. */
+/** The wrangler configuration of one deployment: Hull's, with the names and variables of this project. */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { parse, TomlError } from "smol-toml";
 import * as z from "zod";
 import { CommandError, EXIT } from "../command.ts";
 
-/** Binding of the namespace that holds what is published. */
+/** Binding of the namespace with the published objects. */
 export const SKILLS_BINDING = "SKILLS";
 
 const binding = z.looseObject({ binding: z.string() });
-/** What Hull changes of a wrangler.toml; everything else is taken over as it stands. */
+/** The parts of a wrangler.toml that Hull changes; everything else stays. */
 const wranglerConfig = z.looseObject({
   name: z.string(),
   main: z.string(),
@@ -33,10 +33,10 @@ const wranglerConfig = z.looseObject({
 export type WorkerConfig = z.infer<typeof wranglerConfig>;
 
 /**
- * Reads a wrangler.toml, with its paths made absolute.
- * @param worker another name than the file's; database and bucket get names after it, so that two deployments share
- *   nothing
- * @throws CommandError where the file cannot be read or lacks what Hull needs
+ * Reads a wrangler.toml, and makes its paths absolute.
+ * @param worker another name than the file's; database and bucket get names derived from it, so that two deployments
+ *   share nothing
+ * @throws CommandError if the file cannot be read or lacks what Hull needs
  */
 export async function readWorkerConfig(path: string, worker: string | undefined): Promise<WorkerConfig> {
   const dir = dirname(resolve(path));
@@ -59,7 +59,7 @@ export async function readWorkerConfig(path: string, worker: string | undefined)
     ],
     r2_buckets: [{ ...bucket, ...(renamed ? { bucket_name: `${worker}-files` } : {}) }],
     containers: config.containers.map((container) =>
-      // Anything but a path is the reference of an image in a registry.
+      // Anything but a path refers to an image in a registry.
       /^[./]/.test(container.image)
         ? {
             ...container,
@@ -72,13 +72,13 @@ export async function readWorkerConfig(path: string, worker: string | undefined)
   };
 }
 
-/** With a domain of its own the Worker has that address and no other. @param domain `null`: the file decides */
+/** With a domain the Worker has only that address. @param domain `null`: the file decides */
 export function withDomain(config: WorkerConfig, domain: string | null): WorkerConfig {
   if (domain === null) return config;
   return { ...config, routes: [{ pattern: domain, custom_domain: true }], workers_dev: false };
 }
 
-/** Writes the configuration below the project's `.hull` and answers where. */
+/** Writes the configuration below the project's `.hull` and returns its path. */
 export async function writeWorkerConfig(projectDir: string, config: WorkerConfig): Promise<string> {
   const dir = join(projectDir, ".hull", "deploy", config.name);
   await mkdir(dir, { recursive: true });

@@ -1,4 +1,4 @@
-/** Which Worker a project is deployed as. Two projects of one account must not replace each other's. */
+/** The Worker's name for a project. Two projects of one account must not replace each other's Worker. */
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { createInterface } from "node:readline/promises";
@@ -8,7 +8,7 @@ import { CONFIG_FILE } from "../config.ts";
 import { REPO_DIR } from "../dev/places.ts";
 import type { Project } from "../project.ts";
 
-/** Most characters of a Worker's name that leave room for the names of its stores. */
+/** The longest name of a Worker that leaves room for the names of its stores. */
 const MAX_NAME = 54;
 
 interface Wish {
@@ -19,10 +19,10 @@ interface Wish {
 }
 
 /**
- * The name of the Worker: that of `--worker`, of the wrangler.toml that `--config` names, else `name` of hull.toml. A project
+ * The name of the Worker: from `--worker`, from the wrangler.toml of `--config`, else `name` of hull.toml. A project
  * without a name is asked for it once, in a terminal; the answer becomes `name` of its hull.toml.
- * @returns `undefined`: the name that the wrangler.toml has
- * @throws CommandError (exit 2) where there is no name and nobody to ask, or for a name that no Worker can have
+ * @returns `undefined`: the name in the wrangler.toml
+ * @throws CommandError (exit 2) if there is no name and nobody to ask, or if no Worker can have the name
  */
 export async function workerName(project: Project, { worker, config }: Wish): Promise<string | undefined> {
   if (worker !== undefined) return checked(worker);
@@ -44,7 +44,10 @@ export async function workerName(project: Project, { worker, config }: Wish): Pr
   return answer;
 }
 
-/** Says that another Worker comes, where the project was deployed from this machine under another name, and under this one never. */
+/**
+ * Warns that this makes another Worker, if the project was deployed from this machine under another name, and never
+ * under this one.
+ */
 export async function warnOfNewName(projectDir: string, name: string): Promise<void> {
   const earlier = await readdir(join(projectDir, ".hull", "deploy")).catch((): string[] => []);
   if (earlier.length === 0 || earlier.includes(name)) return;
@@ -54,7 +57,7 @@ export async function warnOfNewName(projectDir: string, name: string): Promise<v
   );
 }
 
-/** As much of a title as can name a Worker. */
+/** The part of a title that can name a Worker. */
 export function nameFrom(title: string): string {
   return slugify(title).slice(0, MAX_NAME).replace(/-+$/, "");
 }
@@ -75,7 +78,7 @@ async function ask(suggested: string): Promise<string> {
   }
 }
 
-/** @param replaces whether the file has a name already */
+/** @param replaces whether the file already has a name */
 async function writeName(path: string, name: string, replaces: boolean): Promise<void> {
   const text = await readFile(path, "utf8").catch(() => "");
   const line = `name = ${JSON.stringify(name)}`;

@@ -1,11 +1,11 @@
-/** Calls of wrangler, as a process of its own, and what their failures mean for whoever deploys. */
+/** Calls wrangler as a separate process, and explains its failures. */
 import { spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
 import { stripVTControlCharacters } from "node:util";
 import { CommandError, EXIT, type ExitCode } from "../command.ts";
 import { WRANGLER } from "../dev/places.ts";
 
-/** Lines of wrangler's report that a failure shows. */
+/** Lines of wrangler's report to show after a failure. */
 const SHOWN_LINES = 20;
 
 export interface Answer {
@@ -14,13 +14,13 @@ export interface Answer {
   stderr: string;
 }
 
-/** What a call is for, and what to do where it fails. */
+/** The purpose of a call, and the advice if it fails. */
 export interface Purpose {
   what: string;
   hint: string;
 }
 
-/** The arguments of a call as a shell would take them. */
+/** The arguments of a call in shell syntax. */
 export function commandLine(args: readonly string[]): string {
   const words = args.map((arg) => (/^[\w@%+=:,./-]+$/.test(arg) ? arg : `'${arg.replaceAll("'", "'\\''")}'`));
   return `wrangler ${words.join(" ")}`;
@@ -28,7 +28,7 @@ export function commandLine(args: readonly string[]): string {
 
 export class Wrangler {
   readonly #cwd: string;
-  /** Called with every call before it is made. */
+  /** Called for every call before it is made. */
   readonly #onCall: (line: string) => void;
 
   /** @param cwd where wrangler looks for `.env` */
@@ -37,7 +37,7 @@ export class Wrangler {
     this.#onCall = onCall;
   }
 
-  /** Makes a call whose output is read; it never asks back. Answers also where it fails. */
+  /** Makes a call and reads its output; it never asks back. Returns an answer even if it fails. */
   async try(args: readonly string[]): Promise<Answer> {
     this.#onCall(commandLine(args));
     const child = this.#start(args, ["ignore", "pipe", "pipe"], {});
@@ -49,7 +49,7 @@ export class Wrangler {
     return { code, stdout, stderr };
   }
 
-  /** As `try`. @throws CommandError with what wrangler said, where it fails */
+  /** Like `try`. @throws CommandError with wrangler's output if it fails */
   async ask(args: readonly string[], purpose: Purpose): Promise<string> {
     const answer = await this.try(args);
     if (answer.code !== 0) throw failed(args, answer, purpose);

@@ -1,4 +1,4 @@
-/** The checks behind `hull doctor`. Each looks at one thing and never throws. */
+/** The checks of `hull doctor`. Each checks one thing and never throws. */
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -23,12 +23,12 @@ export interface Finding {
   remedy?: string;
 }
 
-/** Bindings that the Worker cannot do without; wrangler.toml declares them. */
+/** The bindings that the Worker requires; wrangler.toml declares them. */
 const BINDINGS = ["SKILLS", "DB", "FILES", "SESSIONS", "LEDGER", "FILE_INDEX", "MOCKS", "RUNNER", "SHIELD"];
 
 const run = promisify(execFile);
 
-/** What does not depend on a project. */
+/** Checks that do not depend on a project. */
 export function machineChecks(): Promise<Finding[]> {
   return Promise.all([
     nodeCheck(),
@@ -39,7 +39,7 @@ export function machineChecks(): Promise<Finding[]> {
   ]);
 }
 
-/** What depends on the project of `dir`. */
+/** Checks of the project of `dir`. */
 export async function projectChecks(dir: string | undefined, port: string | undefined): Promise<Finding[]> {
   const project = await openProject(dir).catch((error: unknown) => error);
   if (project instanceof CommandError) {
@@ -137,7 +137,7 @@ async function portCheck(host: string, port: number): Promise<Finding> {
   }
 }
 
-/** Which providers the served llm skills need, and whether their keys are set. */
+/** The providers that the served llm skills need, and whether their keys are set. */
 async function keysCheck(project: Project): Promise<Finding> {
   const variables = await loadEnvironment(project.dir);
   const { file, root } = project.models;

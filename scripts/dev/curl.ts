@@ -1,4 +1,4 @@
-/** A command line that calls a skill, for people to copy. Pure. */
+/** A curl command that calls a skill, for people to copy. Pure. */
 import type { Manifest } from "../../src/skill/manifest.ts";
 
 /** @param url origin of the server, e.g. `http://localhost:3000` */

@@ -1,9 +1,9 @@
-/** Example data for a first look at the console, all of it from the mock provider: `hull dev --demo`. */
+/** Example data for a first look at the console, all from the mock provider: `hull dev --demo`. */
 import * as z from "zod";
 import { CommandError, EXIT } from "../command.ts";
 
 const MOCK = "mock";
-/** The client is to answer these: the demo has no client, so that a run which calls one waits. */
+/** Tools that the client answers: the demo has no client, so a run that calls one waits. */
 const MAIL = {
   name: "send_mail",
   description: "Sends a mail.",
@@ -105,8 +105,9 @@ const WORKFLOW = {
 };
 
 /**
- * Fills a server with sessions, runs, an approval that waits, a daemon and a workflow. What is there from an earlier start stays as it is.
- * @param key that the server wants, where it wants one
+ * Fills a server with sessions, runs, a waiting approval, a daemon and a workflow. Data of an earlier start stays
+ * unchanged.
+ * @param key that the server requires, if any
  */
 export async function seedDemo(url: string, key: string | undefined): Promise<void> {
   const ask = async (path: string, body: object, name: string, method = "POST"): Promise<number> => {
@@ -132,7 +133,7 @@ export async function seedDemo(url: string, key: string | undefined): Promise<vo
     await ask("/sessions", { id: session, metadata }, `session-${session}`);
     const body = { prompt, options: { provider: MOCK, ...options } };
     await ask(`/sessions/${session}/runs?wait=none`, body, `run-${i}`);
-    // The next run of a session begins when the last one has ended.
+    // The next run of a session begins when the previous one has ended.
     await settled(url, session, key);
   }
   const daemon = {

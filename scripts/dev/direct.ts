@@ -1,6 +1,6 @@
 /**
- * The Worker in workerd without wrangler's proxy (`--direct`, benchmarks, `hull call`): the same bundle and the same
- * bindings of wrangler.toml, handed to miniflare.
+ * Runs the Worker in workerd without wrangler's proxy (`--direct`, benchmarks, `hull call`): miniflare gets the same
+ * bundle and the same bindings of wrangler.toml.
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { bundleWorker } from "./worker-bundle.ts";
 import type { WorkerOptions } from "./worker-process.ts";
 import { bindingsOf } from "./wrangler-toml.ts";
 
-/** What miniflare needs to know of the Worker: its bundle and its bindings. */
+/** The Worker's bundle and bindings, for miniflare. */
 export async function workerOptions({
   repoDir,
   host,
@@ -45,7 +45,7 @@ export async function workerOptions({
   };
 }
 
-/** Starts workerd, which ends with this process; answers its URL. */
+/** Starts workerd, which ends with this process; returns its URL. */
 export async function startDirect(
   options: WorkerOptions,
 ): Promise<{ url: string; stop: () => Promise<void> }> {

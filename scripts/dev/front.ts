@@ -1,7 +1,7 @@
 /**
- * The dev front: the listener on the public port. Local workerd never tells the Worker that a client
- * left before the first byte of the answer; this listener sees it, and stops what the request runs. It also keeps clients
- * from what wrangler serves on the Worker's port beside the Worker: triggers, a view of the database, headers that steer it.
+ * The dev front: the listener on the public port. Local workerd never tells the Worker that a client left before the
+ * first byte of the answer. This listener sees it, and stops the request's executions. It also hides what wrangler
+ * serves on the Worker's port: triggers, a view of the database, headers that control wrangler.
  */
 import { randomUUID } from "node:crypto";
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
@@ -17,12 +17,12 @@ interface FrontOptions {
   runner: { url: string; secret: string };
 }
 
-/** Starts the listener; answers how to stop it. */
+/** Starts the listener; returns a function that stops it. */
 export async function startFront(options: FrontOptions): Promise<() => Promise<void>> {
   const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
   const key = await importTicketKey(options.runner.secret);
   const server = createServer((incoming, outgoing) => forward(incoming, outgoing, options, agent, key));
-  // Limits on how slowly a body may come are the Worker's.
+  // The Worker itself limits how slowly a body may come.
   server.requestTimeout = 0;
   const listening = Promise.withResolvers<void>();
   server.once("error", listening.reject);
@@ -78,10 +78,13 @@ function forward(
   });
 }
 
-/** A name or address, and a port. wrangler makes the URL of a request from it: with more in it, it would begin the path. */
+/**
+ * A name or address, and a port. wrangler makes the URL of a request from it; anything more would become the beginning
+ * of the path.
+ */
 const HOST = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i;
 
-/** Whether a request's target is none of wrangler's own, however it is written. */
+/** Whether a request's target is not one of wrangler's own, however it is written. */
 function leadsToWorker(target: string): boolean {
   if (target === "*") return true;
   const url = URL.parse(target, "http://worker");
@@ -95,12 +98,15 @@ function refuse(outgoing: ServerResponse, error: HullError): void {
     .end(JSON.stringify(toProblem(error.data, requestId)));
 }
 
-/** Headers by turns, name and value, without those that only miniflare's own parts send: one of them replaces the URL. */
+/**
+ * Headers as alternating names and values, without those that only miniflare's own parts send: one of them replaces the
+ * URL.
+ */
 function passedOn(rawHeaders: readonly string[]): string[] {
   return rawHeaders.filter((_, at) => !/^mf-/i.test(rawHeaders[at - (at % 2)] ?? ""));
 }
 
-/** Ends everything that the request has running, and keeps the rest of it from starting. */
+/** Ends all executions of the request, and prevents further ones. */
 async function cancel(runner: string, key: TicketKey, runId: string): Promise<void> {
   const ticket = await signTicket(key, `request:${runId}`, "", Date.now());
   const headers = { authorization: `Bearer ${ticket}` };

@@ -1,16 +1,16 @@
-/** Which llm skills cannot call their model because no key is set. */
+/** Finds the llm skills that cannot call their model because no key is set. */
 import type { ModelRegistry } from "../../src/model/registry/definition.ts";
 import { keyVariables } from "../../src/model/registry/layer.ts";
 import { isAvailable } from "../../src/model/registry/reach.ts";
 import type { BuiltSkill } from "../build/skill.ts";
 
-/** A variable that would give skills their model. */
+/** A variable that would make the skills' model available. */
 export interface MissingKey {
   variable: string;
   slugs: string[];
 }
 
-/** The skills of which neither the model nor a fallback can be called, by the variable that their first provider reads. */
+/** The skills whose model and fallbacks are all unavailable, by the variable that their first provider reads. */
 export function missingKeys(
   skills: readonly BuiltSkill[],
   registry: ModelRegistry,

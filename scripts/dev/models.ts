@@ -1,4 +1,4 @@
-/** What stands in the providers' place on this machine: mocks, a recorder, or a replay. */
+/** Replacements of the providers on this machine: mocks, a recorder, or a replay. */
 import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
@@ -13,7 +13,7 @@ import { loadCassette, startReplay } from "../cassette/replay.ts";
 import { CommandError, EXIT } from "../command.ts";
 import { plainJson } from "../models.ts";
 
-/** At most one of `record` and `replay`. Names of files. */
+/** File names; at most one of `record` and `replay`. */
 export interface ModelStandIns {
   mocks?: string | undefined;
   record?: string | undefined;
@@ -22,9 +22,9 @@ export interface ModelStandIns {
 }
 
 interface StandInContext {
-  /** Of the Worker; what it needs to know is added. */
+  /** Variables of the Worker; those that the replacement needs are added. */
   variables: Map<string, string>;
-  /** Of the configured models. */
+  /** Layers of the configured models. */
   layers: readonly Layer[];
   redactor: Redactor;
   onLine: (line: string) => void;
@@ -32,14 +32,14 @@ interface StandInContext {
 
 /** Settings that decide which model is asked. */
 const SETTINGS = ["HULL_LLM_PROVIDER", "HULL_LLM_MODEL", "HULL_DEFAULT_PROVIDER", "LOCAL_LLM_MODEL"];
-/** What a replay sets variables to that were set while it was recorded. Nothing goes there. */
+/** The value during a replay of variables that were set during recording. It is never sent anywhere. */
 const NO_KEY = "replay";
 const NO_HOST = "http://127.0.0.1:9";
 
 /**
- * Starts what was asked for.
- * @returns how to stop it
- * @throws CommandError for a file that is missing or cannot be read
+ * Starts the requested replacements.
+ * @returns a function that stops them
+ * @throws CommandError for a file that is missing or unreadable
  */
 export async function startStandIns(
   { mocks, record, replay, realtime = false }: ModelStandIns,
@@ -74,7 +74,7 @@ export async function startStandIns(
   };
 }
 
-/** The mocks of a file, in a form that an env file can hold. */
+/** The mocks of a file, in a form for an env file. */
 async function mockLines(file: string): Promise<string> {
   const text = await readFile(resolve(file), "utf8").catch(() => null);
   if (text === null) throw new CommandError(EXIT.missing, "mocks_missing", `There is no file ${file}.`);

@@ -1,4 +1,4 @@
-/** Where a local Hull finds itself and where it may listen. */
+/** The location of a local Hull, and where it may listen. */
 import { createRequire } from "node:module";
 import { createServer } from "node:net";
 import { networkInterfaces } from "node:os";
@@ -6,22 +6,22 @@ import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { CommandError, EXIT } from "../command.ts";
 
-/** Where Hull itself is installed. */
+/** The folder where Hull itself is installed. */
 export const REPO_DIR = join(import.meta.dirname, "..", "..");
 
-/** The wrangler that Hull is made for, as a program of Node's. */
+/** The wrangler that Hull requires, as a program for Node. */
 export const WRANGLER = join(
   dirname(createRequire(import.meta.url).resolve("wrangler/package.json")),
   "bin",
   "wrangler.js",
 );
 
-/** Flags with which Node runs a TypeScript file of Hull's; as a package Hull needs help with that. */
+/** Flags with which Node runs a TypeScript file of Hull; inside node_modules Node needs help with that. */
 export const TYPESCRIPT_FLAGS: readonly string[] = REPO_DIR.includes("/node_modules/")
   ? ["--import", pathToFileURL(join(REPO_DIR, "bin", "typescript.mjs")).href]
   : [];
 
-/** Where `hull dev` keeps a project's state, unless `--state` says otherwise. */
+/** The default folder of a project's state for `hull dev`. */
 export function stateOf(projectDir: string): string {
   return join(projectDir, ".hull", "state");
 }
@@ -30,8 +30,8 @@ export function stateOf(projectDir: string): string {
 export const LOOPBACK: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "::1"]);
 
 /**
- * The names by which requests for a listening address come: its own, or where it stands for all addresses, that of each
- * network interface, as `Host` has them. No page can make another site's name lead to an address that is written out.
+ * The host names in requests to a listening address: its own, or if it stands for all addresses, that of each network
+ * interface, in the form of `Host`. No page can make another site's name resolve to a written-out address.
  */
 export function namesOf(host: string): string[] {
   if (LOOPBACK.has(host)) return [];
@@ -44,7 +44,7 @@ export function originOf(host: string, port: number): string {
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-/** A port as a flag or a variable names it. @throws CommandError (exit 2) */
+/** The port of a flag or a variable. @throws CommandError (exit 2) */
 export function portOf(text: string | undefined, fallback: number): number {
   if (text === undefined || text === "") return fallback;
   const port = Number(text);
@@ -52,12 +52,15 @@ export function portOf(text: string | undefined, fallback: number): number {
   throw new CommandError(EXIT.usage, "bad_port", `"${text}" is not a port from 0 to 65535.`);
 }
 
-/** Below the ports that systems give to outgoing connections, one of which could take a free port before it is listened on. */
+/**
+ * Below the ports that systems give to outgoing connections, one of which could take a free port before it is listened
+ * on.
+ */
 const LOWEST_PORT = 20_000;
 const HIGHEST_PORT = 32_700;
 const TRIES = 20;
 
-/** The port itself when it is free, any free one for 0. @throws CommandError (exit 4) when it is in use */
+/** The port itself if it is free, any free one for 0. @throws CommandError (exit 4) if it is in use */
 export async function freePort(host: string, port: number): Promise<number> {
   for (let tries = 0; port === 0 && tries < TRIES; tries += 1) {
     const wanted = LOWEST_PORT + Math.floor(Math.random() * (HIGHEST_PORT - LOWEST_PORT));

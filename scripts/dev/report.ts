@@ -1,21 +1,21 @@
-/** What `hull dev` prints of builds: at the start what is served, after a change what changed. */
+/** What `hull dev` prints about builds: at the start the served skills, after a change the changes. */
 import type { BuildResult } from "../build/build.ts";
 import { printSomeDiagnostics } from "../build/print.ts";
 import type { RootedDiagnostic } from "../build/roots.ts";
 import type { BuiltSkill } from "../build/skill.ts";
 import { counted } from "../plural.ts";
 
-/** Skills, and findings, that are listed; of more there is a count. */
+/** The most skills, and findings, to list; above that there is a count. */
 const MAX_LISTED = 30;
-/** Without a terminal. */
+/** Width without a terminal. */
 const USUAL_WIDTH = 100;
 
-/** Tells of builds, one after the other. */
+/** Reports builds, one after the other. */
 export class BuildReport {
   #known = new Set<string>();
   #versions: ReadonlyMap<string, string> = new Map();
 
-  /** Prints the findings, of a later build only those that the one before did not have, and what changed. */
+  /** Prints the findings, of a later build only new ones, and the changes. */
   tell({ diagnostics, skills }: BuildResult, first: boolean): void {
     const keyed = diagnostics.map((found): [string, RootedDiagnostic] => [JSON.stringify(found), found]);
     const fresh = keyed.filter(([key]) => !this.#known.has(key)).map(([, found]) => found);
@@ -51,13 +51,13 @@ function changesLine(
 
 const MAX_NAMES = 8;
 
-/** Up to 8 names; of more there is a count. */
+/** Up to 8 names; above that there is a count. */
 export function listed(names: readonly string[]): string {
   const left = names.length - MAX_NAMES;
   return names.slice(0, MAX_NAMES).join(", ") + (left > 0 ? ` and ${left} more` : "");
 }
 
-/** Skills for people, a line for each that a terminal does not break; `more` ends the list of many. */
+/** Skills for people, one line each that fits the terminal; `more` ends a long list. */
 export function skillLines(
   skills: readonly Pick<BuiltSkill, "card">[],
   more: string,

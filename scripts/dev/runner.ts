@@ -1,4 +1,4 @@
-/** The local runner of `hull dev`: started with a fresh secret, watched, and stopped. */
+/** The local runner of `hull dev`: started with a new secret, watched, and stopped. */
 import { cp, mkdir, realpath, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { build } from "esbuild";
@@ -8,7 +8,7 @@ import { randomSecret } from "./random-secret.ts";
 import { Supervised } from "./supervised.ts";
 import { runnerEnvironment } from "./variables.ts";
 
-/** A developer who stops the server does not wait for work in progress as long as a deployment does, in ms. */
+/** How long a stopped server waits for work in progress, in ms: shorter than a deployment, since a developer waits. */
 const DEV_DRAIN_MS = 2000;
 /** How long the runner may take to listen, in ms. */
 const START_MS = 20_000;
@@ -17,8 +17,8 @@ const START_MS = 20_000;
 const NODE_FLAGS = ["--max-semi-space-size=1"];
 
 /**
- * Makes one file of the runner, as its image does: it starts faster and stays smaller than from its sources. The programs in
- * other languages come beside it.
+ * Makes one file of the runner, as its image does: it starts faster and uses less memory than from its sources. The
+ * programs in other languages are copied next to it.
  */
 export async function bundleRunner(repoDir: string, outfile: string): Promise<void> {
   await build({
@@ -35,7 +35,7 @@ export async function bundleRunner(repoDir: string, outfile: string): Promise<vo
   await cp(join(repoDir, "container", "programs"), programs, { recursive: true });
 }
 
-/** The runner's one file. The tests make it once for all the servers that they start. */
+/** The runner's single file. The tests make it once for all the servers that they start. */
 async function runnerBundle(repoDir: string, stateDir: string): Promise<string> {
   const made = process.env.HULL_RUNNER_BUNDLE;
   if (made !== undefined) return made;
@@ -60,7 +60,7 @@ interface LocalRunnerOptions {
   onLine: (line: string) => void;
 }
 
-/** Starts the runner on a free port of loopback; a crash restarts it on the same port. */
+/** Starts the runner on a free port of loopback; after a crash it restarts on the same port. */
 export async function startRunner(options: LocalRunnerOptions): Promise<LocalRunner> {
   const { config, repoDir } = options;
   const stateDir = join(options.stateDir, "runner");

@@ -1,4 +1,4 @@
-/** The key that seals secrets of tool configuration locally: made once, kept beside what it seals. */
+/** The key that seals secrets of tool configuration locally: made once, kept with the sealed secrets. */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { randomSecret } from "./random-secret.ts";

@@ -1,4 +1,4 @@
-/** A local Hull: runner, Worker and published skills together, as `hull dev` and `hull call` need it. */
+/** A local Hull: runner, Worker and published skills together, for `hull dev` and `hull call`. */
 import { keyVariablesOf } from "../../src/model/registry/layer.ts";
 import { MIN_SECRET_LENGTH, Redactor, tooShortToRedact } from "../../src/redact.ts";
 import { SECRET_VARIABLES } from "../../src/secrets.ts";
@@ -34,30 +34,30 @@ interface ServerOptions {
   port: number;
   stateDir: string;
   direct: boolean;
-  /** Listen in front of the Worker, so that clients who leave early are noticed. Without it workerd itself is the listener. */
+  /** Listen in front of the Worker, to notice clients that leave early. Without it workerd itself is the listener. */
   front: boolean;
   /** Run things for callers without a key. */
   public: boolean;
   watch: boolean;
-  /** What stands in the providers' place. */
+  /** Replacements of the providers. */
   models?: ModelStandIns;
-  /** Called with every build that is served, the first one included. */
+  /** Called for every served build, including the first. */
   onBuild: (result: BuildResult, first: boolean) => void;
   onLine: (line: string, from: "worker" | "runner" | "hull") => void;
 }
 
 export interface LocalServer {
   url: string;
-  /** The key that the server wants, where one is configured. */
+  /** The key that the server requires, if one is configured. */
   adminKey: string | undefined;
   skills: readonly BuiltSkill[];
-  /** Of the skills, those that cannot call their model. */
+  /** The skills that cannot call their model. */
   missingKeys: readonly MissingKey[];
   runnerPid: () => number | undefined;
   stop: () => Promise<void>;
 }
 
-/** Builds, starts everything and publishes. What was started is stopped again when a later step fails. */
+/** Builds, starts everything and publishes. If a later step fails, everything started is stopped again. */
 export async function startServer(options: ServerOptions): Promise<LocalServer> {
   const { project, stateDir, host } = options;
   const loopback = LOOPBACK.has(host);
@@ -70,7 +70,7 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
   };
   stops.push(await lockState(stateDir));
   try {
-    // The Worker is bundled and the runner starts while the skills are built.
+    // Bundles the Worker and starts the runner while the skills are built.
     const direct = options.direct || !options.front;
     const bundle = direct ? workerBundle(REPO_DIR) : null;
     bundle?.catch(() => {});
@@ -79,7 +79,7 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
     stops.push(async () => (await ownRunner?.catch(() => null))?.stop());
     const builder = new Builder(project, options.cache);
     const first = await builder.build();
-    // Folders are looked at while the Worker starts; what changes meanwhile is built once that is served which was there before.
+    // Folders are read while the Worker starts; changes made meanwhile are built after the first state is served.
     const reload = Promise.withResolvers<() => Promise<void>>();
     const rebuild = debounced(async () => (await reload.promise)());
     const imported = new WatchedFiles(rebuild.schedule);
@@ -107,7 +107,7 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
       const why = `${name} has fewer than ${MIN_SECRET_LENGTH} characters: it is not removed from outputs and logs.`;
       options.onLine(`warning: ${why} If it is a secret, use a longer one.`, "hull");
     }
-    // wrangler prints each request's URL itself, whatever the client put there.
+    // wrangler itself prints each request's URL, whatever the client put there.
     const secrets = [...SECRET_VARIABLES, ...layers.flatMap(keyVariablesOf)];
     const redactor = new Redactor(secrets.flatMap((name) => variables.get(name) ?? []));
     const onModelLine = (line: string): void => options.onLine(redactor.text(line), "hull");
@@ -153,7 +153,7 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
       stops.push(await startFront({ host, port, worker: worker.url, runner }));
       url = originOf(host, port);
     }
-    // An address that stands for all of them is none to call.
+    // An address that stands for all addresses cannot be called.
     stops.push(
       await noteAddress(stateDir, url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")),
     );
@@ -192,7 +192,7 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
 }
 
 /**
- * An address that others can reach is served through the front, and with keys or where that is asked for.
+ * An address that others can reach is served through the front, and with keys, or where that is requested.
  * @throws CommandError (exit 2)
  */
 function checkReachable(options: ServerOptions, adminKey: string | undefined): void {
@@ -234,13 +234,13 @@ function sameModels(before: ReadonlyMap<string, string>, now: ReadonlyMap<string
   return JSON.stringify([...before]) === JSON.stringify([...now]);
 }
 
-/** Builds again and again; what breaks keeps its last good version. */
+/** Builds again and again; a broken skill keeps its last good version. */
 class Builder {
   readonly #project: Project;
   readonly #cache: BuildCache;
   #lastGood = new Map<string, BuiltSkill>();
   #lastSeen = "";
-  /** Whether the last build differs from the one before, in what is served or in what is wrong. */
+  /** Whether the last build differs from the previous one, in the served skills or in the findings. */
   changed = true;
 
   constructor(project: Project, cache: BuildCache) {
@@ -273,7 +273,7 @@ async function ownRunnerOf({ project, stateDir, onLine }: ServerOptions): Promis
   });
 }
 
-/** The runner that hull.toml names. @throws CommandError (exit 2) where its secret is not known */
+/** The runner that hull.toml names. @throws CommandError (exit 2) if its secret is unknown */
 function namedRunner({ project }: ServerOptions, variables: ReadonlyMap<string, string>): LocalRunner {
   const { url } = project.config.runner;
   const secret = variables.get("HULL_RUNNER_SECRET");

@@ -1,23 +1,23 @@
-/** Says when a file of settings differs from what the server was started with. */
+/** Reports when a file of settings differs from the state at the server's start. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { CONFIG_FILE } from "../config.ts";
 import { debounced, WatchedFiles } from "./watch.ts";
 
-/** What `hull dev` reads once, at its start. */
+/** Files that `hull dev` reads once, at its start. */
 const FILES = [CONFIG_FILE, ".env", ".dev.vars"];
 
 const read = (path: string): Promise<string> => readFile(path, "utf8").catch(() => "");
 
-/** What the files hold now, by name. A missing one counts as empty. */
+/** The present content of the files, by name. A missing one counts as empty. */
 export async function readSettings(projectDir: string): Promise<Map<string, string>> {
   const texts = await Promise.all(FILES.map((name) => read(join(projectDir, name))));
   return new Map(FILES.map((name, i) => [name, texts[i] ?? ""]));
 }
 
 /**
- * Announces each change with one line, and a change that is undone too. Answers how to stop.
- * @param applied what the server was started with
+ * Announces each change with one line, and also a change that is undone. Returns a function that stops it.
+ * @param applied the content at the server's start
  */
 export function watchSettings(
   projectDir: string,

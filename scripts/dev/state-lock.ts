@@ -1,6 +1,6 @@
 /**
- * One server at a time has a folder of state: two of them on the same objects would fire every alarm twice and undo each
- * other's writes. The lock is a file that names a process; it means nothing once that process is gone.
+ * Only one server at a time may use a folder of state: two servers on the same objects would fire every alarm twice and
+ * undo each other's writes. The lock is a file that names a process; it means nothing once that process is gone.
  */
 import { access, chmod, link, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
@@ -11,18 +11,18 @@ import { SECRET_KEY_FILE } from "./secret-key.ts";
 
 const LOCK_FILE = "server.lock";
 const ADDRESS_FILE = "server.url";
-/** Of several that find the lock of a process that is gone, some try again. */
+/** If several find the lock of a dead process, some must try again. */
 const TRIES = 5;
 
 interface Holder {
   pid: number;
-  /** Tells a process from a later one of the same number, where the system says when it began. */
+  /** Distinguishes a process from a later one with the same number, if the system knows when it began. */
   began: string | null;
 }
 
 /**
- * Takes the folder, which is made where it is missing, for its owner alone; answers how to give it back.
- * @throws CommandError (exit 4) where another server that lives has it
+ * Takes the folder for its owner alone, and makes it if missing; returns a function that gives it back.
+ * @throws CommandError (exit 4) if another living server has it
  */
 export async function lockState(stateDir: string): Promise<() => Promise<void>> {
   await privateFolder(stateDir);
@@ -32,7 +32,7 @@ export async function lockState(stateDir: string): Promise<() => Promise<void>> 
   await writeFile(own, JSON.stringify(holder));
   try {
     for (let left = TRIES; left > 0; left -= 1) {
-      // The name appears with all that it holds, and only where it is not taken.
+      // The name appears with its whole content, and only if it is not taken.
       if (await made(file, own)) return () => rm(file, { force: true });
       const found = await checkUnlocked(stateDir);
       await leaveBehind(file, found);
@@ -43,18 +43,18 @@ export async function lockState(stateDir: string): Promise<() => Promise<void>> 
   throw inUse(stateDir, null);
 }
 
-/** Makes a folder that its owner alone may use; one that holds a server's state already becomes such a folder. */
+/** Makes a folder that only its owner may use; an existing folder with a server's state becomes such a folder. */
 async function privateFolder(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
   const isState = await access(join(path, SECRET_KEY_FILE)).then(
     () => true,
     () => false,
   );
-  // Another folder that somebody named for the state may be meant for others as well.
+  // A folder that somebody chose for the state may have other users.
   if (isState) await chmod(path, 0o700);
 }
 
-/** Answers what the lock of a server that is gone holds, `null` where there is none. @throws CommandError (exit 4) */
+/** Returns the content of a dead server's lock, `null` if there is none. @throws CommandError (exit 4) */
 export async function checkUnlocked(stateDir: string): Promise<string | null> {
   const text = await readFile(join(stateDir, LOCK_FILE), "utf8").catch(() => null);
   if (text === null) return null;
@@ -63,7 +63,9 @@ export async function checkUnlocked(stateDir: string): Promise<string | null> {
   return text;
 }
 
-/** Notes where the server that holds the folder listens; answers how to remove the note. @param url origin */
+/**
+ * Records where the server that holds the folder listens; returns a function that removes the record. @param url origin
+ */
 export async function noteAddress(stateDir: string, url: string): Promise<() => Promise<void>> {
   const file = join(stateDir, ADDRESS_FILE);
   await writeFile(file, url, { mode: 0o600 });
@@ -71,8 +73,8 @@ export async function noteAddress(stateDir: string, url: string): Promise<() => 
 }
 
 /**
- * Where the living server of a folder listens; `null`: there is none. An address of another machine counts as none, since
- * commands send keys there and the folder may come from somebody else.
+ * Where the living server of a folder listens; `null`: there is none. An address of another machine counts as none,
+ * since commands send keys there and the folder may come from somebody else.
  */
 export async function addressOf(stateDir: string): Promise<string | null> {
   const [lock, url] = await Promise.all(
@@ -86,7 +88,7 @@ export async function addressOf(stateDir: string): Promise<string | null> {
   return (await lives(holderOf(lock))) ? origin : null;
 }
 
-/** What a lock says; a file that is no lock names a process that never lives. */
+/** The holder named in a lock; a malformed file names a process that never lives. */
 function holderOf(text: string): Holder {
   try {
     const { pid, began }: Holder = JSON.parse(text);
@@ -108,7 +110,7 @@ async function made(file: string, from: string): Promise<boolean> {
   }
 }
 
-/** Moves an old lock away, and back where it is another one by now. */
+/** Moves an old lock away, and back if it has been replaced meanwhile. */
 async function leaveBehind(file: string, old: string | null): Promise<void> {
   const aside = `${file}.${process.pid}.old`;
   const moved = await rename(file, aside).then(
@@ -124,7 +126,7 @@ async function lives({ pid, began }: Holder): Promise<boolean> {
   try {
     process.kill(pid, 0);
   } catch (error) {
-    // A process of another user is one, too.
+    // A process of another user counts too.
     if (!(error instanceof Error && "code" in error && error.code === "EPERM")) return false;
   }
   const now = await beginOf(pid);
@@ -133,11 +135,11 @@ async function lives({ pid, began }: Holder): Promise<boolean> {
 
 const GONE = "gone";
 
-/** In ticks since the machine began; `null` where nobody says so. */
+/** In ticks since the machine began; `null` if unknown. */
 async function beginOf(pid: number): Promise<string | null> {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => null);
   if (stat === null) return null;
-  // The second field, the command in brackets, may hold anything.
+  // The second field, the command in brackets, may contain anything.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return fields[0] === "Z" ? GONE : (fields[19] ?? null);
 }

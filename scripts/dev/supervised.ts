@@ -7,7 +7,7 @@ interface SupervisedOptions {
   /** For messages. */
   name: string;
   command: string;
-  /** Asked for before each start, since a restart may need other flags. */
+  /** Called before each start, since a restart may need other flags. */
   args: () => string[];
   env: NodeJS.ProcessEnv;
   cwd: string;
@@ -20,7 +20,7 @@ interface SupervisedOptions {
 
 const FIRST_WAIT_MS = 200;
 const LONGEST_WAIT_MS = 5000;
-/** A process that ran this long before it died starts again without the built-up wait. */
+/** A process that ran this long before it died restarts without the accumulated wait. */
 const STABLE_MS = 30_000;
 const KILL_AFTER_MS = 8000;
 
@@ -61,7 +61,7 @@ export class Supervised {
     });
   }
 
-  /** Ends the process: SIGTERM, and SIGKILL to its group when that takes too long. */
+  /** Ends the process: SIGTERM, and SIGKILL to its group if that takes too long. */
   async stop(): Promise<void> {
     this.#stopping = true;
     const child = this.#child;

@@ -1,4 +1,4 @@
-/** Which of the developer's variables reach the local Worker, and how. */
+/** Which of the developer's variables the local Worker gets, and how. */
 
 import * as z from "zod";
 import { keyVariablesOf, type Layer } from "../../src/model/registry/layer.ts";
@@ -11,9 +11,9 @@ import { CommandError, EXIT } from "../command.ts";
 const PROVIDER_SETTINGS = /^([A-Z0-9_]+_BASE_URL|OLLAMA_HOST|LOCAL_LLM_[A-Z_]+|(HULL|HARN)_[A-Z0-9_]+)$/;
 
 /**
- * Everything of `.env` and `.dev.vars`; of the environment only provider keys and settings, `HULL_*` and `HARN_*`, what
- * the served skills, the configured models and MCP servers name, what `HULL_GRANTS` gives to uploaded skills, and what signed
- * events may be checked with. The rest of a shell's environment is none of the Worker's business.
+ * Everything of `.env` and `.dev.vars`. From the environment only provider keys and settings, `HULL_*` and `HARN_*`,
+ * the variables that the served skills, the configured models and MCP servers name, those that `HULL_GRANTS` gives to
+ * uploaded skills, and those that may verify signed events. The Worker does not need the rest of a shell's environment.
  * @param models layers of configuration
  * @param servers the MCP servers of hull.toml, whose headers name variables
  * @param webhooks globs over the variables of signed events
@@ -44,12 +44,12 @@ export function workerVariables(
   return variables;
 }
 
-/** Fewest characters of `HULL_ADMIN_KEY`; the Worker does not start to serve with less. */
+/** The shortest `HULL_ADMIN_KEY`; with less the Worker does not start to serve. */
 const MIN_ADMIN_KEY = 16;
 
 /**
- * Looks whether the Worker can get each variable exactly as it is.
- * @param files what `.env` and `.dev.vars` say
+ * Checks whether the Worker can get each variable unchanged.
+ * @param files content of `.env` and `.dev.vars`
  * @param bindings names of wrangler.toml
  * @throws CommandError (exit 2) that names the variable
  */
@@ -64,7 +64,7 @@ export function checkVariables(
   for (const [name, value] of variables) {
     if (bindings.has(name))
       refuse(name, "is the name of a binding of the Worker.", "Give the variable another name.");
-    // Node reads the environment so; what a file holds is looked at where it is read.
+    // Node decodes the environment like this; the reader of a file checks its content itself.
     if (value.includes("\uFFFD") && files.get(name) !== value) {
       refuse(name, "has bytes in the environment that are not UTF-8.", "Set it in UTF-8.");
     }
@@ -79,7 +79,7 @@ export function checkVariables(
   }
 }
 
-/** Names that `HULL_GRANTS` gives to uploaded skills; where it cannot be read, the Worker says so. */
+/** Names that `HULL_GRANTS` gives to uploaded skills; if it is unreadable, the Worker reports it. */
 function granted(text: string | undefined): string[] {
   try {
     return Object.values(z.record(z.string(), z.array(z.string())).parse(JSON.parse(text ?? "{}"))).flat();
@@ -88,15 +88,15 @@ function granted(text: string | undefined): string[] {
   }
 }
 
-/** Where providers are, and their keys. */
+/** Variables with the addresses of providers, and their keys. */
 function variablesOfLayer(layer: Layer): string[] {
   const providers = Object.values(layer.llm?.providers ?? {});
   return [...keyVariablesOf(layer), ...providers.flatMap(({ base_url_env = [] }) => base_url_env)];
 }
 
 /**
- * Environment of the runner: what a shell needs to find programs, where packages come from, proxies, and its own switch;
- * never a secret of Hull's. Which of it a process sees is the runner's to say.
+ * Environment of the runner: what a shell needs to find programs, the sources of packages, proxies, and its own switch;
+ * never a secret of Hull. The runner decides which of it a process sees.
  */
 export function runnerEnvironment(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const allowed =

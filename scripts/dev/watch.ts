@@ -4,7 +4,7 @@ import { basename, dirname, join } from "node:path";
 import { watch } from "chokidar";
 
 const DEBOUNCE_MS = 150;
-/** Folders that no skill's files are read from; watching them would only cost handles. */
+/** Folders without files of skills; watching them would only cost handles. */
 const IGNORED = new Set([".git", "node_modules", "__pycache__", ".venv", ".hull"]);
 
 interface Debounced {
@@ -12,7 +12,7 @@ interface Debounced {
   stop: () => void;
 }
 
-/** Calls `changed` 150 ms after the last `schedule`; never twice at once. */
+/** Calls `changed` 150 ms after the last `schedule`; the calls never overlap. */
 export function debounced(changed: () => Promise<void>): Debounced {
   let timer: NodeJS.Timeout | undefined;
   let running = false;
@@ -36,7 +36,7 @@ export function debounced(changed: () => Promise<void>): Debounced {
   return { schedule, stop: () => clearTimeout(timer) };
 }
 
-/** Calls `schedule` for each change under the roots, from its answer on. Answers how to stop. */
+/** Calls `schedule` for each change under the roots, as soon as it has resolved. Returns a function that stops it. */
 export async function watchRoots(
   roots: readonly string[],
   schedule: () => void,

@@ -1,7 +1,7 @@
 /**
- * The local Worker in a process of its own, since workerd would outlive a parent that is killed. Its standard input is
- * both: the first line holds the options as JSON (they contain secrets, so neither arguments nor environment nor a
- * file), and when it closes everything ends. One line of its output tells the URL, the others are the Worker's.
+ * The local Worker in a separate process, since workerd would outlive a parent that is killed. Its standard input has
+ * two uses: the first line contains the options as JSON (with secrets, so neither arguments nor environment nor a file
+ * will do), and when it closes everything ends. One line of its output contains the URL, the others are the Worker's.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
@@ -17,7 +17,7 @@ export interface WorkerOptions {
   /** Folder of the persistent state. */
   stateDir: string;
   variables: ReadonlyMap<string, string>;
-  /** A file that has the Worker's bundle; `null`: it is made from the sources. */
+  /** A file with the Worker's bundle; `null`: it is made from the sources. */
   bundle: string | null;
   onLine: (line: string) => void;
 }
@@ -32,7 +32,7 @@ const optionsLine = z.object({
   bundle: z.string().nullable(),
 });
 
-/** Loads only the one that starts the Worker: wrangler takes a second of processor time to load. */
+/** Loads only the code that starts the Worker: wrangler takes a second of processor time to load. */
 const startDirect = async (options: WorkerOptions) => (await import("./direct.ts")).startDirect(options);
 const startWrangler = async (options: WorkerOptions) =>
   (await import("./wrangler.ts")).startWrangler(options);
@@ -53,7 +53,10 @@ async function start(line: string): Promise<void> {
 
 let ending = false;
 
-/** miniflare ends workerd whenever this process exits, and given a moment before, it also removes its temporary folders. */
+/**
+ * miniflare ends workerd whenever this process exits. With a moment before the exit, it also removes its temporary
+ * folders.
+ */
 async function end(): Promise<void> {
   if (ending) return;
   ending = true;
@@ -61,7 +64,7 @@ async function end(): Promise<void> {
   process.exit();
 }
 
-// Who would read them is gone; wrangler goes on to write lines while it ends.
+// Their reader is gone; wrangler keeps writing lines while it ends.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => void end());
 process.on("SIGTERM", () => void end());
 let input = "";
@@ -70,7 +73,7 @@ process.stdin
   .on("data", (text: string) => {
     const before = input;
     input += text;
-    // Not by lines of readline, which end at U+2028 too: a value may hold one.
+    // Not with readline, whose lines also end at U+2028: a value may contain one.
     const at = before.includes("\n") ? -1 : input.indexOf("\n");
     if (at !== -1) void start(input.slice(0, at));
   })

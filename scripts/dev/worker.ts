@@ -14,7 +14,7 @@ interface LocalWorkerOptions {
   host: string;
   port: number;
   direct: boolean;
-  /** Its bundle, where workerd is started directly. */
+  /** Its bundle, if workerd is started directly. */
   bundle: string | null;
   variables: ReadonlyMap<string, string>;
   onLine: (line: string) => void;
@@ -26,8 +26,8 @@ export interface LocalWorker {
 }
 
 /**
- * Starts the Worker in a process that ends with this one, and again when it crashes.
- * @throws CommandError (exit 4) where it does not answer in time
+ * Starts the Worker in a process that ends with this one, and restarts it after a crash.
+ * @throws CommandError (exit 4) if it does not answer in time
  */
 export async function startWorker(options: LocalWorkerOptions): Promise<LocalWorker> {
   const { repoDir, host, port, direct, onLine } = options;
@@ -88,8 +88,8 @@ const notStarted = (where: string, recent: readonly string[]): CommandError =>
   );
 
 /**
- * The process gets no variable of the developer but those that it needs to run. Pages of wrangler's own, which read and write
- * the database and know no key, are switched off.
+ * The process gets only those variables of the developer that it needs to run. wrangler's own pages, which read and
+ * write the database without a key, are switched off.
  */
 function workerEnvironment(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const allowed =

@@ -1,4 +1,4 @@
-/** wrangler.toml, as far as the local Worker needs it. */
+/** The parts of wrangler.toml that the local Worker needs. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "smol-toml";
@@ -26,12 +26,12 @@ const wranglerConfig = z.object({
   ),
 });
 
-/** Reads wrangler.toml. @throws ZodError where a binding that the Worker needs is missing */
+/** Reads wrangler.toml. @throws ZodError if a required binding is missing */
 export async function bindingsOf(repoDir: string): Promise<z.infer<typeof wranglerConfig>> {
   return wranglerConfig.parse(parse(await readFile(join(repoDir, "wrangler.toml"), "utf8")));
 }
 
-/** The names that wrangler.toml gives to bindings. */
+/** The names of the bindings in wrangler.toml. */
 export async function bindingNames(repoDir: string): Promise<Set<string>> {
   const config = await bindingsOf(repoDir);
   const { kv_namespaces, d1_databases, r2_buckets, worker_loaders, durable_objects, ratelimits } = config;

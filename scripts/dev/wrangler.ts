@@ -1,11 +1,11 @@
-/** The Worker as wrangler runs it: it watches the sources and bundles them again when they change. */
+/** Runs the Worker with wrangler, which watches the sources and bundles them again when they change. */
 import { join } from "node:path";
 import { unstable_startWorker } from "wrangler";
 import type { WorkerOptions } from "./worker-process.ts";
 
 /**
- * Starts wrangler in this process and answers the Worker's URL. Variables are handed over as values: wrangler reads a
- * `.env` by rules of its own, which change a `$` and lose values that hold every kind of quote.
+ * Starts wrangler in this process and returns the Worker's URL. Variables are passed as values: wrangler reads a `.env`
+ * by rules of its own, which change a `$` and lose values that contain every kind of quote.
  */
 export async function startWrangler(
   options: WorkerOptions,
@@ -16,13 +16,13 @@ export async function startWrangler(
   );
   const worker = await unstable_startWorker({
     config: join(repoDir, "wrangler.toml"),
-    // A file must be named, or wrangler adds the `.env` that lies beside wrangler.toml.
+    // A file must be named, or wrangler adds the `.env` next to wrangler.toml.
     envFiles: ["/dev/null"],
     bindings,
     sendMetrics: false,
     dev: {
       server: { hostname: host, port },
-      // Others who use this machine could read the Worker's memory there.
+      // Other users of this machine could read the Worker's memory there.
       inspector: false,
       remote: false,
       persist: stateDir,

@@ -1,4 +1,4 @@
-/** What the images of the runner have for the commands of skills: the targets of container/Dockerfile. */
+/** What the images of the runner contain for the commands of skills: the targets of container/Dockerfile. */
 import { IMAGES } from "../../src/skill/workspace-settings.ts";
 import type { Need } from "./needs.ts";
 
@@ -6,12 +6,12 @@ type Image = (typeof IMAGES)[number];
 
 interface Contents {
   command: readonly string[];
-  /** Names of modules, as they are imported. */
+  /** Names of modules, as in an import. */
   python: readonly string[];
   node: readonly string[];
 }
 
-/** Programs of Debian's base that no skill needs to be told of, and those of every image. */
+/** Programs of Debian's base that need no mention, and those of every image. */
 const SLIM_COMMANDS = [
   "bash",
   "sh",
@@ -41,7 +41,7 @@ const SLIM_COMMANDS = [
   "flock",
 ];
 
-/** What each target has beside the one before it. */
+/** What each target has in addition to the one before it. */
 const ADDED: { [image in Image]: Contents } = {
   slim: { command: SLIM_COMMANDS, python: [], node: [] },
   office: {
@@ -85,7 +85,7 @@ const ADDED: { [image in Image]: Contents } = {
       "pdf2image",
       "pytesseract",
       "yaml",
-      // What these bring along.
+      // Dependencies of these.
       "numpy",
       "lxml",
       "pdfminer",
@@ -100,17 +100,17 @@ const ADDED: { [image in Image]: Contents } = {
   browser: { command: ["playwright"], python: ["playwright"], node: [] },
 };
 
-/** The smallest image that has it; `null`: none has. */
+/** The smallest image that contains it; `null`: none does. */
 export function imageWith({ kind, name }: Need): Image | null {
   return IMAGES.find((image) => ADDED[image][kind].includes(name)) ?? null;
 }
 
-/** The smallest image that has all of them; `null`: none has. */
+/** The smallest image that contains all of them; `null`: none does. */
 export function imageWithAll(needs: readonly Need[]): Image | null {
   return IMAGES.find((image) => needs.every((need) => imageHas(image, need))) ?? null;
 }
 
-/** Whether an image has it. */
+/** Whether an image contains it. */
 export function imageHas(image: Image, need: Need): boolean {
   const smallest = imageWith(need);
   return smallest !== null && IMAGES.indexOf(smallest) <= IMAGES.indexOf(image);

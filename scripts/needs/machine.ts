@@ -1,4 +1,4 @@
-/** Which programs and packages this machine has. */
+/** Finds out which programs and packages this machine has. */
 import { execFile } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { createRequire } from "node:module";
@@ -9,7 +9,7 @@ import type { Need } from "./needs.ts";
 
 const run = promisify(execFile);
 
-/** Whether a program is on PATH, or is one by its absolute path. */
+/** Whether a program is on PATH, or exists under its absolute path. */
 export function isExecutable(program: string): boolean {
   const candidates = isAbsolute(program)
     ? [program]
@@ -24,7 +24,7 @@ export function isExecutable(program: string): boolean {
   });
 }
 
-/** Prints which of the given modules there are, and which belong to Python itself. */
+/** Prints which of the given modules exist, and which belong to Python itself. */
 const MODULES = `import importlib.util, json, sys
 names = json.load(sys.stdin)
 found = []
@@ -36,14 +36,14 @@ print(json.dumps({"found": found, "own": [n for n in names if n in sys.stdlib_mo
 
 const modules = z.object({ found: z.array(z.string()), own: z.array(z.string()) });
 
-/** What was found out of some needs. */
+/** The findings about some needs. */
 interface Machine {
   has: (need: Need) => boolean;
-  /** Whether it is a module of Python itself, which is wherever Python is. */
+  /** Whether it is a module of Python itself, which exists wherever Python does. */
   isOwn: (need: Need) => boolean;
 }
 
-/** Looks for all needs at once, since each start of Python takes its time. */
+/** Looks for all needs together, since each start of Python takes time. */
 export async function lookFor(needs: readonly Need[]): Promise<Machine> {
   const names = [...new Set(needs.filter(({ kind }) => kind === "python").map(({ name }) => name))];
   const { found, own } = await pythonModules(names);

@@ -1,20 +1,20 @@
-/** Which programs and packages the text and the scripts of a skill use, as far as they say so. */
+/** Finds the programs and packages that the text and the scripts of a skill use, as far as they show it. */
 import { builtinModules } from "node:module";
 import { basename } from "node:path";
 
 export interface Need {
   kind: "command" | "python" | "node";
-  /** Of a package, the name that it is imported by. */
+  /** For a package, the name in its import. */
   name: string;
 }
 
-/** A file of a skill that is text. */
+/** A text file of a skill. */
 interface TextFile {
   path: string;
   text: string;
 }
 
-/** Words of the shell, and what every system has. */
+/** Words of the shell, and programs of every system. */
 const EVERYWHERE = new Set(
   [
     "if then else elif fi for while until do done case esac in function select time coproc",
@@ -26,7 +26,7 @@ const EVERYWHERE = new Set(
     "paste pathchk pr printenv ptx readlink realpath rm rmdir seq sha1sum sha256sum sha512sum shred shuf sleep sort split stat",
     "stdbuf stty sum sync tac tail tee timeout touch tr truncate tsort tty uname unexpand uniq unlink uptime users wc who",
     "whoami yes grep egrep fgrep sed awk find xargs diff cmp tar gzip gunzip which clear ps sudo bash sh",
-    // Those whose command may be another one each day.
+    // Programs whose command may differ each day.
     "hull claude codex",
   ]
     .join(" ")
@@ -39,7 +39,7 @@ const NODE_FENCE =
   /^[ \t]*(`{3,}|~{3,})[ \t]*(?:javascript|js|typescript|ts|mjs|jsx|tsx)\b[^\n]*\n([\s\S]*?)^[ \t]*\1/gim;
 
 /**
- * What the text of a skill and its scripts use, sorted by kind and name. What the skill brings itself is none of it.
+ * What the text of a skill and its scripts use, sorted by kind and name, without what the skill itself contains.
  * @param body of its SKILL.md
  * @param files the others
  */
@@ -64,7 +64,7 @@ const fenced = (text: string, fence: RegExp): string[] =>
 const ending = (files: readonly TextFile[], suffix: RegExp): string[] =>
   files.filter(({ path }) => suffix.test(path)).map(({ text }) => text);
 
-/** Words at the beginning of commands. What stands in quotes or in a here-document begins none. */
+/** Words at the beginning of commands. Text in quotes or in a here-document does not count. */
 function commandsIn(script: string): string[] {
   const code = script
     .replace(/\\\n/g, " ")
@@ -87,7 +87,7 @@ function commandsIn(script: string): string[] {
         )
           words.shift();
         const [word = ""] = words;
-        // `line-length = 100` sets something of another language.
+        // `line-length = 100` belongs to another language.
         const own = EVERYWHERE.has(word) || functions.includes(word) || words[1] === "=";
         return /^[a-z][a-z0-9_.+-]*$/.test(word) && !own && !/\.\w+$/.test(word) ? [word] : [];
       }),

@@ -1,4 +1,4 @@
-/** What the skills of a project use that this machine, or the image of its deployment, does not have. */
+/** What the skills of a project use and this machine, or the image of its deployment, lacks. */
 import { readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
@@ -14,7 +14,7 @@ import { imageHas, imageWith } from "./images.ts";
 import { lookFor } from "./machine.ts";
 import { type Need, needsOf, shownNeed } from "./needs.ts";
 
-/** Files over this many bytes are no scripts. */
+/** Larger files are not scripts. */
 const MAX_SCRIPT_BYTES = 1024 * 1024;
 const SCRIPT = /\.(?:sh|bash|py|[cm]?js|ts)$/;
 
@@ -24,13 +24,13 @@ interface SkillNeeds {
   /** SKILL.md, relative to the root. */
   file: string;
   uses: Need[];
-  /** Of `uses`. */
+  /** Those of `uses`. */
   missing_here: Need[];
-  /** Of `uses`. */
+  /** Those of `uses`. */
   missing_in_image: Need[];
 }
 
-/** The needs of those skills whose runs have tools to run commands. @param skills as they are built */
+/** The needs of those skills whose runs have tools to run commands. @param skills as built */
 export async function skillNeeds(project: Project, skills: readonly BuiltSkill[]): Promise<SkillNeeds[]> {
   const image = imageOf(project);
   const bySlug = new Map(
@@ -70,7 +70,7 @@ export function imageOf({ config }: Project): WorkspaceToolSettings["image"] {
   return config.workspace_tools?.image ?? "slim";
 }
 
-/** What is missing and where it is, as sentences. */
+/** What is missing and where to find it, as sentences. */
 export function missingSentences({ missing_here, missing_in_image }: SkillNeeds, image: string): string[] {
   const here = missing_here.length === 0 ? [] : [`This machine lacks ${list(missing_here)}.`];
   if (missing_in_image.length === 0) return here;
@@ -83,7 +83,7 @@ export function missingSentences({ missing_here, missing_in_image }: SkillNeeds,
 
 const list = (needs: readonly Need[]): string => needs.map(shownNeed).join(", ");
 
-/** Of each skill that lacks something, a warning. */
+/** A warning for each skill that lacks something. */
 export function needsWarnings(needs: readonly SkillNeeds[], image: string): RootedDiagnostic[] {
   return needs.flatMap((skill) => {
     const sentences = missingSentences(skill, image);

@@ -1,4 +1,4 @@
-/** What a publish sends: immutable objects, named by kind and SHA-256. */
+/** The objects of a publish: immutable, named by kind and SHA-256. */
 import type { CatalogBundle } from "../../src/skill/bundle.ts";
 import type { BuiltSkill } from "../build/skill.ts";
 
@@ -9,12 +9,12 @@ export interface Publication {
 }
 
 export interface RegistryObject {
-  /** `<kind>/<sha256>`; with `:` for `/` its key in KV or R2. */
+  /** `<kind>/<sha256>`; with `:` instead of `/` it is the key in KV or R2. */
   name: string;
   bytes: Uint8Array;
 }
 
-/** Names of all that a catalog consists of. */
+/** Names of all objects of a catalog. */
 export function objectNames({ skills, catalog }: Publication): Set<string> {
   const names = new Set(skills.flatMap(({ objects }) => objects));
   return names.add(`openapi/${catalog.openapi.digest}`).add(`catalog/${catalog.id}`);

@@ -1,16 +1,16 @@
-/** Publishes a build to a running Hull over HTTP: what is missing first, the catalog pointer last. */
+/** Publishes a build to a running Hull over HTTP: missing objects first, the catalog pointer last. */
 import { createHash } from "node:crypto";
 import { packTar, type TarFile } from "../../src/skill/tar.ts";
 import { AdminClient } from "../admin-client.ts";
 import type { BuildResult } from "../build/build.ts";
 import { batches, missingObjects, type RegistryObject } from "./objects.ts";
 
-/** One upload holds about this many bytes, so that the Worker never has much of it in memory. */
+/** Size of one upload in bytes: limits what the Worker has in memory. */
 const BATCH_BYTES = 4 * 1024 * 1024;
 
 export class RegistryClient {
   readonly #client: AdminClient;
-  /** Names of objects that the registry is known to have; `null` until it was asked. */
+  /** Names of objects that the registry has; `null` until it was asked. */
   #known: Set<string> | null = null;
 
   /** @param key an API key with the scope `publish`; not needed in local dev */
@@ -18,7 +18,7 @@ export class RegistryClient {
     this.#client = new AdminClient(url, key);
   }
 
-  /** Publishes a build's catalog; answers how many objects had to be sent. */
+  /** Publishes a build's catalog; returns the number of objects sent. */
   async publish(result: BuildResult): Promise<number> {
     const { catalog, skills } = result;
     if (catalog === null) return 0;
@@ -34,7 +34,7 @@ export class RegistryClient {
     return sent;
   }
 
-  /** Serves the catalog before the current one again; answers its id. */
+  /** Serves the previous catalog again; returns its id. */
   async rollback(): Promise<string> {
     const pointer: { id: string } = JSON.parse(
       await this.#client.send("POST", "/_hull/catalog", { rollback: true }),

@@ -1,4 +1,4 @@
-/** One skill folder as the Agent Skills format sees it, and what is likely wrong with it. */
+/** One skill folder by the rules of the Agent Skills format, and what is probably wrong with it. */
 import { existsSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { lintDescription, MAX_SCANNED_BYTES, missingReferences, secretIn } from "../../src/skill/lint.ts";
@@ -13,16 +13,16 @@ import type { TypedLocations } from "../build/typed-locations.ts";
 
 export interface Examined {
   folder: SkillFolder;
-  /** Of its SKILL.md. */
+  /** Bytes of its SKILL.md. */
   text: Uint8Array;
-  /** Where findings about `text` belong if a skill.ts stands for it. */
+  /** Maps findings about `text`, if it was made of a skill.ts. */
   locations: TypedLocations | null;
   parsed: ParsedAgentSkill;
   /** The fields of the format in its own order; absent and empty ones are left out. */
   properties: JsonObject;
 }
 
-/** @param signatures whose count, before anything of the folder runs */
+/** @param signatures the signers that count, checked before anything of the folder runs */
 export async function examine(
   folder: SkillFolder,
   grounds: Grounds,
@@ -34,7 +34,7 @@ export async function examine(
   return { folder, text, locations, parsed, properties: propertiesOf(parsed) };
 }
 
-/** The folder's SKILL.md, or what its skill.ts stands for; empty where that cannot be told. */
+/** The folder's SKILL.md, or the one made of its skill.ts; empty if that fails. */
 async function textFile(
   folder: SkillFolder,
   grounds: Grounds,
@@ -49,7 +49,7 @@ async function textFile(
   return { text: files.find((file) => file.path === name)?.bytes ?? new Uint8Array(), locations };
 }
 
-/** Findings of the format as findings about the folder. */
+/** Turns findings of the format into findings about the folder. */
 export function located({ folder, locations }: Examined, found: readonly Diagnostic[]): Diagnostic[] {
   const { name, file } = folder;
   const base = file.slice(0, -"SKILL.md".length);
@@ -77,7 +77,7 @@ function propertiesOf({ record }: ParsedAgentSkill): JsonObject {
   );
 }
 
-/** What `hull validate` warns of beyond the rules. */
+/** Warnings of `hull validate` beyond the rules. */
 export function lint({ folder, text, parsed: { record } }: Examined, grounds: Grounds): Diagnostic[] {
   const { files } = listFiles(folder, grounds);
   const at = (path: string) => (folder.within === "" ? path : `${folder.within}/${path}`);

@@ -1,11 +1,11 @@
-/** Which programs of scripts and tools this machine has. */
+/** Checks which programs of scripts and tools this machine has. */
 import { basename, isAbsolute, join, relative } from "node:path";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
 import type { RootedDiagnostic } from "../build/roots.ts";
 import type { BuiltSkill } from "../build/skill.ts";
 import { isExecutable } from "../needs/machine.ts";
 
-/** Programs that a local runner would look for on PATH, and does not find. */
+/** Programs that a local runner would look for on PATH, but not find. */
 export function checkPrograms(skills: readonly BuiltSkill[], roots: readonly string[]): RootedDiagnostic[] {
   const found: RootedDiagnostic[] = [];
   for (const { folder, manifest } of skills) {

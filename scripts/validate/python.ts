@@ -1,4 +1,4 @@
-/** Whether Python reads the Python handlers of skills. */
+/** Checks whether Python can parse the Python handlers of skills. */
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { basename, join, relative } from "node:path";
@@ -7,7 +7,7 @@ import * as z from "zod";
 import type { RootedDiagnostic } from "../build/roots.ts";
 import type { BuiltSkill } from "../build/skill.ts";
 
-/** Compiles each text of a list and prints the faults. Nothing of a text runs. */
+/** Compiles each text of a list and prints the faults. It runs nothing of a text. */
 const COMPILE = `import json, sys, warnings
 warnings.simplefilter("ignore")
 faults = []
@@ -24,7 +24,7 @@ const faultList = z.array(
   z.object({ index: z.int(), message: z.string(), line: z.int().nullable(), column: z.int().nullable() }),
 );
 
-/** Errors of syntax in Python handlers. Where the machine has no Python, nothing is compiled. */
+/** Syntax errors in Python handlers. If the machine has no Python, nothing is compiled. */
 export async function checkPython(
   skills: readonly BuiltSkill[],
   roots: readonly string[],

@@ -1,4 +1,4 @@
-/** Uploaded skills in the document of a catalog, in the Worker. Pure. */
+/** Adds uploaded skills to the document of a catalog, in the Worker. Pure. */
 import { objectOf } from "../skill/json.ts";
 import type { JsonObject, Manifest } from "../skill/manifest.ts";
 import { byteOrder } from "../skill/path.ts";
@@ -6,8 +6,8 @@ import { Components } from "./components.ts";
 import { skillOperations } from "./skill-routes.ts";
 
 /**
- * A document with further skills in it, as if it had been made with them; their routes must be free.
- * @param document is changed
+ * Adds skills to a document, as if it had been made with them; their routes must be free.
+ * @param document is changed in place
  */
 export function addSkills(document: JsonObject, manifests: readonly Manifest[]): void {
   const existing = objectOf(document.components);

@@ -1,4 +1,4 @@
-/** The routes that call models, and the shapes that they take and give. */
+/** The routes that call models, and their request and response shapes. */
 import type * as z from "zod/mini";
 import { callBody, completionBody, structuredBody } from "../run/request-bodies.ts";
 import { objectOf } from "../skill/json.ts";
@@ -12,7 +12,7 @@ const TEXTS: JsonObject = { type: "array", items: TEXT };
 const FLAG: JsonObject = { type: "boolean" };
 const EVENTS: JsonObject = { "text/event-stream": { schema: schema("Events") } };
 
-/** What every call takes beside its body. */
+/** What every call takes in addition to its body. */
 const CALL = {
   tag: "models",
   parameters: ["stream", "idempotency-key", "prefer"].map((name) => ref("parameters", name)),
@@ -25,7 +25,7 @@ const body = (shape: z.core.$ZodType, options: "CallOptions" | "RunOptions"): Js
   content: json(bodySchema(shape, options)),
 });
 
-/** The body that a shape reads, its `options` by their own schema. */
+/** The body of a shape, with its `options` as a separate schema. */
 export function bodySchema(shape: z.core.$ZodType, options: "CallOptions" | "RunOptions"): JsonObject {
   const read = schemaOf(shape);
   const properties = { ...objectOf(read.properties), options: schema(options) };

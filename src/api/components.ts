@@ -1,4 +1,4 @@
-/** Components that several skills share: the same value is entered once, whoever asks for it. */
+/** Components that several skills share: equal values are entered once. */
 import { objectOf } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { ref } from "./parts.ts";
@@ -10,7 +10,7 @@ export class Components {
   readonly #made = new Map<string, JsonObject>();
   readonly #entries = new Map<Kind, Map<string, { text: string; value: JsonObject }>>();
 
-  /** @param existing the `components` of a document that is to be added to */
+  /** @param existing the `components` of a document to extend */
   constructor(existing: JsonObject = {}) {
     for (const kind of KINDS) {
       for (const [name, value] of Object.entries(objectOf(existing[kind]))) {
@@ -19,7 +19,7 @@ export class Components {
     }
   }
 
-  /** What `make` gives, made once for all that name the same `of`; it must depend on nothing else. */
+  /** The result of `make`, computed once for all callers with the same `of`; it must depend on nothing else. */
   once(of: string, make: () => JsonObject): JsonObject {
     const known = this.#made.get(of);
     if (known !== undefined) return known;
@@ -40,14 +40,14 @@ export class Components {
     return ref("schemas", this.#enter("schemas", name, value));
   }
 
-  /** All entered values of a kind by name, in the order they came. */
+  /** All entered values of a kind by name, in the order of entry. */
   all(kind: Kind): JsonObject {
     return Object.fromEntries(
       Array.from(this.#entries.get(kind) ?? [], ([name, { value }]) => [name, value]),
     );
   }
 
-  /** The name under which the value stands: `name`, or with a number where that one holds another value. */
+  /** The name of the value: `name`, or with a number if `name` has another value. */
   #enter(kind: Kind, name: string, value: JsonObject): string {
     const entries = this.#entries.get(kind) ?? new Map<string, { text: string; value: JsonObject }>();
     this.#entries.set(kind, entries);

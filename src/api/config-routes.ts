@@ -1,4 +1,4 @@
-/** The routes of what a tenant configured of skills' tools. */
+/** The routes of a tenant's configuration of skills' tools. */
 import { CONFIG_LAYERS } from "../skill/config/effective.ts";
 import { CONFIG_SCOPES, CONFIG_TYPES, type JsonObject } from "../skill/manifest.ts";
 import { json, type Operations, schema, slug } from "./operation.ts";

@@ -1,4 +1,4 @@
-/** The routes of daemons, and the shapes that they take and give. */
+/** The routes of daemons, and their request and response shapes. */
 import type { JsonObject } from "../skill/manifest.ts";
 import { json, type Operation, type Operations, schema } from "./operation.ts";
 import { answer, COUNT, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
@@ -48,7 +48,7 @@ export const DAEMON_OPERATIONS = {
   },
   deleteDaemon: {
     ...read,
-    summary: "Stops a daemon and removes everything of it, its session included",
+    summary: "Stops a daemon and removes all its data, including its session",
     parameters: [ID],
     answers: { 204: answer("It is removed", null) },
     faults: [404],
@@ -61,7 +61,7 @@ export const DAEMON_OPERATIONS = {
       faults: [400, 404, 408, 409, 413, 422],
     },
   ),
-  wakeDaemon: daemon("Wakes a daemon, as soon as it is idle"),
+  wakeDaemon: daemon("Wakes a daemon once it is idle"),
   stopDaemon: daemon("Stops a daemon; an event in flight goes back to the front of its queue"),
   resumeDaemon: daemon("Starts a daemon again that was stopped or has failed"),
 } satisfies Operations;

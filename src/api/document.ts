@@ -1,6 +1,6 @@
 /**
- * The OpenAPI 3.1 document of a deployment: made with the catalog, from the manifests of what it
- * serves and the fixed routes. Pure; the same skills give the same bytes.
+ * The OpenAPI 3.1 document of a deployment: made with the catalog, from the manifests of the served skills and the
+ * fixed routes. Pure; the same skills give the same bytes.
  */
 import type { JsonObject, Manifest } from "../skill/manifest.ts";
 import { byteOrder } from "../skill/path.ts";
@@ -17,9 +17,9 @@ const DESCRIPTION =
   "take runs without a key.";
 
 /**
- * @param manifests of the skills that are served, in any order
+ * @param manifests of the served skills, in any order
  * @param version of Hull
- * @param stale slugs of those whose folder is broken and whose last good version is served
+ * @param stale slugs of skills whose folder is broken and whose last good version is served
  */
 export function openapiDocument(
   manifests: readonly Manifest[],
@@ -61,7 +61,7 @@ export function openapiDocument(
   };
 }
 
-/** The document's bytes as text: what is stored, addressed by its SHA-256, and served. */
+/** The document as text: it is stored under its SHA-256, and served. */
 export function openapiText(
   manifests: readonly Manifest[],
   version: string,
@@ -91,7 +91,7 @@ function parameterComponents(): JsonObject {
     query: {
       name: "query",
       in: "query",
-      description: "Goes on to the upstream as it stands.",
+      description: "Goes to the upstream unchanged.",
       style: "form",
       explode: true,
       schema: { type: "object", additionalProperties: TEXT },
@@ -103,7 +103,7 @@ function parameterComponents(): JsonObject {
       ...header("Idempotency-Key", "Same key and input within 24 hours: one run, and its answer again."),
       schema: { type: "string", minLength: 1, maxLength: 255 },
     },
-    prefer: header("Prefer", "`respond-async`: 202 at once, the result at `/executions/{id}`."),
+    prefer: header("Prefer", "`respond-async`: 202 immediately, the result at `/executions/{id}`."),
     "x-hull-bot": header("x-hull-bot", "Profile whose configured values the skill's tools get."),
     "last-event-id": header("Last-Event-ID", "Events after this one only."),
     after: query("after", "Events after this number only.", { type: "integer", minimum: 0 }),

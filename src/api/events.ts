@@ -1,4 +1,4 @@
-/** Events of streams, as schemas and for the page about them. */
+/** Events of streams, as schemas and for their page in docs/. */
 import type * as z from "zod/mini";
 import { EVENTS } from "../run/event-shapes.ts";
 import type { JsonObject } from "../skill/manifest.ts";

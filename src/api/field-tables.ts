@@ -1,6 +1,6 @@
 /**
- * What the fields of SKILL.md and tools.json mean. What they take stands in the tables that the readers use; the compiler
- * wants a text here for each of them. The tables of docs/ and the JSON Schemas for editors follow.
+ * The meaning of the fields of SKILL.md and tools.json. Their types are in the tables of the readers; the compiler
+ * requires a text here for each field. The tables of docs/ and the JSON Schemas for editors follow from it.
  */
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { type Field, type FieldName, MANIFEST_FIELDS } from "../skill/manifest-fields.ts";
@@ -10,11 +10,11 @@ import { wordsOf } from "./shape-schema.ts";
 
 interface FieldText {
   text: string;
-  /** What the field takes in words, where its kind does not say it. */
+  /** The accepted values in words, if the kind does not say them. */
   takes?: string;
   /** The same as a schema. */
   schema?: JsonObject;
-  /** What holds without it, where that is no fixed value. */
+  /** The behaviour without it, if there is no fixed default. */
   otherwise?: string;
 }
 
@@ -92,7 +92,7 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
   },
   max_tokens: { text: "Output tokens of one model call." },
   max_tool_rounds: {
-    text: "After so many rounds Hull makes one last call without tools.",
+    text: "After this many rounds Hull makes one last call without tools.",
     otherwise: "`10`; `50` with workspace tools",
   },
   max_tool_output_bytes: { text: "A longer tool result loses its middle." },
@@ -120,13 +120,13 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
     schema: { anyOf: [{ type: "boolean" }, TEXTS, TEXT] },
     otherwise: "by what the skill is made of",
   },
-  "when-to-use": { text: "Stands beside the description, for the model and for matching." },
+  "when-to-use": { text: "Accompanies the description, for the model and for matching." },
   paths: {
     text: "Working files that speak for the skill.",
     takes: "list of globs, or text split on commas",
   },
   "argument-hint": {
-    text: "What a person types behind `/slug`, for people.",
+    text: "What a person types after `/slug`; shown to people.",
     takes: "text",
     schema: { type: ["string", "array"] },
   },
@@ -301,7 +301,7 @@ function objectSchema(
   return { type: "object", required, properties: Object.fromEntries(properties) };
 }
 
-/** Without the links of a page. */
+/** Removes links, which only a page needs. */
 const plainText = (text: string): string => text.replace(/\[([^\]]+)\]\([^)]+\)/g, "$1");
 
 /** A pattern of the word in any letter case. */

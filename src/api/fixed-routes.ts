@@ -1,4 +1,4 @@
-/** The routes that Hull serves whatever the skills are, as the OpenAPI document has them. */
+/** The routes that Hull serves independently of the skills, for the OpenAPI document. */
 import { FIXED_ROUTES, type OperationId } from "../skill/fixed-routes.ts";
 import { type JsonObject, MODES } from "../skill/manifest.ts";
 import { CALL_OPERATIONS } from "./call-routes.ts";
@@ -95,7 +95,7 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
   },
   signIn: {
     tag: "operation",
-    summary: "Signs a browser in by an API key: a cookie stands for it for 12 hours",
+    summary: "Signs a browser in by an API key: a cookie represents it for 12 hours",
     body: fields("key", "next"),
     answers: {
       303: SEES_OTHER,
@@ -265,7 +265,7 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
   },
   deleteExecution: {
     tag: "skills",
-    summary: "Stops an execution that runs, removes one that has ended",
+    summary: "Stops a running execution, removes an ended one",
     parameters: [inPath("id")],
     answers: {
       200: answer("It is stopped", json(schema("Execution"))),
@@ -282,7 +282,7 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
   },
   getExecutionEvents: {
     tag: "skills",
-    summary: "The events so far, then those to come",
+    summary: "The events so far, then future ones",
     parameters: [inPath("id"), ref("parameters", "last-event-id"), ref("parameters", "after")],
     answers: { 200: answer("Events", { "text/event-stream": { schema: schema("Events") } }) },
     faults: [400, 404],

@@ -1,4 +1,4 @@
-/** The routes that queue answers in the providers' place, and what they take and give. */
+/** The routes that queue mocks, and their request and response shapes. */
 import { ERROR_CATEGORIES } from "../errors/failure-class.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { cursor, json, type Operations, schema } from "./operation.ts";
@@ -18,7 +18,7 @@ const ONLY = "404 unless hull.toml has `[llm] mock_routes = true`";
 export const MOCK_OPERATIONS = {
   queueMocks: {
     tag: "models",
-    summary: `Queues answers in the providers' place; ${ONLY}`,
+    summary: `Queues answers that replace the providers'; ${ONLY}`,
     parameters: [SCOPE],
     body: {
       required: true,
@@ -40,7 +40,7 @@ export const MOCK_OPERATIONS = {
   },
   listMockCalls: {
     tag: "models",
-    summary: `What was asked, retries included, the oldest first; ${ONLY}`,
+    summary: `The recorded calls, including retries, the oldest first; ${ONLY}`,
     parameters: [
       SCOPE,
       query("limit", "Calls per page.", { type: "integer", minimum: 1, maximum: 1000, default: 20 }),
@@ -69,7 +69,7 @@ export function mockSchemas(): JsonObject {
       type: "array",
       items: object({ name: TEXT, arguments: { type: "object" } }, ["arguments"]),
     },
-    match: { ...TEXT, description: "`*` stands for anything. Without it the mock answers the next call." },
+    match: { ...TEXT, description: "`*` matches anything. Without it the mock answers the next call." },
     consume_match: { ...FLAG, description: "A mock with `match` is used up by its first call." },
     input_tokens: COUNT,
     output_tokens: { ...COUNT, default: 30 },

@@ -1,4 +1,4 @@
-/** The routes that say which models there are, and the shapes that they answer with. */
+/** The routes with information about models, and their response shapes. */
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { json, type Operation, type Operations, schema } from "./operation.ts";
 import { answer, inPath, object, query, ref, TEXT } from "./parts.ts";
@@ -27,7 +27,7 @@ const reads = (summary: string, shape: Json, more: Partial<Operation> = {}): Ope
 });
 
 export const MODEL_OPERATIONS = {
-  getModelInfo: reads("Where a call goes that names no model", schema("ModelInfo"), {
+  getModelInfo: reads("The target of a call that names no model", schema("ModelInfo"), {
     faults: [400],
   }),
   listModels: reads(
@@ -35,7 +35,7 @@ export const MODEL_OPERATIONS = {
     { oneOf: [schema("ModelAliases"), schema("Model")] },
     { parameters: [query("id", "The id of a model, or an alias.", TEXT)], faults: [400] },
   ),
-  resolveModel: reads("What a model name stands for", schema("ModelTarget"), {
+  resolveModel: reads("What a model name resolves to", schema("ModelTarget"), {
     parameters: [MODEL],
     faults: [400],
   }),
@@ -43,7 +43,7 @@ export const MODEL_OPERATIONS = {
     parameters: [MODEL],
     faults: [400],
   }),
-  tierOfModel: reads("How capable a model is taken to be", object({ tier: TIER }), {
+  tierOfModel: reads("The capability tier of a model", object({ tier: TIER }), {
     parameters: [MODEL],
     faults: [400],
   }),
@@ -101,7 +101,7 @@ export const MODEL_OPERATIONS = {
     faults: [404],
   }),
   checkProvider: reads(
-    "Asks the provider whether it is there and takes the key; 200 whatever it says",
+    "Asks the provider whether it is available and accepts the key; always 200",
     schema("ProviderHealth"),
     { parameters: [NAME] },
   ),

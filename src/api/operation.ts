@@ -1,9 +1,9 @@
-/** One operation of a fixed route, and the parts that several of them have. */
+/** One operation of a fixed route, and the parts common to several of them. */
 import type { OperationId, RouteScope } from "../skill/fixed-routes.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { answer, answerHeaders, inPath, problems, query, ref, TEXT } from "./parts.ts";
 
-/** What can go wrong on every route that wants a key, before its own work begins. */
+/** Possible errors of every route that requires a key, before its own work begins. */
 const GUARDED = [401, 403, 405, 429, 500, 503];
 
 export interface Operation {
@@ -12,13 +12,13 @@ export interface Operation {
   parameters?: JsonObject[];
   body?: JsonObject;
   answers: { [status: string]: JsonObject };
-  /** Statuses beside those of `GUARDED`. */
+  /** Statuses in addition to those of `GUARDED`. */
   faults?: number[];
   /** Whether errors have the shape of the client's dialect (docs/skills-api.md). */
   vendor?: true;
 }
 
-/** Operations by id. Their routes are in `src/skill/fixed-routes.ts`. */
+/** Operations by id. `src/skill/fixed-routes.ts` has their routes. */
 export type Operations = { readonly [id in OperationId]?: Operation };
 
 export const json = (schema: Json): JsonObject => ({ "application/json": { schema } });
@@ -51,7 +51,7 @@ export function render(
       ...(vendor === true ? { default: ref("responses", "VendorError") } : problems(statuses)),
       ...answers,
     },
-    // The document itself says what an operation wants that does not say it.
+    // Operations without a requirement of their own have the document's.
     ...(scopes[0] === "invoke" ? {} : { security: [{ bearer: scopes }, { apiKey: scopes }] }),
     ...(scope === "open" ? { security: [] } : {}),
   };

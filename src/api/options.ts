@@ -1,6 +1,6 @@
 /**
- * What each option of a model call, a run and a daemon means. Names, types and ranges are those of the shapes that Hull
- * reads options with; the compiler wants a text here for each of them.
+ * The meaning of each option of a model call, a run and a daemon. Names, types and ranges come from the shapes with
+ * which Hull reads options; the compiler requires a text here for each option.
  */
 import type * as z from "zod/mini";
 import { callOptions } from "../llm/options.ts";
@@ -13,11 +13,11 @@ import { schemaOf } from "./shape-schema.ts";
 
 interface OptionText {
   text: string;
-  /** What holds where the option is left out. Absent: nothing of the kind. */
+  /** The default. Absent: none. */
   default?: Json;
-  /** The same in words, where it is no fixed value. */
+  /** The default in words, if it is not a fixed value. */
   otherwise?: string;
-  /** The accepted values, where a shape leaves them to the code that uses them. */
+  /** The accepted values, if a shape leaves them to the code that uses them. */
   values?: readonly Json[];
   /** The same as a schema. */
   schema?: JsonObject;
@@ -38,7 +38,7 @@ const MODEL = {
     otherwise: "as [models.md](models.md) says",
   },
   model: { text: "A model id or an alias.", otherwise: "the provider's default" },
-  model_tier: { text: "A tier or an alias in place of a model: `small`, `mid`, `frontier`." },
+  model_tier: { text: "A tier or an alias instead of a model: `small`, `mid`, `frontier`." },
   route_policy: {
     text: "How Hull chooses among models, see [routing](models.md#routing).",
     default: "manual",
@@ -51,7 +51,7 @@ const MODEL = {
 
 const CONVERSATION = {
   messages: {
-    text: "The conversation. It takes the place of `prompt`.",
+    text: "The conversation. It replaces `prompt`.",
     schema: { type: "array", items: ref("schemas", "Message") },
   },
   transcript: {
@@ -59,12 +59,12 @@ const CONVERSATION = {
     schema: ref("schemas", "Transcript"),
   },
   session_id: { text: "A [session](sessions.md) that the call continues." },
-  prefill: { text: "How the answer begins, where the model can continue a given beginning." },
-  metadata: { text: "Anything of the caller's own. Hull does not read it." },
+  prefill: { text: "How the answer begins, if the model can continue a given beginning." },
+  metadata: { text: "The caller's own data. Hull does not read it." },
 } as const satisfies Texts<CallOption>;
 
 const SAMPLING = {
-  max_tokens: { text: "Most tokens of an answer.", default: 16_384 },
+  max_tokens: { text: "The most tokens of an answer.", default: 16_384 },
   temperature: { text: "Sampling temperature.", otherwise: "not sent, or `[llm.model_defaults]`" },
   top_p: { text: "Nucleus sampling.", otherwise: "the same" },
   top_k: { text: "Sampling among the first `k` tokens.", otherwise: "the same" },
@@ -81,11 +81,11 @@ const STRUCTURED = {
     values: ["text", "json", "json_object"],
   },
   json_schema: {
-    text: "The JSON Schema that the provider is sent and the answer has to match.",
+    text: "The JSON Schema for the provider, which the answer must match.",
   },
-  schema: { text: "The same; `json_schema` comes first." },
+  schema: { text: "The same; `json_schema` wins." },
   output_schema: {
-    text: "The schema that Hull checks the answer against, where it is another one.",
+    text: "The schema that Hull checks the answer against, if it differs.",
     otherwise: "`json_schema`",
   },
   output_format: {
@@ -107,7 +107,7 @@ const STRUCTURED = {
     },
   },
   output_validation: {
-    text: "What an answer that does not match leads to: nothing, a warning, or 422 `schema_validation`.",
+    text: "What happens if the answer does not match: nothing, a warning, or 422 `schema_validation`.",
     default: "off",
     values: ["off", "warn", "error"],
   },
@@ -117,11 +117,11 @@ const STRUCTURED = {
   },
   retries: { text: "Another name of `schema_retries`." },
   schema_retry_nudge: {
-    text: "Whether Hull says what was wrong when it asks again. A text takes the place of Hull's words.",
+    text: "Whether Hull says what was wrong when it asks again. A text replaces Hull's words.",
     default: true,
   },
   repair: {
-    text: "Of `/llm/structured`: a last call turns the text into JSON. Members beside `enabled` are options of that call.",
+    text: "Of `/llm/structured`: a last call turns the text into JSON. Members other than `enabled` are options of that call.",
     default: false,
   },
 } as const satisfies Texts<CallOption>;
@@ -158,7 +158,7 @@ const CALL_TOOLS = {
     default: [],
   },
   tool_choice: {
-    text: "Whether the model has to call a tool.",
+    text: "Whether the model must call a tool.",
     default: "auto",
     schema: {
       oneOf: [
@@ -192,9 +192,9 @@ const CALL_TOOLS = {
   },
   tool_format: {
     text: "How the model calls tools: by the provider's own channel, or in its text.",
-    otherwise: "`native` where the model can",
+    otherwise: "`native` if the model can",
   },
-  tool_examples: { text: "Examples of calls for the system text, where the model calls tools in its text." },
+  tool_examples: { text: "Examples of calls for the system text, if the model calls tools in its text." },
 } as const satisfies Texts<CallOption>;
 
 const TERMS = {
@@ -222,7 +222,7 @@ const TERMS = {
   audio: { text: "The same for sound." },
   pdf: { text: "The same for PDF files." },
   mock: {
-    text: "Answers in place of the provider's, see [mocks](testing.md#mocks).",
+    text: "Answers that replace the provider's, see [mocks](testing.md#mocks).",
   },
 } as const satisfies Texts<CallOption>;
 
@@ -237,25 +237,25 @@ const CALL_TEXTS: { readonly [name in CallOption]-?: OptionText } = {
 };
 
 const SKILLS = {
-  skill: { text: "A served llm skill that the run is: its body, model, limits and tools." },
+  skill: { text: "The served llm skill to run, with its body, model, limits and tools." },
   skills: {
-    text: 'Skills that the run may take up: slugs, [inline skills](runs.md#skills), or `"*"` for all that are served.',
+    text: 'Skills that the run may use: slugs, [inline skills](runs.md#skills), or `"*"` for all that are served.',
     default: [],
     schema: { anyOf: [TEXT, { type: "array", items: { type: ["string", "object"] } }, { type: "object" }] },
   },
   skill_tools: {
-    text: "When the tools of the skills' `tools.json` are on offer: from the start, or once their skill is active or loaded. Of two skills the tool of the later one counts, a tool of the run's own before both.",
+    text: "When the tools of the skills' `tools.json` are on offer: from the start, or once their skill is active or loaded. Of two skills the later one's tool wins; the run's own tool wins over both.",
     default: "at_start",
   },
   skill_match: {
-    text: "How skills become active, and whether Hull decides anew at each turn: `auto`, `metadata`, `host`, `none`. With `top_n: 0` none does.",
+    text: "How skills become active, and whether Hull decides again at each turn: `auto`, `metadata`, `host`, `none`. With `top_n: 0` none does.",
     default: { strategy: "auto", top_n: 1, sticky: true },
   },
   skill_catalogue_tokens: {
-    text: "Most tokens of the list of skills in the system text.",
+    text: "The most tokens of the list of skills in the system text.",
     otherwise: "`skill_catalogue_tokens` of hull.toml, else `4000`",
   },
-  working_files: { text: "Paths that `paths` of skills are matched with.", default: [] },
+  working_files: { text: "Paths that Hull matches with `paths` of skills.", default: [] },
 } as const satisfies Texts<RunOption>;
 
 const RUN_TOOLS = {
@@ -280,13 +280,13 @@ const RUN_TOOLS = {
     default: false,
   },
   deadline_ms: {
-    text: "The whole run takes no longer than so many ms: 504 `deadline_exceeded`.",
+    text: "The whole run takes at most this many ms: 504 `deadline_exceeded`.",
     otherwise: "no limit",
   },
-  tool_retries: { text: "How often a failed tool call is repeated.", otherwise: "of the `profile`" },
+  tool_retries: { text: "How often Hull repeats a failed tool call.", otherwise: "of the `profile`" },
   tool_backoff_ms: { text: "The pause before the first repetition; it doubles.", default: 1000 },
   native_tool_fallback: {
-    text: "What happens to calls that a model writes into its text although it has a channel for them.",
+    text: "What happens to calls that a model writes into its text although it has a native channel for them.",
     default: "allow",
   },
   models: {
@@ -303,34 +303,34 @@ const LOOP = {
     default: "tool_using",
     values: ["tool_using", "researcher", "verifier", "completer"],
   },
-  max_iterations: { text: "Most model calls of the run.", otherwise: "of the `profile`" },
+  max_iterations: { text: "The most model calls of the run.", otherwise: "of the `profile`" },
   persistent: { text: "The run goes on until the model says the sentinel.", default: false },
   done_sentinel: { text: "The sentinel.", default: "##DONE##" },
   max_nudges: {
-    text: "Most turns in a row without a tool call after which a persistent run is nudged.",
+    text: "After this many consecutive turns without a tool call Hull nudges a persistent run.",
     otherwise: "of the `profile`",
   },
   nudge: { text: "What a nudge says.", otherwise: "Hull's words" },
-  turn_policy: { text: "What a turn has to do, and how much prose it may have." },
-  token_budget: { text: "Most tokens of the run, input and output together." },
+  turn_policy: { text: "What a turn must do, and how much prose it may contain." },
+  token_budget: { text: "The most tokens of the run, input and output together." },
   stop_after_successful_tools: { text: "A success of one of these tools ends the run.", default: [] },
   require_successful_tools: {
     text: "Without a success of one of these tools the run has `failed`.",
     default: [],
   },
   exit_when_verified: {
-    text: "The sentinel counts only where the last call of the tool `run` was a success.",
+    text: "The sentinel counts only if the last call of the tool `run` succeeded.",
     default: false,
   },
   break_unless_phase: {
     text: "In a persistent run a line `next_phase: X` that names another phase ends it.",
   },
   loop_detect_warn: {
-    text: "After so many equal calls with equal results the model gets a hint. `0` switches this off.",
+    text: "After this many equal calls with equal results the model gets a hint. `0` switches this off.",
     default: 2,
   },
-  loop_detect_block: { text: "After so many, a remark takes the place of the result.", default: 3 },
-  loop_detect_skip: { text: "After so many, the call is not carried out.", default: 4 },
+  loop_detect_block: { text: "After this many, a remark replaces the result.", default: 3 },
+  loop_detect_skip: { text: "After this many, the call is not carried out.", default: 4 },
   task_ledger: {
     text: "Items that the model sees with each call and keeps by the tool `task_ledger`. While one is neither `done` nor `dropped`, no sentinel counts.",
   },
@@ -387,13 +387,13 @@ const DAEMONS = {
     text: "The run goes idle instead of ending, and wakes again: a [daemon](daemons.md).",
     default: false,
   },
-  wake_interval_ms: { text: "A timer wakes it so long after it went idle; `0` means none.", default: 0 },
+  wake_interval_ms: { text: "A timer wakes it this long after it went idle; `0` means none.", default: 0 },
   cron: { text: "A schedule that wakes it, in five fields." },
   time_zone: { text: "The zone of the schedule.", default: "UTC" },
   watch_paths: { text: "Files, folders or globs of the session whose changes wake it.", default: [] },
   watch_events: { text: "Which changes do.", default: ["change", "create", "delete"] },
   consolidate_on_idle: { text: "It shortens its conversation when it goes idle.", default: false },
-  idle_watchdog_attempts: { text: "After so many looks that find no reason to wake, it ends as `watchdog`." },
+  idle_watchdog_attempts: { text: "After this many checks without a reason to wake, it ends as `watchdog`." },
   wake_budget: { text: "[Limits of one wake](daemons.md#what-it-may-use)." },
   persist_path: { text: "The file of the session that holds its snapshot." },
   resume_path: { text: "A snapshot that it continues." },
@@ -410,7 +410,7 @@ const RUN_TEXTS: { readonly [name in RunOption]-?: OptionText } = {
 };
 
 const DAEMON_TEXTS: { readonly [name in DaemonField]-?: OptionText } = {
-  task: { text: "What the daemon is to do. Required." },
+  task: { text: "The daemon's task. Required." },
   prompt: { text: "Another name of `task`." },
   system: { text: "Its system text." },
   name: { text: "A name for people." },
@@ -427,7 +427,7 @@ const DAEMON_TEXTS: { readonly [name in DaemonField]-?: OptionText } = {
   webhook: { text: "Who may send events without a key, see [signed events](daemons.md#signed-events)." },
 };
 
-/** The schema of options: types by the shape, meaning by the texts. */
+/** The schema of options: types from the shape, meaning from the texts. */
 function described(shape: z.core.$ZodType, texts: { readonly [name: string]: OptionText }): JsonObject {
   const schema = schemaOf(shape);
   const properties = Object.entries(objectOf(schema.properties)).map(([name, property]) => {
@@ -452,7 +452,7 @@ export function optionSchemas(): JsonObject {
       allOf: [ref("schemas", "CallOptions"), described(runOptions, RUN_TEXTS)],
     },
     DaemonRequest: {
-      description: "A flat body: the fields of the daemon, and every option of a run beside them.",
+      description: "A flat body: the fields of the daemon, and every option of a run.",
       allOf: [ref("schemas", "RunOptions"), described(daemonFields(), DAEMON_TEXTS)],
     },
   };
@@ -463,7 +463,7 @@ interface OptionGroup {
   options: { name: string; schema: JsonObject; text: OptionText }[];
 }
 
-/** The options by group, for the page about them. */
+/** The options by group, for their page in docs/. */
 export function optionGroups(): { calls: OptionGroup[]; runs: OptionGroup[]; daemons: OptionGroup[] } {
   const groups = (schema: JsonObject, groups: [string, { readonly [name: string]: OptionText }][]) =>
     groups.map(([title, texts]) => ({

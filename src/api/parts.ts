@@ -3,12 +3,12 @@ import type { Json, JsonObject } from "../skill/manifest.ts";
 
 type ComponentKind = "schemas" | "responses" | "parameters" | "headers" | "requestBodies";
 
-/** A Reference Object. `name` holds `A-Z a-z 0-9 . _ -` only, so that it needs no escaping. */
+/** A Reference Object. `name` contains only `A-Z a-z 0-9 . _ -`, so it needs no escaping. */
 export function ref(kind: ComponentKind, name: string): { $ref: string } {
   return { $ref: `#/components/${kind}/${name}` };
 }
 
-/** The schema of an object with these properties; all are required but those of `optional`. */
+/** The schema of an object with these properties; all are required except those of `optional`. */
 export function object(properties: JsonObject, optional: string[] = []): JsonObject {
   const required = Object.keys(properties).filter((name) => !optional.includes(name));
   return { type: "object", required, properties };
@@ -18,20 +18,20 @@ export const TEXT: JsonObject = { type: "string" };
 export const MAYBE_TEXT: JsonObject = { type: ["string", "null"] };
 export const COUNT: JsonObject = { type: "integer", minimum: 0 };
 export const BINARY: JsonObject = { type: "string", contentMediaType: "application/octet-stream" };
-/** Files that were stored before, named by their ids. */
+/** Ids of stored files. */
 export const FILE_IDS: JsonObject = {
   type: "array",
   maxItems: 100,
   items: { type: "string", pattern: "^file_[0-9a-f]{32}$" },
 };
 
-/** The headers of every answer that differ from one to the next. */
+/** The headers of every answer that differ between answers. */
 export function answerHeaders(): JsonObject {
   const names = ["x-request-id", "server-timing", "x-hull-duration-ms"];
   return Object.fromEntries(names.map((name) => [name, ref("headers", name)]));
 }
 
-/** The headers of a run, the named ones added. */
+/** The headers of a run, with the named ones added. */
 export function runHeaders(...more: string[]): JsonObject {
   const names = ["x-hull-execution-id", "x-hull-skill", "x-hull-stale", "cache-control", ...more];
   return { ...answerHeaders(), ...Object.fromEntries(names.map((name) => [name, ref("headers", name)])) };
@@ -84,7 +84,7 @@ export function headerComponents(): JsonObject {
       enum: ["stop", "length", "refusal", "content_filter", "other"],
     }),
     "x-hull-usage": header("`input=<n>;output=<n>;rounds=<n>;tools=<n>`, over all rounds.", TEXT),
-    "x-hull-note": header("What the script printed beside its file, percent-encoded.", TEXT),
+    "x-hull-note": header("What the script printed in addition to its file, percent-encoded.", TEXT),
     "cache-control": header("`no-store`, unless a file or an upstream says otherwise.", TEXT),
     "content-disposition": header("File name, and `attachment` for what a browser would execute.", TEXT),
     etag: header("Validator for `If-None-Match`.", TEXT),

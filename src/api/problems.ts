@@ -1,4 +1,4 @@
-/** Every error that a caller can meet, as OpenAPI components: made from the error vocabulary. */
+/** Every possible error for a caller, as OpenAPI components made from the error vocabulary. */
 import * as budget from "../errors/budget.ts";
 import * as daemon from "../errors/daemon.ts";
 import * as hook from "../errors/hook.ts";
@@ -13,7 +13,7 @@ import { Internal } from "../errors.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { answerHeaders, ref } from "./parts.ts";
 
-/** Of an execution whose client left: in logs and stored state only. */
+/** The code of an execution whose client left: it appears only in logs and stored state. */
 const NEVER_SENT = "client_closed_request";
 
 const CLASSES = [
@@ -25,7 +25,7 @@ const CLASSES = [
 
 const SENT = CLASSES.filter(({ code }) => code !== NEVER_SENT);
 
-/** Codes by status, both sorted; those that are never sent left out. */
+/** Codes by status, both sorted, without those that are never sent. */
 const CODES_BY_STATUS: ReadonlyMap<number, readonly string[]> = new Map(
   [...new Set(SENT.map(({ status }) => status))]
     .sort((a, b) => a - b)
@@ -37,7 +37,7 @@ const CODES_BY_STATUS: ReadonlyMap<number, readonly string[]> = new Map(
     ]),
 );
 
-/** Headers that a status carries beside those of every answer. */
+/** Headers of a status in addition to those of every answer. */
 const STATUS_HEADERS: { [status: number]: JsonObject } = {
   401: { "WWW-Authenticate": { required: true, schema: { const: "Bearer" } } },
   405: { Allow: { required: true, schema: { type: "string" } } },
@@ -47,7 +47,7 @@ const STATUS_HEADERS: { [status: number]: JsonObject } = {
   503: { "Retry-After": ref("headers", "retry-after") },
 };
 
-/** The problem document (RFC 9457); each code has further members of its own. */
+/** The problem document (RFC 9457); each code has more members of its own. */
 export function problemSchema(): JsonObject {
   const text = { type: "string" };
   return {

@@ -1,4 +1,4 @@
-/** The shapes that Hull's own routes take and give, as JSON Schema 2020-12. */
+/** The request and response shapes of Hull's own routes, as JSON Schema 2020-12. */
 import { once } from "../memo.ts";
 import { type JsonObject, MODES, RISKS, TIERS } from "../skill/manifest.ts";
 import { callSchemas } from "./call-routes.ts";
@@ -74,7 +74,7 @@ function uploadSchemas(): JsonObject {
   };
 }
 
-/** All of `components/schemas` that does not depend on the skills. */
+/** All of `components/schemas` that do not depend on the skills. */
 export const schemaComponents = once(
   (): JsonObject => ({
     ...uploadSchemas(),
@@ -108,7 +108,7 @@ export const schemaComponents = once(
           const: true,
           description: "Runs with it have tools to read and write files and to run commands.",
         },
-        namespace: { type: "string", description: "The author's folder or the plugin that it lies in." },
+        namespace: { type: "string", description: "The author's folder or the plugin of the skill." },
         input_schema: {
           type: "object",
           description: "JSON Schema of the input, where it declares one; not in listings.",
@@ -182,7 +182,7 @@ export const schemaComponents = once(
       type: "object",
       required: ["input"],
       properties: {
-        input: { not: { type: "null" }, description: "Text as it stands; another value as compact JSON." },
+        input: { not: { type: "null" }, description: "Text unchanged; another value as compact JSON." },
         files: FILE_IDS,
       },
       additionalProperties: false,

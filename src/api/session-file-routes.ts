@@ -10,7 +10,7 @@ const header = (name: string, description: string): JsonObject => ({
   schema: TEXT,
 });
 const CONDITIONS = [
-  header("If-Match", "Tags of which the file has to have one; `*`: there has to be a file."),
+  header("If-Match", "The file must have one of these tags; `*`: the file must exist."),
   header("If-None-Match", "`*`: there has to be no file."),
 ];
 const NAMED = [
@@ -43,7 +43,7 @@ export const SESSION_FILE_OPERATIONS = {
   },
   putSessionFile: {
     tag: "files",
-    summary: "Stores a file of a session, up to 32 MiB: the body as it stands",
+    summary: "Stores a file of a session, up to 32 MiB: the body, unchanged",
     parameters: [...NAMED, ...CONDITIONS],
     body: { required: true, content: { "*/*": { schema: BINARY } } },
     answers: {

@@ -68,7 +68,7 @@ export const SESSION_OPERATIONS = {
     faults: [404],
   },
   traceExecution: reads(
-    "What the run of an execution did so far, step by step; a script has no steps",
+    "The steps of an execution's run so far; a script has none",
     {},
     {
       parameters: [inPath("id"), ...PAGE],
@@ -77,7 +77,7 @@ export const SESSION_OPERATIONS = {
     },
   ),
   traceRun: reads(
-    "What a run did so far, step by step",
+    "The steps of a run so far",
     {},
     {
       parameters: [ID, RUN, ...PAGE],
@@ -86,7 +86,7 @@ export const SESSION_OPERATIONS = {
     },
   ),
   followRun: reads(
-    "Events of a run: those so far, then those to come, up to its end",
+    "Events of a run: those so far, then future ones, up to its end",
     {},
     {
       parameters: [ID, RUN, ref("parameters", "last-event-id"), ref("parameters", "after")],
@@ -117,21 +117,25 @@ export const SESSION_OPERATIONS = {
   }),
   getSession: reads("One session", schema("Session")),
   deleteSession: reads(
-    "Stops a session's run and removes everything of it",
+    "Stops a session's run and removes all its data",
     {},
     {
       answers: { 204: answer("It is removed", null) },
     },
   ),
   sessionExists: reads("Whether there is such a session", object({ exists: FLAG }), { faults: [] }),
-  sessionLength: reads("How many messages the next model call would be sent", object({ length: COUNT })),
+  sessionLength: reads("How many messages the next model call would send", object({ length: COUNT })),
   sessionAncestry: reads("What the session was forked from, and into", schema("SessionAncestry")),
-  listMessages: reads("What the next model call would be sent, oldest first", schema("SessionMessages"), {
-    parameters: [ID, ...PAGE],
-    faults: [400, 404],
-  }),
+  listMessages: reads(
+    "The messages that the next model call would send, oldest first",
+    schema("SessionMessages"),
+    {
+      parameters: [ID, ...PAGE],
+      faults: [400, 404],
+    },
+  ),
   sendMessage: changes(
-    "Says something to the run under way, or to the next one",
+    "Sends a message to the run under way, or to the next one",
     object(
       {
         content: { type: ["string", "array"] },
@@ -142,7 +146,7 @@ export const SESSION_OPERATIONS = {
     { answers: { 202: answer("It is stored", json(schema("Delivered"))) } },
   ),
   getTranscript: reads(
-    "Everything that was ever said in the session",
+    "The whole conversation of the session",
     {},
     {
       parameters: [
@@ -160,7 +164,7 @@ export const SESSION_OPERATIONS = {
   ),
   getCassette: reads("What the session's models and tools answered", schema("SessionCassette")),
   followSession: reads(
-    "Events of the session: those missed, then those to come, for ever",
+    "Events of the session: missed ones, then future ones, without end",
     {},
     {
       parameters: [ID, ref("parameters", "last-event-id"), ref("parameters", "after")],
@@ -174,14 +178,14 @@ export const SESSION_OPERATIONS = {
   }),
   resetSession: changes("Empties the conversation", null),
   trimSession: changes("Keeps the last messages only", object({ keep_last: COUNT })),
-  compactSession: changes("Puts a summary in place of older messages", null, {
+  compactSession: changes("Replaces older messages by a summary", null, {
     parameters: [ID],
     body: body(schema("CompactRequest"), false),
     answers: { 200: answer("The session, and what was done", json(schema("CompactedSession"))) },
     faults: [400, 404, 408, 409, 413, 422, 502, 504],
   }),
   injectMessage: changes("Adds a message of any role", object({ message: OBJECT })),
-  forkSession: changes("Makes a session that begins as this one stands", null, {
+  forkSession: changes("Makes a session that begins in this one's present state", null, {
     body: body(object({ dst: SESSION_ID }, ["dst"]), false),
     ...FORKED,
   }),
@@ -190,11 +194,11 @@ export const SESSION_OPERATIONS = {
     object({ keep_first: COUNT, dst: SESSION_ID }, ["dst"]),
     FORKED,
   ),
-  archiveSession: changes("Takes no runs any more", null),
-  abandonSession: changes("Gives the conversation up; cancels its run", null),
+  archiveSession: changes("Archives the session: it accepts no more runs", null),
+  abandonSession: changes("Abandons the conversation; cancels its run", null),
   closeSession: changes("Ends the conversation; cancels its run", null),
   resumeSession: changes("Makes it active again, and wakes an idle run", null),
-  sendFeedback: changes("Tells the model something at its next turn", object({ kind: TEXT, content: TEXT }), {
+  sendFeedback: changes("Gives the model feedback at its next turn", object({ kind: TEXT, content: TEXT }), {
     answers: { 202: answer("It is stored", json(schema("Delivered"))) },
   }),
   answerToolCall: changes(
@@ -252,7 +256,7 @@ export const SESSION_OPERATIONS = {
   getRun: reads("A run, with its result once it has ended", schema("Run"), {
     parameters: [ID, RUN],
   }),
-  cancelRun: changes("Ends a run; one that has ended stays as it is", null, {
+  cancelRun: changes("Ends a run; an ended run stays unchanged", null, {
     parameters: [ID, RUN],
     answers: { 200: answer("The run", json(schema("Run"))) },
   }),

@@ -1,4 +1,4 @@
-/** The shapes that the routes of sessions take and give. */
+/** The request and response shapes of session routes. */
 import { callBody } from "../run/request-bodies.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { bodySchema } from "./call-routes.ts";
@@ -58,7 +58,7 @@ const APPROVAL = object({
   tool_call_id: TEXT,
   tool: TEXT,
   arguments: OBJECT,
-  arguments_digest: { ...TEXT, description: "What the decision is bound to." },
+  arguments_digest: { ...TEXT, description: "The decision is bound to it." },
   risk: TEXT,
   requested_at: TIME,
   expires_at: TIME,
@@ -130,7 +130,7 @@ export function sessionSchemas(): JsonObject {
         strategy: { enum: ["observation_mask", "truncate", "llm"], default: "observation_mask" },
         keep_first: { ...COUNT, default: 0 },
         keep_last: { ...COUNT, default: 12 },
-        summary: { ...TEXT, description: "Stands in place of one that would be made." },
+        summary: { ...TEXT, description: "Replaces the summary that Hull would make." },
         options: ref("schemas", "CallOptions"),
       },
       ["strategy", "keep_first", "keep_last", "summary", "options"],
@@ -155,7 +155,7 @@ export function sessionSchemas(): JsonObject {
     Artifact: object(
       {
         ...ARTIFACT,
-        content: { description: "Text; of an image its URL; of type `custom` any JSON." },
+        content: { description: "Text; for an image its URL; for type `custom` any JSON." },
         metadata: OBJECT,
         plugin: TEXT,
         run_id: TEXT,

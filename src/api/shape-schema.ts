@@ -1,11 +1,11 @@
-/** From the shapes that Hull reads requests with to JSON Schema 2020-12, for documents. */
+/** Turns the shapes with which Hull reads requests into JSON Schema 2020-12, for documents. */
 import * as z from "zod/mini";
 import { isObject, objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
 /**
- * The schema of what a shape takes. A check that only code can express leaves its value open.
- * @param named shapes that stand elsewhere, by reference
+ * The schema of a shape's input. If only code can express a check, the schema permits any value.
+ * @param named shapes defined elsewhere, by reference
  */
 export function schemaOf(
   shape: z.core.$ZodType,
@@ -27,7 +27,7 @@ export function schemaOf(
   return schema;
 }
 
-/** Of `z.json()`, the one shape that contains itself, nothing is left: it takes anything. Bounds that every integer has go too. */
+/** Removes `z.json()`, the one recursive shape: it accepts anything. Also removes bounds that every integer has. */
 function plain(value: Json): Json {
   if (Array.isArray(value)) return value.map(plain);
   if (!isObject(value)) return value;
@@ -41,7 +41,7 @@ function plain(value: Json): Json {
   return Object.fromEntries(entries.map(([key, member]) => [key, plain(member)]));
 }
 
-/** How a schema reads in a table: `integer ≥ 0`, `list of string`, `{name, url?}`. */
+/** A schema in the form for tables: `integer ≥ 0`, `list of string`, `{name, url?}`. */
 export function wordsOf(schema: JsonObject): string {
   const { type, enum: values, const: value, anyOf, oneOf, $ref } = schema;
   if (typeof $ref === "string") return $ref.split("/").at(-1) ?? "";

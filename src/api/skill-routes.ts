@@ -1,6 +1,6 @@
 /**
- * What one skill accepts and answers, as OpenAPI operations. Part of the Worker, for uploads:
- * it imports none of the fixed routes, schemas and problems, which are in the published document already.
+ * The OpenAPI operations of one skill. The Worker uses this file for uploads: it imports none of the fixed routes,
+ * schemas and problems, which the published document already contains.
  */
 import { embeddedSchema } from "../skill/json-schema.ts";
 import type { Json, JsonObject, Manifest, Mode } from "../skill/manifest.ts";
@@ -8,11 +8,11 @@ import { isTextType, mediaTypeOf } from "../skill/media.ts";
 import type { Components } from "./components.ts";
 import { answer, BINARY, FILE_IDS, problems, ref, runHeaders, TEXT } from "./parts.ts";
 
-/** Statuses that any skill's route can answer with. */
+/** Statuses that any skill's route can answer. */
 const ALWAYS = [401, 403, 404, 405, 429, 500, 503];
-/** What reading a body adds. */
+/** Additional statuses of reading a body. */
 const BODY = [400, 408, 413, 415, 422];
-/** What each mode adds. */
+/** Additional statuses of each mode. */
 const BY_MODE: { [mode in Mode]: number[] } = {
   script: [406, 409, 502, 504],
   llm: [402, 406, 409, 502, 504],
@@ -45,7 +45,7 @@ function runOperation(manifest: Manifest, method: string, n: number, components:
   const body = method === "get" ? null : requestBody(manifest, components);
   const parameters = parametersOf(manifest, method);
   const mayFail = [...ALWAYS, ...BY_MODE[mode], ...inputFaults(manifest, body !== null)];
-  // Most skills of a deployment answer alike.
+  // Most skills of a deployment have equal answers.
   const kind = [
     mode,
     method,
@@ -75,7 +75,7 @@ function inputFaults({ mode, input }: Manifest, hasBody: boolean): number[] {
   return input === "none" ? [] : [422];
 }
 
-/** Slugs have no `_`, so that no two become the same. */
+/** Slugs contain no `_`, so identifiers stay distinct. */
 const identifier = (slug: string): string => slug.replaceAll("-", "_");
 
 function parametersOf(manifest: Manifest, method: string): JsonObject[] {
@@ -93,7 +93,7 @@ function parametersOf(manifest: Manifest, method: string): JsonObject[] {
 /** Whether calls can be idempotent and asynchronous. */
 const durable = (mode: Mode): boolean => mode === "script" || mode === "llm";
 
-/** Whether the answer can be had as events: text and JSON output, textual files. */
+/** Whether the answer is available as events: text and JSON output, textual files. */
 function streams(manifest: Manifest): boolean {
   if (manifest.mode === "proxy") return false;
   if (manifest.mode === "static-file") return isTextType(fileType(manifest));
@@ -125,7 +125,7 @@ function textBody(): JsonObject {
   const content: JsonObject = {
     "text/plain": { schema: TEXT },
     "application/json": { schema: { oneOf: [TEXT, ref("schemas", "Envelope")] } },
-    "multipart/form-data": { schema: form("Text in one of the named fields, files beside it.") },
+    "multipart/form-data": { schema: form("Text in one of the named fields, and files.") },
   };
   for (const type of RAW_TEXT) content[type] = { schema: TEXT };
   return { description: "Text. Forms are taken as they stand, not decoded.", content };
@@ -135,7 +135,7 @@ function fileBody({ input_mime }: Manifest, components: Components): JsonObject 
   const types = input_mime.length === 0 ? ["*/*"] : input_mime;
   const content: JsonObject = Object.fromEntries(types.map((type) => [type, { schema: BINARY }]));
   content["multipart/form-data"] = { schema: form("Every file part is kept; the first is the main one.") };
-  // Where JSON is accepted as a file, any other JSON is one.
+  // If JSON is accepted as a file, any other JSON is one.
   const names = ref("schemas", "FileNames");
   const isFile = types.some((type) => ["*/*", "application/*", "application/json"].includes(type));
   content["application/json"] = { schema: isFile ? { anyOf: [names, {}] } : names };

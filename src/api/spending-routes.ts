@@ -43,7 +43,7 @@ export const SPENDING = {
   },
   getBudget: {
     tag: "spending",
-    summary: "One hard limit, and where it stands",
+    summary: "One hard limit and its present state",
     parameters: [SCOPE],
     answers: { 200: answer("The limit", json(schema("Budget"))) },
     faults: [400, 404],
@@ -68,7 +68,7 @@ export const SPENDING = {
   },
   getTotalUsage: {
     tag: "spending",
-    summary: "Everything that the tenant's model calls ever took",
+    summary: "The total usage of the tenant's model calls",
     answers: { 200: answer("Sums", json(schema("TotalUsage"))) },
   },
   getSessionCost: {
@@ -102,7 +102,7 @@ export const SPENDING = {
   },
   getRateLimit: {
     tag: "spending",
-    summary: "How many calls a minute a provider gets from the tenant",
+    summary: "How many calls per minute the tenant may make to a provider",
     parameters: [PROVIDER],
     answers: { 200: answer("The rate", json(schema("ProviderRate"))) },
     faults: [400],

@@ -1,4 +1,4 @@
-/** The routes of tasks and sub-agents, and the shapes that they take and give. */
+/** The routes of tasks and sub-agents, and their request and response shapes. */
 import {
   inputBody,
   resumeBody,
@@ -102,7 +102,7 @@ export const TASK_OPERATIONS = {
   ),
 } satisfies Operations;
 
-/** What options say already is said there: rules of tools, transcripts, the options themselves. */
+/** Parts that the options already describe: rules of tools, transcripts, the options themselves. */
 function taskRequest(): JsonObject {
   const { properties, ...schema } = schemaOf(taskBody);
   const all = objectOf(properties);

@@ -1,4 +1,4 @@
-/** `POST /transcripts/{operation}`. A test compares the names with the operations that there are. */
+/** `POST /transcripts/{operation}`. A test compares the names with the existing operations. */
 import { messageShape } from "../llm/messages.ts";
 import { transcriptShape } from "../llm/transcript.ts";
 import type { JsonObject } from "../skill/manifest.ts";
@@ -37,7 +37,7 @@ const NAMES = [
 
 const BODY: JsonObject = {
   type: "object",
-  description: "The conversation, as `transcript` or `messages`, and the operation's options beside it.",
+  description: "The conversation, as `transcript` or `messages`, and the operation's options.",
   properties: {
     transcript: { oneOf: [schema("Transcript"), { type: "string" }, { type: "null" }] },
     messages: { type: ["array", "null"], items: schema("Message") },

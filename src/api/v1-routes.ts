@@ -24,7 +24,7 @@ const SKILL_FORM = form({
   default: TEXT,
 });
 
-/** One that answers JSON, unless it says otherwise. */
+/** An operation that answers JSON, unless it says otherwise. */
 const operation = (
   summary: string,
   more: Partial<Operation> = {},

@@ -1,17 +1,17 @@
 import { toBase64 } from "../bytes.ts";
-/** What an API key is: `hull_` and 256 random bits, stored as its SHA-256 only. */
+/** An API key: `hull_` and 256 random bits, stored only as its SHA-256. */
 
 export const SCOPES = ["invoke", "publish", "admin"] as const;
 /**
- * `invoke`: run things; `publish`: upload skills, in the operator's tenant also publish; `admin`: keys, budgets, metrics,
- * and the other two.
+ * `invoke`: run things; `publish`: upload skills, in the operator's tenant also publish; `admin`: keys, budgets,
+ * metrics, and the other two.
  */
 export type Scope = (typeof SCOPES)[number];
 
 /** The operator's tenant: that of `HULL_ADMIN_KEY`, and of local dev without keys. It alone publishes. */
 export const DEFAULT_TENANT = "default";
 
-/** A key as it is stored: what it may do, and nothing that it could be made from. */
+/** The stored form of a key: its rights, and nothing from which it could be made. */
 export interface ApiKey {
   /** `key_<32 hex digits>`; in listings and logs. */
   id: string;
@@ -26,10 +26,10 @@ export interface ApiKey {
   last_used_at: string | null;
 }
 
-/** Characters of a key that are stored as they are; the other 219 bits of it stay unknown. */
+/** Characters of a key that are stored in the clear; the other 219 bits stay unknown. */
 const PREFIX_LENGTH = "hull_".length + 6;
 
-/** A fresh key, to be shown once. */
+/** A new key, which is shown only once. */
 export function makeKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(32));
   return `hull_${toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`;
@@ -39,12 +39,12 @@ export function prefixOf(key: string): string {
   return key.slice(0, PREFIX_LENGTH);
 }
 
-/** Whether a text has the form of a key that Hull makes. Any other one is unknown without a look into the database. */
+/** Whether a text has the form of Hull's keys. Any other text is unknown without a lookup in the database. */
 export function hasKeyForm(text: string): boolean {
   return /^hull_[A-Za-z0-9_-]{43}$/.test(text);
 }
 
-/** SHA-256. A key is random and long, so that no salt and no slow hash is needed. */
+/** SHA-256. A key is random and long, so it needs no salt and no slow hash. */
 export function digestOf(key: string): Promise<ArrayBuffer> {
   return crypto.subtle.digest("SHA-256", new TextEncoder().encode(key));
 }

@@ -3,7 +3,7 @@ import { PUBLIC_TENANT } from "../env.ts";
 import { type ApiKey, DEFAULT_TENANT, SCOPES, type Scope } from "./api-key.ts";
 
 export interface Caller {
-  /** Nothing of another tenant may be shown to this caller. */
+  /** This caller may see nothing of another tenant. */
   tenant: string;
   /** `null`: no key was needed. */
   key_id: string | null;
@@ -15,7 +15,7 @@ export interface Caller {
 /** Local dev without a configured key. */
 export const LOCAL_CALLER: Caller = { tenant: DEFAULT_TENANT, key_id: null, scopes: SCOPES, operator: true };
 
-/** Anybody, where a deployment is public. */
+/** Anybody, on a public deployment. */
 export const PUBLIC_CALLER: Caller = {
   tenant: PUBLIC_TENANT,
   key_id: null,

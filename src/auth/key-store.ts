@@ -1,4 +1,4 @@
-/** API keys in D1: made, found by their hash, listed, revoked. */
+/** API keys in D1: makes them, finds them by their hash, lists and revokes them. */
 import * as z from "zod/mini";
 import { databaseWith } from "../database.ts";
 import type { Bindings } from "../env.ts";
@@ -34,7 +34,7 @@ interface NewKey {
   name: string | null;
 }
 
-/** Makes a key. What is returned as `key` exists nowhere else. */
+/** Makes a key. The returned `key` is stored nowhere. */
 export async function addKey(env: Bindings, wanted: NewKey, now: Date): Promise<ApiKey & { key: string }> {
   const db = await database(env);
   const key = makeKey();
@@ -69,10 +69,10 @@ export async function keyByHash(env: Bindings, hash: string): Promise<ApiKey | n
   return found === null ? null : row.parse(found);
 }
 
-/** Notes that a key is used now. */
+/** Records that a key is used now. */
 export async function noteKeyUse(env: Bindings, id: string, now: Date): Promise<void> {
   const db = await database(env);
-  // A key that was revoked meanwhile leaves no row behind.
+  // A key revoked meanwhile gets no row.
   await db
     .prepare(
       `INSERT INTO api_key_uses (id, used_at) SELECT id, ?2 FROM api_keys WHERE id = ?1
@@ -94,9 +94,9 @@ interface KeyPage {
 }
 
 /**
- * Keys in the order in which they were made, a page at a time.
- * @param tenant `null`: of all tenants
- * @throws BadRequest for a cursor that no page gave
+ * Keys in the order of creation, a page at a time.
+ * @param tenant `null`: all tenants
+ * @throws BadRequest for an unknown cursor
  */
 export async function listKeys(
   env: Bindings,
@@ -127,8 +127,8 @@ function position(cursor: string): [string, string] {
 }
 
 /**
- * Revokes a key for ever; answers its hash, or `null` where there is none with this id.
- * @param tenant `null`: of any tenant
+ * Revokes a key permanently; returns its hash, or `null` if there is none with this id.
+ * @param tenant `null`: any tenant
  */
 export async function revokeKey(env: Bindings, id: string, tenant: string | null): Promise<string | null> {
   const db = await database(env);

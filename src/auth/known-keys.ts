@@ -1,7 +1,7 @@
 /**
- * What an isolate remembers of the keys in D1, so that D1 is not asked for every request. What it remembers is used for
- * 10 s at most: so long a revoked key may go on working in other isolates, and about 2 s where it is in use there. In the
- * isolate that revoked it, it is refused at once.
+ * An isolate's cache of the keys in D1, so that D1 is not asked for every request. An entry is used for at most 10 s.
+ * So a revoked key may keep working in other isolates for that time, or for about 2 s if it is in use there. The
+ * isolate that revoked it refuses it immediately.
  */
 import type { Bindings } from "../env.ts";
 import { RecentMap } from "../recent.ts";
@@ -12,9 +12,9 @@ import { hasKeys, keyByHash, noteKeyUse } from "./key-store.ts";
 export const KNOWN_FOR_MS = 10_000;
 /** Age in ms from which a key in use is read again in the background, so that no request waits for it. */
 const REFRESH_AFTER_MS = 2000;
-/** How much older than its last use a key's row may be: so seldom is it written. */
+/** A stored time of use may be this old: it is written no more often. */
 const USE_NOTED_EVERY_MS = 3_600_000;
-/** Remembered keys per isolate, unknown ones included. */
+/** Cached keys per isolate, including unknown ones. */
 const MAX_KNOWN = 5000;
 
 interface Known {
@@ -23,7 +23,7 @@ interface Known {
   /** Unix ms. */
   readAt: number;
   refreshing: boolean;
-  /** This isolate revoked it, for ever. */
+  /** This isolate revoked it permanently. */
   revoked: boolean;
 }
 
@@ -40,7 +40,7 @@ export class KnownKeys {
   }
 
   /**
-   * What is remembered of a key; `undefined`: nothing, ask `read`.
+   * The cached entry of a key; `undefined`: there is none, call `read`.
    * @param background keeps a promise alive after the response, e.g. `ctx.waitUntil`
    */
   remembered(hash: string, background: (work: Promise<unknown>) => void): ApiKey | null | undefined {
@@ -49,20 +49,20 @@ export class KnownKeys {
     if (known === undefined || age >= KNOWN_FOR_MS) return undefined;
     if (age >= REFRESH_AFTER_MS && known.key !== null && !known.refreshing) {
       known.refreshing = true;
-      // A key that cannot be read again is forgotten when its time is over.
+      // If this read fails, the key is forgotten when its time is over.
       background(this.read(hash, background).catch(() => {}));
     }
     return known.key;
   }
 
   /**
-   * Reads a key from D1 and remembers the answer. Since a key in use is read again and again, its use is noted here: once an
-   * hour at most, and behind the request.
+   * Reads a key from D1 and caches the answer. A key in use is read repeatedly, so its use is recorded here: at most
+   * once an hour, and after the request.
    */
   async read(hash: string, background: (work: Promise<unknown>) => void): Promise<ApiKey | null> {
     const readAt = Date.now();
     const key = await keyByHash(this.#env, hash);
-    // A read that began before the revocation tells what was.
+    // A read that began before the revocation shows the old state.
     if (this.#byHash.get(hash)?.revoked === true) return null;
     this.#byHash.set(hash, { key, readAt, refreshing: false, revoked: false });
     if (key !== null && readAt - Date.parse(key.last_used_at ?? "1970-01-01") >= USE_NOTED_EVERY_MS)
@@ -70,7 +70,7 @@ export class KnownKeys {
     return key;
   }
 
-  /** Makes a revocation through this isolate take effect here at once. */
+  /** Makes a revocation through this isolate take effect here immediately. */
   forget(hash: string): void {
     this.#byHash.set(hash, { key: null, readAt: Date.now(), refreshing: false, revoked: true });
   }
@@ -84,7 +84,7 @@ export class KnownKeys {
     return value;
   }
 
-  /** Whether a digest is that of `HULL_ADMIN_KEY`. The time taken tells nothing about the key. */
+  /** Whether a digest is that of `HULL_ADMIN_KEY`. The time taken reveals nothing about the key. */
   async isAdmin(digest: ArrayBuffer): Promise<boolean> {
     if (this.#adminKey === null) return false;
     this.#adminDigest ??= await digestOf(this.#adminKey);

@@ -12,7 +12,7 @@ export const API_KEYS_SCHEMA = [
   "CREATE INDEX IF NOT EXISTS api_keys_in_order ON api_keys (created_at, id)",
 ] as const;
 
-/** When each key was used, about: apart from the keys, whose table is as it was. */
+/** Approximate time of each key's last use: in a separate table, so that the table of keys stays unchanged. */
 export const API_KEY_USES_SCHEMA = [
   `CREATE TABLE IF NOT EXISTS api_key_uses (
   id TEXT PRIMARY KEY,

@@ -1,7 +1,8 @@
 /**
- * Browsers that signed in with an API key. The cookie holds the key's SHA-256 and a time, sealed by AES-256-GCM (NIST SP 800-38D)
- * under a key that HKDF (RFC 5869) derives from a secret of the deployment: whoever reads the cookie does not learn the API key,
- * and nobody else can make one. Forms carry a token that follows from the cookie, which no page of another origin can read.
+ * Browsers that signed in with an API key. The cookie contains the key's SHA-256 and a time, sealed by AES-256-GCM
+ * (NIST SP 800-38D) under a key that HKDF (RFC 5869) derives from a secret of the deployment. A reader of the cookie
+ * does not learn the API key, and nobody else can make a cookie. Forms carry a token derived from the cookie, which no
+ * page of another origin can read.
  */
 import { concat, fromBase64, toBase64 } from "../bytes.ts";
 import { keySource } from "../derived-key.ts";
@@ -11,11 +12,11 @@ import { hex } from "./api-key.ts";
 /** How long a browser stays signed in, in s. */
 export const SIGNED_IN_S = 12 * 60 * 60;
 
-/** What a cookie says. */
+/** The content of a cookie. */
 export interface SignIn {
   /** SHA-256 of the API key, hexadecimal. */
   hash: string;
-  /** What forms of this browser carry. */
+  /** The token in forms of this browser. */
   token: string;
 }
 
@@ -44,7 +45,7 @@ export class SignIns {
     return base64url(concat([iv, new Uint8Array(sealed)]));
   }
 
-  /** What a cookie says; `null`: it is not the deployment's, or too old. @param now Unix ms */
+  /** The content of a cookie; `null`: it does not belong to the deployment, or is too old. @param now Unix ms */
   async open(cookie: string, now: number): Promise<SignIn | null> {
     if (this.#secret === null) return null;
     const { seal, token } = await this.#derived();
@@ -75,7 +76,7 @@ async function derive(secret: string): Promise<Keys> {
   return { seal, token };
 }
 
-/** Whether two texts are the same. The time taken tells nothing about the first difference. */
+/** Whether two texts are equal. The time taken reveals nothing about the first difference. */
 export async function isSame(a: string, b: string): Promise<boolean> {
   const [first, second] = await Promise.all(
     [a, b].map((text) => crypto.subtle.digest("SHA-256", utf8(text))),

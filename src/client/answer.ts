@@ -1,4 +1,4 @@
-/** What a skill answered. */
+/** The answer of a skill. */
 
 /** The whole answer of a call of a skill. */
 export class SkillAnswer {
@@ -8,7 +8,7 @@ export class SkillAnswer {
   readonly headers: Headers;
   /** Names the run in logs and at `/executions/{id}`; `null` for skills that run nothing. */
   readonly executionId: string | null;
-  /** Whether this call found the answer of an earlier one with the same idempotency key. */
+  /** Whether this is the answer of an earlier call with the same idempotency key. */
   readonly replayed: boolean;
 
   constructor(bytes: Uint8Array<ArrayBuffer>, headers: Headers) {
@@ -23,7 +23,7 @@ export class SkillAnswer {
     return new TextDecoder().decode(this.bytes);
   }
 
-  /** The answer as JSON, of the shape that the caller expects. Throws SyntaxError where it is none. */
+  /** The answer as JSON, in the shape that the caller expects. Throws SyntaxError if it is not JSON. */
   json<T = unknown>(): T {
     const value: T = JSON.parse(this.text);
     return value;

@@ -17,7 +17,7 @@ export type Approvals = {
     arguments: {
       [name: string]: unknown;
     };
-    /** What the decision is bound to. */
+    /** The decision is bound to it. */
     arguments_digest: string;
     risk: string;
     requested_at: string;
@@ -33,7 +33,7 @@ export type Artifact = {
   /** Of `code` and `react`. */
   language?: string;
   version: number;
-  /** Text; of an image its URL; of type `custom` any JSON. */
+  /** Text; for an image its URL; for type `custom` any JSON. */
   content: unknown;
   metadata: {
     [name: string]: unknown;
@@ -72,9 +72,9 @@ export type CallOptions = {
   provider?: string;
   /** A model id or an alias. */
   model?: string;
-  /** A tier or an alias in place of a model: `small`, `mid`, `frontier`. */
+  /** A tier or an alias instead of a model: `small`, `mid`, `frontier`. */
   model_tier?: string;
-  /** Most tokens of an answer. */
+  /** The most tokens of an answer. */
   max_tokens?: number;
   /** Sampling temperature. */
   temperature?: number;
@@ -92,15 +92,15 @@ export type CallOptions = {
   stop?: string[] | string;
   /** Whether the answer is JSON. */
   response_format?: "text" | "json" | "json_object";
-  /** The same; `json_schema` comes first. */
+  /** The same; `json_schema` wins. */
   schema?: {
     [name: string]: unknown;
   };
-  /** The JSON Schema that the provider is sent and the answer has to match. */
+  /** The JSON Schema for the provider, which the answer must match. */
   json_schema?: {
     [name: string]: unknown;
   };
-  /** The schema that Hull checks the answer against, where it is another one. */
+  /** The schema that Hull checks the answer against, if it differs. */
   output_schema?: {
     [name: string]: unknown;
   };
@@ -112,11 +112,11 @@ export type CallOptions = {
     };
     strict?: boolean;
   };
-  /** What an answer that does not match leads to: nothing, a warning, or 422 `schema_validation`. */
+  /** What happens if the answer does not match: nothing, a warning, or 422 `schema_validation`. */
   output_validation?: "off" | "warn" | "error";
   /** How often Hull asks again after an answer that does not match. */
   schema_retries?: number;
-  /** Whether Hull says what was wrong when it asks again. A text takes the place of Hull's words. */
+  /** Whether Hull says what was wrong when it asks again. A text replaces Hull's words. */
   schema_retry_nudge?: boolean | string;
   /** How often Hull repeats a model call after a transient failure. */
   llm_retries?: number;
@@ -145,7 +145,7 @@ export type CallOptions = {
   tools?: unknown[] | {
     [name: string]: unknown;
   };
-  /** Whether the model has to call a tool. */
+  /** Whether the model must call a tool. */
   tool_choice?: "auto" | "none" | "required" | {
     name: string;
   };
@@ -161,7 +161,7 @@ export type CallOptions = {
   };
   /** How the model calls tools: by the provider's own channel, or in its text. */
   tool_format?: "native" | "text";
-  /** Examples of calls for the system text, where the model calls tools in its text. */
+  /** Examples of calls for the system text, if the model calls tools in its text. */
   tool_examples?: string;
   /** Whether the provider may cache the prompt. */
   cache?: boolean;
@@ -175,9 +175,9 @@ export type CallOptions = {
   timeout?: number;
   /** `idle_timeout_ms` in seconds. */
   idle_timeout?: number;
-  /** How the answer begins, where the model can continue a given beginning. */
+  /** How the answer begins, if the model can continue a given beginning. */
   prefill?: string;
-  /** The conversation. It takes the place of `prompt`. */
+  /** The conversation. It replaces `prompt`. */
   messages?: Message[];
   /** A transcript that the call continues. Not together with `session_id`. */
   transcript?: Transcript;
@@ -197,15 +197,15 @@ export type CallOptions = {
   };
   /** Providers that Hull asks in this order after the first one failed, with the same model id. A text lists them with commas. */
   fallback_chain?: string[] | string;
-  /** Anything of the caller's own. Hull does not read it. */
+  /** The caller's own data. Hull does not read it. */
   metadata?: {
     [name: string]: unknown;
   };
-  /** Answers in place of the provider's, see mocks. */
+  /** Answers that replace the provider's, see mocks. */
   mock?: unknown[];
   /** Another name of `schema_retries`. */
   retries?: number;
-  /** Of `/llm/structured`: a last call turns the text into JSON. Members beside `enabled` are options of that call. */
+  /** Of `/llm/structured`: a last call turns the text into JSON. Members other than `enabled` are options of that call. */
   repair?: boolean | {
     enabled?: boolean;
     [name: string]: unknown;
@@ -287,7 +287,7 @@ export type Card = {
   }[];
   /** Runs with it have tools to read and write files and to run commands. */
   workspaceTools?: true;
-  /** The author's folder or the plugin that it lies in. */
+  /** The author's folder or the plugin of the skill. */
   namespace?: string;
   /** JSON Schema of the input, where it declares one; not in listings. */
   input_schema?: {
@@ -313,7 +313,7 @@ export type CompactRequest = {
   strategy?: "observation_mask" | "truncate" | "llm";
   keep_first?: number;
   keep_last?: number;
-  /** Stands in place of one that would be made. */
+  /** Replaces the summary that Hull would make. */
   summary?: string;
   options?: CallOptions;
 };
@@ -385,9 +385,9 @@ export type Daemon = {
   };
 };
 
-/** A flat body: the fields of the daemon, and every option of a run beside them. */
+/** A flat body: the fields of the daemon, and every option of a run. */
 export type DaemonRequest = RunOptions & {
-  /** What the daemon is to do. Required. */
+  /** The daemon's task. Required. */
   task?: string;
   /** Another name of `task`. */
   prompt?: string;
@@ -723,9 +723,9 @@ export type RunAccepted = {
 export type RunOptions = CallOptions & {
   /** Defaults of the limits: `tool_using` 50 iterations, `researcher` 30, `verifier` 5, `completer` 1. */
   profile?: "tool_using" | "researcher" | "verifier" | "completer";
-  /** A served llm skill that the run is: its body, model, limits and tools. */
+  /** The served llm skill to run, with its body, model, limits and tools. */
   skill?: string;
-  /** Skills that the run may take up: slugs, inline skills, or `"*"` for all that are served. */
+  /** Skills that the run may use: slugs, inline skills, or `"*"` for all that are served. */
   skills?: string | (string | {
     [name: string]: unknown;
   })[] | {
@@ -735,19 +735,19 @@ export type RunOptions = CallOptions & {
   dynamic_tools?: boolean;
   /** Tools to work on files: all, none, or those with these names. */
   workspace_tools?: boolean | string[];
-  /** When the tools of the skills' `tools.json` are on offer: from the start, or once their skill is active or loaded. Of two skills the tool of the later one counts, a tool of the run's own before both. */
+  /** When the tools of the skills' `tools.json` are on offer: from the start, or once their skill is active or loaded. Of two skills the later one's tool wins; the run's own tool wins over both. */
   skill_tools?: "at_start" | "on_activation";
   /** Aliases of models by slot, which handlers see as `ctx.models`. */
   models?: {
     [name: string]: string;
   };
-  /** How skills become active, and whether Hull decides anew at each turn: `auto`, `metadata`, `host`, `none`. With `top_n: 0` none does. */
+  /** How skills become active, and whether Hull decides again at each turn: `auto`, `metadata`, `host`, `none`. With `top_n: 0` none does. */
   skill_match?: {
     strategy?: string;
     top_n?: number;
     sticky?: boolean;
   };
-  /** Most tokens of the list of skills in the system text. */
+  /** The most tokens of the list of skills in the system text. */
   skill_catalogue_tokens?: number;
   /** MCP servers, by their names in hull.toml or with a `url`. Their tools are `<server>__<tool>`. */
   mcp_servers?: (string | {
@@ -756,15 +756,15 @@ export type RunOptions = CallOptions & {
     tools?: string[];
     timeout_ms?: number;
   })[];
-  /** Paths that `paths` of skills are matched with. */
+  /** Paths that Hull matches with `paths` of skills. */
   working_files?: string[] | string;
   /** The run goes on until the model says the sentinel. */
   persistent?: boolean;
   /** The sentinel. */
   done_sentinel?: string;
-  /** Most model calls of the run. */
+  /** The most model calls of the run. */
   max_iterations?: number;
-  /** Most turns in a row without a tool call after which a persistent run is nudged. */
+  /** After this many consecutive turns without a tool call Hull nudges a persistent run. */
   max_nudges?: number;
   /** What a nudge says. */
   nudge?: string;
@@ -772,13 +772,13 @@ export type RunOptions = CallOptions & {
   parallel_tool_calls?: boolean;
   /** Whether the model may hand work to sub-agents with the tool `sub_agent`. */
   sub_agents?: boolean;
-  /** The whole run takes no longer than so many ms: 504 `deadline_exceeded`. */
+  /** The whole run takes at most this many ms: 504 `deadline_exceeded`. */
   deadline_ms?: number;
-  /** How often a failed tool call is repeated. */
+  /** How often Hull repeats a failed tool call. */
   tool_retries?: number;
   /** The pause before the first repetition; it doubles. */
   tool_backoff_ms?: number;
-  /** What a turn has to do, and how much prose it may have. */
+  /** What a turn must do, and how much prose it may contain. */
   turn_policy?: {
     require_action_or_yield?: boolean;
     allow_done_sentinel?: boolean;
@@ -788,17 +788,17 @@ export type RunOptions = CallOptions & {
   stop_after_successful_tools?: string[];
   /** Without a success of one of these tools the run has `failed`. */
   require_successful_tools?: string[];
-  /** After so many equal calls with equal results the model gets a hint. `0` switches this off. */
+  /** After this many equal calls with equal results the model gets a hint. `0` switches this off. */
   loop_detect_warn?: number;
-  /** After so many, a remark takes the place of the result. */
+  /** After this many, a remark replaces the result. */
   loop_detect_block?: number;
-  /** After so many, the call is not carried out. */
+  /** After this many, the call is not carried out. */
   loop_detect_skip?: number;
-  /** The sentinel counts only where the last call of the tool `run` was a success. */
+  /** The sentinel counts only if the last call of the tool `run` succeeded. */
   exit_when_verified?: boolean;
-  /** Most tokens of the run, input and output together. */
+  /** The most tokens of the run, input and output together. */
   token_budget?: number;
-  /** What happens to calls that a model writes into its text although it has a channel for them. */
+  /** What happens to calls that a model writes into its text although it has a native channel for them. */
   native_tool_fallback?: "allow" | "allow_once" | "reject";
   /** In a persistent run a line `next_phase: X` that names another phase ends it. */
   break_unless_phase?: string;
@@ -921,7 +921,7 @@ export type RunOptions = CallOptions & {
   persist_path?: string;
   /** A snapshot that it continues. */
   resume_path?: string;
-  /** A timer wakes it so long after it went idle; `0` means none. */
+  /** A timer wakes it this long after it went idle; `0` means none. */
   wake_interval_ms?: number;
   /** A schedule that wakes it, in five fields. */
   cron?: string;
@@ -933,7 +933,7 @@ export type RunOptions = CallOptions & {
   watch_events?: ("change" | "create" | "delete")[];
   /** It shortens its conversation when it goes idle. */
   consolidate_on_idle?: boolean;
-  /** After so many looks that find no reason to wake, it ends as `watchdog`. */
+  /** After this many checks without a reason to wake, it ends as `watchdog`. */
   idle_watchdog_attempts?: number;
   /** Limits of one wake. */
   wake_budget?: {
@@ -1036,7 +1036,7 @@ export type SessionRun = {
     arguments: {
       [name: string]: unknown;
     };
-    /** What the decision is bound to. */
+    /** The decision is bound to it. */
     arguments_digest: string;
     risk: string;
     requested_at: string;
@@ -1150,27 +1150,27 @@ export type Transcript = {
 
 /** The data of each event, by the event's name. */
 export interface EventData {
-  /** The run has begun: what was wrong with the request has been answered already. */
+  /** The run has begun. Faults of the request were answered before. */
   start: {
-    /** Of calls of skills and models, and of `POST /runs`. */
+    /** For calls of skills and models, and for `POST /runs`. */
     execution_id?: string;
-    /** Of the same: the request that began it. */
+    /** For the same: the request that began it. */
     request_id?: string;
-    /** The slug; of calls of skills. */
+    /** The slug; for calls of skills. */
     skill?: string;
-    /** Of calls of skills. */
+    /** For calls of skills. */
     mode?: "script" | "static-file" | "proxy" | "llm";
-    /** Of calls of models, runs and workflow runs. */
+    /** For calls of models, runs and workflow runs. */
     operation?: "llm/call" | "llm/structured" | "llm/completion" | "runs" | "workflows" | "responses";
     /** Of runs. */
     run_id?: string;
-    /** Of runs; `null` without a session. */
+    /** For runs; `null` without a session. */
     session_id?: string | null;
   };
   /** A piece of the answer: output of a script, bytes of a file, text of the model. */
   delta: {
     text?: string;
-    /** In place of `text`, for bytes that are not UTF-8: Base64. */
+    /** Instead of `text`, for bytes that are not UTF-8: Base64. */
     b64?: string;
     /** The model call, counted from 1. */
     round?: number;
@@ -1180,7 +1180,7 @@ export interface EventData {
   /** A piece of the model's reasoning. */
   thought: {
     text?: string;
-    /** In place of `text`, for bytes that are not UTF-8: Base64. */
+    /** Instead of `text`, for bytes that are not UTF-8: Base64. */
     b64?: string;
     /** The model call, counted from 1. */
     round: number;
@@ -1190,10 +1190,10 @@ export interface EventData {
   /** A piece of what a script prints to stderr, in order with `delta`. */
   stderr: {
     text?: string;
-    /** In place of `text`, for bytes that are not UTF-8: Base64. */
+    /** Instead of `text`, for bytes that are not UTF-8: Base64. */
     b64?: string;
   };
-  /** A model call has ended, or begins anew. */
+  /** A model call has ended, or begins again. */
   round: {
     /** The model call, counted from 1. */
     round: number;
@@ -1205,7 +1205,7 @@ export interface EventData {
       cache_read_tokens: number;
       cache_write_tokens: number;
     };
-    /** The model is asked again: what `delta` said of this round is void. */
+    /** Hull asks the model again: earlier `delta` events of this round are void. */
     restarted?: true;
     run_id?: string;
     parent_run_id?: string | null;
@@ -1217,23 +1217,23 @@ export interface EventData {
     /** The id that the model gave the call. */
     call_id: string;
     name: string;
-    /** As the model wrote them; of what is no JSON `{_raw}` and the reason. */
+    /** As the model wrote them; if they are not JSON, `{_raw}` and the reason. */
     arguments: unknown;
     run_id?: string;
     parent_run_id?: string | null;
   };
-  /** What a handler emits or prints, at once; up to 1 MB for each call. */
+  /** What a handler emits or prints, sent immediately; up to 1 MB for each call. */
   tool_output: {
     /** The id that the model gave the call. */
     call_id: string;
     stream: "emit" | "stdout" | "stderr";
     text?: string;
-    /** In place of `text`, for bytes that are not UTF-8: Base64. */
+    /** Instead of `text`, for bytes that are not UTF-8: Base64. */
     b64?: string;
     run_id?: string;
     parent_run_id?: string | null;
   };
-  /** A tool call has ended. Its content is for the model and is no part of the event. */
+  /** A tool call has ended. Its content is for the model and not part of the event. */
   tool_result: {
     /** The model call, counted from 1. */
     round: number;
@@ -1242,7 +1242,7 @@ export interface EventData {
     name: string;
     ok: boolean;
     status: "ok" | "error" | "rejected";
-    /** Of failures: exact for calls of skills, a category for runs. */
+    /** For failures: exact for calls of skills, a category for runs. */
     code?: string;
     exit_code: number | null;
     duration_ms: number;
@@ -1260,7 +1260,7 @@ export interface EventData {
     id: string;
     type: string;
     title: string;
-    /** Text; of an image its URL; of type `custom` any JSON. */
+    /** Text; for an image its URL; for type `custom` any JSON. */
     content: unknown;
     language?: string;
     metadata: {
@@ -1271,16 +1271,16 @@ export interface EventData {
     run_id?: string;
     parent_run_id?: string | null;
   };
-  /** A call waits for a person to decide about it. */
+  /** A call waits for a person's decision. */
   approval_request: {
-    /** Decide about it at `POST /sessions/{id}/approvals/{approval}`. */
+    /** Decide it at `POST /sessions/{id}/approvals/{approval}`. */
     id: string;
     tool_call_id: string;
     tool: string;
     arguments: {
       [name: string]: unknown;
     };
-    /** What the decision is bound to. */
+    /** The decision is bound to it. */
     arguments_digest: string;
     risk: string;
     /** RFC 3339. */
@@ -1293,7 +1293,7 @@ export interface EventData {
   /** Hull compared the run's skills with the latest message. */
   skill_matched: {
     strategy: string;
-    /** Model calls before this event, itself included where it is one. */
+    /** Model calls before this event, including itself if it is one. */
     iteration: number;
     /** Whether skills had been matched before in this run. */
     reassess: boolean;
@@ -1310,7 +1310,7 @@ export interface EventData {
   skill_activated: {
     name: string;
     description: string;
-    /** Model calls before this event, itself included where it is one. */
+    /** Model calls before this event, including itself if it is one. */
     iteration: number;
     score: number;
     reason: string;
@@ -1321,7 +1321,7 @@ export interface EventData {
   /** An active skill no longer matches. */
   skill_deactivated: {
     name: string;
-    /** Model calls before this event, itself included where it is one. */
+    /** Model calls before this event, including itself if it is one. */
     iteration: number;
     run_id?: string;
     parent_run_id?: string | null;
@@ -1333,12 +1333,12 @@ export interface EventData {
     run_id?: string;
     parent_run_id?: string | null;
   };
-  /** A skill's MCP server is connected; `tools` names what it brought. */
+  /** A skill's MCP server is connected; `tools` names its tools. */
   skill_mcp_bound: {
     name: string;
     server: string;
     tools: string[];
-    /** Model calls before this event, itself included where it is one. */
+    /** Model calls before this event, including itself if it is one. */
     iteration: number;
     run_id?: string;
     parent_run_id?: string | null;
@@ -1347,7 +1347,7 @@ export interface EventData {
   skill_mcp_unbound: {
     name: string;
     server: string;
-    /** Model calls before this event, itself included where it is one. */
+    /** Model calls before this event, including itself if it is one. */
     iteration: number;
     run_id?: string;
     parent_run_id?: string | null;
@@ -1357,7 +1357,7 @@ export interface EventData {
     name: string;
     server: string;
     error: string;
-    /** Model calls before this event, itself included where it is one. */
+    /** Model calls before this event, including itself if it is one. */
     iteration: number;
     run_id?: string;
     parent_run_id?: string | null;
@@ -1388,14 +1388,14 @@ export interface EventData {
     run_id?: string;
     parent_run_id?: string | null;
   };
-  /** Hull or a host told the model something. */
+  /** Hull or a host gave the model feedback. */
   feedback_injected: {
     kind: string;
     content: string;
     run_id?: string;
     parent_run_id?: string | null;
   };
-  /** A summary took the place of older messages. */
+  /** A summary replaced older messages. */
   transcript_compacted: {
     mode: "auto" | "preflight" | "manual" | "hard_limit" | "idle";
     strategy: string;
@@ -1440,7 +1440,7 @@ export interface EventData {
   };
   /** A part of a stored response, which its stream is made of. No stream shows it as it is. */
   response_part: {
-    /** Blocks of a finished turn; its text was told by `delta`. */
+    /** Blocks of a finished turn; `delta` events have already sent its text. */
     turn?: {
       [name: string]: unknown;
     }[];

@@ -30,9 +30,9 @@ export type * from "./api.ts";
 export type { CallSettings, HullEvent, HullOptions, RunSettings, SessionRunResult, SkillInput };
 export { DaemonClient, EventStream, HullConnectionError, HullError, SessionClient, SkillAnswer };
 
-/** What calls of skills take. */
+/** Settings of skill calls. */
 export interface SkillSettings extends RunSettings {
-  /** Ids of stored files that the run gets too. */
+  /** Ids of stored files for the run. */
   files?: readonly string[];
   /** Profile whose configured values the skill's tools get. */
   bot?: string;
@@ -40,7 +40,7 @@ export interface SkillSettings extends RunSettings {
   method?: "GET" | "POST";
 }
 
-/** What the last event of a skill's stream holds. */
+/** The content of the last event of a skill's stream. */
 export interface SkillDone {
   duration_ms?: number;
   exit_code?: number | null;
@@ -64,7 +64,7 @@ export class Hull {
   }
 
   /**
-   * Runs a skill and answers when it is done. Throws HullError for a run that fails.
+   * Runs a skill and returns its answer. Throws HullError for a run that fails.
    * @param skill its slug, or its route if the manifest sets one (`/reports/daily`)
    */
   run(skill: string, input?: SkillInput, settings: SkillSettings = {}): Promise<SkillAnswer> {
@@ -74,7 +74,7 @@ export class Hull {
     });
   }
 
-  /** Runs a skill and follows its events. Whoever leaves the stream before its end stops the run. */
+  /** Runs a skill and follows its events. Leaving the stream before its end stops the run. */
   stream(skill: string, input?: SkillInput, settings: SkillSettings = {}): EventStream<SkillDone> {
     return executionStream(this.#transport, this.#skill(skill, input, settings), settings);
   }
@@ -84,22 +84,22 @@ export class Hull {
     return this.#transport.json(posts("/runs", body, settings), settings);
   }
 
-  /** The same as events. Whoever leaves the stream before its end stops the run. */
+  /** The same as events. Leaving the stream before its end stops the run. */
   streamAgent(body: RunRequest, settings: RunSettings = {}): EventStream<RunResult> {
     return executionStream(this.#transport, posts("/runs", body, settings), settings);
   }
 
-  /** The session of an id. Nothing is asked; `sessions.open` makes one. */
+  /** The session of an id. This sends no request; `sessions.open` makes a session. */
   session(id: string): SessionClient {
     return new SessionClient(this.#transport, id);
   }
 
-  /** The daemon of an id. Nothing is asked; `daemons.spawn` makes one. */
+  /** The daemon of an id. This sends no request; `daemons.spawn` makes a daemon. */
   daemon(id: string): DaemonClient {
     return new DaemonClient(this.#transport, id);
   }
 
-  /** The cards of the skills that are served, sorted by slug. @param query words that must all occur */
+  /** The cards of the served skills, sorted by slug. @param query words that must all occur */
   async *skills(query?: string, settings: CallSettings = {}): AsyncGenerator<Card, void, undefined> {
     const call: Call = { ...reads("/skills"), query: { q: query, limit: 1000 } };
     for (let next: Call | null = call; next !== null; ) {
@@ -118,7 +118,10 @@ export class Hull {
     return this.#transport.json(reads(executionPath(id)), settings);
   }
 
-  /** Any other route: the answer as it is. Throws HullError where it is an error. Only calls of GET, PUT and DELETE are repeated. */
+  /**
+   * Calls any other route and returns its response. Throws HullError if that is an error. Only calls of GET, PUT and
+   * DELETE are repeated.
+   */
   request(
     method: Call["method"],
     path: string,
@@ -134,7 +137,7 @@ export class Hull {
     const isRoute = skill.startsWith("/");
     const { headers, ...body } = method === "GET" ? inputQuery(input) : inputBody(input, files);
     const key = idempotent(settings);
-    // Hull keeps nothing of calls of proxy skills: what reached the upstream must not reach it again.
+    // Hull keeps nothing of calls of proxy skills, so a call that reached the upstream must not be repeated.
     const keeps = async (): Promise<boolean> => (await this.card(skill)).mode !== "proxy";
     return {
       method,
@@ -158,7 +161,7 @@ class ModelsClient {
     return this.#transport.json(posts("/llm/call", body, settings), settings);
   }
 
-  /** Whoever leaves the stream before its end stops the call. */
+  /** Leaving the stream before its end stops the call. */
   stream(body: CallRequest, settings: RunSettings = {}): EventStream<CallResult> {
     return executionStream(this.#transport, posts("/llm/stream", body, settings), settings);
   }
@@ -169,7 +172,7 @@ class ModelsClient {
   }
 }
 
-/** Files that runs get and make. They expire by themselves. */
+/** Input and output files of runs. They expire by themselves. */
 class FilesClient {
   readonly #transport: Transport;
 
@@ -211,7 +214,7 @@ class FilesClient {
 
 const executionPath = (id: string): string => `/executions/${encodeURIComponent(id)}`;
 
-/** A stream that goes on at `/executions/{id}/events`; who leaves it stops the execution. */
+/** A stream that continues at `/executions/{id}/events`; leaving it stops the execution. */
 function executionStream<Done>(transport: Transport, call: Call, settings: RunSettings): EventStream<Done> {
   if (settings.idempotencyKey === false) {
     return new EventStream({ transport, call, ends: true, settings });
@@ -226,7 +229,7 @@ function executionStream<Done>(transport: Transport, call: Call, settings: RunSe
   });
 }
 
-/** The next page is where the header `Link` says. */
+/** The header `Link` names the next page. */
 async function cardPage(response: Response): Promise<{ cards: Card[]; next: Call | null }> {
   const path = /<([^>]+)>; *rel="next"/.exec(response.headers.get("link") ?? "")?.[1];
   return { cards: await response.json(), next: path === undefined ? null : reads(path) };

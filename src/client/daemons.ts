@@ -22,7 +22,7 @@ export class DaemonsClient {
   }
 }
 
-/** One daemon. Making this object asks nothing. */
+/** One daemon. Making this object sends no request. */
 export class DaemonClient {
   readonly id: string;
   /** The daemon's conversation: events, messages, files, approvals. */
@@ -47,7 +47,7 @@ export class DaemonClient {
     return this.#transport.json(posts(`${this.#path}/events`, payload, settings), settings);
   }
 
-  /** Wakes it, as soon as it is idle. */
+  /** Wakes it once it is idle. */
   wake(settings: RunSettings = {}): Promise<Daemon> {
     return this.#post("wake", settings);
   }
@@ -61,7 +61,7 @@ export class DaemonClient {
     return this.#post("resume", settings);
   }
 
-  /** Stops it and removes everything of it, its session included. */
+  /** Stops it and removes all its data, including its session. */
   delete(settings: CallSettings = {}): Promise<void> {
     return this.#transport.nothing({ method: "DELETE", path: this.#path, repeatable: true }, settings);
   }

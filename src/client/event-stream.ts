@@ -1,4 +1,4 @@
-/** Streams of events that go on after a cut connection, with nothing lost and nothing twice. */
+/** Streams of events that continue after a cut connection, without gaps and duplicates. */
 import type { EventData } from "./api.ts";
 import { HullConnectionError, HullError } from "./error.ts";
 import {
@@ -21,25 +21,28 @@ export type HullEvent = {
   };
 }[keyof EventData];
 
-/** An event as it stands on the wire. */
+/** An event in its wire form. */
 interface WireEvent {
   id: string;
   event: string;
   data: string;
 }
 
-/** A server that is silent for so long is gone: it sends a heartbeat every 15 s. In ms. */
+/** A server that is silent for this long, in ms, is gone: it sends a heartbeat every 15 s. */
 const SILENCE_MS = 45_000;
 
 interface StreamSource {
   transport: Transport;
   /** The call whose answer is the stream. */
   call: Call;
-  /** The same stream after its connection broke, where another call continues it better. @param execution id of the execution */
+  /**
+   * The call that continues the stream after its connection broke, if not the original one. @param execution id of the
+   * execution
+   */
   resumed?: (execution: string) => Call;
-  /** The id of the event after which the stream begins; without it the call says so. */
+  /** The id of the event after which the stream begins; absent: the call determines it. */
   begin?: () => Promise<string>;
-  /** Whether the stream ends with `done`; `false`: it goes on until somebody leaves it. */
+  /** Whether the stream ends with `done`; `false`: it continues until the caller leaves it. */
   ends: boolean;
   /** What to do when the caller leaves before the end. */
   left?: (execution: string) => Promise<unknown>;
@@ -47,9 +50,9 @@ interface StreamSource {
 }
 
 /**
- * The events of a run, to be read once: as events (`for await`), as text, or for the result alone. A broken connection is
- * opened again after the last event that was seen.
- * @typeParam Done what the last event holds beside `ok`
+ * The events of a run, to be read once: as events (`for await`), as text, or only the result. After a broken connection
+ * the stream continues after the last event that was seen.
+ * @typeParam Done content of the last event in addition to `ok`
  */
 export class EventStream<Done> implements AsyncIterable<HullEvent> {
   readonly #events: AsyncGenerator<HullEvent, void, undefined>;
@@ -58,12 +61,12 @@ export class EventStream<Done> implements AsyncIterable<HullEvent> {
     this.#events = follow(source);
   }
 
-  /** Each event as it comes. A run that fails says so by the event `error`. Throws HullError where the call is refused. */
+  /** Each event as it arrives. A failed run sends the event `error`. Throws HullError if the call is refused. */
   [Symbol.asyncIterator](): AsyncGenerator<HullEvent, void, undefined> {
     return this.#events;
   }
 
-  /** The whole answer so far, each time that it changes. Throws HullError where the run fails. */
+  /** The whole answer so far, each time that it changes. Throws HullError if the run fails. */
   async *text(): AsyncGenerator<string, void, undefined> {
     const rounds: { round: number | undefined; text: string }[] = [];
     for await (const event of this.#events) {
@@ -82,8 +85,8 @@ export class EventStream<Done> implements AsyncIterable<HullEvent> {
   }
 
   /**
-   * The pieces of the answer as bytes, text in UTF-8, e.g. for `new Response(stream.readable())`. The stream fails with HullError
-   * where the run fails. After the death of a server the piece of a round that began anew comes again: `text` knows better.
+   * The pieces of the answer as bytes, text in UTF-8, e.g. for `new Response(stream.readable())`. The stream fails with
+   * HullError if the run fails. If a server dies, the text of a restarted round comes twice; `text` handles that.
    */
   readable(): ReadableStream<Uint8Array> {
     const events = this.#events;
@@ -106,7 +109,7 @@ export class EventStream<Done> implements AsyncIterable<HullEvent> {
     });
   }
 
-  /** What the last event holds. Throws HullError where the run fails. */
+  /** The content of the last event. Throws HullError if the run fails. */
   async result(): Promise<Done & { ok: boolean }> {
     for await (const event of this.#events) {
       throwIfError(event);
@@ -119,7 +122,7 @@ export class EventStream<Done> implements AsyncIterable<HullEvent> {
 const fromBase64 = (text: string): Uint8Array =>
   Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
 
-/** The server made it: its OpenAPI document says what it holds. */
+/** The server made it, in the shape of its OpenAPI document. */
 const isResult = <Done>(data: object): data is Done & { ok: boolean } => "ok" in data;
 
 function throwIfError({ event, data }: HullEvent): void {
@@ -128,7 +131,7 @@ function throwIfError({ event, data }: HullEvent): void {
   throw new HullError(data, data.status, typeof retry === "number" ? retry : null);
 }
 
-/** What has come so far. */
+/** What has arrived so far. */
 interface Seen {
   /** Number of the last event. */
   seq: number;
@@ -143,7 +146,7 @@ async function* follow(source: StreamSource): AsyncGenerator<HullEvent, void, un
   const { signal } = settings;
   const seen: Seen = { seq: -1, id: null, execution: null };
   let leaves = true;
-  /** Attempts in a row that brought no event. */
+  /** Consecutive attempts without an event. */
   let failures = 0;
   try {
     if (begin !== undefined) seen.id = await begin();
@@ -157,7 +160,7 @@ async function* follow(source: StreamSource): AsyncGenerator<HullEvent, void, un
           yield event;
           if (!leaves) return;
         }
-        // What an upstream sends has names of its own and ends as it likes.
+        // An upstream's events have names of their own and end in any way.
         leaves = !(ends && seen.id === null);
         if (!leaves) return;
         throw new HullConnectionError(transport.origin, "the stream ended before its last event");
@@ -181,7 +184,7 @@ async function* follow(source: StreamSource): AsyncGenerator<HullEvent, void, un
   }
 }
 
-/** The same stream may be asked for later. */
+/** A later attempt at the same stream may succeed. */
 class RefusedForNow extends HullError {
   readonly wait: number;
 
@@ -191,7 +194,7 @@ class RefusedForNow extends HullError {
   }
 }
 
-/** One connection's new events, to its end. Throws what breaks it. */
+/** The new events of one connection, to its end. Throws the error that breaks it. */
 async function* connection(
   { transport, settings }: StreamSource,
   call: Call,
@@ -223,7 +226,7 @@ async function* connection(
         seen.seq = Number(seq);
         seen.id = id;
       }
-      // Names may be added to the vocabulary: who reads the events ignores what it does not know.
+      // The vocabulary may grow: readers ignore unknown names.
       const known: HullEvent = JSON.parse(
         `{"id":${JSON.stringify(id)},"event":${JSON.stringify(event)},"data":${data}}`,
       );
@@ -236,8 +239,8 @@ async function* connection(
 }
 
 /**
- * The events of an answer as they stand on the wire (https://html.spec.whatwg.org/multipage/server-sent-events.html).
- * @param connection aborted where nothing comes for so long that nobody can be there any more
+ * The events of an answer in their wire form (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+ * @param connection aborted if the silence is so long that the server must be gone
  */
 async function* wireEvents(
   response: Response,
@@ -252,7 +255,7 @@ async function* wireEvents(
     for (;;) {
       const silent = setTimeout(() => connection.abort("nothing came, not even a heartbeat"), SILENCE_MS);
       const { done, value } = await reader.read().finally(() => clearTimeout(silent));
-      // A CR at the end of what came so far may be the first half of a CR LF.
+      // A CR at the end of the text so far may be the first half of a CR LF.
       const text = rest + (done ? "" : decoder.decode(value, { stream: true }));
       const lines = text.split(done ? /\r\n|\n|\r/ : /\r\n|\n|\r(?!$)/);
       rest = lines.pop() ?? "";

@@ -1,9 +1,7 @@
-/** What a skill is given, as the body of a call. */
+/** The input of a skill, as the body of a call. */
 import type { Body, Call } from "./transport.ts";
 
-/**
- * Text and bytes are sent as they are, a form too. Any other value is JSON: `{input: value}`.
- */
+/** Text, bytes and forms are sent unchanged. Any other value is JSON: `{input: value}`. */
 export type SkillInput =
   | string
   | Blob
@@ -16,7 +14,7 @@ export type SkillInput =
   | boolean
   | undefined;
 
-/** @param files ids of stored files that the run gets too */
+/** @param files ids of stored files for the run */
 export function inputBody(
   input: SkillInput,
   files: readonly string[] = [],

@@ -6,7 +6,7 @@ interface Page<Item> {
   next_cursor: string | null;
 }
 
-/** Every item of a list; a page is asked for when it is needed. */
+/** Every item of a list; pages are requested on demand. */
 export async function* pages<Item>(
   transport: Transport,
   path: string,

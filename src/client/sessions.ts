@@ -33,10 +33,10 @@ import {
   type Transport,
 } from "./transport.ts";
 
-/** The result of a run of a session. One that rests says what it waits for. */
+/** The result of a session's run. A resting run says what it waits for. */
 export type SessionRunResult = RunResult & Pick<SessionRun, "awaiting" | "approvals">;
 
-/** An approval as a stream or a list names it. */
+/** An approval in the form of a stream or a list. */
 type NamedApproval = Pick<EventData["approval_request"], "id" | "arguments_digest">;
 
 export class SessionsClient {
@@ -46,7 +46,7 @@ export class SessionsClient {
     this.#transport = transport;
   }
 
-  /** Opens a session: a new one, or the one that has this id. */
+  /** Opens a session: a new one, or the existing one with this id. */
   async open(body: NewSession = {}, settings: RunSettings = {}): Promise<SessionClient> {
     const call = posts("/sessions", body, settings);
     const { id } = await this.#transport.json<Session>(call, settings);
@@ -59,7 +59,7 @@ export class SessionsClient {
   }
 }
 
-/** One session. Making this object asks nothing; the session need not exist yet. */
+/** One session. Making this object sends no request; the session need not exist yet. */
 export class SessionClient {
   readonly id: string;
   readonly approvals: ApprovalsClient;
@@ -79,12 +79,12 @@ export class SessionClient {
     return this.#transport.json(reads(this.#path), settings);
   }
 
-  /** Stops the session's run and removes everything of it. */
+  /** Stops the session's run and removes all its data. */
   delete(settings: CallSettings = {}): Promise<void> {
     return this.#transport.nothing({ method: "DELETE", path: this.#path, repeatable: true }, settings);
   }
 
-  /** Runs an agent and answers when the run has ended, or with `wait: "idle"` when it rests. */
+  /** Runs an agent and returns when the run has ended, or with `wait: "idle"` when it rests. */
   run(
     body: RunRequest,
     settings: RunSettings & { wait?: "terminal" | "idle" } = {},
@@ -96,13 +96,13 @@ export class SessionClient {
     );
   }
 
-  /** Begins a run and answers at once. */
+  /** Begins a run and returns immediately. */
   start(body: RunRequest, settings: RunSettings = {}): Promise<RunAccepted> {
     const call = posts(`${this.#path}/runs`, body, settings);
     return this.#transport.json({ ...call, query: { wait: "none" } }, settings);
   }
 
-  /** Runs an agent and follows its events. Whoever leaves the stream does not stop the run: `cancel` does. */
+  /** Runs an agent and follows its events. Leaving the stream does not stop the run: `cancel` does. */
   stream(body: RunRequest, settings: RunSettings = {}): EventStream<SessionRunResult> {
     const call = posts(`${this.#path}/runs`, body, settings);
     return new EventStream({ transport: this.#transport, call, ends: true, settings });
@@ -116,30 +116,30 @@ export class SessionClient {
     return this.#transport.json(reads(`${this.#path}/runs/${encodeURIComponent(run)}`), settings);
   }
 
-  /** Ends a run; one that has ended stays as it is. */
+  /** Ends a run; an ended run stays unchanged. */
   cancel(run: string, settings: CallSettings = {}): Promise<SessionRun> {
     const path = `${this.#path}/runs/${encodeURIComponent(run)}/cancel`;
     return this.#transport.json({ method: "POST", path, json: {}, repeatable: true }, settings);
   }
 
   /**
-   * Every event of the session from now on, or after an event's number (`0`: from the first), until the caller leaves. What
-   * comes while a connection is broken comes later.
+   * Every event of the session from now on, or after an event's number (`0`: from the first), until the caller leaves.
+   * Events during a broken connection arrive later.
    */
   events(settings: CallSettings & { after?: number } = {}): EventStream<EventData["done"]> {
     const { after } = settings;
-    // The last event before this call is where the stream begins, so that a cut before the first one loses none.
+    // The stream begins after the last event before this call, so that a cut before its first event loses none.
     const begin = async (): Promise<string> => `${this.id}:${after ?? (await this.get(settings)).last_event}`;
     const call = reads(`${this.#path}/events`);
     return new EventStream({ transport: this.#transport, call, begin, ends: false, settings });
   }
 
-  /** What the next model call would be sent, the oldest first. */
+  /** The messages that the next model call would send, the oldest first. */
   messages(settings: CallSettings = {}): AsyncGenerator<SessionMessages["data"][number]> {
     return pages(this.#transport, `${this.#path}/messages`, settings);
   }
 
-  /** Says something to the run under way, or to the next one. */
+  /** Sends a message to the run under way, or to the next one. */
   send(
     content: NewMessage["content"],
     settings: RunSettings & Pick<NewMessage, "delivery"> = {},
@@ -157,19 +157,19 @@ export class SessionClient {
     return this.#transport.json(posts(`${this.#path}/tool-results`, body, settings), settings);
   }
 
-  /** The conversation as lines `role: text`; `full` with what only the model sees. */
+  /** The conversation as lines `role: text`; `full` includes what only the model sees. */
   transcript(view: "visible" | "full" = "visible", settings: CallSettings = {}): Promise<string> {
     const call = { ...reads(`${this.#path}/transcript`), query: { view } };
     return this.#transport.send(call, settings, (response) => response.text());
   }
 
-  /** Puts a summary in place of older messages. */
+  /** Replaces older messages by a summary. */
   compact(body: CompactRequest = {}, settings: CallSettings = {}): Promise<CompactedSession> {
     const path = `${this.#path}/compact`;
     return this.#transport.json({ method: "POST", path, json: body, repeatable: false }, settings);
   }
 
-  /** A session that begins as this one stands. @param id that the new session is to have */
+  /** A session that begins in the present state of this one. @param id of the new session */
   async fork(id?: string, settings: RunSettings = {}): Promise<SessionClient> {
     const body = id === undefined ? {} : { dst: id };
     const fork = await this.#transport.json<Session>(posts(`${this.#path}/fork`, body, settings), settings);
@@ -196,13 +196,16 @@ class ApprovalsClient {
     this.#path = `${session}/approvals`;
   }
 
-  /** What waits now. */
+  /** The approvals that wait now. */
   async list(settings: CallSettings = {}): Promise<Approvals["data"]> {
     const { data } = await this.#transport.json<Approvals>(reads(this.#path), settings);
     return data;
   }
 
-  /** Lets the call go on, once or for the same arguments in the whole session. Throws HullError `approval_closed` if it is decided already. */
+  /**
+   * Permits the call, once or for the same arguments in the whole session. Throws HullError `approval_closed` if it is
+   * already decided.
+   */
   async approve(
     approval: NamedApproval,
     settings: RunSettings & { scope?: "once" | "session" } = {},

@@ -1,20 +1,20 @@
-/** How the client sends one call: address, key, retries of what is safe to repeat, errors. */
+/** Sends calls of the client: address, key, retries of what is safe to repeat, errors. */
 import { HullConnectionError, HullError } from "./error.ts";
 
 export interface HullOptions {
-  /** Origin of the deployment, e.g. `https://hull.example.com`. Default in a browser: the page's own. */
+  /** Origin of the deployment, e.g. `https://hull.example.com`. Default in a browser: the page's origin. */
   url?: string;
-  /** An API key, or what answers one before each call. */
+  /** An API key, or a function that returns one before each call. */
   key?: string | (() => string | Promise<string>);
   /** Headers of every call. */
   headers?: Readonly<Record<string, string>>;
-  /** How often a call is repeated that did not get through; default 4. */
+  /** How often a call that did not get through is repeated; default 4. */
   retries?: number;
-  /** In place of the runtime's own. */
+  /** Replaces the runtime's own. */
   fetch?: (url: string, init: RequestInit) => Promise<Response>;
 }
 
-/** What every call takes. */
+/** Settings of every call. */
 export interface CallSettings {
   /** Ends the call; it rejects with the signal's reason. */
   signal?: AbortSignal;
@@ -22,11 +22,12 @@ export interface CallSettings {
   headers?: Readonly<Record<string, string>>;
 }
 
-/** What calls take that run or make something. */
+/** Settings of calls that run or make something. */
 export interface RunSettings extends CallSettings {
   /**
-   * Calls with the same key and input within 24 hours are one. Default: a new key for each call, so that a repetition does
-   * nothing twice. `false`: no key; the call is then not repeated, and its stream does not continue after a cut.
+   * Calls with the same key and input within 24 hours count as one. Default: a new key for each call, so that a
+   * repetition has no second effect. `false`: no key; the call is then not repeated, and its stream does not continue
+   * after a cut.
    */
   idempotencyKey?: string | false;
 }
@@ -38,20 +39,20 @@ export interface Call {
   path: string;
   /** Members that are `undefined` are left out. */
   query?: Readonly<Record<string, string | number | boolean | undefined>> | undefined;
-  /** What is sent as JSON. */
+  /** Sent as JSON. */
   json?: unknown;
-  /** What is sent as it is. */
+  /** Sent unchanged. */
   body?: Body | undefined;
   headers?: Readonly<Record<string, string>>;
-  /** Whether doing it twice does no more than doing it once; asked only after a connection broke. */
+  /** Whether a second call has no further effect; asked only after a connection broke. */
   repeatable: boolean | (() => Promise<boolean>);
 }
 
 const RETRIES = 4;
-/** Before the first repetition, in ms; doubled each time up to the longest. */
+/** Wait before the first repetition in ms, doubled each time up to the longest. */
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 8000;
-/** Who is told to wait longer than this is better told so than kept waiting, in ms. */
+/** If Hull demands a longer wait, in ms, the caller gets the error instead of waiting. */
 const LONGEST_RETRY_AFTER_MS = 30_000;
 
 export class Transport {
@@ -66,7 +67,7 @@ export class Transport {
     this.#options = options;
   }
 
-  /** Sends the call and reads its answer. Throws HullError for an answer that is an error, and HullConnectionError. */
+  /** Sends the call and reads its answer. Throws HullError for an error answer, and HullConnectionError. */
   async send<T>(call: Call, settings: CallSettings, read: (response: Response) => Promise<T>): Promise<T> {
     for (let attempt = 0; ; attempt += 1) {
       let response: Response | null = null;
@@ -91,7 +92,7 @@ export class Transport {
     }
   }
 
-  /** One attempt, to its headers. Throws what `fetch` throws. */
+  /** One attempt, up to its headers. Throws what `fetch` throws. */
   async open(call: Call, settings: CallSettings): Promise<Response> {
     const { fetch = globalThis.fetch.bind(globalThis), key, headers } = this.#options;
     const secret = typeof key === "function" ? await key() : key;
@@ -113,16 +114,16 @@ export class Transport {
     });
   }
 
-  /** How long to wait before a refused call is sent again, in ms; `null`: it would be refused again. */
+  /** The wait in ms before a refused call is sent again; `null`: it would be refused again. */
   waitAfter(
     { code, retryAfterMs }: HullError,
     { status, headers }: Response,
     attempt: number,
   ): number | null {
     if (attempt >= this.retries || headers.has("x-hull-replayed")) return null;
-    // Something before Hull could not reach it.
+    // Something in front of Hull could not reach it.
     if (code === "unknown") return status >= 502 && status <= 504 ? waitBefore(attempt) : null;
-    // The model's provider was asked several times already.
+    // Hull has already asked the model's provider several times.
     if (code.startsWith("provider_") || (status !== 429 && status !== 503)) return null;
     return retryAfterMs === null || retryAfterMs > LONGEST_RETRY_AFTER_MS ? null : retryAfterMs;
   }
@@ -136,11 +137,11 @@ export class Transport {
   }
 }
 
-/** Whether the call may be sent again although nobody knows what became of it. */
+/** Whether the call may be repeated although its outcome is unknown. */
 export const isRepeatable = async ({ repeatable }: Call): Promise<boolean> =>
   typeof repeatable === "boolean" ? repeatable : repeatable().catch(() => false);
 
-/** The error that an answer is. */
+/** The error of an answer. */
 export async function errorOf(response: Response): Promise<HullError> {
   const { status, headers } = response;
   const isProblem = /^application\/(?:problem\+)?json/.test(headers.get("content-type") ?? "");
@@ -156,7 +157,7 @@ export async function errorOf(response: Response): Promise<HullError> {
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Before attempt `attempt + 1`, in ms: doubled each time, and not the same for all clients. */
+/** Wait before attempt `attempt + 1` in ms: doubled each time, and different for each client. */
 export function waitBefore(attempt: number): number {
   return Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** attempt) * (0.5 + Math.random() / 2);
 }
@@ -184,7 +185,10 @@ function queryText(query: Call["query"] = {}): string {
   return pairs.length === 0 ? "" : `?${new URLSearchParams(pairs)}`;
 }
 
-/** The header of a call that may come twice and is one. A page that is not served over HTTPS has no `crypto.randomUUID`. */
+/**
+ * The header of a call that may arrive twice and count once. A page that is not served over HTTPS has no
+ * `crypto.randomUUID`.
+ */
 export function idempotent({ idempotencyKey }: RunSettings): Record<string, string> {
   if (idempotencyKey === false) return {};
   const random = (): string =>

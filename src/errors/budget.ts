@@ -9,9 +9,9 @@ interface SpentBudget {
   limit: string;
   limit_value: number;
   spent: number;
-  /** Held by calls under way. */
+  /** Reserved by calls under way. */
   reserved: number;
-  /** What this call may take at most; of a soft budget, its prompt alone. */
+  /** The most that this call may take; for a soft budget, only its prompt. */
   requested: number;
   /** RFC 3339; `null`: never. */
   resets_at: string | null;
@@ -59,7 +59,7 @@ function detailOfCall(d: CallBudget) {
   return `The call could exceed its budget's ${d.limit} of ${d.limit_value}: it is projected to cost ${d.projected_cost_usd} USD for ${d.projected_input_tokens} input and ${d.projected_output_tokens} output tokens.`;
 }
 
-/** A limit of cost that cannot be kept, since nobody knows what the model costs. */
+/** A cost limit that cannot be enforced, since the model's price is unknown. */
 export const PriceUnknown = define<{
   provider: string;
   model: string;

@@ -1,6 +1,6 @@
 /**
- * What a failed model call means to whoever may try again: the same words whatever the provider.
- * The errors of calls carry their class in `members`, so that records and streams keep it.
+ * The class of a failed model call, for code that may try again: the same words for every provider. The errors of calls
+ * carry their class in `members`, so that records and streams keep it.
  */
 import * as z from "zod/mini";
 import type { ErrorData } from "../errors.ts";
@@ -79,7 +79,7 @@ const classShape = z.lazy(() =>
   }),
 );
 
-/** The class of any error, also of one that was stored: from its members, else by its code. */
+/** The class of any error, including a stored one: from its members, else by its code. */
 export function failureClassOf({ code, members }: ErrorData): FailureClass {
   const own = classShape.safeParse(members);
   if (!own.success) return BY_CODE.get(code) ?? FAILURES.unknown;

@@ -1,7 +1,7 @@
-/** Errors of model calls made as such: `/llm/*`, runs and sessions. */
+/** Errors of direct model calls: `/llm/*`, runs and sessions. */
 import { define } from "../errors.ts";
 
-/** An option that cannot be taken as given. `option` is its path. */
+/** An invalid option. `option` is its path. */
 export const InvalidRequest = define<{ option?: string; detail: string }>(
   "invalid_request",
   400,
@@ -49,8 +49,10 @@ export const ToolsRejected = define<{ tools: readonly string[]; reason?: string 
   }),
 );
 
-/** A file of the conversation, a session or anything else that a call names and that is not there. */
-/** `id`: `""` for one that was removed while it was asked. `ids`: what an id may be, where this is none. */
+/** Something that a call names and that does not exist: a file of the conversation, a session and so on. */
+/**
+ * `id`: `""` for one that was removed during the call. `ids`: the permitted form of an id, if this one is malformed.
+ */
 export const CallNotFound = define<{ what: string; id: string; ids?: string }>(
   "not_found",
   404,

@@ -1,18 +1,18 @@
-/** Errors of model providers, those of a call with its class. */
+/** Errors of model providers; those of a call have its class. */
 import { define } from "../errors.ts";
 import { type ErrorCategory, FAILURES, type FailureClass } from "./failure-class.ts";
 
-/** Who was asked, and what was heard. */
+/** The provider that was asked, and its answer. */
 interface Exchange {
   provider: string;
   model?: string | undefined;
-  /** What the provider itself said, at most 2000 characters: for the operator, never for a skill's caller. */
+  /** The provider's own words, at most 2000 characters: for the operator, never for a skill's caller. */
   provider_message?: string | undefined;
 }
 const wordsOf = (d: Exchange): Record<string, unknown> =>
   d.provider_message === undefined ? {} : { provider_message: d.provider_message };
 
-/** The members of every error that a call ends with. */
+/** The members of every error that ends a call. */
 const classed = (d: Exchange, failure: FailureClass): Record<string, unknown> => ({
   provider: d.provider,
   ...(d.model === undefined ? {} : { model: d.model }),
@@ -23,10 +23,10 @@ const classed = (d: Exchange, failure: FailureClass): Record<string, unknown> =>
 interface Answered extends Exchange {
   provider_status: number;
   failure: FailureClass;
-  /** The provider's own wish. */
+  /** Stated by the provider. */
   retry_after_ms?: number | undefined;
 }
-/** Also one that Hull foresees, and so has no status. */
+/** Includes failures that Hull foresees, which have no status. */
 type Foreseen = Omit<Answered, "provider_status"> & { provider_status?: number | undefined };
 const answered = (d: Foreseen): Record<string, unknown> => ({
   ...classed(d, d.failure),
@@ -34,7 +34,7 @@ const answered = (d: Foreseen): Record<string, unknown> => ({
   ...(d.retry_after_ms === undefined ? {} : { retry_after_ms: d.retry_after_ms }),
 });
 
-// 400: what was asked for
+// 400: faults of the request
 export const ModelLacks = define<{ provider: string; model: string; option: string; what: string }>(
   "capability_missing",
   400,
@@ -100,7 +100,7 @@ export const ProviderRedirectRefused = define<Exchange & { provider_status: numb
   }),
 );
 export const ProviderBadResponse = define<
-  Exchange & { reason: string /** Absent: nobody knows. */; failure?: FailureClass | undefined }
+  Exchange & { reason: string /** Absent: unknown. */; failure?: FailureClass | undefined }
 >("provider_bad_response", 502, "Provider answer unreadable", (d) => ({
   detail: `The answer of ${d.provider} cannot be used: ${d.reason}.`,
   members: classed(d, d.failure ?? FAILURES.unknown),
@@ -134,7 +134,7 @@ export const MockedFailure = define<
   },
   operator: wordsOf(d),
 }));
-/** The deployment's mocks answer every call, and none of them this one. */
+/** The deployment's mocks answer every call, but none of them matches this one. */
 export const MockUnmatched = define<Exchange & { source: string; asked: string }>(
   "mock_unmatched",
   502,
@@ -172,7 +172,7 @@ export const ProviderRateLimited = define<Foreseen & { retry_after_s: number }>(
   }),
 );
 
-/** `how`: why this provider, as the end of "It was chosen …". */
+/** `how`: the reason for this provider, as the end of "It was chosen …". */
 export const ProviderNotConfigured = define<{ provider: string; variable: string; how?: string | undefined }>(
   "provider_not_configured",
   503,

@@ -46,7 +46,7 @@ export const MalformedToml = define<{ line: number; column: number; reason: stri
     members: { line: d.line, column: d.column },
   }),
 );
-/** A model, provider, tier or policy that nothing defines. */
+/** A model, provider, tier or policy that is not defined. */
 export const ModelNotResolved = define<{ option: string; reason: string }>(
   "model_not_resolved",
   400,
@@ -97,7 +97,7 @@ export const Forbidden = define<{ scope: string; tenant?: string }>(
     members: { scope: d.scope },
   }),
 );
-/** A skill of the deployment's own, which its tenants only read. */
+/** A skill of the deployment, which its tenants can only read. */
 export const SkillReadOnly = define<{ id: string }>("skill_read_only", 403, "Skill read-only", (d) => ({
   detail: `The skill "${d.id}" came with the deployment. It can be read and used, not changed.`,
 }));
@@ -136,14 +136,14 @@ export const SkillNotTrusted = define<{ slug: string; error: string; reason: str
 export const NotFound = define<{ path: string }>("not_found", 404, "Not found", (d) => ({
   detail: `Nothing is served at ${d.path}. GET /skills lists the skills.`,
 }));
-/** By its slug, or by the id of a stored one and perhaps the name of a version. */
+/** By its slug, or by the id of a stored one and possibly the name of a version. */
 export const SkillNotFound = define<{ slug: string; near: string[] } | { id: string; version?: string }>(
   "skill_not_found",
   404,
   "Skill not found",
   (d) => {
     if ("id" in d) {
-      // What was sent as an id may be anything.
+      // The given id may be anything.
       const version = d.version === undefined ? "" : `version "${d.version.slice(0, 64)}" of the `;
       return { detail: `There is no ${version}skill "${d.id.slice(0, 64)}".`, members: { near: [] } };
     }
@@ -160,7 +160,7 @@ export const FileNotFound = define<{ id: string } | { path: string }>(
   "File not found",
   (d) => {
     if ("path" in d) return { detail: `The session has no file "${d.path}".`, members: { path: d.path } };
-    // What was sent as an id may be anything.
+    // The given id may be anything.
     const id = d.id.slice(0, 64);
     return { detail: `There is no file "${id}", or it has expired.`, members: { file_id: id } };
   },
@@ -218,7 +218,7 @@ export const RequestTimeout = define<{ timeout_ms: number }>(
     members: { timeout_ms: d.timeout_ms },
   }),
 );
-/** `skill`: what holds slug or route; `null` where the caller may not know it. */
+/** `skill`: the holder of slug or route; `null` if the caller may not know it. */
 export const SlugTaken = define<{
   slug: string;
   route: string;
@@ -281,7 +281,7 @@ export const PreconditionFailed = define<{ path: string }>(
     members: { path: d.path },
   }),
 );
-/** `setting`: what of hull.toml sets the limit. */
+/** `setting`: the setting of hull.toml with the limit. */
 export const BodyTooLarge = define<{ limit: number; setting?: string }>(
   "body_too_large",
   413,
@@ -352,7 +352,7 @@ export const ConcurrencyLimited = define<{ skill: string; limit: number; retry_a
   429,
   "Too many simultaneous runs",
   (d) => ({
-    detail: `${d.skill} runs at most ${d.limit} times at once, and no slot is free.`,
+    detail: `${d.skill} runs at most ${d.limit} times in parallel, and no slot is free.`,
     members: { limit: d.limit },
     retry_after_s: d.retry_after_s,
   }),

@@ -39,7 +39,7 @@ export const ToolCallClosed = define<{ call: string }>(
   }),
 );
 
-// 499: as a run's error, and to those who wait for it
+// 499: as a run's error, and for callers that wait for it
 export const RunCancelled = define<{ run: string }>("run_cancelled", 499, "Run cancelled", (d) => ({
   detail: `Run "${d.run}" was cancelled.`,
   members: { run_id: d.run, kind: "terminal", reason: "cancelled", category: "cancelled" },

@@ -1,7 +1,7 @@
 /** Errors of workflows. */
 import { define } from "../errors.ts";
 
-/** `errors`: findings with the path, and the node where there is one. */
+/** `errors`: findings with the path, and the node if there is one. */
 export const WorkflowInvalid = define<{
   errors: readonly { path: string; message: string; node?: string }[];
 }>("workflow_invalid", 422, "Invalid workflow", ({ errors }) => ({

@@ -1,4 +1,4 @@
-/** The HTTP surface: what is served where, and what every response carries. */
+/** The HTTP surface: its routes, and what every response carries. */
 import { Hono } from "hono";
 import * as z from "zod/mini";
 import en from "zod/v4/locales/en.js";
@@ -21,7 +21,7 @@ import { skillRoute } from "./skills/routes.ts";
 import { dialectOf, isV1, withoutVendor } from "./v1/dialect.ts";
 import { errorResponse } from "./v1/errors.ts";
 
-/** Words for what a schema refuses; zod/mini has none of its own. */
+/** The words for a schema's refusals; zod/mini has none of its own. */
 z.config(en());
 
 /** The whole surface as one Hono app. */
@@ -39,7 +39,7 @@ export function createApp(): App {
     checkHost(c.get("context"));
     await next();
   });
-  // Wrangler and Cloudflare have tools of their own there; that Hull has none is no secret, key or not.
+  // Wrangler and Cloudflare have tools of their own there. That Hull has none is no secret, with or without a key.
   app.all("/cdn-cgi/*", (c) => {
     throw new NotFound({ path: c.req.path });
   });
@@ -64,7 +64,7 @@ async function failure(thrown: Error, c: AppContext): Promise<Response> {
     : problemResponse(error, context);
 }
 
-/** A deployment whose settings cannot be read: there is no redactor yet, so the caller learns the code only. */
+/** For a deployment with unreadable settings: there is no redactor yet, so the caller gets only the code. */
 function unsettled(error: HullError): Response {
   const requestId = crypto.randomUUID();
   console.error(
@@ -74,7 +74,7 @@ function unsettled(error: HullError): Response {
   return new Response(JSON.stringify(toProblem(error.data, requestId)), { status: error.status, headers });
 }
 
-/** In a later turn of the event loop, so that the answer does not wait for its log line. */
+/** Runs in a later turn of the event loop, so that the answer does not wait for its log line. */
 function afterResponse(work: () => void): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(() => {

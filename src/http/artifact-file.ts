@@ -9,7 +9,7 @@ interface ArtifactFile {
   bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** Media type and ending of what is text. */
+/** Media type and file ending of text artifacts. */
 const TEXT_FORMS: { [type in ArtifactType]: readonly [mime: string, ending: string] } = {
   code: ["text/plain", "txt"],
   html: ["text/html", "html"],
@@ -22,7 +22,7 @@ const TEXT_FORMS: { [type in ArtifactType]: readonly [mime: string, ending: stri
   document: ["text/plain", "txt"],
 };
 
-/** @param redactor cuts secrets out of what is text */
+/** @param redactor cuts secrets out of text */
 export function artifactFile(
   { id, type, content, metadata }: Pick<Artifact, "id" | "type" | "content" | "metadata">,
   redactor: Redactor,
@@ -38,7 +38,7 @@ export function artifactFile(
   };
 }
 
-/** What a `data:` URL in Base64 holds (RFC 2397). */
+/** The content of a Base64 `data:` URL (RFC 2397). */
 function dataUrl(content: string): { mime: string; ending: string; bytes: Uint8Array<ArrayBuffer> } | null {
   const [, mime, base64] = /^data:([a-z]+\/[a-z0-9.+-]+);base64,([A-Za-z0-9+/]+={0,2})$/i.exec(content) ?? [];
   if (mime === undefined || base64 === undefined || base64.length % 4 !== 0) return null;

@@ -12,11 +12,11 @@ import type { Json } from "../skill/manifest.ts";
 
 /** Longest silence inside a request body, in ms. */
 const BODY_SILENCE_MS = 30_000;
-/** An unread body up to this many bytes is drained, so that the connection can be used again. */
+/** An unread body up to this many bytes is drained, so that the connection can be reused. */
 const DRAIN_BYTES = 64 * 1024;
 /**
- * Local workerd closes a connection whose body was not read, and its answer is lost on a client that still sends: in
- * local dev this much is drained before an early answer, for at most so many ms, as long as no silence is longer.
+ * Local workerd closes a connection with an unread body, and a client that still sends loses the answer. So in local
+ * dev this much is drained before an early answer, for at most this time in ms, as long as no silence is longer.
  */
 const LOCAL_DRAIN = { bytes: 256 * 1024 * 1024, ms: 60_000, silence_ms: 3000 };
 
@@ -30,8 +30,8 @@ export function checkDeclaredLength(request: Request, limit: number): void {
 const unfinished = new WeakMap<Request, ReadableStreamDefaultReader<Uint8Array>>();
 
 /**
- * The body as it comes, ended by an error when it passes `limit` bytes, falls silent or breaks off. Returned from early,
- * it cancels the body; what a refusal leaves unread is `discardBody`'s.
+ * The body as it arrives; an error ends it if it exceeds `limit` bytes, falls silent or breaks off. Returning early
+ * cancels the body; `discardBody` drains what a refusal leaves unread.
  */
 export async function* bodyChunks(
   request: Request,
@@ -60,7 +60,7 @@ export async function* bodyChunks(
   }
 }
 
-/** A body whose first piece has been read. */
+/** A body whose first piece has already been read. */
 export async function* withFirst(
   first: Uint8Array,
   rest: AsyncIterator<Uint8Array>,
@@ -81,7 +81,7 @@ export async function readBody(request: Request, limit: number): Promise<Uint8Ar
 }
 
 /**
- * Drains what an early answer left unread, up to 64 KiB, and cancels the rest. In local dev far more is drained, and the
+ * Drains what an early answer left unread, up to 64 KiB, and cancels the rest. In local dev it drains far more, and the
  * answer must wait for it.
  */
 export function discardBody(context: { request: Request; settings: { local: boolean } }): Promise<void> {
@@ -128,7 +128,7 @@ async function withSilenceLimit<T>(read: Promise<T>, limitMs = BODY_SILENCE_MS):
 /** Limit of JSON bodies. */
 export const MAX_JSON_BYTES = 1024 * 1024;
 
-/** A JSON body of a known shape. @throws BodyTooLarge, MalformedJson, InputInvalid with a path per finding */
+/** Reads a JSON body of a known shape. @throws BodyTooLarge, MalformedJson, InputInvalid with a path per finding */
 export async function readJson<T>(
   request: Request,
   schema: z.ZodMiniType<T>,
@@ -137,7 +137,7 @@ export async function readJson<T>(
   return shaped(schema, parseJson(decodeUtf8(await readBody(request, limit), "The body")));
 }
 
-/** The same where all of the body may be left out: nothing is `{}`. */
+/** The same for an optional body: an empty one is `{}`. */
 export async function readJsonIfAny<T>(
   request: Request,
   schema: z.ZodMiniType<T>,
@@ -150,7 +150,7 @@ export async function readJsonIfAny<T>(
 function shaped<T>(schema: z.ZodMiniType<T>, value: Json): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  // A member that is null counts as absent, unless the shape has a use for null.
+  // A null member counts as absent, unless the shape uses null.
   const bare = schema.safeParse(withoutNulls(value));
   if (bare.success) return bare.data;
   const errors = shapeErrors(result.error);
@@ -158,7 +158,7 @@ function shaped<T>(schema: z.ZodMiniType<T>, value: Json): T {
   throw new InputInvalid({ reason: `The body does not have the expected shape. ${first}`, errors });
 }
 
-/** Any JSON value. @throws MalformedJson with the offset of the first fault */
+/** Parses any JSON value. @throws MalformedJson with the offset of the first fault */
 export function parseJson(text: string): Json {
   const parsed = parseWithOffset(text);
   if (parsed.ok) return parsed.value;

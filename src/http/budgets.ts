@@ -41,7 +41,7 @@ export async function getBudgets(context: RequestContext): Promise<Response> {
   return jsonNow({ data: rows.map(shown), next_cursor: more ? (rows.at(-1)?.scope ?? null) : null });
 }
 
-/** `GET /budgets/:scope`: the limit, and where it stands. */
+/** `GET /budgets/:scope`: the limit and its present state. */
 export async function getBudget(context: RequestContext, params: Record<string, string>): Promise<Response> {
   const scope = scopeIn(params);
   await sendUsage(context);
@@ -50,7 +50,7 @@ export async function getBudget(context: RequestContext, params: Record<string, 
   return jsonNow(shown(budget));
 }
 
-/** `PUT /budgets/:scope`: sets or replaces the limit; 201 where there was none. */
+/** `PUT /budgets/:scope`: sets or replaces the limit; 201 if there was none. */
 export async function putBudget(context: RequestContext, params: Record<string, string>): Promise<Response> {
   const scope = scopeIn(params);
   const wanted = await readJson(context.request, newBudget);

@@ -7,7 +7,10 @@ export function noneMatch(request: Request, etag: string): boolean {
   return sent.trim() === "*" || sent.split(",").some((tag) => bare(tag) === bare(etag));
 }
 
-/** The tags of `If-Match` without quotes, weak ones left out since they match nothing; `null`: there is no such header. */
+/**
+ * The tags of `If-Match` without quotes; weak ones are left out, since they match nothing. `null`: there is no such
+ * header.
+ */
 export function matchTags(request: Request): "*" | string[] | null {
   const sent = request.headers.get("if-match");
   if (sent === null || sent.trim() === "*") return sent === null ? null : "*";
@@ -25,8 +28,8 @@ export interface ByteRange {
 }
 
 /**
- * The one range that a request asks for; `null`: send the whole. Several ranges, other units and malformed ranges are
- * ignored, as is any range whose `If-Range` names another version. `"unsatisfiable"`: 416.
+ * The one range that a request asks for; `null`: send the whole. Several ranges, other units, malformed ranges and
+ * ranges whose `If-Range` names another version are ignored. `"unsatisfiable"`: 416.
  */
 export function requestedRange(
   request: Request,
@@ -50,7 +53,7 @@ export function requestedRange(
   return { start, end: last === "" ? size : Math.min(Number(last) + 1, size) };
 }
 
-/** Lets only the bytes of a range through. */
+/** Passes only the bytes of a range. */
 export function sliceStream(range: ByteRange): TransformStream<Uint8Array, Uint8Array> {
   let at = 0;
   return new TransformStream({

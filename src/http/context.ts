@@ -1,4 +1,4 @@
-/** What one HTTP request carries with it: ids, settings, timings and the fields of its log line. */
+/** The context of one HTTP request: ids, settings, timings and the fields of its log line. */
 import type { Context, Hono } from "hono";
 import { grants } from "../auth/api-key.ts";
 import type { Caller } from "../auth/caller.ts";
@@ -18,27 +18,27 @@ export class RequestContext implements RunContext {
   readonly env: Bindings;
   readonly settings: Settings;
   readonly request: Request;
-  /** The client's own id where it sent a sane one, else made up; on every response. */
+  /** The client's own id if it sent a valid one, else a generated one; every response has it. */
   readonly requestId: string;
   /** Unix ms. */
   readonly startedAt: number;
   /** Keeps work alive after the response. */
   readonly background: (work: Promise<unknown>) => void;
-  /** The route that took the request, as it was mounted; `skill` for the routes of skills. */
+  /** The mounted route that took the request; `skill` for the routes of skills. */
   route = "none";
   /** Fields of the request's log line. */
   readonly log: Record<string, unknown>;
   readonly spans?: SpanNote[];
   readonly storedConfig = new Map<string, Promise<StoredValue[]>>();
-  /** Whether the body has `custom_llm_provider`, which LiteLLM's clients send there or in the query. */
+  /** Whether the body contains `custom_llm_provider`, which LiteLLM's clients send there or in the query. */
   namesProvider = false;
   /** Set by what begins a run that keeps to them. */
   pinned?: PinnedSkills;
-  /** Where a cookie said who calls, and not a key. */
+  /** Set if a cookie, not a key, identifies the caller. */
   signIn: SignIn | null = null;
-  /** Settles when the answer is complete; later than the response itself where that is a stream. */
+  /** Settles when the answer is complete; for a stream that is later than the response. */
   finished: Promise<unknown> = Promise.resolve();
-  /** What is to be done when the answer is complete. */
+  /** Work to do when the answer is complete. */
   readonly afterwards: (() => Promise<unknown>)[];
   readonly #timings: Map<TimingName, number>;
   readonly #secrets: Redactor[];
@@ -68,18 +68,18 @@ export class RequestContext implements RunContext {
     this.requestId = outer?.requestId ?? (/^[A-Za-z0-9._-]{8,128}$/.test(sent) ? sent : crypto.randomUUID());
   }
 
-  /** The context of a request that Hull makes of this one: it has the same caller, log line, timings and secrets. */
+  /** The context of a request that Hull derives from this one, with the same caller, log line, timings and secrets. */
   within(request: Request): RequestContext {
     return new RequestContext(request, this.deployment, this.background, this);
   }
 
-  /** Who makes the request: known behind the guard of every route that is not open. */
+  /** The caller, known after the guard of every route that is not open. */
   get caller(): Caller {
     if (this.#caller === null) throw new Internal({ cause: "the caller was asked for before the guard" });
     return this.#caller;
   }
 
-  /** The caller, where the guard let the request pass already, or the one that it is made of. */
+  /** The caller, if the guard has admitted this request or the one that it derives from. */
   get admitted(): Caller | null {
     return this.#caller;
   }
@@ -111,12 +111,12 @@ export class RequestContext implements RunContext {
     if (caller.key_id !== null) this.log.key_id = caller.key_id;
   }
 
-  /** Secrets of this request alone, e.g. its own key, or those that a proxy skill put into its call upstream. */
+  /** Adds secrets of this request alone, e.g. its own key, or those that a proxy skill put into its call upstream. */
   redactAlso(secrets: Redactor): void {
     this.#secrets.push(secrets);
   }
 
-  /** A JSON-like value as it may be shown or logged. */
+  /** Redacts a JSON-like value for display or the log. */
   redacted<T>(value: T): T {
     const once = this.settings.eventRedactor.json(value);
     return this.#secrets.reduce((shown, secrets) => secrets.json(shown), once);
@@ -131,7 +131,7 @@ export class RequestContext implements RunContext {
     return Date.now() - this.startedAt;
   }
 
-  /** Value of `server-timing`: the total and what is known of the parts by now. */
+  /** Value of `server-timing`: the total and the parts known so far. */
   serverTiming(): string {
     const parts = [...this.#timings].map(([name, ms]) => `${name};dur=${Math.round(ms)}`);
     return [`total;dur=${this.durationMs}`, ...parts].join(", ");

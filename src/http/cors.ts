@@ -1,4 +1,4 @@
-/** Which other sites' pages may read answers: those of `cors_origins`, and no other. */
+/** Which other sites' pages may read answers: only those of `cors_origins`. */
 import type { RequestContext } from "./context.ts";
 
 const ALLOW_HEADERS = [
@@ -13,9 +13,9 @@ const ALLOW_HEADERS = [
   "mcp-method",
   "mcp-name",
 ].join(", ");
-/** How long a browser may keep what a preflight said, in seconds. */
+/** How long a browser may cache a preflight's answer, in seconds. */
 const MAX_AGE_S = "7200";
-/** Headers that a page may read: every one of Hull's own, and those that tell what to do with an answer. */
+/** Headers that a page may read: all of Hull's own, and those that say how to handle an answer. */
 const EXPOSE_HEADERS = [
   "x-hull-duration-ms",
   "x-hull-execution-id",
@@ -36,11 +36,11 @@ const EXPOSE_HEADERS = [
   "content-disposition",
 ] as const;
 
-/** Adds what a listed origin needs to an answer, errors included, and to the answer of a preflight. */
+/** Adds what a listed origin needs to an answer, including errors, and to the answer of a preflight. */
 export function addCors({ request, settings }: RequestContext, response: Response): void {
   if (settings.cors_origins.length === 0) return;
   const { headers } = response;
-  // The answer depends on the origin also where it is not a listed one: a cache must not mix them up.
+  // The answer depends on the origin even if it is not listed: a cache must not mix them up.
   headers.append("vary", "Origin");
   const origin = request.headers.get("origin");
   if (origin === null || !settings.cors_origins.includes(origin)) return;

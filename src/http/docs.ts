@@ -1,8 +1,11 @@
-/** `GET /docs/reader`: a reader for `/openapi.json` that sends requests. Its files are static assets; nothing comes from elsewhere. */
+/**
+ * `GET /docs/reader`: a reader for `/openapi.json` that can send requests. Its files are static assets; nothing comes
+ * from other sites.
+ */
 import { NotFound } from "../errors/request.ts";
 import type { RequestContext } from "./context.ts";
 
-/** The files in `assets/docs` that are served, by name: the reader's, and JSON Schemas. */
+/** The served files of `assets/docs`, by name: the reader's, and JSON Schemas. */
 const FILES = new Map([
   ["start.js", "text/javascript; charset=utf-8"],
   ["swagger-ui-bundle.js", "text/javascript; charset=utf-8"],
@@ -12,7 +15,7 @@ const FILES = new Map([
   ["tools.schema.json", "application/json"],
 ]);
 
-/** Scripts, styles and calls from here only; the style sheet carries its icons as `data:`. */
+/** Permits scripts, styles and calls from this origin only; the style sheet carries its icons as `data:`. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -46,7 +49,10 @@ function readerPage(): Response {
   });
 }
 
-/** `GET /docs/:file`: the reader or one of its files. @throws NotFound for any other file, and where the reader was not put in place */
+/**
+ * `GET /docs/:file`: the reader or one of its files. @throws NotFound for any other file, and if the reader is not
+ * installed
+ */
 export async function docsFile(context: RequestContext, params: Record<string, string>): Promise<Response> {
   const name = params.file ?? "";
   if (name === "reader") return readerPage();

@@ -1,4 +1,7 @@
-/** How the Worker reaches the session of a call that outlives its connection, also while its process dies and comes back. */
+/**
+ * The Worker's access to the session of a call that outlives its connection, also while its process dies and comes
+ * back.
+ */
 import { ExecutionNotFound } from "../errors/request.ts";
 import type { SessionRpc } from "../session/conversation/rpc.ts";
 import type { RunTrace } from "../session/conversation/trace.ts";
@@ -15,30 +18,30 @@ import type { RequestContext } from "./context.ts";
 const RETRIES = 4;
 const WAIT_MS = 100;
 
-/** Whose executions a request may see: those that were begun with the same key. */
+/** Identifies whose executions a request may see: those begun with the same key. */
 export function callerOf({ caller }: RequestContext): string {
   return `${caller.tenant}/${caller.key_id ?? "-"}`;
 }
 
-/** An execution of the caller's. Every method after `attach` throws ExecutionNotFound where there is none. */
+/** An execution of the caller. Every method after `attach` throws ExecutionNotFound if there is none. */
 export interface ExecutionClient {
   begin(call: Omit<ExecutionCall, "id" | "caller" | "request_id" | "mock_scope">): Promise<Begun>;
-  /** `null`: there is none to come back to. */
+  /** `null`: there is none to return to. */
   attach(requestHash: string): Promise<Begun | null>;
   answer(): Promise<ExecutionAnswer>;
   follow(after: number, early: boolean): Promise<ExecutionEvents>;
   status(): Promise<ExecutionStatus>;
   trace(page: { after: number; limit: number }): Promise<RunTrace>;
-  /** The text that it was begun with. */
+  /** The text with which it was begun. */
   input(): Promise<Uint8Array | ReadableStream<Uint8Array>>;
-  /** @param keeps one that has ended is not removed */
+  /** @param keeps do not remove an execution that has ended */
   cancel(keeps?: boolean): Promise<"cancelled" | "removed" | "ended">;
 }
 
 /**
- * The execution of an id. A question that fails on the way is asked again: an object that died takes its run up where it was.
- * @param caller whose it is, where not the request's caller alone
- * @throws ExecutionNotFound for what is no execution id
+ * The execution of an id. The client repeats a question that fails on the way: an object that died resumes its run.
+ * @param caller the owner, if not the request's caller alone
+ * @throws ExecutionNotFound if the id is malformed
  */
 export function executionOf(
   context: RequestContext,
@@ -53,7 +56,7 @@ export function executionOf(
   ): Promise<T> => {
     for (let wait = WAIT_MS, retries = 0; ; wait *= 2, retries += 1) {
       try {
-        // A stub is of no use after it failed.
+        // A stub is useless after it has failed.
         return await question(SESSIONS.get(SESSIONS.idFromName(id)));
       } catch (error) {
         if (retries >= retriesLeft) throw error;
@@ -84,7 +87,7 @@ export function executionOf(
     },
     status: async () => found<ExecutionStatus>(await ask(async (object) => await object.status(caller))),
     input: async () => found(await ask(async (object) => await object.input(caller))),
-    // Asked twice, it would remove what it was to stop.
+    // A repeated question would remove what it should stop.
     cancel: async (keeps = false) =>
       found(await ask(async (object) => await object.cancel(caller, keeps), keeps ? RETRIES : 0)),
   };

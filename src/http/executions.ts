@@ -10,7 +10,7 @@ import { executionOf } from "./execution-client.ts";
 import { jsonNow, pageLimit } from "./page.ts";
 import { mediaType } from "./skills/media-type.ts";
 
-/** Longer results are not part of the status document, but have a URL. */
+/** Longer results are not part of the status document, which has their URL. */
 const MAX_INLINE_BYTES = 1024 * 1024;
 
 /** `GET /executions/:id`. */
@@ -53,7 +53,7 @@ async function resultOf(
   return parsed?.ok ? { ...common, json: parsed.value } : { ...common, text: content };
 }
 
-/** `GET /executions/:id/result`: the answer itself, as the call would have got it; waits for it. */
+/** `GET /executions/:id/result`: the answer itself, as the call would have got it. Waits for it. */
 export async function getExecutionResult(
   context: RequestContext,
   { id = "" }: Record<string, string>,
@@ -66,12 +66,12 @@ export async function getExecutionResult(
   });
 }
 
-/** The error that a run ended with. */
+/** The error that ended a run. */
 export function storedError({ error, operator }: Extract<ExecutionAnswer, { ok: false }>): HullError {
   return new HullError(JSON.parse(error), JSON.parse(operator));
 }
 
-/** `GET /executions/:id/events`: what comes after `Last-Event-ID` or `?after=`, or everything; follows to the end. */
+/** `GET /executions/:id/events`: the events after `Last-Event-ID` or `?after=`, or all; follows to the end. */
 export async function getExecutionEvents(
   context: RequestContext,
   { id = "" }: Record<string, string>,
@@ -80,7 +80,7 @@ export async function getExecutionEvents(
   return eventsResponse(context, id, await executionOf(context, id).follow(after, false), {});
 }
 
-/** `GET /executions/:id/trace`: what its run did so far, a page of steps at a time; a script has none. */
+/** `GET /executions/:id/trace`: the run's steps so far, a page at a time; a script has none. */
 export async function getExecutionTrace(
   context: RequestContext,
   { id = "" }: Record<string, string>,
@@ -88,7 +88,7 @@ export async function getExecutionTrace(
   return jsonNow(traceJson(await executionOf(context, id).trace(tracePage(context))));
 }
 
-/** Which steps a request asks for. @throws BadRequest */
+/** The page of steps that a request asks for. @throws BadRequest */
 export function tracePage({ request }: RequestContext): { after: number; limit: number } {
   const query = new URL(request.url).searchParams;
   const cursor = query.get("cursor") ?? "0";
@@ -104,7 +104,7 @@ export const traceJson = ({ steps, next, recovered, text, error }: RunTrace) => 
   next_cursor: next === null ? null : String(next),
 });
 
-/** `DELETE /executions/:id`: stops what runs, removes what has ended. */
+/** `DELETE /executions/:id`: stops a running execution, removes an ended one. */
 export async function deleteExecution(
   context: RequestContext,
   params: Record<string, string>,
@@ -114,12 +114,12 @@ export async function deleteExecution(
   return done === "removed" ? new Response(null, { status: 204 }) : getExecution(context, params);
 }
 
-/** The number of the last event that the client has; 0 where it has none. @throws BadRequest */
+/** The number of the client's last event; 0 if it has none. @throws BadRequest */
 export function afterOf(request: Request, id: string): number {
   return lastSeen(request, id) ?? 0;
 }
 
-/** The same; `null` where the client does not say. @throws BadRequest */
+/** The same; `null` if the client states none. @throws BadRequest */
 export function lastSeen(request: Request, id: string): number | null {
   const last = request.headers.get("last-event-id");
   const text = last === null ? new URL(request.url).searchParams.get("after") : ownNumber(last, id);
@@ -131,7 +131,7 @@ export function lastSeen(request: Request, id: string): number | null {
   });
 }
 
-/** The number in `<id>:<number>`; anything else is no number. */
+/** The number in `<id>:<number>`; anything else is not a number. */
 function ownNumber(last: string, id: string): string {
   return last.startsWith(`${id}:`) ? last.slice(id.length + 1) : "";
 }

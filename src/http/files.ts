@@ -1,4 +1,4 @@
-/** `/files`: what clients upload and what runs produced, each tenant's own. */
+/** `/files`: files that clients uploaded and runs produced, separate for each tenant. */
 import { BadRequest, FileRequired, IdempotencyKeyReused, InputInvalid } from "../errors/request.ts";
 import { removeFileRow } from "../registry/stored-files/rows.ts";
 import { sha256 } from "../run/digest.ts";
@@ -27,8 +27,8 @@ const MAX_NAME_BYTES = 255;
 const MAX_TYPE_LENGTH = 255;
 
 /**
- * `POST /files`: stores the body, or the one file of a form, for 24 hours. Its name is `?filename=`, or what the form or
- * Content-Disposition says. With an `Idempotency-Key` the same upload again is answered with the first one's file.
+ * `POST /files`: stores the body, or the one file of a form, for 24 hours. The name comes from `?filename=`, the form
+ * or Content-Disposition. With an `Idempotency-Key` a repeated upload gets the first one's file.
  */
 export async function postFile(context: RequestContext): Promise<Response> {
   const key = idempotencyKey(context.request);
@@ -76,7 +76,7 @@ async function takeBody(context: RequestContext): Promise<FileDocument> {
   });
 }
 
-/** The file of a form; its other fields are passed over. */
+/** The file of a form; other fields are ignored. */
 async function takeForm(context: RequestContext): Promise<FileDocument> {
   let taken: FileDocument | null = null;
   try {
@@ -114,7 +114,7 @@ function store(context: RequestContext, { filename: sent, type, size, body }: Up
   return storeFile(env, tenant, { filename, mime, size, ttl_ms: UPLOADED_TTL_MS }, body);
 }
 
-/** @throws InputInvalid for a name that no file should have */
+/** @throws InputInvalid for an invalid file name */
 function checkedName(name: string | null): string | null {
   if (name === null || name === "") return null;
   const tooLong = new TextEncoder().encode(name).length > MAX_NAME_BYTES;
@@ -127,8 +127,8 @@ function checkedName(name: string | null): string | null {
 }
 
 /**
- * The type that the file is kept and sent again with. Where the client gives none it follows from the name; what curl
- * says of its own accord counts as none.
+ * The type that is stored and sent later. If the client gives none, it follows from the name; curl's default counts as
+ * none.
  */
 export function keptType(sent: string | null, filename: string | null): string {
   const type = (sent ?? "").trim();
@@ -156,7 +156,7 @@ export function answerFile({ env, request }: RequestContext, file: StoredFile): 
   });
 }
 
-/** Of an answer that is a file of a tenant's. */
+/** Headers of an answer that is a tenant's file. */
 export function fileHeaders(mime: string, filename: string): Headers {
   return new Headers({
     "content-type": mime,
@@ -165,12 +165,12 @@ export function fileHeaders(mime: string, filename: string): Headers {
   });
 }
 
-/** Types that a browser could run scripts of, XML of every kind among them: always downloads. */
+/** Types in which a browser could run scripts, including all XML: always downloads. */
 function isDocument(mime: string): boolean {
   return isActive(mime) || /^[^;]*[/+]xml\b/i.test(mime);
 }
 
-/** `DELETE /files/:id`. Runs that have begun keep what they have of it. */
+/** `DELETE /files/:id`. Runs under way keep what they have read of it. */
 export async function deleteFile(
   context: RequestContext,
   { id = "" }: Record<string, string>,

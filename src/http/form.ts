@@ -1,14 +1,13 @@
-/** Forms in request bodies, read as they come. */
+/** Reads forms in request bodies as they arrive. */
 import { MalformedMultipart } from "../errors/request.ts";
 import type { HullError } from "../errors.ts";
 import { boundaryOf, MultipartReader, type Part } from "../tool/multipart-reader.ts";
 import { bodyChunks, withFirst } from "./body.ts";
 
 /**
- * The parts of a form, each to be read before the next one is asked for. What a browser sends for a file field that was
- * left empty is left out.
+ * The parts of a form; read each before asking for the next. An empty file field, as browsers send it, is left out.
  * @param limit bytes of the body
- * @param maxParts parts of the form, where they are not as many as usual
+ * @param maxParts the most parts, if not the default
  * @throws MalformedMultipart, BodyTooLarge, RequestTimeout; also while a part is read
  */
 export async function* formParts(
@@ -21,7 +20,7 @@ export async function* formParts(
   if (boundary === null) throw fail("its boundary is not given, or cannot be one");
   const chunks = bodyChunks(request, limit);
   const reader = new MultipartReader(chunks, boundary, fail, maxParts);
-  // A form that is refused midway is not returned from: its rest is discarded with the request.
+  // The rest of a form that is refused midway is not read here: it is discarded with the request.
   for (let part = await reader.next(); part !== null; part = await reader.next()) {
     if (part.filename !== "") {
       yield part;

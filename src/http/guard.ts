@@ -1,4 +1,4 @@
-/** Who may call: host pin, origin rule, keys and scopes. */
+/** Decides who may call: host pin, origin rule, keys and scopes. */
 import { type ApiKey, digestOf, grants, hasKeyForm, hex, type Scope } from "../auth/api-key.ts";
 import { ADMIN_CALLER, type Caller, callerOf, LOCAL_CALLER, PUBLIC_CALLER } from "../auth/caller.ts";
 import { isSame } from "../auth/sign-in.ts";
@@ -18,9 +18,9 @@ import { shieldKeyLookup } from "./rate.ts";
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
 /**
- * Refuses names that are not the server's own. A local Hull has those of loopback and those that it was given (`hull dev` adds
- * the addresses it listens on), so that a page whose DNS name is pointed at this machine reaches nothing. A deployment has the
- * names that it was given, and where it was given none, every name that leads to it.
+ * Refuses host names that are not the server's own. A local Hull accepts loopback names and the names it was given
+ * (`hull dev` adds the addresses on which it listens), so a page whose DNS name points to this machine reaches nothing.
+ * A deployment accepts the names that it was given, and without any, every name that leads to it.
  * @throws HostNotAllowed
  */
 export function checkHost(context: RequestContext): void {
@@ -33,11 +33,12 @@ export function checkHost(context: RequestContext): void {
 }
 
 /**
- * Lets a call pass that may be made, and notes whose it is: origin first, then the key. Local dev that loopback alone reaches is its developer's without a key. One that other machines reach runs things
- * for everybody where it is declared public, and does nothing else without a key. What Hull asks on behalf of a request that
- * passed has the same caller.
- * @param scope `any`: every key will do
- * @param anyOrigin for what runs nothing: static files
+ * Admits a permitted call, and records its caller. It checks the origin first, then the key. In local dev that only
+ * loopback reaches, calls without a key belong to the developer. If other machines can reach it and it is declared
+ * public, it runs things for everybody and does nothing else without a key. A request that Hull derives from an
+ * admitted one has the same caller.
+ * @param scope `any`: any key
+ * @param anyOrigin for operations that run nothing: static files
  * @throws OriginNotAllowed, AuthNotConfigured, Unauthenticated, Forbidden, FormNotTrusted
  */
 export async function guard(
@@ -51,7 +52,7 @@ export async function guard(
     throw new Forbidden({ scope });
   }
   const open = openTo(settings, scope);
-  // What a client sends as a key where none is configured says nothing about it.
+  // If no key is configured, a key that a client sends means nothing.
   const keyed = await keysConfigured(context);
   const sent = keyed ? sentKey(request) : null;
   if (await sentByHullDev(context)) return context.admit(LOCAL_CALLER);
@@ -64,23 +65,23 @@ export async function guard(
   throw new Unauthenticated({ reason: "This deployment needs an API key." });
 }
 
-/** Whom a server that was declared public serves without a key: everybody, to run things. */
+/** The caller without a key on a server that was declared public: everybody, to run things. */
 function openTo(settings: Settings, scope: Scope | "any"): Caller | null {
   return settings.public && (scope === "invoke" || scope === "any") ? PUBLIC_CALLER : null;
 }
 
 /**
- * Whether keys decide who may call. Local dev is keyed by `HULL_ADMIN_KEY` alone: keys in its database must not lock
- * out the developer who has no other.
+ * Whether keys decide who may call. Only `HULL_ADMIN_KEY` makes local dev require keys: keys in its database must not
+ * lock out a developer who has no other.
  */
 export async function keysConfigured({ settings, deployment }: RequestContext): Promise<boolean> {
   return settings.adminKey !== null || (!settings.local && (await deployment.keys.any()));
 }
 
-/** Without a key to prove intent, another site's page may not make a browser run something. */
+/** Without a key as proof of intent, another site's page may not make a browser run something. */
 function checkOrigin(context: RequestContext): void {
   const { headers } = context.request;
-  // Browsers leave `Origin` out of many a GET. Another port of this machine is the same site, and yet another page.
+  // Browsers omit `Origin` in many GET requests. Another port of this machine is the same site, but another page.
   const from = headers.get("sec-fetch-site") ?? "none";
   if (headers.get("origin") === null && from !== "none" && from !== "same-origin") {
     throw new OriginNotAllowed({ origin: null });
@@ -89,15 +90,15 @@ function checkOrigin(context: RequestContext): void {
 }
 
 /**
- * Refuses the pages of other sites whatever key they send, as MCP wants it of a server.
- * @param always told to the caller: a key makes no difference
+ * Refuses the pages of other sites whatever key they send, as MCP requires of a server.
+ * @param always included in the answer to the caller: a key makes no difference
  * @throws OriginNotAllowed
  */
 export function checkSentOrigin({ request, settings }: RequestContext, always = false): void {
   const { headers, url } = request;
   const origin = headers.get("origin");
   if (origin === null) return;
-  // Of a form on a page that tells nobody where it is; a page in a sandbox is of another site.
+  // From a form on a page that hides its address; a sandboxed page counts as another site.
   if (origin === "null" && headers.get("sec-fetch-site") === "same-origin") return;
   const own = new URL(url).origin;
   const sameHost = URL.canParse(origin) && new URL(origin).host === headers.get("host");
@@ -106,7 +107,7 @@ export function checkSentOrigin({ request, settings }: RequestContext, always = 
   throw new OriginNotAllowed({ origin, always });
 }
 
-/** The key that comes with a request. */
+/** The key in a request. */
 export function sentKey({ headers }: Request): string | null {
   const authorization = headers.get("authorization");
   return /^Bearer +(\S+)$/i.exec(authorization ?? "")?.[1] ?? headers.get("x-api-key");
@@ -129,21 +130,25 @@ function permitted(context: RequestContext, key: ApiKey, scope: Scope | "any"): 
   throw new Forbidden({ scope });
 }
 
-/** The cookie of browsers that signed in. Browsers send one that begins with `__Host-` only to the host that set it, over HTTPS. */
+/**
+ * The cookie of browsers that signed in. Browsers send a cookie with the prefix `__Host-` only over HTTPS, to the host
+ * that set it.
+ */
 export function signInCookieName({ url }: Request): string {
   const { protocol, port } = new URL(url);
-  // Local servers on other ports are the same host to a browser.
+  // For a browser, local servers on other ports are the same host.
   return protocol === "https:" ? "__Host-hull" : `hull-${port || "80"}`;
 }
 
-/** Methods that change nothing. */
+/** Methods without effects. */
 const SAFE = new Set(["GET", "HEAD", "OPTIONS"]);
-/** Forms below this path carry their token in a field, which whoever reads the form checks. */
+/** Forms below this path carry their token in a field; the reader of the form checks it. */
 const FORMS = "/console/";
 
 /**
- * Whether the request comes from a browser that signed in, by a page of this origin; then its caller is admitted. A request that
- * may change something also has to show that it is no other page's: by `x-hull-form-token`, or by a field of the console's forms.
+ * Whether a page of this origin sent the request from a browser that signed in; if so, its caller is admitted. A
+ * request with effects must also prove that no other page sent it: by `x-hull-form-token`, or by a field of the
+ * console's forms.
  * @throws Forbidden, FormNotTrusted
  */
 async function isSignedIn(context: RequestContext, scope: Scope | "any"): Promise<boolean> {
@@ -164,7 +169,7 @@ async function isSignedIn(context: RequestContext, scope: Scope | "any"): Promis
   return true;
 }
 
-/** Whose key has this hash; `null`: nobody's, any more. @throws Forbidden */
+/** The owner of the key with this hash; `null`: there is none any more. @throws Forbidden */
 async function callerOfHash(
   context: RequestContext,
   hash: string,
@@ -178,13 +183,19 @@ async function callerOfHash(
 const fromHex = (text: string): Uint8Array<ArrayBuffer> =>
   Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
 
-/** Refuses what a signed-in browser sends without the token of its cookie. Who sent a key has no such token. @throws FormNotTrusted */
+/**
+ * Refuses a request of a signed-in browser without the token of its cookie. Callers with a key have no such token.
+ * @throws FormNotTrusted
+ */
 export async function checkFormToken({ signIn }: RequestContext, token: string | null): Promise<void> {
   if (signIn === null) return;
   if (!(await isSame(token ?? "", signIn.token))) throw new FormNotTrusted({});
 }
 
-/** Whether a page of this origin made the request, or its user directly: a browser says so, and anything else is no page. */
+/**
+ * Whether a page of this origin made the request, or the user directly. Browsers state this; other clients are not
+ * pages.
+ */
 export function isOwnPage({ headers, url }: Request): boolean {
   const from = headers.get("sec-fetch-site");
   if (from !== null) return from === "same-origin" || from === "none";
@@ -193,7 +204,7 @@ export function isOwnPage({ headers, url }: Request): boolean {
   return URL.canParse(origin) && new URL(origin).host === headers.get("host");
 }
 
-/** Whether the request is the local server's own, which has to publish also where nobody else may. */
+/** Whether the request comes from the local server itself, which must be able to publish even if nobody else may. */
 async function sentByHullDev({ settings, request }: RequestContext): Promise<boolean> {
   const sent = settings.local && settings.devKey !== null ? sentKey(request) : null;
   if (sent === null || settings.devKey === null) return false;

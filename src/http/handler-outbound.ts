@@ -1,4 +1,4 @@
-/** Where requests of handlers in isolates come out. */
+/** The exit for requests of handlers in isolates. */
 import { WorkerEntrypoint } from "cloudflare:workers";
 import type { Bindings } from "../env.ts";
 import { fetchOutside, type OutboundProps } from "../tool/outbound.ts";

@@ -1,6 +1,6 @@
-/** Pages for people: no script, nothing from elsewhere. */
+/** Pages for people: without scripts and without content from other sites. */
 
-/** Whether the answer is for somebody who looks at a page in a browser. */
+/** Whether a person in a browser will see the answer. */
 export function wantsHtml({ method, headers }: Request): boolean {
   const reads = method === "GET" || method === "HEAD";
   return reads && /(?:^|[,\s])text\/html(?:[,;\s]|$)/i.test(headers.get("accept") ?? "");

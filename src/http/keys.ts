@@ -1,6 +1,6 @@
 /**
- * `/admin/keys`: a tenant's administrator manages the tenant's own keys, the operator those of
- * all tenants. The key of another tenant is answered like one that does not exist.
+ * `/admin/keys`: a tenant's administrator manages the tenant's own keys, the operator those of all tenants. Another
+ * tenant's key gets the same answer as a missing one.
  */
 import * as z from "zod/mini";
 import { SCOPES } from "../auth/api-key.ts";
@@ -34,7 +34,7 @@ export async function postKey(context: RequestContext): Promise<Response> {
   });
 }
 
-/** `GET /admin/keys`: a page of keys without the keys themselves; the operator may choose one `?tenant=`. */
+/** `GET /admin/keys`: a page of keys without the keys themselves; the operator may choose a `?tenant=`. */
 export async function getKeys(context: RequestContext): Promise<Response> {
   const query = new URL(context.request.url).searchParams;
   const limit = pageLimit(query);
@@ -47,7 +47,7 @@ export async function getKeys(context: RequestContext): Promise<Response> {
   return jsonNow(page);
 }
 
-/** `DELETE /admin/keys/:id`: revokes a key, here at once, elsewhere when what is remembered of it is too old. */
+/** `DELETE /admin/keys/:id`: revokes a key, here immediately, elsewhere when the cached entry expires. */
 export async function deleteKey(context: RequestContext, params: Record<string, string>): Promise<Response> {
   const { id = "" } = params;
   const { tenant, operator } = context.caller;

@@ -1,15 +1,15 @@
 /**
- * `GET /metrics`: what this isolate has done, in Prometheus' text format 0.0.4. Isolates come and go,
- * and a scrape meets one of them: locally that is all there is, at the edge a sample.
+ * `GET /metrics`: the counters of this isolate, in Prometheus' text format 0.0.4. Isolates come and go, and a scrape
+ * reaches one of them: locally that is the only one, at the edge it is a sample.
  */
 import { OTHER } from "../run/metrics.ts";
 import type { RequestContext } from "./context.ts";
 
-/** What is uploaded is not shown to other tenants, not even by name. */
+/** Replaces the names of uploaded skills, which other tenants must not see. */
 const UPLOADED = "uploaded";
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-/** Notes a request whose answer is complete. */
+/** Counts a request whose answer is complete. */
 export function countRequest(context: RequestContext, status: number): void {
   const { route, log, durationMs, request } = context;
   const { metrics } = context.deployment;

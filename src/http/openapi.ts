@@ -1,4 +1,4 @@
-/** `GET /openapi.json`: the document that was made with the catalog, and the tenant's uploads. */
+/** `GET /openapi.json`: the document of the catalog, extended by the tenant's uploads. */
 import { NotFound } from "../errors/request.ts";
 import type { LoadedCatalog } from "../registry/published.ts";
 import { utf8 } from "../skill/bundle.ts";
@@ -7,7 +7,7 @@ import { noneMatch } from "./conditional.ts";
 import type { RequestContext } from "./context.ts";
 import { servedTo } from "./served.ts";
 
-/** @throws NotFound where the catalog was published without a document */
+/** @throws NotFound if the catalog was published without a document */
 export async function getOpenapi(context: RequestContext): Promise<Response> {
   const catalog = await servedTo(context);
   const { openapi, uploads, tag } = catalog;
@@ -28,7 +28,7 @@ async function withUploads(
   const known = deployment.openapi;
   if (known?.catalog === catalog) return known.bytes;
   const records = await Promise.all(catalog.uploads.map(({ version }) => deployment.registry.skill(version)));
-  // Evaluated when first needed: the build makes the document where nothing is uploaded.
+  // Imported on first use: without uploads the build's document is enough.
   const { addSkills } = await import("../api/add-skills.ts");
   const document: JsonObject = JSON.parse(new TextDecoder().decode(base));
   addSkills(

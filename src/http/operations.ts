@@ -16,7 +16,7 @@ import { answerDurable } from "./skills/run-durable.ts";
 import { EventStream, wantsEvents } from "./sse.ts";
 import { waitIn } from "./wait.ts";
 
-/** JSON bodies of model routes. */
+/** The limit of JSON bodies of model routes. */
 export const MAX_MODEL_BODY_BYTES = 32 * 1024 * 1024;
 
 const read = <T>(context: RequestContext, schema: z.ZodMiniType<T>): Promise<T> =>
@@ -38,7 +38,7 @@ export const postStructured = async (context: RequestContext): Promise<Response>
 export const postCompletion = async (context: RequestContext): Promise<Response> =>
   answer(context, { operation: "llm/completion", body: await read(context, completionBody) });
 
-/** An agent run without a session. A daemon is answered when it first goes idle, and has ended then. */
+/** An agent run without a session. A daemon gets its answer when it first goes idle, and has then ended. */
 export const anonymousRun = async (
   context: RequestContext,
   body: z.infer<typeof callBody>,
@@ -94,10 +94,10 @@ async function answer(
   return new Response(output.body, { headers: { ...headers, ...output.headers } });
 }
 
-/** The request itself is at hand. */
+/** The request itself is passed along. */
 const NO_INPUT = { text: null, files: [] };
 
-/** What is stored of a request holds no secrets of tools' configuration. */
+/** A stored request contains no secrets of tools' configuration. */
 async function withSealed(context: RequestContext, asked: Asked): Promise<Asked> {
   if (asked.operation !== "runs" || asked.body.options?.tool_configs == null) return asked;
   const { tool_configs: _, ...options } = asked.body.options;
@@ -105,7 +105,7 @@ async function withSealed(context: RequestContext, asked: Asked): Promise<Asked>
   return { ...asked, body: { ...asked.body, options }, tool_configs };
 }
 
-/** Failures known before a provider is asked use their real status; later ones are events. */
+/** Failures before Hull asks a provider have their real status; later ones are events. */
 async function streamed(
   context: RequestContext,
   id: string,

@@ -3,7 +3,7 @@ import { BadRequest } from "../errors/request.ts";
 
 const MAX_PAGE = 1000;
 
-/** How many rows a page is to have: `?limit=`. @throws BadRequest */
+/** The number of rows of a page: `?limit=`. @throws BadRequest */
 export function pageLimit(query: URLSearchParams, otherwise = 20): number {
   const text = query.get("limit") ?? String(otherwise);
   const limit = Number(text);
@@ -11,7 +11,7 @@ export function pageLimit(query: URLSearchParams, otherwise = 20): number {
   throw new BadRequest({ detail: `limit is a whole number from 1 to ${MAX_PAGE}, not "${text}".` });
 }
 
-/** What was said is true now only, and for this caller. */
+/** The answer is valid only now, and only for this caller. */
 const UNCACHED = { "cache-control": "no-store" };
 
 export const jsonNow = (value: unknown, status = 200): Response =>

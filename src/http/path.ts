@@ -1,12 +1,12 @@
 /**
- * Path matching: unreserved percent-encoding is decoded first, one trailing `/` is ignored, letter
- * case counts, `//` matches nothing.
+ * Path matching: unreserved percent-encoding is decoded first, one trailing `/` is ignored, letter case counts, `//`
+ * matches nothing.
  */
 
-/** A path that no route has, so that it ends in 404. */
+/** A path that no route has, so it ends in 404. */
 export const NO_PATH = "//";
 
-/** The path that routes are matched against; `NO_PATH` where the URL's path can match nothing. */
+/** The path for matching routes; `NO_PATH` if the URL's path can match nothing. */
 export function routePath(url: string): string {
   const start = url.indexOf("/", url.indexOf("://") + 3);
   if (start === -1) return "/";
@@ -19,7 +19,7 @@ export function routePath(url: string): string {
 
 /**
  * RFC 3986 §2.3: only unreserved characters mean the same encoded and plain. A percent sign that encodes nothing stands
- * for itself, and must not form an encoding with what follows it.
+ * for itself, and must not form an encoding with the characters after it.
  */
 function decodeUnreserved(encoded: string): string {
   if (encoded === "%") return "%25";

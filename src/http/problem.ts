@@ -1,4 +1,4 @@
-/** From an error to a response, and from a request to its log line. */
+/** Turns an error into a response, and a request into its log line. */
 
 import * as z from "zod/mini";
 import { Unauthenticated } from "../errors/request.ts";
@@ -8,7 +8,7 @@ import type { RequestContext } from "./context.ts";
 import { escapeHtml, HTML_HEADERS, htmlPage, wantsHtml } from "./html.ts";
 import { signInForm } from "./sign-in.ts";
 
-/** The problem document of an error, as a page where a browser shows it. What it holds has passed the redactor. */
+/** The problem document of an error; as a page if a browser shows it. The redactor has processed its content. */
 export function problemResponse(error: HullError, context: RequestContext): Response {
   const asPage = wantsHtml(context.request);
   const headers = problemHeaders(error);
@@ -21,7 +21,7 @@ export function problemResponse(error: HullError, context: RequestContext): Resp
 
 const PAGE_HEADERS = { ...HTML_HEADERS, "cache-control": "no-store" };
 
-/** What the status of an error wants in the headers, whatever the shape of its body. */
+/** The headers that the status of an error requires, whatever the shape of its body. */
 export function problemHeaders({ data }: HullError): Headers {
   const headers = new Headers();
   if (data.retry_after_s !== undefined) headers.set("retry-after", String(Math.ceil(data.retry_after_s)));
@@ -32,7 +32,7 @@ export function problemHeaders({ data }: HullError): Headers {
   return headers;
 }
 
-/** What a person needs of a problem document. */
+/** The parts of a problem document for people. */
 const shownProblem = z.looseObject({
   status: z.number(),
   title: z.string(),

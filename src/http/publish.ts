@@ -1,7 +1,4 @@
-/**
- * Receiving what a build made: objects first, each verified against its digest, the catalog
- * pointer last.
- */
+/** Receives a build: objects first, each verified against its digest, the catalog pointer last. */
 import * as z from "zod/mini";
 import { DEFAULT_TENANT } from "../auth/api-key.ts";
 import { BundleInvalid, Forbidden, InputInvalid } from "../errors/request.ts";
@@ -18,15 +15,15 @@ import { reconcileDaemons } from "./daemons/declared.ts";
 const MAX_UPLOAD_BYTES = 96 * 1024 * 1024;
 
 /**
- * What is published is trusted and served to all tenants. Only the operator's tenant may publish: a skill of any other is
- * an upload, and bound by the rules of uploads.
+ * Published skills are trusted and served to all tenants. Only the operator's tenant may publish: a skill of any other
+ * tenant is an upload, with the rules of uploads.
  * @throws Forbidden
  */
 function checkPublisher({ caller }: RequestContext): void {
   if (caller.tenant !== DEFAULT_TENANT) throw new Forbidden({ scope: "publish", tenant: DEFAULT_TENANT });
 }
 
-/** `GET /_hull/bundles`: the keys of the stored objects, so that a publisher sends only what is missing. */
+/** `GET /_hull/bundles`: the keys of the stored objects, so that a publisher sends only the missing ones. */
 export async function listObjects(context: RequestContext): Promise<Response> {
   checkPublisher(context);
   const cursor = new URL(context.request.url).searchParams.get("cursor");
@@ -34,8 +31,8 @@ export async function listObjects(context: RequestContext): Promise<Response> {
 }
 
 /**
- * `PUT /_hull/bundles/:digest`: a tar whose entries are named `<kind>/<sha256>`; its own SHA-256 is in the path, each
- * entry's in its name. Both are verified.
+ * `PUT /_hull/bundles/:digest`: a tar whose entries are named `<kind>/<sha256>`. Its own SHA-256 is in the path, each
+ * entry's in its name; both are verified.
  */
 export async function putBundle(context: RequestContext, params: Record<string, string>): Promise<Response> {
   checkPublisher(context);
@@ -68,8 +65,8 @@ const catalogRequest = z.lazy(() =>
 );
 
 /**
- * `POST /_hull/catalog`: `{id}` serves the catalog with this id, which must have been stored before; `{rollback: true}`
- * the one that was served before the current one. Calls that are running finish on the version they began with.
+ * `POST /_hull/catalog`: `{id}` serves the stored catalog with this id; `{rollback: true}` the one that was served
+ * before. Running calls finish with the version with which they began.
  */
 export async function publishCatalog(context: RequestContext): Promise<Response> {
   checkPublisher(context);
@@ -81,7 +78,7 @@ export async function publishCatalog(context: RequestContext): Promise<Response>
   const pinned = settings.pinnedCatalog;
   const stored = await readPointer(env);
   const previous = servedId(stored, pinned);
-  // A pointer of another deployment says nothing about what was served here before.
+  // A pointer of another deployment does not say what was served here before.
   const before = stored !== null && stored.id === previous ? stored : null;
   const id = wanted ?? before?.previous;
   if (id === undefined || id === null)

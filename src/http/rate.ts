@@ -1,14 +1,14 @@
-/** How often a caller may call: exact in the ledger, with a shield in front of it. */
+/** How often a caller may call: counted exactly in the ledger, with a shield in front of it. */
 import { RateLimited } from "../errors/request.ts";
 import { askTenant } from "../run/ledger.ts";
 import type { Rate } from "../session/ledger/rate.ts";
 import type { RequestContext } from "./context.ts";
 
-/** What the binding SHIELD of wrangler.toml lets through per location, name and period. */
+/** The limit of the binding SHIELD of wrangler.toml per location, name and period. */
 export const SHIELD_LIMIT = { requests: 600, period_s: 60 } as const;
 
 /**
- * Counts this request of the caller, where a rate is configured.
+ * Counts this request of the caller, if a rate is configured.
  * @throws RateLimited
  */
 export async function checkRate(context: RequestContext): Promise<void> {
@@ -29,7 +29,10 @@ export async function checkRate(context: RequestContext): Promise<void> {
   throw new RateLimited({ retry_after_s: seconds(wait) });
 }
 
-/** A look for an unknown key costs a read of D1: one client network may cause only so many. @throws RateLimited */
+/**
+ * A lookup of an unknown key costs a read of D1, so one client network may cause only a limited number. @throws
+ * RateLimited
+ */
 export async function shieldKeyLookup(context: RequestContext): Promise<void> {
   if (!context.settings.local) await shield(context, `key lookup ${clientNetwork(context.request)}`);
 }
@@ -48,8 +51,7 @@ async function shield({ env }: RequestContext, key: string): Promise<void> {
 const seconds = (ms: number): number => Math.max(1, Math.ceil(ms / 1000));
 
 /**
- * What callers without a key are told apart by: their IPv4 address, or the /64 network that an IPv6 client has to
- * itself. Locally there is none.
+ * Distinguishes callers without a key: by IPv4 address, or by the /64 network of an IPv6 client. Locally there is none.
  */
 function clientNetwork({ headers }: Request): string {
   const address = headers.get("cf-connecting-ip") ?? "";

@@ -1,4 +1,4 @@
-/** Bytes with a validator, as GET and HEAD answer them: whole, a range, or that they are unchanged (RFC 9110 §13, §14). */
+/** Answers GET and HEAD for bytes with a validator: whole, a range, or not modified (RFC 9110 §13, §14). */
 import { RangeNotSatisfiable } from "../errors/request.ts";
 import { type ByteRange, noneMatch, requestedRange } from "./conditional.ts";
 
@@ -6,19 +6,19 @@ interface Representation {
   size: number;
   /** A strong validator. */
   etag: string;
-  /** Of every answer but a refusal. */
+  /** Headers of every answer except a refusal. */
   headers: Headers;
   /** The bytes of a range, or all of them. */
   open(range: ByteRange | null): Promise<Uint8Array | ReadableStream<Uint8Array>>;
 }
 
-/** Several ranges are answered with the whole. @throws RangeNotSatisfiable */
+/** A request for several ranges gets the whole. @throws RangeNotSatisfiable */
 export async function answerBytes(request: Request, representation: Representation): Promise<Response> {
   const { size, etag, headers, open } = representation;
   headers.set("accept-ranges", "bytes");
   headers.set("etag", etag);
   if (noneMatch(request, etag)) return new Response(null, { status: 304, headers });
-  // Ranges are GET's alone (RFC 9110 §14.2).
+  // Only GET supports ranges (RFC 9110 §14.2).
   const range = request.method === "GET" ? requestedRange(request, size, etag) : null;
   if (range === "unsatisfiable") throw new RangeNotSatisfiable({ size });
   const { start, end } = range ?? { start: 0, end: size };

@@ -1,4 +1,4 @@
-/** The fixed routes, mounted: guards in their order, then the operation's handler. */
+/** Mounts the fixed routes: guards in their order, then the operation's handler. */
 import { MethodNotAllowed } from "../errors/request.ts";
 import { FIXED_ROUTES, type OperationId, type RouteScope } from "../skill/fixed-routes.ts";
 import type { App, AppContext, RequestContext } from "./context.ts";
@@ -37,7 +37,7 @@ function mount(app: App, path: string, operations: readonly Operation[]): void {
     if (method === "OPTIONS") return optionsResponse(allowed);
     const asked = method === "HEAD" ? "GET" : method;
     const operation = operations.find((one) => one.method === asked);
-    // Who may not change anything at a path does not learn which methods it has.
+    // A caller without rights at a path does not learn which methods it has.
     const { scope } = operation ?? operations.at(asked === "GET" ? 0 : -1) ?? { scope: "admin" };
     if (scope !== "open" && scope !== "own") await guard(context, scope);
     if (operation === undefined) throw new MethodNotAllowed({ method, allowed });
@@ -47,7 +47,7 @@ function mount(app: App, path: string, operations: readonly Operation[]): void {
   });
 }
 
-/** HEAD goes wherever GET does. */
+/** HEAD is allowed wherever GET is. */
 function allowedMethods(methods: string[]): string[] {
   return [...methods.flatMap((m) => (m === "GET" ? ["GET", "HEAD"] : [m])), "OPTIONS"];
 }

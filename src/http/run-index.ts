@@ -8,7 +8,7 @@ import { jsonNow, pageLimit } from "./page.ts";
 
 const DAY_MS = 24 * 3_600_000;
 
-/** `GET /runs`: the newest first; a run shows a moment after it began. */
+/** `GET /runs`: the newest first; a run appears a moment after it began. */
 export async function getAllRuns(context: RequestContext): Promise<Response> {
   const query = new URL(context.request.url).searchParams;
   const kind = query.get("kind");

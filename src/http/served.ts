@@ -1,4 +1,4 @@
-/** What the caller of a request is served: what is published, and what the caller's tenant uploaded. */
+/** The skills that the caller of a request can use: published ones, and uploads of the caller's tenant. */
 import { SkillNotFound } from "../errors/request.ts";
 import type { LoadedCatalog } from "../registry/published.ts";
 import { COMPLETE_FOR_MS } from "../registry/tenant-catalog.ts";
@@ -12,8 +12,8 @@ export function servedTo({ deployment, caller, background }: RequestContext): Pr
 }
 
 /**
- * The skill that `find` finds: among what is published, else among the tenant's uploads, looked up again where what is
- * known of them may lack a new one.
+ * The skill that `find` finds: among published ones, else among the tenant's uploads. If the cached uploads may lack a
+ * new one, they are read again.
  * @throws what `missing` makes of the whole catalog
  */
 export async function findServed(

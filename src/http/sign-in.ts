@@ -1,4 +1,4 @@
-/** Signing in with a browser: a form takes an API key, and a cookie stands for it until the browser signs out. */
+/** Signing in with a browser: a form takes an API key, and a cookie represents it until the browser signs out. */
 import { digestOf, hasKeyForm, hex } from "../auth/api-key.ts";
 import { SIGNED_IN_S } from "../auth/sign-in.ts";
 import { BadRequest, OriginNotAllowed } from "../errors/request.ts";
@@ -17,7 +17,7 @@ export function showSignIn({ request }: RequestContext): Response {
   return page(signInForm(new URL(request.url).searchParams.get("next")), 200);
 }
 
-/** `POST /console/sign-in`: checks the key, and goes on to the page that wanted one. */
+/** `POST /console/sign-in`: checks the key, and redirects to the page that required one. */
 export async function postSignIn(context: RequestContext): Promise<Response> {
   const { request, deployment } = context;
   if (!isOwnPage(request))
@@ -36,14 +36,14 @@ export async function postSignIn(context: RequestContext): Promise<Response> {
   return seeOther(next, cookie(request, sealed, SIGNED_IN_S));
 }
 
-/** `POST /console/sign-out`: the cookie goes. */
+/** `POST /console/sign-out`: removes the cookie. */
 export async function postSignOut(context: RequestContext): Promise<Response> {
   const fields = await fieldsOf(context);
   await checkFormToken(context, fields.get("token"));
   return seeOther("/", cookie(context.request, "", 0));
 }
 
-/** A form that takes an API key. @param next path to go on to @param wrong what was wrong with the last one */
+/** A form that takes an API key. @param next path to redirect to @param wrong the fault of the last key */
 export function signInForm(next: string | null, wrong?: string): string {
   const fault = wrong === undefined ? "" : `\n<p role="alert">${escapeHtml(wrong)}</p>`;
   return `<form method="post" action="/console/sign-in">${fault}
@@ -60,7 +60,7 @@ function page(form: string, status: number): Response {
   return new Response(htmlPage("Sign in", body), { status, headers });
 }
 
-/** A path of this origin; anything else leads home. */
+/** A path of this origin; anything else becomes the start page. */
 function ownPath(path: string | null): string {
   return path !== null && /^\/(?![/\\])[\x21-\x7e]*$/.test(path) ? path : "/";
 }

@@ -2,10 +2,10 @@
 import { formatEvent, HEARTBEAT, HEARTBEAT_MS, type RunEvent } from "../run/events.ts";
 import type { RequestContext } from "./context.ts";
 
-/** Characters that may be written and not read before whoever writes is to wait. */
+/** The most unread characters before a writer must wait. */
 const MAX_UNREAD = 256 * 1024;
 
-/** An open body of events. `write` waits while the client is slower than what writes, so that nothing piles up. */
+/** An open body of events. `write` waits while the client is slower than the writer, so that nothing piles up. */
 export class EventBody {
   readonly stream: ReadableStream<Uint8Array>;
   readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
@@ -34,7 +34,7 @@ export class EventBody {
     return this.#closed;
   }
 
-  /** Sends a whole event as it stands; nothing once the stream is over. */
+  /** Sends a whole event unchanged; does nothing once the stream is over. */
   async write(text: string): Promise<void> {
     if (this.#closed) return;
     this.#lastSent = Date.now();
@@ -44,7 +44,7 @@ export class EventBody {
     this.#unread -= text.length;
   }
 
-  /** Resolves when the client is not far behind, or gone: for who writes without waiting. */
+  /** Resolves when the client is not far behind, or gone; for writers that do not wait. */
   async room(): Promise<void> {
     if (this.#unread > MAX_UNREAD) await this.#lastWrite;
   }
@@ -55,7 +55,7 @@ export class EventBody {
     await this.#writer.close().catch(() => {});
   }
 
-  /** Gives up a stream that nobody was given. */
+  /** Abandons a stream that was never sent. */
   abandon(): void {
     this.#stop();
     this.#writer.abort().catch(() => {});
@@ -101,13 +101,13 @@ export class EventStream {
     return this.#body.close();
   }
 
-  /** Gives up a stream that nobody was given. */
+  /** Abandons a stream that was never sent. */
   abandon(): void {
     this.#body.abandon();
   }
 }
 
-/** Whether the client asked for events, and whether it would take anything else. */
+/** Whether the client asked for events, and whether it accepts anything else. */
 export function wantsEvents(request: Request): "yes" | "only" | "no" {
   const accept = request.headers.get("accept") ?? "";
   const types = accept.split(",").map((part) => part.split(";")[0]?.trim().toLowerCase());

@@ -1,4 +1,4 @@
-/** `POST /transcripts/:operation`: transcripts read, changed and made shorter; nothing is stored. */
+/** `POST /transcripts/:operation`: reads, changes and shortens transcripts; nothing is stored. */
 
 import * as z from "zod/mini";
 import { OperationNotFound } from "../errors/request.ts";
@@ -16,17 +16,17 @@ import type { RequestContext } from "./context.ts";
 import { accountOf } from "./llm/account.ts";
 import { jsonNow } from "./page.ts";
 
-/** JSON bodies of this route. */
+/** The limit of this route's JSON bodies. */
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
 
 const anyObject = z.lazy(() => z.custom<JsonObject>(isObject, "must be an object"));
 
-/** The operation's answer, bare. @throws OperationNotFound, what `operate` throws */
+/** The bare answer of the operation. @throws OperationNotFound, what `operate` throws */
 export async function postTranscripts(
   context: RequestContext,
   { operation: name = "" }: Record<string, string>,
 ): Promise<Response> {
-  // The names of typed functions have the prefix, which the path says already.
+  // The names of typed functions have a prefix that the path already states.
   const short = name.replace(/^transcript_/, "");
   const operation = TRANSCRIPT_OPERATIONS.get(short);
   if (operation === undefined) {

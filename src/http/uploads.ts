@@ -1,6 +1,6 @@
 /**
- * `/_hull/skills`: skills that a tenant uploads, served to that tenant without a publish. The
- * archive is checked as the build checks a folder, and stored under the keys of published skills.
+ * `/_hull/skills`: skills that a tenant uploads, served to that tenant without a publish. The archive is checked as the
+ * build checks a folder, and stored under the keys of published skills.
  */
 import * as z from "zod/mini";
 import { BundleInvalid, SkillNotFound, UnsupportedMediaType } from "../errors/request.ts";
@@ -21,15 +21,15 @@ import { reconcileDaemons } from "./daemons/declared.ts";
 import { pageLimit } from "./page.ts";
 import { mediaType } from "./skills/media-type.ts";
 
-/** Largest archive, and most bytes in it unpacked: with its copies it has to fit into an isolate. */
+/** The largest archive, and the most unpacked bytes: with its copies it must fit into an isolate. */
 const MAX_BYTES = 30 * 1024 * 1024;
 const MAX_FILES = 10_000;
 const ZIP_TYPES = ["application/zip", "application/x-zip-compressed"];
 const TAR_TYPES = ["application/x-tar"];
-/** What says nothing of the content; `curl -T` sends none. */
+/** Types that do not describe the content; `curl -T` sends none. */
 const UNTYPED = ["", "application/octet-stream"];
 
-/** What stands in the place of an archive: a stored skill, or an earlier version of the same upload. */
+/** Replaces an archive: a stored skill, or an earlier version of the same upload. */
 const namedShape = z.lazy(() =>
   z.union([
     z.strictObject({ skill_id: z.string(), version: z.optional(z.union([z.string(), z.int()])) }),
@@ -37,7 +37,7 @@ const namedShape = z.lazy(() =>
   ]),
 );
 
-/** `PUT /_hull/skills/:slug`: 201 for a new skill, 200 for one of the tenant's that is replaced. */
+/** `PUT /_hull/skills/:slug`: 201 for a new skill, 200 for a replaced one of the tenant. */
 export async function putSkill(context: RequestContext, params: Record<string, string>): Promise<Response> {
   const { caller, settings } = context;
   const { slug = "" } = params;
@@ -75,7 +75,10 @@ function redeclare({ deployment, background }: RequestContext, tenant: string): 
   background(reconcileDaemons(deployment, tenant, background));
 }
 
-/** `GET /_hull/skills`: the tenant's uploads, also those that are not served now; the operator may choose a `?tenant=`. */
+/**
+ * `GET /_hull/skills`: the tenant's uploads, including those that are not served now; the operator may choose a
+ * `?tenant=`.
+ */
 export async function getUploads(context: RequestContext): Promise<Response> {
   const query = new URL(context.request.url).searchParams;
   const limit = pageLimit(query);

@@ -1,4 +1,4 @@
-/** `GET /usage`: what the caller's tenant spent. */
+/** `GET /usage`: what the caller's tenant has spent. */
 import * as z from "zod/mini";
 import { BadRequest } from "../errors/request.ts";
 import { usdOf } from "../model/cost.ts";
@@ -34,7 +34,7 @@ export async function getUsage(context: RequestContext): Promise<Response> {
   return jsonNow({ data, next_cursor: more && last !== undefined ? JSON.stringify(last.key) : null });
 }
 
-/** What a group is called; what no skill or session spent has `null` there. */
+/** The name of a group; `null` for spend without a skill or session. */
 function named(
   group: UsageGroup,
   { key: [first = "", second = ""] }: UsageRow,

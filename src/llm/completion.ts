@@ -10,9 +10,9 @@ interface CompletionInput {
 }
 
 const INSTRUCTION = [
-  "You continue texts. The user message holds what stands before a gap, and maybe what stands after it.",
+  "You continue texts. The user message contains the text before a gap, and maybe the text after it.",
   "Answer with exactly the text that fills the gap and nothing else: no comment, no code fences, no quotes around it.",
-  "Do not repeat what stands before or after the gap.",
+  "Do not repeat the text before or after the gap.",
 ].join(" ");
 
 export function completionCall({ prefix, suffix, system, options }: CompletionInput): CallInput {

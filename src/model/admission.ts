@@ -1,4 +1,7 @@
-/** Leave to call a model: who pays for calls and paces them decides before one is made, and learns what became of it. */
+/**
+ * Admission of model calls: the accounting decides before a call whether and when it may be made, and afterwards learns
+ * how it ended.
+ */
 import type { ModelRequest, ModelTurn } from "../engine/messages.ts";
 import { ProviderTimeout } from "../errors/provider.ts";
 import { type AttemptOptions, closedBy } from "./attempts.ts";
@@ -6,31 +9,31 @@ import type { Bounds } from "./bounds.ts";
 import { utf8Bytes } from "./estimate.ts";
 import type { ResolvedTarget } from "./providers.ts";
 
-/** What became of a call. */
+/** How a call ended. */
 export type CallEnd =
   | { turn: ModelTurn }
   /**
-   * It failed, after so many bytes of text and reasoning. `unseen`: it was given up while the provider may have been
-   * at work, so that what it took is not known.
+   * It failed, after this many bytes of text and reasoning. `unseen`: Hull gave it up while the provider may have been
+   * at work, so nobody knows what it took.
    */
   | { turn: null; streamed_bytes: number; unseen: boolean };
 
 export interface Admission {
-  /** Waits until an attempt may be made; asked before each of them. @throws HullError */
+  /** Waits until an attempt may be made; called before each of them. @throws HullError */
   turn(bounds: Bounds): Promise<void>;
   /** Called once. Never throws. */
   settle(end: CallEnd): Promise<void>;
 }
 
 /**
- * Asked once per target, before its first attempt.
- * @param timeoutMs the time that the call may take, the wait for its first turn not counted
- * @throws HullError where the call may not be made
+ * Called once per target, before its first attempt.
+ * @param timeoutMs the time limit of the call, without the wait for its first turn
+ * @throws HullError if the call may not be made
  */
 export type Admit = (request: ModelRequest, target: ResolvedTarget, timeoutMs: number) => Promise<Admission>;
 
 /**
- * Makes a call with leave: asked for before it, told of its end once, whatever that is.
+ * Makes a call with admission: asks for it before, and reports the end exactly once.
  * @param call makes the attempts with these options
  */
 export async function withAdmission(
@@ -61,6 +64,6 @@ export async function withAdmission(
   return turn;
 }
 
-/** Whether a call ended by its own time limit, and not by the provider's word. */
+/** Whether the call's own time limit ended it, rather than the provider. */
 const timedOutHere = (error: unknown): boolean =>
   error instanceof ProviderTimeout && error.data.members.provider_status === undefined;

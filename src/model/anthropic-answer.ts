@@ -1,4 +1,4 @@
-/** An Anthropic message to the canonical turn. */
+/** Turns an Anthropic message into the canonical turn. */
 
 import * as z from "zod/mini";
 import type { Block, ModelTurn, StopReason } from "../engine/messages.ts";
@@ -40,7 +40,7 @@ const STOP_REASONS = new Map<string, StopReason>([
   ["refusal", "refusal"],
 ]);
 
-/** @throws ProviderBadResponse when it is an error object or has another shape */
+/** @throws ProviderBadResponse if it is an error object or has another shape */
 export function parseMessage(answer: unknown, target: WireTarget, callId: CallIdSource): ModelTurn {
   const message = readShape(messageShape, answer, target);
   const raw = message.stop_reason ?? null;
@@ -89,7 +89,7 @@ function parseBlock(block: { type: string }, cut: boolean, target: WireTarget, c
   }
 }
 
-/** Text in place of an object is a streamed input that did not parse. */
+/** A text instead of an object is a streamed input that did not parse. */
 function readInput(input: unknown, cut: boolean): { arguments: JsonObject | null; raw: string } {
   const given = input === undefined || input === "" ? {} : input;
   const raw = typeof given === "string" ? given : JSON.stringify(given);

@@ -1,4 +1,4 @@
-/** Folds the events of a streamed Anthropic answer into the message that an unstreamed call would have given. */
+/** Folds the events of a streamed Anthropic answer into the message of an unstreamed call. */
 
 import { isObject } from "../skill/json.ts";
 import { parsedJson } from "../skill/json-depth.ts";
@@ -7,16 +7,16 @@ import type { StreamEvent } from "./frames.ts";
 import { cutOff, eventObject, keeper, textIn, unusable } from "./provider-document.ts";
 import type { Sink, StreamReader, WireTarget } from "./wire.ts";
 
-/** Most blocks of one message. */
+/** The most blocks of one message. */
 const MAX_BLOCKS = 10_000;
 
 interface OpenBlock {
   value: JsonObject;
-  /** The input's JSON text so far; `null` until a fragment came. */
+  /** The input's JSON text so far; `null` until a fragment comes. */
   input: string | null;
 }
 
-/** Each event is checked by hand as far as it is read: there may be one for every token. */
+/** Checks by hand the parts of each event that it reads: there may be one event per token. */
 export function createAnthropicStream(target: WireTarget, sink: Sink): StreamReader {
   const broken = (what: string) => unusable(target, `${what} of its stream is not as documented`);
   const keep = keeper(target);
@@ -79,7 +79,7 @@ export function createAnthropicStream(target: WireTarget, sink: Sink): StreamRea
           const { content_block } = event;
           if (!isObject(content_block) || typeof content_block.type !== "string") throw broken("a block");
           blocks[indexOf(event)] = { value: { ...content_block }, input: null };
-          // A block may begin with text of its own before the first delta.
+          // A block may begin with text before the first delta.
           const text = content_block.type === "text" ? textIn(content_block, "text") : "";
           if (text !== "") sink.onText?.(keep(text));
           return false;
@@ -114,13 +114,13 @@ export function createAnthropicStream(target: WireTarget, sink: Sink): StreamRea
   };
 }
 
-/** Puts the collected input in place: parsed, or as text where it is not JSON. */
+/** Stores the collected input: parsed, or as text if it is not JSON. */
 function closeBlock(open: OpenBlock): JsonObject {
   if (open.input === null || open.input.trim() === "") return open.value;
   return { ...open.value, input: parsedJson(open.input) ?? open.input };
 }
 
-/** A kind of delta that Hull does not know: text grows, any other value is replaced. */
+/** Merges a kind of delta that Hull does not know: text grows, any other value is replaced. */
 function mergeDelta(value: JsonObject, delta: JsonObject, keep: (piece: string) => string): void {
   for (const [key, item] of Object.entries(delta)) {
     if (key === "type") continue;

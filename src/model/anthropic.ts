@@ -1,6 +1,6 @@
 /**
- * The Anthropic Messages protocol: canonical
- * request to body and headers. The way back: `anthropic-answer.ts`.
+ * The Anthropic Messages protocol: turns the canonical request into body and headers. `anthropic-answer.ts` reads the
+ * answer.
  */
 
 import type {
@@ -33,15 +33,15 @@ import { withSchema } from "./json-instruction.ts";
 import { sendableIds, sendableName, type Wire, type WireTarget } from "./wire.ts";
 
 const MAX_ID_LENGTH = 64;
-/** Stands in for a `max_tokens` of 0 or less. */
+/** Replaces a `max_tokens` of 0 or less. */
 const DEFAULT_MAX_TOKENS = 8192;
-/** Tokens of thinking where nobody names a number. */
+/** Default tokens for thinking. */
 export const THINKING_BUDGET = 10_000;
 const INTERLEAVED_THINKING = "interleaved-thinking-2025-05-14";
 /** The tool whose arguments are the JSON answer. */
 export const JSON_TOOL = "json_response";
 
-/** A typed block, or one of Anthropic's own that goes back as it came. */
+/** A typed block, or one of Anthropic's own that goes back unchanged. */
 type WireBlock = ContentBlockParam | JsonObject;
 
 interface WireMessage {
@@ -63,7 +63,7 @@ export const anthropic: Wire = {
   stream: createAnthropicStream,
 };
 
-/** What is sent for `max_tokens`, to every provider. */
+/** The `max_tokens` sent to every provider. */
 export const tokensToAsk = (asked: number): number => (asked > 0 ? asked : DEFAULT_MAX_TOKENS);
 
 function anthropicBody(request: ModelRequest, target: WireTarget, stream: boolean): WireBody {
@@ -75,7 +75,7 @@ function anthropicBody(request: ModelRequest, target: WireTarget, stream: boolea
   const { sampling = {}, thinking, prefill } = request;
   const system = systemText(request);
   const messages = request.messages.flatMap((message) => wireMessage(message, to));
-  // Anthropic refuses blanks at its end.
+  // Anthropic refuses trailing blanks.
   const begun = prefill?.trimEnd() ?? "";
   if (begun !== "") messages.push({ role: "assistant", content: [{ type: "text", text: begun }] });
   return {
@@ -102,8 +102,8 @@ function wireThinking(thinking: Thinking): ThinkingConfigParam {
 }
 
 /**
- * The search tool first, the user's tools, the JSON tool. The JSON tool alone is forced; beside others it is offered; with
- * thinking nothing may be forced.
+ * The search tool first, then the user's tools, then the JSON tool. A JSON tool without other tools is forced,
+ * otherwise only offered; with thinking nothing may be forced.
  */
 function toolMembers(request: ModelRequest): Pick<WireBody, "tools" | "tool_choice"> {
   const { tool_search: search, thinking } = request;
@@ -125,7 +125,10 @@ const SEARCH_TOOLS = {
   regex: { type: "tool_search_tool_regex_20251119", name: "tool_search_tool_regex" },
 } as const;
 
-/** Anthropic has no other JSON mode for all its models. A user's tool of that name stands; arguments are an object. */
+/**
+ * Anthropic has no other JSON mode for all its models. A user's tool of that name takes precedence; arguments are an
+ * object.
+ */
 const answersByTool = (request: ModelRequest): boolean =>
   request.json &&
   request.json_as_text !== true &&
@@ -135,7 +138,7 @@ const answersByTool = (request: ModelRequest): boolean =>
 const describesObject = (schema: JsonObject = {}): boolean =>
   schema.type === undefined || schema.type === "object";
 
-/** A schema that no tool's arguments can have is asked for in words. */
+/** If no tool's arguments can have the schema, Hull asks for it in words. */
 function systemText({ system, json, schema }: ModelRequest): string {
   return json && schema !== undefined && !describesObject(schema.schema)
     ? withSchema(system, schema.schema)
@@ -169,11 +172,11 @@ function betaHeader(request: ModelRequest, target: WireTarget): { [name: string]
 interface Addressee {
   provider: string;
   sendableId: (id: string) => string;
-  /** Whether tool search is on; only then what it found is understood. */
+  /** Whether tool search is on; otherwise the provider does not understand its results. */
   searches: boolean;
 }
 
-/** No message at all for an assistant turn of which nothing can be sent: Anthropic refuses empty content. */
+/** Makes no message for an assistant turn without sendable content: Anthropic refuses empty content. */
 function wireMessage(message: Message, to: Addressee): WireMessage[] {
   if (message.role === "user") {
     const content = message.content.filter((part) => part.type !== "text" || !isBlank(part.text));
@@ -186,7 +189,7 @@ function wireMessage(message: Message, to: Addressee): WireMessage[] {
   return content.length === 0 ? [] : [{ role: "assistant", content }];
 }
 
-/** Stands for a user message without text, which Anthropic refuses. */
+/** Replaces an empty user message, which Anthropic refuses. */
 const EMPTY_MESSAGE: ContentBlockParam = { type: "text", text: "(empty message)" };
 
 function wirePart(part: Part): ContentBlockParam {
@@ -257,7 +260,7 @@ function wireBlock(block: Block, { provider, sendableId, searches }: Addressee):
   }
 }
 
-/** The namespace is for providers that know groups. */
+/** Only some providers support namespaces, so it is left out here. */
 function wireTool(tool: ToolDefinition): Tool {
   const { properties, required, ...rest } = tool.parameters;
   return {

@@ -1,4 +1,4 @@
-/** The attempts of one model call: which of them are made, their waits and time limits. */
+/** The attempts of one model call: which are made, their waits and time limits. */
 import type { Block, ModelTurn } from "../engine/messages.ts";
 import { ClientClosedRequest } from "../errors/run.ts";
 import { HullError } from "../errors.ts";
@@ -10,14 +10,14 @@ import { type RetryPolicy, SKILL_RETRIES } from "./retry.ts";
 import { type TimeLimit, timeLimit } from "./time-limit.ts";
 import type { Sink } from "./wire.ts";
 
-/** A provider that asks for a longer wait is not waited for. */
+/** If a provider asks for a longer wait, Hull does not wait. */
 const MAX_RETRY_AFTER_MS = 30_000;
 
-/** The status of a provider that is overloaded, for all of its clients: it needs longer than after another failure. */
+/** The status of a provider that is overloaded for all its clients: it needs longer than after another failure. */
 const OVERLOADED = 529;
 const OVERLOADED_FACTOR = 4;
 
-/** One attempt that did not do, for the log. Its texts come from the provider and are not redacted yet. */
+/** One failed attempt, for the log. Its texts come from the provider and are not redacted yet. */
 export interface AttemptEntry {
   event: "model_attempt_failed" | "empty_completion_retry";
   provider: string;
@@ -25,7 +25,7 @@ export interface AttemptEntry {
   attempt: number;
   /** The code of the failure. */
   code?: string;
-  /** `null`: no further attempt. */
+  /** `null`: there is no further attempt. */
   retry_in_ms: number | null;
   provider_status?: unknown;
   provider_message?: unknown;
@@ -33,41 +33,45 @@ export interface AttemptEntry {
 }
 
 export interface AttemptOptions extends Sink {
-  /** Ask the provider to stream; `onText`, `onReasoning`, `onEvent` and `onOutput` are called in this case only. */
+  /** Ask the provider to stream. Only then are `onText`, `onReasoning`, `onEvent` and `onOutput` called. */
   stream: boolean;
-  /** Hears of text that came, whether or not anybody listens to it. */
+  /** Receives all text that came, whether or not anybody listens to it. */
   onOutput?: ((text: string) => void) | undefined;
-  /** For the first byte of a stream, or the whole of another answer: of the call or of each attempt, as `retry` says. */
+  /**
+   * Time limit for the first byte of a stream, or for the whole of another answer; of the call or of each attempt,
+   * according to `retry`.
+   */
   timeout_ms: number;
   /** The longest silence of a stream that has begun; absent: `timeout_ms`. */
   idle_timeout_ms?: number | undefined;
-  /** Unix ms; no wait goes beyond it. The caller aborts `signal` when it is reached. */
+  /** Unix ms; no wait exceeds it. The caller aborts `signal` when it is reached. */
   deadline_at?: number;
-  /** Default: that of skills. */
+  /** Default: the policy of skills. */
   retry?: RetryPolicy | undefined;
-  /** Waited for before each attempt after the first, e.g. for a place under the provider's rate. */
+  /** Awaited before each attempt after the first, e.g. for a turn under the provider's rate. */
   turn?: ((bounds: Bounds) => Promise<void>) | undefined;
-  /** Its reason is thrown if it is a `HullError`; else the client is taken to have gone. */
+  /** Its reason is thrown if it is a `HullError`; otherwise the client has gone. */
   signal: AbortSignal;
   clock: Clock;
   log?: ((entry: AttemptEntry) => void) | undefined;
 }
 
-/** What an attempt is given. */
+/** The input of an attempt. */
 export interface Attempt {
   stream: boolean;
-  /** Ends the attempt; what then comes out of it is of no interest. */
+  /** Ends the attempt; nobody needs its result any more. */
   signal: AbortSignal;
   sink: Sink;
   /** Unix ms. */
   now: number;
-  /** To be called for every sign of life of a stream. */
+  /** Call it for every sign of life of a stream. */
   onBytes?: (() => void) | undefined;
 }
 
 /**
- * Asks until there is an answer, or no further attempt is of use. A `Retry-After` replaces the wait if it is at most 30 s
- * and fits timeout and deadline, else the call fails at once. Nothing is asked again once a listener heard of an answer.
+ * Asks until there is an answer, or until no further attempt helps. A `Retry-After` replaces the wait if it is at most
+ * 30 s and fits timeout and deadline; otherwise the call fails immediately. Once a listener has received a part of an
+ * answer, nothing is asked again.
  * @throws HullError: the last attempt's; the signal's own reason or `ClientClosedRequest` on abort
  */
 export async function withAttempts(
@@ -115,7 +119,7 @@ export async function withAttempts(
   }
 }
 
-/** One attempt; its running out of time is a failure like any other. */
+/** One attempt; exceeding its time is a failure like any other. */
 async function once(
   target: ResolvedTarget,
   options: AttemptOptions,
@@ -139,7 +143,7 @@ async function once(
   }
 }
 
-/** Milliseconds until retry `n`; `null`: there is none. */
+/** Milliseconds until retry `n`; `null`: there is no retry. */
 function waitAfter(
   outcome: Outcome,
   n: number,
@@ -157,12 +161,14 @@ function waitAfter(
   return instant ? 0 : retry_after_ms;
 }
 
-/** Ollama's native endpoint answers nothing now and then, which a second call fixes: it costs no retry. */
+/**
+ * Ollama's native endpoint sometimes answers nothing, which a second call fixes. That call does not count as a retry.
+ */
 const isIdleOllama = (target: ResolvedTarget, turn: ModelTurn): boolean =>
   target.protocol === "ollama" &&
   !turn.blocks.some((block) => saysSomething(block) && block.type !== "reasoning");
 
-/** Paid for, and without text, call or reasoning. */
+/** Billed, but without text, call or reasoning. */
 function isEmpty({ blocks, usage, stop_reason }: ModelTurn): boolean {
   const meant = stop_reason === "refusal" || stop_reason === "pause";
   return usage.output_tokens > 0 && !meant && !blocks.some(saysSomething);
@@ -176,7 +182,7 @@ function withEmptyWarning(turn: ModelTurn): ModelTurn {
   return { ...turn, warnings: [...(turn.warnings ?? []), { code: "empty_completion", message }] };
 }
 
-/** Hands on what a listener wants to hear, and knows whether it heard anything. */
+/** Passes on what a listener wants to receive, and records whether it received anything. */
 function listener(options: AttemptOptions): { sink: Sink; spoke(): boolean } {
   const { onText, onReasoning, onEvent, onOutput } = options;
   let spoke = false;

@@ -1,13 +1,13 @@
-/** How a provider's base URL is read from variables and configuration. */
+/** Reads a provider's base URL from variables and configuration. */
 import { ProviderMisconfigured } from "../errors/provider.ts";
 
 interface BaseUrlRule {
   provider: string;
-  /** Where the text came from, for the error: a variable, or `base_url` of hull.toml. */
+  /** The source of the text, for the error: a variable, or `base_url` of hull.toml. */
   variable: string;
-  /** What an origin without a path gets, e.g. `/v1`; may be empty. */
+  /** Appended to an origin without a path, e.g. `/v1`; may be empty. */
   path: string;
-  /** Plain http is refused for hosts other than loopback: the call carries a key. */
+  /** Plain http is refused for hosts other than loopback, because the call carries a key. */
   keyed: boolean;
 }
 
@@ -15,8 +15,8 @@ const LOOPBACK = /^(localhost|.+\.localhost|127(\.\d{1,3}){3}|0\.0\.0\.0|\[::1\]
 const IP_ADDRESS = /^(\d{1,3}(\.\d{1,3}){3}|\[[0-9a-f:.]+\])$/i;
 
 /**
- * Normalises the text of a base URL: no scheme means `http://` for localhost and IP addresses, else
- * `https://`; an origin without a path gets the provider's path; a path is taken as given; trailing slashes go.
+ * Normalises the text of a base URL. Without a scheme it gets `http://` for localhost and IP addresses, else
+ * `https://`. An origin without a path gets the provider's path; a given path stays; trailing slashes are removed.
  * @throws ProviderMisconfigured for anything but an http(s) URL of host and path, and for http with a key to a host
  *   other than loopback
  */
@@ -42,7 +42,7 @@ function impliedScheme(text: string): "http" | "https" {
   return LOOPBACK.test(host) || IP_ADDRESS.test(host) ? "http" : "https";
 }
 
-/** Base and endpoint as one URL. Ollama's own endpoints stand beside the path of its OpenAI-compatible ones. */
+/** Joins base and endpoint. Ollama's own endpoints do not lie below the path of its OpenAI-compatible ones. */
 export function join(base: string, endpoint: string): string {
   const root = /^\/api\/(?:chat|generate|tags)$/.test(endpoint) ? base.replace(/\/v1$/, "") : base;
   return root + endpoint;

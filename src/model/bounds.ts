@@ -1,4 +1,4 @@
-/** How long something may be waited for. */
+/** How long a wait may last. */
 import type { Clock } from "./clock.ts";
 
 export interface Bounds {

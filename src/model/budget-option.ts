@@ -1,30 +1,30 @@
-/** The `budget` option of a call: checked before each attempt. Pure. */
+/** The `budget` option of a call, which Hull checks before each attempt. Pure. */
 import { BudgetExceeded, PriceUnknown } from "../errors/budget.ts";
 import { nanoUsd, usdOf } from "./cost.ts";
 import type { ModelPrice } from "./registry/definition.ts";
 
-/** Every limit is at least 0; absent: none. */
+/** Every limit is at least 0; absent: no limit. */
 interface BudgetOption {
   max_cost_usd?: number | undefined;
-  /** Of the whole session, or of the caller's calls without one. */
+  /** For the whole session, or for the caller's calls without a session. */
   total_budget_usd?: number | undefined;
   max_input_tokens?: number | undefined;
   max_output_tokens?: number | undefined;
 }
 
-/** What is known before an attempt. */
+/** The facts before an attempt. */
 export interface Projection {
   provider: string;
   model: string;
   /** `null`: unknown. */
   price: ModelPrice | null;
-  /** Whether a limit of cost refuses a call of unknown price. */
+  /** Whether a cost limit refuses a call of unknown price. */
   refusesUnpriced: boolean;
-  /** The prompt's estimate. */
+  /** The estimated tokens of the prompt. */
   input_tokens: number;
-  /** As the caller set it; `null`: not at all. */
+  /** As set by the caller; `null`: not set. */
   max_tokens: number | null;
-  /** What the session, or the caller without one, spent so far. */
+  /** What the session, or the caller without one, has spent so far. */
   session_cost_usd: number;
 }
 
@@ -33,7 +33,7 @@ const COST_LIMITS = ["max_cost_usd", "total_budget_usd"] as const;
 /**
  * Checks an attempt against the limits. Output counts as `max_output_tokens`, else as an explicit `max_tokens`, else as
  * none.
- * @returns the request's `max_tokens` where the option sets it; `null`: it does not
+ * @returns the request's `max_tokens` if the option sets it; `null`: it does not
  * @throws BudgetExceeded, PriceUnknown
  */
 export function checkBudgetOption(option: BudgetOption, call: Projection): number | null {
@@ -54,7 +54,7 @@ export function checkBudgetOption(option: BudgetOption, call: Projection): numbe
     ["max_cost_usd", option.max_cost_usd, cost],
     ["total_budget_usd", option.total_budget_usd, cost === null ? null : session_cost_usd + cost],
     ["max_input_tokens", option.max_input_tokens, call.input_tokens],
-    // Every call asks for a token at least.
+    // Every call asks for at least one token.
     ["max_output_tokens", option.max_output_tokens, call.max_tokens ?? 1],
   ] as const;
   for (const [limit, limit_value, projected] of checks) {

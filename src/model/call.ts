@@ -23,21 +23,21 @@ export const WIRES: Record<HttpTarget["protocol"], Wire> = {
 };
 
 export interface CallOptions extends AttemptOptions {
-  /** Capabilities that the call needs, whatever is in its messages. */
+  /** Capabilities that the call needs, whatever its messages contain. */
   declared?: Declared | undefined;
-  /** Asked before each attempt; absent: nothing is mocked but the provider `mock`, which then ends a demo well. */
+  /** Asked before each attempt. Absent: only the provider `mock` is mocked, and answers as for a demo. */
   intercept?: Intercept | undefined;
   fetch: typeof fetch;
-  /** The Workers AI binding, where the deployment has one. */
+  /** The Workers AI binding, if the deployment has one. */
   ai?: AiBinding | undefined;
-  /** Gives leave to call. Absent: nobody counts. */
+  /** Admits calls. Absent: nobody accounts for them. */
   admit?: Admit | undefined;
 }
 
 /**
- * Calls a model: fits the request to the target, and asks as often as `retry` allows. The wait for the first turn that
- * `admit` may impose counts against the deadline only.
- * @returns the turn, with warnings for what did not reach the provider as asked
+ * Calls a model: fits the request to the target, and makes as many attempts as `retry` allows. A wait for the first
+ * turn that `admit` imposes counts only against the deadline.
+ * @returns the turn, with warnings for parts that did not reach the provider as requested
  * @throws ModelLacks for what the model is known not to support; those of `admit`; else as `withAttempts`
  */
 export async function callModel(

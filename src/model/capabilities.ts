@@ -4,15 +4,15 @@ export type ThinkingMode = "enabled" | "adaptive" | "effort";
 type SearchVariant = "bm25" | "regex" | "hosted" | "client";
 
 /**
- * One row of the matrix. The fields up to `thinking` are always known; of the others `null` means unknown, which gates
- * nothing.
+ * One row of the matrix. The fields up to `thinking` are always known; in the others `null` means unknown, which never
+ * refuses a call.
  */
 export interface Capabilities {
   native_tools: boolean;
   defer_loading: boolean;
   /** The provider's own tool searches, preferred first. */
   tool_search: readonly SearchVariant[];
-  /** Most tools of one request; `null`: no limit known. */
+  /** The most tools of one request; `null`: no limit is known. */
   max_tools: number | null;
   prompt_caching: boolean;
   thinking: boolean;
@@ -30,11 +30,11 @@ export interface Capabilities {
   server_parser: string | null;
   recommended_endpoint: string | null;
   text_tool_wire_format_supported: boolean;
-  /** Whether a rule of the matrix speaks of this model; where none does, nothing counts as known. */
+  /** Whether a rule of the matrix covers this model; if none does, nothing counts as known. */
   matched: boolean;
 }
 
-/** A model of which the matrix says nothing. */
+/** A model that the matrix does not cover. */
 export const ALL_OFF: Capabilities = {
   native_tools: false,
   defer_loading: false,

@@ -1,7 +1,6 @@
 /**
- * Recorded calls to providers, JSON on each line: a header, then one call per line with the
- * pieces of its answer as they came. Keys are redacted before anything is written. Pure: the Worker and the command line
- * share it.
+ * Recorded calls to providers, one line of JSON each: a header, then one call per line with the pieces of its answer in
+ * order of arrival. Keys are redacted before anything is written. Pure: the Worker and the command line share it.
  */
 
 import * as z from "zod/mini";
@@ -18,9 +17,9 @@ const headerShape = z.lazy(() =>
   z.strictObject({
     hull_cassette: z.literal(CASSETTE_VERSION),
     created_at: z.string(),
-    /** Variables that were set for providers, without their values: a replay sets them to something. */
+    /** Variables that were set for providers, without their values: a replay sets them to placeholders. */
     variables: z.array(z.string()),
-    /** Settings that decide which model is asked. */
+    /** Settings that decide which model is called. */
     settings: z.record(z.string(), z.string()),
   }),
 );
@@ -30,28 +29,28 @@ const chunkShape = z.lazy(() => {
   const at_ms = z.int().check(z.nonnegative());
   return z.union([
     z.strictObject({ at_ms, text: z.string() }),
-    /** Bytes that are no UTF-8 by themselves. */
+    /** Bytes that are not valid UTF-8 on their own. */
     z.strictObject({ at_ms, base64: z.string() }),
   ]);
 });
-/** One piece of an answer, and when it came: ms since the request. */
+/** One piece of an answer, and its arrival in ms after the request. */
 type CassetteChunk = z.infer<typeof chunkShape>;
 
 const callShape = z.lazy(() =>
   z.strictObject({
     kind: z.literal("model"),
-    /** In the order in which the requests came, from 1. */
+    /** In the order of the requests, from 1. */
     n: z.int().check(z.positive()),
     provider: z.string(),
     request: z.strictObject({
       method: z.string(),
-      /** Below the provider's base, e.g. `/chat/completions`. */
+      /** Relative to the provider's base, e.g. `/chat/completions`. */
       path: z.string(),
       body: z.custom<Json>(),
     }),
-    /** See `callKey`. */
+    /** As computed by `callKey`. */
     key: z.string(),
-    /** `null`: none came. */
+    /** `null`: there was no response. */
     response: z.nullable(
       z.strictObject({
         status: z.int(),
@@ -68,11 +67,11 @@ type CassetteRequest = CassetteCall["request"];
 
 export interface Cassette {
   header: CassetteHeader;
-  /** In the order in which the requests came. */
+  /** In the order of the requests. */
   calls: CassetteCall[];
 }
 
-/** What makes two requests the same: everything that is said to the model, whatever the protocol calls it. */
+/** What makes two requests equal: everything that the model reads, whatever the protocol calls it. */
 export interface Conversation {
   model: Json;
   system: Json;
@@ -96,7 +95,7 @@ export function callKey(body: Json): string | Promise<string> {
   return webCryptoHash(utf8(canonicalJson([model, messages, system])));
 }
 
-/** Headers of an answer that say something about it, and nothing about the account that it was made for. */
+/** Headers about an answer, without any about the account that paid for it. */
 const SAFE_HEADERS =
   /^(?:content-type|content-encoding|retry-after(?:-ms)?|x-should-retry|(?:x-)?request-id|openai-(?:model|version|processing-ms)|(?:x|anthropic)-ratelimit-.*)$/;
 
@@ -105,13 +104,13 @@ export function safeHeaders(headers: Iterable<readonly [string, string]>): Recor
   return Object.fromEntries(kept.filter(([name]) => SAFE_HEADERS.test(name)));
 }
 
-/** A piece of an answer as it came. */
+/** A piece of an answer as it arrived. */
 export interface Piece {
   at_ms: number;
   bytes: Uint8Array;
 }
 
-/** The pieces without secrets. Where there are none the pieces stay as they were cut. */
+/** The pieces without secrets. If there are none, the pieces keep their borders. */
 export function chunksOf(pieces: readonly Piece[], redactor: Redactor): CassetteChunk[] {
   const whole = concat(pieces.map(({ bytes }) => bytes));
   if (redactor.bytes(whole) === whole) return pieces.map(chunkOf);
@@ -133,7 +132,7 @@ export function bytesOf(chunk: CassetteChunk): Uint8Array {
   return "text" in chunk ? new TextEncoder().encode(chunk.text) : fromBase64(chunk.base64);
 }
 
-/** The body of a request: JSON, or its text where it is none; `null` without one. */
+/** The body of a request: JSON, or its text if it is not JSON; `null` without a body. */
 export function bodyOf(text: string): Json {
   if (text === "") return null;
   try {
@@ -143,7 +142,7 @@ export function bodyOf(text: string): Json {
   }
 }
 
-/** A request as it is kept. @param path below the provider's base */
+/** A request in its recorded form. @param path relative to the provider's base */
 export function requestOf(method: string, path: string, body: Json, redactor: Redactor): CassetteRequest {
   return jsonOf({ method, path, body }, redactor);
 }
@@ -154,7 +153,7 @@ function jsonOf<T>(value: T, redactor: Redactor): T {
 
 export const cassetteLine = (line: CassetteHeader | CassetteCall): string => `${JSON.stringify(line)}\n`;
 
-/** @returns what is wrong, by line, where the text is no cassette of this version */
+/** @returns faults by line if the text is not a cassette of this version */
 export function readCassette(text: string): Cassette | { faults: string[] } {
   const lines = text
     .split("\n")

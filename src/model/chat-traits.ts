@@ -1,13 +1,13 @@
-/** Where the providers of the chat protocol differ in what they take beyond OpenAI's own parameters. */
+/** How the providers of the chat protocol differ in what they accept in addition to OpenAI's own parameters. */
 import type { WireTarget } from "./wire.ts";
 
 interface ChatTraits {
-  /** The member that asks for reasoning; `none`: the model reasons by itself. */
+  /** The member that requests reasoning; `none`: the model reasons on its own. */
   thinking: "reasoning_effort" | "reasoning" | "think" | "chat_template_kwargs" | "none";
   top_k: boolean;
   penalties: boolean;
   /**
-   * How an answer begins with a given text: with a trailing assistant message, with one and the template's own
+   * How to make an answer begin with a given text: with a trailing assistant message, with one and the template's own
    * parameters, or not at all.
    */
   prefill: "message" | "template" | "none";
@@ -31,6 +31,6 @@ export function chatTraits({ variant, capabilities }: WireTarget): ChatTraits {
   }
 }
 
-/** Of a model that nothing is known of it is tried. */
+/** For an unknown model Hull tries it. */
 const takesEffort = ({ matched, reasoning_effort_supported, thinking_modes }: WireTarget["capabilities"]) =>
   !matched || reasoning_effort_supported === true || (thinking_modes ?? []).includes("effort");

@@ -1,11 +1,11 @@
-/** What kind of failure a provider's answer is. Pure. */
+/** Classifies the failure in a provider's answer. Pure. */
 import { FAILURES, type FailureClass } from "../errors/failure-class.ts";
 
-/** What is known of a failed call. */
+/** The facts about a failed call. */
 export interface Fault {
-  /** `null`: there was no answer with a status of failure. */
+  /** `null`: there was no answer with an error status. */
   status: number | null;
-  /** The body, or what stands for one; only its beginning need be given. */
+  /** The body, or its substitute; only its beginning is needed. */
   body: string;
 }
 
@@ -34,7 +34,7 @@ interface Row {
   failure: FailureClass;
 }
 
-/** The rows below the two that look at the body only, in order. */
+/** The rows after the two that look only at the body, in order. */
 const ROWS: readonly Row[] = [
   {
     statuses: [401, 403],
@@ -67,7 +67,7 @@ const ROWS: readonly Row[] = [
   { statuses: [400], words: ["invalid_request", "bad request"], failure: FAILURES.invalid_request },
 ];
 
-/** The first row that fits; words count in each row before the rows below it, whatever the status. */
+/** The first row that fits. In each row words count before the rows below it, whatever the status. */
 export function classify({ status, body }: Fault): FailureClass {
   const text = body.toLowerCase();
   const says = (word: string): boolean => text.includes(word);

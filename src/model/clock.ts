@@ -1,10 +1,10 @@
-/** Time and chance, passed in so that waits and jitter can be tested. */
+/** Time and randomness, passed in so that tests can control waits and jitter. */
 export interface Clock {
   /** Milliseconds since the Unix epoch. */
   now(): number;
   /** Resolves after `ms`; rejects with the signal's reason as soon as `signal` is aborted. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
-  /** Calls `fire` once after `ms`; the answer cancels it. */
+  /** Calls `fire` once after `ms`; the returned function cancels it. */
   after(ms: number, fire: () => void): () => void;
   /** Uniform in [0, 1). */
   random(): number;

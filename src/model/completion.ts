@@ -15,15 +15,16 @@ import type { HttpTarget } from "./providers.ts";
 import { readUsage } from "./usage.ts";
 import type { Sink, StreamReader, Wire, WireTarget } from "./wire.ts";
 
-/** `sampling` as `fitRequest` left it: what the chat endpoint does not take, this one does not either. */
+/** `sampling` as reduced by `fitRequest`: what the chat endpoint does not accept, this one does not either. */
 interface CompletionRequest extends Pick<ModelRequest, "max_tokens" | "sampling" | "extra"> {
   prefix: string;
   suffix?: string;
 }
 
 /**
- * Asks the provider's endpoint for completions, with the headers and keys of its chat endpoint. `null`: the request is none,
- * the provider has no such endpoint, or it does not take the request there, since most models are for chat only.
+ * Asks the provider's endpoint for completions, with the headers and keys of its chat endpoint. `null`: the request is
+ * not a completion, the provider has no such endpoint, or it refuses the request there, since most models are for chat
+ * only.
  */
 export async function exchangeCompletion(
   { completion, max_tokens, sampling, extra }: ModelRequest,
@@ -64,7 +65,7 @@ const completions: Wire<CompletionRequest> = {
   stream: (target, sink) => completionStream(target, sink, chunkOf),
 };
 
-/** `raw` keeps the prompt out of the model's template, except where only the template knows a place for the suffix. */
+/** `raw` bypasses the model's prompt template, unless only the template has a place for the suffix. */
 const ollamaGenerate: Wire<CompletionRequest> = {
   framing: "ndjson",
   body: (request, { model }, stream) => ({
@@ -119,12 +120,12 @@ function turnOf(
   };
 }
 
-/** What one event of a completion's stream holds. */
+/** One event of a completion's stream. */
 interface Piece {
   text: string;
   /** The event is the last one that matters. */
   last: boolean;
-  /** Goes into the document that an unstreamed call would have given. */
+  /** Added to the document that an unstreamed call would have returned. */
   members: JsonObject;
 }
 

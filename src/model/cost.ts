@@ -1,4 +1,4 @@
-/** What a model call costs, in integer nano-USD: sums of them are exact, up to nine million USD. */
+/** The cost of a model call in integer nano-USD: sums of them are exact, up to nine million USD. */
 import type { Usage } from "../engine/messages.ts";
 import type { ResolvedTarget } from "./providers.ts";
 import type { ModelPrice } from "./registry/definition.ts";
@@ -10,12 +10,12 @@ export type PriceOf = (provider: string, model: string) => ModelPrice | null;
 /** One USD per million tokens is this many nano-USD per token. */
 const NANO_PER_TOKEN = 1000;
 
-/** Where a provider counts cached tokens: within `input_tokens`, or beside it as Anthropic does. */
+/** Whether a provider counts cached tokens separately from `input_tokens`, as Anthropic does, or within it. */
 export function countsCachedBeside({ protocol }: ResolvedTarget): boolean {
   return protocol === "anthropic";
 }
 
-/** All tokens of the prompt, cached ones included. */
+/** All tokens of the prompt, including cached ones. */
 export function promptTokensOf(
   { input_tokens, cache_read_tokens, cache_write_tokens }: Usage,
   beside: boolean,
@@ -23,12 +23,12 @@ export function promptTokensOf(
   return beside ? input_tokens + cache_read_tokens + cache_write_tokens : input_tokens;
 }
 
-/** The prices of a call with so many tokens in its prompt. */
+/** The prices of a call with this many tokens in its prompt. */
 export function priceAt({ above, ...price }: ModelPrice, promptTokens: number): Price {
   return above !== undefined && promptTokens > above.tokens ? above : price;
 }
 
-/** @param beside whether `input_tokens` leaves cached tokens out */
+/** @param beside whether `input_tokens` excludes cached tokens */
 export function nanoUsd(usage: Usage, modelPrice: ModelPrice, beside: boolean): number {
   const price = priceAt(modelPrice, promptTokensOf(usage, beside));
   const { input_tokens, output_tokens, cache_read_tokens: read, cache_write_tokens: write } = usage;

@@ -1,10 +1,10 @@
-/** How many tokens a request has, before a provider counted them: a quarter of its bytes. */
+/** Estimates the tokens of a request before a provider counts them: a quarter of its bytes. */
 import type { Block, Message, ModelRequest, Part } from "../engine/messages.ts";
 
 const BYTES_PER_TOKEN = 4;
 /** An image counts by its area, not by its bytes; providers scale large ones down to about this many tokens. */
 const IMAGE_TOKENS = 1600;
-/** A document behind a URL, whose length is not known. */
+/** A document behind a URL, whose length is unknown. */
 const LINKED_DOCUMENT_TOKENS = 6400;
 
 /** Bytes of a text in UTF-8. */
@@ -13,7 +13,7 @@ export function utf8Bytes(text: string): number {
   for (let i = 0; i < text.length; i++) {
     const unit = text.charCodeAt(i);
     if (unit < 0x80) continue;
-    // The two halves of a surrogate pair are two bytes each.
+    // Each half of a surrogate pair counts as two bytes.
     bytes += unit < 0x800 || (unit >= 0xd800 && unit < 0xe000) ? 1 : 2;
   }
   return bytes;
@@ -29,12 +29,12 @@ export function promptTokens({ system, messages, tools, schema, prefill }: Model
   return tokensOfBytes(bytes) + parts.reduce((sum, part) => sum + part.tokens, 0);
 }
 
-/** Bytes of what a model said: its text, its reasoning and the calls it asked for. */
+/** Bytes of a model's output: its text, its reasoning and its calls. */
 export function bytesOfBlocks(blocks: readonly Block[]): number {
   return blocks.map(bytesOfBlock).reduce(add, 0);
 }
 
-/** What counts by its bytes, and what is known in tokens. */
+/** The part that counts by bytes, and the part known in tokens. */
 interface Size {
   bytes: number;
   tokens: number;

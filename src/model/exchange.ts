@@ -1,4 +1,4 @@
-/** One HTTP attempt at a model call: request out, answer or failure in. */
+/** One HTTP attempt at a model call: sends the request, reads the answer or failure. */
 
 import type { Beside, Message, ModelTurn, Verbatim } from "../engine/messages.ts";
 import { ProviderRedirectRefused, ProviderUnreachable, ReplayMissing } from "../errors/provider.ts";
@@ -14,15 +14,15 @@ import type { HttpTarget } from "./providers.ts";
 import { notRecorded } from "./proxy.ts";
 import { callIdSource, type Sink, type StreamReader, type Wire, type WireTarget } from "./wire.ts";
 
-/** Of an answer in one piece, and of one event. */
+/** Limit of an answer in one piece, and of one event. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
-/** Of a stream: a token takes some hundred bytes. What is kept of it has its own limit. */
+/** Limit of a stream: a token takes some hundred bytes. The kept part of it has its own limit. */
 const MAX_STREAM_BYTES = 128 * 1024 * 1024;
 const MAX_ERROR_BYTES = 64 * 1024;
 
 export type Outcome = { ok: true; turn: ModelTurn } | Failure;
 
-/** What every kind of request has. */
+/** The members that every kind of request has. */
 interface Sent {
   messages?: readonly Message[];
   extra?: JsonObject | undefined;
@@ -32,13 +32,13 @@ interface Sent {
 
 export interface ExchangeOptions {
   stream: boolean;
-  /** Ends the attempt; what then comes out of it is of no interest. */
+  /** Ends the attempt; nobody needs its result any more. */
   signal: AbortSignal;
   sink: Sink;
   fetch: typeof fetch;
   /** Unix ms, for a `Retry-After` that is a date. */
   now: number;
-  /** Hears of the beginning of a stream and of every piece of it. */
+  /** Called at the beginning of a stream and for every piece of it. */
   onBytes?: (() => void) | undefined;
 }
 
@@ -52,7 +52,7 @@ export async function exchange<Request extends Sent>(
   target: HttpTarget,
   options: ExchangeOptions,
 ): Promise<Outcome> {
-  // A bare call: `fetch` refuses another `this` in Workers.
+  // Called without an object: `fetch` refuses another `this` in Workers.
   const { fetch, signal } = options;
   const { provider, model } = target;
   const stream = options.stream || wire.framing === "ndjson";
@@ -145,7 +145,7 @@ function withBetas(
 const STREAM_TYPES = { sse: "text/event-stream", ndjson: "application/x-ndjson" } as const;
 const LINES = new Set(["application/x-ndjson", "application/ndjson", "application/jsonl"]);
 
-/** The answer's document, by the content type that came. @throws ProviderBadResponse */
+/** The answer's document, according to its content type. @throws ProviderBadResponse */
 async function readAnswer(
   response: Response,
   framing: Wire["framing"],
@@ -174,12 +174,12 @@ async function readAnswer(
   return { document, streamed: false };
 }
 
-/** Begins as a document does, and does not end as one. */
+/** Begins like a document, but does not end like one. */
 const isHalf = (text: string): boolean => /^\s*[{[]/.test(text) && !/[}\]]\s*$/.test(text);
 
 /**
- * Feeds a stream to its reader, and leaves it at its terminal event.
- * @throws ProviderBadResponse when it breaks off, is cut or is too long
+ * Feeds a stream to its reader, and stops at its terminal event.
+ * @throws ProviderBadResponse if it breaks off, is cut or is too long
  */
 export async function readStream(
   body: ReadableStream<Uint8Array>,
@@ -204,7 +204,7 @@ export async function readStream(
   return reader.answer();
 }
 
-/** Hands a whole answer to those who expected a stream. */
+/** Passes a whole answer to a listener that expected a stream. */
 export function announce(turn: ModelTurn, sink: Sink): void {
   for (const block of turn.blocks) {
     if (block.type === "reasoning" && block.text !== "") sink.onReasoning?.(block.text);
@@ -212,13 +212,13 @@ export function announce(turn: ModelTurn, sink: Sink): void {
   }
 }
 
-/** The beginning of a body of no use; what cannot be read is left out. */
+/** The beginning of a useless body; unreadable parts are left out. */
 async function readBeginning(response: Response): Promise<string> {
   const text = await readText(response, MAX_ERROR_BYTES).catch(() => null);
   return text?.value ?? "";
 }
 
-/** A body as text, at most `limit` bytes of it; the rest is cancelled. */
+/** A body as text, at most `limit` bytes of it; cancels the rest. */
 async function readText(response: Response, limit: number): Promise<{ value: string; cut: boolean }> {
   if (response.body === null) return { value: "", cut: false };
   const declared =

@@ -1,4 +1,4 @@
-/** What a caller adds to the request body for one provider. */
+/** The members that a caller adds to the request body for one provider. */
 import { isObject } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 
@@ -8,7 +8,7 @@ interface Addressed {
   variant?: "openrouter" | "ollama" | undefined;
 }
 
-/** The body with these members, which win; for Ollama `num_ctx` goes into `options`, which are merged. */
+/** The body with these members, which win. For Ollama `num_ctx` goes into `options`, which are merged. */
 export function withExtra(body: object, extra: JsonObject | undefined, target: Addressed): object {
   if (extra === undefined) return body;
   if (target.variant !== "ollama" && !target.protocol.startsWith("ollama")) return { ...body, ...extra };

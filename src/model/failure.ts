@@ -1,4 +1,4 @@
-/** From what a provider did to an error of the vocabulary, and whether to try again. */
+/** Turns a provider's failure into an error of the vocabulary, and decides whether to try again. */
 
 import { type FailureReason, failureClassOf } from "../errors/failure-class.ts";
 import {
@@ -15,20 +15,20 @@ import { classify } from "./classify.ts";
 import { providerWords } from "./provider-document.ts";
 
 const RETRYABLE = new Set([408, 409, 429, 500, 502, 503, 504, 529]);
-/** What no further attempt fixes, whatever the status. */
+/** Failures that no further attempt fixes, whatever the status. */
 const FINAL: readonly unknown[] = ["context_overflow", "content_policy"] satisfies FailureReason[];
 
-/** Seconds that a rate-limited caller is told to wait where the provider does not say. */
+/** The `Retry-After` in seconds for a rate-limited caller if the provider states none. */
 const DEFAULT_RETRY_AFTER_S = 5;
 
-/** One failed attempt. `retry_after_ms` is the provider's own wish. */
+/** One failed attempt. The provider itself may state `retry_after_ms`. */
 export interface Failure {
   ok: false;
   error: HullError;
-  /** Whether a skill's call is tried again. */
+  /** Whether to try a skill's call again. */
   retry: boolean;
   retry_after_ms?: number;
-  /** A mock's: the next attempt does not wait. */
+  /** Set for a mock: the next attempt does not wait. */
   instant?: true;
 }
 
@@ -38,12 +38,12 @@ interface StatusFailure {
   /** The variable that holds the key. */
   variable: string;
   status: number;
-  /** The body, or the beginning of it. */
+  /** The body, or its beginning. */
   text: string;
   retry_after_ms?: number | undefined;
 }
 
-/** What to do about answers with a status of failure. */
+/** The error and retry for an answer with an error status. */
 export function failureOfStatus(answer: StatusFailure): Failure {
   const { provider, model, variable, status, text, retry_after_ms } = answer;
   const { provider_message, provider_type } = providerWords(parsedJson(text) ?? text);
@@ -69,7 +69,9 @@ export function failureOfStatus(answer: StatusFailure): Failure {
   };
 }
 
-/** `Retry-After` (RFC 9110 §10.2.3), seconds or an HTTP date, in ms from `now`; `undefined` when it says nothing. */
+/**
+ * `Retry-After` (RFC 9110 §10.2.3), seconds or an HTTP date, in ms from `now`; `undefined` if it states nothing usable.
+ */
 export function retryAfterMs(header: string | null, now: number): number | undefined {
   const text = header?.trim() ?? "";
   if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1000;

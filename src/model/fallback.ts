@@ -1,4 +1,4 @@
-/** Further targets for a call whose first one is down. */
+/** Further targets for a call whose first target is down. */
 import type { ModelRequest, ModelTurn } from "../engine/messages.ts";
 import { ProviderMisconfigured, ProviderNotConfigured } from "../errors/provider.ts";
 import type { ModelTarget } from "../skill/manifest.ts";
@@ -7,7 +7,7 @@ import { isRetryable } from "./failure.ts";
 import type { ResolvedTarget } from "./providers.ts";
 
 export interface FallbackOptions extends CallOptions {
-  /** How a target is reached. @throws ProviderNotConfigured, ProviderMisconfigured */
+  /** How to reach a target. @throws ProviderNotConfigured, ProviderMisconfigured */
   resolve: (target: ModelTarget) => ResolvedTarget;
   /** Makes the call of one target. */
   around?: (
@@ -15,22 +15,23 @@ export interface FallbackOptions extends CallOptions {
     target: ResolvedTarget,
     call: () => Promise<ModelTurn>,
   ) => Promise<ModelTurn>;
-  /** Whether another target may answer after this failure of one; default: a retryable one, or a timeout. */
+  /** Whether another target may answer after this failure; default: after a retryable one, or a timeout. */
   goesOn?: ((error: unknown) => boolean) | undefined;
 }
 
 interface FallbackAnswer {
   turn: ModelTurn;
-  /** Which of the targets answered. */
+  /** The index of the target that answered. */
   index: number;
   target: ResolvedTarget;
 }
 
 /**
- * Asks the primary, then each fallback in order: after a failure that `goesOn` takes, and only while no text has been
- * streamed. A fallback that is not configured is passed over. Each target has its own `timeout_ms`.
- * @param request what each target is asked
- * @throws the error of `callModel`; the primary's where every target failed, and at once where it is not configured
+ * Asks the primary, then each fallback in order, if `goesOn` accepts the failure and no text has been streamed. Skips a
+ * fallback that is not configured. Each target has its own `timeout_ms`.
+ * @param request makes the request for each target
+ * @throws the error of `callModel`; the primary's if every target failed, and immediately if the primary is not
+ *   configured
  */
 export async function callWithFallback(
   request: (target: ModelTarget) => ModelRequest,

@@ -1,8 +1,8 @@
-/** A request while it is fitted to a target: copied when it first changes, with the warnings so far. */
+/** A request while it is fitted to a target: copied at the first change, with the warnings so far. */
 import type { ModelRequest, Sampling, Thinking, Warning } from "../engine/messages.ts";
 import type { ResolvedTarget } from "./providers.ts";
 
-/** Parts of a request that some provider does not take. */
+/** Parts of a request that some provider does not accept. */
 type Droppable = "cache" | "prefill" | "tool_search" | "interleaved_thinking" | "beta_features" | "thinking";
 
 /** Options whose name differs from that of their part of the request. */
@@ -11,7 +11,7 @@ const OPTION_NAMES: { [key in Droppable]?: string } = { beta_features: "anthropi
 type WarningCode =
   /** It was left out. */
   | "option_ignored"
-  /** It was sent otherwise than asked. */
+  /** It was sent differently from the request. */
   | "option_changed"
   /** It was sent, though nobody knows whether the model can do it. */
   | "capability_unknown";
@@ -26,13 +26,13 @@ export class Draft {
     this.target = target;
   }
 
-  /** @param message a phrase; who it is about is put before it */
+  /** @param message a phrase; its subject is put before it */
   warn(code: WarningCode, option: string, message: string): void {
     const { provider, model } = this.target;
     this.warnings.push({ code, option, message: `${provider}/${model}: ${message}.` });
   }
 
-  /** Leaves out what is there of these, with a warning each; a `false` asked for nothing. */
+  /** Removes those of these that are set, with a warning each; a `false` requested nothing. */
   drop(keys: readonly Droppable[], why = "this provider does not take it"): void {
     for (const key of keys) {
       const value = this.request[key];
@@ -45,7 +45,7 @@ export class Draft {
     }
   }
 
-  /** As `drop`; with `together` one warning for all. */
+  /** Like `drop`; with `together` one warning for all. */
   dropSampling(
     keys: readonly (keyof Sampling)[],
     why = "this provider does not take it",

@@ -1,4 +1,4 @@
-/** How each kind of provider takes a wish for reasoning, and what it rules out. */
+/** How each kind of provider accepts a request for reasoning, and what that excludes. */
 import type { ModelRequest, Thinking } from "../engine/messages.ts";
 import { THINKING_BUDGET, tokensToAsk } from "./anthropic.ts";
 import type { Draft } from "./fit-draft.ts";
@@ -6,11 +6,11 @@ import { claudeVersion, isAtLeast } from "./model-version.ts";
 
 const MIN_BUDGET = 1024;
 
-/** Up to so many tokens of thinking count as that effort. */
+/** Up to this many tokens of thinking count as that effort. */
 const LOW_BUDGET = 4096;
 const MEDIUM_BUDGET = 16_384;
 
-/** The rules of Anthropic's models: thinking, sampling beside it, forced tools, prefilled answers, caching. */
+/** The rules of Anthropic's models: thinking, sampling with it, forced tools, prefilled answers, caching. */
 export function fitAnthropic(draft: Draft): void {
   const { model, capabilities } = draft.target;
   const version = claudeVersion(model);
@@ -25,9 +25,9 @@ export function fitAnthropic(draft: Draft): void {
     draft.setThinking({ mode: "adaptive" }, "this model sets the effort of its thinking by itself");
   }
   if (draft.request.thinking !== undefined) {
-    draft.dropSampling(["temperature", "top_k"], "it cannot be set beside thinking", true);
-    draft.freeChoice("no tool can be forced beside thinking");
-    draft.drop(["prefill"], "an answer cannot be begun beside thinking");
+    draft.dropSampling(["temperature", "top_k"], "it cannot be combined with thinking", true);
+    draft.freeChoice("no tool can be forced together with thinking");
+    draft.drop(["prefill"], "an answer cannot be begun together with thinking");
   } else if (interleaved_thinking === true) {
     draft.drop(["interleaved_thinking"], "thinking is off");
   }
@@ -39,7 +39,7 @@ export function fitAnthropic(draft: Draft): void {
   }
 }
 
-/** A budget is at least 1024 tokens and leaves something of `max_tokens` for the answer. */
+/** A budget is at least 1024 tokens and leaves part of `max_tokens` for the answer. */
 function fitBudget(draft: Draft, thinking: Thinking & { mode: "enabled" }, adaptiveOnly: boolean): void {
   if (adaptiveOnly) {
     draft.setThinking({ mode: "adaptive" }, "this model sets the budget of its thinking by itself");
@@ -60,7 +60,7 @@ function fitBudget(draft: Draft, thinking: Thinking & { mode: "enabled" }, adapt
   draft.setThinking({ mode: "enabled", budget_tokens }, changed);
 }
 
-/** For providers that know levels of effort only. */
+/** For providers that know only levels of effort. */
 export function fitEffort(draft: Draft): void {
   const { thinking } = draft.request;
   if (thinking === undefined || thinking.mode === "effort") return;
@@ -70,7 +70,7 @@ export function fitEffort(draft: Draft): void {
   draft.setThinking({ mode: "effort", level }, changed);
 }
 
-/** For OpenRouter, which takes a budget as it is: one that is not below `max_tokens` would go beyond what is accounted. */
+/** For OpenRouter, which accepts a budget directly. A budget not below `max_tokens` would exceed what is accounted. */
 export function fitReasoningBudget(draft: Draft): void {
   const { thinking, max_tokens } = draft.request;
   if (thinking?.mode !== "enabled" || thinking.budget_tokens === undefined) return;
@@ -83,7 +83,7 @@ export function fitReasoningBudget(draft: Draft): void {
 const levelOf = (budget: number): "low" | "medium" | "high" =>
   budget <= LOW_BUDGET ? "low" : budget <= MEDIUM_BUDGET ? "medium" : "high";
 
-/** For providers that turn thinking on and no more; those that take levels as well keep a level. */
+/** For providers that can only turn thinking on; those that also accept levels keep a level. */
 export function fitThinkingSwitch(draft: Draft): void {
   const { thinking } = draft.request;
   if (thinking === undefined) return;

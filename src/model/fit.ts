@@ -1,6 +1,6 @@
 /**
- * What of a request a target can take: what it cannot is left out or
- * changed, with a warning each; what the model is known to lack is refused before the call. Pure.
+ * Fits a request to a target: leaves out or changes what the target cannot accept, with a warning each, and refuses
+ * before the call what the model is known to lack. Pure.
  */
 import type { ModelRequest, Part, Sampling, Warning } from "../engine/messages.ts";
 import { ModelLacks } from "../errors/provider.ts";
@@ -10,7 +10,7 @@ import { Draft } from "./fit-draft.ts";
 import { fitAnthropic, fitEffort, fitReasoningBudget, fitThinkingSwitch } from "./fit-thinking.ts";
 import type { ResolvedTarget } from "./providers.ts";
 
-/** What the caller says that the call needs, whatever is in its messages. */
+/** The abilities that the caller declares to need, whatever the messages contain. */
 export interface Declared {
   vision?: boolean | undefined;
   audio?: boolean | undefined;
@@ -26,7 +26,7 @@ const PENALTIES = ["frequency_penalty", "presence_penalty"] as const satisfies (
 const ANTHROPIC_ONLY = ["interleaved_thinking", "beta_features"] as const;
 
 /**
- * The request as the target can take it. The mock takes everything; what goes out verbatim stays as it is.
+ * The request in a form that the target accepts. The mock accepts everything; a verbatim request stays unchanged.
  * @throws ModelLacks for thinking or media that the model is known not to support
  */
 export function fitRequest(request: ModelRequest, target: ResolvedTarget, declared: Declared = {}): Fitted {
@@ -74,7 +74,7 @@ export function fitRequest(request: ModelRequest, target: ResolvedTarget, declar
   return { request: draft.request, warnings: draft.warnings };
 }
 
-/** Unknown passes; only what a rule of the matrix denies is refused. */
+/** Unknown abilities pass; only those that a rule of the matrix denies are refused. */
 function checkCapabilities(request: ModelRequest, target: ResolvedTarget, declared: Declared): void {
   const { provider, model, capabilities } = target;
   const lacks = (option: string, what: string) => new ModelLacks({ provider, model, option, what });
@@ -90,7 +90,7 @@ function checkCapabilities(request: ModelRequest, target: ResolvedTarget, declar
   }
 }
 
-/** A model whose effort can be set reasons, whatever else its rule says. */
+/** A model with adjustable effort reasons, whatever else its rule says. */
 const cannotThink = ({ matched, thinking, reasoning_effort_supported }: Capabilities): boolean =>
   matched && !thinking && reasoning_effort_supported !== true;
 

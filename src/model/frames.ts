@@ -1,11 +1,11 @@
-/** Events out of a byte stream, in whatever pieces the bytes come: server-sent ones (WHATWG HTML §9.2), or one a line. */
+/** Splits a byte stream into events, whatever its pieces: server-sent events (WHATWG HTML §9.2), or one per line. */
 import { createParser } from "eventsource-parser";
 import type { HullError } from "../errors.ts";
 
 export interface StreamEvent {
-  /** The `event` field, where there was one. */
+  /** The `event` field, if given. */
   event?: string | undefined;
-  /** The `data` lines, joined by newlines; the whole line of NDJSON. */
+  /** The `data` lines, joined by newlines; in NDJSON the whole line. */
   data: string;
   /** The stream ended before the event did. */
   unfinished?: boolean;
@@ -13,9 +13,9 @@ export interface StreamEvent {
 
 interface FrameOptions {
   framing: "sse" | "ndjson";
-  /** Most characters of one event. */
+  /** The most characters of one event. */
   max_event: number;
-  /** Most bytes of the whole stream. */
+  /** The most bytes of the whole stream. */
   max_bytes: number;
   /** Ends the stream and releases its connection. */
   signal: AbortSignal;
@@ -23,24 +23,24 @@ interface FrameOptions {
   unusable(reason: string): HullError;
   /** Makes the error for a stream that breaks off. */
   cutOff(reason: string): HullError;
-  /** Hears of every piece that comes. */
+  /** Called for every piece that arrives. */
   onBytes?: (() => void) | undefined;
 }
 
-/** What may come behind the last event that counts: an empty chunk, a comment, the end. */
+/** What may follow the last event that counts: an empty chunk, a comment, the end. */
 const TAIL_MS = 250;
 const TAIL_CHUNKS = 4;
 
 /** Cuts text into events. */
 interface Cutter {
   feed(text: string): void;
-  /** A last event that lacks its end counts. */
+  /** A last event without its end still counts. */
   end(): void;
 }
 
 /**
- * Reads a stream up to its end, or until `take` answers `true`: a body that does not end soon after is cancelled, as it is after
- * an error.
+ * Reads a stream up to its end, or until `take` returns `true`. After that it cancels a body that does not end soon; it
+ * also does so after an error.
  * @throws what `unusable` and `cutOff` make; what `take` throws; the signal's reason when it is aborted
  */
 export async function readFrames(
@@ -80,7 +80,7 @@ export async function readFrames(
       try {
         cutter.feed(decoder.decode(chunk.value, { stream: true }));
       } catch (error) {
-        // What comes after the last event does not count.
+        // Errors after the last event do not matter.
         if (!done) throw error;
       }
     }
@@ -126,7 +126,7 @@ function sseCutter(options: FrameOptions, onEvent: (event: StreamEvent) => void)
   return { feed, end: () => feed("\n\n") };
 }
 
-/** Blank lines say nothing. */
+/** Blank lines carry no event. */
 function lineCutter(options: FrameOptions, onEvent: (event: StreamEvent) => void): Cutter {
   let begun: string[] = [];
   let length = 0;

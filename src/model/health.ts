@@ -1,4 +1,4 @@
-/** Whether a provider answers to its key: one cheap call, no model involved. */
+/** Checks whether a provider accepts its key: one cheap call without a model. */
 import { HullError } from "../errors.ts";
 import { join } from "./base-url.ts";
 import { addressOf } from "./providers.ts";
@@ -11,12 +11,15 @@ export interface Health {
   valid: boolean;
   message: string;
   metadata: {
-    /** Why not: `unknown_provider`, `not_configured`, `auth_failure`, `http_status`, `redirect`, `timeout`, `unreachable`. */
+    /**
+     * The fault: `unknown_provider`, `not_configured`, `auth_failure`, `http_status`, `redirect`, `timeout`,
+     * `unreachable`.
+     */
     reason?: string;
     /** HTTP status of the provider's answer. */
     status?: number;
     latency_ms?: number;
-    /** The variable that is to be set. */
+    /** The variable to set. */
     variable?: string;
   };
 }
@@ -25,13 +28,13 @@ interface HealthContext {
   env: ReadVariable;
   registry: ModelRegistry;
   fetch: typeof fetch;
-  /** Asks the AI binding for something small; absent: there is no binding. */
+  /** Makes a small request to the AI binding; absent: there is no binding. */
   askBinding?: (() => Promise<unknown>) | undefined;
   /** How long the provider may take, in ms. */
   timeout_ms: number;
 }
 
-/** What the provider says is not shown: it may repeat the key. */
+/** Never shows the provider's words: they may repeat the key. */
 export async function checkHealth(provider: string, context: HealthContext): Promise<Health> {
   const { registry, env } = context;
   const definition = registry.providers.get(provider);
@@ -112,7 +115,7 @@ async function ask(
   return response.status;
 }
 
-/** The binding takes no signal for what it is asked here. */
+/** The binding accepts no signal for this request. */
 async function within<T>(work: Promise<T>, ms: number): Promise<T> {
   const signal = AbortSignal.timeout(ms);
   const { promise, reject } = Promise.withResolvers<never>();

@@ -1,14 +1,14 @@
-/** Asking for JSON in words, for models and modes that need them. */
+/** Asks for JSON in words, for models and modes that need it. */
 import type { ModelRequest } from "../engine/messages.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 
-/** The system text with the schema that the answer has to conform to. */
+/** The system text with the schema for the answer. */
 export function withSchema(system: string, schema: JsonObject): string {
   const ask = "Answer with one JSON document, nothing else. It must conform to this JSON Schema:";
   return joined(system, `${ask}\n${JSON.stringify(schema)}`);
 }
 
-/** JSON modes are refused for a conversation that never asks for JSON in words. */
+/** Providers refuse JSON modes for a conversation that never mentions JSON. */
 export const withJsonWord = (request: ModelRequest): string =>
   mentionsJson(request) ? request.system : joined(request.system, "Answer in JSON.");
 

@@ -1,4 +1,4 @@
-/** Versions out of model ids. */
+/** Reads versions from model ids. */
 
 export type Version = readonly [major: number, minor: number];
 
@@ -11,8 +11,8 @@ export function modelVersion(model: string): Version | null {
 }
 
 /**
- * `claude-opus-4-6` is 4.6, `claude-sonnet-4-20250514` is 4.0; `null` for ids without a version after the family, such as
- * `claude-3-5-sonnet-20241022`.
+ * `claude-opus-4-6` is 4.6, `claude-sonnet-4-20250514` is 4.0; `null` for ids without a version after the family, such
+ * as `claude-3-5-sonnet-20241022`.
  */
 export function claudeVersion(model: string): Version | null {
   const id = model.toLowerCase();
@@ -21,7 +21,7 @@ export function claudeVersion(model: string): Version | null {
   return family === null ? null : leadingVersion(id.slice(family.index + family[0].length));
 }
 
-/** `gpt-5.4-preview` is 5.4, `openai/gpt-5` is 5.0; `null` for `gpt-4o`, which is no version. */
+/** `gpt-5.4-preview` is 5.4, `openai/gpt-5` is 5.0; `null` for `gpt-4o`, which is not a version. */
 export function gptVersion(model: string): Version | null {
   const name = model.toLowerCase().slice(model.lastIndexOf("/") + 1);
   const at = name.indexOf("gpt-");
@@ -31,7 +31,7 @@ export function gptVersion(model: string): Version | null {
 export const isAtLeast = ([major, minor]: Version, [least, lesser]: Version): boolean =>
   major > least || (major === least && minor >= lesser);
 
-/** `5.4…`, `5-4…`, or `5` alone or before something that is neither digit nor letter. */
+/** `5.4…`, `5-4…`, or `5` alone or before something other than digit or letter. */
 function leadingVersion(text: string): Version | null {
   const [, major, minor] = /^(\d+)(?:[.-](\d+)|(?![\da-z]))/.exec(text) ?? [];
   if (major === undefined || Number(major) >= DATE) return null;

@@ -1,4 +1,4 @@
-/** Folds the lines of Ollama's native endpoints into the document that an unstreamed call would have given. */
+/** Folds the lines of Ollama's native endpoints into the document of an unstreamed call. */
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import type { StreamEvent } from "./frames.ts";
@@ -6,7 +6,7 @@ import { cutOff, eventObject, keeper, textIn, unusable } from "./provider-docume
 import { thinkSplitter } from "./think-tags.ts";
 import type { Sink, StreamReader, WireTarget } from "./wire.ts";
 
-/** Each line is checked by hand as far as it is read: there is one for every token. The last one has `done: true`. */
+/** Checks by hand the parts of each line that it reads: there is one line per token. The last one has `done: true`. */
 export function createOllamaStream(target: WireTarget, sink: Sink): StreamReader {
   const keep = keeper(target);
   const odd = () => unusable(target, "a line of its stream is not as documented");

@@ -1,6 +1,6 @@
 /**
- * Ollama's native chat protocol: canonical
- * request to body, answer to canonical turn. Always streamed, one JSON object a line.
+ * Ollama's native chat protocol: turns the canonical request into a body, and the answer into a canonical turn. Always
+ * streamed, one JSON object per line.
  */
 
 import * as z from "zod/mini";
@@ -16,7 +16,7 @@ import { parseArguments, readShape } from "./provider-document.ts";
 import { readUsage } from "./usage.ts";
 import { type CallIdSource, sendableName, type Wire, type WireTarget } from "./wire.ts";
 
-/** What Hull asks for where nobody asks otherwise: Ollama's own defaults suit short chats. */
+/** Hull's defaults: Ollama's own suit short chats. */
 const OPTIONS = { num_ctx: 32_768, min_p: 0.05, repeat_penalty: 1.05 };
 const KEEP_ALIVE = "30m";
 
@@ -63,7 +63,7 @@ function ollamaBody(request: ModelRequest, target: WireTarget, stream: boolean):
   };
 }
 
-/** Limits and sampling, as both native endpoints take them. */
+/** Limits and sampling, in the form for both native endpoints. */
 export function ollamaParameters({
   max_tokens,
   sampling = {},
@@ -107,14 +107,14 @@ function wireMessages(message: Message, target: WireTarget): WireMessage[] {
     {
       role: "assistant",
       content: text,
-      // Models that think between calls want to see what they thought.
+      // Models that think between calls need to see their earlier thoughts.
       ...(thinking === "" || calls.length === 0 ? {} : { thinking }),
       ...(calls.length === 0 ? {} : { tool_calls: calls }),
     },
   ];
 }
 
-/** Reasoning in words; what another provider signed is of no use here. */
+/** Reasoning in words; reasoning that another provider signed is useless here. */
 const ownThought = (block: Block): string =>
   block.type === "reasoning" && block.signature === undefined && block.native === undefined ? block.text : "";
 

@@ -1,4 +1,4 @@
-/** A chat completion to the canonical turn. */
+/** Turns a chat completion into the canonical turn. */
 
 import type { Block, ModelTurn, StopReason } from "../engine/messages.ts";
 import { isObject } from "../skill/json.ts";
@@ -19,7 +19,7 @@ const STOP_REASONS = new Map<string, StopReason>([
   ["content_filter", "refusal"],
 ]);
 
-/** @throws ProviderBadResponse when it is an error object or has another shape */
+/** @throws ProviderBadResponse if it is an error object or has another shape */
 export function parseCompletion(answer: unknown, target: WireTarget, callId: CallIdSource): ModelTurn {
   const completion = readShape(completionShape, answer, target);
   const [choice] = completion.choices;
@@ -37,14 +37,14 @@ export function parseCompletion(answer: unknown, target: WireTarget, callId: Cal
   };
 }
 
-/** Some providers say "stop" for a turn that ends in calls. */
+/** Some providers report "stop" for a turn that ends in calls. */
 function stopReason(finish: StopReason, blocks: readonly Block[]): StopReason {
   return finish === "end_turn" && blocks.some((block) => block.type === "tool_call") ? "tool_use" : finish;
 }
 
 /**
- * The canonical order: reasoning, text, calls; the protocol itself has none. `cut`: the token limit ended the turn, so
- * that a last call without arguments lost them.
+ * In the canonical order: reasoning, text, calls; the protocol itself has none. `cut`: the token limit ended the turn,
+ * so a last call without arguments lost them.
  */
 function messageBlocks(
   message: Partial<WireMessage>,
@@ -80,13 +80,13 @@ function contentText(content: WireMessage["content"]): string {
   return (content ?? []).map((part) => (part.type === "text" ? (part.text ?? "") : "")).join("");
 }
 
-/** Text and the reasoning inside of it, in order. */
+/** Text and the reasoning inside it, in order. */
 export const textBlocks = (text: string): Block[] =>
   splitThinking(text).map(({ type, text: piece }) =>
     type === "text" ? { type: "output_text", text: piece } : { type: "reasoning", text: piece },
   );
 
-/** Some models put their whole answer where reasoning belongs: of a turn with nothing else it is the text as well. */
+/** Some models put their whole answer into the reasoning. If a turn has nothing else, the reasoning is its text too. */
 function withSpokenReasoning(blocks: Block[]): Block[] {
   const thoughts = blocks.flatMap((block) => (block.type === "reasoning" ? [block] : []));
   const text = thoughts.map((block) => block.text).join("");
@@ -115,7 +115,7 @@ function callBlocks(call: WireCall, cut: boolean, target: WireTarget, callId: Ca
     : [block, { type: "opaque", provider, value: { call_id: id, extra_content } }];
 }
 
-/** Arguments are JSON text by the protocol; some providers send the object itself. */
+/** The protocol demands JSON text as arguments; some providers send the object itself. */
 function rawArguments(value: unknown): string {
   if (value === undefined) return "";
   return typeof value === "string" ? value : JSON.stringify(value);

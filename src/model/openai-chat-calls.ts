@@ -1,4 +1,4 @@
-/** Tool calls of a streamed chat completion, put together from their fragments. */
+/** Assembles the tool calls of a streamed chat completion from their fragments. */
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { textIn } from "./provider-document.ts";
@@ -6,7 +6,7 @@ import { textIn } from "./provider-document.ts";
 interface OpenCall {
   id: string | null;
   name: string;
-  /** Text so far; anything else is what the provider sent in place of text. */
+  /** Text so far; another type is what the provider sent instead of text. */
   arguments: Json | undefined;
   extra_content: Json | undefined;
   braces: Braces;
@@ -15,24 +15,24 @@ interface OpenCall {
 interface CallFold {
   /** The `tool_calls` of a delta. */
   take(fragments: Json | undefined): void;
-  /** The calls so far as an unstreamed message has them, in the order in which they began. */
+  /** The calls so far in the form of an unstreamed message, in the order in which they began. */
   list(): object[];
 }
 
 /**
- * @param keep bounds what is kept
+ * @param keep limits the kept text
  * @param odd makes the error for a fragment of another shape
  */
 export function createCallFold(keep: (piece: string) => string, odd: (what: string) => Error): CallFold {
-  /** Calls, and the provider's own entries (tool search), which come whole. */
+  /** Calls, and the provider's own entries (tool search), which arrive whole. */
   const entries: (OpenCall | { own: JsonObject })[] = [];
   const byIndex = new Map<number, OpenCall>();
   let last: OpenCall | null = null;
 
   /**
-   * By index where the provider sends one. A name with another id begins a new call even under a known index (providers
-   * that send 0 for all). Without an index (Google), a fragment continues the last call unless it names a tool and has
-   * another id, or the last call is complete.
+   * By index if the provider sends one. A name with another id begins a new call even under a known index (some
+   * providers send 0 for all). Without an index (Google), a fragment continues the last call, unless it names a tool
+   * and has another id, or the last call is complete.
    */
   const callOf = (fragment: JsonObject, called: JsonObject): OpenCall => {
     const index = typeof fragment.index === "number" ? fragment.index : null;
@@ -94,7 +94,7 @@ export function createCallFold(keep: (piece: string) => string, odd: (what: stri
   };
 }
 
-/** Whether the braces of a growing JSON text are closed; each character is looked at once. */
+/** Whether the braces of a growing JSON text are closed; reads each character once. */
 class Braces {
   closed = false;
   #depth = 0;

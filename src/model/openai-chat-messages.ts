@@ -15,10 +15,10 @@ import { sendableIds, sendableName, type WireTarget } from "./wire.ts";
 /** OpenAI refuses longer tool call ids. */
 const MAX_ID_LENGTH = 40;
 
-/** A call with what a provider put beside it and wants back (Google: `thought_signature`). */
+/** A call with the provider's additions that it wants back (Google: `thought_signature`). */
 type WireToolCall = ChatCompletionMessageFunctionToolCall & { extra_content?: Json };
 
-/** Tool search entries go back among the calls as they came. */
+/** Tool search entries go back among the calls unchanged. */
 type WireAssistant = Omit<ChatCompletionAssistantMessageParam, "tool_calls"> & {
   tool_calls?: (WireToolCall | JsonObject)[];
   reasoning_content?: string;
@@ -51,7 +51,7 @@ export function chatMessages(
 interface Addressee {
   target: WireTarget;
   sendableId: (id: string) => string;
-  /** Whether tool search is on; only then its entries are understood. */
+  /** Whether tool search is on; otherwise the provider does not understand its entries. */
   searches: boolean;
 }
 
@@ -67,7 +67,7 @@ function wireMessages(message: Message, to: Addressee): WireMessage[] {
   return assistantMessage(message.content, to);
 }
 
-/** One string where there is only text: not every provider takes lists of parts. */
+/** One string if there is only text: not every provider accepts lists of parts. */
 function userContent(parts: readonly Part[]): string | ChatCompletionContentPart[] {
   const texts = parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
   if (texts.length === parts.length) return texts.join("\n\n");
@@ -98,7 +98,7 @@ function contentPart(part: Part): ChatCompletionContentPart {
 export const mediaUrl = (media: Media): string =>
   "url" in media ? media.url : `data:${media.media_type};base64,${media.data}`;
 
-/** No message for a turn of which nothing can be sent: most providers refuse an assistant without content. */
+/** Makes no message for a turn without sendable content: most providers refuse an assistant message without content. */
 function assistantMessage(blocks: readonly Block[], to: Addressee): WireAssistant[] {
   const { target } = to;
   const own = blocks.flatMap((block) =>
@@ -137,7 +137,7 @@ function wireCall(
 ): (WireToolCall | JsonObject)[] {
   if (block.type === "tool_search_query" || block.type === "tool_search_result") {
     const value = searches && block.native?.provider === target.provider ? block.native.value : null;
-    // `execution` is in items of a response, which this protocol does not know.
+    // Items of a response have `execution`; this protocol does not know them.
     return isObject(value) && !("execution" in value) ? [value] : [];
   }
   if (block.type !== "tool_call") return [];

@@ -1,6 +1,6 @@
 /**
- * What Hull reads of a chat completion. Providers differ in what they leave out or fill with something else, so that only
- * what an answer cannot do without is insisted on.
+ * The parts of a chat completion that Hull reads. Providers differ in what they leave out or fill with something else,
+ * so only the indispensable parts are required.
  */
 import * as z from "zod/mini";
 import type { Json } from "../skill/manifest.ts";
@@ -14,7 +14,7 @@ function messageShape() {
     id: text(),
     type: text(),
     function: z.nullish(called),
-    /** Kept as it came and sent back; whatever stands in a JSON document is JSON. */
+    /** Kept unchanged and sent back; everything in a JSON document is JSON. */
     extra_content: z.optional(z.custom<Json>()),
   });
   return z.object({

@@ -1,4 +1,4 @@
-/** Folds the chunks of a streamed chat completion into the document that an unstreamed call would have given. */
+/** Folds the chunks of a streamed chat completion into the document of an unstreamed call. */
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import type { StreamEvent } from "./frames.ts";
@@ -8,7 +8,7 @@ import { cutOff, eventObject, keeper, textIn, unusable } from "./provider-docume
 import { thinkSplitter } from "./think-tags.ts";
 import type { Sink, StreamReader, WireTarget } from "./wire.ts";
 
-/** Each chunk is checked by hand as far as it is read: there is one for every token. */
+/** Checks by hand the parts of each chunk that it reads: there is one chunk per token. */
 export function createOpenAiStream(target: WireTarget, sink: Sink): StreamReader {
   const odd = (what: string) => unusable(target, `${what} of its stream is not as documented`);
   const keep = keeper(target);
@@ -22,7 +22,7 @@ export function createOpenAiStream(target: WireTarget, sink: Sink): StreamReader
   let usage: Json = null;
   let answered = false;
   let complete = false;
-  /** What the sink heard; reasoning is kept only as long as it may have to be told as text. */
+  /** What the sink received. Reasoning is kept only while it may still have to be sent as text. */
   let spoke = false;
   let thoughts = "";
   const think = (text: string): void => {

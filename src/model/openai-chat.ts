@@ -1,6 +1,6 @@
 /**
- * The OpenAI chat completion protocol as its many providers speak it: canonical request to body. The conversation:
- * `openai-chat-messages.ts`; the way back: `openai-chat-answer.ts`.
+ * The OpenAI chat completion protocol in the variants of its many providers: turns the canonical request into a body.
+ * `openai-chat-messages.ts` handles the conversation, `openai-chat-answer.ts` the answer.
  */
 import type {
   ChatCompletionCreateParams,
@@ -24,9 +24,9 @@ export const openAiChat: Wire = {
   stream: createOpenAiStream,
 };
 
-/** A function as declared, with the marks of tool search beside it. */
+/** A declared function with the marks of tool search. */
 type WireTool = ChatCompletionFunctionTool & { defer_loading?: true; namespace?: string };
-/** Hosted tool search, as proxies of the protocol take it. */
+/** Hosted tool search, in the form for proxies of the protocol. */
 interface SearchTool {
   type: "tool_search";
   mode: "hosted";
@@ -95,7 +95,7 @@ interface JsonMode {
   members: Pick<ChatBody, "response_format">;
 }
 
-/** How JSON is asked for, and the system text with what that needs. */
+/** The members that ask for JSON, and the system text that they need. */
 function jsonMembers(request: ModelRequest, target: WireTarget): JsonMode {
   const { system, json, json_as_text, schema } = request;
   const object = { response_format: { type: "json_object" } } as const;
@@ -111,7 +111,7 @@ function jsonMembers(request: ModelRequest, target: WireTarget): JsonMode {
   return { system, members: { response_format: { type: "json_schema", json_schema } } };
 }
 
-/** What is not OpenAI's, and the one way in which each provider takes a wish for reasoning. */
+/** Members that are not OpenAI's, and each provider's own way to request reasoning. */
 function extensions(request: ModelRequest, target: WireTarget): JsonObject {
   const traits = chatTraits(target);
   const { prefill, thinking } = request;

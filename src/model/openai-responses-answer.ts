@@ -1,4 +1,4 @@
-/** A response to the canonical turn. */
+/** Turns a response into the canonical turn. */
 
 import * as z from "zod/mini";
 import type { Block, ModelTurn, StopReason } from "../engine/messages.ts";
@@ -22,7 +22,7 @@ const responseShape = z.lazy(() => {
   });
 });
 
-/** @throws ProviderBadResponse when it failed, is an error object or has another shape */
+/** @throws ProviderBadResponse if it failed, is an error object or has another shape */
 export function parseResponse(answer: unknown, target: WireTarget, callId: CallIdSource): ModelTurn {
   const response = readShape(responseShape, answer, target);
   if (response.status === "failed" || response.status === "cancelled") {
@@ -89,12 +89,12 @@ function messageBlocks(item: JsonObject, provider: string): Block[] {
       ? [{ type: "opaque", provider, value: { refusal: textIn(part, "refusal") } }]
       : [];
   });
-  // Wanted back with the message it came with.
+  // The provider wants it back with its message.
   const { phase } = item;
   return typeof phase === "string" ? [...blocks, { type: "opaque", provider, value: { phase } }] : blocks;
 }
 
-/** The item goes back whole with its first block; one that can be read by the provider alone has no other form. */
+/** The item goes back whole with its first block; an item that only the provider can read has no other form. */
 function reasoningBlocks(item: JsonObject, provider: string): Block[] {
   const texts = (list: unknown): string[] =>
     (Array.isArray(list) ? list : [])

@@ -15,12 +15,12 @@ import { sendableIds, sendableName, type WireTarget } from "./wire.ts";
 
 const MAX_ID_LENGTH = 64;
 
-/** A typed item, or one of the provider's own that goes back as it came. */
+/** A typed item, or one of the provider's own that goes back unchanged. */
 export type WireItem = ResponseInputItem | JsonObject;
 
 export function responsesInput(request: ModelRequest, target: WireTarget): WireItem[] {
   const sendableId = sendableIds(request.messages, MAX_ID_LENGTH);
-  // A call names the namespace of its tool, where tools are declared in namespaces.
+  // If tools are declared in namespaces, a call names the namespace of its tool.
   const namespaces = new Map(
     request.tool_search === undefined
       ? []
@@ -72,11 +72,11 @@ function inputPart(part: Part): ResponseInputContent {
   }
 }
 
-/** What tool search found is understood only while it is on. */
+/** The provider understands results of tool search only while it is on. */
 const knownBlocks = (content: readonly Block[], { tool_search }: ModelRequest): readonly Block[] =>
   tool_search !== undefined ? content : content.filter(({ type }) => !type.startsWith("tool_search_"));
 
-/** Reasoning alone is refused: it must stand before what it led to. */
+/** Reasoning alone is refused: its consequence must follow it. */
 function assistantItems(
   content: readonly Block[],
   { provider }: WireTarget,
@@ -117,6 +117,6 @@ function setPhase(message: EasyInputMessage | undefined, phase: "commentary" | "
 const isPhase = (phase: unknown): phase is "commentary" | "final_answer" =>
   phase === "commentary" || phase === "final_answer";
 
-/** Items of a response; the chat protocol's own values of the same provider are none. */
+/** Items of a response; values of the same provider's chat protocol are not items. */
 const isItem = (value: JsonObject): boolean =>
   typeof value.type === "string" && (!value.type.startsWith("tool_search_") || "execution" in value);

@@ -1,6 +1,6 @@
 /**
- * Folds the events of a streamed response into the response that an unstreamed call would have given: the last event holds
- * it; servers that leave its output out sent each item before.
+ * Folds the events of a streamed response into the response of an unstreamed call. The last event contains it; servers
+ * that leave its output out sent each item before.
  */
 import { isObject } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
@@ -9,10 +9,10 @@ import { cutOff, eventObject, failedAnswer, textIn, unusable } from "./provider-
 import { thinkSplitter } from "./think-tags.ts";
 import type { Sink, StreamReader, WireTarget } from "./wire.ts";
 
-/** Most items of one response. */
+/** The most items of one response. */
 const MAX_ITEMS = 10_000;
 
-/** Each event is checked by hand as far as it is read: there is one for every token. */
+/** Checks by hand the parts of each event that it reads: there is one event per token. */
 export function createResponsesStream(target: WireTarget, sink: Sink): StreamReader {
   const odd = () => unusable(target, "an event of its stream is not as documented");
   const items: JsonObject[] = [];

@@ -1,7 +1,6 @@
 /**
- * The OpenAI Responses protocol:
- * canonical request to body. Nothing is stored at the provider: each request carries the conversation
- * (`openai-responses-input.ts`). The way back: `openai-responses-answer.ts`.
+ * The OpenAI Responses protocol: turns the canonical request into a body. Nothing is stored at the provider: each
+ * request carries the conversation (`openai-responses-input.ts`). `openai-responses-answer.ts` reads the answer.
  */
 import type {
   FunctionTool,
@@ -44,7 +43,7 @@ function responsesBody(request: ModelRequest, target: WireTarget, stream: boolea
     ...(format === undefined ? {} : { text: { format } }),
     ...(thinking?.mode === "effort" ? { reasoning: { effort: thinking.level } } : {}),
     store: false,
-    // Without storage, reasoning goes back in the form that only the provider can read.
+    // Without storage, reasoning goes back in a form that only the provider can read.
     ...(reasons ? { include: ["reasoning.encrypted_content" as const] } : {}),
     ...(stream ? { stream: true } : {}),
   };
@@ -78,7 +77,7 @@ const functionTool = (tool: ToolDefinition): FunctionTool => ({
   ...(tool.defer_loading === true ? { defer_loading: true } : {}),
 });
 
-/** The search first, then the tools without a namespace, then each namespace with its own. */
+/** The search first, then tools without a namespace, then each namespace with its tools. */
 function searchableTools(tools: readonly ToolDefinition[]): Tool[] {
   const groups = Map.groupBy(tools, ({ namespace }) => namespace);
   const named = Array.from(groups).flatMap(([name, members]) =>

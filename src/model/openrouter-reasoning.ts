@@ -1,16 +1,16 @@
-/** OpenRouter's `reasoning_details` (https://openrouter.ai/docs/use-cases/reasoning-tokens): whole again from pieces. */
+/** Assembles OpenRouter's `reasoning_details` (https://openrouter.ai/docs/use-cases/reasoning-tokens) from pieces. */
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { textIn } from "./provider-document.ts";
 
-/** Members that grow from piece to piece; of any other the last value holds. */
+/** Members that grow from piece to piece; of any other the last value counts. */
 const GROWING = ["text", "summary", "data"];
 
-/** What they say in words. */
+/** Their text. */
 export const detailsText = (details: readonly Json[]): string =>
   details.map((entry) => (isObject(entry) ? textIn(entry, "text") || textIn(entry, "summary") : "")).join("");
 
-/** Adds the entries of one delta; a piece continues the last entry where kind and index are the same. */
+/** Adds the entries of one delta; a piece continues the last entry if kind and index are equal. */
 export function mergeDetails(
   details: JsonObject[],
   pieces: readonly Json[],

@@ -1,10 +1,10 @@
 /**
- * A part of an answer that may be anything, and is read where it has the expected shape. In place of `z.catch`, one line of
- * which reaches into zod's tools by their namespace: the Worker would carry all of them, 8 KB.
+ * A part of an answer that may be anything, and is read only if it has the expected shape. It replaces `z.catch`, which
+ * refers to zod's tools by their namespace: the Worker would carry all of them, 8 KB.
  */
 import * as z from "zod/mini";
 
-/** Reads what `schema` takes; anything else becomes `fallback`. */
+/** Reads what `schema` accepts; anything else becomes `fallback`. */
 export function orElse<S extends z.ZodMiniType, F extends null | undefined>(schema: S, fallback: F) {
   return z.union([schema, z.transform(() => fallback)]);
 }

@@ -1,4 +1,4 @@
-/** Reading what a provider sent: JSON, its shape, its errors, and how much of it is kept. */
+/** Reads a provider's documents: JSON, its shape, its errors, and how much of it to keep. */
 
 import type * as z from "zod/mini";
 import { FAILURES, type FailureClass } from "../errors/failure-class.ts";
@@ -10,20 +10,20 @@ import type { JsonObject } from "../skill/manifest.ts";
 import { classify } from "./classify.ts";
 import type { StreamEvent } from "./frames.ts";
 
-/** Whose answer it is. */
+/** The provider of the answer. */
 export interface Asked {
   provider: string;
   model: string;
 }
 
-/** Longest text of a provider that is kept of its error, in characters. */
+/** The most characters to keep of a provider's error text. */
 const MAX_WORDS = 2000;
-/** How much of a body is looked at to tell what kind of failure it is, in characters. */
+/** The most characters of a body to read when classifying a failure. */
 const MAX_CLASSIFIED = 64 * 1024;
-/** Most characters of text, reasoning and arguments of one answer. */
+/** The most characters of text, reasoning and arguments of one answer. */
 const MAX_KEPT = 16 * 1024 * 1024;
 
-/** The error for an answer that cannot be used; `reason` is a phrase that is safe for callers. */
+/** The error for an unusable answer; `reason` is a phrase that is safe for callers. */
 export function unusable(asked: Asked, reason: string, failure?: FailureClass): HullError {
   const { provider, model } = asked;
   return new ProviderBadResponse({ provider, model, reason, failure });
@@ -33,7 +33,7 @@ export function unusable(asked: Asked, reason: string, failure?: FailureClass): 
 export const cutOff = (asked: Asked, reason: string): HullError =>
   unusable(asked, reason, FAILURES.network_error);
 
-/** The error for an answer that holds the provider's own words about a failure. */
+/** The error for an answer that contains the provider's own words about a failure. */
 export function failedAnswer(asked: Asked, reason: string, document: unknown): HullError {
   const { provider, model } = asked;
   const { provider_message } = providerWords(document);
@@ -41,7 +41,7 @@ export function failedAnswer(asked: Asked, reason: string, document: unknown): H
   return new ProviderBadResponse({ provider, model, reason, failure, provider_message });
 }
 
-/** The arguments of a tool call: blank text means `{}`; `null` when the text is not a JSON object. */
+/** The arguments of a tool call: blank text means `{}`; `null` if the text is not a JSON object. */
 export function parseArguments(raw: string): JsonObject | null {
   if (raw.trim() === "") return {};
   const value = parsedJson(raw);
@@ -50,7 +50,7 @@ export function parseArguments(raw: string): JsonObject | null {
 
 /**
  * Checks a provider's document against the shape that Hull reads.
- * @throws ProviderBadResponse for an error object, and naming the first place that differs
+ * @throws ProviderBadResponse for an error object, or with the first place that differs
  */
 export function readShape<T>(schema: z.ZodMiniType<T>, value: unknown, asked: Asked): T {
   if (holdsError(value)) throw failedAnswer(asked, ERROR_UNDER_SUCCESS, value);
@@ -65,7 +65,7 @@ export function readShape<T>(schema: z.ZodMiniType<T>, value: unknown, asked: As
 
 const ERROR_UNDER_SUCCESS = "it is an error object under a status of success";
 
-/** The JSON object that an event holds. @throws ProviderBadResponse for anything else, and for an error object */
+/** The JSON object of an event. @throws ProviderBadResponse for anything else, and for an error object */
 export function eventObject(event: StreamEvent, asked: Asked): JsonObject {
   const data = parsedJson(event.data);
   if (data === undefined) {
@@ -83,7 +83,7 @@ export function eventObject(event: StreamEvent, asked: Asked): JsonObject {
 const holdsError = (value: unknown): boolean =>
   isObject(value) && value.error !== undefined && value.error !== null;
 
-/** Bounds what is kept of a stream: hands on each piece. @throws ProviderBadResponse when it becomes too much */
+/** Limits what is kept of a stream, and passes each piece on. @throws ProviderBadResponse if it becomes too much */
 export function keeper(asked: Asked): (piece: string) => string {
   let kept = 0;
   return (piece) => {
@@ -93,15 +93,15 @@ export function keeper(asked: Asked): (piece: string) => string {
   };
 }
 
-/** A member that is text; anything else is no text. */
+/** A text member; empty if it is not text. */
 export const textIn = (object: JsonObject, key: string): string => {
   const value = object[key];
   return typeof value === "string" ? value : "";
 };
 
 /**
- * What a provider's error document says: its message for the operator, its short type or code for the caller. Takes a
- * parsed document, alone or (Google) in a list, or the text of one that is not JSON.
+ * The content of a provider's error document: its message for the operator, its short type or code for the caller.
+ * Accepts a parsed document, alone or (Google) in a list, or a text that is not JSON.
  */
 export function providerWords(value: unknown): { provider_message?: string; provider_type?: string } {
   const error = errorOf(value);
@@ -117,7 +117,7 @@ export function providerWords(value: unknown): { provider_message?: string; prov
   };
 }
 
-/** The error inside a document; `null` where there is none of the usual form. */
+/** The error inside a document; `null` if there is none of the usual form. */
 function errorOf(value: unknown): JsonObject | null {
   const document: unknown = Array.isArray(value) ? value[0] : value;
   if (!isObject(document)) return null;
@@ -126,7 +126,7 @@ function errorOf(value: unknown): JsonObject | null {
   return isObject(error) ? error : null;
 }
 
-/** A status that an error names inside a document (OpenRouter: `code`), for want of a better one. */
+/** A status that an error names inside a document (OpenRouter: `code`), if nothing better is known. */
 function innerStatus(document: unknown): number | null {
   const code = errorOf(document)?.code;
   return typeof code === "number" && code >= 400 && code < 600 ? code : null;

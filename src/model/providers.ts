@@ -1,4 +1,4 @@
-/** How a call to a provider is addressed. */
+/** How to address a call to a provider. */
 import { ProviderMisconfigured, ProviderNotConfigured } from "../errors/provider.ts";
 import { join, readBaseUrl } from "./base-url.ts";
 import type { Capabilities } from "./capabilities.ts";
@@ -21,7 +21,7 @@ interface Resolved extends Dialect {
   provider: string;
   model: string;
   capabilities: Capabilities;
-  /** Values that must never leave this process but in `headers`: for the redactor. */
+  /** Values that may leave this process only in `headers`; the redactor needs them. */
   secrets: string[];
 }
 
@@ -29,11 +29,11 @@ interface Resolved extends Dialect {
 export interface HttpTarget extends Resolved {
   protocol: Exclude<ProtocolName, "workers-ai" | "mock">;
   url: string;
-  /** Where a mere continuation is asked for; `null`: the provider has no such endpoint. */
+  /** Endpoint for plain completions; `null`: the provider has none. */
   completion_url: string | null;
   /** Authentication and version headers. */
   headers: { [name: string]: string };
-  /** The variable whose value authenticates the call, or the one that names the host where there is no key. */
+  /** The variable whose value authenticates the call, or the one that names the host if there is no key. */
   variable: string;
 }
 
@@ -48,11 +48,11 @@ export type ResolvedTarget = HttpTarget | InternalTarget;
 
 export interface TargetWish {
   provider: string;
-  /** `null`: what `mode: llm` takes by default. */
+  /** `null`: the default of `mode: llm`. */
   model: string | null;
-  /** Instead of the protocol that the provider is defined with. */
+  /** Replaces the protocol in the provider's definition. */
   protocol?: HttpTarget["protocol"];
-  /** Why this provider, for the error of a missing key; the end of "It was chosen …". */
+  /** The reason for this provider, for the error of a missing key; the end of "It was chosen …". */
   how?: string;
 }
 
@@ -66,9 +66,9 @@ const ENDPOINTS: Record<HttpTarget["protocol"], string> = {
 
 /**
  * Everything needed to call a model, except the request. Reads the environment at each call, so that a skill loads and
- * lists without its key.
- * @throws ProviderNotConfigured when the provider's key is not set
- * @throws ProviderMisconfigured when there is no such provider, no model is known, or a base URL or key cannot be used
+ * appears in lists without its key.
+ * @throws ProviderNotConfigured if the provider's key is not set
+ * @throws ProviderMisconfigured if there is no such provider, no model is known, or a base URL or key cannot be used
  */
 export function resolveTarget(
   wish: TargetWish,
@@ -108,16 +108,16 @@ export function resolveTarget(
 interface ProviderAddress {
   /** Without a slash at the end. */
   base: string;
-  /** Authentication, version, and what the definition adds. */
+  /** Authentication, version, and the definition's own headers. */
   headers: { [name: string]: string };
   key: string | null;
-  /** The variable whose value authenticates the call, or the one that names the host where there is no key. */
+  /** The variable whose value authenticates the call, or the one that names the host if there is no key. */
   variable: string;
 }
 
 /**
- * Where a provider is, and how it knows who calls.
- * @param at instead of the base that it is defined with
+ * A provider's address, and its authentication.
+ * @param at replaces the base in its definition
  * @throws ProviderNotConfigured, ProviderMisconfigured
  */
 export function addressOf(
@@ -156,7 +156,7 @@ export function addressOf(
   return throughProxy(provider, address, env);
 }
 
-/** @throws ProviderMisconfigured where the deployment has no such provider */
+/** @throws ProviderMisconfigured if the deployment has no such provider */
 function definitionOf(provider: string, registry: ModelRegistry): ProviderDefinition {
   const definition = registry.providers.get(provider);
   if (definition !== undefined) return definition;
@@ -165,7 +165,7 @@ function definitionOf(provider: string, registry: ModelRegistry): ProviderDefini
   throw new ProviderMisconfigured({ provider, reason });
 }
 
-/** What an origin without a path gets: the path of the provider's own base, else what its protocol usually has. */
+/** The path for an origin without one: that of the provider's own base, else the usual one of its protocol. */
 function defaultPath({ base_url, chat_endpoint }: ProviderDefinition): string {
   const path = /^(?:https?:\/\/)?[^/]+(\/.*?)?\/*$/i.exec(base_url ?? "")?.[1];
   return path ?? (chat_endpoint === undefined ? "/v1" : "");
@@ -181,7 +181,7 @@ function authHeader(
     : { [name ?? "authorization"]: `Bearer ${key}` };
 }
 
-/** So that no name stands twice: `fetch` would join the values. */
+/** Prevents duplicate names, whose values `fetch` would join. */
 const lowerCased = (headers: { [name: string]: string }): { [name: string]: string } =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 

@@ -1,6 +1,6 @@
 /**
- * The proxy of `hull dev --record` and `--replay`, which stands between the local Worker and its providers. It is told with
- * each call where the provider really is; deployed there is none.
+ * The proxy of `hull dev --record` and `--replay`, between the local Worker and its providers. Each call tells it the
+ * provider's real address. A deployed Worker has no proxy.
  */
 import { parsedJson } from "../skill/json-depth.ts";
 import { providerWords } from "./provider-document.ts";
@@ -8,9 +8,9 @@ import type { ReadVariable } from "./registry/reach.ts";
 
 /** Origin of the proxy. */
 export const PROXY_VARIABLE = "HULL_LLM_PROXY";
-/** The base that the call would have gone to. */
+/** The base to which the call would have gone. */
 export const UPSTREAM_HEADER = "x-hull-upstream";
-/** `missing`: a replay has no recording of this call, and the body says what it has. */
+/** `missing`: a replay has no recording of this call, and the body lists what it has. */
 export const REPLAY_HEADER = "x-hull-replay";
 
 interface Address {
@@ -25,7 +25,7 @@ export function throughProxy<A extends Address>(provider: string, address: A, en
   return { ...address, base: `${proxy}/${provider}`, headers };
 }
 
-/** What a replay says of a call that it does not know. */
+/** A replay's answer to a call that it does not know. */
 export function notRecorded(
   response: { headers: Headers },
   { headers }: Pick<Address, "headers">,

@@ -1,6 +1,6 @@
 /**
- * Which members a caller may not add to a request: those that Hull sets, accounts or limits. With one of them a call would cost more
- * than was reserved for it, or ask another model than the one that was chosen. Pure.
+ * The members that a caller may not add to a request, because Hull sets, accounts or limits them. With one of them a
+ * call would cost more than was reserved for it, or reach another model than the chosen one. Pure.
  */
 import { isObject } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
@@ -19,8 +19,8 @@ const REASONS = {
 type Reason = keyof typeof REASONS;
 
 /**
- * Names by protocol, in any spelling. All hold for every provider: one server takes the names of several protocols, and which one a
- * call ends at is not known before it is made.
+ * Names by protocol, in any spelling. All apply to every provider: one server accepts the names of several protocols,
+ * and before a call Hull does not know where it ends.
  */
 const NAMES: Record<string, readonly (readonly [Reason, names: string])[]> = {
   chat: [
@@ -59,12 +59,12 @@ const NAMES: Record<string, readonly (readonly [Reason, names: string])[]> = {
     ["conversation", "inputs requests queue_request history chat_history preamble"],
     ["model", "headers extra_headers extra_query custom_llm_provider model_id model_name deployment_id"],
   ],
-  /** Members of OpenRouter's `provider`, which picks among sellers with different prices. */
+  /** Members of OpenRouter's `provider`, which choose among sellers with different prices. */
   sellers: [["price", "order only ignore sort max_price"]],
   javascript: [["name", "__proto__ constructor prototype"]],
 };
 
-/** Kinds of names that servers make up ever anew. */
+/** Kinds of names that servers keep inventing. */
 const KINDS: readonly (readonly [RegExp, Reason])[] = [
   [/^(?:max|min|num|n|new|limit|total)\w*(?:token|len|predict|generat)/, "limit"],
   [/budget|^(?:thinking|reasoning|output|completion)\w*tokens?$/, "limit"],
@@ -72,7 +72,10 @@ const KINDS: readonly (readonly [RegExp, Reason])[] = [
   [/^tool|tools?$|^websearch/, "tools"],
 ];
 
-/** Members that hold parameters again, in any spelling. What else holds members, e.g. `metadata` or a schema, is left alone. */
+/**
+ * Members that contain parameters again, in any spelling. Other members with content, e.g. `metadata` or a schema, are
+ * left alone.
+ */
 const HOLDERS = new Set(
   [
     "options generation_config parameters extra_body config inference_config sampling_params provider provider_options",
@@ -90,7 +93,7 @@ const REFUSED: ReadonlyMap<string, Reason> = new Map(
     .flatMap(([reason, names]) => names.split(" ").map((name) => [plain(name), reason] as const)),
 );
 
-/** Servers read names in any case, and some fold letters that only look like those of ASCII. */
+/** Servers read names in any letter case, and some fold letters that only look like ASCII. */
 function plain(name: string): string {
   return name
     .normalize("NFKC")
@@ -99,12 +102,12 @@ function plain(name: string): string {
 }
 
 interface Refused {
-  /** Below the provider's part, e.g. `options.num_predict`. */
+  /** Relative to the provider's part, e.g. `options.num_predict`. */
   path: string;
   reason: string;
 }
 
-/** The members of a provider's own part that are refused. */
+/** The refused members of a provider's own part. */
 export function reservedMembers(part: JsonObject): Refused[] {
   return Object.entries(part).flatMap(([name, value]) => {
     const reason = reasonFor(plain(name));
@@ -119,7 +122,7 @@ export function reservedMembers(part: JsonObject): Refused[] {
 const reasonFor = (name: string): Reason | null =>
   REFUSED.get(name) ?? KINDS.find(([kind]) => kind.test(name))?.[1] ?? null;
 
-/** A list stands for what it holds. */
+/** A list counts as its items. */
 function partsOf(value: Json): JsonObject[] {
   if (Array.isArray(value)) return value.flatMap(partsOf);
   return isObject(value) ? [value] : [];

@@ -1,23 +1,23 @@
-/** When a failed model call is made again, and after what wait. */
+/** When Hull repeats a failed model call, and after what wait. */
 import { type Failure, isTransient } from "./failure.ts";
 
 export interface RetryPolicy {
-  /** How many further attempts there may be. */
+  /** The number of further attempts. */
   retries: number;
-  /** Whether `timeout_ms` bounds each attempt by itself, or all of them with their waits. */
+  /** Whether `timeout_ms` limits each attempt, or all of them including their waits. */
   timeout: "attempt" | "call";
-  /** Whether a failure is worth another attempt, as far as the number allows. */
+  /** Whether a failure justifies another attempt, if one is left. */
   helps(failure: Failure): boolean;
   /** Ms before retry `n`, from 1; `random` in [0, 1). Four times as long after status 529. */
   wait_ms(n: number, random: number): number;
-  /** Ask again after an answer that cost output tokens and holds nothing. */
+  /** Ask again after an answer that cost output tokens but is empty. */
   again_when_empty: boolean;
 }
 
-/** Before the second and the third attempt, each with ±50 % jitter. */
+/** Waits before the second and the third attempt, each with ±50 % jitter. */
 const SKILL_WAITS_MS = [250, 500];
 
-/** Of skills. */
+/** The policy of skills. */
 export const SKILL_RETRIES: RetryPolicy = {
   retries: SKILL_WAITS_MS.length,
   timeout: "call",
@@ -26,7 +26,7 @@ export const SKILL_RETRIES: RetryPolicy = {
   again_when_empty: false,
 };
 
-/** Of `POST /llm/*` and runs: waits of `backoff_ms · 2^min(n, 4)`, up to 20 % longer. */
+/** The policy of `POST /llm/*` and runs: waits of `backoff_ms · 2^min(n, 4)`, up to 20 % longer. */
 export function llmRetries(retries: number, backoff_ms: number): RetryPolicy {
   return {
     retries,

@@ -1,6 +1,6 @@
 /**
- * Reasoning that a model writes into its text between `<think>` and `</think>`, told apart while
- * it comes, in pieces of any size.
+ * Separates reasoning that a model writes into its text between `<think>` and `</think>`, while it arrives in pieces of
+ * any size.
  */
 
 const TAGS = { text: "<think>", reasoning: "</think>" } as const;
@@ -12,21 +12,21 @@ interface Listener {
 
 interface ThinkSplitter {
   push(piece: string): void;
-  /** Nothing follows: what looked like the beginning of a tag is none. */
+  /** The end of the text: the apparent beginning of a tag was plain text. */
   end(): void;
 }
 
 /**
- * Tells text from reasoning; the tags, blanks around the reasoning and blanks before the text that follows it go. An
- * unclosed tag holds to the end. Holds back at most a part of a tag and blanks.
+ * Splits text from reasoning. It removes the tags, blanks around the reasoning and blanks before the text that follows
+ * it. An unclosed tag extends to the end. It holds back at most a part of a tag and blanks.
  */
 export function thinkSplitter(listener: Listener): ThinkSplitter {
   let inside: "text" | "reasoning" = "text";
-  /** What may be the beginning of a tag. */
+  /** The possible beginning of a tag. */
   let partial = "";
-  /** Blanks that the next reasoning decides upon. */
+  /** Blanks whose fate depends on the next reasoning. */
   let blanks = "";
-  /** At the beginning of reasoning, and of the text after it, blanks are dropped. */
+  /** Blanks at the beginning of reasoning, and of the text after it, are dropped. */
   let skipping = false;
 
   const say = (said: string): void => {
@@ -74,10 +74,10 @@ export function thinkSplitter(listener: Listener): ThinkSplitter {
   };
 }
 
-/** A piece of a text that was told apart. */
+/** A piece of the split text. */
 export type Segment = { type: "text" | "reasoning"; text: string };
 
-/** The whole text at once; neighbours of one kind are joined, empty pieces left out. */
+/** The whole text in one call; neighbours of one kind are joined, empty pieces left out. */
 export function splitThinking(text: string): Segment[] {
   const segments: Segment[] = [];
   const add = (type: Segment["type"]) => (piece: string) => {

@@ -1,4 +1,7 @@
-/** How long a model call, or one attempt at it, may wait for its first byte, and how long a stream may then be silent. */
+/**
+ * How long a model call, or one attempt at it, may wait for its first byte, and how long a stream may be silent
+ * afterwards.
+ */
 import { ProviderTimeout } from "../errors/provider.ts";
 import type { HullError } from "../errors.ts";
 import type { Clock } from "./clock.ts";
@@ -7,24 +10,24 @@ import type { Asked } from "./provider-document.ts";
 export interface TimeLimit {
   /** Aborted by the caller's signal, when nothing came in time, or when a stream is silent for too long. */
   signal: AbortSignal;
-  /** To be called for each sign of life of a stream. From the first one on, only silence counts. */
+  /** Call it for each sign of life of a stream. After the first one only silence counts. */
   onBytes: () => void;
-  /** What the time limit means to the caller. */
+  /** The error of the time limit for the caller. */
   error(asked: Asked): HullError;
   stop(): void;
 }
 
 interface TimeLimitOptions {
-  /** Aborts the limit's own signal with it. */
+  /** Also aborts the limit's own signal. */
   signal: AbortSignal;
   clock: Clock;
-  /** For the first byte of a stream, and for the whole of an answer that is not streamed. */
+  /** Time limit for the first byte of a stream, and for the whole of an unstreamed answer. */
   timeout_ms: number;
   /** The longest silence of a stream that has begun; absent: `timeout_ms`. */
   idle_timeout_ms?: number | undefined;
 }
 
-/** Starts to count. A stream that flows is never cut. */
+/** Starts the limit. A flowing stream is never cut. */
 export function timeLimit({ signal, clock, timeout_ms, idle_timeout_ms }: TimeLimitOptions): TimeLimit {
   const silence = idle_timeout_ms ?? timeout_ms;
   const limit = new AbortController();
@@ -43,7 +46,7 @@ export function timeLimit({ signal, clock, timeout_ms, idle_timeout_ms }: TimeLi
     onBytes() {
       const first = heardAt === null;
       heardAt = clock.now();
-      // A timer that fires too early looks again.
+      // A timer that fires too early checks again.
       if (!first || silence >= timeout_ms) return;
       cancel();
       cancel = clock.after(silence, expired);

@@ -1,4 +1,4 @@
-/** OpenAI's tool search, as entries of a chat message or items of a response, in canonical blocks. */
+/** Turns OpenAI's tool search, from entries of a chat message or items of a response, into canonical blocks. */
 
 import type { Block } from "../engine/messages.ts";
 import { isObject } from "../skill/json.ts";
@@ -9,7 +9,7 @@ type SearchBlock = Block & { type: "tool_search_query" | "tool_search_result" };
 
 /**
  * The block of a `tool_search_call` or `tool_search_output`; `null` for anything else.
- * @param asked the id of the search before it: hosted searches have none that both sides name
+ * @param asked the id of the preceding search: hosted searches have none that both sides name
  */
 export function searchBlock(entry: JsonObject, provider: string, asked: string): SearchBlock | null {
   const native = { provider, value: entry };
@@ -34,7 +34,7 @@ function queryOf({ arguments: args, query, input }: JsonObject): Json {
   return typeof asked === "string" ? (parsedJson(asked) ?? asked) : asked;
 }
 
-/** Names of tools, those inside of namespaces too. */
+/** Names of tools, including those inside namespaces. */
 function namesIn(tools: Json): string[] {
   if (!Array.isArray(tools)) return [];
   return tools.flatMap((tool): string[] => {

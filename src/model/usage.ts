@@ -1,9 +1,9 @@
-/** Token counts under the names that providers give them. */
+/** Token counts under the providers' names. */
 
 import type { Usage } from "../engine/messages.ts";
 import { isObject } from "../skill/json.ts";
 
-/** The counts of a provider's usage object; 0 for what it does not say, or says with anything but a count. */
+/** The counts of a provider's usage object; 0 for a missing or malformed count. */
 export function readUsage(usage: unknown): Usage {
   const of = isObject(usage) ? usage : {};
   const prompt = isObject(of.prompt_tokens_details) ? of.prompt_tokens_details : {};
@@ -23,7 +23,7 @@ export function readUsage(usage: unknown): Usage {
   };
 }
 
-/** The first count that says something. */
+/** The first valid count. */
 function said(...counts: unknown[]): number {
   for (const count of counts) if (typeof count === "number" && count > 0) return Math.trunc(count);
   return 0;

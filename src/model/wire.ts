@@ -1,4 +1,4 @@
-/** What the wire protocols share: their interface, and the ids and names of tool calls. */
+/** The common parts of the wire protocols: their interface, and the ids and names of tool calls. */
 import { type Message, type ModelRequest, type ModelTurn, toolCallIds } from "../engine/messages.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import type { Capabilities } from "./capabilities.ts";
@@ -12,46 +12,46 @@ export interface WireTarget extends Dialect {
   capabilities: Capabilities;
 }
 
-/** Who is told of a streamed answer while it comes. */
+/** Receives a streamed answer while it arrives. */
 export interface Sink {
   onText?: ((text: string) => void) | undefined;
   onReasoning?: ((text: string) => void) | undefined;
-  /** Hears each event of a stream as the provider sent it, where the request went out verbatim. */
+  /** Receives each event of a stream as the provider sent it, if the request went out verbatim. */
   onEvent?: ((event: JsonObject) => void) | undefined;
 }
 
 /**
- * One wire protocol: canonical request to body, answer to canonical turn. The request has been fitted to the target
- * (`fit.ts`): what the provider cannot take is not in it.
+ * One wire protocol: turns the canonical request into a body, and the answer into a canonical turn. The request is
+ * already fitted to the target (`fit.ts`), so it contains nothing that the provider refuses.
  */
 export interface Wire<Request = ModelRequest> {
-  /** How a stream is cut into events; `ndjson`: one a line. */
+  /** How to split a stream into events; `ndjson`: one per line. */
   framing: "sse" | "ndjson";
   body(request: Request, target: WireTarget, stream: boolean): object;
-  /** Headers of this request beside the target's. */
+  /** Headers of this request in addition to the target's. */
   headers?(request: Request, target: WireTarget): { [name: string]: string };
   /**
-   * An answer that came as one JSON document.
-   * @throws ProviderBadResponse when it is an error object or has another shape
+   * Reads an answer that came as one JSON document.
+   * @throws ProviderBadResponse if it is an error object or has another shape
    */
   parse(answer: unknown, target: WireTarget, callId: CallIdSource): ModelTurn;
   stream(target: WireTarget, sink: Sink): StreamReader;
 }
 
-/** Folds streamed events into the document that an unstreamed answer would have been. */
+/** Folds streamed events into the document of an unstreamed answer. */
 export interface StreamReader {
   /** Takes the next event; `true`: it was the last one. @throws ProviderBadResponse */
   push(event: StreamEvent): boolean;
-  /** The document, for `parse`. @throws ProviderBadResponse when the stream ended before its terminal event */
+  /** The document, for `parse`. @throws ProviderBadResponse if the stream ended before its terminal event */
   answer(): unknown;
 }
 
-/** Turns the id of a tool call as received into one that is unique in the conversation. */
+/** Turns the received id of a tool call into one that is unique in the conversation. */
 export type CallIdSource = (received: string | null | undefined) => string;
 
-/** Missing ids, and ids that the conversation already has, are replaced by `call_<n>`. */
+/** `call_<n>` replaces missing ids, and ids that the conversation already has. */
 export function callIdSource(history: readonly Message[]): CallIdSource {
-  // Most answers call nothing.
+  // Most answers contain no calls.
   let known: Set<string> | null = null;
   let n = 0;
   return (received) => {
@@ -65,8 +65,8 @@ export function callIdSource(history: readonly Message[]): CallIdSource {
 }
 
 /**
- * Ids in the form a provider takes back, `[A-Za-z0-9_-]` of limited length: a conversation may hold ids that another
- * provider made. The same history always gives the same ids.
+ * Ids in a form that a provider accepts back, `[A-Za-z0-9_-]` of limited length: a conversation may contain ids of
+ * another provider. The same history always gives the same ids.
  */
 export function sendableIds(history: readonly Message[], maxLength: number): (id: string) => string {
   const valid = (id: string): boolean => id.length <= maxLength && /^[A-Za-z0-9_-]+$/.test(id);
@@ -84,6 +84,6 @@ export function sendableIds(history: readonly Message[], maxLength: number): (id
   return (id) => renamed.get(id) ?? id;
 }
 
-/** A tool name in the form that providers take back; a model may have made up any other. */
+/** A tool name in a form that providers accept back; a model may have invented any other. */
 export const sendableName = (name: string): string =>
   name.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 64) || "unnamed";

@@ -15,7 +15,7 @@ import { type Asked, readShape } from "./provider-document.ts";
 import type { InternalTarget } from "./providers.ts";
 import { callIdSource, type StreamReader } from "./wire.ts";
 
-/** What is used of the `AI` binding. */
+/** The part of the `AI` binding that Hull uses. */
 export interface AiBinding {
   run(model: string, inputs: Record<string, unknown>, options?: { signal?: AbortSignal }): Promise<unknown>;
 }
@@ -61,8 +61,8 @@ export async function askBinding(
 const isByteStream = (value: unknown): value is ReadableStream<Uint8Array> => value instanceof ReadableStream;
 
 /**
- * The chat body without what the binding's schemas refuse: stream options, and `null` as an assistant's content; a schema
- * stands by itself (https://developers.cloudflare.com/workers-ai/features/json-mode).
+ * The chat body without what the binding's schemas refuse: stream options, and `null` as an assistant's content; the
+ * schema is not wrapped (https://developers.cloudflare.com/workers-ai/features/json-mode).
  */
 function inputsOf(request: ModelRequest, target: InternalTarget, stream: boolean): Record<string, unknown> {
   const {
@@ -110,7 +110,7 @@ interface LegacyParts {
   usage: unknown;
 }
 
-/** `null`: not an answer of the older form. */
+/** `null`: the answer does not have the older form. */
 function legacyParts(value: unknown, asked: Asked): LegacyParts | null {
   if (!isObject(value) || "choices" in value || !("response" in value || "tool_calls" in value)) {
     return null;

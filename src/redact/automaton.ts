@@ -1,11 +1,12 @@
 /**
- * Finds all of many byte patterns in one pass: time is linear in the bytes, whatever they and the patterns are (Aho and Corasick,
- * "Efficient string matching", 1975). A state takes about 20 bytes of memory, and each byte of a pattern is at most one state.
+ * Finds all of many byte patterns in one pass: time is linear in the bytes, whatever they and the patterns are (Aho and
+ * Corasick, "Efficient string matching", 1975). A state takes about 20 bytes of memory, and each byte of a pattern is
+ * at most one state.
  */
 
 export interface Pattern {
   bytes: Uint8Array;
-  /** Lengths of the beginnings of `bytes` that count as found. */
+  /** Lengths of the prefixes of `bytes` that count as found. */
   ends: readonly number[];
 }
 
@@ -17,18 +18,18 @@ export class Automaton {
   readonly longest: number;
   /** Whether all patterns are of ASCII. */
   readonly isAscii: boolean;
-  /** By byte: where it leads from the root. */
+  /** By byte: the next state from the root. */
   readonly #first = new Int32Array(256);
   /** By state: the byte that leads to it, and its first successor. States have one successor in general. */
   readonly #label: Uint8Array;
   readonly #child: Int32Array;
-  /** Whether a state has further successors, which are in `#more` under `state * 256 + byte`. */
+  /** Whether a state has more successors, which are in `#more` under `state * 256 + byte`. */
   readonly #branches: Uint8Array;
   readonly #more = new Map<number, number>();
-  /** By state: the state of the longest proper suffix that begins a pattern, too. */
+  /** By state: the state of the longest proper suffix that also begins a pattern. */
   readonly #fail: Int32Array;
   readonly #depth: Uint32Array;
-  /** By state: bytes of the longest pattern that ends there; 0: none does. */
+  /** By state: bytes of the longest pattern that ends there; 0: none. */
   readonly #found: Uint32Array;
 
   constructor(patterns: readonly Pattern[]) {
@@ -77,12 +78,12 @@ export class Automaton {
     return this.#first[byte] ?? ROOT;
   }
 
-  /** How many of the bytes read last may become a pattern. */
+  /** How many of the last bytes may become a pattern. */
   depth(state: number): number {
     return this.#depth[state] ?? 0;
   }
 
-  /** Length of the longest pattern that ends with the byte read last; 0: none does. */
+  /** Length of the longest pattern that ends with the last byte; 0: none. */
   found(state: number): number {
     return this.#found[state] ?? 0;
   }
@@ -103,7 +104,7 @@ export class Automaton {
     }
   }
 
-  /** Fills in `#fail`, and what it adds to `#found`: shallow states first. */
+  /** Fills in `#fail`, and its contributions to `#found`: shallow states first. */
   #link(parents: Int32Array, size: number): void {
     for (const state of this.#byDepth(size)) {
       const parent = parents[state] ?? ROOT;
@@ -113,7 +114,7 @@ export class Automaton {
     }
   }
 
-  /** All states but the root, in the order of their depths. */
+  /** All states except the root, in the order of their depths. */
   #byDepth(size: number): Int32Array {
     const places = new Int32Array(this.longest + 2);
     const at = (depth: number): number => places[depth] ?? 0;

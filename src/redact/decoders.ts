@@ -1,19 +1,19 @@
 /**
- * Ways to write the same bytes otherwise, read byte by byte: percent escapes, JSON's escapes, and Base64 with the alphabet
- * for URLs or in lines. What is no escape stands for itself.
+ * Other ways to write the same bytes, decoded byte by byte: percent escapes, JSON's escapes, and Base64 with the
+ * alphabet for URLs or split into lines. Anything but an escape stands for itself.
  */
 
 /**
- * Takes one byte that was read.
- * @param start where in the text begins what it was written as, and `end` where that ends
- * @param plain whether it stands there as it is
+ * Takes one decoded byte.
+ * @param start where its written form begins in the text; `end`: where that ends
+ * @param plain whether it is written directly
  */
 export type Take = (byte: number, start: number, end: number, plain: boolean) => void;
 
 export interface Decoder {
   /** Takes the byte at a position of the text. */
   push(byte: number, at: number): void;
-  /** Where an escape began whose end is to come; -1: nowhere. */
+  /** Where an unfinished escape began; -1: there is none. */
   from(): number;
   /** Forgets what it has begun to read. */
   reset(): void;
@@ -25,14 +25,14 @@ const LOWER_U = 0x75;
 const LINE_FEED = 0x0a;
 const RETURN = 0x0d;
 
-/** The bytes with which the decoders begin to read something else than what stands there. */
+/** The bytes with which escapes begin. */
 export const ESCAPES = {
   percent: [PERCENT],
   json: [BACKSLASH],
   base64: [0x2d, 0x5f, LINE_FEED, RETURN],
 } as const;
 
-/** Value of a hexadecimal digit in either case; -1: it is none. */
+/** Value of a hexadecimal digit in either case; -1: it is not one. */
 function digit(byte: number): number {
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
   const lower = byte | 0x20;
@@ -75,7 +75,7 @@ export function percentDecoder(take: Take): Decoder {
   };
 }
 
-/** By the byte behind a backslash. */
+/** By the byte after a backslash. */
 const SHORT = new Map(
   Array.from('"\\/bfnrt', (name, i) => [name.charCodeAt(0), '"\\/\b\f\n\r\t'.charCodeAt(i)]),
 );
@@ -85,22 +85,22 @@ const UNIT = 6;
 /** `\n`, `\/`, `\u0041`, with digits in either case; two of those for a character beyond U+FFFF. */
 export function jsonDecoder(take: Take): Decoder {
   let from = -1;
-  /** What was read of an escape, or of two. */
+  /** The bytes read of one escape, or of two. */
   let held: number[] = [];
   const unitAt = (index: number): number =>
     held.slice(index + 2, index + UNIT).reduce((value, byte) => value * 16 + digit(byte), 0);
   const say = (point: number, start: number, end: number): void => {
-    // Half a character is what the encoder of texts makes of it.
+    // Half a surrogate pair becomes what the text encoder makes of it.
     const text = String.fromCodePoint(point).toWellFormed();
     for (const byte of new TextEncoder().encode(text)) take(byte, start, end, false);
   };
-  /** Ends the escape, and reads again what was taken for a part of it. */
+  /** Ends the escape, and reads again the bytes that seemed to belong to it. */
   const resume = (rest: readonly number[], at: number): void => {
     from = -1;
     held = [];
     for (const [i, byte] of rest.entries()) push(byte, at + i);
   };
-  /** What was held is no escape from its first byte on, or not with what follows the first unit. */
+  /** The held bytes are not an escape, or not together with what follows the first unit. */
   const giveUp = (byte: number): void => {
     const [begun, all] = [from, [...held, byte]];
     if (held.length >= UNIT) {

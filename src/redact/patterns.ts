@@ -1,10 +1,10 @@
-/** What is looked for of one secret: the value itself, and what Base64 makes of it, wherever in a text it stands. */
+/** The patterns of one secret: the value itself, and its forms in Base64, anywhere in a text. */
 import type { Pattern } from "./automaton.ts";
 
-/** In which a secret may stand as well: percent escapes and JSON's are read by `decoders.ts`, whoever wrote them. */
+/** `decoders.ts` reads other forms of a secret: percent escapes and JSON's. */
 export function patternsOf(secret: string): Pattern[] {
   const bytes = new TextEncoder().encode(secret);
-  // Forms write a blank so.
+  // Forms encode a blank in this way.
   const form = bytes.includes(0x20) ? [whole(bytes.map((byte) => (byte === 0x20 ? 0x2b : byte)))] : [];
   return [whole(bytes), ...form, ...[0, 1, 2].map((before) => base64At(bytes, before))];
 }
@@ -12,8 +12,9 @@ export function patternsOf(secret: string): Pattern[] {
 const whole = (bytes: Uint8Array): Pattern => ({ bytes, ends: [bytes.length] });
 
 /**
- * Base64 of bytes that have others around them. Those that go before shift the groups of three: what they have a part in is
- * left out. So is what bytes behind have a part in, but where the secret is the end, its last character and the padding count.
+ * Base64 of bytes in the middle of others. Bytes before them shift the groups of three, so characters that depend on
+ * those are left out. So are characters that depend on following bytes; but if the secret is the end, its last
+ * character and the padding count.
  * @param before bytes in the group in which the secret begins
  */
 function base64At(bytes: Uint8Array, before: number): Pattern {

@@ -1,9 +1,9 @@
-/** Looks for patterns in a text as it stands and as decoders read it, in one pass over chunks of any size. */
+/** Finds patterns in a text, both directly and through decoders, in one pass over chunks of any size. */
 import { memo } from "../memo.ts";
 import { type Automaton, ROOT } from "./automaton.ts";
 import { base64Decoder, type Decoder, ESCAPES, jsonDecoder, percentDecoder, type Take } from "./decoders.ts";
 
-/** What to do with a part of the text that holds a pattern: positions from the beginning of the text on. */
+/** Handles a part of the text that contains a pattern: positions from the beginning of the text. */
 type Cover = (start: number, end: number) => void;
 
 const DECODERS = [
@@ -12,7 +12,7 @@ const DECODERS = [
   { decoder: base64Decoder, begins: new Set<number>(ESCAPES.base64) },
 ];
 
-/** By byte: whether a decoder begins to read something else there. */
+/** By byte: whether a decoder begins to read an escape there. */
 const ESCAPE_BYTES = new Uint8Array(256);
 for (const { begins } of DECODERS) for (const byte of begins) ESCAPE_BYTES[byte] = 1;
 
@@ -31,7 +31,7 @@ export class Scanner {
   #at: number;
   #decoding = false;
 
-  /** @param at position of the first byte that will be scanned */
+  /** @param at position of the first byte to scan */
   constructor(automaton: Automaton, at: number, cover: Cover) {
     this.#automaton = automaton;
     this.#cover = cover;
@@ -57,14 +57,14 @@ export class Scanner {
     this.#at += chunk.length;
   }
 
-  /** Where the first pattern may begin that is not complete; behind the last byte where none can. */
+  /** Where the first incomplete pattern may begin; after the last byte if there is none. */
   open(): number {
     let open = this.#at - this.#automaton.depth(this.#state);
     for (const { view } of this.#views) if (view.active) open = Math.min(open, view.open());
     return open;
   }
 
-  /** @param before the state of the text as it stands before this byte */
+  /** @param before the state of the plain text before this byte */
   #decode(byte: number, at: number, before: number): void {
     let decoding = false;
     if (this.#views.length === 0) {
@@ -82,20 +82,20 @@ export class Scanner {
 }
 
 /**
- * The text as one decoder reads it. It is active from an escape on, until nothing of the escape is part of what may become a
- * pattern: from there on the text as it stands finds all that the view would.
+ * The text through one decoder. It is active from an escape on, until nothing of the escape can become part of a
+ * pattern: from there on the plain text finds everything that the view would.
  */
 class View {
   active = false;
   readonly #automaton: Automaton;
   readonly #decoder: Decoder;
   #state = ROOT;
-  /** Bytes read since it became active, and the position in the text where that was. */
+  /** Bytes read since it became active, and the position in the text at that time. */
   #read = 0;
   #origin = 0;
-  /** Where each of the last of these begins in the text: a ring, made when first needed. */
+  /** Where each of the last of these begins in the text: a ring, made on first use. */
   #starts = new Float64Array(0);
-  /** Number of the byte from which on the text stands as it is. */
+  /** Number of the byte from which on the text is plain. */
   #plainFrom = 0;
 
   constructor(automaton: Automaton, cover: Cover, decoder: (take: Take, skip: () => void) => Decoder) {
@@ -135,7 +135,7 @@ class View {
     return from === -1 ? begun : Math.min(begun, from);
   }
 
-  /** Where the last so many bytes begin in the text; infinite for none. */
+  /** Where the last bytes of this number begin in the text; infinite for none. */
   #startOf(count: number): number {
     if (count === 0) return Number.POSITIVE_INFINITY;
     const first = this.#read - count;

@@ -1,12 +1,15 @@
-/** Small files that an isolate keeps: those of static skills by their digest, those of workspaces by their key in R2. Neither ever changes. */
+/**
+ * Small files that an isolate caches: those of static skills by digest, those of workspaces by their key in R2. Neither
+ * ever changes.
+ */
 
-/** Of all files together; an isolate has 128 MB. */
+/** Limit of all files together; an isolate has 128 MB. */
 const MAX_BYTES = 8 * 1024 * 1024;
-/** A larger file is read from the store each time, as a stream. */
+/** A larger file is streamed from the store each time. */
 export const MAX_FILE_BYTES = 1024 * 1024;
 
 export class BlobCache {
-  /** In the order of their last use. */
+  /** Ordered by their last use. */
   readonly #files = new Map<string, Uint8Array>();
   #bytes = 0;
 
@@ -18,7 +21,7 @@ export class BlobCache {
     return file;
   }
 
-  /** Keeps a file of at most `MAX_FILE_BYTES`; those that were not used for the longest time go. */
+  /** Caches a file of at most `MAX_FILE_BYTES`, and drops the least recently used ones. */
   set(name: string, file: Uint8Array): void {
     if (this.#files.has(name)) return;
     this.#files.set(name, file);

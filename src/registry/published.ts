@@ -1,6 +1,6 @@
 /**
- * Published skills: immutable objects in KV, addressed by SHA-256, and the pointer `catalog:current`.
- * What is immutable is cached in the isolate; the pointer is refreshed in the background.
+ * Published skills: immutable objects in KV, addressed by SHA-256, and the pointer `catalog:current`. The isolate
+ * caches immutable objects, and refreshes the pointer in the background.
  */
 import type * as z from "zod/mini";
 import { type Bindings, learnVariables, type Settings } from "../env.ts";
@@ -14,7 +14,10 @@ import { catalogSchema, pointerSchema, skillRecord } from "./schema.ts";
 
 export const POINTER_KEY = "catalog:current";
 
-/** Age in ms at which a cached pointer is read again in the background. A publish through this isolate is seen at once. */
+/**
+ * Age in ms at which a cached pointer is read again in the background. A publish through this isolate takes effect
+ * immediately.
+ */
 const POINTER_FRESH_MS = 5000;
 /** KV's own edge cache for immutable values, in seconds. */
 const IMMUTABLE_TTL_S = 86_400;
@@ -33,19 +36,19 @@ export interface LoadedCatalog {
   readonly cards: readonly Card[];
   bySlug: CardLookup;
   byRoute: CardLookup;
-  /** SHA-256 of its OpenAPI document; `null` where it was published without one. */
+  /** SHA-256 of its OpenAPI document; `null` if it was published without one. */
   openapi: string | null;
   /** Names of the variables that its proxy skills put into their calls. */
   variables: readonly string[];
-  /** See `Catalog`. */
+  /** As in `Catalog`. */
   overrides: NonNullable<Catalog["overrides"]>;
-  /** Changes with what is served; validators are made of it. */
+  /** Changes with the served skills; validators are derived from it. */
   tag: string;
-  /** The cards among `cards` that are uploaded skills; none in the catalog that all tenants share. */
+  /** The uploaded skills among `cards`; none in the catalog that all tenants share. */
   uploads: readonly Card[];
 }
 
-/** The registry, and what an isolate keeps of it: what is immutable, and the pointer for seconds. */
+/** The registry and an isolate's cache of it: immutable objects, and for seconds the pointer. */
 export class SkillRegistry {
   readonly #env: Bindings;
   readonly #settings: Settings;
@@ -53,7 +56,7 @@ export class SkillRegistry {
   #catalog: LoadedCatalog | null = null;
   readonly #records = new RecentMap<string, SkillRecord>(MAX_CACHED_RECORDS);
   readonly #blobs = new BlobCache();
-  /** The document of the catalog that is served. */
+  /** The document of the served catalog. */
   #openapi: { digest: string; bytes: Uint8Array } | null = null;
 
   constructor(env: Bindings, settings: Settings) {
@@ -61,15 +64,15 @@ export class SkillRegistry {
     this.#settings = settings;
   }
 
-  /** Makes a pointer that this isolate has just written take effect here without delay. */
+  /** Makes a pointer that this isolate has just written take effect here immediately. */
   pointerMoved(id: string): void {
     this.#pointer = { id, checkedAt: Date.now() };
   }
 
   /**
-   * The catalog that this deployment serves. The redactor knows its variables from then on.
+   * The catalog that this deployment serves. From then on the redactor knows its variables.
    * @param background keeps a promise alive after the response, e.g. `ctx.waitUntil`
-   * @throws CatalogMissing when nothing was published
+   * @throws CatalogMissing if nothing was published
    */
   async catalog(background: (work: Promise<unknown>) => void): Promise<LoadedCatalog> {
     const id = await this.#currentId(background);
@@ -110,7 +113,7 @@ export class SkillRegistry {
     return record;
   }
 
-  /** The bytes of an OpenAPI document; the one asked for last is kept. */
+  /** The bytes of an OpenAPI document; the last one is cached. */
   async openapi(digest: string): Promise<Uint8Array> {
     if (this.#openapi?.digest === digest) return this.#openapi.bytes;
     const stored = new Response(await readBytes(this.#env, "openapi", digest));
@@ -119,7 +122,7 @@ export class SkillRegistry {
     return bytes;
   }
 
-  /** A file that a skill serves: its bytes where it is small, else a stream. */
+  /** A file that a skill serves: its bytes if small, else a stream. */
   async blob({ sha256, size }: StoredFile): Promise<Uint8Array | ReadableStream<Uint8Array>> {
     const known = this.#blobs.get(sha256);
     if (known !== undefined) return known;
@@ -138,7 +141,9 @@ export class SkillRegistry {
     return pack === null ? null : this.packed(pack, file);
   }
 
-  /** The bytes of a file of a pack; `null`: the pack lacks it. It is read once while the isolate has room for it. */
+  /**
+   * The bytes of a file of a pack; `null`: the pack lacks it. It is read only once while the isolate has room for it.
+   */
   async packed(pack: string, { path, sha256, size }: BundledFile): Promise<Uint8Array | null> {
     const known = this.#blobs.get(sha256);
     if (known !== undefined) return known;
@@ -171,8 +176,8 @@ export function readCatalog(env: Bindings, id: string): Promise<Catalog> {
 }
 
 /**
- * What a deployment serves: what was published to it, else the catalog it is pinned to. A pointer that
- * was moved for another deployment counts for nothing, so that code and catalog switch together in both directions.
+ * The catalog that a deployment serves: the one published to it, else the one it is pinned to. A pointer that was moved
+ * for another deployment does not count, so code and catalog switch together in both directions.
  */
 export function servedId(pointer: CatalogPointer | null, pinned: string | null): string | null {
   if (pointer === null) return pinned;
@@ -185,7 +190,7 @@ export async function readPointer(env: Bindings): Promise<CatalogPointer | null>
   return value === null ? null : pointerSchema.parse(value);
 }
 
-/** The tar of a skill's folder (`pack`), a file that it serves (`blob`), its hooks or an OpenAPI document, as a stream. */
+/** A stream of a skill's pack, a served file (`blob`), its hooks or an OpenAPI document. */
 export async function readBytes(
   env: Bindings,
   kind: "pack" | "blob" | "module" | "openapi",

@@ -1,4 +1,4 @@
-/** zod shapes of what the registry stores; parsed once when read, trusted afterwards. */
+/** zod shapes of the registry's objects: parsed once when read, trusted afterwards. */
 import * as z from "zod/mini";
 import {
   type BundledFile,
@@ -22,7 +22,7 @@ import {
 } from "../skill/manifest.ts";
 import { WORKSPACE_TOOLS } from "../skill/tool-names.ts";
 
-/** Objects over this many bytes are kept in R2 under the same key; a KV value ends at 25 MiB. */
+/** Larger objects, in bytes, are kept in R2 under the same key; a KV value is limited to 25 MiB. */
 export const MAX_KV_BYTES = 24 * 1024 * 1024;
 
 /** With `exactOptionalPropertyTypes`: absent, never `undefined`. */
@@ -30,7 +30,7 @@ const maybe = z.exactOptional;
 
 /** In hex. */
 export const sha256 = () => z.string().check(z.regex(/^[0-9a-f]{64}$/));
-/** Everything here is read with `JSON.parse`, which gives nothing but JSON. */
+/** `JSON.parse` reads everything here, so it is always JSON. */
 const json = () => z.custom<Json>();
 
 const target = () => z.object({ provider: z.string(), model: z.nullable(z.string()) });
@@ -316,7 +316,7 @@ export const catalogSchema: z.ZodMiniType<Catalog> = z.lazy(() =>
   }),
 );
 
-/** What a stored OpenAPI document must at least be. */
+/** The minimal shape of a stored OpenAPI document. */
 export const openapiSchema = z.lazy(() => z.looseObject({ openapi: z.string().check(z.startsWith("3.1.")) }));
 
 export const pointerSchema: z.ZodMiniType<CatalogPointer> = z.lazy(() =>

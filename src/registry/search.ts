@@ -12,13 +12,13 @@ export interface Query {
 
 export interface Page {
   cards: Card[];
-  /** Cards that match, on all pages. */
+  /** Number of matching cards on all pages. */
   total: number;
   /** Slug to continue after, or `null` on the last page. */
   next: string | null;
 }
 
-/** One page of the cards that match; `cards` are sorted by slug. */
+/** One page of the matching cards; `cards` are sorted by slug. */
 export function searchCards(cards: readonly Card[], query: Query): Page {
   const words = query.q.toLowerCase().split(/\s+/).filter(Boolean);
   const matching = cards.filter((card) => {

@@ -1,4 +1,4 @@
-/** Writing the registry: immutable objects under their digest, then the pointer. */
+/** Writes the registry: immutable objects under their digest, then the pointer. */
 import type * as z from "zod/mini";
 import type { Bindings } from "../env.ts";
 import { BundleInvalid } from "../errors/request.ts";
@@ -8,10 +8,10 @@ import type { CatalogPointer } from "../skill/manifest.ts";
 import { POINTER_KEY } from "./published.ts";
 import { catalogSchema, MAX_KV_BYTES, openapiSchema, skillRecord } from "./schema.ts";
 
-/** Catalogs that the pointer remembers, so that a skill's earlier versions can be told. */
+/** The most catalogs in the pointer, which show a skill's earlier versions. */
 const MAX_EARLIER = 20;
 
-/** Stores one object named `<kind>/<sha256>` and answers its key. @throws BundleInvalid */
+/** Stores one object named `<kind>/<sha256>` and returns its key. @throws BundleInvalid */
 export async function storeObject(env: Bindings, name: string, bytes: Uint8Array): Promise<string> {
   const [, kind, digest] = /^(skill|pack|blob|module|catalog|openapi)\/([0-9a-f]{64})$/.exec(name) ?? [];
   if (kind === undefined || digest === undefined) {
@@ -30,7 +30,7 @@ async function putObject(env: Bindings, key: string, bytes: Uint8Array): Promise
   else await env.SKILLS.put(key, bytes);
 }
 
-/** Stores what an upload consists of, under the keys of published skills. */
+/** Stores the parts of an upload, under the keys of published skills. */
 export async function storeSkill(env: Bindings, skill: AssembledSkill): Promise<void> {
   const { digest, record, recordJson, pack, blob, modules } = skill;
   if (record.pack !== null) await putObject(env, `pack:${record.pack}`, pack);
@@ -71,8 +71,8 @@ export async function objectKeys(
 
 /**
  * Moves `catalog:current` to a stored catalog.
- * @param stored where it stands
- * @param previous id of the catalog that is served until now
+ * @param stored its present value
+ * @param previous id of the catalog served until now
  * @param pinned the catalog that this deployment is pinned to
  */
 export async function movePointer(

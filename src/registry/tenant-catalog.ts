@@ -1,7 +1,7 @@
 /**
- * What one tenant is served: the published catalog, and the skills that the tenant uploaded. What an isolate knows of the
- * uploads is read again beside requests, so that only a tenant's first request, and one for a skill that is not known,
- * wait for D1. Requests for published skills never come here.
+ * The skills that one tenant can use: the published catalog, and the tenant's uploads. An isolate reads the uploads
+ * again in parallel with requests, so only a tenant's first request, and one for an unknown skill, wait for D1.
+ * Requests for published skills never come here.
  */
 import type { Bindings } from "../env.ts";
 import { memo } from "../memo.ts";
@@ -12,24 +12,26 @@ import { RouteTable } from "../skill/route.ts";
 import type { CardLookup, LoadedCatalog, SkillRegistry } from "./published.ts";
 import { uploadsOf } from "./uploads.ts";
 
-/** Age in ms up to which what is known of a tenant's uploads is used: so long an upload may be unseen elsewhere. */
+/** Age in ms up to which cached uploads are used: so long an upload may be unseen elsewhere. */
 export const KNOWN_FOR_MS = 10_000;
-/** Age in ms from which it is read again in the background. */
+/** Age in ms from which they are read again in the background. */
 const REFRESH_AFTER_MS = 2000;
-/** Age in ms up to which it is taken to know of every skill: a request for none is answered without D1 again. */
+/**
+ * Age in ms up to which they count as complete: a request for an unknown skill is answered without another read of D1.
+ */
 export const COMPLETE_FOR_MS = 1000;
-/** Tenants, and cards of all their uploads, that an isolate keeps in mind. */
+/** The most tenants, and cards of all their uploads, in an isolate's cache. */
 const MAX_TENANTS = 1000;
 const MAX_CARDS = 2000;
 
 interface Known {
   uploads: readonly Card[];
-  /** Reads are numbered, since they may end in another order. */
+  /** Number of the read, since reads may end in another order. */
   sequence: number;
   /** Unix ms. */
   readAt: number;
   refreshing: boolean;
-  /** The uploads in the current catalog, once they were asked for. */
+  /** The uploads merged with the current catalog, after the first request for it. */
   view: LoadedCatalog | null;
 }
 
@@ -38,7 +40,7 @@ export class TenantCatalogs {
   readonly #registry: SkillRegistry;
   readonly #byTenant = new Map<string, Known>();
   #reads = 0;
-  /** The catalog that the views are made with. */
+  /** The catalog in the views. */
   #catalog: LoadedCatalog | null = null;
 
   constructor(env: Bindings, registry: SkillRegistry) {
@@ -47,10 +49,10 @@ export class TenantCatalogs {
   }
 
   /**
-   * What a tenant is served.
+   * The skills that a tenant can use.
    * @param background keeps a promise alive after the response, e.g. `ctx.waitUntil`
-   * @param oldestMs greatest age of what is known of the uploads
-   * @throws CatalogMissing when nothing was published
+   * @param oldestMs greatest permitted age of the cached uploads
+   * @throws CatalogMissing if nothing was published
    */
   async of(
     tenant: string,
@@ -64,7 +66,7 @@ export class TenantCatalogs {
       known = await this.read(tenant);
     } else if (age >= REFRESH_AFTER_MS && !known.refreshing) {
       known.refreshing = true;
-      // What cannot be read again now is read by the request that finds it too old.
+      // If this read fails, the request that finds the cache too old reads again.
       background(this.read(tenant).catch(() => {}));
     }
     if (known.uploads.length === 0) return catalog;
@@ -78,7 +80,7 @@ export class TenantCatalogs {
     return view;
   }
 
-  /** Reads a tenant's uploads anew; also makes a change through this isolate take effect here at once. */
+  /** Reads a tenant's uploads again; this also makes a change through this isolate take effect here immediately. */
   async read(tenant: string): Promise<Known> {
     this.#reads += 1;
     const sequence = this.#reads;
@@ -113,7 +115,9 @@ function sameCards(a: readonly Card[], b: readonly Card[]): boolean {
   return a.length === b.length && a.every((card, i) => card.version === b[i]?.version);
 }
 
-/** Uploads whose address a published skill holds are not served. Copies nothing: there is a view for every tenant. */
+/**
+ * An upload is not served if a published skill has its address. Copies nothing, since there is a view for every tenant.
+ */
 async function merged(catalog: LoadedCatalog, uploads: readonly Card[]): Promise<LoadedCatalog> {
   const served = uploads.filter((card) => publishedHolder(catalog, card) === null);
   const parts = [catalog.tag, ...served.map(({ slug, version }) => `${slug}@${version}`)];
@@ -143,7 +147,7 @@ const routesOf = memo(({ cards }: LoadedCatalog): RouteTable => {
   return table;
 });
 
-/** The published skill that keeps an upload from being served at its address, by the rules of the build. */
+/** The published skill that prevents an upload at this address, by the rules of the build. */
 export function publishedHolder(catalog: LoadedCatalog, { slug, route }: Card): Card | null {
   const conflict = routesOf(catalog).conflict({ folder: slug, slug, route });
   return conflict === null ? null : (catalog.bySlug.get(conflict.holder.slug) ?? null);

@@ -1,4 +1,4 @@
-/** Uploaded skills in D1: who owns which slug and route, and which versions there were. */
+/** Uploaded skills in D1: the owners of slugs and routes, and earlier versions. */
 import * as z from "zod/mini";
 import { databaseWith } from "../database.ts";
 import type { Bindings } from "../env.ts";
@@ -6,9 +6,9 @@ import type { Card } from "../skill/manifest.ts";
 import { cardSchema, sha256 } from "./schema.ts";
 import { UPLOADS_SCHEMA } from "./uploads-schema.ts";
 
-/** Most uploaded skills of one tenant: an isolate holds all their cards. */
+/** The most uploaded skills of one tenant: an isolate holds all their cards. */
 export const MAX_UPLOADS = 200;
-/** Versions that are remembered of one skill. */
+/** The most versions to remember of one skill. */
 const MAX_VERSIONS = 100;
 
 export interface Upload {
@@ -18,7 +18,7 @@ export interface Upload {
   /** SHA-256 of the skill record. */
   digest: string;
   card: Card;
-  /** RFC 3339: of the first upload, and of the version that is served. */
+  /** RFC 3339: time of the first upload, and of the served version. */
   created_at: string;
   updated_at: string;
 }
@@ -44,7 +44,7 @@ const upload = z.lazy(() =>
 
 const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, UPLOADS_SCHEMA);
 
-/** The uploads that hold, or touch, the slug and the route: all that a conflict of addresses can be with. */
+/** The uploads that use, or overlap with, the slug and the route: all possible conflicts of addresses. */
 export async function uploadsNear(env: Bindings, { slug, route }: Card): Promise<Upload[]> {
   const db = await database(env);
   const below = /^\/skills\/([^/]+)/.exec(route)?.[1] ?? slug;
@@ -78,8 +78,8 @@ export async function listUploads(
 }
 
 /**
- * Serves a version of a skill from now on; the one that is served already changes nothing. `taken`: slug or route went
- * to another skill in the meantime. `full`: the owner has as many skills as there may be.
+ * Serves a version of a skill from now on; does nothing if it is already served. `taken`: slug or route went to another
+ * skill in the meantime. `full`: the owner has the most skills permitted.
  */
 export async function saveUpload(
   env: Bindings,
@@ -128,8 +128,8 @@ export async function saveUpload(
 }
 
 /**
- * Removes an upload with its versions; answers whose it was, or `null` where there is none.
- * @param owner `null`: of any tenant
+ * Removes an upload with its versions; returns its owner, or `null` if there is none.
+ * @param owner `null`: any tenant
  */
 export async function removeUpload(
   env: Bindings,

@@ -8,13 +8,13 @@ export interface Version {
   digest: string;
   /** RFC 3339; `null` for a catalog that a deployment pins and that was never published. */
   published_at: string | null;
-  /** Whether it is the one that is served. */
+  /** Whether this version is served. */
   current: boolean;
 }
 
 /**
- * The versions of a skill that is served, the newest first: of a published skill as far as the catalog pointer
- * remembers, each at the time of the first publish since another one; of an upload the last hundred.
+ * The versions of a served skill, the newest first. For a published skill as far back as the catalog pointer goes, each
+ * at the time of its first publish since another one; for an upload the last hundred.
  */
 export async function versionsOf(env: Bindings, catalog: LoadedCatalog, card: Card): Promise<Version[]> {
   const found = card.uploaded ? await uploadedVersions(env, card.slug) : await published(env, catalog, card);

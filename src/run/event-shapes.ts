@@ -18,10 +18,10 @@ const anything = () => z.unknown();
 const object = () => z.record(z.string(), z.unknown());
 const round = () => about(z.int().check(z.nonnegative()), "The model call, counted from 1.");
 const time = () => about(z.iso.datetime(), "RFC 3339.");
-const iteration = () => about(count(), "Model calls before this event, itself included where it is one.");
+const iteration = () => about(count(), "Model calls before this event, including itself if it is one.");
 const callId = () => about(text(), "The id that the model gave the call.");
 
-const bytes = () => about(maybe(text()), "In place of `text`, for bytes that are not UTF-8: Base64.");
+const bytes = () => about(maybe(text()), "Instead of `text`, for bytes that are not UTF-8: Base64.");
 const piece = () => ({ text: maybe(text()), b64: bytes() });
 
 const usage = () =>
@@ -42,20 +42,20 @@ const below = () => ({
 export const EVENTS = {
   start: about(
     z.object({
-      execution_id: maybe(about(text(), "Of calls of skills and models, and of `POST /runs`.")),
-      request_id: maybe(about(text(), "Of the same: the request that began it.")),
-      skill: maybe(about(text(), "The slug; of calls of skills.")),
-      mode: maybe(about(z.enum(["script", "static-file", "proxy", "llm"]), "Of calls of skills.")),
+      execution_id: maybe(about(text(), "For calls of skills and models, and for `POST /runs`.")),
+      request_id: maybe(about(text(), "For the same: the request that began it.")),
+      skill: maybe(about(text(), "The slug; for calls of skills.")),
+      mode: maybe(about(z.enum(["script", "static-file", "proxy", "llm"]), "For calls of skills.")),
       operation: maybe(
         about(
           z.enum(["llm/call", "llm/structured", "llm/completion", "runs", "workflows", "responses"]),
-          "Of calls of models, runs and workflow runs.",
+          "For calls of models, runs and workflow runs.",
         ),
       ),
       run_id: maybe(about(text(), "Of runs.")),
-      session_id: maybe(about(z.nullable(text()), "Of runs; `null` without a session.")),
+      session_id: maybe(about(z.nullable(text()), "For runs; `null` without a session.")),
     }),
-    "The run has begun: what was wrong with the request has been answered already.",
+    "The run has begun. Faults of the request were answered before.",
   ),
   delta: about(
     z.object({ ...piece(), round: maybe(round()), ...below() }),
@@ -71,25 +71,25 @@ export const EVENTS = {
       ),
       usage: maybe(usage()),
       restarted: maybe(
-        about(z.literal(true), "The model is asked again: what `delta` said of this round is void."),
+        about(z.literal(true), "Hull asks the model again: earlier `delta` events of this round are void."),
       ),
       ...below(),
     }),
-    "A model call has ended, or begins anew.",
+    "A model call has ended, or begins again.",
   ),
   tool_call: about(
     z.object({
       round: round(),
       call_id: callId(),
       name: text(),
-      arguments: about(anything(), "As the model wrote them; of what is no JSON `{_raw}` and the reason."),
+      arguments: about(anything(), "As the model wrote them; if they are not JSON, `{_raw}` and the reason."),
       ...below(),
     }),
     "The model calls a tool.",
   ),
   tool_output: about(
     z.object({ call_id: callId(), stream: z.enum(["emit", "stdout", "stderr"]), ...piece(), ...below() }),
-    "What a handler emits or prints, at once; up to 1 MB for each call.",
+    "What a handler emits or prints, sent immediately; up to 1 MB for each call.",
   ),
   tool_result: about(
     z.object({
@@ -98,14 +98,14 @@ export const EVENTS = {
       name: text(),
       ok: flag(),
       status: z.enum(["ok", "error", "rejected"]),
-      code: maybe(about(text(), "Of failures: exact for calls of skills, a category for runs.")),
+      code: maybe(about(text(), "For failures: exact for calls of skills, a category for runs.")),
       exit_code: z.nullable(z.int()),
       duration_ms: z.number(),
       bytes: about(count(), "What the tool wrote, before anything was left out."),
       truncated: about(flag(), "Whether the model sees less than the tool wrote."),
       ...below(),
     }),
-    "A tool call has ended. Its content is for the model and is no part of the event.",
+    "A tool call has ended. Its content is for the model and not part of the event.",
   ),
   artifact: about(
     z.object({
@@ -113,7 +113,7 @@ export const EVENTS = {
       id: text(),
       type: text(),
       title: text(),
-      content: about(anything(), "Text; of an image its URL; of type `custom` any JSON."),
+      content: about(anything(), "Text; for an image its URL; for type `custom` any JSON."),
       language: maybe(text()),
       metadata: object(),
       plugin: maybe(text()),
@@ -124,17 +124,17 @@ export const EVENTS = {
   ),
   approval_request: about(
     z.object({
-      id: about(text(), "Decide about it at `POST /sessions/{id}/approvals/{approval}`."),
+      id: about(text(), "Decide it at `POST /sessions/{id}/approvals/{approval}`."),
       tool_call_id: text(),
       tool: text(),
       arguments: object(),
-      arguments_digest: about(text(), "What the decision is bound to."),
+      arguments_digest: about(text(), "The decision is bound to it."),
       risk: text(),
       requested_at: time(),
       expires_at: time(),
       ...below(),
     }),
-    "A call waits for a person to decide about it.",
+    "A call waits for a person's decision.",
   ),
   skill_matched: about(
     z.object({
@@ -169,7 +169,7 @@ export const EVENTS = {
   ),
   skill_mcp_bound: about(
     z.object({ name: text(), server: text(), tools: texts(), iteration: iteration(), ...below() }),
-    "A skill's MCP server is connected; `tools` names what it brought.",
+    "A skill's MCP server is connected; `tools` names its tools.",
   ),
   skill_mcp_unbound: about(
     z.object({ name: text(), server: text(), iteration: iteration(), ...below() }),
@@ -205,7 +205,7 @@ export const EVENTS = {
   ),
   feedback_injected: about(
     z.object({ kind: text(), content: text(), ...below() }),
-    "Hull or a host told the model something.",
+    "Hull or a host gave the model feedback.",
   ),
   transcript_compacted: about(
     z.object({
@@ -219,7 +219,7 @@ export const EVENTS = {
       keep_last: count(),
       ...below(),
     }),
-    "A summary took the place of older messages.",
+    "A summary replaced older messages.",
   ),
   stage: about(
     z.object({
@@ -247,7 +247,9 @@ export const EVENTS = {
   ),
   response_part: about(
     z.object({
-      turn: maybe(about(z.array(object()), "Blocks of a finished turn; its text was told by `delta`.")),
+      turn: maybe(
+        about(z.array(object()), "Blocks of a finished turn; `delta` events have already sent its text."),
+      ),
       call: maybe(about(object(), "A call that Hull carries out.")),
       result: maybe(about(object(), "The result of such a call.")),
       files: maybe(about(z.array(object()), "Files that the response leaves in its container.")),

@@ -1,16 +1,16 @@
-/** The events of an execution or a session: stored, then shown to whoever follows. */
+/** The events of an execution or a session: stores them, then sends them to followers. */
 import { formatEvent, HEARTBEAT, HEARTBEAT_MS, type RunEvent } from "../run/events.ts";
 
-/** Text that comes within this many ms of the text that was stored last waits for more, so that rows stay few. */
+/** Text that comes within this many ms after the last stored text waits for more, so that rows stay few. */
 const GATHER_MS = 40;
 /** Characters of one gathered event. */
 const GATHER_CHARACTERS = 32 * 1024;
 
-/** Where events are kept. */
+/** The storage of events. */
 export interface EventSource {
-  /** Stores one and answers its number, from 1. */
+  /** Stores one event and returns its number, from 1. */
   appendEvent(event: RunEvent): number;
-  /** The next events after a number; none where there are none yet. */
+  /** The next events after a number; empty if there are none yet. */
   events(after: number): (RunEvent & { seq: number })[];
   /** Whether no further event will come. */
   ended(): boolean;
@@ -23,7 +23,7 @@ export class EventLog {
   #closed = new AbortController();
   #gathered: TextEvent | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** When the last text was stored that nothing else came after; 0: there is none. */
+  /** Time of the last stored text that nothing followed; 0: there is none. */
   #textAt = 0;
 
   constructor(store: EventSource) {
@@ -31,8 +31,8 @@ export class EventLog {
   }
 
   /**
-   * Takes one event; stored at the latest `GATHER_MS` later, or by `flush`. Who follows gets the first piece of a text at
-   * once; where nobody does, it can wait.
+   * Takes one event, and stores it at the latest after `GATHER_MS`, or on `flush`. Followers get the first piece of a
+   * text immediately; without followers it can wait.
    */
   emit(event: RunEvent): void {
     const gathered = this.#gathered === null ? null : together(this.#gathered, event);
@@ -45,7 +45,7 @@ export class EventLog {
     const wait = this.#followers.size === 0 ? GATHER_MS : this.#textAt + GATHER_MS - Date.now();
     if (text && wait > 0) {
       this.#gathered = event;
-      // A store that takes no more is noticed by the run's next step.
+      // If the store accepts no more, the run's next step will notice.
       this.#timer = setTimeout(() => this.#tryFlush(), wait);
       return;
     }
@@ -53,7 +53,7 @@ export class EventLog {
     this.announce(text);
   }
 
-  /** What waits, for who stores it together with what comes next. */
+  /** Waiting events, for a caller that stores them together with the next ones. */
   take(): RunEvent[] {
     clearTimeout(this.#timer);
     const event = this.#gathered;
@@ -61,7 +61,7 @@ export class EventLog {
     return event === null ? [] : [event];
   }
 
-  /** Stores what waits. Called before anything else is stored, so that the order of events is that of the run. */
+  /** Stores waiting events. Call it before anything else is stored, to keep the order of events. */
   flush(): void {
     const [event] = this.take();
     if (event === undefined) return;
@@ -69,19 +69,19 @@ export class EventLog {
     this.announce(true);
   }
 
-  /** Has somebody called whenever there is more, who follows like a client; answers what ends that. */
+  /** Calls `news` whenever there are more events; counts as a follower. The returned function ends it. */
   watch(news: () => void): () => void {
     this.#followers.add(news);
     return () => this.#followers.delete(news);
   }
 
-  /** Tells followers that there is more, after events were stored. @param text whether the last of them is text */
+  /** Wakes followers after events were stored. @param text whether the last of them is text */
   announce(text = false): void {
     this.#textAt = text ? Date.now() : 0;
     for (const wake of this.#followers) wake();
   }
 
-  /** Ends all streams: what they follow is gone. */
+  /** Ends all streams: their source is gone. */
   close(): void {
     this.#closed.abort();
     this.#closed = new AbortController();
@@ -89,8 +89,8 @@ export class EventLog {
   }
 
   /**
-   * The events after number `after`, those that are there and those that still come, up to the last.
-   * @param last whether an event is the last one that this follower is to get
+   * The events after number `after`, stored and future ones, up to the last.
+   * @param last whether an event is the last one for this follower
    */
   follow(
     id: string,
@@ -109,10 +109,11 @@ export class EventLog {
     last: (event: RunEvent) => boolean,
   ): Promise<void> {
     const { signal } = this.#closed;
-    // What was gathered while nobody followed.
+    // Stores what was gathered while nobody followed.
     this.#tryFlush();
     try {
-      // The head of an answer is sent with its first bytes: who waits for news is to know that it is connected.
+      // An answer's head is sent with its first bytes, and a follower that waits for news should know that it is
+      // connected.
       let silent = true;
       for (let seen = after; !signal.aborted; silent = false) {
         const stored = this.#store.events(seen);
@@ -131,7 +132,7 @@ export class EventLog {
       }
       await writer.close();
     } catch (error) {
-      // The client left, or what it follows was removed.
+      // The client left, or the source was removed.
       await writer.abort(error).catch(() => {});
     }
   }
@@ -159,14 +160,14 @@ export class EventLog {
   }
 }
 
-/** Two events of text as one, where they are alike but for their text. */
+/** Joins two text events that differ only in their text; `null`: they differ in more. */
 function together<E extends TextEvent>(a: E, b: RunEvent): E | null {
   if (!isText(b) || a.event !== b.event || !alike(a.data, b.data)) return null;
   const text = a.data.text + b.data.text;
   return text.length > GATHER_CHARACTERS ? null : { ...a, data: { ...a.data, text } };
 }
 
-/** Whether two events differ in their text only. */
+/** Whether two events differ only in their text. */
 function alike(a: object, b: object): boolean {
   const names = Object.keys(a);
   return (

@@ -2,7 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 import type { Bindings, FileIndexRpc, IdempotentUpload } from "../env.ts";
 import { FileIndex } from "./file-index.ts";
 
-/** A tenant's files in R2 and when each of them goes, addressed by the tenant. */
+/** A tenant's files in R2 and the expiry of each, addressed by the tenant. */
 export class FileIndexObject extends DurableObject<Bindings> implements FileIndexRpc {
   readonly #index: FileIndex;
 

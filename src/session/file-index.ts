@@ -1,12 +1,12 @@
 /**
- * What R2 holds of a tenant, and until when (docs/storage-schema.md). A key is noted before anything is stored under it,
- * so that whatever dies on the way, the alarm removes it.
+ * The R2 keys of a tenant and their expiry (docs/storage-schema.md). A key is noted before anything is stored under it,
+ * so the alarm removes what an interrupted upload leaves.
  */
 import type { IdempotentUpload } from "../env.ts";
 
-/** Keys removed at a time; R2 takes 1000. */
+/** Keys to remove at a time; R2 accepts 1000. */
 const BATCH = 500;
-/** A removal that failed is tried again after this many ms. */
+/** A failed removal is repeated after this many ms. */
 const RETRY_MS = 60_000;
 
 const SCHEMA = `
@@ -73,7 +73,7 @@ export class FileIndex {
       const [row] = this.#sql
         .exec<{ upload_id: string | null }>("SELECT upload_id FROM kept WHERE key = ?", key)
         .toArray();
-      // One that was completed or aborted has nothing to abort.
+      // A completed or aborted upload has nothing to abort.
       if (row?.upload_id)
         await this.#bucket
           .resumeMultipartUpload(key, row.upload_id)
@@ -84,7 +84,7 @@ export class FileIndex {
     for (const key of keys) this.#sql.exec("DELETE FROM kept WHERE key = ?", key);
   }
 
-  /** The alarm: removes what has expired. A tenant without files has no alarm. */
+  /** The alarm: removes expired files. A tenant without files has no alarm. */
   async sweep(now: number): Promise<void> {
     await this.#storage.setAlarm(now + RETRY_MS);
     const expired = this.#sql

@@ -1,10 +1,10 @@
-/** Which executions the runner may know of, in the table `handed_in` of a Durable Object (docs/storage-schema.md). */
+/** The executions that the runner may know, in the table `handed_in` of a Durable Object (docs/storage-schema.md). */
 import type { KnownExecutions } from "../tool/runner-client.ts";
 import type { Tables } from "./tables.ts";
 
 export class HandedIn implements KnownExecutions {
   readonly #sql: SqlStorage;
-  /** Whether the table holds any; `undefined`: not known. Nobody else writes it. */
+  /** Whether the table has any rows; `undefined`: unknown. Nobody else writes it. */
   #any: boolean | undefined;
 
   readonly #tables: Tables<"handed_in">;
@@ -39,14 +39,14 @@ export class HandedIn implements KnownExecutions {
     return rows.map(({ id }) => id);
   }
 
-  /** One for each that may have got there, two for each that has: grows as work goes on. */
+  /** A number that grows with progress: one for each execution that the runner may have, two for each that it has. */
   progress(): number {
     if (!this.#there) return 0;
     const query = "SELECT count(*) + coalesce(sum(admitted), 0) AS n FROM handed_in";
     return this.#sql.exec<{ n: number }>(query).one().n;
   }
 
-  /** Nothing more is asked of the runner. */
+  /** No further question will go to the runner. */
   clear(): void {
     if (this.#any !== false && this.#there) this.#sql.exec("DELETE FROM handed_in");
     this.#any = false;
@@ -56,7 +56,7 @@ export class HandedIn implements KnownExecutions {
     return this.#tables.has("handed_in");
   }
 
-  /** What was known before a transaction that failed, or before all was removed, is not true. */
+  /** Knowledge from before a failed transaction, or from before everything was removed, is invalid. */
   forget(): void {
     this.#any = undefined;
   }

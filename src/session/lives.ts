@@ -1,26 +1,26 @@
 /**
- * The lives of the run under way: begun, taken up after the death of the process that had it, waited for, over. What a life
- * does is the business of whoever makes it.
+ * The lives of the run under way: start, resumption after the death of a process, waiting, end. The caller decides what
+ * a life does.
  */
 import type { RunRow } from "./conversation/run-rows.ts";
 import type { ConversationStore } from "./conversation/store.ts";
 
-/** A run whose process died is taken up again after this long at the latest; also keeps a silent one in memory. */
+/** A run whose process died is resumed at the latest after this long; it also keeps a silent run in memory. */
 export const WATCH_MS = 15_000;
-/** Lives in a row that get nothing done before a run is given up. */
+/** A run is given up after this many consecutive lives without progress. */
 const MAX_RECOVERIES = 3;
 
 /** The part of a run that lives in memory. */
 export interface Life {
   readonly run: string;
   readonly abort: AbortController;
-  /** The run goes on as soon as this life has ended. */
+  /** The run continues as soon as this life has ended. */
   again: boolean;
   /** The run was settled: nothing of this life counts any more. */
   over: boolean;
 }
 
-/** A life that learns that its run was settled without it. */
+/** Tells a life that its run was settled without it. */
 export class RunOver extends Error {}
 
 interface LivesOptions<L extends Life> {
@@ -31,13 +31,13 @@ interface LivesOptions<L extends Life> {
   begin: (row: RunRow) => L;
   /** Carries the run on. @param resumed whether an earlier life may have died in the middle of something */
   drive: (life: L, row: RunRow, resumed: boolean) => Promise<void>;
-  /** How much is done for good: grows as work goes on. */
+  /** The amount of durable progress: grows as work continues. */
   progress: () => number;
-  /** Whether the lives since the last recovery have done anything. */
+  /** Whether the lives since the last recovery made any progress. */
   gotOn: (row: RunRow) => boolean;
-  /** Settles a run that gets nothing done. */
+  /** Settles a run without progress. */
   giveUp: (row: RunRow) => void;
-  /** A life could not go on, e.g. because nothing can be stored while a new version is deployed. */
+  /** A life could not continue, e.g. because nothing can be stored while a new version is deployed. */
   brokeOff: (row: RunRow, error: unknown) => void;
 }
 
@@ -50,17 +50,17 @@ export class Lives<L extends Life> {
     this.#options = options;
   }
 
-  /** The one under way; `null`: none. */
+  /** The present life; `null`: none. */
   get current(): L | null {
     return this.#life;
   }
 
-  /** That of a run. */
+  /** The life of a run. */
   of(run: string): L | null {
     return this.#life?.run === run ? this.#life : null;
   }
 
-  /** Sees to it that a run which is to go on does. */
+  /** Ensures that an unfinished run is being driven. */
   ensure(): void {
     const row = this.#options.store.liveRun();
     if (row !== null && row.status === "running" && this.#life === null) this.#resume(row);
@@ -70,11 +70,11 @@ export class Lives<L extends Life> {
   start(row: RunRow, resumed = false): void {
     const life = this.#options.begin(row);
     this.#life = life;
-    // In a later turn: what begins it may be in the middle of a transaction.
+    // Runs in a later turn of the event loop: the caller may be in the middle of a transaction.
     const ended = Promise.resolve()
       .then(() => this.#options.drive(life, row, resumed))
       .catch((error: unknown) => {
-        // A later life goes on from what is stored.
+        // A later life continues from what is stored.
         life.again = false;
         if (!(error instanceof RunOver)) this.#options.brokeOff(row, error);
       })
@@ -86,7 +86,7 @@ export class Lives<L extends Life> {
     this.#options.background(ended);
   }
 
-  /** Something came that lets a run go on. */
+  /** Something came that lets a run continue. */
   goOn(run: string): void {
     if (this.#life !== null) this.#life.again = true;
     else this.#goesOn(run);
@@ -99,7 +99,7 @@ export class Lives<L extends Life> {
     this.changed();
   }
 
-  /** What is under way ends without a word: its storage is gone. */
+  /** Ends what is under way without an event: its storage is gone. */
   abandon(reason: (run: string) => Error): void {
     if (this.#life !== null) {
       this.#life.over = true;
@@ -120,7 +120,10 @@ export class Lives<L extends Life> {
     for (const wake of waiting) wake();
   }
 
-  /** Takes up a run that an earlier life left behind. Noted before anything is loaded, since that may be what kills. */
+  /**
+   * Resumes a run that an earlier life left behind. It is noted before anything is loaded, since loading may be what
+   * kills the process.
+   */
   #resume(row: RunRow): void {
     const { store, gotOn, giveUp, progress, now } = this.#options;
     const recoveries = gotOn(row) ? 1 : row.recoveries + 1;
@@ -135,7 +138,7 @@ export class Lives<L extends Life> {
     this.start({ ...row, recoveries }, true);
   }
 
-  /** Begins the next life at once; where nothing can be read now, a later one is begun by the alarm. */
+  /** Begins the next life immediately. If nothing can be read now, the alarm begins a later one. */
   #goesOn(id: string): boolean {
     try {
       const row = this.#options.store.run(id);

@@ -3,7 +3,7 @@ import { deploymentOf } from "../deployment.ts";
 import type { Bindings, MockRpc } from "../env.ts";
 import { type CallPage, MockScope } from "./mocks/scope.ts";
 
-/** The mocks of a scope, addressed by `<tenant>/<scope>`. There is one only where mocks are used. */
+/** The mocks of a scope, addressed by `<tenant>/<scope>`. The object exists only if mocks are used. */
 export class MockObject extends DurableObject<Bindings> implements MockRpc {
   readonly #scope: MockScope;
 

@@ -1,6 +1,5 @@
 /**
- * What makes two requests one: a name, and SHA-256 (hex) of what they hold. A request that comes again is answered as the
- * first one was.
+ * What identifies a repeated request: a name, and the SHA-256 (hex) of its content. It gets the first request's answer.
  */
 export interface NamedRequest {
   name: string;

@@ -1,7 +1,7 @@
-/** Lists of what has a time of creation and an id, the newest first, in pages. */
+/** Paged lists of items with a time of creation and an id, the newest first. */
 import { BadRequest } from "../errors/request.ts";
 
-/** Where a page begins; without a cursor at the newest. @throws BadRequest for a cursor that no page gave */
+/** The beginning of a page; without a cursor at the newest. @throws BadRequest for an unknown cursor */
 export function positionIn(cursor: string | null): [created_at: string, id: string] {
   if (cursor === null) return ["~", "~"];
   const [, before, id] = /^([0-9TZ:.-]+)~([A-Za-z0-9._:-]+)$/.exec(cursor) ?? [];
@@ -11,7 +11,7 @@ export function positionIn(cursor: string | null): [created_at: string, id: stri
   return [before, id];
 }
 
-/** The page of so many rows, of which one more was asked for. */
+/** A page of these rows, of which one more than needed was read. */
 export function pageOf<T extends { created_at: string; id: string }>(
   found: readonly T[],
   limit: number,

@@ -1,9 +1,9 @@
-/** Long values as several rows: a row of a Durable Object's SQLite may not pass 2 MB. */
+/** Splits long values into several rows: a row of a Durable Object's SQLite is limited to 2 MB. */
 
 /** Bytes of one row. */
 const PART_BYTES = 256 * 1024;
 
-/** Cuts bytes into what one row holds; no bytes at all are one empty part. */
+/** Splits bytes into the parts for rows; no bytes are one empty part. */
 export function* cut(bytes: Uint8Array): Generator<[part: number, data: Uint8Array]> {
   for (let part = 0; part === 0 || part * PART_BYTES < bytes.length; part += 1) {
     yield [part, bytes.subarray(part * PART_BYTES, (part + 1) * PART_BYTES)];

@@ -4,7 +4,7 @@ import * as z from "zod/mini";
 /** `run`: in a session; `daemon`: of a daemon; `call`: of a skill, or without a session; `workflow`: of a graph. */
 export const RUN_KINDS = ["run", "daemon", "call", "workflow"] as const;
 
-/** A run as it is listed. Times are RFC 3339. */
+/** A run as a list entry. Times are RFC 3339. */
 export interface RunEntry {
   id: string;
   kind: (typeof RUN_KINDS)[number];
@@ -14,16 +14,16 @@ export interface RunEntry {
   state: string;
   created_at: string;
   settled_at: string | null;
-  /** Up to the end, in ms. */
+  /** Duration up to the end, in ms. */
   duration_ms: number | null;
   input_tokens: number;
   output_tokens: number;
   cost_usd: number;
-  /** Of the error that it ended with. */
+  /** Code of the error that ended it. */
   code: string | null;
 }
 
-/** Reads one where it was stored, or answered. */
+/** Reads an entry from storage or an answer. */
 export const runEntryShape: z.ZodMiniType<RunEntry> = z.lazy(() =>
   z.object({
     id: z.string(),

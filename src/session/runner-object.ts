@@ -5,9 +5,9 @@ import { Internal } from "../errors.ts";
 const SECRET_KEY = "runner_secret";
 
 /**
- * A container instance where subprocesses run. The object makes the secret that tickets are signed
- * with, keeps it in its storage, and delivers it to the container each time it starts: the container's port is
- * reachable through this object only, and no environment ever holds the secret.
+ * A container instance where subprocesses run. The object makes the secret that signs tickets, keeps it in its storage,
+ * and delivers it to the container at each start: the container's port is reachable only through this object, and no
+ * environment ever holds the secret.
  */
 export class RunnerObject extends Container<Bindings> implements RunnerRpc {
   override defaultPort = 8080;

@@ -1,6 +1,7 @@
 /**
- * Which sessions a tenant has, for its list: rows in D1 that the sessions themselves write (docs/storage-schema.md). A
- * session's own object is the truth; a row that could not be written is written later, and nothing else waits for it.
+ * A tenant's sessions, for its list: rows in D1 that the sessions themselves write (docs/storage-schema.md). A
+ * session's own object is authoritative. A row that could not be written is written later, and nothing else waits for
+ * it.
  */
 import * as z from "zod/mini";
 import { databaseWith } from "../database.ts";
@@ -80,16 +81,16 @@ export async function listSessions(
   return pageOf(z.array(entry).parse(results), limit);
 }
 
-/** A page of sessions whose ids begin alike. */
+/** A page of sessions whose ids have the same prefix. */
 interface PrefixPage {
   prefix: string;
   limit: number;
-  /** Of the session before the page; `null`: from the beginning of the order. */
+  /** The last session of the previous page; `null`: begin at the start. */
   after: { id: string; created_at: string } | null;
   ascending: boolean;
 }
 
-/** A tenant's sessions whose ids begin with a prefix, by the time when they were made. */
+/** A tenant's sessions whose ids begin with a prefix, sorted by creation. */
 export async function listSessionsBy(
   env: Bindings,
   tenant: string,

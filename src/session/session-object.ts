@@ -31,8 +31,8 @@ import { UnlistedSession } from "./unlisted/unlisted-session.ts";
 import { Workflow } from "./workflow/workflow.ts";
 
 /**
- * A session: a conversation or a daemon, addressed by its tenant and its id, or a single call that outlives its connection,
- * addressed by its execution id.
+ * A session: a conversation or a daemon, addressed by its tenant and its id, or a single call that outlives its
+ * connection, addressed by its execution id.
  */
 export class SessionObject extends DurableObject<Bindings> implements SessionRpc {
   readonly #conversation: Conversation;
@@ -44,7 +44,7 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
     const { storage } = ctx;
     const background = (work: Promise<unknown>): void => ctx.waitUntil(work);
     const deployment = deploymentOf(env);
-    // What the object answers, and what it stores, passes redactors that know all secrets by then.
+    // Answers and stored values pass redactors, which must know all secrets by then.
     if (!deployment.isOpen) void ctx.blockConcurrencyWhile(() => deployment.open(background));
     this.#conversation = new Conversation({ storage, deployment, background, parts: SESSION_PARTS });
     this.#unlisted = new UnlistedSession({ storage, deployment, background, log: this.#conversation.log });

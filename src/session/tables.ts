@@ -1,17 +1,20 @@
-/** The tables of a Durable Object that not every object of its class needs: each is made with its first row. */
+/** Optional tables of a Durable Object: each is made with its first row. */
 export class Tables<Name extends string> {
   readonly #sql: SqlStorage;
   readonly #optional: Readonly<Record<Name, string>>;
-  /** Names of the tables that are there; `null`: not known. Nobody else makes or removes any. */
+  /** Names of the existing tables; `null`: unknown. Nobody else makes or removes any. */
   #present: Set<string> | null = null;
 
-  /** @param optional what makes each table, by its name; `IF NOT EXISTS`, so that an object may have had it before */
+  /**
+   * @param optional the statement that makes each table, by name; with `IF NOT EXISTS`, since an object may already
+   *   have it
+   */
   constructor(sql: SqlStorage, optional: Readonly<Record<Name, string>>) {
     this.#sql = sql;
     this.#optional = optional;
   }
 
-  /** Whether a table is there. Asking stores nothing. */
+  /** Whether a table exists. The check stores nothing. */
   has(name: string): boolean {
     const rows = () =>
       this.#sql.exec<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table'");
@@ -19,14 +22,14 @@ export class Tables<Name extends string> {
     return this.#present.has(name);
   }
 
-  /** Makes a table unless it is there; called before a row is written. */
+  /** Makes a table unless it exists; call it before writing a row. */
   need(name: Name): void {
     if (this.has(name)) return;
     this.#sql.exec(this.#optional[name]);
     this.#present?.add(name);
   }
 
-  /** What was known before a transaction that failed, or before all was removed, may not be true. */
+  /** Knowledge from before a failed transaction, or from before everything was removed, may be invalid. */
   forget(): void {
     this.#present = null;
   }

@@ -1,4 +1,4 @@
-/** Waits for some work, but no longer than so many ms. */
+/** Waits for some work, but no longer than this many ms. */
 export async function within(work: Promise<unknown>, ms: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, ms);

@@ -1,4 +1,4 @@
-/** When and by whom an agent run may activate a skill: fields beside those of the format. */
+/** When an agent run may activate a skill, and who may do it: fields in addition to those of the format. */
 import { stripControls } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import { warnMissed } from "./foreign-fields.ts";
@@ -7,7 +7,7 @@ import { splitAllowedTools, WORKSPACE_TOOLS, workspaceTool } from "./tool-names.
 import { child, items, type MapNode, type Node, type Slot, textOf } from "./tree.ts";
 import { FINGERPRINT } from "./trust.ts";
 
-/** In the spelling with hyphens; `_` is the same. */
+/** Spelt with hyphens; `_` is the same. */
 export const ACTIVATION_FIELDS = [
   "when-to-use",
   "paths",
@@ -27,7 +27,7 @@ export const ACTIVATION_FIELDS = [
 ] as const;
 type ActivationField = (typeof ACTIVATION_FIELDS)[number];
 
-/** What the fields say that the manifest has beside `activation`. */
+/** What the fields set in the manifest outside of `activation`. */
 type Beside = Pick<Manifest, "tool_scope" | "workspace_tools">;
 
 interface ReadActivation {
@@ -35,7 +35,7 @@ interface ReadActivation {
   beside: Beside;
 }
 
-/** What cannot be read has no effect, and is warned about. */
+/** A field that cannot be read has no effect, and gets a warning. */
 export function readActivation(findings: Findings, root: MapNode): ReadActivation {
   const slots = new Map<ActivationField, Slot>();
   for (const field of ACTIVATION_FIELDS) {
@@ -50,7 +50,7 @@ export function readActivation(findings: Findings, root: MapNode): ReadActivatio
   const signed = flag(findings, slots.get("require-signature"));
   const signers = fingerprints(findings, slots.get("trusted-signers"));
   const hooks = slots.get("hooks");
-  // `[file]` is a list to YAML, and what a person types to everybody else.
+  // YAML reads `[file]` as a list, but everybody else as what a person types.
   const hintNode = slots.get("argument-hint")?.node;
   const hint = hintNode === undefined ? undefined : stripControls(textOf(hintNode) ?? hintNode.source).trim();
   const context = text(findings, slots.get("context"))?.toLowerCase();
@@ -96,7 +96,7 @@ function text(findings: Findings, slot: Slot | undefined): string | undefined {
   return value === null ? undefined : stripControls(value).trim();
 }
 
-/** A list, or a text with commas. */
+/** A list, or a text split at commas. */
 function texts(findings: Findings, slot: Slot | undefined): string[] | undefined {
   if (slot === undefined) return undefined;
   const nodes = slot.node.kind === "list" ? items(slot.node, slot.path).map(({ node }) => node) : [slot.node];
@@ -111,11 +111,11 @@ function texts(findings: Findings, slot: Slot | undefined): string[] | undefined
   return split.map((value) => stripControls(value).trim()).filter((value) => value !== "");
 }
 
-/** The texts of a list, or the only one. */
+/** The texts of a list, or the single text. */
 const textsOf = (node: Node): string[] =>
   (node.kind === "list" ? node.items : [node]).map((each) => stripControls(textOf(each) ?? ""));
 
-/** `true`, `false`, or names of workspace tools, as other clients spell them too. */
+/** `true`, `false`, or names of workspace tools, including their names in other clients. */
 function workspaceTools(findings: Findings, slot: Slot | undefined): Manifest["workspace_tools"] {
   if (slot === undefined) return undefined;
   const [first = "", ...others] = splitAllowedTools(textsOf(slot.node));
@@ -128,7 +128,7 @@ function workspaceTools(findings: Findings, slot: Slot | undefined): Manifest["w
   return undefined;
 }
 
-/** What is no fingerprint is that of nobody. */
+/** A malformed fingerprint matches nobody's key. */
 function fingerprints(findings: Findings, slot: Slot | undefined): string[] | undefined {
   const given = texts(findings, slot);
   const odd = given?.filter((text) => !FINGERPRINT.test(text)) ?? [];
@@ -152,7 +152,7 @@ function flag(findings: Findings, slot: Slot | undefined): boolean | undefined {
   return undefined;
 }
 
-/** Names of the skill's own hooks; hooks of other clients are commands by event, and have no effect here. */
+/** Names of the skill's own hooks. Hooks of other clients are commands by event, and have no effect here. */
 function hookNames({ node }: Slot): Pick<Activation, "on_activate" | "on_deactivate"> {
   if (node.kind !== "map") return {};
   const named = (key: string) => {

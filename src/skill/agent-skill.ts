@@ -1,6 +1,6 @@
 /**
- * The frontmatter of a plain Agent Skill, as far as anything can be made of it: what
- * does not keep the rules of the format is told as a warning, and only what leaves no skill at all is an error.
+ * Reads the frontmatter of a plain Agent Skill as far as possible. A broken rule of the format is a warning; an error
+ * means that no skill is left.
  */
 import { ACTIVATION_FIELDS, readActivation } from "./activation.ts";
 import {
@@ -18,10 +18,10 @@ import { skillSlug } from "./slug.ts";
 import { splitAllowedTools } from "./tool-names.ts";
 import { child, items, type MapNode, type Node, type Slot, textOf, toText } from "./tree.ts";
 
-/** Fields of an Agent Skill: they do not make a skill one that is served in another way. */
+/** Fields of an Agent Skill: none of them makes Hull serve the skill in another way. */
 export const PLAIN_FIELDS: readonly string[] = [...FORMAT_FIELDS, ...ACTIVATION_FIELDS];
 
-/** Known fields under their own names, where they are spelt with `_` for `-` or the other way round. */
+/** Renames known fields that are spelt with `_` for `-` or the other way round. */
 export function unifySpelling(root: MapNode, names: readonly string[]): MapNode {
   const fold = (key: string) => key.replaceAll("_", "-");
   const entries: MapNode["entries"] = new Map();
@@ -32,10 +32,10 @@ export function unifySpelling(root: MapNode, names: readonly string[]): MapNode 
   return { ...root, entries };
 }
 
-/** A skill as its SKILL.md has it. */
+/** The content of a SKILL.md. */
 export interface AgentSkillText {
   name: string;
-  /** `null`: neither the name nor the folder has an ASCII letter or digit. */
+  /** `null`: neither the name nor the folder contains an ASCII letter or digit. */
   slug: string | null;
   description: string;
   license?: string;
@@ -52,8 +52,8 @@ export interface AgentSkillText {
 
 /**
  * @param root with known fields under their own names (`unifySpelling`)
- * @param directory name of the skill's folder, where it has one
- * @param known fields that misspelt ones may be meant for
+ * @param directory name of the skill's folder, if it has one
+ * @param known fields to suggest for misspelt ones
  */
 export function readAgentSkill(
   findings: Findings,
@@ -78,7 +78,7 @@ export function readAgentSkill(
   const activation = model === undefined ? read.activation : { ...read.activation, model };
   if (metadata === null) others.push("metadata");
   if (body.trim() === "") {
-    const message = "The skill has no instructions: nothing stands below the frontmatter.";
+    const message = "The skill has no instructions: there is nothing below the frontmatter.";
     const hint = "Write the instructions for the model below the closing ---.";
     findings.warning("body_empty", { at: { line: 1, column: 1 } }, message, hint);
   }
@@ -135,7 +135,7 @@ function readDescription(findings: Findings, root: MapNode): string | null {
     return null;
   }
   if (text === null) {
-    const message = "The description is written as a list or mapping; its text was taken as it stands.";
+    const message = "The description is written as a list or mapping; Hull takes its text unchanged.";
     findings.warning("description_raw", slot, message, "Put it in quotes.");
   }
   warn(findings, slot, brokenDescriptionRules(description));
@@ -149,7 +149,7 @@ function readCompatibility(findings: Findings, root: MapNode): string | undefine
   return plainText(slot.node);
 }
 
-/** `null`: it is there, and no mapping. */
+/** `null`: it is given, but not a mapping. */
 function readMetadata(findings: Findings, root: MapNode): { [key: string]: string } | null | undefined {
   const slot = child(root, "metadata");
   if (slot === undefined) return undefined;
@@ -174,7 +174,7 @@ function warn(findings: Findings, slot: Slot | undefined, rules: readonly Broken
     findings.warning(code, slot ?? { path: field }, message, hint);
 }
 
-/** A scalar's text; of a collection, its JSON text. */
+/** A scalar's text; for a collection its JSON text. */
 const plainText = (node: Node): string => stripControls(textOf(node) ?? JSON.stringify(toText(node)));
 
 const asTexts = (node: Node | undefined) => (node === undefined ? null : toText(node));

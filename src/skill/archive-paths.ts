@@ -1,16 +1,16 @@
-/** Which paths an archive may hold: plain ones inside its folder, each once, none both a file and a folder. */
+/** Checks the paths of an archive: plain ones inside its folder, no duplicates, none both a file and a folder. */
 import { insidePath } from "./path.ts";
 
 export class ArchivePaths {
   readonly #files = new Set<string>();
   readonly #folders = new Set<string>();
 
-  /** How many files were entered. */
+  /** Number of files entered. */
   get size(): number {
     return this.#files.size;
   }
 
-  /** Enters a file; answers why it is refused, or `null`. */
+  /** Enters a file; returns why it is refused, or `null`. */
   enter(path: string): string | null {
     if (insidePath(path) !== path || path.includes("\\")) {
       return `the path ${JSON.stringify(path)} is not plainly inside the folder`;

@@ -1,6 +1,6 @@
 /**
- * From the files of a skill folder to what is published of it: checked, recorded, packed. The build and the Worker's
- * uploads share it. Import it lazily in the Worker, since it evaluates the `yaml` module.
+ * Turns the files of a skill folder into what Hull publishes of it: checked, recorded, packed. The build and the
+ * Worker's uploads share it. Import it lazily in the Worker, since it evaluates the `yaml` module.
  */
 
 import { card, type Hash, makeRecord, type RecordExtras, type SourceFile, webCryptoHash } from "./bundle.ts";
@@ -20,10 +20,10 @@ import { checkUploaded, checkUploadedFiles } from "./uploaded.ts";
 import { findWorkflows, type GraphReader } from "./workflow-files.ts";
 import { checkFileOutput } from "./workspace-tools.ts";
 
-/** Findings that a record keeps. */
+/** The most findings that a record keeps. */
 const MAX_DIAGNOSTICS = 100;
 
-/** A skill as it goes into the registry. */
+/** A skill in the form for the registry. */
 export interface AssembledSkill {
   digest: string;
   record: SkillRecord;
@@ -33,27 +33,29 @@ export interface AssembledSkill {
   pack: Uint8Array<ArrayBuffer>;
   /** The `serve` file of a static-file skill, for KV `blob:<sha256>`. */
   blob: { sha256: string; bytes: Uint8Array<ArrayBuffer> } | null;
-  /** Its hook module and those of its tools' handlers, for KV `module:<sha256>`. */
+  /** Its hook module and its tools' handler modules, for KV `module:<sha256>`. */
   modules: { sha256: string; bytes: Uint8Array<ArrayBuffer> }[];
   card: Card;
 }
 
 export interface Assembly {
-  /** `null` where there is an error that stops it. */
+  /** `null` if an error stops it. */
   skill: AssembledSkill | null;
   positions: ParsedSkill["positions"];
   diagnostics: Diagnostic[];
 }
 
 interface AssembleOptions {
-  /** Folder name: the skill's name in diagnostics, and the slug where `name` has no ASCII letter or digit. */
+  /**
+   * Folder name: the skill's name in diagnostics, and the source of the slug if `name` has no ASCII letter or digit.
+   */
   folder: string;
   /** Path of SKILL.md, for diagnostics. */
   file: string;
-  /** What it is served as, where another skill has the slug of its name. */
+  /** The slug to use if another skill has the slug of its name. */
   slug?: string;
   hash?: Hash;
-  /** Providers that it may name; absent: those that Hull ships. */
+  /** Providers that it may name; absent: the shipped ones. */
   providers?: KnownProviders;
   /** Makes a module of its hooks. Absent: hooks are not read. */
   hooks?: HookReader;
@@ -61,19 +63,19 @@ interface AssembleOptions {
   workflows?: GraphReader;
   /** Makes its tools' handlers callable. Absent: as for an upload, where nothing is bundled. */
   handlers?: HandlerMaker;
-  /** Which tools there are beside the skill's own. Absent: nobody is asked whether one is provided. */
+  /** The tools available in addition to the skill's own. Absent: no check whether a wanted tool is provided. */
   provided?: ProvidedTools;
-  /** The plugin and the namespace that its folder lies in. */
+  /** The plugin and the namespace of its folder. */
   location?: Pick<RecordExtras, "plugin" | "namespace">;
-  /** Whose signatures count. Absent: nobody is asked whether one is trusted. */
+  /** Whose signatures count. Absent: no check whether the signer is trusted. */
   signatures?: SignaturePolicy;
-  /** The tenant that uploaded it. Absent: a folder of the deployment's own, which is trusted. */
+  /** The tenant that uploaded it. Absent: a folder of the deployment, which is trusted. */
   uploadedBy?: string;
-  /** It is one that the tenant stored for requests to name. Absent: it gets an address. */
+  /** A tenant stored it for requests to name. Absent: it gets an address. */
   stored?: true;
 }
 
-/** Checks a skill and makes its bundle. Every problem is reported, not only the first. */
+/** Checks a skill and makes its bundle. Reports every problem, not only the first. */
 export async function assembleSkill(
   files: readonly SourceFile[],
   options: AssembleOptions,
@@ -95,7 +97,7 @@ export async function assembleSkill(
   const make = options.handlers ?? unbundled(files);
   const source = { folder, base, keyVariables: providers.key_variables };
   if (manifest === null) {
-    // What is wrong with its tools is told together with what is wrong with its text.
+    // Reports faults of its tools together with those of its text.
     const { diagnostics: ofTools } = await makeTools(files, source, { make, hash });
     return { skill: null, positions, diagnostics: [...diagnostics, ...ofTools] };
   }
@@ -155,9 +157,9 @@ export async function assembleSkill(
   return { skill, positions, diagnostics };
 }
 
-/** As they stand in the record, which is the same wherever the folder lies. */
+/** As in the record, which does not depend on the folder's place. */
 function withoutFolder(diagnostics: readonly Diagnostic[], base: string, slug: string): Diagnostic[] {
-  // How the folder is called is not the skill's doing.
+  // The skill is not to blame for its folder's name.
   const own = diagnostics.filter(({ code }) => code !== "name_directory_mismatch");
   return own.slice(0, MAX_DIAGNOSTICS).map((diagnostic) => ({
     ...diagnostic,

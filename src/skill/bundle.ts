@@ -27,7 +27,7 @@ export const webCryptoHash: Hash = async (bytes) => {
   return Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join("");
 };
 
-/** A file as found in the source folder. */
+/** A file of the source folder. */
 export interface SourceFile {
   path: string;
   mode: 0o644 | 0o755;
@@ -43,14 +43,14 @@ export interface Bundle {
   pack: Uint8Array<ArrayBuffer>;
 }
 
-/** What a record says beside what follows from the folder. */
+/** What a record holds that does not follow from the folder. */
 export interface RecordExtras {
   hooks?: HookModule;
   tools?: SkillTool[];
   workflows?: SkillWorkflow[];
   diagnostics?: Diagnostic[];
   signature?: { signer: string };
-  /** The tenant, where the skill is an uploaded one. */
+  /** The tenant, if the skill was uploaded. */
   uploaded_by?: string;
   stored?: true;
   plugin?: PluginOfSkill;
@@ -60,7 +60,7 @@ export interface RecordExtras {
 /**
  * Makes the record, its digest and the pack of a skill. Files that the manifest starts directly become executable,
  * whatever their mode in the source folder.
- * @param started what the pack holds beside the folder's own files
+ * @param started files that the pack holds in addition to the folder's own
  */
 export async function makeRecord(
   manifest: Manifest,
@@ -79,7 +79,7 @@ export async function makeRecord(
     index.push({ path: file.path, size: file.bytes.length, mode, sha256: await hash(file.bytes) });
   }
   const handled = (extras.tools ?? []).some(({ script }) => script !== undefined);
-  // What a static skill serves is stored by itself, and may be large.
+  // The file that a static skill serves is stored separately, and may be large.
   const own = handled ? packed : packed.filter(({ path }) => path !== manifest.serve);
   const pack = packTar([...own, ...started]);
   const record: SkillRecord = {
@@ -91,7 +91,7 @@ export async function makeRecord(
     ...(wantsWorkspaceTools({ manifest, body, files, ...extras }) ? { wants_workspace_tools: true } : {}),
     ...extras,
   };
-  // Models see the arguments of a tool in the order in which they are declared.
+  // Models see a tool's arguments in the order of declaration.
   const json = canonicalJson(record, new Set(record.tools?.map(({ parameters }) => parameters)));
   return { record, json, digest: await hash(utf8(json)), pack };
 }
@@ -138,7 +138,7 @@ export function card(
   };
 }
 
-/** A catalog as it is published, with its OpenAPI document beside it. */
+/** A catalog in the published form, with its OpenAPI document. */
 export interface CatalogBundle {
   catalog: Catalog;
   /** SHA-256 of `json`. */
@@ -149,7 +149,7 @@ export interface CatalogBundle {
 }
 
 /**
- * The catalog of these cards, which names its OpenAPI document, so that both are switched together.
+ * The catalog of these cards. It names its OpenAPI document, so that both change together.
  * @param openapi text of the document (`openapi/document.ts`)
  * @param manifests of the same skills
  */
@@ -170,20 +170,20 @@ export async function makeCatalog(
   return { catalog, id: await hash(utf8(json)), json, openapi: { digest, text: openapi } };
 }
 
-/** What the check across skills needs to know of one. */
+/** What the check across skills needs to know about a skill. */
 export interface Served {
   /** For messages and as the diagnostic's `skill`. */
   folder: string;
   /** SKILL.md relative to the root. */
   file: string;
   manifest: Manifest;
-  /** Where the top-level fields stand. */
+  /** Positions of the top-level fields. */
   positions: ReadonlyMap<string, { line: number; column: number }>;
 }
 
 /**
- * Enters a skill into the table of slugs and routes; answers the diagnostic when an earlier skill (of a folder or
- * uploaded) holds the slug, the route, or the path that the route lies under.
+ * Enters a skill into the table of slugs and routes. Returns the diagnostic if an earlier skill (of a folder or
+ * uploaded) holds the slug, the route, or the path above the route.
  */
 export function claimAddress(table: RouteTable, skill: Served): Diagnostic | null {
   const { slug, route } = skill.manifest;

@@ -2,7 +2,7 @@
 
 /**
  * JSON text with sorted keys and no white space. Members that are `undefined` are left out, as in `JSON.stringify`.
- * @param ordered objects whose own order means something; they are written as they stand
+ * @param ordered objects whose own order has a meaning and stays
  */
 export function canonicalJson(value: unknown, ordered: ReadonlySet<unknown> = NONE): string {
   if (Array.isArray(value)) return `[${value.map((v) => canonicalJson(v ?? null, ordered)).join(",")}]`;

@@ -5,7 +5,7 @@ import type { Manifest } from "./manifest.ts";
 import { insidePath } from "./path.ts";
 import { items, type Slot } from "./tree.ts";
 
-/** The bundled files by path; `undefined` where they are not at hand and checks that need them are left out. */
+/** The bundled files by path; `undefined`: unknown, and checks that need them are skipped. */
 export type SkillFiles = ReadonlyMap<string, Uint8Array>;
 
 const SHELL_SYNTAX = /["'\\$`|&;<>*?()]/;
@@ -77,7 +77,7 @@ export function executables(manifest: Manifest): string[] {
   });
 }
 
-/** Interpreters whose first plain argument is a script, and what their scripts end in. */
+/** Interpreters whose first plain argument is a script, with the file endings of their scripts. */
 const INTERPRETER =
   /^(?:bash|dash|sh|zsh|python(?:[23](?:\.\d+)?)?|pypy3?|node|deno|bun|tsx|ruby|perl|php|lua|Rscript)$/;
 const SCRIPT = /\.(?:sh|bash|zsh|py|js|mjs|cjs|ts|mts|rb|pl|php|lua|R)$/;
@@ -110,7 +110,7 @@ export function checkCommandFiles(findings: Findings, slot: Slot, argv: string[]
   }
 }
 
-/** Reports a path that leaves the folder or names no file of it; answers the path as bundled. */
+/** Reports a path that leaves the folder or names none of its files; returns the path as bundled. */
 export function checkFile(
   findings: Findings,
   slot: Slot,

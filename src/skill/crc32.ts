@@ -1,4 +1,4 @@
-/** CRC-32 as zips have it. */
+/** CRC-32 in the form for zips. */
 
 import { once } from "../memo.ts";
 

@@ -1,9 +1,9 @@
 /**
- * Cron expressions of five fields in the wall time of a zone. A local time that a change of the
- * clocks leaves out counts at the next minute that there is; one that comes twice counts the first time. Pure.
+ * Cron expressions of five fields in the wall time of a zone. A local time that a clock change skips counts at the next
+ * existing minute; one that occurs twice counts the first time. Pure.
  */
 
-/** What each field allows, in order. `dayFree`, `weekdayFree`: the field begins with `*`. */
+/** The values that each field allows, in order. `dayFree`, `weekdayFree`: the field begins with `*`. */
 interface Cron {
   minutes: readonly number[];
   hours: readonly number[];
@@ -34,9 +34,12 @@ const WEEKDAY: Field = { name: "day of the week", min: 0, max: 7, words: WEEKDAY
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
-/** Days in which every expression that ever fires does: the 29th of February of a century without one included. */
+/**
+ * Every expression that ever fires does so within this many days, even on the 29th of February across a century year
+ * without one.
+ */
 const HORIZON_DAYS = 366 * 9;
-/** No clock is moved by more than this. */
+/** No clock change exceeds this. */
 const LARGEST_SHIFT_MS = 3 * HOUR_MS;
 
 /** Reads `minute hour day month weekday`, or says what is wrong with it. */
@@ -89,7 +92,7 @@ export function isTimeZone(name: string): boolean {
 export function nextCron(cron: Cron, zone: string, after: number): number | null {
   const offsetAt = offsetsOf(zone);
   const moved = offsetAt(after - LARGEST_SHIFT_MS) !== offsetAt(after + LARGEST_SHIFT_MS);
-  // Near a change of the clocks, local times that seem to lie behind may still come.
+  // Near a clock change, local times that seem to be over may still come.
   const from = after + offsetAt(after) - (moved ? LARGEST_SHIFT_MS : 0);
   const firstDay = Math.floor(from / DAY_MS);
   for (let day = firstDay; day < firstDay + HORIZON_DAYS; day += 1) {
@@ -116,7 +119,7 @@ function matchesDay(cron: Cron, local: number): boolean {
   return day || weekday;
 }
 
-/** When a local time is there for the first time; the next minute that there is, where it is left out. */
+/** The first instant of a local time; if a clock change skips it, the next existing minute. */
 function instantOf(local: number, offsetAt: (at: number) => number): number {
   const before = offsetAt(local - DAY_MS);
   const after = offsetAt(local + DAY_MS);
@@ -132,7 +135,7 @@ function instantOf(local: number, offsetAt: (at: number) => number): number {
   return high;
 }
 
-/** @throws RangeError: there is no such zone */
+/** @throws RangeError if the zone does not exist */
 function formatOf(timeZone: string): Intl.DateTimeFormat {
   return new Intl.DateTimeFormat("en-US", {
     timeZone,
@@ -146,7 +149,7 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
   });
 }
 
-/** What the zone's clocks are ahead of UTC by at a time, in ms, whole minutes. */
+/** How far the zone's clocks are ahead of UTC at a time, in ms, whole minutes. */
 function offsetsOf(zone: string): (at: number) => number {
   if (zone === "UTC") return () => 0;
   const format = formatOf(zone);
@@ -171,7 +174,7 @@ function valuesOf(field: Field, text: string): number[] | null {
   return [...values].sort((a, b) => a - b);
 }
 
-/** @param stepped `5/10` goes from 5 to the field's end */
+/** @param stepped `5/10` runs from 5 to the field's end */
 function endsOf(field: Field, range: string, stepped: boolean): [number, number] | null {
   if (range === "*") return [field.min, field === WEEKDAY ? 6 : field.max];
   const [from = "", to] = range.split("-");

@@ -70,7 +70,7 @@ function readZone(findings: Findings, slot: Slot | undefined): string | undefine
   return undefined;
 }
 
-/** Their names are checked when the daemon is started: what there is depends on the deployment. */
+/** Their names are checked when the daemon starts, since they depend on the deployment. */
 function readOptions(findings: Findings, slot: Slot | undefined) {
   if (slot === undefined) return undefined;
   if (slot.node.kind === "map") return mapToJson(slot.node);

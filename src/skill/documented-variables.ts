@@ -1,8 +1,8 @@
-/** Variables that a skill documents and that nothing of it is given. Pure. */
+/** Variables that a skill documents but does not get. Pure. */
 import type { Diagnostic, Manifest, SkillTool } from "./manifest.ts";
 import { variablesOf } from "./variables.ts";
 
-/** Names in backticks at the head of list items below a heading "Configuration", each once. */
+/** Names in backticks at the start of list items below a heading "Configuration", without duplicates. */
 function documentedVariables(body: string): string[] {
   const [, below = ""] = body.split(/^#{1,6}[ \t]+configuration[ \t]*$/im);
   const [section = ""] = below.split(/^#{1,6}[ \t]/m);
@@ -10,7 +10,9 @@ function documentedVariables(body: string): string[] {
   return [...new Set(Array.from(items, ([, name = ""]) => name))];
 }
 
-/** A hint for each that no tool and no process asks for: it would be set, and missing all the same. */
+/**
+ * A hint for each variable that no tool and no process asks for: an operator would set it, but nothing would get it.
+ */
 export function undeclaredVariables(
   { manifest, body, tools }: { manifest: Manifest; body: string; tools: readonly SkillTool[] },
   { folder, file }: { folder: string; file: string },

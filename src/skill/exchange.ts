@@ -1,4 +1,4 @@
-/** How a skill is called and what it answers: input, output, method, route, limits. */
+/** How to call a skill and what it answers: input, output, method, route, limits. */
 
 import { checkFile, type SkillFiles } from "./command.ts";
 import { readChoice, readText, wrongType } from "./fields.ts";
@@ -58,7 +58,7 @@ export function readExchange(
   };
 }
 
-/** The `route` field in its exact form; the skill's own path when it is absent or refused. */
+/** The `route` field in its exact form; the skill's own path if it is absent or refused. */
 export function readRoute(findings: Findings, slot: Slot | undefined, slug: string): string {
   const own = `/skills/${slug}`;
   const text = readText(findings, slot)?.trim();
@@ -105,7 +105,7 @@ function readInputMime(findings: Findings, slot: Slot | undefined): string[] {
     findings.error(
       "media_type",
       item,
-      `${item.path} must be a media type without parameters; type/* stands for all of a kind.`,
+      `${item.path} must be a media type without parameters; type/* means all of a kind.`,
       "Write for example image/png, image/* or a list of them; leave input_mime out to accept anything.",
     );
     return [];
@@ -161,7 +161,7 @@ function readSchema(
   return undefined;
 }
 
-/** The schema as written: a mapping, or the content of the file that it names. */
+/** The schema as written: a mapping, or the content of the named file. */
 function schemaValue(findings: Findings, slot: Slot, files: SkillFiles | undefined): JsonObject | undefined {
   if (slot.node.kind === "map") return mapToJson(slot.node);
   if (slot.node.kind !== "scalar" || typeof slot.node.value !== "string") {

@@ -1,6 +1,6 @@
 /**
- * What the Agent Skills format says of its fields. The strict verdict rejects by these
- * rules, and loading warns of them, with the same codes.
+ * The rules of the Agent Skills format for its fields. The strict verdict rejects by these rules, and loading warns
+ * about them, with the same codes.
  */
 
 /** The fields of the format. */
@@ -26,7 +26,7 @@ export interface BrokenRule {
 /** Lengths are counted in code points. */
 const lengthOf = (text: string): number => Array.from(text).length;
 
-/** @param directory the folder's name; absent: it has none, and the name need not equal it */
+/** @param directory the folder's name; absent: there is none, and the name need not match */
 export function brokenNameRules(name: string, directory: string | undefined): BrokenRule[] {
   const text = name.trim().normalize("NFKC");
   const length = lengthOf(text);
@@ -95,13 +95,13 @@ export function brokenCompatibilityRules(text: string | null): BrokenRule[] {
   return [{ code: "compatibility_too_long", field, message, hint: "Shorten it." }];
 }
 
-/** An opening or closing tag, as uploads refuse it. */
+/** An opening or closing tag, which uploads refuse. */
 const TAG = /<\/?[a-zA-Z][^>]*>/;
 const RESERVED = /claude|anthropic/i;
 
 /**
- * What an upload through `/v1/skills` may not have.
- * @param trusted it is published by the deployment itself: reserved words and lengths are its own business
+ * What an upload through `/v1/skills` may not contain.
+ * @param trusted the deployment itself publishes it, so reserved words and lengths are its own decision
  */
 export function brokenUploadRules(name: string, description: string, trusted: boolean): BrokenRule[] {
   const shown = `The name ${JSON.stringify(name)}`;

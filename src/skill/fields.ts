@@ -1,9 +1,9 @@
-/** Reads one field each, with their coercions and messages. `undefined`: absent, or already reported. */
+/** Readers of single fields, with coercions and messages. `undefined`: absent, or already reported. */
 import type { Findings } from "./findings.ts";
 import { nearest } from "./match.ts";
 import { items, type MapNode, type Slot } from "./tree.ts";
 
-/** Most milliseconds a timer takes. */
+/** The longest time of a timer, in ms. */
 export const MAX_MS = 2147483647;
 
 /** Without C0 and C1 control characters; tab and line feed stay. */
@@ -119,7 +119,7 @@ export function readChoice<T extends string>(
   return undefined;
 }
 
-/** A list of texts; each must pass `check`, which answers what is wrong or `null`. */
+/** A list of texts; each must pass `check`, which returns its fault or `null`. */
 export function readTexts(
   findings: Findings,
   slot: Slot | undefined,

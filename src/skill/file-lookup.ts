@@ -2,10 +2,10 @@
 import { insidePath } from "./path.ts";
 
 /**
- * The path among `paths` that `wanted` means: the same one, else the only one that differs in letter case alone, since texts
- * that name FORMS.md for forms.md are written where file systems do not tell the two apart.
+ * The path among `paths` that `wanted` means: an identical one, else the only one that differs in letter case alone.
+ * Authors on file systems that ignore letter case write FORMS.md for forms.md.
  * @param wanted relative to the skill's folder
- * @returns `null` where there is none, or several differ in letter case and none is exact
+ * @returns `null` if there is none, or if several differ in letter case and none is exact
  */
 export function fileNamed(wanted: string, paths: readonly string[]): string | null {
   const path = insidePath(wanted);

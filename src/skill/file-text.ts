@@ -1,9 +1,9 @@
-/** The file SKILL.md as such: its name, its bytes, its size. */
+/** SKILL.md as a file: its name, its bytes, its size. */
 import type { Findings } from "./findings.ts";
 
 const NAMES = ["SKILL.md", "skill.md"];
 
-/** Which of a folder's entries is its SKILL.md: that, `skill.md`, or either in any letter case; `null`: none. */
+/** The entry of a folder that is its SKILL.md: that name, `skill.md`, or either in any letter case; `null`: none. */
 export function skillFileName(names: readonly string[]): string | null {
   return (
     NAMES.find((name) => names.includes(name)) ??
@@ -12,19 +12,19 @@ export function skillFileName(names: readonly string[]): string | null {
   );
 }
 
-/** What vouches for a skill, beside its SKILL.md. */
+/** The file that vouches for a skill. */
 export const SIGNATURE_FILE = "SKILL.sig";
 
-/** What a skill's folder has for Hull alone. */
+/** Files of a skill's folder that only Hull uses. */
 const FOR_HULL = ["hooks.ts", "hooks.js", "tools.json", "hull.toml", SIGNATURE_FILE];
 
-/** The files of a skill that its instructions may name: all but SKILL.md and what is Hull's own. */
+/** The files of a skill that its instructions may name: all except SKILL.md and Hull's own. */
 export function instructionFiles(paths: readonly string[]): string[] {
   const own = skillFileName(paths);
   return paths.filter((path) => path !== own && !FOR_HULL.includes(path));
 }
 
-/** The text, with replacement characters where the bytes are not UTF-8. A byte order mark stays. */
+/** The text, with replacement characters if the bytes are not UTF-8. A byte order mark stays. */
 export function decodeText(bytes: Uint8Array): { text: string; valid: boolean } {
   try {
     return { text: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes), valid: true };
@@ -36,7 +36,7 @@ export function decodeText(bytes: Uint8Array): { text: string; valid: boolean } 
 const LONG_LINES = 500;
 const LARGE_BYTES = 100 * 1024;
 
-/** Says that a file is longer than is good for the models that read it. */
+/** Reports that a file is too long to be good for the models that read it. */
 export function noteSize(findings: Findings, text: string, body: string): void {
   const lines = body.split("\n").length;
   const hint = "Move details into files that the body names, to be read when they are needed.";
@@ -47,12 +47,12 @@ export function noteSize(findings: Findings, text: string, body: string): void {
     findings.warning(
       "file_large",
       {},
-      `SKILL.md has ${length} bytes; a model reads all of them at once.`,
+      `SKILL.md has ${length} bytes; a model reads all of them together.`,
       hint,
     );
 }
 
-/** Says that a file is not UTF-8. @param refused whether that is an error */
+/** Reports that a file is not UTF-8. @param refused whether that is an error */
 export function reportEncoding(findings: Findings, refused: boolean): void {
   const hint = "Save the file as UTF-8.";
   if (refused) findings.error("encoding", {}, "SKILL.md is not valid UTF-8.", hint);

@@ -4,7 +4,7 @@ import { type Position, type Slot, toJson } from "./tree.ts";
 
 const MAX_VALUE = 200;
 
-/** What a diagnostic is about: a value, or a field that has none (a position only, or not even that). */
+/** The subject of a diagnostic: a value, or a field without one (only a position, or not even that). */
 type Location = Slot | { path?: string; at?: Position };
 
 export class Findings {

@@ -1,14 +1,14 @@
 /**
- * Every route that Hull serves whatever the skills are, declared once: its operation, method, path and scope. What an
- * operation takes and answers is in `src/api`, what it does in `src/http/handlers.ts`; the compiler wants both for each of
- * them. Reserved paths, the OpenAPI document and the table of docs/http.md follow.
+ * Every route that Hull serves independently of the skills, declared once: its operation, method, path and scope.
+ * `src/api` describes what an operation takes and answers, `src/http/handlers.ts` carries it out; the compiler requires
+ * both for each. Reserved paths, the OpenAPI document and the table of docs/http.md follow from it.
  */
 
 type Method = "GET" | "POST" | "PUT" | "DELETE";
-/** `open`: no key, no origin rule. `any`: every key will do. `own`: the operation itself decides who may call. */
+/** `open`: no key, no origin rule. `any`: any key. `own`: the operation itself decides who may call. */
 export type RouteScope = "open" | "any" | "own" | "invoke" | "publish" | "admin";
 
-/** Of two paths that match a request, the first counts. */
+/** Of two paths that match a request, the first wins. */
 export const FIXED_ROUTES = [
   ["showSignIn", "GET", "/console/sign-in", "open"],
   ["signIn", "POST", "/console/sign-in", "open"],

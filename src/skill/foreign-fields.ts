@@ -1,4 +1,4 @@
-/** Fields that other clients of skills act on and Hull does not, or not yet: what the skill misses, field by field. */
+/** Fields on which other skill clients act and Hull does not, or not yet: what the skill misses, field by field. */
 
 import type { Findings } from "./findings.ts";
 import { EFFORTS } from "./manifest.ts";
@@ -10,16 +10,16 @@ interface Missed {
   /** What does not happen. */
   what: string;
   hint: string;
-  /** It is carried out in some cases. */
+  /** Hull carries it out in some cases. */
   partly?: true;
-  /** Whether this value asks for it; absent: every value does. */
+  /** Whether this value requests it; absent: every value does. */
   asks?: (slot: Slot) => boolean;
 }
 
 const value = ({ node }: Slot): string => (textOf(node) ?? "").trim().toLowerCase();
 const said = (slot: Slot): boolean => value(slot) !== "" || slot.node.kind !== "scalar";
 
-/** Models of a plain Agent Skill that name no provider's model. */
+/** Models of a plain Agent Skill that do not name a provider's model. */
 export const FOREIGN_MODELS: readonly string[] = [
   "inherit",
   "default",
@@ -29,14 +29,14 @@ export const FOREIGN_MODELS: readonly string[] = [
   "opusplan",
 ];
 
-const ASK_THE_CALLER = "Whoever starts the run can set it in the run's options.";
+const ASK_THE_CALLER = "The caller of the run can set it in the run's options.";
 const IN_TOML = "Say it in hull.toml, or in the options of the run.";
 
-/** In the spelling with hyphens; `_` and capitals within a word are the same. */
+/** Spelt with hyphens; `_` and capitals within a word are the same. */
 const MISSED: { [field: string]: Missed } = {
   hooks: {
     what: "the commands that other clients run at their events are not run",
-    hint: "Write hooks.ts beside SKILL.md, or leave the field to other clients.",
+    hint: "Write hooks.ts next to SKILL.md, or leave the field to other clients.",
     asks: ({ node }) =>
       node.kind !== "map"
         ? node.source !== ""
@@ -97,7 +97,7 @@ const MISSED: { [field: string]: Missed } = {
   "command-dispatch": { what: "a message with its prefix goes to the model", hint: ASK_THE_CALLER },
 };
 
-/** Fields that tell people of a skill, and ask for nothing. */
+/** Fields that describe a skill to people, and request nothing. */
 const DESCRIPTIVE = new Set([
   "version",
   "author",
@@ -162,9 +162,9 @@ const fold = (key: string): string =>
     .toLowerCase();
 
 /**
- * Warns of each field that asks for what Hull does not do.
+ * Warns about each field that requests something that Hull does not do.
  * @param fields keys of the frontmatter
- * @returns those that it has warned of
+ * @returns the fields that got a warning
  */
 export function warnMissed(findings: Findings, root: MapNode, fields: Iterable<string>): string[] {
   const warned: string[] = [];
@@ -181,8 +181,8 @@ export function warnMissed(findings: Findings, root: MapNode, fields: Iterable<s
 }
 
 /**
- * Tells of fields that have no effect: what only describes the skill in one finding of level info, the others in one
- * warning, with near names of fields that there are.
+ * Reports fields without effect: descriptive ones in one finding of level info, the others in one warning with similar
+ * field names.
  */
 export function reportWithoutEffect(
   findings: Findings,

@@ -1,24 +1,24 @@
 /**
- * The one matcher of globs, whoever wrote them: over names, paths, model ids and files to leave out. No glob becomes a regular
- * expression: a match costs at most the product of the two lengths. Pure.
+ * The one matcher of globs from any source: over names, paths, model ids and files to leave out. No glob becomes a
+ * regular expression: a match costs at most the product of the two lengths. Pure.
  */
 
-/** What one character may be, or any number of them. */
+/** The permitted values of one character, or any number of them. */
 type Token =
   | { type: "text"; text: string }
-  /** One character but the separator. */
+  /** One character except the separator. */
   | { type: "any" }
   /** One of these, or none of these; never the separator. */
   | { type: "set"; ranges: readonly (readonly [first: string, last: string])[]; negated: boolean }
   /** Any number of characters; without `deep` none of them is the separator. */
   | { type: "star"; deep: boolean }
-  /** Nothing, or any folders with the separator behind them. */
+  /** Nothing, or any folders followed by the separator. */
   | { type: "folders" };
 
-/** A glob that was read, to be matched with many texts. */
+/** A parsed glob, to match with many texts. */
 export interface Glob {
   tokens: readonly Token[];
-  /** What `*` and `?` stop at; `null`: nothing. */
+  /** The character that `*` and `?` do not match; `null`: none. */
   separator: string | null;
 }
 
@@ -26,13 +26,13 @@ export interface Glob {
 export const globMatches = (glob: string, path: string): boolean =>
   matches({ tokens: tokensOf(glob), separator: "/" }, path);
 
-/** Whether a name matches a glob in which `*` stands for any characters. */
+/** Whether a name matches a glob in which `*` matches any characters. */
 export const nameMatches = (glob: string, name: string): boolean =>
   matches({ tokens: tokensOf(glob), separator: null }, name);
 
 /**
- * Whether a model's id matches: `*`, `x*`, `*x`, `*x*` or `a*b`, in any case; no star means equality, and any other placing of stars
- * is compared literally.
+ * Whether a model's id matches: `*`, `x*`, `*x`, `*x*` or `a*b`, ignoring letter case. A glob without star must be
+ * equal; any other combination of stars is compared literally.
  */
 export function modelMatches(glob: string, id: string): boolean {
   const pattern = glob.toLowerCase();
@@ -56,9 +56,9 @@ export function ignoreGlob(glob: string): Glob {
   return { tokens: anchored ? body : [{ type: "folders" }, ...body], separator: "/" };
 }
 
-/** Whether a text matches, in one walk over it that follows all ways through the glob at once. */
+/** Whether a text matches, in one pass that follows all ways through the glob together. */
 export function matches({ tokens, separator }: Glob, text: string): boolean {
-  /** Places in the glob where the walk may be, and marks of them by step. */
+  /** Positions in the glob that the pass may be at, marked by step. */
   let open: number[] = [];
   const seen = new Int32Array(tokens.length + 1);
   let step = 0;
@@ -77,7 +77,7 @@ export function matches({ tokens, separator }: Glob, text: string): boolean {
     move();
     open = next;
   };
-  /** Places inside of folders, which only their end leaves. */
+  /** Positions inside folders, which end only with the folder. */
   const inside = new Set<number>();
   advance(() => enter(0));
   for (const character of text) {
@@ -158,11 +158,11 @@ function pathTokens(glob: readonly string[], deep: boolean): Token[] {
   return tokens;
 }
 
-/** The set in brackets that begins here; `null`: there is none. */
+/** The bracket set that begins here; `null`: there is none. */
 function setAt(glob: readonly string[], from: number): { token: Token; last: number } | null {
   const negated = glob[from + 1] === "!";
   const first = from + (negated ? 2 : 1);
-  // The first member may not close it.
+  // The first member cannot close the set.
   const last = glob.indexOf("]", first);
   const members = glob.slice(first, last);
   if (last === -1 || members.length === 0 || members.includes("/")) return null;

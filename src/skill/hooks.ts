@@ -1,6 +1,6 @@
 /**
- * A skill's hook module: `hooks.ts` or `hooks.js` beside SKILL.md. The build bundles it; where
- * there is no bundler it is taken as it is, which works for JavaScript without imports. Pure.
+ * A skill's hook module: `hooks.ts` or `hooks.js` next to SKILL.md. The build bundles it. Without a bundler Hull takes
+ * the file unchanged, which works for JavaScript without imports. Pure.
  */
 import type { SourceFile } from "./bundle.ts";
 import { tokens } from "./javascript.ts";
@@ -8,7 +8,7 @@ import type { Diagnostic } from "./manifest.ts";
 import { type ModuleFault, moduleDiagnostic } from "./module-fault.ts";
 
 const HOOK_FILES = ["hooks.ts", "hooks.js"] as const;
-/** Largest module. An isolate parses it when it is first needed. */
+/** Largest module. An isolate parses it on first use. */
 const MAX_HOOK_BYTES = 4 * 1024 * 1024;
 
 /** One ES module and the names of what it exports, sorted. */
@@ -17,11 +17,11 @@ export interface MadeHooks {
   exports: string[];
 }
 
-/** Makes a module of the file, or says why not. */
+/** Makes a module of the file, or returns its faults. */
 export type HookReader = (source: SourceFile) => Promise<MadeHooks | { faults: ModuleFault[] }>;
 
 /**
- * Makes the hook module of a skill's files; `hooks: null` where it has none, or a faulty one.
+ * Makes the hook module of a skill's files; `hooks: null` if it has none, or a faulty one.
  * @param file SKILL.md relative to the root, for diagnostics
  */
 export async function findHooks(
@@ -65,7 +65,7 @@ function faultsOf({ bytes, exports }: MadeHooks): ModuleFault[] {
   return faults;
 }
 
-/** What keeps an uploaded hook module from being taken as it is: it is not JavaScript, or needs other modules. */
+/** Why an uploaded hook module cannot be used unchanged: it is not JavaScript, or needs other modules. */
 export function uploadFault({ path, bytes }: SourceFile): ModuleFault | null {
   const hint =
     "Upload one file: npx esbuild hooks.ts --bundle --format=esm --outfile=hooks.js (then leave hooks.ts out), or let the operator publish the folder.";
@@ -91,7 +91,10 @@ export function uploadFault({ path, bytes }: SourceFile): ModuleFault | null {
   };
 }
 
-/** A module that could not be loaded. The engine tells where, for faults of syntax, as `hooks.js:<line>:<column>`. */
+/**
+ * The fault of a module that could not be loaded. For syntax errors the engine gives the place as
+ * `hooks.js:<line>:<column>`.
+ */
 export function loadFault(text: string): ModuleFault {
   const location = /\s*at hooks\.js:(\d+):(\d+)\s*$/.exec(text);
   const message = `The hook module cannot be loaded: ${location === null ? text : text.slice(0, location.index)}`;

@@ -1,13 +1,13 @@
-/** Fields of Hull below `metadata: hull:`, where the Agent Skills format leaves room for what it does not know. */
+/** Fields of Hull below `metadata: hull:`, where the Agent Skills format permits unknown keys. */
 import type { Findings } from "./findings.ts";
 import type { MapNode } from "./tree.ts";
 
 const FORMAT_FIELDS = ["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
 
 /**
- * The frontmatter with the fields of `metadata.hull` beside its own, and `metadata` without them. Where there is no such mapping,
- * the frontmatter as it is.
- * @param findings told of fields that belong to the format, and of fields that stand in both places
+ * The frontmatter with the fields of `metadata.hull` at its top level, and `metadata` without them. Without such a
+ * mapping the frontmatter stays unchanged.
+ * @param findings gets fields that belong to the format, and fields that occur in both places
  */
 export function liftHullFields(root: MapNode, findings: Findings): MapNode {
   const metadata = root.entries.get("metadata");
@@ -32,7 +32,7 @@ export function liftHullFields(root: MapNode, findings: Findings): MapNode {
       findings.error(
         "hull_field",
         location,
-        `The field ${key} stands at the top and below metadata.hull.`,
+        `The field ${key} is both at the top level and below metadata.hull.`,
         "Keep one of the two.",
       );
     } else entries.set(key, entry);

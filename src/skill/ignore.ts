@@ -2,7 +2,7 @@
 
 import { type Glob, ignoreGlob, matches } from "./glob.ts";
 
-/** Names that are left out wherever they stand; `.hullignore` cannot bring them back. */
+/** Names that are left out everywhere; `.hullignore` cannot bring them back. */
 const NEVER = [
   /^\.git$/,
   /^node_modules$/,
@@ -51,7 +51,7 @@ export function parseIgnore(text: string): IgnoreRule[] {
   return rules;
 }
 
-/** An ignore file's rules and the path of the skill folder relative to that file's folder, `""` for the same folder. */
+/** An ignore file's rules, and the skill folder's path relative to that file's folder; `""` for the same folder. */
 export interface IgnoreLevel {
   base: string;
   rules: readonly IgnoreRule[];
@@ -74,7 +74,7 @@ export function isIgnored(path: string, isFolder: boolean, levels: readonly Igno
   return ignored;
 }
 
-/** A blank behind a backslash stays. */
+/** A blank after a backslash stays. */
 function withoutBlanksAtEnd(line: string): string {
   const bare = line.trimEnd();
   return bare.endsWith("\\") ? line.slice(0, bare.length + 1) : bare;

@@ -1,6 +1,6 @@
 /**
- * Cuts JavaScript into tokens, as far as one must know where code ends and text begins (ECMA-262 §12). Pure. Whether a
- * slash divides or begins an expression follows from what stands before it, which tells in all but contrived code.
+ * Splits JavaScript into tokens, as far as needed to know where code ends and text begins (ECMA-262 §12). Pure. The
+ * preceding token decides whether a slash divides or begins an expression, which is right in all but contrived code.
  */
 
 export interface Token {
@@ -25,12 +25,12 @@ const SKIPPED = /(?:\s|\/\/[^\n]*|\/\*[\s\S]*?\*\/)+/y;
 const EXPECTANT = new Set(
   "return typeof case in of do else void delete throw new instanceof yield await".split(" "),
 );
-/** Words whose parentheses are followed by a statement. */
+/** Words whose parentheses precede a statement. */
 const CONTROL = new Set(["if", "while", "for", "with"]);
 
-/** The tokens without blanks and comments. What cannot be read is passed over, one character at a time. */
+/** The tokens without blanks and comments. Unreadable text is skipped, one character at a time. */
 export function* tokens(source: string): Generator<Token> {
-  /** What is open, and whether its end is followed by a statement or a value, in which case a slash divides. */
+  /** The open brackets, and whether a statement or a value follows their end. After a value a slash divides. */
   const open: { mark: string; divides: boolean }[] = [];
   let before: Token | undefined;
   let divides = false;
@@ -73,7 +73,7 @@ export function* tokens(source: string): Generator<Token> {
   }
 }
 
-/** Keeps `open` and answers whether a slash after this token divides. */
+/** Updates `open`; returns whether a slash after this token divides. */
 function follow(
   { kind, text }: Token,
   before: Token | undefined,
@@ -106,7 +106,7 @@ function follow(
   }
 }
 
-/** Whether a brace begins a value: where one is expected, and not a statement. */
+/** Whether a brace begins a value: true where a value is expected and not a statement. */
 function opensObject(before: Token | undefined, divided: boolean): boolean {
   if (before === undefined || divided) return false;
   if (before.kind === "word") return before.text !== "do" && before.text !== "else";

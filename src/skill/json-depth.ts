@@ -1,4 +1,6 @@
-/** How deep JSON from outside may nest: whoever walks or prints a deeper value would run out of stack (RFC 8259 §9). */
+/**
+ * How deep JSON from outside may nest: code that walks or prints a deeper value would exhaust the stack (RFC 8259 §9).
+ */
 import type { Json } from "./manifest.ts";
 
 /** Arrays and objects inside one another. */
@@ -15,11 +17,11 @@ export function nestsTooDeep(value: Json): boolean {
 
 const nested = (members: readonly Json[]) => members.filter((m) => typeof m === "object" && m !== null);
 
-/** JSON text to value; `undefined` when it is not JSON, or nests too deep. @param reviver as of `JSON.parse` */
+/** Parses JSON text; `undefined` if it is not JSON, or nests too deep. @param reviver as for `JSON.parse` */
 export function parsedJson(text: string, reviver?: (...given: unknown[]) => unknown): Json | undefined {
   try {
     const value: Json = JSON.parse(text, reviver);
-    // A shorter text has no room for so many brackets and their ends.
+    // A shorter text cannot hold so many brackets and their ends.
     return text.length > 2 * MAX_JSON_DEPTH && nestsTooDeep(value) ? undefined : value;
   } catch {
     return undefined;

@@ -1,6 +1,6 @@
 /**
- * JSON Schema 2020-12 (https://json-schema.org/draft/2020-12): its meta-schema, keyword by keyword, so that a skill's
- * `input_schema` can be checked at build without generated code, and embedded in an OpenAPI document. Pure.
+ * The meta-schema of JSON Schema 2020-12 (https://json-schema.org/draft/2020-12), keyword by keyword. With it the build
+ * can check a skill's `input_schema` without generated code, and embed it in an OpenAPI document. Pure.
  */
 import { isObject } from "./json.ts";
 import type { Json, JsonObject } from "./manifest.ts";
@@ -58,10 +58,10 @@ const ONE = new Set(
 );
 const MANY = new Set(words("allOf anyOf oneOf prefixItems"));
 const NAMED = new Set(words("$defs definitions properties patternProperties dependentSchemas"));
-/** Words that the document itself gives a meaning, or that belong to older versions of either format. */
+/** Keywords that the document itself uses, or that belong to older versions of either format. */
 const DROPPED = new Set(words("$schema $vocabulary dependencies discriminator xml externalDocs nullable"));
 
-/** JSON pointers of the keywords whose value is none that JSON Schema 2020-12 allows; none: the schema is valid. */
+/** JSON pointers of the keywords whose value JSON Schema 2020-12 does not allow; empty: the schema is valid. */
 export function schemaFaults(schema: Json): string[] {
   const faults: string[] = [];
   cleanSchema(schema, "", faults);
@@ -69,8 +69,8 @@ export function schemaFaults(schema: Json): string[] {
 }
 
 /**
- * The schema as it can stand under an OpenAPI document's `components`, or `null` where it is no JSON Schema 2020-12.
- * References to its own parts stay valid: a schema that has any becomes a resource of its own, named by `id`.
+ * The schema in a form for an OpenAPI document's `components`, or `null` if it is not JSON Schema 2020-12. References
+ * to its own parts stay valid: a schema that has any becomes a separate resource named `id`.
  */
 export function embeddedSchema(schema: JsonObject, id: string): JsonObject | null {
   const faults: string[] = [];
@@ -80,7 +80,7 @@ export function embeddedSchema(schema: JsonObject, id: string): JsonObject | nul
   return refers && clean.$id === undefined ? { $id: id, ...clean } : clean;
 }
 
-/** A copy without the dropped keywords. What is wrong is noted in `faults`. @param at JSON pointer of the schema */
+/** A copy without the dropped keywords. Adds faults to `faults`. @param at JSON pointer of the schema */
 function cleanSchema(schema: Json, at: string, faults: string[]): Json {
   if (typeof schema === "boolean") return schema;
   if (!isObject(schema)) {

@@ -1,15 +1,15 @@
-/** Which model providers a skill may name; `src/model/model registry` says how each is reached. */
+/** The model providers that a skill may name; `src/model/model registry` says how to reach each. */
 import { PROVIDER_KEY_VARIABLES } from "../secrets.ts";
 
 export interface KnownProviders {
   names: readonly string[];
-  /** Those without a default model: a skill has to name one. */
+  /** Providers without a default model: a skill must name one. */
   model_required: readonly string[];
-  /** Variables that hold their keys: withheld from every process. */
+  /** Variables that hold their keys; no process gets them. */
   key_variables: readonly string[];
 }
 
-/** What Hull knows without any configuration. */
+/** The providers that Hull knows without configuration. */
 export const SHIPPED: KnownProviders = {
   names: [
     "anthropic",
@@ -46,5 +46,5 @@ export const SHIPPED: KnownProviders = {
   key_variables: PROVIDER_KEY_VARIABLES,
 };
 
-/** Other names that providers go by. */
+/** Other names of providers. */
 export const PROVIDER_ALIASES: ReadonlyMap<string, string> = new Map([["gemini", "google"]]);

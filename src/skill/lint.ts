@@ -1,10 +1,10 @@
-/** What `hull validate` warns of beyond the rules: what some tools refuse, or what is likely wrong. */
+/** Warnings of `hull validate` beyond the rules: things that some tools refuse, or that are probably wrong. */
 import type { BrokenRule } from "./field-rules.ts";
 import { fileNamed } from "./file-lookup.ts";
 import type { Diagnostic } from "./manifest.ts";
 import { insidePath } from "./path.ts";
 
-/** Descriptions that some packagers refuse, or that do not help a model to choose. */
+/** Faults of a description: some packagers refuse it, or it does not help a model to choose. */
 export function lintDescription(description: string): BrokenRule[] {
   const found: BrokenRule[] = [];
   const field = "description";
@@ -19,7 +19,7 @@ export function lintDescription(description: string): BrokenRule[] {
   return found;
 }
 
-/** Relative links and images of a Markdown text that lead to no file or folder among `paths`. */
+/** Relative links and images of a Markdown text that match no file or folder among `paths`. */
 export function missingReferences(body: string, paths: readonly string[]): string[] {
   const prose = body.replace(/^(?:```|~~~)[\s\S]*?^(?:```|~~~)/gm, "").replace(/`[^`\n]*`/g, "");
   const missing = new Set<string>();
@@ -42,7 +42,7 @@ function decoded(path: string): string {
   }
 }
 
-/** Shapes of keys that services give out. */
+/** Patterns of keys that services issue. */
 const SECRETS: readonly RegExp[] = [
   /\bsk-(?:ant-|proj-)?[A-Za-z0-9_-]{32,}/,
   /\bAKIA[0-9A-Z]{16}\b/,
@@ -52,10 +52,10 @@ const SECRETS: readonly RegExp[] = [
   /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/,
 ];
 
-/** Files over this many bytes are not looked through. */
+/** Larger files, in bytes, are not searched. */
 export const MAX_SCANNED_BYTES = 1024 * 1024;
 
-/** What is said of a file that holds what looks like a key; `null`: none does, or it is no text. */
+/** The finding for a file that seems to contain a key; `null`: it does not, or it is not text. */
 export function secretIn(path: string, bytes: Uint8Array): (Finding & { line: number }) | null {
   if (bytes.length > MAX_SCANNED_BYTES || bytes.includes(0)) return null;
   const text = new TextDecoder("latin1").decode(bytes);

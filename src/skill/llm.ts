@@ -63,13 +63,13 @@ function readFallback(findings: Findings, slot: Slot | undefined, known: KnownPr
 const canonical = (name: string, { names }: KnownProviders): string =>
   names.includes(name) ? name : (PROVIDER_ALIASES.get(name) ?? name);
 
-/** The names and their other forms. */
+/** The names and their aliases. */
 const accepted = ({ names }: KnownProviders): string[] => [
   ...names,
   ...Array.from(PROVIDER_ALIASES.keys()).filter((alias) => !names.includes(alias)),
 ];
 
-/** `provider/model`, where the model may hold slashes itself. */
+/** `provider/model`, where the model may contain slashes itself. */
 function splitTarget(text: string): { provider: string; model: string } {
   const slash = text.indexOf("/");
   return { provider: text.slice(0, Math.max(slash, 0)), model: text.slice(slash + 1).trim() };

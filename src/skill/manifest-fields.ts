@@ -1,11 +1,13 @@
 /**
- * The fields of SKILL.md's frontmatter, declared once: what each takes, within which range, what holds without it, and in
- * which modes it counts. The reader, the table of docs/manifest.md and the JSON Schema for editors follow.
+ * The fields of SKILL.md's frontmatter, declared once: type, range, default, and the modes where each counts. The
+ * reader, the table of docs/manifest.md and the JSON Schema for editors follow from it.
  */
 import { MAX_MS } from "./fields.ts";
 import { MODES, type Mode } from "./manifest.ts";
 
-/** `texts`: a list, or one text that is split; `command`: a text, or a list of words; `any`: read by code of its own. */
+/**
+ * `texts`: a list, or one text that is split; `command`: a text, or a list of words; `any`: has a reader of its own.
+ */
 type Kind = "text" | "texts" | "list" | "map" | "flag" | "command" | "any";
 
 export type Field = (
@@ -15,7 +17,7 @@ export type Field = (
 ) & {
   /** The field makes a skill one of this mode. */
   makes?: Mode;
-  /** The modes in which it counts. Absent: all of them. */
+  /** The modes where it counts. Absent: all of them. */
   modes?: readonly Mode[];
 };
 

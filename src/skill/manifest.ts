@@ -1,6 +1,6 @@
 /**
- * What a served skill is: the normalised manifest, the skill record and the catalog.
- * The build writes these; the Worker trusts them after one zod parse at the registry's boundary.
+ * What a served skill is: the normalised manifest, the skill record and the catalog. The build writes these; the Worker
+ * trusts them after one zod parse at the registry's boundary.
  */
 
 import type { WorkspaceTool } from "./tool-names.ts";
@@ -12,7 +12,7 @@ export const PARAMETER_TYPES = ["string", "number", "integer", "boolean", "array
 export type ParameterType = (typeof PARAMETER_TYPES)[number];
 export type ScalarType = "string" | "number" | "integer" | "boolean";
 
-/** What a tool may do to the world, in rising order. */
+/** The effects that a tool may have on the world, in rising order. */
 export const SIDE_EFFECT_LEVELS = [
   "none",
   "read_only",
@@ -46,9 +46,9 @@ export interface CommandTool {
   description: string;
   command: string[];
   parameters: ToolParameter[];
-  /** What it does, to policies of runs. Absent: nobody knows. */
+  /** Its effects, for policies of runs. Absent: unknown. */
   annotations?: CommandAnnotations;
-  /** A second run does no harm. */
+  /** Repeating a call is harmless. */
   idempotent?: boolean;
 }
 
@@ -62,7 +62,7 @@ export interface CommandAnnotations {
 }
 
 export interface ModelTarget {
-  /** Of the deployment that serves the skill, which may not be the one it was built for. */
+  /** A provider of the deployment that serves the skill, which may differ from the one it was built for. */
   provider: string;
   /** `null`: the provider's default model. */
   model: string | null;
@@ -70,12 +70,12 @@ export interface ModelTarget {
 
 /** A remote MCP server of an llm skill. */
 export interface McpServer {
-  /** Begins the names of its tools, with `_` for `-` and followed by `__`. */
+  /** The prefix of its tools' names, with `_` for `-` and followed by `__`. */
   name: string;
   url: string;
-  /** Values may hold `${VAR}`. */
+  /** Values may contain `${VAR}`. */
   headers: { [name: string]: string };
-  /** The server's own names of the tools that are brought in; absent: all. */
+  /** The server's own names of the tools to use; absent: all. */
   tools?: string[];
   timeout_ms: number;
 }
@@ -89,7 +89,7 @@ export interface ProxySettings {
   return_headers: string[];
 }
 
-/** An agent that runs the skill as long as it is served. */
+/** An agent that runs the skill as long as Hull serves it. */
 export interface DaemonDeclaration {
   task: string;
   /** Five fields, in the wall time of `time_zone` (IANA; absent: UTC). */
@@ -97,43 +97,43 @@ export interface DaemonDeclaration {
   time_zone?: string;
   wake_interval_ms?: number;
   watch_paths?: string[];
-  /** Further options of its run. */
+  /** More options of its run. */
   options?: JsonObject;
 }
 
-/** When and by whom agent runs may activate a skill, and with what it is carried out; what is absent has no say. */
+/** When agent runs may activate a skill, who may do it, and what carries it out. An absent member has no effect. */
 export interface Activation {
   when_to_use?: string;
-  /** Globs of files that the skill is for. */
+  /** Globs of the files that the skill handles. */
   paths?: string[];
-  /** Models neither see it nor load it. */
+  /** Models neither see nor load it. */
   disable_model_invocation?: true;
-  /** No message activates it by a prefix. */
+  /** No message can activate it by a prefix. */
   user_invocable?: false;
-  /** Names of MCP servers of the deployment or the run, bound while the skill is active. */
+  /** Names of MCP servers of the deployment or the run that are bound while the skill is active. */
   mcp?: string[];
-  /** It is used only where somebody who is trusted has signed it. */
+  /** Hull uses it only with the signature of a trusted signer. */
   require_signature?: true;
-  /** Fingerprints of the keys that may have signed it; absent: whoever the deployment trusts. */
+  /** Fingerprints of the keys that may sign it; absent: all that the deployment trusts. */
   trusted_signers?: string[];
   /** Hook references. */
   on_activate?: string;
   on_deactivate?: string;
-  /** What a person types behind `/name`, for people. */
+  /** What a person types after `/name`; shown to people. */
   argument_hint?: string;
-  /** In a context of its own, a sub-agent's, rather than in the conversation. */
+  /** It runs in a sub-agent's own context rather than in the conversation. */
   context?: "fork";
-  /** Which kind of sub-agent, as other clients name it. */
+  /** The kind of sub-agent, in the words of other clients. */
   agent?: string;
-  /** The model of a plain Agent Skill, as other clients name it: `opus`. */
+  /** The model of a plain Agent Skill in the words of other clients: `opus`. */
   model?: string;
   /** How much the model thinks, as its author wrote it: a key of `EFFORTS`, or a word that only other clients know. */
   effort?: string;
-  /** What commands in its text are written for. */
+  /** The shell for which the commands in its text are written. */
   shell?: string;
 }
 
-/** What other clients write as `effort`, as the level that providers know. */
+/** The `effort` of other clients, as a level that providers know. */
 export const EFFORTS: { readonly [effort: string]: "low" | "medium" | "high" | undefined } = {
   minimal: "low",
   low: "low",
@@ -143,7 +143,7 @@ export const EFFORTS: { readonly [effort: string]: "low" | "medium" | "high" | u
   max: "high",
 };
 
-/** A normalised manifest. Durations in ms, sizes in bytes. Mode-specific parts are present exactly for their mode. */
+/** A normalised manifest. Durations in ms, sizes in bytes. Parts of a mode are present exactly in that mode. */
 export interface Manifest {
   name: string;
   slug: string;
@@ -164,7 +164,7 @@ export interface Manifest {
   max_input_bytes?: number;
   max_output_bytes?: number;
   concurrency?: number;
-  /** Environment variables opted in for tools and `run`. Provider keys never appear here. */
+  /** Environment variables for tools and `run`. Provider keys never appear here. */
   tool_env: string[];
   run?: string[];
   serve?: string;
@@ -174,25 +174,27 @@ export interface Manifest {
     fallback: ModelTarget[];
     tools: CommandTool[];
     max_tokens: number;
-    /** Absent: by what tools a run has. */
+    /** Absent: depends on the tools of a run. */
     max_tool_rounds?: number;
     max_tool_output_bytes: number;
-    /** Absent where it has none. */
+    /** Absent if it has none. */
     mcp_servers?: McpServer[];
   };
-  /** Of llm skills alone. */
+  /** Only llm skills have one. */
   daemon?: DaemonDeclaration;
   license?: string;
   compatibility?: string;
   metadata?: JsonObject;
   /** Calls that need no approval while the skill is active, in the format's own spelling (`tool-names.ts`). */
   allowed_tools?: string[];
-  /** The tools that stay on offer while the skill is active, likewise; absent: all of them. */
+  /** The tools that stay on offer while the skill is active, in the same spelling; absent: all of them. */
   tool_scope?: string[];
-  /** Whether a run with the skill has the workspace tools, or which of them; absent: by `wants_workspace_tools`. */
+  /**
+   * Whether a run with the skill has the workspace tools, or which of them; absent: `wants_workspace_tools` decides.
+   */
   workspace_tools?: boolean | WorkspaceTool[];
   activation?: Activation;
-  /** Unknown frontmatter keys, kept as they came. */
+  /** Unknown frontmatter keys, unchanged. */
   extra: JsonObject;
 }
 
@@ -204,11 +206,11 @@ export interface BundledFile {
   sha256: string;
 }
 
-/** What a skill's `hooks.ts` or `hooks.js` became. */
+/** The module made from a skill's `hooks.ts` or `hooks.js`. */
 export interface HookModule {
   /** SHA-256 of one ES module, KV `module:<sha256>`. */
   module: string;
-  /** Names of what it exports, sorted. */
+  /** Names of its exports, sorted. */
   exports: string[];
 }
 
@@ -216,7 +218,7 @@ export interface HookModule {
 export const RISKS = ["safe", "moderate", "dangerous", "critical"] as const;
 export type Risk = (typeof RISKS)[number];
 
-/** Where a tool's handler runs; `stub`: it has none, and answers what the skill's text says of it. */
+/** Where a tool's handler runs; `stub`: it has none, and its answer points to the skill's text. */
 export const TIERS = ["isolate", "runner", "stub"] as const;
 export type Tier = (typeof TIERS)[number];
 
@@ -240,13 +242,13 @@ export type ConfigType = (typeof CONFIG_TYPES)[number];
 export const CONFIG_SCOPES = ["global", "per_bot", "per_call"] as const;
 type ConfigScope = (typeof CONFIG_SCOPES)[number];
 
-/** One configurable value of a tool. Its keys are the format's own, in camelCase. */
+/** One configurable value of a tool. Its keys are those of the format, in camelCase. */
 export interface ConfigParam {
   name: string;
   displayName?: string;
   description?: string;
   type: ConfigType;
-  /** Absent: there is none, and a handler that is not told a value sees no such key. */
+  /** Absent: there is none, and a handler without a value sees no such key. */
   default?: Json;
   scope: ConfigScope;
   min?: number;
@@ -268,7 +270,7 @@ export interface ConfigParam {
 /** Which network a handler may reach: none, the named hosts (`api.example.com`, `*.example.com`), or any public one. */
 export type NetworkNeed = { hosts: string[] | null } | null;
 
-/** What a console shows of a tool; nothing of it changes what the tool does. */
+/** What a console shows of a tool; it never changes what the tool does. */
 export interface ToolDisplay {
   version?: string;
   category?: string;
@@ -281,7 +283,7 @@ export interface ToolDisplay {
   estimated_latency_ms?: number;
 }
 
-/** A tool of a skill's tools.json. JSON-safe; what is absent in `tools.json` has its default here. */
+/** A tool of a skill's tools.json. JSON-safe; members absent in `tools.json` have their defaults here. */
 export interface SkillTool {
   /** `^[a-z][a-z0-9_]*$`, at most 64 characters. */
   name: string;
@@ -289,16 +291,16 @@ export interface SkillTool {
   /** JSON Schema of the arguments, an object with `required`. */
   parameters: JsonObject;
   tier: Tier;
-  /** Why the build chose the tier, for people; absent where there was nothing to choose. */
+  /** Why the build chose the tier, for people; absent if there was no choice. */
   tier_reason?: string;
-  /** The handler's path in the pack: what a process starts; absent exactly for a stub. */
+  /** Path in the pack of the handler that a process starts; absent exactly for a stub. */
   script?: string;
-  /** The handler's path in the skill's folder, where `script` is what the build has made of it. */
+  /** The handler's path in the skill's folder, if the build made `script` from it. */
   source?: string;
   /** SHA-256 of the handler bundled as one ES module, KV `module:<sha256>`; present exactly in tier `isolate`. */
   module?: string;
   timeout_ms: number;
-  /** Names of the variables it may see. Provider keys never appear here. */
+  /** Names of the variables that it may see. Provider keys never appear here. */
   env: string[];
   network: NetworkNeed;
   filesystem: boolean;
@@ -306,20 +308,23 @@ export interface SkillTool {
   idempotent: boolean;
   /** As declared, or derived from the flags (`risk.ts`). */
   risk: Risk;
-  /** Left out of tool panels and lists; models see it and may call it. */
+  /** Absent from tool panels and lists; models see it and may call it. */
   hidden: boolean;
   config: ConfigParam[];
   output_schema?: JsonObject;
   display?: ToolDisplay;
 }
 
-/** The plugin that a skill lies in. */
+/** The plugin of a skill. */
 export interface PluginOfSkill {
-  /** Of its plugin.json, else of marketplace.json, else the folder's. */
+  /** From its plugin.json, else from marketplace.json, else the folder's name. */
   name: string;
-  /** The skill's folder in that of the plugin, `/` as separator; `""`: they are the same. */
+  /** The skill's folder inside the plugin's, `/` as separator; `""`: they are the same. */
   skill: string;
-  /** The plugin's folder, with all that its skills share; absent: nothing in the skill's folder names the plugin's. */
+  /**
+   * The plugin's folder, with everything that its skills share; absent: nothing in the skill's folder names the
+   * plugin's.
+   */
   folder?: {
     /** SHA-256 of the deterministic tar, KV `pack:<sha256>`. */
     pack: string;
@@ -340,30 +345,34 @@ export interface SkillWorkflow {
 export interface SkillRecord {
   format: 1;
   manifest: Manifest;
-  /** Markdown below the frontmatter: the system prompt of an llm skill, the documentation of any other. */
+  /** Markdown below the frontmatter: the system prompt of an llm skill, the documentation of others. */
   body: string;
   files: BundledFile[];
   /** SHA-256 of the deterministic tar, KV `pack:<sha256>`; `null` in records of builds that packed only what runs. */
   pack: string | null;
-  /** Its instructions can be followed only with workspace tools (`workspace-tools.ts`). */
+  /** A model can follow its instructions only with workspace tools (`workspace-tools.ts`). */
   wants_workspace_tools?: true;
-  /** The plugin that it lies in. Absent: it lies in none. */
+  /** Its plugin. Absent: none. */
   plugin?: PluginOfSkill;
-  /** What tells it from a skill of the same name: the author's folder or the plugin; absent: it lies in neither. */
+  /**
+   * Distinguishes it from another skill of the same name: the author's folder or the plugin; absent: it has neither.
+   */
   namespace?: string;
-  /** Present where the skill has a hook module. */
+  /** Present if the skill has a hook module. */
   hooks?: HookModule;
-  /** Those of its tools.json, in the order of the file; absent where it has none. */
+  /** The tools of its tools.json, in the order of the file; absent if it has none. */
   tools?: SkillTool[];
-  /** Those of its folder `workflows`, by name; absent where it has none. */
+  /** The workflows of its folder `workflows`, by name; absent if it has none. */
   workflows?: SkillWorkflow[];
-  /** What the build found wrong with it, none of which keeps it from being served; `file` is relative to its folder. */
+  /** The build's findings, none of which stops Hull from serving it; `file` is relative to its folder. */
   diagnostics?: Diagnostic[];
-  /** Whose signature holds, by the fingerprint of the key; absent: it has none. */
+  /** The signer of its valid signature, by the fingerprint of the key; absent: it has none. */
   signature?: { signer: string };
-  /** The tenant that uploaded it. Absent: a folder of the deployment's own. Whoever reads the record sees whom to trust. */
+  /**
+   * The tenant that uploaded it. Absent: a folder of the deployment. A reader of the record sees from it whom to trust.
+   */
   uploaded_by?: string;
-  /** It is one that the tenant stored for requests to name. Absent: it has an address, and so a slug of its own. */
+  /** A tenant stored it for requests to name. Absent: it has an address, and so a slug of its own. */
   stored?: true;
 }
 
@@ -382,31 +391,31 @@ export interface Card {
   tools?: string[];
   version: string;
   stale?: true;
-  /** It was uploaded, and is served to one tenant. */
+  /** It was uploaded, and only one tenant can use it. */
   uploaded?: true;
   /** It declares a daemon. */
   daemon?: true;
-  /** The fingerprint of the key whose signature it has. */
+  /** The fingerprint of the key that signed it. */
   signer?: string;
-  /** Runs with it have the workspace tools, unless somebody says otherwise. */
+  /** Runs with it have the workspace tools by default. */
   workspaceTools?: true;
-  /** The author's folder or the plugin that it lies in. */
+  /** Its author's folder or plugin. */
   namespace?: string;
   /** Its workflows, by name. */
   workflows?: Omit<SkillWorkflow, "graph">[];
 }
 
-/** KV `catalog:<sha256>`: what is served; cards sorted by slug (byte order). */
+/** KV `catalog:<sha256>`: what Hull serves; cards sorted by slug (byte order). */
 export interface Catalog {
   format: 1;
   cards: Card[];
   /** SHA-256 of the OpenAPI document of these skills, KV `openapi:<sha256>`. */
   openapi?: string;
-  /** Names of the variables that proxy skills put into their calls, sorted; absent where there are none. */
+  /** Names of the variables that proxy skills put into their calls, sorted; absent if there are none. */
   variables?: string[];
   /**
-   * Skills that were loaded earlier and have a tool of the same name, by `slug/tool` of the one that takes their place;
-   * absent where there is none.
+   * Skills loaded earlier that have a tool of the same name, by `slug/tool` of the one that replaces theirs; absent if
+   * there are none.
    */
   overrides?: { [tool: string]: string[] };
 }
@@ -417,9 +426,9 @@ export interface CatalogPointer {
   previous: string | null;
   /** RFC 3339. */
   published_at: string;
-  /** The pinned catalog of the deployment that it was published to; absent where none is pinned. */
+  /** The pinned catalog of the deployment that it was published to; absent if none is pinned. */
   pinned?: string;
-  /** Catalogs that were served before, the last one first. */
+  /** Catalogs that were served before, the latest one first. */
   earlier?: { id: string; published_at: string }[];
 }
 

@@ -1,9 +1,9 @@
-/** Near names, for "did you mean" in diagnostics, in the command line and in 404 answers. */
+/** Similar names, for "did you mean" in diagnostics, in the command line and in 404 answers. */
 
 /**
- * The candidates nearest to `name`, best first, at most `max`. Near means: equal but for case and `-`/`_`, or an edit
- * distance (insert, delete, replace, swap neighbours) of at most a third of the length, or, for names of three letters
- * and more, one a prefix of the other.
+ * The candidates nearest to `name`, best first, at most `max`. Near means: equal except for letter case and `-`/`_`; or
+ * an edit distance (insert, delete, replace, swap neighbours) of at most a third of the length; or, for names of at
+ * least three letters, one is a prefix of the other.
  */
 export function nearest(name: string, candidates: Iterable<string>, max = 1): string[] {
   const wanted = fold(name);

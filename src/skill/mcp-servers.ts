@@ -7,7 +7,7 @@ import { readHeaders } from "./proxy.ts";
 import { child, type MapNode, type Slot } from "./tree.ts";
 
 const FIELDS = ["url", "headers", "tools", "timeout_ms"] as const;
-/** What it may be called, so that `<server>__<tool>` is a tool's name. */
+/** The form of its name, so that `<server>__<tool>` is a valid tool name. */
 const NAME = /^[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*$/;
 const MAX_NAME = 32;
 const MAX_SERVERS = 16;
@@ -42,13 +42,13 @@ export function readMcpServers(
   return servers;
 }
 
-/** What is wrong with a server's name; `null`: nothing. */
+/** The fault of a server's name; `null`: none. */
 export const serverNameFault = (name: string): string | null =>
   NAME.test(name) && name.length <= MAX_NAME
     ? null
     : `a name is 1 to ${MAX_NAME} of a-z, 0-9, - and _, beginning with a letter`;
 
-/** What the names of a server's tools begin with. */
+/** The prefix of the names of a server's tools. */
 export const toolPrefix = (name: string): string => `${name.replaceAll("-", "_")}__`;
 
 function readServer(
@@ -58,7 +58,7 @@ function readServer(
   keyVariables: readonly string[],
 ): McpServer | null {
   if (slot.node.kind !== "map") {
-    // The short form: the address alone.
+    // The short form: only the address.
     const url = readUrl(findings, slot);
     return url === null ? null : { name, url, headers: {}, timeout_ms: DEFAULT_MCP_TIMEOUT_MS };
   }
@@ -103,7 +103,7 @@ function readUrl(findings: Findings, slot: Slot): string | null {
   return null;
 }
 
-/** An address that can be one of a server; `null`: it cannot. */
+/** The address if a server can have it; `null`: it cannot. */
 export function serverUrl(text: string): URL | null {
   const url = URL.canParse(text) ? new URL(text) : null;
   const fits = url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";

@@ -14,7 +14,7 @@ export function isMediaType(text: string): boolean {
   return WITH_PARAMETERS.test(text);
 }
 
-/** Application types that are text although their names do not say so. */
+/** Application types that are text although their names do not show it. */
 const TEXT_SUBTYPES = new Set([
   "json",
   "x-ndjson",
@@ -83,14 +83,14 @@ const BY_EXTENSION = new Map(
   }),
 );
 
-/** The media type of a file by the extension of its name; `application/octet-stream` when it is unknown. */
+/** The media type of a file by the extension of its name; `application/octet-stream` if unknown. */
 export function mediaTypeOf(path: string): string {
   const name = path.slice(path.lastIndexOf("/") + 1);
   const extension = name.slice(name.lastIndexOf(".") + 1).toLowerCase();
   return BY_EXTENSION.get(extension) ?? "application/octet-stream";
 }
 
-/** The first extension of a media type, with its dot; empty where none is known. */
+/** The first extension of a media type, with its dot; empty if unknown. */
 export function extensionOf(type: string): string {
   const essence = (of: string): string => (of.split(";")[0] ?? "").trim().toLowerCase();
   for (const [extension, known] of BY_EXTENSION) if (essence(known) === essence(type)) return `.${extension}`;

@@ -1,9 +1,9 @@
-/** Tools that a skill counts on and that nothing provides, and what the skill misses for it. Pure. */
+/** Tools that a skill needs and nothing provides, and what the skill cannot do without them. Pure. */
 import type { Diagnostic, Manifest, SkillTool } from "./manifest.ts";
 import { allowedTools, SUB_AGENT, toolsNamed, WORKSPACE_TOOLS } from "./tool-names.ts";
 import type { Position } from "./tree.ts";
 
-/** Which tools a deployment gives to skills beside their own. */
+/** The tools that a deployment gives skills in addition to their own. */
 export interface ProvidedTools {
   /** Names of its MCP servers. */
   mcp_servers: readonly string[];
@@ -11,10 +11,10 @@ export interface ProvidedTools {
   workspace_tools: boolean;
 }
 
-/** Hull's own tools that a run may have. */
+/** Hull's own tools, which a run may have. */
 const BUILT_IN = ["load_skill", "read_skill_resource", "task_ledger", "define_tool", "remove_tool"];
 
-/** What other clients' tools do, for a sentence that begins "The skill cannot". */
+/** What other clients' tools do, as the end of a sentence that begins "The skill cannot". */
 const LOSSES: readonly (readonly [pattern: RegExp, loss: string])[] = [
   [new RegExp(`^${SUB_AGENT}$`), "hand work to sub-agents"],
   [/^webfetch$/i, "fetch pages of the web"],
@@ -33,7 +33,7 @@ interface Location {
 }
 
 /**
- * One warning that names all tools of `allowed-tools` and `tool_scope` that nothing provides; none where each is provided.
+ * One warning that names all tools of `allowed-tools` and `tool_scope` that nothing provides; none if each is provided.
  * @param own those of its tools.json
  */
 export function missingTools(

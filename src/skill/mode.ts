@@ -1,4 +1,4 @@
-/** Which mode a skill has, and which fields belong to which mode. */
+/** The mode of a skill, and which fields belong to which mode. */
 import { readChoice } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import { MODES, type Mode } from "./manifest.ts";
@@ -15,12 +15,12 @@ const fieldsOf = (mode: Mode, all: boolean): string[] =>
   FIELDS.flatMap(([name, { modes = [] }]) =>
     modes.includes(mode) && (all || modes.length === 1) ? [name] : [],
   );
-/** With those that llm skills may have too. */
+/** Includes the fields that llm skills may have too. */
 const PROXY_FIELDS = fieldsOf("proxy", true);
 const PROXY_ONLY = fieldsOf("proxy", false);
 const LLM_ONLY = fieldsOf("llm", false);
 
-/** The mode, given or inferred; `undefined` when it cannot be told, which is then reported. */
+/** The mode, given or inferred; `undefined` if it is unclear, which is then reported. */
 export function readMode(findings: Findings, root: MapNode): Mode | undefined {
   const modeSlot = child(root, "mode");
   const stated = readChoice(findings, modeSlot, MODES);
@@ -65,7 +65,7 @@ function reportForeign(findings: Findings, own: Slot, inferred: Mode | undefined
   );
 }
 
-/** Reports fields that have no meaning in this mode: errors for proxy fields, warnings for llm settings. */
+/** Reports fields without meaning in this mode: errors for proxy fields, warnings for llm settings. */
 export function checkModeFields(findings: Findings, root: MapNode, mode: Mode): void {
   for (const key of mode === "proxy" ? [] : PROXY_FIELDS) {
     const slot = child(root, key);

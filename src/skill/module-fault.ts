@@ -1,7 +1,7 @@
-/** What is wrong with a module of a skill: its hooks, or a tool's handler. */
+/** A fault of a module of a skill: its hooks, or a tool's handler. */
 import type { Diagnostic } from "./manifest.ts";
 
-/** `at` is where, in the file that `file` names (default: the module itself). */
+/** `at` is the place in the file that `file` names (default: the module itself). */
 export interface ModuleFault {
   code: string;
   message: string;
@@ -14,7 +14,7 @@ export interface ModuleFault {
 
 /**
  * @param folder the skill's, for the diagnostic
- * @param base what leads from the root to the skill's folder: empty, or ending in `/`
+ * @param base path from the root to the skill's folder: empty, or ending in `/`
  * @param path the module's
  */
 export function moduleDiagnostic(

@@ -1,4 +1,4 @@
-/** Reads a field that the table of the manifest declares as an integer. */
+/** Reads a field that the manifest's table declares as an integer. */
 import { readInteger } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import { type FieldName, MANIFEST_FIELDS } from "./manifest-fields.ts";
@@ -12,7 +12,7 @@ type DefaultedField = {
   [name in IntegerField]: Fields[name] extends { default: number } ? name : never;
 }[IntegerField];
 
-/** The value within its range, else the default; `undefined` where there is neither. What is wrong is reported. */
+/** The value within its range, else the default; `undefined` if there is neither. Reports faults. */
 export function readNumber(findings: Findings, root: MapNode, name: DefaultedField): number;
 export function readNumber(findings: Findings, root: MapNode, name: IntegerField): number | undefined;
 export function readNumber(findings: Findings, root: MapNode, name: IntegerField): number | undefined {

@@ -1,6 +1,6 @@
 /**
- * One SKILL.md by the rules of the Agent Skills format alone: what a strict reader says of it, and
- * what can be loaded of it. Import it lazily in the Worker, since it evaluates the `yaml` module.
+ * Reads one SKILL.md by the rules of the Agent Skills format alone: a strict reader's verdict, and what Hull can load
+ * of it. Import it lazily in the Worker, since it evaluates the `yaml` module.
  */
 import { type AgentSkillText, PLAIN_FIELDS, readAgentSkill, unifySpelling } from "./agent-skill.ts";
 import { decodeText, noteSize, reportEncoding } from "./file-text.ts";
@@ -12,7 +12,7 @@ import { judgeStrictly } from "./verdict.ts";
 interface SkillSource {
   /** Name of the skill's folder; absent: it has none. */
   directory?: string;
-  /** Of the file in it; `SKILL.md` unless given. */
+  /** Name of the file; `SKILL.md` by default. */
   fileName?: string;
 }
 
@@ -22,14 +22,14 @@ export interface Verdict {
 }
 
 export interface ParsedAgentSkill {
-  /** As the lenient reading has it; absent where it refuses the skill. */
+  /** The lenient reading; absent if it refuses the skill. */
   record?: AgentSkillText;
   verdicts: { strict: Verdict; lenient: Verdict };
-  /** Those of the lenient reading. */
+  /** Diagnostics of the lenient reading. */
   diagnostics: Diagnostic[];
 }
 
-/** @param content the file's bytes, or its text where that is known to be UTF-8 */
+/** @param content the file's bytes, or its text if known to be UTF-8 */
 export function parseSkill(content: Uint8Array | string, source: SkillSource = {}): ParsedAgentSkill {
   const { directory, fileName = "SKILL.md" } = source;
   const found = () => new Findings(directory ?? "", fileName);

@@ -1,7 +1,7 @@
 /**
- * SKILL.md into a normalised manifest. A skill with fields of Hull keeps their rules; any other is a plain Agent
- * Skill, which is served as an llm skill. Pure: the build and the Worker's uploads
- * share it. Import it lazily in the Worker, since it evaluates the `yaml` module.
+ * Turns SKILL.md into a normalised manifest. A skill with fields of Hull must follow their rules; any other is a plain
+ * Agent Skill, which Hull serves as an llm skill. Pure: the build and the Worker's uploads share it. Import it lazily
+ * in the Worker, since it evaluates the `yaml` module.
  */
 import { readActivation } from "./activation.ts";
 import { PLAIN_FIELDS, readAgentSkill, unifySpelling } from "./agent-skill.ts";
@@ -28,33 +28,35 @@ import { readTools } from "./tools.ts";
 import { child, items, type MapNode, mapToJson, type Position, type Slot, textOf, toJson } from "./tree.ts";
 
 interface ParseSource {
-  /** Folder name: the skill's name in diagnostics, and the slug where `name` has no ASCII letter or digit. */
+  /**
+   * Folder name: the skill's name in diagnostics, and the source of the slug if `name` has no ASCII letter or digit.
+   */
   folder: string;
   /** Path of SKILL.md relative to the root, for diagnostics. */
   file: string;
-  /** What it is served as, where another skill has the slug of its name. */
+  /** The slug to use if another skill has the slug of its name. */
   slug?: string;
-  /** The bundled files; without them, checks that look at files are left out. */
+  /** The bundled files; without them, checks of files are skipped. */
   files?: SkillFiles;
-  /** The model providers of the deployment; without them, those that Hull ships. */
+  /** The model providers of the deployment; absent: the shipped ones. */
   providers?: KnownProviders;
 }
 
 export interface ParsedSkill {
-  /** `null` where there is any error. */
+  /** `null` if there is any error. */
   manifest: Manifest | null;
   /** Markdown below the frontmatter, trimmed. */
   body: string;
   /** Whether it has fields of Hull; else it is a plain Agent Skill. */
   serving: boolean;
   diagnostics: Diagnostic[];
-  /** Where each top-level field stands, for later findings. */
+  /** The position of each top-level field, for later findings. */
   positions: ReadonlyMap<string, Position>;
 }
 
 /**
- * Parses and checks one SKILL.md. Every problem is reported, not only the first.
- * @param content the file's bytes, or its text where that is known to be UTF-8
+ * Parses and checks one SKILL.md. Reports every problem, not only the first.
+ * @param content the file's bytes, or its text if known to be UTF-8
  */
 export function parseManifest(content: Uint8Array | string, source: ParseSource): ParsedSkill {
   const findings = new Findings(source.folder, source.file);
@@ -76,12 +78,12 @@ export function parseManifest(content: Uint8Array | string, source: ParseSource)
   };
 }
 
-/** Whether a frontmatter has fields of Hull, in a shape that is not known as another client's. */
+/** Whether a frontmatter has fields of Hull, in a shape that does not belong to another client. */
 function isServing(root: MapNode): boolean {
   return KNOWN_FIELDS.some((field) => {
     const node = root.entries.get(field)?.value;
     if (node === undefined || PLAIN_FIELDS.includes(field)) return false;
-    // A list of names of tools that the skill wants, not of definitions.
+    // A list of tool names that the skill wants, not of definitions.
     if (field === "tools")
       return node.kind === "list" ? node.items.every((item) => item.kind === "map") : node.kind === "map";
     return field !== "model" || !FOREIGN_MODELS.includes(textOf(node) ?? "");
@@ -188,7 +190,7 @@ function readManifest(findings: Findings, root: MapNode, body: string, source: P
   };
 }
 
-/** Only what belongs to the mode. */
+/** The part that belongs to the mode. */
 function modePart(
   mode: Mode,
   parts: {
@@ -235,7 +237,7 @@ function readServe(
   return undefined;
 }
 
-/** The fields of the Agent Skills format that Hull carries along. */
+/** The fields of the Agent Skills format that Hull keeps. */
 function readCarried(
   findings: Findings,
   root: MapNode,

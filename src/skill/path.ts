@@ -1,6 +1,6 @@
 /** Paths inside a skill folder: relative, `/` as separator. */
 
-/** The path without `.` and `..` segments, or `null` when it is absolute, empty or leaves the folder. */
+/** The path without `.` and `..` segments, or `null` if it is absolute, empty or leaves the folder. */
 export function insidePath(path: string): string | null {
   if (path.startsWith("/") || path.includes("\0")) return null;
   const kept: string[] = [];

@@ -2,7 +2,7 @@
 
 export type Piece = { text: string } | { variable: string };
 
-/** Cuts a template into texts and variables; `problem` names the first `${…}` that is neither. */
+/** Splits a template into texts and variables; `problem` names the first `${…}` that is neither. */
 export function parseTemplate(template: string): { pieces: Piece[]; problem?: string } {
   const pieces: Piece[] = [];
   let text = "";

@@ -1,10 +1,10 @@
-/** The shapes of what limits the tool calls of runs, as options and `[policy]` of hull.toml have them. */
+/** The shapes of the limits on tool calls of runs, in options and in `[policy]` of hull.toml. */
 import * as z from "zod/mini";
 import { RISKS, SIDE_EFFECT_LEVELS } from "./manifest.ts";
 
 const maybe = z.exactOptional;
 
-/** A capability policy. Absent: not limited; empty: nothing is allowed. A misspelt key must not mean the former. */
+/** A capability policy. Absent: no limit; empty: nothing is allowed. A misspelt key must not mean the former. */
 export const policyShape = z.lazy(() => {
   const texts = z.array(z.string());
   const operations = z.record(z.string(), texts);
@@ -29,11 +29,13 @@ export const policyShape = z.lazy(() => {
   });
 });
 
-/** From which risk on a call of a skill's tool needs an approval. */
+/** The lowest risk at which a call of a skill's tool needs an approval. */
 const REQUIRED_RISKS = ["none", ...RISKS] as const;
 export type RequiredRisk = (typeof REQUIRED_RISKS)[number];
 
-/** `[approvals]` of hull.toml: for published skills, for uploaded ones, and for single ones by name (`approvals.ts`). */
+/**
+ * `[approvals]` of hull.toml: for published skills, for uploaded ones, and for single skills by name (`approvals.ts`).
+ */
 export const approvalsShape = z.lazy(() => {
   const level = z.enum(REQUIRED_RISKS);
   return z.strictObject({
@@ -56,7 +58,7 @@ export const approvalPolicyShape = z.lazy(() => {
   });
 });
 
-/** A rule that is a text names a predicate. */
+/** A text as a rule names a predicate. */
 export const permissionsShape = z.lazy(() => {
   const rule = z.union([z.literal(true), z.array(z.string()), z.string()]);
   const entries = maybe(

@@ -7,7 +7,7 @@ import { parseTemplate } from "./placeholder.ts";
 import { child, type MapNode, type Slot } from "./tree.ts";
 
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
-/** Headers of one connection (RFC 9110 §7.6.1), and those that the request itself decides. */
+/** Connection headers (RFC 9110 §7.6.1), and headers that the request itself sets. */
 const FORBIDDEN_HEADERS = new Set([
   "connection",
   "keep-alive",
@@ -58,8 +58,8 @@ function urlProblem(text: string): string | null {
   const [, authority = "", pathAndQuery = "", fragment = ""] = parts;
   if (authority === "") return "the host is missing";
   if (authority.includes("@")) return "it holds a user name";
-  if (authority.includes("$")) return "a placeholder stands in the host";
-  if (fragment.includes("${")) return "a placeholder stands after #";
+  if (authority.includes("$")) return "there is a placeholder in the host";
+  if (fragment.includes("${")) return "there is a placeholder after #";
   const template = parseTemplate(pathAndQuery);
   if (template.problem !== undefined) return `${template.problem} is not a placeholder such as \${API_KEY}`;
   const filled = template.pieces.map((piece) => ("text" in piece ? piece.text : "x")).join("");
@@ -68,7 +68,7 @@ function urlProblem(text: string): string | null {
     : "it cannot be read as a URL";
 }
 
-/** Headers by lower-case name, whose values may hold `${VAR}`. */
+/** Headers by lower-case name, whose values may contain `${VAR}`. */
 export function readHeaders(findings: Findings, slot: Slot | undefined): ProxySettings["headers"] {
   const headers = new Map<string, string>();
   const map = readMap(findings, slot);

@@ -1,7 +1,7 @@
-/** Routes of skills: their form, and the paths that belong to Hull. */
+/** Routes of skills: their form, and the paths reserved for Hull. */
 import { FIXED_ROUTES } from "./fixed-routes.ts";
 
-/** Paths that no skill may take, with everything below them, beside those of the fixed routes. */
+/** Paths that no skill may take, including everything below them, in addition to those of the fixed routes. */
 const KEPT = [
   "/favicon.ico",
   "/agents",
@@ -16,7 +16,7 @@ const KEPT = [
   "/runs",
   "/mcp",
   "/usage",
-  // Of Cloudflare at the edge, and of wrangler locally.
+  // Used by Cloudflare at the edge, and by wrangler locally.
   "/cdn-cgi",
 ];
 
@@ -31,17 +31,17 @@ const PREFIXES = new Set([
   ...SEGMENTS.flatMap(([first, below]) => (below === undefined || first === "skills" ? [] : [`/${first}`])),
 ]);
 
-/** What `/skills/<slug>/` itself offers beside the skill. */
+/** What `/skills/<slug>/` itself offers in addition to the skill. */
 const SKILL_RESOURCES = new Set(
   SEGMENTS.flatMap(([first, , resource]) => (first === "skills" ? [resource] : [])),
 );
 
-/** Characters that a URL path holds as they are (RFC 3986 `pchar` without percent-encoding) and `/`. */
+/** Characters that a URL path holds unescaped (RFC 3986 `pchar` without percent-encoding) and `/`. */
 const LITERAL_PATH = /^[A-Za-z0-9._~!$&'()*+,;=:@/-]*$/;
 
 type RouteForm = { path: string } | { problem: string };
 
-/** The exact path of a `route` field: a leading `/` added, one trailing `/` removed; or what is wrong with it. */
+/** The exact path of a `route` field: a leading `/` added, one trailing `/` removed; or its fault. */
 export function normaliseRoute(text: string): RouteForm {
   const rooted = text.startsWith("/") ? text : `/${text}`;
   const path = rooted.length > 1 && rooted.endsWith("/") ? rooted.slice(0, -1) : rooted;
@@ -77,18 +77,18 @@ interface Conflict {
   code: "duplicate_slug" | "duplicate_route" | "reserved_route";
   field: "name" | "route";
   message: string;
-  /** Who came first. */
+  /** The earlier claim. */
   holder: Claim;
 }
 
-/** Who owns which slug and path. The first to claim wins. */
+/** The owners of slugs and paths. The first claim wins. */
 export class RouteTable {
   readonly #slugs = new Map<string, Claim>();
   readonly #routes = new Map<string, Claim>();
-  /** Slugs whose path `/skills/<slug>` was entered by another skill's route. */
+  /** Slugs whose path `/skills/<slug>` another skill's route has taken. */
   readonly #entered = new Map<string, Claim>();
 
-  /** Enters a skill, or says why it cannot be served beside the earlier ones. */
+  /** Enters a skill, or returns its conflict with an earlier one. */
   claim(claim: Claim): Conflict | null {
     const conflict = this.conflict(claim);
     if (conflict !== null) return conflict;
@@ -99,7 +99,7 @@ export class RouteTable {
     return null;
   }
 
-  /** Why a skill cannot be served beside those that are entered, or `null`. */
+  /** A skill's conflict with those entered, or `null`. */
   conflict({ slug, route }: Claim): Conflict | null {
     const twin = this.#slugs.get(slug);
     if (twin !== undefined) {
@@ -125,7 +125,7 @@ export class RouteTable {
       return {
         code: "reserved_route",
         field: "route",
-        message: `The route ${route} lies under /skills/${owner.slug}, which belongs to the skill in ${owner.folder}.`,
+        message: `The route ${route} is under /skills/${owner.slug}, which belongs to the skill in ${owner.folder}.`,
         holder: owner,
       };
     }

@@ -1,6 +1,6 @@
 /**
- * Signatures of skills: the file SKILL.sig beside SKILL.md holds an Ed25519 signature (RFC 8032)
- * over the digests of all other files. Pure; keys and digests are Web Crypto's.
+ * Signatures of skills: the file SKILL.sig next to SKILL.md holds an Ed25519 signature (RFC 8032) over the digests of
+ * all other files. Pure; Web Crypto handles keys and digests.
  */
 
 import * as z from "zod/mini";
@@ -12,9 +12,9 @@ import { byteOrder } from "./path.ts";
 import { TOOLS_FILE } from "./tools-json/read.ts";
 
 const ALGORITHM = "Ed25519";
-/** Nothing else that the key signs can be taken for the signature of a skill. */
+/** With this prefix, nothing else that the key signs can pass for the signature of a skill. */
 const PURPOSE = "hull skill signature 1\n";
-/** Of each kind of difference, how many files a message names. */
+/** The most files that a message names, for each kind of difference. */
 const MAX_NAMED = 5;
 
 const sidecar = z.lazy(() =>
@@ -30,16 +30,16 @@ const sidecar = z.lazy(() =>
   }),
 );
 
-/** Who signs: what the private key does, and the raw public one. */
+/** The signer: a function that uses the private key, and the raw public key. */
 export interface Signer {
   sign: (message: Uint8Array<ArrayBuffer>) => Uint8Array | Promise<Uint8Array>;
   public_key: Uint8Array<ArrayBuffer>;
 }
 
-/** What SKILL.sig came to: the fingerprint of a key whose signature holds, or why none does. */
+/** The result of a check of SKILL.sig: the fingerprint of the key whose signature is valid, or the fault. */
 type Verified = { signer: string } | { fault: string };
 
-/** Text of SKILL.sig for these files. */
+/** Makes the text of SKILL.sig for these files. */
 export async function signFiles(files: readonly SourceFile[], signer: Signer, hash: Hash): Promise<string> {
   const digests = await digestsOf(files, hash);
   const signature = await signer.sign(message(digests));
@@ -55,7 +55,7 @@ export async function signFiles(files: readonly SourceFile[], signer: Signer, ha
 
 /**
  * Checks the signature of a folder's files; `null`: they have none.
- * @param unbuilt of a typed skill: the signature is over more files, which the build makes, and over another tools.json
+ * @param unbuilt for a typed skill: the signature also covers files that the build makes, and another tools.json
  */
 export async function verifyFiles(
   files: readonly SourceFile[],
@@ -69,7 +69,7 @@ export async function verifyFiles(
   const key = keyBytes(read.data.public_key);
   const signature = keyBytes(read.data.signature);
   if (key?.length !== 32 || signature?.length !== 64)
-    return { fault: "its key or its signature is none of Ed25519" };
+    return { fault: "its key or its signature is not one of Ed25519" };
   const present = await digestsOf(files, hash);
   const built = (path: string): boolean => unbuilt && (path === TOOLS_FILE || !Object.hasOwn(present, path));
   const without = (digests: Record<string, string>): Record<string, string> =>
@@ -91,12 +91,12 @@ async function holds(
     const imported = await crypto.subtle.importKey("raw", key, ALGORITHM, false, ["verify"]);
     return await crypto.subtle.verify(ALGORITHM, imported, signature, message(files));
   } catch {
-    // Not every text of 32 bytes is a key.
+    // Not every 32 bytes are a key.
     return false;
   }
 }
 
-/** How the files differ from those that were signed; `null`: not at all. */
+/** How the files differ from the signed ones; `null`: they do not. */
 function differenceOf(signed: Record<string, string>, present: Record<string, string>): string | null {
   const before = new Map(Object.entries(signed));
   const now = new Map(Object.entries(present));

@@ -1,4 +1,4 @@
-/** What is found of a skill's signature when it is built or uploaded. */
+/** Checks a skill's signature when it is built or uploaded. */
 import type { Hash, SourceFile } from "./bundle.ts";
 import { SIGNATURE_FILE } from "./file-text.ts";
 import type { Diagnostic, Manifest, SkillRecord } from "./manifest.ts";
@@ -10,15 +10,15 @@ interface Location {
   file: string;
   /** The tenant that uploads it. */
   uploadedBy?: string;
-  /** Absent: nobody is asked whether a signer is trusted. */
+  /** Absent: no check whether the signer is trusted. */
   signatures?: SignaturePolicy;
-  /** The files are those of a typed skill's folder, and what the build makes of them is not among them yet. */
+  /** The files are those of a typed skill's folder, before the build has added its own. */
   unbuilt?: true;
 }
 
 /**
- * A signature that does not hold stops a skill, and so does one that is missing, or of somebody else, where the skill or the
- * deployment wants one.
+ * An invalid signature stops a skill. So does a missing one, or one by an untrusted signer, if the skill or the
+ * deployment requires a signature.
  */
 export async function checkSignature(
   files: readonly SourceFile[],

@@ -1,6 +1,6 @@
 /** The registry key of a skill. */
 
-/** Lower-case ASCII letters and digits, joined by single hyphens; `""` when the text has none of them. */
+/** Lower-case ASCII letters and digits, joined by single hyphens; `""` if the text has none. */
 export function slugify(text: string): string {
   return text
     .trim()
@@ -9,7 +9,7 @@ export function slugify(text: string): string {
     .replace(/^-|-$/g, "");
 }
 
-/** The slug of a skill: that of its name, else that of its folder; `null` when neither has an ASCII letter or digit. */
+/** The slug of a skill: from its name, else from its folder; `null` if neither has an ASCII letter or digit. */
 export function skillSlug(name: string, folder: string): string | null {
   return slugify(name) || slugify(folder) || null;
 }

@@ -1,4 +1,4 @@
-/** Which findings keep a skill from being served. */
+/** Which findings prevent Hull from serving a skill. */
 import type { Diagnostic } from "./manifest.ts";
 import { TOOLS_FILE } from "./tools-json/read.ts";
 

@@ -1,6 +1,6 @@
 /**
- * A skill that a client stores through `/v1/skills`: which files it may have, and what is made of them. Pure. Import it lazily
- * in the Worker, since it evaluates the `yaml` module.
+ * A skill that a client stores through `/v1/skills`: which files it may have, and the bundle made from them. Pure.
+ * Import it lazily in the Worker, since it evaluates the `yaml` module.
  */
 import { BundleInvalid } from "../errors/request.ts";
 import { ArchivePaths } from "./archive-paths.ts";
@@ -16,33 +16,35 @@ import { FolderError, isJunk, skillFiles } from "./uploaded.ts";
 import { packZip } from "./zip-write.ts";
 
 export interface UploadRules {
-  /** Whether all files have to be in one top folder. */
+  /** Whether all files must be in one top folder. */
   wants_directory: boolean;
-  /** Whether that folder has to be called as the skill is. */
+  /** Whether that folder must have the skill's name. */
   checks_directory: boolean;
-  /** Most files; bytes of the largest one; `null`: any. */
+  /** The most files; bytes of the largest one; `null`: any. */
   max_files: number;
   max_file_bytes: number | null;
-  /** Whether there may be one SKILL.md only, in any folder and any letter case. */
+  /** Whether only one SKILL.md may exist, in any folder and any letter case. */
   one_skill_file: boolean;
-  /** The name that it has to have; `null`: any. */
+  /** The required name; `null`: any. */
   name: string | null;
 }
 
 interface StoredSkillUpload {
   name: string;
   description: string;
-  /** Of the upload; the skill's name where it had none. */
+  /** The folder of the upload; the skill's name if it had none. */
   directory: string;
-  /** Every file below a folder of the skill's name, in one order and with fixed times: equal files give equal bytes. */
+  /**
+   * Every file in a folder with the skill's name, in a fixed order and with fixed times: equal files give equal bytes.
+   */
   zip: Uint8Array<ArrayBuffer>;
-  /** What was found and does not stop it. */
+  /** Findings that do not stop it. */
   diagnostics: Diagnostic[];
 }
 
 const refused = (reason: string): Error => new BundleInvalid({ reason });
 
-/** Checks the files of an upload and makes the bundle of them. @throws BundleInvalid that names file, field and limit */
+/** Checks the files of an upload and makes their bundle. @throws BundleInvalid that names file, field and limit */
 export async function readStoredSkill(
   sent: readonly SourceFile[],
   rules: UploadRules,
@@ -88,12 +90,12 @@ export async function readStoredSkill(
   };
 }
 
-/** A sentence as the end of another one. */
+/** Turns a sentence into the end of another one. */
 const clause = (sentence: string): string => sentence.replace(/\.$/, "");
 
 const folded = (name: string): string => name.toLowerCase().replaceAll("_", "-");
 
-/** Paths in NFC, each once whatever the letter case. */
+/** Checks paths in NFC; two must not differ only in letter case. */
 function checkedPaths(files: readonly SourceFile[]): SourceFile[] {
   const paths = new ArchivePaths();
   const seen = new Map<string, string>();
@@ -124,7 +126,7 @@ function checkLimits(files: readonly SourceFile[], rules: UploadRules): void {
   }
 }
 
-/** The one folder that holds everything; `null`: SKILL.md is at the top. */
+/** The one folder that contains everything; `null`: SKILL.md is at the top. */
 function topFolder(files: readonly SourceFile[]): string | null {
   if (skillFileName(files.map(({ path }) => path)) !== null) return null;
   const [first] = files;

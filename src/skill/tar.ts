@@ -1,6 +1,6 @@
 /**
- * Packs: a deterministic POSIX tar (USTAR, with a pax path record where a path does not fit), and a strict reader that
- * accepts what the writer makes and nothing that could leave the folder it is unpacked into.
+ * Packs: a deterministic POSIX tar (USTAR, with a pax path record for a path that does not fit). The strict reader
+ * accepts what the writer makes, and nothing that could leave the folder into which it is unpacked.
  */
 import { concat } from "../bytes.ts";
 import { ArchivePaths } from "./archive-paths.ts";
@@ -13,20 +13,20 @@ export interface TarFile {
   bytes: Uint8Array;
 }
 
-/** A file as it was read; its bytes are part of the tar's. */
+/** A file that was read; its bytes are a view of the tar's. */
 interface UnpackedFile extends TarFile {
   bytes: Uint8Array<ArrayBuffer>;
 }
 
 interface TarLimits {
-  /** Most bytes of one file and of all files together. */
+  /** The most bytes of one file and of all files together. */
   max_bytes: number;
   max_files: number;
 }
 
 const DEFAULT_TAR_LIMITS: TarLimits = { max_bytes: 512 * 1024 * 1024, max_files: 20_000 };
 
-/** A tar that is broken, or holds what a pack never holds. `reason` is safe to show. */
+/** A tar that is broken, or holds what no pack holds. `reason` is safe to show. */
 export class TarError extends Error {
   readonly reason: string;
 
@@ -38,7 +38,7 @@ export class TarError extends Error {
 }
 
 const BLOCK = 512;
-/** A pax record holds one path; anything longer is no path of ours. */
+/** A pax record holds one path; Hull has no longer paths. */
 const MAX_PAX_BYTES = 8192;
 const encoder = new TextEncoder();
 
@@ -83,7 +83,7 @@ export class TarReader {
   #chunks: Uint8Array<ArrayBuffer>[] = [];
   #held = 0;
   #entry: Entry | null = null;
-  /** Size of a pax record that comes next. */
+  /** Size of the next pax record. */
   #pax: number | null = null;
   /** Path that the last pax record set for the next file. */
   #nextPath: string | null = null;
@@ -94,7 +94,7 @@ export class TarReader {
     this.#limits = limits;
   }
 
-  /** The files completed by this chunk. */
+  /** The files that this chunk completed. */
   push(chunk: Uint8Array<ArrayBuffer>): UnpackedFile[] {
     this.#chunks.push(chunk);
     this.#held += chunk.length;
@@ -120,7 +120,7 @@ export class TarReader {
     }
   }
 
-  /** To be called after the last chunk. */
+  /** Call it after the last chunk. */
   end(): void {
     if (this.#zeroBlocks < 2) throw new TarError("it is cut off");
   }
@@ -168,8 +168,8 @@ export class TarReader {
 }
 
 /**
- * One file of a pack, of which no more is held than that file; `null`: it has none of this path. The stream is read as far
- * as the file goes. Throws `TarError`.
+ * Reads one file of a pack, and never holds more than that file; `null`: the pack has no such path. The stream is read
+ * up to the end of the file. Throws `TarError`.
  */
 export async function readTarFile(
   pack: ReadableStream<Uint8Array>,
@@ -177,7 +177,7 @@ export async function readTarFile(
 ): Promise<Uint8Array<ArrayBuffer> | null> {
   const reader = pack.getReader();
   let held: Uint8Array = new Uint8Array(0);
-  /** The next bytes; `keep` false: they are only passed over. */
+  /** The next bytes; `keep` false: skips them. */
   const next = async (length: number, keep: boolean): Promise<Uint8Array<ArrayBuffer>> => {
     const parts: Uint8Array[] = [];
     for (let missing = length; ; ) {

@@ -1,4 +1,4 @@
-/** What a command tool says of its own effects. */
+/** A command tool's declaration of its own effects. */
 import { readBoolean, readChoice, readMap, readTexts, warnUnknown } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import { type CommandAnnotations, type CommandTool, SIDE_EFFECT_LEVELS, TOOL_KINDS } from "./manifest.ts";

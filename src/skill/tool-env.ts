@@ -1,11 +1,9 @@
-/**
- * Environment variables that a skill opts in for its processes: `tool_env`, and `x-env` of a tool.
- */
+/** Environment variables that a skill requests for its processes: `tool_env`, and `x-env` of a tool. */
 import { readTexts } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import type { Slot } from "./tree.ts";
 
-/** The opted-in names, without provider keys and without repetitions. */
+/** The requested names, without provider keys and duplicates. */
 export function readToolEnv(
   findings: Findings,
   slot: Slot | undefined,

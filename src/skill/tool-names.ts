@@ -1,5 +1,5 @@
 /**
- * The names of tools in skills: Hull's own, those that other clients give to the same tools, and the entries of
+ * The names of tools in skills: Hull's own, those of other clients for the same tools, and the entries of
  * `allowed-tools`, such as `Bash(git:*)`.
  */
 
@@ -7,10 +7,10 @@
 export const WORKSPACE_TOOLS = ["Bash", "Read", "Write", "Edit", "Glob", "Grep"] as const;
 export type WorkspaceTool = (typeof WORKSPACE_TOOLS)[number];
 
-/** What other clients call a sub-agent. */
+/** Hull's name for what other clients call a sub-agent. */
 export const SUB_AGENT = "sub_agent";
 
-/** Hull's name, and the names that mean the same tool elsewhere. Letter case, `_` and `-` do not count. */
+/** Hull's name, and the names of the same tool elsewhere. Letter case, `_` and `-` do not count. */
 const ALIASES: readonly (readonly [tool: string, names: readonly string[]])[] = [
   ["Bash", ["shell", "terminal", "run_command", "run_shell_command", "run_terminal_cmd", "execute_command"]],
   ["Read", ["read_file", "view", "view_file", "open_file"]],
@@ -44,8 +44,8 @@ const BY_FOLDED: ReadonlyMap<string, string> = new Map(
 );
 
 /**
- * Hull's name for a tool: that of the workspace tool or built-in tool that the name stands for, `server__tool` for
- * `mcp__server__tool`, `server__*` for `mcp__server`; any other name is its own.
+ * Hull's name for a tool: that of the workspace tool or built-in tool that the name means, `server__tool` for
+ * `mcp__server__tool`, `server__*` for `mcp__server`; any other name stays.
  */
 export function hullToolName(name: string): string {
   const remote = /^mcp__(.+?)(?:__(.*))?$/is.exec(name);
@@ -53,15 +53,15 @@ export function hullToolName(name: string): string {
   return BY_FOLDED.get(fold(name)) ?? name;
 }
 
-/** The workspace tool that a name stands for; `null`: none. */
+/** The workspace tool that a name means; `null`: none. */
 export function workspaceTool(name: string): WorkspaceTool | null {
   const tool = hullToolName(name);
   return WORKSPACE_TOOLS.find((each) => each === tool) ?? null;
 }
 
 /**
- * Which of some tools a name means. `*` stands for any characters. A tool of exactly this name comes before one that the
- * name stands for, which comes before one that differs in letter case only.
+ * The tools that a name means. `*` matches any characters. An exact name wins over an alias, which wins over a name
+ * that differs only in letter case.
  * @returns names of `offered`, in its order
  */
 export function toolsNamed(name: string, offered: readonly string[]): string[] {
@@ -71,7 +71,7 @@ export function toolsNamed(name: string, offered: readonly string[]): string[] {
   return offered.filter((tool) => matches(wanted.toLowerCase(), tool.toLowerCase()));
 }
 
-/** Whether a glob whose only sign is `*` fits a name; in linear time, whatever the glob. */
+/** Whether a glob with `*` as its only sign matches a name; in linear time, whatever the glob. */
 function matches(glob: string, name: string): boolean {
   const [first = "", ...rest] = glob.split("*");
   const last = rest.pop();
@@ -88,15 +88,15 @@ function matches(glob: string, name: string): boolean {
 
 /** One entry of `allowed-tools`. */
 export interface AllowedTool {
-  /** Hull's name for the tool; `*` in it stands for any characters. */
+  /** Hull's name for the tool; `*` in it matches any characters. */
   tool: string;
-  /** What its calls must look like, e.g. `git:*`; absent: any call fits. */
+  /** The form of its calls, e.g. `git:*`; absent: any call fits. */
   pattern?: string;
 }
 
 /**
- * The entries of `allowed-tools`: of a list, or of text with commas or blanks between them.
- * `Bash(git:*, npm test)` is an entry for each of its patterns.
+ * The entries of `allowed-tools`: from a list, or from text separated by commas or blanks. `Bash(git:*, npm test)` is
+ * one entry for each of its patterns.
  */
 export function allowedTools(texts: readonly string[]): AllowedTool[] {
   return splitAllowedTools(texts).flatMap((entry) => {
@@ -109,7 +109,9 @@ export function allowedTools(texts: readonly string[]): AllowedTool[] {
   });
 }
 
-/** The entries as they are written: split on commas, semicolons and blanks outside parentheses; brackets and quotes go. */
+/**
+ * The entries as written: split on commas, semicolons and blanks outside parentheses; brackets and quotes are removed.
+ */
 export function splitAllowedTools(texts: readonly string[]): string[] {
   return texts.flatMap((text) => {
     const entries: string[] = [];
@@ -127,7 +129,7 @@ export function splitAllowedTools(texts: readonly string[]): string[] {
 }
 
 /**
- * Where what is in parentheses ends: behind the one that closes them, else before the next separator; 0: none open at
+ * The end of a parenthesised part: after its closing parenthesis, else before the next separator; 0: none opens at
  * `start`.
  */
 function closing(text: string, start: number): number {

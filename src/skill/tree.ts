@@ -1,4 +1,4 @@
-/** A parsed YAML value that remembers where it stood, so that diagnostics can point at it. */
+/** A parsed YAML value that remembers its position, so that diagnostics can point at it. */
 import type { Json, JsonObject } from "./manifest.ts";
 
 /** Both count from 1; columns in UTF-16 units. */
@@ -40,7 +40,7 @@ export interface Slot {
   at: Position;
 }
 
-/** A scalar's text as the failsafe schema of YAML has it, where `1.0` and `yes` are texts; `null` for a collection. */
+/** A scalar's text in YAML's failsafe schema, where `1.0` and `yes` are texts; `null` for a collection. */
 export const textOf = (node: Node): string | null => (node.kind === "scalar" ? node.source : null);
 
 /** JSON with every scalar as its text. */
@@ -72,7 +72,7 @@ export function mapToJson(node: MapNode): JsonObject {
 }
 
 /**
- * The slot of one key. It points at the value where that is a scalar, else at the key: a block list begins on the line
+ * The slot of one key. It points at the value if that is a scalar, else at the key: a block list begins on the line
  * after its key.
  */
 export function child(map: MapNode, key: string, parent = ""): Slot | undefined {

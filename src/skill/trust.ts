@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import type { SkillRecord } from "./manifest.ts";
 
-/** Keys by their fingerprint: the SHA-256 (hex) of the raw public key. */
+/** Identifies a key: the SHA-256 (hex) of the raw public key. */
 export const FINGERPRINT = /^[0-9a-f]{64}$/;
 
 /** `[signatures]` of hull.toml. */
@@ -16,7 +16,7 @@ export const signaturesShape = z.lazy(() =>
       ),
       [],
     ),
-    /** Which skills must be signed by one of them, whatever they say themselves. */
+    /** Which skills one of them must sign, whatever the skills say themselves. */
     require: z._default(z.enum(["none", "uploaded", "all"]), "none"),
   }),
 );
@@ -24,18 +24,18 @@ export type SignaturePolicy = z.infer<typeof signaturesShape>;
 
 export const NO_SIGNATURES: SignaturePolicy = { trusted_signers: [], require: "none" };
 
-/** What a signature is asked of. */
+/** The part of a skill that a check of its signature needs. */
 export type Signed = Pick<SkillRecord, "signature" | "uploaded_by"> & {
   manifest: Pick<SkillRecord["manifest"], "name" | "activation">;
 };
 
 interface TrustFault {
-  /** As `load_skill` has it. */
+  /** The name in `load_skill`'s answer. */
   error: "UnsignedSkillError" | "UntrustedSignerError";
   message: string;
 }
 
-/** Whether the skill has to be signed by somebody who is trusted. */
+/** Whether a trusted signer must sign the skill. */
 export function needsSignature({ manifest, uploaded_by }: Signed, { require }: SignaturePolicy): boolean {
   if (require === "all" || (require === "uploaded" && uploaded_by !== undefined)) return true;
   return manifest.activation?.require_signature === true;
@@ -49,7 +49,8 @@ export function signatureFault(skill: Signed, policy: SignaturePolicy): TrustFau
   }
   const { signer } = skill.signature;
   const own = activation?.trusted_signers;
-  // What a skill says of itself can only narrow whom the deployment trusts; of its own folders that is enough.
+  // A skill's own list can only narrow the signers that the deployment trusts. For the deployment's own folders the
+  // list alone is enough.
   const listed = policy.trusted_signers.length > 0;
   const byDeployment = listed
     ? policy.trusted_signers.includes(signer)
@@ -61,7 +62,7 @@ export function signatureFault(skill: Signed, policy: SignaturePolicy): TrustFau
   };
 }
 
-/** Why the skill may not be used; `null`: it may. */
+/** Why Hull may not use the skill; `null`: it may. */
 export function trustFault(skill: Signed, policy: SignaturePolicy): TrustFault | null {
   return needsSignature(skill, policy) ? signatureFault(skill, policy) : null;
 }

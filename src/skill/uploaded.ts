@@ -1,4 +1,4 @@
-/** Uploaded skills: their folder in an archive, and what they may not do. */
+/** Uploaded skills: their folder in an archive, and what is forbidden to them. */
 import type { SourceFile } from "./bundle.ts";
 import { skillFileName } from "./file-text.ts";
 import { type IgnoreLevel, type IgnoreRule, isIgnored, parseIgnore } from "./ignore.ts";
@@ -9,7 +9,7 @@ import { sentVariables, variablesOf } from "./variables.ts";
 import { WORKSPACE_GRANT } from "./workspace-settings.ts";
 import { givesWorkspaceTools } from "./workspace-tools.ts";
 
-/** An archive that holds no skill folder. `reason` is safe to show. */
+/** An archive without a skill folder. `reason` is safe to show. */
 export class FolderError extends Error {
   readonly reason: string;
 
@@ -20,14 +20,14 @@ export class FolderError extends Error {
   }
 }
 
-/** What archivers of desktop systems add beside the folder. */
+/** Files that desktop archivers add next to the folder. */
 const JUNK = /^__MACOSX\/|(?:^|\/)(?:\.DS_Store|Thumbs\.db)$/;
 
 export const isJunk = (path: string): boolean => JUNK.test(path);
 
 /**
  * The files of the skill in an archive, as the build would bundle them: the archive is the skill's folder, or holds
- * nothing beside it.
+ * nothing else.
  * @throws FolderError
  */
 export function skillFiles(archive: readonly SourceFile[]): SourceFile[] {
@@ -50,7 +50,7 @@ export function skillFiles(archive: readonly SourceFile[]): SourceFile[] {
 /** Steps of matching that an upload may cost. */
 const MAX_IGNORE_STEPS = 100_000_000;
 
-/** At most so many steps: each path and each folder above it is matched with each line. */
+/** An upper bound: each path and each folder above it is matched with each line. */
 function ignoreCost(rules: readonly IgnoreRule[], files: readonly SourceFile[]): number {
   const tokens = rules.reduce((sum, { pattern }) => sum + pattern.tokens.length + 1, 0);
   const characters = files.reduce((sum, { path }) => sum + path.length * path.split("/").length, 0);
@@ -67,11 +67,11 @@ function insideTopFolder(entries: readonly SourceFile[]): SourceFile[] {
   if (top !== "" && tops.size === 1 && hasSkillFile(files)) return files;
   const near = entries.find(({ path }) => /(?:^|\/)skill\.md$/i.test(path));
   throw new FolderError(
-    `it is not a skill's folder: SKILL.md stands neither at its top nor in its only folder${near === undefined ? "" : `; it has ${near.path}`}`,
+    `it is not a skill's folder: SKILL.md is neither at its top nor in its only folder${near === undefined ? "" : `; it has ${near.path}`}`,
   );
 }
 
-/** Whether the build would leave it out: itself, or a folder above it. */
+/** Whether the build would leave it out: the path itself, or a folder above it. */
 function isLeftOut(path: string, levels: readonly IgnoreLevel[]): boolean {
   for (let end = path.indexOf("/"); end >= 0; end = path.indexOf("/", end + 1)) {
     if (isIgnored(path.slice(0, end), true, levels)) return true;
@@ -85,7 +85,7 @@ interface Location {
   positions: ReadonlyMap<string, Position>;
 }
 
-/** What is refused of an uploaded skill, while the deployment's own may have it: commands by their absolute path. */
+/** What is forbidden to an uploaded skill, though the deployment's own may have it: commands by their absolute path. */
 export function checkUploaded(manifest: Manifest, location: Location): Diagnostic[] {
   const commands: [field: string, argv: readonly string[]][] = [
     ["run", manifest.run ?? []],
@@ -108,7 +108,10 @@ export function checkUploaded(manifest: Manifest, location: Location): Diagnosti
   });
 }
 
-/** What is said of an upload's files: keys that whoever may run the skill may read, and what the build would have to make. */
+/**
+ * Findings about an upload's files: keys that every user of the skill could read, and files that the build would have
+ * to make.
+ */
 export function checkUploadedFiles(files: readonly SourceFile[], skill: string): Diagnostic[] {
   const found: Diagnostic[] = files.flatMap(({ path, bytes }) => {
     const secret = secretIn(path, bytes);
@@ -123,7 +126,9 @@ export function checkUploadedFiles(files: readonly SourceFile[], skill: string):
   return found;
 }
 
-/** Warns about variables that the skill and its tools ask for and do not get, and of workspace tools that it wants. */
+/**
+ * Warns about variables that the skill and its tools request but do not get, and about workspace tools that it wants.
+ */
 export function warnNotGranted(
   record: Pick<SkillRecord, "manifest" | "tools" | "wants_workspace_tools">,
   granted: ReadonlySet<string>,

@@ -1,9 +1,12 @@
-/** Which of the Worker's variables a skill asks for. */
+/** The Worker's variables that a skill requests. */
 
 import type { Manifest, SkillTool } from "./manifest.ts";
 import { templateVariables } from "./placeholder.ts";
 
-/** The names of `tool_env`, of each tool's `x-env`, and of every `${VAR}` of proxies and MCP servers; each once. */
+/**
+ * The names of `tool_env`, of each tool's `x-env`, and of every `${VAR}` of proxies and MCP servers, without
+ * duplicates.
+ */
 export function variablesOf(skill: {
   manifest: Manifest;
   tools: readonly Pick<SkillTool, "env">[];
@@ -12,7 +15,7 @@ export function variablesOf(skill: {
   return [...new Set([...manifest.tool_env, ...sentVariables(manifest), ...tools.flatMap(({ env }) => env)])];
 }
 
-/** Those that Hull itself puts into calls of the skill. */
+/** The variables that Hull itself puts into calls of the skill. */
 export function sentVariables({ proxy, llm }: Manifest): string[] {
   const servers = llm?.mcp_servers ?? [];
   return [

@@ -11,7 +11,7 @@ import { readStrictly, type StrictFault, type StrictFields } from "./frontmatter
 import { byteOrder } from "./path.ts";
 import type { Position } from "./tree.ts";
 
-/** Enters what the validator rejects as errors, in its order. @param text without regard to a byte order mark */
+/** Enters the validator's rejections as errors, in its order. @param text a byte order mark is ignored */
 export function judgeStrictly(findings: Findings, text: string, directory: string | undefined): void {
   const reading = readStrictly(text);
   if ("fault" in reading) {
@@ -30,7 +30,7 @@ const HINTS: { [fault in StrictFault]: string } = {
   frontmatter_not_mapping: "Write one field to a line: its name, a colon, a blank and its value.",
 };
 
-/** Where a field is; that of the first of several, and the beginning of one that is missing. */
+/** The position of a field: the first of several; the beginning of the text for a missing one. */
 function locationOf(text: string, field: string): Position {
   const [first = ""] = field.split(", ");
   const line = text.split(/\r\n?|\n/).findIndex((each) => each.startsWith(`${first}:`));

@@ -17,7 +17,7 @@ const FILE = /^workflows\/([A-Za-z0-9][A-Za-z0-9._-]{0,63}?)\.(ya?ml|json)$/;
 const MAX_BYTES = 256 * 1024;
 const TOP: Position = { line: 1, column: 1 };
 
-/** What is wrong with a graph, or doubtful; `info`: it is none at all. */
+/** A fault or doubt about a graph; `info`: it is not a graph at all. */
 interface GraphFinding {
   level: "error" | "warning" | "info";
   /** Dotted, e.g. `nodes.draft.kind`; empty: all of it. */
@@ -25,7 +25,7 @@ interface GraphFinding {
   message: string;
 }
 
-/** Makes a graph of what a file says; `null`: there is none without errors. */
+/** Makes a graph of a file's content; `null`: there is none without errors. */
 export type GraphReader = (
   given: Json,
   name: string,
@@ -99,7 +99,7 @@ function treeOf(path: string, bytes: Uint8Array, findings: Findings): Node | nul
   return node ?? refused(fault?.at ?? TOP, (fault?.message ?? "it is empty").replace(/\.$/, ""));
 }
 
-/** Where a dotted path leads, or how far it does: keys may have dots themselves. */
+/** The position of a dotted path, or of its longest prefix that exists: keys may contain dots themselves. */
 function positionOf(node: Node, path: string): Position {
   if (path === "") return node.at;
   if (node.kind === "list") {

@@ -1,11 +1,11 @@
-/** What hull.toml says of the workspace tools. */
+/** The settings of the workspace tools in hull.toml. */
 import * as z from "zod/mini";
 import { PROVIDER_KEY_VARIABLES } from "../secrets.ts";
 
 /** What `image` may name: a target of container/Dockerfile. */
 export const IMAGES = ["slim", "office", "browser"] as const;
 
-/** What `HULL_GRANTS` gives to an uploaded skill whose runs may have the workspace tools. */
+/** The entry of `HULL_GRANTS` for an uploaded skill whose runs may have the workspace tools. */
 export const WORKSPACE_GRANT = "workspace_tools";
 
 /** `[workspace_tools]` of hull.toml. */
@@ -13,7 +13,10 @@ export const workspaceToolsShape = z.lazy(() =>
   z.strictObject({
     /** `auto`: in runs with a skill that wants them. `never`: nothing overrides it. */
     enabled: z._default(z.enum(["auto", "always", "never"]), "auto"),
-    /** What of the network `Bash` reaches: nothing, anything public, or these hosts (`*.example.com` for all below one). */
+    /**
+     * The network that `Bash` reaches: nothing, anything public, or these hosts (`*.example.com` for all hosts below
+     * one).
+     */
     network: z._default(
       z.union(
         [z.boolean(), z.array(z.string().check(z.regex(/^(?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)*$/i)))],
@@ -21,7 +24,7 @@ export const workspaceToolsShape = z.lazy(() =>
       ),
       false,
     ),
-    /** Names of variables that `Bash` sees beside those of every process. */
+    /** Names of variables that `Bash` sees in addition to those of every process. */
     env: z._default(
       z.array(
         z.string().check(

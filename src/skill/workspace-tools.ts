@@ -9,7 +9,7 @@ interface File {
   bytes?: Uint8Array;
 }
 
-/** What a skill is judged by. */
+/** The parts of a skill that decide it. */
 interface Told {
   manifest: Pick<Manifest, "mode" | "allowed_tools" | "llm">;
   body: string;
@@ -34,7 +34,7 @@ export function wantsWorkspaceTools({ manifest, body, files, tools = [], plugin 
   );
 }
 
-/** What the skill's own tools run, and what that imports: it is not for the model to run. */
+/** The files that the skill's own tools run, and their imports: the model need not run them. */
 export function programFiles(
   files: readonly File[],
   { llm }: Pick<Manifest, "llm">,
@@ -61,13 +61,13 @@ export function programFiles(
   return found;
 }
 
-/** Of JavaScript a specifier that leads to a file, of Python a module. */
+/** In JavaScript a specifier that refers to a file, in Python a module. */
 const IMPORT =
   /(?:\bfrom|\bimport|\brequire\()\s*["'](\.[^"'\n]+)["']|^[ \t]*(?:from|import)[ \t]+\.?([A-Za-z_]\w*)/gm;
 
 const moduleName = (path: string): string => path.replace(/^.*\//, "").replace(/\.\w+$/, "");
 
-/** Whether a run with the skill has workspace tools unless hull.toml or the run's options say otherwise. */
+/** Whether a run with the skill has workspace tools, unless hull.toml or the run's options say otherwise. */
 export function givesWorkspaceTools({
   manifest: { workspace_tools: declared },
   wants_workspace_tools,
@@ -76,7 +76,7 @@ export function givesWorkspaceTools({
   return Array.isArray(declared) ? declared.length > 0 : declared;
 }
 
-/** An error where a model is to answer with a file and has no tools to make one. */
+/** An error if a model should answer with a file but has no tools to make one. */
 export function checkFileOutput(
   skill: Told & { manifest: Pick<Manifest, "output" | "workspace_tools"> },
   { folder, file, positions }: { folder: string; file: string; positions: ReadonlyMap<string, Position> },

@@ -1,4 +1,4 @@
-/** Makes zips that are the same bytes on every machine: nothing is compressed, no time is told. */
+/** Makes zips with the same bytes on every machine: without compression and times. */
 
 import { concat } from "../bytes.ts";
 import { crc32 } from "./crc32.ts";

@@ -1,23 +1,23 @@
 /**
- * Reads zips of skill folders (APPNOTE 6.3.10): stored and deflated files, as the common programs write them. Strict where
- * programs differ in what they see: the central directory and each local header have to agree, entries may not overlap,
- * and nothing may lead out of the folder. Nothing is inflated beyond the size that the directory states.
+ * Reads zips of skill folders (APPNOTE 6.3.10): stored and deflated files, as the common programs write them. It is
+ * strict where programs differ in what they see: the central directory and each local header must agree, entries may
+ * not overlap, and no path may leave the folder. It inflates nothing beyond the size in the directory.
  */
 import { ArchivePaths } from "./archive-paths.ts";
 import type { SourceFile } from "./bundle.ts";
 import { crc32 } from "./crc32.ts";
 
 interface ZipLimits {
-  /** Most bytes of all files together, unpacked. */
+  /** The most bytes of all files together, unpacked. */
   max_bytes: number;
-  /** Most entries, folders included. */
+  /** The most entries, including folders. */
   max_entries: number;
 }
 
-/** A zip that is broken, or holds what a skill never holds. `reason` is safe to show. */
+/** A zip that is broken, or holds what no skill holds. `reason` is safe to show. */
 export class ZipError extends Error {
   readonly reason: string;
-  /** Whether it is a right zip, and unpacks to more bytes than the caller takes. */
+  /** Whether the zip is valid, but unpacks to more bytes than the caller accepts. */
   readonly tooLarge: boolean;
 
   constructor(reason: string, { tooLarge = false }: { tooLarge?: boolean } = {}) {
@@ -28,21 +28,21 @@ export class ZipError extends Error {
   }
 }
 
-/** A file larger than this may not be larger than `MAX_RATIO` times its compressed form. */
+/** A file larger than this may have at most `MAX_RATIO` times the size of its compressed form. */
 const RATIO_FROM_BYTES = 1024 * 1024;
 const MAX_RATIO = 100;
 
 const END = { signature: 0x06054b50, length: 22, maxComment: 0xffff };
 const ENTRY = { signature: 0x02014b50, length: 46 };
 const LOCAL = { signature: 0x04034b50, length: 30 };
-/** What a field holds whose value stands in a zip64 record. */
+/** The content of a field whose value is in a zip64 record. */
 const IN_ZIP64 = { short: 0xffff, long: 0xffffffff };
 /** General purpose bits: encrypted; patch data; strong encryption; masked headers. */
 const REFUSED_FLAGS = 0x0001 | 0x0020 | 0x0040 | 0x2000;
 const METHOD = { stored: 0, deflated: 8 };
-/** File types in the upper 16 bits of the external attributes, as Unix has them. */
+/** Unix file types in the upper 16 bits of the external attributes. */
 const TYPE = { mask: 0o170000, none: 0, file: 0o100000, folder: 0o040000 };
-/** Deflate makes 1032 bytes of one at most: so much is inflated at once, at most 8 MiB. */
+/** Deflate makes at most 1032 bytes of one. So this piece inflates to at most 8 MiB. */
 const PIECE_BYTES = 8192;
 
 type View = DataView<ArrayBuffer>;
@@ -59,7 +59,7 @@ interface Entry {
   at: number;
 }
 
-/** The files of a zip; folders are left out. Files that were stored are views of `zip`. @throws ZipError */
+/** The files of a zip without folders. Stored files are views of `zip`. @throws ZipError */
 export async function readZip(zip: Uint8Array<ArrayBuffer>, limits: ZipLimits): Promise<SourceFile[]> {
   const view = new DataView(zip.buffer, zip.byteOffset, zip.byteLength);
   const directory = findDirectory(view);
@@ -99,7 +99,7 @@ interface Directory {
   end: number;
 }
 
-/** The last thing in the file is the end record, with a comment of exactly the length that it states. */
+/** The file must end with the end record, whose comment has exactly the stated length. */
 function findDirectory(view: View): Directory {
   const last = view.byteLength - END.length;
   for (let at = last; at >= Math.max(0, last - END.maxComment); at--) {
@@ -168,7 +168,7 @@ function readEntry(view: View, at: number, nameLength: number): Entry | null {
       `${name} is compressed by method ${entry.method}; only stored and deflated files are read`,
     );
   }
-  if (short(34) !== 0) throw new ZipError(`${name} stands in another part of the zip`);
+  if (short(34) !== 0) throw new ZipError(`${name} is in another part of the zip`);
   if (type !== TYPE.none && type !== (isFolder ? TYPE.folder : TYPE.file)) {
     throw new ZipError(`${name} is a link, a device, or of another type than its name says`);
   }
@@ -181,13 +181,13 @@ function readEntry(view: View, at: number, nameLength: number): Entry | null {
 
 interface EntryData {
   entry: Entry;
-  /** Where its local header begins and its data ends. */
+  /** Start of its local header and end of its data. */
   from: number;
   to: number;
   data: Uint8Array<ArrayBuffer>;
 }
 
-/** Finds an entry's data; what its local header says has to be what the directory says. */
+/** Finds an entry's data; its local header must agree with the directory. */
 function locate(view: View, entry: Entry, limit: number): EntryData {
   const { at, name } = entry;
   const broken = (): ZipError => new ZipError(`${name} has a local header that is not its own`);
@@ -213,7 +213,7 @@ function checkOverlap(found: readonly EntryData[]): void {
   }
 }
 
-/** Inflates to exactly `size` bytes, and stops where there is more. */
+/** Inflates to exactly `size` bytes; stops if there is more. */
 async function inflate(
   data: Uint8Array<ArrayBuffer>,
   size: number,
@@ -231,7 +231,7 @@ async function inflate(
     }
     await writer.close();
   })();
-  // The reading side fails with it, and says so.
+  // The reading side fails with this error and reports it.
   fed.catch(() => {});
   try {
     for (;;) {

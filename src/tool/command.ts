@@ -27,14 +27,14 @@ interface CommandToolContext {
   timeoutMs: number;
   graceMs: number;
   maxOutputBytes: number;
-  /** Files of the request, which tools see as HULL_INPUT_FILE. */
+  /** Files of the request. Tools see the first one as HULL_INPUT_FILE. */
   files: NonNullable<ExecutionInput["files"]>;
   /** Absent: the call has no session. */
   workspace?: ToolWorkspace;
   read: (name: string) => string | undefined;
   granted: ReadonlySet<string> | null;
   providerKeys: ReadonlySet<string>;
-  /** Called when the process starts: how long the call waited for a place, in ms. */
+  /** Called when the process starts, with the ms that the call waited in the queue. */
   started?: (queueMs: number) => void;
 }
 
@@ -42,8 +42,8 @@ const UNKNOWN = "It may or may not have taken effect, and was not run again.";
 const LOST = `The tool was lost while it ran. ${UNKNOWN}`;
 
 /**
- * Runs the call and renders its outcome. Faults of the tool are outcomes for the model, and so is a detached call that
- * got lost, once more where its tool is idempotent: the model can find out what became of it, or ask.
+ * Runs the call and renders its outcome. Faults of the tool are outcomes for the model. So is the loss of a detached
+ * call, after one repetition if its tool is idempotent: the model can find out what happened, or ask.
  * @throws HullError for other faults of the runner, which end the run
  */
 export async function runCommandTool(call: ToolCallBlock, context: CommandToolContext): Promise<ToolOutcome> {
@@ -92,7 +92,7 @@ export async function runCommandTool(call: ToolCallBlock, context: CommandToolCo
   return refusedCall("outcome_unknown", LOST);
 }
 
-/** Runs it to its end; `null`: a detached one got lost. */
+/** Runs it to its end; `null`: a detached execution was lost. */
 async function executed(spec: ExecutionSpec, context: CommandToolContext): Promise<ToolOutcome | null> {
   const { record, files } = context;
   const limit = record.manifest.llm?.max_tool_output_bytes ?? 65_536;
@@ -111,7 +111,7 @@ async function executed(spec: ExecutionSpec, context: CommandToolContext): Promi
   }
 }
 
-/** Files named to the model, of those that were not kept. */
+/** The most files to name to the model among those that were not kept. */
 const MOST_NAMED = 10;
 
 function withNotKept(outcome: ToolOutcome, notKept: readonly { path: string; why: string }[]): ToolOutcome {
@@ -134,9 +134,9 @@ function processEnd(
     case "timed_out":
       return { code: "timed_out", exit_code, duration_ms, remark: `Stopped after ${spec.timeout_ms} ms.` };
     case "cancelled":
-      // The client left before this Worker could know: nobody waits for what the model would say.
+      // The client left before this Worker could know: nobody waits for the model's reaction.
       if (!spec.detach) throw new ClientClosedRequest({});
-      // The run goes on, so that it was the runner that ended it, with itself.
+      // The run continues, so the runner ended the process when it ended itself.
       return { code: "killed", exit_code, duration_ms, remark: `The runner was shut down. ${UNKNOWN}` };
     case "out_of_memory":
       return { code: "out_of_memory", exit_code, duration_ms };

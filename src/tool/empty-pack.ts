@@ -1,4 +1,4 @@
-/** The files of a skill that has none, for executions that need nothing of a skill. */
+/** The pack of a skill without files, for executions that need no skill. */
 
 /** A tar without a file. */
 const BYTES = 1024;
@@ -7,7 +7,7 @@ export const EMPTY_PACK = "5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfa
 
 type Pack = Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>;
 
-/** How packs are found, this one too. */
+/** Wraps a function that finds packs, so that it finds this one too. */
 export function withEmptyPack(pack: (digest: string) => Promise<Pack>): (digest: string) => Promise<Pack> {
   return (digest) => (digest === EMPTY_PACK ? Promise.resolve(new Uint8Array(BYTES)) : pack(digest));
 }

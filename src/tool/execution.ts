@@ -1,4 +1,4 @@
-/** What the Worker asks of the runner for one process: the spec, its environment, and what its end means. */
+/** The Worker's request to the runner for one process: the spec, its environment, and the meaning of its end. */
 
 import {
   ClientClosedRequest,
@@ -22,7 +22,7 @@ interface ExecutionRequest {
   runId: string;
   record: SkillRecord;
   argv: string[];
-  /** ms, already bounded by what is left of the deadline. */
+  /** ms, already limited by the rest of the deadline. */
   timeoutMs: number;
   graceMs: number;
   maxOutputBytes: number;
@@ -30,11 +30,11 @@ interface ExecutionRequest {
   output: ExecutionSpec["output"];
   /** The process is a tool's handler. */
   handler?: NonNullable<ExecutionSpec["handler"]>;
-  /** The session's files that the process is to have. */
+  /** The session's files for the process. */
   workspace?: NonNullable<ExecutionSpec["workspace"]>;
-  /** Names of the variables that it is to have; absent: the manifest's `tool_env`. */
+  /** Names of its variables; absent: the manifest's `tool_env`. */
   variables?: readonly string[];
-  /** It goes on when its caller is gone, who comes back for it. */
+  /** It continues when its caller is gone; the caller comes back for it. */
   detach: boolean;
   /** Reads one of the Worker's variables. */
   read: (name: string) => string | undefined;
@@ -44,7 +44,7 @@ interface ExecutionRequest {
   providerKeys: ReadonlySet<string>;
 }
 
-/** The spec of one execution; `null` when the skill has no files to run. */
+/** The spec of one execution; `null` if the skill has no files to run. */
 export function executionSpec(request: ExecutionRequest): ExecutionSpec | null {
   const { manifest, pack } = request.record;
   if (pack === null) return null;
@@ -76,8 +76,8 @@ export function executionSpec(request: ExecutionRequest): ExecutionSpec | null {
 }
 
 /**
- * Of the variables that a skill or a tool opted in, those that are set and that the skill may have. Provider keys never
- * are, neither by name nor under another name.
+ * The variables that a skill or a tool requests, if they are set and the skill may have them. Provider keys are never
+ * among them, neither by name nor under another name.
  */
 export function allowedVariables(
   names: readonly string[],
@@ -98,7 +98,7 @@ export function allowedVariables(
   return Object.fromEntries(entries);
 }
 
-/** Tells the runner the keys that it cannot know, where there is anything to check. */
+/** Sends the runner the keys that it cannot know, if there is anything to check. */
 export function withheldKeys(
   variables: readonly string[],
   providerKeys: ReadonlySet<string>,
@@ -108,7 +108,7 @@ export function withheldKeys(
   return own.length === 0 ? {} : { withheld: own };
 }
 
-/** What a script skill's process end means for the caller; `null` is success. */
+/** The caller's error for the end of a script skill's process; `null` is success. */
 export function scriptError(
   status: EndedStatus,
   spec: ExecutionSpec,

@@ -1,7 +1,7 @@
 /** Header values of the form `value; name=token; other="quoted"` (RFC 9110 §5.6.6). Pure. */
 
 interface ParameterisedValue {
-  /** What stands before the first `;`, in lower case. */
+  /** The text before the first `;`, in lower case. */
   value: string;
   /** By name in lower case. */
   parameters: ReadonlyMap<string, string>;
@@ -10,8 +10,8 @@ interface ParameterisedValue {
 const PARAMETER = /;[ \t]*(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)=(?:"((?:[^"\\]|\\.)*)"|([^\s;"]*)))?[ \t]*/y;
 
 /**
- * Reads a value with its parameters; `null` where it cannot be read, or names a parameter twice. In quotes `\"` and `\\`
- * stand for a quote and a backslash; any other backslash stands for itself, since clients send Windows paths as they are.
+ * Reads a value with its parameters; `null` if it is malformed, or names a parameter twice. In quotes `\"` and `\\`
+ * mean a quote and a backslash. Any other backslash means itself, since clients send Windows paths unescaped.
  */
 export function parseParameters(text: string): ParameterisedValue | null {
   const end = text.includes(";") ? text.indexOf(";") : text.length;
@@ -29,13 +29,13 @@ export function parseParameters(text: string): ParameterisedValue | null {
   return { value: text.slice(0, end).trim().toLowerCase(), parameters };
 }
 
-/** The file name of a Content-Disposition (RFC 6266 §4.3): `filename*` before `filename`; `null` where there is none. */
+/** The file name of a Content-Disposition (RFC 6266 §4.3): `filename*` before `filename`; `null` if there is none. */
 export function dispositionFilename({ parameters }: ParameterisedValue): string | null {
   const [, encoded] = /^utf-8'[^']*'(.*)$/i.exec(parameters.get("filename*") ?? "") ?? [];
   try {
     if (encoded !== undefined) return decodeURIComponent(encoded);
   } catch {
-    // Not what it says it is: the plain name is beside it.
+    // It is malformed; the plain name follows.
   }
   return parameters.get("filename") ?? null;
 }

@@ -1,6 +1,6 @@
 /**
- * Reads multipart/form-data as it comes (RFC 7578, RFC 2046 §5.1), for the Worker's forms and for the runner's
- * executions. Nothing is held but the chunk at hand and one part's headers. Pure: the caller brings chunks and errors.
+ * Reads multipart/form-data as it arrives (RFC 7578, RFC 2046 §5.1), for the Worker's forms and the runner's
+ * executions. It holds only the present chunk and one part's headers. Pure: the caller supplies chunks and errors.
  */
 import { dispositionFilename, parseParameters } from "./header-parameters.ts";
 
@@ -13,13 +13,13 @@ export interface Part {
   name: string;
   /** `null`: a field, not a file. */
   filename: string | null;
-  /** The part's Content-Type as sent; `null` where it has none. */
+  /** The part's Content-Type as sent; `null` if it has none. */
   type: string | null;
-  /** Its content, once; what is left of it is skipped when the next part is asked for. */
+  /** Its content, readable once. The next call of `next` skips the rest of it. */
   body: AsyncIterable<Uint8Array>;
 }
 
-/** The boundary that a Content-Type names; `null` where it is no multipart/form-data, or names none that can be one. */
+/** The boundary in a Content-Type; `null` if it is not multipart/form-data, or its boundary is missing or invalid. */
 export function boundaryOf(contentType: string): string | null {
   const parsed = parseParameters(contentType);
   if (parsed?.value !== "multipart/form-data") return null;
@@ -39,14 +39,16 @@ export class MultipartReader {
   readonly #delimiter: Uint8Array;
   readonly #fail: (reason: string) => Error;
   readonly #maxParts: number;
-  /** What was read and, from `#at` on, not yet given out. The line break before the first boundary may be missing. */
+  /**
+   * Bytes that were read but, from `#at` on, not yet returned. The line break before the first boundary may be missing.
+   */
   #data: Uint8Array = Uint8Array.of(CR, LF);
   #at = 0;
   #parts = 0;
-  /** `content`: of a part, or of what stands before the first one. */
+  /** `content`: of a part, or before the first one. */
   #place: "content" | "boundary" | "end" = "content";
 
-  /** @param fail makes the error that a body is refused with, which is no form */
+  /** @param fail makes the error for a body that is not a form */
   constructor(
     source: AsyncIterator<Uint8Array>,
     boundary: string,
@@ -96,7 +98,7 @@ export class MultipartReader {
     return null;
   }
 
-  /** Passes the end of the boundary's line; answers whether the boundary was the last one. */
+  /** Skips the end of the boundary's line; returns whether the boundary was the last one. */
   async #closes(): Promise<boolean> {
     while (this.#data.length - this.#at < 2) if (!(await this.#more())) throw this.#cut();
     if (this.#data[this.#at] === DASH && this.#data[this.#at + 1] === DASH) return true;
@@ -155,7 +157,7 @@ export class MultipartReader {
     return bytes;
   }
 
-  /** Reads on; answers whether there was more. */
+  /** Reads more; returns whether there was more. */
   async #more(): Promise<boolean> {
     const { done, value } = await this.#source.next();
     if (done) return false;
@@ -181,8 +183,8 @@ export class MultipartReader {
 }
 
 /**
- * Where the delimiter begins, or what may become one when there is more; the length of the data where neither does. A
- * delimiter has one CR, its first byte: no byte is looked at more than twice, whatever the data.
+ * Where the delimiter begins, or its possible beginning at the end of the data; the length of the data if there is
+ * neither. A delimiter has one CR, its first byte, so no byte is read more than twice, whatever the data.
  */
 function delimiterAt(data: Uint8Array, from: number, delimiter: Uint8Array): number {
   for (let at = data.indexOf(CR, from); at !== -1; at = data.indexOf(CR, at + 1)) {

@@ -20,17 +20,17 @@ export interface Multipart {
   body: Bytes | ReadableStream<Uint8Array>;
 }
 
-/** Up to this size a body that is in memory becomes one piece, with a known length. */
+/** Up to this size a body in memory becomes one piece, with a known length. */
 const WHOLE_BYTES = 1024 * 1024;
 
-/** Whether the input can be sent a second time: a stream cannot. */
+/** Whether the input can be sent again: a stream cannot. */
 export function isRepeatable({ stdin, files = [] }: ExecutionInput): boolean {
   return [stdin, ...files.map((file) => file.body)].every((body) => !(body instanceof ReadableStream));
 }
 
 /**
- * Encodes spec and input. `gate`: streams of the input are touched only after it resolves, so that a runner that says
- * no at the spec leaves them whole.
+ * Encodes spec and input. `gate`: streams of the input stay untouched until it resolves, so that a runner that refuses
+ * the spec leaves them whole.
  */
 export function encodeMultipart(specText: string, input: ExecutionInput, gate: Promise<void>): Multipart {
   const boundary = `hull-${crypto.randomUUID()}`;
@@ -52,7 +52,7 @@ function head(boundary: string, name: string, filename?: string, mime?: string):
   return `--${boundary}\r\nContent-Disposition: form-data; name="${name}"${file}\r\n${type}`;
 }
 
-/** As the HTML standard's multipart/form-data encoding algorithm escapes names. */
+/** Escapes names as the HTML standard's multipart/form-data encoding algorithm does. */
 function escapeParameter(text: string): string {
   return text.replace(/\\/g, "_").replace(/\n/g, "%0A").replace(/\r/g, "%0D").replace(/"/g, "%22");
 }
@@ -61,7 +61,7 @@ function utf8(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
 
-/** All pieces in one, when none is a stream and all together are short. */
+/** All pieces in one, if none is a stream and their total is short. */
 function whole(pieces: Body[]): Bytes | null {
   const arrays = pieces.filter((piece) => piece instanceof Uint8Array);
   const size = arrays.reduce((total, piece) => total + piece.length, 0);

@@ -1,6 +1,6 @@
 /**
- * Requests of handlers to the outside: hosts of the tool's list, no private addresses, limits. A
- * redirect comes back to the isolate, which asks for its target here again, so that each is checked.
+ * Requests of handlers to the outside: only hosts of the tool's list, no private addresses, limits. A redirect goes
+ * back to the isolate, which requests its target here again, so that each is checked.
  */
 import { hostFault } from "./public-host.ts";
 
@@ -9,9 +9,9 @@ export interface OutboundProps {
   hosts: string[] | null;
 }
 
-/** Until the headers of an answer are there. */
+/** Time limit for the headers of an answer. */
 const TIMEOUT_MS = 60_000;
-/** Of a body, in either direction. */
+/** Limit of a body, in either direction. */
 const MAX_BYTES = 32 * 1024 * 1024;
 
 /** The answer, or a 403 that says why the request was not made. */

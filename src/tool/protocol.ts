@@ -1,6 +1,6 @@
 /**
- * The protocol between Worker and runner: shapes, frames and tickets, used and validated on both
- * sides. No platform API beyond Web Crypto and typed arrays, so that the Worker and Node share it.
+ * The protocol between Worker and runner: shapes, frames and tickets, which both sides use and validate. It needs only
+ * Web Crypto and typed arrays, so that the Worker and Node can share it.
  */
 
 import * as z from "zod/mini";
@@ -11,22 +11,22 @@ import { pathFault, WORKSPACE_LIMITS } from "./workspace-path.ts";
 export const PROTOCOL_VERSION = 1;
 
 const digest = () => z.string().check(z.regex(/^[0-9a-f]{64}$/));
-/** Execution and request ids: what a file name and a header can hold. */
+/** Execution and request ids, in a form for file names and headers. */
 const id = () => z.string().check(z.regex(/^[A-Za-z0-9._-]{1,128}$/));
 
-/** Names a session's workspace, of which it says nothing else. */
+/** Names a session's workspace without revealing anything about it. */
 const workspaceId = () => z.string().check(z.regex(/^[0-9a-f]{32}$/));
 /**
- * How a handler is run: by the shims of Python and Node, by bash, or as the executable file that it
- * is. `program`: no handler, but `argv` itself, in the same place. `bash`: no handler either, but a text of commands, the part
- * `stdin`; what it writes to stderr comes with stdout, in the order written.
+ * How a handler runs: by the shims of Python and Node, by bash, or as an executable file. `program`: not a handler, but
+ * `argv` itself, in the same place. `bash`: not a handler either, but a text of commands, the part `stdin`; its stderr
+ * comes with stdout, in the order written.
  */
 const HANDLER_LANGUAGES = ["python", "node", "shell", "file", "program", "bash"] as const;
 
-/** The name of a skill's folder beside those of other skills, or of a plugin's. */
+/** The name of a skill's or a plugin's folder among others. */
 const SKILL_FOLDER = /^(?:\.plugins\/)?[A-Za-z0-9][A-Za-z0-9._-]{0,255}$/;
 
-/** Bytes of a text that a process is given as an argument or a variable: one of them ends near 128 KiB. */
+/** The most bytes of a text in a process's argument or variable: the system limit is near 128 KiB. */
 export const HANDLER_TEXT_LIMIT = 100_000;
 
 /** The `spec` part of `POST /v1/executions`. Durations in ms, sizes in bytes. */
@@ -41,22 +41,27 @@ export const executionSpec = z.lazy(() =>
     /** Pack digest of the skill's files. */
     digest: digest(),
     argv: z.array(z.string()).check(z.minLength(1), z.maxLength(4096)),
-    /** Values of opted-in `tool_env` names. Never written to journal or log. */
+    /** Values of requested `tool_env` names. Never written to journal or log. */
     env: z.record(z.string().check(z.regex(/^[A-Za-z_][A-Za-z0-9_]*$/)), z.string()),
-    /** Names that `env` may not hold beside those that both sides know: keys of the deployment's own providers. */
+    /**
+     * Names that `env` may not contain, in addition to those that both sides know: keys of the deployment's own
+     * providers.
+     */
     withheld: z.optional(z.array(z.string())),
     timeout_ms: z.int().check(z.minimum(1), z.maximum(2147483647)),
     grace_ms: z.int().check(z.minimum(0), z.maximum(600000)),
     limits: z.strictObject({
-      /** Cap of stdout, and of all output files together. */
+      /** Limit of stdout, and of all output files together. */
       max_output_bytes: z.int().check(z.minimum(1)),
-      /** Most simultaneous runs of this skill. */
+      /** The most simultaneous runs of this skill. */
       concurrency: z.optional(z.int().check(z.minimum(1))),
-      /** Of `bash`: most memory, of all processes together where the runner has cgroups for it, else of each process. */
+      /**
+       * For `bash`: the most memory; of all processes together if the runner has cgroups for it, else of each process.
+       */
       memory_bytes: z.optional(z.int().check(z.minimum(1))),
     }),
     /**
-     * `stdin`: the part `stdin` is piped in. `file`: the `file` parts are written to the input folder, the first one is
+     * `stdin`: the part `stdin` is piped in. `file`: the `file` parts are written to the input folder; the first one is
      * HULL_INPUT_FILE. `none`: empty stdin. Files may accompany `stdin` too.
      */
     input: z.strictObject({
@@ -69,7 +74,7 @@ export const executionSpec = z.lazy(() =>
     output: z.enum(["text", "json", "file"]),
     /** Keep running when the connection is lost (idempotent and asynchronous calls). */
     detach: z.boolean(),
-    /** The session's files, as of a version of its manifest: the folder is HULL_WORKSPACE. */
+    /** The session's files at a version of its manifest: the folder is HULL_WORKSPACE. */
     workspace: z.optional(
       z.strictObject({
         id: workspaceId(),
@@ -79,33 +84,37 @@ export const executionSpec = z.lazy(() =>
       }),
     ),
     /**
-     * The process is the handler of a tool: `argv` names its script alone, in the skill's folder, which is HULL_SKILL_DIR.
-     * Its arguments are a JSON object, the part `stdin`. It begins in the session's files, or in a new folder.
+     * The process is the handler of a tool: `argv` contains only its script in the skill's folder, which is
+     * HULL_SKILL_DIR. Its arguments are a JSON object, the part `stdin`. It begins in the session's files, or in a new
+     * folder.
      */
     handler: z.optional(
       z.strictObject({
         language: z.enum(HANDLER_LANGUAGES),
         /** JSON, for HULL_TOOL_CONFIG. Never written to journal or log. */
         config: z.string().check(z.maxLength(HANDLER_TEXT_LIMIT)),
-        /** JSON: what else a JavaScript handler's second argument tells. */
+        /** JSON: the rest of a JavaScript handler's second argument. */
         context: z.string().check(z.maxLength(HANDLER_TEXT_LIMIT)),
-        /** What its tool declares: `null` for none, hosts or any of them. */
+        /** The declaration of its tool: `null` for none, hosts or any of them. */
         network: z.nullable(z.strictObject({ hosts: z.nullable(z.array(z.string())) })),
-        /** Of `bash`: where it begins, relative to the session's files, or absolute. A folder that is gone: in those files. */
+        /**
+         * For `bash`: the folder where it begins, relative to the session's files, or absolute. If the folder is gone:
+         * the session's files.
+         */
         cwd: z.optional(z.string().check(z.maxLength(4096))),
-        /** Of `bash`: the name in `skills` of the skill that HULL_SKILL_DIR is the folder of. */
+        /** For `bash`: the name in `skills` of the skill whose folder HULL_SKILL_DIR is. */
         skill: z.optional(z.string()),
         /**
-         * Of `bash`: Python finds the packages of each skill's requirements.txt, and HULL_PYTHON_SESSION names a program that runs Python
-         * with the names that earlier code left. What cannot be installed is told in the output.
+         * For `bash`: Python finds the packages of each skill's requirements.txt, and HULL_PYTHON_SESSION names a
+         * program that runs Python with the names that earlier code left. The output reports what cannot be installed.
          */
         packages: z.optional(z.literal(true)),
-        /** Of `bash`: the folder of the skills is at /skills as well, where the runner's system lets it be. */
+        /** For `bash`: the folder of the skills also appears at /skills, if the runner's system permits it. */
         skills_path: z.optional(z.literal(true)),
       }),
     ),
     /**
-     * Skills whose files lie side by side in the folder `skills/<key>` of the runner's state folder, each below its name. A name
+     * Skills whose folders are in the folder `skills/<key>` of the runner's state folder, each under its name. A name
      * that begins with `.plugins/` is a plugin's folder.
      */
     skills: z.optional(
@@ -122,7 +131,7 @@ export const executionSpec = z.lazy(() =>
 );
 export type ExecutionSpec = z.infer<typeof executionSpec>;
 
-/** What the runner did with an execution, not the signal it saw. */
+/** What the runner did with an execution, not the signal that it saw. */
 const CAUSES = [
   "exit",
   "timed_out",
@@ -135,7 +144,7 @@ const CAUSES = [
   "lost",
 ] as const;
 
-/** Reason of `spawn_failed` where a handler's packages could not be installed; stderr is what the installer said. */
+/** Reason of `spawn_failed` if a handler's packages could not be installed; stderr is the installer's output. */
 export const DEPENDENCIES_FAULT = "dependencies";
 
 const startedStatus = () =>
@@ -157,7 +166,7 @@ const endedStatus = () =>
     stdout_bytes: z.int(),
     stderr_bytes: z.int(),
     stderr_truncated: z.boolean(),
-    /** Of `bash`: the folder that it ended in, relative to the session's files, or absolute; absent: it is not known. */
+    /** For `bash`: the folder in which it ended, relative to the session's files, or absolute; absent: unknown. */
     cwd: z.optional(z.string()),
   });
 /** Payload of a type 3 frame; `ended` is the last frame of a body. */
@@ -172,7 +181,7 @@ export type FileFrame = z.infer<typeof fileFrame>;
 const workspacePath = () => z.string().check(z.refine((path) => pathFault(path) === null));
 const fileSize = () => z.int().check(z.minimum(0), z.maximum(WORKSPACE_LIMITS.bytes));
 
-/** Body of `PUT /v1/workspaces/{id}`: what the folder is to hold. The answer says what of it the runner lacks. */
+/** Body of `PUT /v1/workspaces/{id}`: the required content of the folder. The answer says what the runner lacks. */
 export const workspaceManifest = z.lazy(() =>
   z.strictObject({
     id: workspaceId(),
@@ -192,13 +201,19 @@ export const workspaceManifest = z.lazy(() =>
   }),
 );
 export type WorkspaceManifest = z.infer<typeof workspaceManifest>;
-/** Digests whose contents are to come by `PUT /v1/workspaces/{id}/contents`, as frames: `file` (the digest is its name), bytes. */
+/**
+ * Digests whose contents must follow by `PUT /v1/workspaces/{id}/contents`, as frames: `file` (the digest is its name),
+ * bytes.
+ */
 export const workspaceLacks = z.lazy(() => z.object({ missing: z.array(digest()) }));
 
 /** Why something in the folder does not become a file of the session. */
 const WORKSPACE_REFUSALS = ["symlink", "special", "hard_link", "bad_path", "too_large", "too_many"] as const;
 
-/** Payload of a type 7 frame: what an execution did to the session's files; the bytes of a write follow as type 8. */
+/**
+ * Payload of a type 7 frame: a change that an execution made to the session's files; the bytes of a write follow as
+ * type 8.
+ */
 export const workspaceChange = z.lazy(() =>
   z.discriminatedUnion("kind", [
     z.object({
@@ -238,7 +253,7 @@ export const refusal = z.lazy(() =>
     ]),
     detail: z.string(),
     retry_after_s: z.optional(z.number()),
-    /** Of the bundle that is missing; absent: that of the spec. */
+    /** Digest of the missing bundle; absent: that of the spec. */
     digest: z.optional(digest()),
   }),
 );
@@ -257,7 +272,7 @@ export const FRAME = {
 export type FrameType = (typeof FRAME)[keyof typeof FRAME];
 /** Longest payload of one frame; writers split longer ones. */
 export const MAX_FRAME_BYTES = 64 * 1024;
-/** Silence after which the runner sends a heartbeat, and the multiple after which the Worker gives up on it. */
+/** The runner sends a heartbeat after this silence; after the multiple the Worker gives up on it. */
 export const HEARTBEAT_MS = 5000;
 
 export interface Frame {
@@ -284,9 +299,9 @@ export function encodeJsonFrame(
 const EMPTY = new Uint8Array(0);
 
 /**
- * Cuts a byte stream into frames, whatever the chunk boundaries. `push` answers the frames completed by a chunk;
- * `pending` tells whether a frame is incomplete (a body that ends so was cut). An unknown type or an over-long frame
- * is a `RangeError`.
+ * Splits a byte stream into frames, whatever the chunk boundaries. `push` returns the frames that a chunk completed;
+ * `pending` says whether a frame is incomplete (a body that ends so was cut). An unknown type or an over-long frame is
+ * a `RangeError`.
  */
 export class FrameDecoder {
   #buffer: Uint8Array = EMPTY;
@@ -323,7 +338,9 @@ function frameType(value: number): FrameType {
   throw new RangeError(`frame type ${value}`);
 }
 
-/** What a ticket permits: one execution with exactly this spec, one bundle, one workspace, or cancelling one request. */
+/**
+ * What a ticket permits: one execution with exactly this spec, one bundle, one workspace, or cancelling one request.
+ */
 export type TicketSubject =
   | `execution:${string}`
   | `bundle:${string}`
@@ -340,7 +357,7 @@ const ticketPayload = z.lazy(() =>
   }),
 );
 
-/** A ticket is good for this long after it is signed. */
+/** How long a ticket is valid after it is signed. */
 const TICKET_TTL_S = 60;
 
 /** A Web Crypto key, by the name-free type that Workers' and Node's declarations share. */
@@ -369,16 +386,16 @@ export async function signTicket(
   return `${base64Url(bytes)}.${base64Url(new Uint8Array(mac))}`;
 }
 
-/** A ticket taken apart, its MAC not checked yet. */
+/** A parsed ticket whose MAC is not checked yet. */
 interface ReadTicket {
-  /** What the MAC is over. */
+  /** The bytes that the MAC covers. */
   signed: Uint8Array<ArrayBuffer>;
   mac: Uint8Array<ArrayBuffer>;
   /** For a genuine ticket: whether it is unexpired and for this subject and spec digest (hex, or ""). */
   permits(subject: TicketSubject, specDigest: string, nowMs: number): boolean;
 }
 
-/** Takes a ticket apart; null when it does not have the form of one. */
+/** Parses a ticket; null if it is malformed. */
 export function readTicket(ticket: string): ReadTicket | null {
   const [payloadText, macText, ...more] = ticket.split(".");
   if (payloadText === undefined || macText === undefined || more.length > 0) return null;
@@ -402,7 +419,7 @@ function base64Url(bytes: Uint8Array): string {
   return toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 
-/** Only what `base64Url` writes: bytes have one text, so that no part of a ticket can be altered unnoticed. */
+/** Accepts only what `base64Url` writes: bytes have one text, so that no part of a ticket can be altered unnoticed. */
 function fromBase64Url(text: string): Uint8Array<ArrayBuffer> | null {
   try {
     const bytes = fromBase64(text.replaceAll("-", "+").replaceAll("_", "/"));

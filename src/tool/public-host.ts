@@ -1,6 +1,6 @@
-/** Which hosts code that is not Hull's own may reach: public ones, or those of a list. Pure. */
+/** Which hosts foreign code may reach: public ones, or those of a list. Pure. */
 
-/** Names that never lead to the public internet (RFC 6761, RFC 6762, RFC 8375). */
+/** Names that never belong to the public internet (RFC 6761, RFC 6762, RFC 8375). */
 const LOCAL_NAMES = ["localhost", "local", "internal", "home.arpa", "invalid"];
 
 /** Networks that are not public, as `[address, length of the prefix]` (the registries of RFC 6890). */
@@ -21,8 +21,8 @@ const PRIVATE_V4: [string, number][] = [
 ];
 
 /**
- * Why a URL may not be asked for, as the end of a sentence that begins with the host; `null`: it may.
- * @param hosts names, `*.example.com` for all below one; `null`: any public one
+ * Why a URL may not be requested, as the end of a sentence that begins with the host; `null`: it may.
+ * @param hosts names, `*.example.com` for all hosts below one; `null`: any public one
  */
 export function hostFault({ protocol, hostname }: URL, hosts: readonly string[] | null): string | null {
   if (protocol !== "http:" && protocol !== "https:")
@@ -44,7 +44,7 @@ function isPrivate(host: string): boolean {
   return !host.includes(".") || LOCAL_NAMES.some((name) => host === name || host.endsWith(`.${name}`));
 }
 
-/** A URL's parser writes every form of an IPv4 address with four decimal numbers. */
+/** A URL's parser writes every form of an IPv4 address as four decimal numbers. */
 function v4Number(host: string): number | null {
   if (!/^\d{1,3}(\.\d{1,3}){3}$/.test(host)) return null;
   return host.split(".").reduce((sum, part) => sum * 256 + Number(part), 0);
@@ -57,14 +57,14 @@ function isPrivateV4(address: number): boolean {
   });
 }
 
-/** Global unicast is `2000::/3`; of it, tunnels are what they lead to, and documentation leads nowhere. */
+/** Global unicast is `2000::/3`. Tunnels in it count as their targets, and documentation addresses are not public. */
 function isPrivateV6(address: string): boolean {
   const groups = groupsOf(address);
   const [first = 0, second = 0, third = 0] = groups;
   const last = (groups[6] ?? 0) * 65_536 + (groups[7] ?? 0);
   const zeros = groups.slice(0, 5).every((group) => group === 0);
   if (zeros && groups[5] === 0xffff) return isPrivateV4(last);
-  // Of the translated networks only the well-known one leads to where it says (RFC 6052, RFC 8215).
+  // Of the translated networks only the well-known one leads to the embedded address (RFC 6052, RFC 8215).
   if (first === 0x64 && second === 0xff9b) {
     return groups.slice(2, 6).some((group) => group !== 0) || isPrivateV4(last);
   }

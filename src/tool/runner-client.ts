@@ -1,6 +1,6 @@
 /**
- * The Worker's side of the runner protocol: sends one execution, brings the skill's files when the
- * runner lacks them, follows the frames, comes back after a cut connection, and never runs anything twice.
+ * The Worker's side of the runner protocol: sends one execution, uploads the skill's files if the runner lacks them,
+ * follows the frames, reconnects after a cut, and never runs anything twice.
  */
 import { ClientClosedRequest, ExecutionLost, RunnerProtocolError, RunnerUnavailable } from "../errors/run.ts";
 import { HullError } from "../errors.ts";
@@ -35,64 +35,70 @@ interface RunnerRequest {
 
 /** Where executions run: a container's Durable Object, or a process on loopback. */
 export interface Runner {
-  /** Sends one request; `path` begins with `/`. Rejects when the runner cannot be reached. */
+  /** Sends one request; `path` begins with `/`. Rejects if the runner cannot be reached. */
   fetch(path: string, request: RunnerRequest): Promise<Response>;
   /** The runner secret. */
   key: TicketKey;
 }
 
-/** What the callers of detached executions remember of them, so that a later one goes on where an earlier one died. */
+/**
+ * What the callers of detached executions remember about them, so that a later caller continues where an earlier one
+ * died.
+ */
 export interface KnownExecutions {
-  /** `handed_in`: the runner may have it. `admitted`: it had it, and must never get it a second time. */
+  /** `handed_in`: the runner may have it. `admitted`: the runner had it, and must never get it again. */
   known(id: string): "nothing" | "handed_in" | "admitted";
-  /** Stored when this returns. */
+  /** Has stored the fact when it returns. */
   note(id: string, fact: "handed_in" | "admitted"): void;
 }
 
 /** The files of a session, for a runner that lacks them. */
 export interface WorkspaceSource {
-  /** JSON of a `workspaceManifest`, of the spec's version or a later one: that is as good. */
+  /** JSON of a `workspaceManifest`, of the spec's version or a later one, which is as good. */
   manifest(): Promise<string>;
-  /** Contents as frames, each once: `file`, its name and digest the same, then its bytes. */
+  /** Contents as frames, without duplicates: `file`, whose name is the digest, then its bytes. */
   contents(digests: readonly string[]): ReadableStream<Uint8Array>;
 }
 
 export interface RunOptions {
   /** For detached executions. */
   known?: KnownExecutions;
-  /** The tar of a bundle, asked for when the runner does not have it. */
+  /** The tar of a bundle, for a runner that does not have it. */
   pack(digest: string): Promise<RequestBody>;
-  /** What the spec's workspace holds; asked when the runner's folder holds something else. */
+  /** The content of the spec's workspace, for a runner whose folder is in another state. */
   workspace?: WorkspaceSource;
-  /** Aborted: the whole request of this execution is cancelled at the runner. */
+  /** Aborted: the runner cancels the whole request of this execution. */
   signal: AbortSignal;
   /** Unix time in ms. */
   now(): number;
-  /** Takes work that goes on after the caller is done, e.g. `ctx.waitUntil`. */
+  /** Takes work that continues after the caller is done, e.g. `ctx.waitUntil`. */
   background(work: Promise<unknown>): void;
 }
 
-/** Attempts after the first one, when the connection fails; frames that arrive make them full again. */
+/** Attempts after the first one if the connection fails; arriving frames restore them. */
 const RETRIES = 2;
-/** The same for a detached execution that is under way: half a minute in all, for a runner that starts again. */
+/** The same for a detached execution under way: half a minute in all, for a runner that restarts. */
 const DETACHED_RETRIES = 12;
-/** Before the first retry, doubled before the second: a runner that was restarted is back by then. */
+/** Wait before the first retry, doubled before the second: a restarted runner is back by then. */
 const RETRY_WAIT_MS = 400;
-/** Until the headers come: a place in the queue, and the start of a cold container. */
+/** Time limit for the headers: a slot in the queue, and the start of a cold container. */
 const ADMISSION_MS = 60_000;
-/** Transfers of files before one execution: the skill's, and the session's, which others may replace meanwhile. */
+/**
+ * The most transfers of files before one execution: the skill's, and the session's, which others may replace meanwhile.
+ */
 const MOST_SENT = 5;
 
-/** How long the streams of an input wait for the runner's yes before they are sent anyhow. */
+/** How long the streams of an input wait for the runner's acceptance before they are sent anyway. */
 const GATE_MS = 1000;
 
 /**
- * Runs one execution and yields what it says; `ended` is the last event. Leaving the generator early cancels the
- * execution, unless it is detached.
+ * Runs one execution and yields its events; `ended` is the last one. Leaving the generator early cancels the execution,
+ * unless it is detached.
  *
  * Before the runner has admitted it, a failed attempt is repeated with the same id (the runner attaches to what it
- * knows), if the input can be sent again. After that the frames are asked for from where they broke off, and an id
- * unknown by then is lost. What an earlier caller handed in is followed, not run again.
+ * knows), if the input can be sent again. After that the client requests the frames from where they broke off; an id
+ * that the runner no longer knows is lost. If an earlier caller handed the execution in, this one follows it and does
+ * not run it again.
  *
  * @throws RunnerUnavailable RunnerBusy RunnerDraining ConcurrencyLimited ExecutionConflict ExecutionLost
  *   RunnerProtocolError ClientClosedRequest
@@ -104,7 +110,7 @@ export async function* runExecution(
   options: RunOptions,
 ): AsyncGenerator<RunEvent, void> {
   const submission = new Submission(runner, spec, body, options);
-  // At once, not at the next frame: the caller may be waiting elsewhere.
+  // Immediately, not at the next frame: the caller may be waiting elsewhere.
   const cancel = (): void => options.background(cancelRequest(runner, spec.request_id, options.now()));
   let over = false;
   options.signal.addEventListener("abort", cancel);
@@ -114,7 +120,7 @@ export async function* runExecution(
       yield event;
     }
   } catch (error) {
-    // Not 503, which says that another try may be made: it has begun.
+    // Not 503, which permits another attempt: the execution has begun.
     if (submission.admitted && error instanceof RunnerUnavailable) {
       throw new ExecutionLost({ id: spec.id });
     }
@@ -131,7 +137,7 @@ export async function* runExecution(
 
 /**
  * The events of an execution again, from the first one; the runner keeps them for minutes after the end. Leaving early
- * leaves the execution alone.
+ * does not affect the execution.
  * @throws ExecutionLost RunnerUnavailable RunnerProtocolError ClientClosedRequest
  */
 export async function* replayExecution(
@@ -142,7 +148,7 @@ export async function* replayExecution(
   yield* new Subscription(runner, { id, skill: "", limit: 0 }, options).events();
 }
 
-/** Cancels every execution of a request, and those of it that still come. Never rejects. */
+/** Cancels every execution of a request, including future ones. Never rejects. */
 export function cancelRequest(runner: Runner, requestId: string, nowMs: number): Promise<void> {
   return sendCancel(runner, `/v1/requests/${requestId}`, `request:${requestId}`, nowMs);
 }
@@ -164,11 +170,11 @@ async function sendCancel(
     const response = await runner.fetch(path, { method: "DELETE", headers });
     await response.body?.cancel();
   } catch {
-    // A runner out of reach ends an abandoned execution by itself.
+    // A runner that cannot be reached ends an abandoned execution by itself.
   }
 }
 
-/** Follows one execution over however many connections it takes. */
+/** Follows one execution over any number of connections. */
 class Subscription {
   protected readonly execution: { id: string; skill: string; limit: number };
   protected readonly options: RunOptions;
@@ -219,7 +225,7 @@ class Subscription {
     }
   }
 
-  /** Opens the answer whose body goes on after the frames seen. */
+  /** Opens the answer whose body continues after the frames seen. */
   protected async connect(connection: AbortController): Promise<Response> {
     const { id } = this.execution;
     const path = `/v1/executions/${id}?from=${this.#seq}`;
@@ -253,11 +259,11 @@ class Subscription {
   }
 }
 
-/** An execution that has to be handed in first. */
+/** An execution that must be handed in first. */
 class Submission extends Subscription {
-  /** The runner has taken the execution on. */
+  /** The runner has accepted the execution. */
   admitted: boolean;
-  /** A connection failed, so that the runner may have it without our knowing. */
+  /** A connection failed, so the runner may have it without our knowledge. */
   uncertain = false;
   readonly #spec: ExecutionSpec;
   readonly #specText: string;
@@ -301,7 +307,7 @@ class Submission extends Subscription {
       else await this.#sendBundle(connection, lacks.data?.digest ?? this.#spec.digest);
       response = await this.#post(connection);
     }
-    // The same id with another spec is the earlier caller's: its settings may have been others.
+    // The same id with another spec belongs to the earlier caller, whose settings may have differed.
     if (response.status === 409 && this.#again) {
       await response.body?.cancel();
       response = await super.connect(connection);
@@ -340,7 +346,7 @@ class Submission extends Subscription {
     }
   }
 
-  /** Says what the session's folder is to hold, and brings what the runner lacks of it. */
+  /** Sends the required content of the session's folder, and uploads what the runner lacks. */
   async #sendWorkspace(connection: AbortController): Promise<void> {
     const { workspace: source } = this.options;
     const id = this.#spec.workspace?.id ?? "";
@@ -354,7 +360,7 @@ class Submission extends Subscription {
     if (!lacks.success) throw new RunnerProtocolError({ reason: "what it lacks cannot be read" });
     if (lacks.data.missing.length === 0) return;
     const response = await put("/contents", source.contents(lacks.data.missing));
-    // Where another call brought another version meanwhile, the next attempt begins anew.
+    // If another call uploaded another version meanwhile, the next attempt starts again.
     if (response.status === 424) await response.body?.cancel();
     else if (response.status !== 204) throw await refusedBy(response, this.execution);
   }
@@ -363,13 +369,13 @@ class Submission extends Subscription {
     const body = await this.options.pack(digest);
     const path = `/v1/bundles/${digest}`;
     const response = await this.send(connection, "PUT", path, `bundle:${digest}`, { body });
-    // Another caller's transfer, which this one relied on, failed.
+    // Another caller's transfer, on which this one relied, failed.
     if (response.status === 424) throw new Disconnected("the transfer of the skill's files failed");
     if (response.status !== 204) throw await refusedBy(response, this.execution);
   }
 }
 
-/** Waits, but not beyond an abort. */
+/** Waits, but no longer than until an abort. */
 function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {

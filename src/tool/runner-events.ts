@@ -1,4 +1,4 @@
-/** What a runner says: frames as events, refusals as errors. */
+/** Reads a runner's answers: frames as events, refusals as errors. */
 import { ConcurrencyLimited, ExecutionConflict } from "../errors/request.ts";
 import {
   ClientClosedRequest,
@@ -28,9 +28,9 @@ export type RunEvent =
   | ({ kind: "file" } & FileFrame)
   /** Bytes of the last `file`. */
   | { kind: "file_bytes"; bytes: Uint8Array }
-  /** What became of the session's files. */
+  /** A change of the session's files. */
   | { kind: "change"; change: WorkspaceChange }
-  /** Bytes of the last `change`, a write. */
+  /** Bytes of the last `change` that is a write. */
   | { kind: "change_bytes"; bytes: Uint8Array }
   | { kind: "ended"; status: EndedStatus };
 
@@ -39,12 +39,12 @@ export class Disconnected extends Error {
   override name = "Disconnected";
 }
 
-/** A runner that says nothing for this long is gone. */
+/** A runner that is silent for this long is gone. */
 const SILENCE_MS = 3 * HEARTBEAT_MS;
 
 /**
- * The events of an answer, one per frame that is not a heartbeat, up to `ended`.
- * @throws Disconnected when the body stops before that or falls silent; RunnerProtocolError
+ * The events of an answer, one per frame except heartbeats, up to `ended`.
+ * @throws Disconnected if the body stops before that or falls silent; RunnerProtocolError
  */
 export async function* followFrames(response: Response): AsyncGenerator<RunEvent, void> {
   const reader = response.body?.getReader();
@@ -62,7 +62,7 @@ export async function* followFrames(response: Response): AsyncGenerator<RunEvent
       }
     }
   } finally {
-    // Not awaited: where the connection hangs, so would this.
+    // Not awaited: if the connection hangs, so would this.
     void reader.cancel().catch(() => {});
   }
 }
@@ -109,7 +109,7 @@ function toEvent({ type, payload }: Frame): RunEvent {
   throw new RunnerProtocolError({ reason: `a frame of type ${type} is not valid` });
 }
 
-/** What an answer other than the wished-for one means. `limit`: the skill's own concurrency. */
+/** The error for an unexpected answer. `limit`: the skill's own concurrency. */
 export async function refusedBy(
   response: Response,
   execution: { id: string; skill: string; limit: number },
@@ -123,7 +123,7 @@ export async function refusedBy(
   const { id, skill, limit } = execution;
   const parsed = refusal.safeParse(parseJson(text));
   if (!parsed.success) {
-    // What stands between (a proxy, a container that is starting) speaks no protocol.
+    // Components in between (a proxy, a starting container) do not know the protocol.
     if (response.status >= 500) return new Disconnected(`status ${response.status}`);
     return new RunnerProtocolError({ reason: `status ${response.status} without a refusal` });
   }
@@ -137,7 +137,7 @@ export async function refusedBy(
       return new ConcurrencyLimited({ skill, limit, retry_after_s });
     case "execution_conflict":
       return new ExecutionConflict({ id });
-    // An id that the runner had taken on and knows nothing of now: its disk is gone.
+    // The runner had accepted the id and now does not know it: its disk is gone.
     case "execution_lost":
     case "execution_not_found":
       return new ExecutionLost({ id });

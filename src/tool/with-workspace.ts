@@ -1,4 +1,4 @@
-/** An execution together with the files of its session: what it needs of them goes there, what it changed comes back. */
+/** Runs an execution with the files of its session: sends the files that it needs, and takes its changes back. */
 import { RunnerProtocolError } from "../errors/run.ts";
 import type { ExecutionInput } from "./multipart.ts";
 import type { EndedStatus, ExecutionSpec, WorkspaceChange } from "./protocol.ts";
@@ -18,7 +18,7 @@ export interface ToolWorkspace {
   changes: {
     change(change: WorkspaceChange): Promise<void>;
     bytes(bytes: Uint8Array): Promise<void>;
-    /** Makes the changes the session's; answers what did not become a file of it. */
+    /** Applies the changes to the session; returns what did not become one of its files. */
     finish(): Promise<readonly { path: string; why: string }[]>;
     abandon(): Promise<void>;
   };
@@ -34,8 +34,8 @@ interface FiledExecution {
 }
 
 /**
- * Runs an execution to its end; `hear` is told the rest. What it changed among the session's files is theirs when this
- * returns; `notKept`: what did not become one of them.
+ * Runs an execution to its end; `hear` receives the other events. The session has its changes when this returns;
+ * `notKept`: what did not become a file of the session.
  * @throws HullError as `runExecution`, and of the workspace
  */
 export async function runWithWorkspace(

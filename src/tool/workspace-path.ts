@@ -1,20 +1,20 @@
-/** Which files a session's workspace may hold: the same rules for the Worker's routes and for the runner. Pure. */
+/** Which files a session's workspace may contain: the same rules for the Worker's routes and the runner. Pure. */
 
 export const WORKSPACE_LIMITS = {
   /** Bytes of all files together. */
   bytes: 256 * 1024 * 1024,
   files: 10_000,
   path_bytes: 1024,
-  /** Names in a path. */
+  /** The most names in a path. */
   depth: 100,
 } as const;
 
-/** What file systems take as one name. */
+/** The longest name that file systems accept, in bytes. */
 const MAX_SEGMENT_BYTES = 255;
 
 /**
- * Why a path is refused, as the end of a sentence that begins with the path; `null`: it is accepted. Paths are relative,
- * with `/` between segments, in Unicode's form NFC; letter case counts.
+ * Why a path is refused, as the end of a sentence that begins with the path; `null`: it is accepted. Paths are
+ * relative, with `/` between segments, in Unicode's form NFC; letter case counts.
  */
 export function pathFault(path: string): string | null {
   if (path === "") return "is empty";
@@ -22,7 +22,7 @@ export function pathFault(path: string): string | null {
   if (!path.isWellFormed()) return "is not valid Unicode";
   if (path !== path.normalize("NFC")) return "is not in Unicode's form NFC";
   if (/[\u0000-\u001f\u007f-\u009f]/.test(path)) return "has control characters";
-  // To some programs that is a separator too.
+  // Some programs treat it as a separator too.
   if (path.includes("\\")) return "has a backslash";
   if (utf8Length(path) > WORKSPACE_LIMITS.path_bytes)
     return `is longer than ${WORKSPACE_LIMITS.path_bytes} bytes`;
@@ -36,13 +36,13 @@ export function pathFault(path: string): string | null {
   return null;
 }
 
-/** What programs make of other files, and what Git knows of them: thousands of files that nobody reads. */
+/** Generated files, and Git's own: thousands of files that nobody reads. */
 const MADE_AGAIN = /^(?:__pycache__|node_modules|\.git|\.venv|.*\.pyc)$/s;
 
-/** Whether a file or folder of this name is left where it is, and never becomes a file of a session. */
+/** Whether a file or folder of this name stays in the runner, and never becomes a file of a session. */
 export const staysBehind = (name: string): boolean => MADE_AGAIN.test(name);
 
-/** The folders that a file is in, outermost first: of `a/b/c`, `a` and `a/b`. */
+/** The folders that contain a file, outermost first: for `a/b/c`, `a` and `a/b`. */
 export function foldersOf(path: string): string[] {
   const segments = path.split("/");
   return segments.slice(1).map((_, index) => segments.slice(0, index + 1).join("/"));

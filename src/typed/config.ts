@@ -1,4 +1,4 @@
-/** A zod object into the configuration parameters of a tool. */
+/** Turns a zod object into the configuration parameters of a tool. */
 import * as z from "zod/mini";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { isObject, type SchemaFault } from "./schema.ts";
@@ -24,7 +24,7 @@ const META = [
   "language",
 ];
 
-/** Declarations for `x-config`, in the order of the object's keys; whoever reads them checks them. */
+/** Declarations for `x-config`, in the order of the object's keys; their reader checks them. */
 export function configParamsOf(
   schema: z.core.$ZodType,
 ): { params: JsonObject[] } | { faults: SchemaFault[] } {
@@ -52,7 +52,7 @@ export function configParamsOf(
   return faults.length > 0 ? { faults } : { params };
 }
 
-/** The parameter's type with its limits, or `null` where no type is like it. */
+/** The parameter's type with its limits, or `null` if no type matches. */
 function shapeOf(part: JsonObject): JsonObject | null {
   const options = optionsOf(part);
   if (options !== null) return { type: "select", options };

@@ -1,10 +1,10 @@
 /**
- * A typed skill as the build and its handlers read it: what `typed/hull.d.mts` says, but for schemas,
- * which may be of any copy of zod 4.
+ * A typed skill in the form for the build and its handlers: as in `typed/hull.d.mts`, except schemas, which may come
+ * from any copy of zod 4.
  */
 import type * as z from "zod/mini";
 
-/** What zod and zod/mini have in common. */
+/** The common part of zod and zod/mini. */
 export type Schema = z.core.$ZodType & {
   safeParseAsync(
     value: unknown,

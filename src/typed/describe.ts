@@ -1,4 +1,4 @@
-/** A typed skill into what it is built from: the entries of its tools.json. */
+/** Turns a typed skill into what the build needs: the entries of its tools.json. */
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { configParamsOf } from "./config.ts";
 import type { Schema, TypedSkill, TypedTool } from "./definition.ts";
@@ -12,11 +12,14 @@ export interface SkillDescription {
   tools: JsonObject[];
   /** `path` names tool, schema and place: `search.input.when`. */
   faults: SchemaFault[];
-  /** The stacks of the calls of `defineSkill` and of `tool`, the latter in the order of `tools`; empty where there was no such call. */
+  /**
+   * The stacks of the calls of `defineSkill` and of `tool`, the latter in the order of `tools`; empty if there was no
+   * such call.
+   */
   stacks: { skill: string; tools: string[] };
 }
 
-/** Members of a definition that become keys of tools.json as they are. */
+/** Members of a definition that become keys of tools.json unchanged. */
 export const KEYS: Record<string, string> = {
   env: "x-env",
   timeoutMs: "x-timeout-ms",
@@ -39,7 +42,7 @@ export const KEYS: Record<string, string> = {
 };
 
 /**
- * Describes what `skill.ts` exports; what is not a skill is a fault with an empty path.
+ * Describes the exports of `skill.ts`; anything but a skill is a fault with an empty path.
  * @param stackOf the stack of the call that made a definition
  */
 export function describeSkill(exported: unknown, stackOf: (definition: object) => string): SkillDescription {
@@ -118,7 +121,7 @@ function schemaOf(
   return { ...made.schema, required: made.schema.required ?? [] };
 }
 
-/** The definitions that runtimes without `x-input-schema` read. */
+/** The definitions for runtimes that do not read `x-input-schema`. */
 function definitionsOf({ properties, required }: JsonObject): JsonObject {
   const must = Array.isArray(required) ? required : [];
   const entries = Object.entries(isObject(properties) ? properties : {}).map(

@@ -1,6 +1,6 @@
 /**
- * What the handler of a typed tool does: checks and completes the input, calls `run`, and checks
- * what it answers. It is bundled into each handler; where another runtime calls it, there is no `ctx`.
+ * The handler of a typed tool: checks and completes the input, calls `run`, and checks its answer. It is bundled into
+ * each handler; in another runtime there is no `ctx`.
  */
 import type { Schema, TypedSkill } from "./definition.ts";
 
@@ -44,13 +44,13 @@ async function checked(
   return { fault: lines.join("; ") };
 }
 
-/** The runtime's context with the checked configuration; it may have getters that must not be asked now. */
+/** The runtime's context with the checked configuration; its getters must not be called now. */
 function contextOf(ctx: Given, workDir: unknown, config: unknown): object {
   const plain = ctx.workDir === undefined ? alone(workDir) : ctx;
   return Object.create(plain, { config: { value: config, enumerable: true } });
 }
 
-/** What a runtime that gives no context leaves to do without. */
+/** The context in a runtime that gives none. */
 function alone(workDir: unknown): object {
   const artifact = async () => ({ id: "" });
   return {

@@ -1,19 +1,19 @@
-/** zod into JSON Schema. */
+/** Turns zod into JSON Schema. */
 import * as z from "zod/mini";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
-/** What of a schema JSON Schema cannot say; `path` leads from the schema to it, dotted. */
+/** The part of a schema that JSON Schema cannot express; `path` leads from the schema to it, dotted. */
 export interface SchemaFault {
   path: string;
   message: string;
 }
 
-/** Types that JSON has no value for. */
+/** Types without a value in JSON. */
 const UNSAYABLE = new Set(
   "bigint symbol undefined void date map set nan custom function transform promise file".split(" "),
 );
 
-/** The schema of what is to be given to a zod schema, in the form that the wires take. */
+/** The schema of the input of a zod schema, in the form for the wires. */
 export function jsonSchemaOf(
   schema: z.core.$ZodType,
   side: "input" | "output" = "input",
@@ -28,7 +28,7 @@ export function jsonSchemaOf(
       const literals = type === "literal" ? zodSchema._zod.def.values : [];
       const odd = literals.some((value) => typeof value === "bigint" || value === undefined);
       if (UNSAYABLE.has(type) || odd) {
-        // A schema and what it was described from are told of both.
+        // Reports both a schema and its source.
         const at = dotted(path);
         const message = `z.${odd ? "literal" : type}() of this kind has no JSON Schema`;
         if (!faults.some((fault) => fault.path === at)) faults.push({ path: at, message });
@@ -63,7 +63,7 @@ const ONE = new Set(["additionalProperties", "items", "not", "if", "then", "else
 const MANY = new Set(["anyOf", "oneOf", "allOf", "prefixItems"]);
 const NAMED = new Set(["properties", "patternProperties", "definitions", "$defs"]);
 
-/** Without what only zod needs; keywords only, never a property of such a name, nor values. */
+/** Removes what only zod needs: keywords only, never a property of such a name, nor values. */
 function cleaned(schema: JsonObject): JsonObject {
   const kept: [string, Json][] = [];
   for (const [keyword, value] of Object.entries(schema)) {

@@ -61,7 +61,7 @@ it("what only a summary tells stands before the messages", async () => {
     const made = await post("/sessions", { transcript: { ...forked, messages } });
     const { id } = await made.json<{ id: string }>();
     const [first, ...rest] = await texts(`/sessions/${id}`);
-    expect(first).toBe("[Older messages were compacted: this stands for them]\nthey met");
+    expect(first).toBe("[Older messages were compacted: this replaces them]\nthey met");
     expect(rest).toEqual(messages.map(({ content }) => content));
     const again = await get<Transcript>(`/sessions/${id}/transcript?view=raw`);
     const copy = await (await post("/sessions", { transcript: again })).json<{ id: string }>();

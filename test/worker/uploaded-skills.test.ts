@@ -82,7 +82,7 @@ describe("what an archive may be", () => {
   });
 
   it.each<[string, Files | Promise<Uint8Array<ArrayBuffer>>, RegExp, string?]>([
-    ["no skill", { "README.md": "x" }, /not a skill's folder: SKILL\.md stands neither/],
+    ["no skill", { "README.md": "x" }, /not a skill's folder: SKILL\.md is neither/],
     ["nothing", {}, /not a skill's folder/],
     ["two folders", { "a/SKILL.md": TEXT, "b/SKILL.md": TEXT }, /neither at its top nor in its only folder/],
     ["a folder too deep", { "a/b/SKILL.md": TEXT }, /it has a\/b\/SKILL\.md/],

@@ -11,16 +11,16 @@ import { type Body, type Call, type CallSettings, type HullOptions, type RunSett
 export type * from "./api.ts";
 export type { CallSettings, HullEvent, HullOptions, RunSettings, SessionRunResult, SkillInput };
 export { DaemonClient, EventStream, HullConnectionError, HullError, SessionClient, SkillAnswer };
-/** What calls of skills take. */
+/** Settings of skill calls. */
 export interface SkillSettings extends RunSettings {
-    /** Ids of stored files that the run gets too. */
+    /** Ids of stored files for the run. */
     files?: readonly string[];
     /** Profile whose configured values the skill's tools get. */
     bot?: string;
     /** The method of the skill's route; default POST. GET sends text as `?input=`, and each member of an object as a parameter. */
     method?: "GET" | "POST";
 }
-/** What the last event of a skill's stream holds. */
+/** The content of the last event of a skill's stream. */
 export interface SkillDone {
     duration_ms?: number;
     exit_code?: number | null;
@@ -35,26 +35,29 @@ export declare class Hull {
     readonly llm: ModelsClient;
     constructor(options?: HullOptions);
     /**
-     * Runs a skill and answers when it is done. Throws HullError for a run that fails.
+     * Runs a skill and returns its answer. Throws HullError for a run that fails.
      * @param skill its slug, or its route if the manifest sets one (`/reports/daily`)
      */
     run(skill: string, input?: SkillInput, settings?: SkillSettings): Promise<SkillAnswer>;
-    /** Runs a skill and follows its events. Whoever leaves the stream before its end stops the run. */
+    /** Runs a skill and follows its events. Leaving the stream before its end stops the run. */
     stream(skill: string, input?: SkillInput, settings?: SkillSettings): EventStream<SkillDone>;
     /** Runs an agent without a session. */
     runAgent(body: RunRequest, settings?: RunSettings): Promise<RunResult>;
-    /** The same as events. Whoever leaves the stream before its end stops the run. */
+    /** The same as events. Leaving the stream before its end stops the run. */
     streamAgent(body: RunRequest, settings?: RunSettings): EventStream<RunResult>;
-    /** The session of an id. Nothing is asked; `sessions.open` makes one. */
+    /** The session of an id. This sends no request; `sessions.open` makes a session. */
     session(id: string): SessionClient;
-    /** The daemon of an id. Nothing is asked; `daemons.spawn` makes one. */
+    /** The daemon of an id. This sends no request; `daemons.spawn` makes a daemon. */
     daemon(id: string): DaemonClient;
-    /** The cards of the skills that are served, sorted by slug. @param query words that must all occur */
+    /** The cards of the served skills, sorted by slug. @param query words that must all occur */
     skills(query?: string, settings?: CallSettings): AsyncGenerator<Card, void, undefined>;
     card(slug: string, settings?: CallSettings): Promise<Card>;
     /** State and result of a call with an idempotency key. */
     execution(id: string, settings?: CallSettings): Promise<Execution>;
-    /** Any other route: the answer as it is. Throws HullError where it is an error. Only calls of GET, PUT and DELETE are repeated. */
+    /**
+     * Calls any other route and returns its response. Throws HullError if that is an error. Only calls of GET, PUT and
+     * DELETE are repeated.
+     */
     request(method: Call["method"], path: string, settings?: CallSettings & {
         json?: unknown;
         body?: Body;
@@ -65,12 +68,12 @@ declare class ModelsClient {
     #private;
     constructor(transport: Transport);
     call(body: CallRequest, settings?: RunSettings): Promise<CallResult>;
-    /** Whoever leaves the stream before its end stops the call. */
+    /** Leaving the stream before its end stops the call. */
     stream(body: CallRequest, settings?: RunSettings): EventStream<CallResult>;
     /** Calls a model until its answer matches a schema. */
     structured(body: StructuredRequest, settings?: RunSettings): Promise<StructuredResult>;
 }
-/** Files that runs get and make. They expire by themselves. */
+/** Input and output files of runs. They expire by themselves. */
 declare class FilesClient {
     #private;
     constructor(transport: Transport);

@@ -9,7 +9,7 @@ var SkillAnswer = class {
   headers;
   /** Names the run in logs and at `/executions/{id}`; `null` for skills that run nothing. */
   executionId;
-  /** Whether this call found the answer of an earlier one with the same idempotency key. */
+  /** Whether this is the answer of an earlier call with the same idempotency key. */
   replayed;
   constructor(bytes, headers) {
     this.bytes = bytes;
@@ -21,7 +21,7 @@ var SkillAnswer = class {
   get text() {
     return new TextDecoder().decode(this.bytes);
   }
-  /** The answer as JSON, of the shape that the caller expects. Throws SyntaxError where it is none. */
+  /** The answer as JSON, in the shape that the caller expects. Throws SyntaxError if it is not JSON. */
   json() {
     const value = JSON.parse(this.text);
     return value;
@@ -41,15 +41,15 @@ async function* pages(transport, path, settings) {
 
 // src/client/error.ts
 var HullError = class extends Error {
-  /** Stable; the table of docs/http.md lists all. `unknown` where the answer was no problem document of Hull's. */
+  /** Stable; the table of docs/http.md lists all. `unknown` if the answer was not a problem document of Hull. */
   code;
-  /** Of the answer; of a stream's error the one that the document names. */
+  /** Status of the answer; for a stream's error the one in the document. */
   status;
   title;
   detail;
   /** Names the request in the log of the deployment. */
   requestId;
-  /** How long to wait before the same call may succeed, in ms, where Hull said so. */
+  /** How long to wait before the same call may succeed, in ms, if Hull said so. */
   retryAfterMs;
   /** The document with all of its members. */
   problem;
@@ -91,7 +91,7 @@ var Transport = class {
     this.retries = retries;
     this.#options = options;
   }
-  /** Sends the call and reads its answer. Throws HullError for an answer that is an error, and HullConnectionError. */
+  /** Sends the call and reads its answer. Throws HullError for an error answer, and HullConnectionError. */
   async send(call, settings, read) {
     for (let attempt = 0; ; attempt += 1) {
       let response = null;
@@ -114,7 +114,7 @@ var Transport = class {
       await pause(wait, settings.signal);
     }
   }
-  /** One attempt, to its headers. Throws what `fetch` throws. */
+  /** One attempt, up to its headers. Throws what `fetch` throws. */
   async open(call, settings) {
     const { fetch = globalThis.fetch.bind(globalThis), key, headers } = this.#options;
     const secret = typeof key === "function" ? await key() : key;
@@ -131,7 +131,7 @@ var Transport = class {
       ...settings.signal === void 0 ? {} : { signal: settings.signal }
     });
   }
-  /** How long to wait before a refused call is sent again, in ms; `null`: it would be refused again. */
+  /** The wait in ms before a refused call is sent again; `null`: it would be refused again. */
   waitAfter({ code, retryAfterMs }, { status, headers }, attempt) {
     if (attempt >= this.retries || headers.has("x-hull-replayed")) return null;
     if (code === "unknown") return status >= 502 && status <= 504 ? waitBefore(attempt) : null;
@@ -196,11 +196,11 @@ var EventStream = class {
   constructor(source) {
     this.#events = follow(source);
   }
-  /** Each event as it comes. A run that fails says so by the event `error`. Throws HullError where the call is refused. */
+  /** Each event as it arrives. A failed run sends the event `error`. Throws HullError if the call is refused. */
   [Symbol.asyncIterator]() {
     return this.#events;
   }
-  /** The whole answer so far, each time that it changes. Throws HullError where the run fails. */
+  /** The whole answer so far, each time that it changes. Throws HullError if the run fails. */
   async *text() {
     const rounds = [];
     for await (const event of this.#events) {
@@ -218,8 +218,8 @@ var EventStream = class {
     }
   }
   /**
-   * The pieces of the answer as bytes, text in UTF-8, e.g. for `new Response(stream.readable())`. The stream fails with HullError
-   * where the run fails. After the death of a server the piece of a round that began anew comes again: `text` knows better.
+   * The pieces of the answer as bytes, text in UTF-8, e.g. for `new Response(stream.readable())`. The stream fails with
+   * HullError if the run fails. If a server dies, the text of a restarted round comes twice; `text` handles that.
    */
   readable() {
     const events = this.#events;
@@ -241,7 +241,7 @@ var EventStream = class {
       }
     });
   }
-  /** What the last event holds. Throws HullError where the run fails. */
+  /** The content of the last event. Throws HullError if the run fails. */
   async result() {
     for await (const event of this.#events) {
       throwIfError(event);
@@ -381,7 +381,7 @@ var SessionsClient = class {
   constructor(transport) {
     this.#transport = transport;
   }
-  /** Opens a session: a new one, or the one that has this id. */
+  /** Opens a session: a new one, or the existing one with this id. */
   async open(body = {}, settings = {}) {
     const call = posts("/sessions", body, settings);
     const { id } = await this.#transport.json(call, settings);
@@ -408,11 +408,11 @@ var SessionClient = class _SessionClient {
   get(settings = {}) {
     return this.#transport.json(reads(this.#path), settings);
   }
-  /** Stops the session's run and removes everything of it. */
+  /** Stops the session's run and removes all its data. */
   delete(settings = {}) {
     return this.#transport.nothing({ method: "DELETE", path: this.#path, repeatable: true }, settings);
   }
-  /** Runs an agent and answers when the run has ended, or with `wait: "idle"` when it rests. */
+  /** Runs an agent and returns when the run has ended, or with `wait: "idle"` when it rests. */
   run(body, settings = {}) {
     const { wait } = settings;
     return this.#transport.json(
@@ -420,12 +420,12 @@ var SessionClient = class _SessionClient {
       settings
     );
   }
-  /** Begins a run and answers at once. */
+  /** Begins a run and returns immediately. */
   start(body, settings = {}) {
     const call = posts(`${this.#path}/runs`, body, settings);
     return this.#transport.json({ ...call, query: { wait: "none" } }, settings);
   }
-  /** Runs an agent and follows its events. Whoever leaves the stream does not stop the run: `cancel` does. */
+  /** Runs an agent and follows its events. Leaving the stream does not stop the run: `cancel` does. */
   stream(body, settings = {}) {
     const call = posts(`${this.#path}/runs`, body, settings);
     return new EventStream({ transport: this.#transport, call, ends: true, settings });
@@ -436,14 +436,14 @@ var SessionClient = class _SessionClient {
   getRun(run, settings = {}) {
     return this.#transport.json(reads(`${this.#path}/runs/${encodeURIComponent(run)}`), settings);
   }
-  /** Ends a run; one that has ended stays as it is. */
+  /** Ends a run; an ended run stays unchanged. */
   cancel(run, settings = {}) {
     const path = `${this.#path}/runs/${encodeURIComponent(run)}/cancel`;
     return this.#transport.json({ method: "POST", path, json: {}, repeatable: true }, settings);
   }
   /**
-   * Every event of the session from now on, or after an event's number (`0`: from the first), until the caller leaves. What
-   * comes while a connection is broken comes later.
+   * Every event of the session from now on, or after an event's number (`0`: from the first), until the caller leaves.
+   * Events during a broken connection arrive later.
    */
   events(settings = {}) {
     const { after } = settings;
@@ -451,11 +451,11 @@ var SessionClient = class _SessionClient {
     const call = reads(`${this.#path}/events`);
     return new EventStream({ transport: this.#transport, call, begin, ends: false, settings });
   }
-  /** What the next model call would be sent, the oldest first. */
+  /** The messages that the next model call would send, the oldest first. */
   messages(settings = {}) {
     return pages(this.#transport, `${this.#path}/messages`, settings);
   }
-  /** Says something to the run under way, or to the next one. */
+  /** Sends a message to the run under way, or to the next one. */
   send(content, settings = {}) {
     const { delivery } = settings;
     const body = { content, ...delivery === void 0 ? {} : { delivery } };
@@ -465,17 +465,17 @@ var SessionClient = class _SessionClient {
   answerTool(body, settings = {}) {
     return this.#transport.json(posts(`${this.#path}/tool-results`, body, settings), settings);
   }
-  /** The conversation as lines `role: text`; `full` with what only the model sees. */
+  /** The conversation as lines `role: text`; `full` includes what only the model sees. */
   transcript(view = "visible", settings = {}) {
     const call = { ...reads(`${this.#path}/transcript`), query: { view } };
     return this.#transport.send(call, settings, (response) => response.text());
   }
-  /** Puts a summary in place of older messages. */
+  /** Replaces older messages by a summary. */
   compact(body = {}, settings = {}) {
     const path = `${this.#path}/compact`;
     return this.#transport.json({ method: "POST", path, json: body, repeatable: false }, settings);
   }
-  /** A session that begins as this one stands. @param id that the new session is to have */
+  /** A session that begins in the present state of this one. @param id of the new session */
   async fork(id, settings = {}) {
     const body = id === void 0 ? {} : { dst: id };
     const fork = await this.#transport.json(posts(`${this.#path}/fork`, body, settings), settings);
@@ -496,12 +496,15 @@ var ApprovalsClient = class {
     this.#transport = transport;
     this.#path = `${session}/approvals`;
   }
-  /** What waits now. */
+  /** The approvals that wait now. */
   async list(settings = {}) {
     const { data } = await this.#transport.json(reads(this.#path), settings);
     return data;
   }
-  /** Lets the call go on, once or for the same arguments in the whole session. Throws HullError `approval_closed` if it is decided already. */
+  /**
+   * Permits the call, once or for the same arguments in the whole session. Throws HullError `approval_closed` if it is
+   * already decided.
+   */
   async approve(approval, settings = {}) {
     const { scope = "once" } = settings;
     await this.#decide(approval, { decision: "approve", scope }, settings);
@@ -586,7 +589,7 @@ var DaemonClient = class {
   send(payload, settings = {}) {
     return this.#transport.json(posts(`${this.#path}/events`, payload, settings), settings);
   }
-  /** Wakes it, as soon as it is idle. */
+  /** Wakes it once it is idle. */
   wake(settings = {}) {
     return this.#post("wake", settings);
   }
@@ -597,7 +600,7 @@ var DaemonClient = class {
   resume(settings = {}) {
     return this.#post("resume", settings);
   }
-  /** Stops it and removes everything of it, its session included. */
+  /** Stops it and removes all its data, including its session. */
   delete(settings = {}) {
     return this.#transport.nothing({ method: "DELETE", path: this.#path, repeatable: true }, settings);
   }
@@ -637,7 +640,7 @@ var Hull = class {
     this.llm = new ModelsClient(this.#transport);
   }
   /**
-   * Runs a skill and answers when it is done. Throws HullError for a run that fails.
+   * Runs a skill and returns its answer. Throws HullError for a run that fails.
    * @param skill its slug, or its route if the manifest sets one (`/reports/daily`)
    */
   run(skill, input, settings = {}) {
@@ -646,7 +649,7 @@ var Hull = class {
       return new SkillAnswer(bytes, response.headers);
     });
   }
-  /** Runs a skill and follows its events. Whoever leaves the stream before its end stops the run. */
+  /** Runs a skill and follows its events. Leaving the stream before its end stops the run. */
   stream(skill, input, settings = {}) {
     return executionStream(this.#transport, this.#skill(skill, input, settings), settings);
   }
@@ -654,19 +657,19 @@ var Hull = class {
   runAgent(body, settings = {}) {
     return this.#transport.json(posts("/runs", body, settings), settings);
   }
-  /** The same as events. Whoever leaves the stream before its end stops the run. */
+  /** The same as events. Leaving the stream before its end stops the run. */
   streamAgent(body, settings = {}) {
     return executionStream(this.#transport, posts("/runs", body, settings), settings);
   }
-  /** The session of an id. Nothing is asked; `sessions.open` makes one. */
+  /** The session of an id. This sends no request; `sessions.open` makes a session. */
   session(id) {
     return new SessionClient(this.#transport, id);
   }
-  /** The daemon of an id. Nothing is asked; `daemons.spawn` makes one. */
+  /** The daemon of an id. This sends no request; `daemons.spawn` makes a daemon. */
   daemon(id) {
     return new DaemonClient(this.#transport, id);
   }
-  /** The cards of the skills that are served, sorted by slug. @param query words that must all occur */
+  /** The cards of the served skills, sorted by slug. @param query words that must all occur */
   async *skills(query, settings = {}) {
     const call = { ...reads("/skills"), query: { q: query, limit: 1e3 } };
     for (let next = call; next !== null; ) {
@@ -682,7 +685,10 @@ var Hull = class {
   execution(id, settings = {}) {
     return this.#transport.json(reads(executionPath(id)), settings);
   }
-  /** Any other route: the answer as it is. Throws HullError where it is an error. Only calls of GET, PUT and DELETE are repeated. */
+  /**
+   * Calls any other route and returns its response. Throws HullError if that is an error. Only calls of GET, PUT and
+   * DELETE are repeated.
+   */
   request(method, path, settings = {}) {
     const { json, body } = settings;
     const call = { method, path, json, body, repeatable: method !== "POST" };
@@ -711,7 +717,7 @@ var ModelsClient = class {
   call(body, settings = {}) {
     return this.#transport.json(posts("/llm/call", body, settings), settings);
   }
-  /** Whoever leaves the stream before its end stops the call. */
+  /** Leaving the stream before its end stops the call. */
   stream(body, settings = {}) {
     return executionStream(this.#transport, posts("/llm/stream", body, settings), settings);
   }

@@ -10,7 +10,7 @@ export declare class DaemonsClient {
     list(settings?: CallSettings): AsyncGenerator<Daemons["data"][number]>;
     spawn(body: DaemonRequest, settings?: RunSettings): Promise<DaemonClient>;
 }
-/** One daemon. Making this object asks nothing. */
+/** One daemon. Making this object sends no request. */
 export declare class DaemonClient {
     #private;
     readonly id: string;
@@ -21,11 +21,11 @@ export declare class DaemonClient {
     get(settings?: CallSettings): Promise<DaemonSnapshot>;
     /** Puts an event into its queue: any JSON. */
     send(payload: unknown, settings?: RunSettings): Promise<Daemon>;
-    /** Wakes it, as soon as it is idle. */
+    /** Wakes it once it is idle. */
     wake(settings?: RunSettings): Promise<Daemon>;
     stop(settings?: RunSettings): Promise<Daemon>;
     /** Starts it again after it was stopped or has failed. */
     resume(settings?: RunSettings): Promise<Daemon>;
-    /** Stops it and removes everything of it, its session included. */
+    /** Stops it and removes all its data, including its session. */
     delete(settings?: CallSettings): Promise<void>;
 }

@@ -1,5 +1,5 @@
 // `npm run docs` writes this file from src/client.
-/** Streams of events that go on after a cut connection, with nothing lost and nothing twice. */
+/** Streams of events that continue after a cut connection, without gaps and duplicates. */
 import type { EventData } from "./api.ts";
 import { type Call, type CallSettings, type Transport } from "./transport.ts";
 /** One event of a stream. */
@@ -15,34 +15,37 @@ interface StreamSource {
     transport: Transport;
     /** The call whose answer is the stream. */
     call: Call;
-    /** The same stream after its connection broke, where another call continues it better. @param execution id of the execution */
+    /**
+     * The call that continues the stream after its connection broke, if not the original one. @param execution id of the
+     * execution
+     */
     resumed?: (execution: string) => Call;
-    /** The id of the event after which the stream begins; without it the call says so. */
+    /** The id of the event after which the stream begins; absent: the call determines it. */
     begin?: () => Promise<string>;
-    /** Whether the stream ends with `done`; `false`: it goes on until somebody leaves it. */
+    /** Whether the stream ends with `done`; `false`: it continues until the caller leaves it. */
     ends: boolean;
     /** What to do when the caller leaves before the end. */
     left?: (execution: string) => Promise<unknown>;
     settings: CallSettings;
 }
 /**
- * The events of a run, to be read once: as events (`for await`), as text, or for the result alone. A broken connection is
- * opened again after the last event that was seen.
- * @typeParam Done what the last event holds beside `ok`
+ * The events of a run, to be read once: as events (`for await`), as text, or only the result. After a broken connection
+ * the stream continues after the last event that was seen.
+ * @typeParam Done content of the last event in addition to `ok`
  */
 export declare class EventStream<Done> implements AsyncIterable<HullEvent> {
     #private;
     constructor(source: StreamSource);
-    /** Each event as it comes. A run that fails says so by the event `error`. Throws HullError where the call is refused. */
+    /** Each event as it arrives. A failed run sends the event `error`. Throws HullError if the call is refused. */
     [Symbol.asyncIterator](): AsyncGenerator<HullEvent, void, undefined>;
-    /** The whole answer so far, each time that it changes. Throws HullError where the run fails. */
+    /** The whole answer so far, each time that it changes. Throws HullError if the run fails. */
     text(): AsyncGenerator<string, void, undefined>;
     /**
-     * The pieces of the answer as bytes, text in UTF-8, e.g. for `new Response(stream.readable())`. The stream fails with HullError
-     * where the run fails. After the death of a server the piece of a round that began anew comes again: `text` knows better.
+     * The pieces of the answer as bytes, text in UTF-8, e.g. for `new Response(stream.readable())`. The stream fails with
+     * HullError if the run fails. If a server dies, the text of a restarted round comes twice; `text` handles that.
      */
     readable(): ReadableStream<Uint8Array>;
-    /** What the last event holds. Throws HullError where the run fails. */
+    /** The content of the last event. Throws HullError if the run fails. */
     result(): Promise<Done & {
         ok: boolean;
     }>;

@@ -3,19 +3,19 @@
 import type { Approvals, Artifact, Artifacts, CompactedSession, CompactRequest, Delivered, EventData, NewMessage, NewSession, RunAccepted, RunRequest, RunResult, Session, SessionFile, SessionFiles, SessionMessages, SessionRun, SessionRuns, Sessions, ToolAnswer } from "./api.ts";
 import { EventStream } from "./event-stream.ts";
 import { type Body, type Call, type CallSettings, type RunSettings, type Transport } from "./transport.ts";
-/** The result of a run of a session. One that rests says what it waits for. */
+/** The result of a session's run. A resting run says what it waits for. */
 export type SessionRunResult = RunResult & Pick<SessionRun, "awaiting" | "approvals">;
-/** An approval as a stream or a list names it. */
+/** An approval in the form of a stream or a list. */
 type NamedApproval = Pick<EventData["approval_request"], "id" | "arguments_digest">;
 export declare class SessionsClient {
     #private;
     constructor(transport: Transport);
-    /** Opens a session: a new one, or the one that has this id. */
+    /** Opens a session: a new one, or the existing one with this id. */
     open(body?: NewSession, settings?: RunSettings): Promise<SessionClient>;
     /** All sessions of the tenant, the newest first, page by page. */
     list(settings?: CallSettings): AsyncGenerator<Sessions["data"][number]>;
 }
-/** One session. Making this object asks nothing; the session need not exist yet. */
+/** One session. Making this object sends no request; the session need not exist yet. */
 export declare class SessionClient {
     #private;
     readonly id: string;
@@ -23,41 +23,41 @@ export declare class SessionClient {
     readonly files: SessionFilesClient;
     constructor(transport: Transport, id: string);
     get(settings?: CallSettings): Promise<Session>;
-    /** Stops the session's run and removes everything of it. */
+    /** Stops the session's run and removes all its data. */
     delete(settings?: CallSettings): Promise<void>;
-    /** Runs an agent and answers when the run has ended, or with `wait: "idle"` when it rests. */
+    /** Runs an agent and returns when the run has ended, or with `wait: "idle"` when it rests. */
     run(body: RunRequest, settings?: RunSettings & {
         wait?: "terminal" | "idle";
     }): Promise<SessionRunResult>;
-    /** Begins a run and answers at once. */
+    /** Begins a run and returns immediately. */
     start(body: RunRequest, settings?: RunSettings): Promise<RunAccepted>;
-    /** Runs an agent and follows its events. Whoever leaves the stream does not stop the run: `cancel` does. */
+    /** Runs an agent and follows its events. Leaving the stream does not stop the run: `cancel` does. */
     stream(body: RunRequest, settings?: RunSettings): EventStream<SessionRunResult>;
     runs(settings?: CallSettings): AsyncGenerator<SessionRuns["data"][number]>;
     getRun(run: string, settings?: CallSettings): Promise<SessionRun>;
-    /** Ends a run; one that has ended stays as it is. */
+    /** Ends a run; an ended run stays unchanged. */
     cancel(run: string, settings?: CallSettings): Promise<SessionRun>;
     /**
-     * Every event of the session from now on, or after an event's number (`0`: from the first), until the caller leaves. What
-     * comes while a connection is broken comes later.
+     * Every event of the session from now on, or after an event's number (`0`: from the first), until the caller leaves.
+     * Events during a broken connection arrive later.
      */
     events(settings?: CallSettings & {
         after?: number;
     }): EventStream<EventData["done"]>;
-    /** What the next model call would be sent, the oldest first. */
+    /** The messages that the next model call would send, the oldest first. */
     messages(settings?: CallSettings): AsyncGenerator<SessionMessages["data"][number]>;
-    /** Says something to the run under way, or to the next one. */
+    /** Sends a message to the run under way, or to the next one. */
     send(content: NewMessage["content"], settings?: RunSettings & Pick<NewMessage, "delivery">): Promise<Delivered>;
     /** Answers a call of a tool that the run's caller carries out. */
     answerTool(body: ToolAnswer, settings?: RunSettings): Promise<{
         tool_call_id: string;
         run_id: string;
     }>;
-    /** The conversation as lines `role: text`; `full` with what only the model sees. */
+    /** The conversation as lines `role: text`; `full` includes what only the model sees. */
     transcript(view?: "visible" | "full", settings?: CallSettings): Promise<string>;
-    /** Puts a summary in place of older messages. */
+    /** Replaces older messages by a summary. */
     compact(body?: CompactRequest, settings?: CallSettings): Promise<CompactedSession>;
-    /** A session that begins as this one stands. @param id that the new session is to have */
+    /** A session that begins in the present state of this one. @param id of the new session */
     fork(id?: string, settings?: RunSettings): Promise<SessionClient>;
     artifacts(settings?: CallSettings): AsyncGenerator<Artifacts["data"][number]>;
     artifact(id: string, settings?: CallSettings & {
@@ -68,9 +68,12 @@ export declare class SessionClient {
 declare class ApprovalsClient {
     #private;
     constructor(transport: Transport, session: string);
-    /** What waits now. */
+    /** The approvals that wait now. */
     list(settings?: CallSettings): Promise<Approvals["data"]>;
-    /** Lets the call go on, once or for the same arguments in the whole session. Throws HullError `approval_closed` if it is decided already. */
+    /**
+     * Permits the call, once or for the same arguments in the whole session. Throws HullError `approval_closed` if it is
+     * already decided.
+     */
     approve(approval: NamedApproval, settings?: RunSettings & {
         scope?: "once" | "session";
     }): Promise<void>;

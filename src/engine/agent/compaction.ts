@@ -192,7 +192,7 @@ export function summaryFrom(text: string, plan: CompactionPlan): { plan: Compact
 
 /** A summary in the form for the model: one that a hook or a caller wrote gets its first line here. */
 export function headedSummary(summary: string, count: number): string {
-  return HEAD.test(summary) ? summary : `${summaryHead(count, "this stands for them")}\n${summary}`;
+  return HEAD.test(summary) ? summary : `${summaryHead(count, "this replaces them")}\n${summary}`;
 }
 
 /** What a model wrote, with its first line. */

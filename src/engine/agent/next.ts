@@ -383,7 +383,8 @@ function postTurnAnswer(answer: Json): { message: string; stop: boolean } {
 }
 
 /**
- * The part of the hook's thirteen fields that the state knows. The driver adds what was recorded but is not visible.
+ * The state's part of the payload. The driver makes the hook's thirteen fields of it, since it also knows what was
+ * recorded but is not visible.
  */
 function contextPayload(state: AgentState, run: RunState, system: string): JsonObject {
   const { visible } = state;

@@ -137,18 +137,18 @@ export interface RunState {
   tools?: AgentTool[];
   /** MCP servers that skills have bound, in order. Absent: none. */
   bound?: BoundServers[];
-  /** Where the next command begins: relative to the work folder, or absolute. Absent: in the work folder. */
+  /** The folder where the next command begins: relative to the work folder, or absolute. Absent: the work folder. */
   cwd?: string;
 }
 
-/** What the servers of one skill came to when it was activated. */
+/** The servers that one skill bound when it became active, and their tools. */
 export interface BoundServers {
   skill: string;
   servers: string[];
   tools: AgentTool[];
 }
 
-/** Of this run alone. */
+/** Sums of this run alone. */
 interface RunSums {
   input_tokens: number;
   output_tokens: number;
@@ -167,7 +167,7 @@ export const EMPTY_SESSION: AgentState = {
   run: null,
 };
 
-/** A run that has just been recorded as started. */
+/** The state of a run whose start was just recorded. */
 export function newRun(spec: AgentSpec, active: readonly string[]): RunState {
   const idle = spec.daemon?.begins_idle === true;
   return {
@@ -204,7 +204,7 @@ export function newRun(spec: AgentSpec, active: readonly string[]): RunState {
   };
 }
 
-/** The effect ids of a run: one per iteration and kind, so that a later life asks for the same. */
+/** The effect ids of a run: one per iteration and kind, so that a later life asks for the same effects. */
 export const effects = {
   model: (iteration: number): string => `model-${iteration}`,
   tool: (iteration: number, index: number): string => `tool-${iteration}-${index}`,
@@ -212,7 +212,7 @@ export const effects = {
   postTurn: (iteration: number): string => `post-turn-${iteration}`,
   skillMatch: (iteration: number): string => `skill-match-${iteration}`,
   hostPermission: (call: string): string => `host-${call}`,
-  /** A call with the arguments that hooks put in place of the model's. */
+  /** A call with the arguments with which hooks replaced the model's. */
   changed: (call: string): string => `changed-${call}`,
   escalation: (call: string): string => `escalation-${call}`,
   permission: (call: string, hook: string): string => `permission-${call}-${hook}`,
@@ -222,7 +222,7 @@ export const effects = {
   skillCommands: (iteration: number, skill: string): string => `commands-${iteration}-${skill}`,
   skillHook: (iteration: number, name: string): string => `skill-${iteration}-${name}`,
   bind: (iteration: number, skill: string): string => `bind-${iteration}-${skill}`,
-  /** At most one before the model call, one behind the tools, and one on going idle. */
+  /** At most one before the model call, one after the tools, and one on going idle. */
   summary: (iteration: number, stage: Stage): string => {
     const when = stage === "idle" ? "idle" : stage === "tools" || stage === "after" ? "after" : "before";
     return `summary-${iteration}-${when}`;

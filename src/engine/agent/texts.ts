@@ -17,7 +17,7 @@ export function persistentInstruction({ done_sentinel, turn_policy, exit_when_ve
 /** Tells a model with a native tool channel how to use it. The persistent run's instruction says what ends the run. */
 export function nativeToolContract({ persistent }: AgentSpec): string {
   const rules =
-    "Call tools through the native tool channel only: no tags and no JSON envelopes in the text. Keep prose beside calls short.";
+    "Call tools through the native tool channel only: no tags and no JSON envelopes in the text. Keep prose next to calls short.";
   return persistent ? rules : `${rules} When nothing is left to do, answer without a call.`;
 }
 

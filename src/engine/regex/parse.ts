@@ -129,7 +129,7 @@ class Parser {
     if (Math.max(min, open ? 0 : max) > MAX_COUNT) {
       throw this.#refuse(`a count is over ${MAX_COUNT}`);
     }
-    if (max < min) throw this.#refuse("a count's end lies before its start");
+    if (max < min) throw this.#refuse("a count's end is before its start");
     return { min, max };
   }
 
@@ -222,7 +222,7 @@ class Parser {
       if (ranges) this.#at++;
       const high = ranges ? this.#member() : low;
       if (typeof high !== "string") throw this.#refuse("a range ends with a class");
-      if (high < low) throw this.#refuse("a range's end lies before its start");
+      if (high < low) throw this.#refuse("a range's end is before its start");
       const [from, to] = [low.charCodeAt(0), high.charCodeAt(0)];
       sets.push(this.#cased ? setOf([from, to]) : lowered(from, to));
     }

@@ -50,8 +50,8 @@ const SAME = new Map([
 ]);
 
 /**
- * What words come to, by how they are written: texts of one kind repeat them. A word is looked up where it stands, without being
- * cut out of its text.
+ * The normalised words, by spelling: texts of one kind repeat them. A word is looked up in its place, without being cut
+ * out of its text.
  */
 export class KnownWords {
   readonly #byHash = new Map<number, { written: string; words: readonly string[] }[]>();
@@ -100,7 +100,7 @@ const SMALL = 0x3fffffff;
 const LETTER = 2;
 /** What may join two letters or digits. */
 const JOINER = 1;
-/** What each character of ASCII is to a word; letters and digits are alike. */
+/** The role of each ASCII character in a word; letters and digits are alike. */
 const KINDS = Uint8Array.from({ length: 128 }, (_, code) => {
   const character = String.fromCharCode(code);
   return /[A-Za-z0-9]/.test(character) ? LETTER : /[-_']/.test(character) ? JOINER : 0;

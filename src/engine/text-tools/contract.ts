@@ -19,7 +19,7 @@ export function textToolContract(tools: readonly ToolDefinition[], options: Cont
     "You act through tools. To call one, write its name and arguments as JSON inside a tool_call element, one element per call:",
     '<tool_call>{"name": "tool_name", "arguments": {"parameter": "value"}}</tool_call>',
     "Write several elements to make several calls. Results come back in the next user message. Call only the tools listed here, with the parameters that they declare, and never make up a result.",
-    "Put remarks beside calls into <assistant_prose>…</assistant_prose>, and what the user is to read at the end into <user_response>…</user_response>.",
+    "Put remarks next to calls into <assistant_prose>…</assistant_prose>, and what the user is to read at the end into <user_response>…</user_response>.",
     ...(options.sentinel === undefined
       ? []
       : [`When the task is complete, write <done>${options.sentinel}</done>.`]),

@@ -1,4 +1,4 @@
-/** The entries of a search in transcripts and streams, the same whoever searched. */
+/** The entries of a search in transcripts and streams. They do not depend on who searched. */
 
 import type { Json } from "../../skill/manifest.ts";
 import type { Block } from "../messages.ts";

@@ -76,7 +76,7 @@ const FACTS: Record<WorkspaceTool, Facts> = {
       "Replaces a text in a file by another one. The old text must stand in the file exactly once, unless replace_all is true.",
     properties: {
       file_path: text(PATH),
-      old_string: text("The text to replace, exactly as it stands in the file"),
+      old_string: text("The text to replace, exactly as in the file"),
       new_string: text("The text in its place"),
       replace_all: { type: "boolean", description: "Replace every occurrence" },
     },

@@ -34,7 +34,7 @@ export function edited(text: string, from: string, to: string, all: boolean, nam
     const more = lines.length > MAX_NAMED ? ` and ${lines.length - MAX_NAMED} more` : "";
     const or = names.all === null ? "" : `, or set ${names.all}`;
     return {
-      fault: `${names.from} stands in the file ${offsets.length} times, in the lines ${named}${more}. Give more of the text around it${or}.`,
+      fault: `${names.from} occurs in the file ${offsets.length} times, in the lines ${named}${more}. Give more of the text around it${or}.`,
     };
   }
   return { text: text.split(from).join(to), count: offsets.length };
@@ -63,9 +63,9 @@ function linesOf(text: string, offsets: readonly number[]): number[] {
   return lines;
 }
 
-/** Where the first line of what was looked for does stand, spaces at its ends apart. */
+/** The line where the first line of the wanted text does occur, ignoring spaces at its ends. */
 function notFound(text: string, from: string, names: Names): string {
-  const none = `${names.from} stands in the file 0 times.`;
+  const none = `${names.from} occurs in the file 0 times.`;
   const wanted = from
     .split("\n")
     .map((line) => line.trim())

@@ -1,4 +1,4 @@
-/** Daemons: listed, looked at, woken, stopped, started again, removed. */
+/** Routes that list, show, wake, stop, restart and remove daemons. */
 import * as z from "zod/mini";
 import { CallNotFound } from "../../errors/llm.ts";
 import { newRunId } from "../../run/agent/daemon-spec.ts";
@@ -23,10 +23,10 @@ export async function getDaemons(context: RequestContext): Promise<Response> {
 export const getDaemon: Route = async (context, { id = "" }) =>
   jsonNow(shown(context, await sessionOf(context, id).ask("daemon", null)));
 
-/** `DELETE /daemons/:id`: stops it and removes everything of it. */
+/** `DELETE /daemons/:id`: stops it and removes all its data. */
 export const deleteDaemon: Route = async (context, { id = "" }) => {
   const session = sessionOf(context, id);
-  // An ordinary session is none of these.
+  // An ordinary session is not a daemon.
   await session.ask("stop", null);
   await session.ask("remove", null);
   return new Response(null, { status: 204 });
@@ -38,7 +38,7 @@ export const postWake: Route = async (context, { id = "" }) => {
   return jsonNow(shown(context, await sessionOf(context, id).ask("wake", { request })));
 };
 
-/** `POST /daemons/:id/stop`: one that is stopped stays so. */
+/** `POST /daemons/:id/stop`: a stopped one stays stopped. */
 export const postStop: Route = async (context, { id = "" }) => {
   await readJsonIfAny(context.request, nothing);
   return jsonNow(shown(context, await sessionOf(context, id).ask("stop", null)));

@@ -1,6 +1,6 @@
 /**
- * Daemons that skills declare: those of published skills are the operator's tenant's, those of an uploaded
- * skill its tenant's. Safe to repeat: what is as it should be stays as it is.
+ * Daemons that skills declare. Those of published skills belong to the operator's tenant, those of an uploaded skill to
+ * its tenant. Safe to repeat: what is already right stays.
  */
 import { DEFAULT_TENANT } from "../../auth/api-key.ts";
 import type { Deployment } from "../../deployment.ts";
@@ -15,12 +15,14 @@ import type { Card, DaemonDeclaration, JsonObject } from "../../skill/manifest.t
 
 type Background = (work: Promise<unknown>) => void;
 
-/** The same for the same skill of the same tenant, and nobody else's. */
+/** The same for the same skill of the same tenant, and unique to it. */
 async function daemonId(tenant: string, slug: string): Promise<string> {
   return `dmn_${(await sha256(JSON.stringify(["declared", tenant, slug]))).slice(0, 32)}`;
 }
 
-/** Brings the daemons of a tenant's served skills up to date. What cannot be done is logged, and done by a later sweep. */
+/**
+ * Brings the daemons of a tenant's served skills up to date. A failure is logged, and a later sweep repeats the work.
+ */
 export async function reconcileDaemons(
   deployment: Deployment,
   tenant: string,
@@ -30,7 +32,7 @@ export async function reconcileDaemons(
     await reconcile(contextOf(deployment, tenant, background));
   } catch (error) {
     const { code, operator } = toHullError(error);
-    // Before the first publish there is nothing to bring up to date.
+    // Before the first publish there is nothing to update.
     if (code === CatalogMissing.code) return;
     console.error(JSON.stringify({ event: "daemons_not_reconciled", tenant, code, ...operator }));
   }

@@ -1,4 +1,4 @@
-/** `POST /daemons/:id/events`: with a key, or signed as the daemon wants it. */
+/** `POST /daemons/:id/events`: with a key, or with the daemon's signature. */
 import { InputInvalid } from "../../errors/request.ts";
 import { decodeUtf8 } from "../../run/utf8.ts";
 import type { Json } from "../../skill/manifest.ts";
@@ -12,7 +12,7 @@ import type { Route } from "../sessions/shapes.ts";
 import { mediaType } from "../skills/media-type.ts";
 import { type SignedCall, signedCall } from "./webhook.ts";
 
-/** 202 when the event is stored. Mounted without a guard: it decides itself who may call. */
+/** Answers 202 when the event is stored. Mounted without a guard: it decides itself who may call. */
 export const postEvent: Route = async (context, { id = "" }) => {
   const signed = await admitted(context, id);
   await checkRate(context);
@@ -25,7 +25,7 @@ export const postEvent: Route = async (context, { id = "" }) => {
   return jsonNow(shown(context, await sessionOf(context, id).ask("trigger", { payload, request })), 202);
 };
 
-/** Lets the call pass by its key, or by its signature; `null`: by its key. */
+/** Admits the call by its key, or by its signature; `null`: by its key. */
 async function admitted(context: RequestContext, id: string): Promise<SignedCall | null> {
   const body = () => readBody(context.request, MAX_JSON_BYTES);
   const keyed = sentKey(context.request) !== null || context.admitted !== null;
@@ -35,7 +35,7 @@ async function admitted(context: RequestContext, id: string): Promise<SignedCall
   return signed;
 }
 
-/** JSON as its value, any other text as it is. @throws InputInvalid */
+/** JSON as its value, any other text unchanged. @throws InputInvalid */
 function payloadOf({ headers }: Request, text: string): Json {
   const type = mediaType(headers.get("content-type"));
   const json = type === "" || type === "application/json" || type.endsWith("+json");

@@ -1,4 +1,4 @@
-/** What looks after daemons from outside: a scheduled look at those that should have been heard of (wrangler.toml). */
+/** Checks daemons from outside: a scheduled check of those whose report is overdue (wrangler.toml). */
 import { DEFAULT_TENANT } from "../../auth/api-key.ts";
 import { type Deployment, deploymentOf } from "../../deployment.ts";
 import type { Bindings } from "../../env.ts";
@@ -8,11 +8,11 @@ import { sessionClient } from "../../run/session-client.ts";
 import { forgetDaemon, overdueDaemons } from "../../session/daemon/directory.ts";
 import { contextOf, reconcileDaemons } from "./declared.ts";
 
-/** Daemons that one sweep looks at, and at once: an object may have to be loaded for each. */
+/** The most daemons that one sweep checks, and checks in parallel: each may have to load an object. */
 const MOST = 500;
 const AT_ONCE = 6;
 
-/** Pokes daemons whose alarm was lost, and brings those that skills declare up to date. */
+/** Pokes daemons whose alarm was lost, and updates those that skills declare. */
 export async function sweepDaemons(
   env: Bindings,
   background: (work: Promise<unknown>) => void,

@@ -10,15 +10,15 @@ import { nameMatches } from "../../skill/glob.ts";
 import type { RequestContext } from "../context.ts";
 import { shieldKeyLookup } from "../rate.ts";
 
-/** A daemon that takes this call since it is signed. */
+/** A daemon that accepts this call because of its signature. */
 export interface SignedCall {
   tenant: string;
   body: Uint8Array;
-  /** The same for the same call; `null`: it cannot be told from another one. */
+  /** The same for a repetition of this call; `null`: repetitions cannot be recognised. */
   name: string | null;
 }
 
-/** @throws InputInvalid for a variable that may not be used, or has no value */
+/** @throws InputInvalid for a variable that is forbidden or has no value */
 export function checkSecret(settings: Settings, { secret_env }: Webhook): void {
   const { providerKeys, read, webhook_secrets } = settings;
   const refused = (message: string): Error =>
@@ -42,7 +42,7 @@ const maySign = ({ webhook_secrets }: Settings, name: string): boolean =>
   webhook_secrets.some((glob) => nameMatches(glob, name));
 
 /**
- * Checks the signature of a call without a key. `null`: it has none that a daemon of this id wants.
+ * Checks the signature of a call without a key. `null`: it has no signature for a daemon of this id.
  * @param body reads the body, once
  * @throws WebhookRefused
  */
@@ -71,7 +71,7 @@ export async function signedCall(
   return { tenant, body: bytes, name: time === null ? null : await sha256(`${id} ${time} ${digits}`) };
 }
 
-/** The time as it was sent. @throws WebhookRefused */
+/** The time in the call. @throws WebhookRefused */
 function timeIn(sent: string | null, { timestamp_header, tolerance_s }: Webhook): string {
   if (sent === null || !/^\d{1,12}$/.test(sent)) {
     throw new WebhookRefused({
@@ -84,7 +84,7 @@ function timeIn(sent: string | null, { timestamp_header, tolerance_s }: Webhook)
   return sent;
 }
 
-/** A signature in its one form, however it was written: `sha256=` may stand before it. `null`: it is none. */
+/** A signature in its canonical form; a prefix `sha256=` is removed. `null`: it is malformed. */
 function digitsOf(sent: string): string | null {
   return /^(?:sha256=)?([0-9a-f]{64})$/i.exec(sent)?.[1]?.toLowerCase() ?? null;
 }

@@ -1,4 +1,4 @@
-/** What a skill is downloaded as: its SKILL.md where that is all, else a zip of its folder. */
+/** The download of a skill: its SKILL.md if there is nothing else, else a zip of its folder. */
 import { Internal } from "../../errors.ts";
 import { readBytes, type SkillRegistry } from "../../registry/published.ts";
 import { webCryptoHash } from "../../skill/bundle.ts";
@@ -8,7 +8,7 @@ import { readTar } from "../../skill/tar.ts";
 import { packZip } from "../../skill/zip-write.ts";
 import type { RequestContext } from "../context.ts";
 
-/** Files and bytes of a skill that clients have to take; what has more is not offered. */
+/** The most files and bytes of a skill that clients must accept; larger skills are not offered. */
 const MAX_FILES = 512;
 const MAX_BYTES = 16 * 1024 * 1024;
 
@@ -17,13 +17,13 @@ export function fits({ files }: Pick<SkillRecord, "files">): boolean {
   return files.length <= MAX_FILES && files.reduce((sum, { size }) => sum + size, 0) <= MAX_BYTES;
 }
 
-/** The only file of a skill that has no other; `null`: it has several. */
+/** The single file of a skill; `null`: it has several. */
 export function onlyFile({ files }: Pick<SkillRecord, "files">): BundledFile | null {
   const [first, second] = files;
   return first !== undefined && second === undefined && first.path === "SKILL.md" ? first : null;
 }
 
-/** The zip of a skill, the same bytes whenever it is made. */
+/** The zip of a skill, always with the same bytes. */
 export async function zipOf(
   { deployment, env }: Pick<RequestContext, "deployment" | "env">,
   record: SkillRecord,
@@ -48,7 +48,7 @@ export async function zipOf(
 const servedFile = (registry: SkillRegistry, record: SkillRecord, file: BundledFile) =>
   file.path === record.manifest.serve ? registry.file(record, file) : null;
 
-/** SHA-256 of that zip, which an isolate remembers. @param version of the skill */
+/** SHA-256 of that zip, which an isolate caches. @param version of the skill */
 export async function zipDigest(
   context: Pick<RequestContext, "deployment" | "env">,
   version: string,

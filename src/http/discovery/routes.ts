@@ -14,15 +14,15 @@ import { visibleCards } from "./visible.ts";
 
 const SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json";
 const INDEX_PATH = "/.well-known/agent-skills/index.json";
-/** What a name and a description may be in an index. */
+/** The permitted form of a name in an index. */
 const NAME = /^(?!.{65})[a-z0-9]+(?:-[a-z0-9]+)*$/;
 const MAX_DESCRIPTION = 1024;
-/** Most skills of an index. */
+/** The most skills of an index. */
 const MAX_SKILLS = 1000;
-/** Zips whose digests are made side by side: each is held in memory. */
+/** Zips to digest in parallel: each is held in memory. */
 const AT_ONCE = 4;
 
-/** Where agents find what is here. */
+/** Points agents to what is available here. */
 export const DISCOVERY_LINKS = `<${INDEX_PATH}>; rel="agent-skills"; type="application/json", </llms.txt>; rel="llms-txt"; type="text/plain", </openapi.json>; rel="service-desc"; type="application/json", </docs>; rel="service-doc"; type="text/html"`;
 
 /** `GET /.well-known/agent-skills/index.json`. */
@@ -45,7 +45,7 @@ export async function getDiscoveryIndex(context: RequestContext): Promise<Respon
 const isOffered = ({ slug, description }: Card): boolean =>
   NAME.test(slug) && description !== "" && description.length <= MAX_DESCRIPTION;
 
-/** None for a skill that is too large to be downloaded. */
+/** Empty for a skill that is too large for a download. */
 async function entryOf(context: RequestContext, card: Card): Promise<JsonObject[]> {
   const { slug: name, description, version } = card;
   const record = await context.deployment.registry.skill(version);
@@ -94,7 +94,7 @@ export async function getDiscoveryFile(
   return answerBytes(context.request, { size: bytes.length, etag: `"${file.sha256}"`, headers, open });
 }
 
-/** The same answer for a skill that is none and for one that the request may not see. */
+/** The same answer for a missing skill and one that the request may not see. */
 async function found(context: RequestContext, slug: string): Promise<{ card: Card; record: SkillRecord }> {
   const card = (await visibleCards(context)).find((known) => known.slug === slug && isOffered(known));
   const record = card === undefined ? null : await context.deployment.registry.skill(card.version);
@@ -102,7 +102,7 @@ async function found(context: RequestContext, slug: string): Promise<{ card: Car
   return { card, record };
 }
 
-/** `GET /llms.txt`: what is here, for models. */
+/** `GET /llms.txt`: an overview for models. */
 export async function getLlmsText(context: RequestContext): Promise<Response> {
   const cards = (await visibleCards(context)).slice(0, MAX_SKILLS);
   const skills = cards.map(
@@ -130,5 +130,5 @@ export async function getLlmsText(context: RequestContext): Promise<Response> {
   return new Response(`${text}\n`, { headers });
 }
 
-/** On one line, and without what begins a link. */
+/** Joins the text to one line, and removes what begins a link. */
 const line = (text: string): string => text.replace(/\s+/g, " ").replace(/[[\]]/g, "").trim();

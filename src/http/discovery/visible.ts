@@ -1,4 +1,4 @@
-/** Which skills a request may find: those that its key may run, and without a key those that hull.toml makes public. */
+/** Which skills a request may find: those that its key may run; without a key those that hull.toml makes public. */
 import { PUBLIC_CALLER } from "../../auth/caller.ts";
 import { Unauthenticated } from "../../errors/request.ts";
 import type { Card } from "../../skill/manifest.ts";
@@ -8,8 +8,8 @@ import { checkRate } from "../rate.ts";
 import { servedTo } from "../served.ts";
 
 /**
- * The cards, sorted by slug. The request is admitted from then on.
- * @throws as `guard`, where a key is needed or a wrong one came
+ * The cards, sorted by slug. This admits the request.
+ * @throws as `guard`, if a key is needed or a wrong one came
  */
 export async function visibleCards(context: RequestContext): Promise<readonly Card[]> {
   const { public_skills } = context.settings;

@@ -2,12 +2,12 @@
 import { BadRequest } from "../../errors/request.ts";
 import type { RequestContext } from "../context.ts";
 
-/** Name of the soft ledger that calls of a session count in; `null`: the caller's own. */
+/** Name of the soft ledger for a session's calls; `null`: the caller's own. */
 export function accountOf({ caller }: Pick<RequestContext, "caller">, session: string | null): string {
   return session === null ? `caller:${caller.key_id ?? "-"}` : `session:${session}`;
 }
 
-/** The session that a request asks about: `?session_id=`. @throws BadRequest */
+/** The session that a request names: `?session_id=`. @throws BadRequest */
 export function sessionIn({ request }: RequestContext): string | null {
   const id = new URL(request.url).searchParams.get("session_id");
   if (id === null || /^[A-Za-z0-9._:-]{1,128}$/.test(id)) return id;

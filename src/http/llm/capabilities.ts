@@ -1,4 +1,4 @@
-/** `/llm/capabilities`: what a model can do, and a tenant's own rules about it. */
+/** `/llm/capabilities`: a model's abilities, and a tenant's own rules about them. */
 import { shapeErrors } from "../../engine/fault.ts";
 import { InputInvalid, MalformedToml } from "../../errors/request.ts";
 import { type CapabilityTables, capabilityTables } from "../../model/registry/layer.ts";
@@ -23,7 +23,9 @@ export async function getCapabilities(context: RequestContext): Promise<Response
   return jsonNow({ provider, model, ...capabilities });
 }
 
-/** `PUT`, TOML text: replaces what the tenant installed before. @throws MalformedToml, InputInvalid; then nothing changed */
+/**
+ * `PUT`, TOML text: replaces the tenant's earlier rules. @throws MalformedToml, InputInvalid; then nothing has changed
+ */
 export async function putCapabilities(context: RequestContext): Promise<Response> {
   const rules = await readRules(context.request);
   await context.deployment.tenantRules.install(context.tenant, rules);

@@ -1,6 +1,6 @@
 /**
- * `/llm/mocks`: answers queued in the providers' place, where `[llm] mock_routes` says so. The
- * scope is the tenant's and named by `x-hull-mock-scope`.
+ * `/llm/mocks`: queued answers that replace the providers', if `[llm] mock_routes` permits it. The scope belongs to the
+ * tenant; `x-hull-mock-scope` names it.
  */
 import { BadRequest, InputInvalid, NotFound } from "../../errors/request.ts";
 import { mockCallJson } from "../../llm/mock-calls.ts";
@@ -13,10 +13,10 @@ import type { RequestContext } from "../context.ts";
 import { jsonNow, pageLimit } from "../page.ts";
 import { queryOf } from "./query.ts";
 
-/** What is queued travels to a Durable Object, where 32 MiB are the limit. */
+/** A queue travels to a Durable Object, where the limit is 32 MiB. */
 const MAX_MOCKS_BYTES = 16 * 1024 * 1024;
 
-/** `POST`, one mock or a list: queues them. 201 with how many are queued then. */
+/** `POST`, one mock or a list: queues them. 201 with the new length of the queue. */
 export async function postMocks(context: RequestContext): Promise<Response> {
   const scope = scopeOf(context);
   const body = parseJson(decodeUtf8(await readBody(context.request, MAX_MOCKS_BYTES), "The body"));
@@ -35,7 +35,7 @@ export async function deleteMocks(context: RequestContext): Promise<Response> {
   return new Response(null, { status: 204 });
 }
 
-/** `GET /llm/mocks/calls`: what was asked, retries included, the oldest first; the last 1000 calls are kept. */
+/** `GET /llm/mocks/calls`: the recorded calls, including retries, the oldest first; the last 1000 are kept. */
 export async function getMockCalls(context: RequestContext): Promise<Response> {
   const scope = scopeOf(context);
   const query = queryOf(context);
@@ -50,7 +50,7 @@ export async function getMockCalls(context: RequestContext): Promise<Response> {
   return jsonNow({ data, next_cursor: more ? String(last) : null });
 }
 
-/** @throws NotFound where the deployment does not serve these routes */
+/** @throws NotFound if the deployment does not serve these routes */
 function scopeOf(context: RequestContext): ReturnType<typeof mockScope> {
   if (!hasMockRoutes(context.settings)) throw new NotFound({ path: new URL(context.request.url).pathname });
   return mockScope(context);

@@ -1,4 +1,4 @@
-/** What a model name stands for: `/llm/info`, `/models`, `/resolve`, `/infer`, `/tier`, `/pick`, `/cost`. */
+/** Information about model names: `/llm/info`, `/models`, `/resolve`, `/infer`, `/tier`, `/pick`, `/cost`. */
 import type { Usage } from "../../engine/messages.ts";
 import type { ModelRegistry } from "../../model/registry/definition.ts";
 import { inferProvider, tierOf, wireModel } from "../../model/registry/infer.ts";
@@ -15,7 +15,7 @@ import { queryOf, required, tokens } from "./query.ts";
 const modelRegistryFor = (context: RequestContext): Promise<ModelRegistry> =>
   context.deployment.tenantRules.registryOf(context.tenant, context.background);
 
-/** `GET /llm/info`: where a call goes that names nothing. */
+/** `GET /llm/info`: the target of a call that names nothing. */
 export async function getInfo(context: RequestContext): Promise<Response> {
   const registry = await modelRegistryFor(context);
   const { read } = context.settings;
@@ -50,7 +50,7 @@ export async function getResolved(context: RequestContext): Promise<Response> {
   return jsonNow(shown(required(queryOf(context), "model"), registry));
 }
 
-/** `GET /llm/pick?target=`: as `resolve`, for the name of a tier too. */
+/** `GET /llm/pick?target=`: like `resolve`, but also for the name of a tier. */
 export async function getPick(context: RequestContext): Promise<Response> {
   const registry = await modelRegistryFor(context);
   const target = required(queryOf(context), "target");
@@ -71,7 +71,7 @@ export async function getTier(context: RequestContext): Promise<Response> {
   return jsonNow({ tier: tierOf(registry, named(required(queryOf(context), "model"), registry).id) });
 }
 
-/** `GET /llm/cost?model=&input_tokens=&output_tokens=`: USD, 0 where no price is known. */
+/** `GET /llm/cost?model=&input_tokens=&output_tokens=`: USD, 0 if no price is known. */
 export async function getCost(context: RequestContext): Promise<Response> {
   const registry = await modelRegistryFor(context);
   const query = queryOf(context);

@@ -1,4 +1,4 @@
-/** The providers of the deployment: `/llm/providers…`. Of keys it says only which variables may hold them. */
+/** The providers of the deployment: `/llm/providers…`. About keys it reveals only which variables may hold them. */
 import { ProviderNotFound } from "../../errors/request.ts";
 import { checkHealth } from "../../model/health.ts";
 import type { ModelRegistry, ProviderDefinition } from "../../model/registry/definition.ts";
@@ -9,7 +9,7 @@ import { nearest } from "../../skill/match.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow } from "../page.ts";
 
-/** How long a provider may take to say that it is there, in ms. */
+/** How long a provider may take to answer a health check, in ms. */
 const HEALTH_MS = 5000;
 
 /** `GET /llm/providers`: all of them, in the order of definition. */
@@ -65,7 +65,7 @@ async function listed(
   return jsonNow({ data, next_cursor: null });
 }
 
-/** A definition as anybody may see it: of headers the names, since a gateway's may be secret. */
+/** A public view of a definition: only the names of headers, since a gateway's values may be secret. */
 function shown(
   { settings: { read } }: RequestContext,
   registry: ModelRegistry,

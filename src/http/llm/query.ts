@@ -6,7 +6,7 @@ export function queryOf({ request }: RequestContext): URLSearchParams {
   return new URL(request.url).searchParams;
 }
 
-/** @throws BadRequest for a parameter that is absent or empty */
+/** @throws BadRequest if a parameter is absent or empty */
 export function required(query: URLSearchParams, name: string): string {
   const value = query.get(name)?.trim() ?? "";
   if (value !== "") return value;

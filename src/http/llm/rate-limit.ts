@@ -1,4 +1,4 @@
-/** `/llm/rate-limit/:provider`: calls a minute to a provider, of the caller's tenant. */
+/** `/llm/rate-limit/:provider`: the calls per minute that the caller's tenant may make to a provider. */
 import * as z from "zod/mini";
 import { BadRequest } from "../../errors/request.ts";
 import { tariffOf } from "../../run/accounting.ts";
@@ -13,7 +13,7 @@ const MAX_RPM = 1_000_000;
 
 const newRate = z.lazy(() => z.strictObject({ rpm: z.int().check(z.nonnegative(), z.maximum(MAX_RPM)) }));
 
-/** `GET`: the rate that holds, and who set it. */
+/** `GET`: the effective rate, and who set it. */
 export async function getRateLimit(
   context: RequestContext,
   params: Record<string, string>,
@@ -23,7 +23,7 @@ export async function getRateLimit(
   return jsonNow(await rateOf(context, provider, policy));
 }
 
-/** `PUT {rpm}`: the tenant's own rate from now on; 0: none, so that what the deployment configures holds again. */
+/** `PUT {rpm}`: sets the tenant's own rate; 0: removes it, so that the deployment's rate applies again. */
 export async function putRateLimit(
   context: RequestContext,
   params: Record<string, string>,

@@ -1,4 +1,4 @@
-/** What calls cost, and soft budgets. */
+/** The cost of calls, and soft budgets. */
 import * as z from "zod/mini";
 import { Unauthenticated } from "../../errors/request.ts";
 import { nanoOf, usdOf } from "../../model/cost.ts";
@@ -18,7 +18,7 @@ const softBudget = z.lazy(() =>
   z.strictObject({ max_cost: z.number().check(z.nonnegative(), z.maximum(MAX_USD)) }),
 );
 
-/** `GET /llm/usage`: everything that the tenant ever used. */
+/** `GET /llm/usage`: the tenant's total usage. */
 export async function getTotalUsage(context: RequestContext): Promise<Response> {
   await sendUsage(context);
   const total = await askTenant(context, async (ledger) => await ledger.total());
@@ -55,7 +55,7 @@ async function accountIn(context: RequestContext): Promise<Account> {
   return askTenant(context, async (ledger) => await ledger.account(name));
 }
 
-/** @throws Unauthenticated for callers without a key, who would set it for one another */
+/** @throws Unauthenticated for callers without a key, since they would share the setting */
 async function setBudget(context: RequestContext, max: number | null): Promise<Account> {
   const { key_id, operator } = context.caller;
   if (key_id === null && !operator) throw new Unauthenticated({ reason: "A budget needs an API key." });

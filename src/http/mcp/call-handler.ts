@@ -1,4 +1,4 @@
-/** `tools/call` of a tool of a skill's tools.json: its handler, and nobody who could approve it. */
+/** `tools/call` of a tool of a skill's tools.json: runs its handler, with nobody to approve it. */
 
 import { RunArtifacts } from "../../run/handler/artifacts.ts";
 import { handlerEnvironment } from "../../run/handler/environment.ts";
@@ -12,7 +12,7 @@ import { artifactContents } from "./content.ts";
 import type { Exchange } from "./exchange.ts";
 import { structuredSchema } from "./tools.ts";
 
-/** The result of a call; what is wrong with it is part of that. */
+/** The result of a call, including its faults. */
 export async function callHandlerTool(
   exchange: Exchange,
   { record, tool }: { record: SkillRecord; tool: SkillTool },

@@ -1,4 +1,4 @@
-/** `tools/call`: a skill is run as `POST /skills/{slug}` runs it. */
+/** `tools/call`: runs a skill as `POST /skills/{slug}` does. */
 
 import { fromBase64 } from "../../bytes.ts";
 import { InputInvalid, InputRequired } from "../../errors/request.ts";
@@ -13,10 +13,10 @@ import type { Exchange } from "./exchange.ts";
 import { FAULT_CODES, fault, invalidParams, type Outcome } from "./message.ts";
 import { type Named, takesWhole, toolNamed } from "./tools.ts";
 
-/** Headers of the call to Hull that say nothing of the call to the skill. */
+/** Headers of the call to Hull that do not belong to the call of the skill. */
 const OWN_HEADERS =
   /^(?:content-.*|transfer-encoding|accept|prefer|range|if-.*|last-event-id|mcp-.*|connection|expect)$/;
-/** Headers of an answer that a result keeps, as its `_meta`. */
+/** Headers of an answer that a result keeps in its `_meta`. */
 const KEPT_HEADERS = [
   "x-hull-execution-id",
   "x-hull-usage",
@@ -25,7 +25,7 @@ const KEPT_HEADERS = [
   "x-hull-stale",
 ];
 
-/** What a call says: unknown names are the protocol's fault, everything else is the tool's. */
+/** Calls a tool: an unknown name is a fault of the protocol, everything else a fault of the tool. */
 export async function callTool(
   exchange: Exchange,
   params: JsonObject,
@@ -49,7 +49,7 @@ export async function callTool(
   }
 }
 
-/** A fault of Hull's own is one of the protocol; any other is something that the model can act on. */
+/** A fault of Hull is a fault of the protocol; a model can act on any other. */
 function failed({ context }: Exchange, error: HullError): Outcome {
   logError(error, context);
   if (error.code === "internal") return fault(FAULT_CODES.internal, error.data.detail);
@@ -60,7 +60,7 @@ function failed({ context }: Exchange, error: HullError): Outcome {
   return { result: asJson(context.redacted(shown)) };
 }
 
-/** What a model needs to do better: where an input was wrong, and what a process said. */
+/** Facts that help a model to do better: where an input was wrong, and what a process wrote. */
 function furtherText({ errors, stderr }: Record<string, unknown>): string[] {
   const list = Array.isArray(errors) ? [JSON.stringify(errors)] : [];
   return typeof stderr === "string" && stderr.trim() !== "" ? [...list, stderr.trim()] : list;
@@ -91,7 +91,7 @@ async function run(
   return { content, ...failure, _meta: Object.fromEntries(kept) };
 }
 
-/** The request that these arguments stand for. @throws InputInvalid, InputRequired */
+/** The request for these arguments. @throws InputInvalid, InputRequired */
 function skillRequest({ context, signal }: Exchange, manifest: Manifest, given: JsonObject): Request {
   const { route, method } = manifest;
   const url = new URL(route, context.request.url);
@@ -108,7 +108,7 @@ function skillRequest({ context, signal }: Exchange, manifest: Manifest, given: 
 
 interface Sent {
   body: string | FormData | Uint8Array<ArrayBuffer> | null;
-  /** `null`: what the body says of itself. */
+  /** `null`: the body determines it. */
   type: string | null;
   /** The same as a query. */
   query: [string, string][];
@@ -131,7 +131,7 @@ function bodyOf(manifest: Manifest, given: JsonObject): Sent {
         typeof part === "string" ? part : JSON.stringify(part),
       ])
     : [["input", text]];
-  // A proxy skill passes a body on as it comes; any other takes it in an envelope.
+  // A proxy skill passes a body on unchanged; other skills take it in an envelope.
   if (mode !== "proxy") {
     return { body: JSON.stringify({ input: value }), type: JSON_TYPE, query: [["input", text]] };
   }
@@ -158,11 +158,11 @@ function isJsonText(text: string): boolean {
   }
 }
 
-/** Files by id travel as JSON; those that are brought along as a form, or by themselves to an upstream. */
+/** Files by id travel as JSON; files in the call travel as a form, or to an upstream directly. */
 function filesOf(mode: Manifest["mode"], { files, input }: JsonObject): Sent {
   if (!Array.isArray(files) || files.length === 0) throw invalidFiles("is a list of one file or more");
   if (files.every((file) => typeof file === "string")) {
-    if (input !== undefined) throw invalidFiles("are brought along where there is a text beside them");
+    if (input !== undefined) throw invalidFiles("can be sent only together with a text");
     return { body: JSON.stringify({ files }), type: JSON_TYPE, query: [] };
   }
   const contents = files.map(fileOf);

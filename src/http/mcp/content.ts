@@ -1,4 +1,4 @@
-/** What a skill answered, as the content of an MCP tool result. */
+/** A skill's answer as the content of an MCP tool result. */
 import * as z from "zod/mini";
 import { fromBase64, toBase64 } from "../../bytes.ts";
 import type { Artifact } from "../../engine/artifact.ts";
@@ -17,7 +17,7 @@ const MAX_INLINE_BYTES = 4 * 1024 * 1024;
 /** The last version without links to resources in results. */
 const LINKLESS = "2025-03-26";
 
-/** Content of a whole answer. @param asFile it is the output of a skill that makes files, which are not shown as text */
+/** Content of a whole answer. @param asFile the output of a skill that makes files, which are not shown as text */
 export async function contentOf(
   exchange: Exchange,
   response: Response,
@@ -33,7 +33,7 @@ export async function contentOf(
   return note === "" ? [content] : [{ type: "text", text: note }, content];
 }
 
-/** What a tool made for people to look at, each as it was in the end: nothing else keeps it for this caller. */
+/** The artifacts of a tool, each in its last version: nothing else keeps them for this caller. */
 export async function artifactContents(
   exchange: Exchange,
   artifacts: readonly Artifact[],
@@ -49,9 +49,9 @@ export async function artifactContents(
 interface Item {
   mime: string;
   filename: string | null;
-  /** All of it where it is short, else as a stream. */
+  /** All of it if short, else a stream. */
   body: Uint8Array | AsyncIterable<Uint8Array>;
-  /** It is a file, which is not shown as text. */
+  /** A file, which is not shown as text. */
   file: boolean;
 }
 
@@ -75,7 +75,7 @@ async function stored(exchange: Exchange, { mime, filename, body }: Item): Promi
   return linkTo(exchange, `/files/${made.id}`, { filename: filename ?? made.id, mime, size: made.size });
 }
 
-/** A link that the client follows with the key that it called with. */
+/** A link that the client follows with the key of its call. */
 function linkTo(
   { context, spoken }: Exchange,
   path: string,
@@ -127,7 +127,7 @@ async function severalContents(
   return contents;
 }
 
-/** The beginning of a body up to what travels inline, and all of it as a stream where there is more. */
+/** The beginning of a body, as much as travels inline, and all of it as a stream if there is more. */
 async function head(
   body: ReadableStream<Uint8Array> | null,
 ): Promise<{ held: Uint8Array; rest: AsyncIterable<Uint8Array> | null }> {
@@ -149,7 +149,7 @@ function filenameIn(disposition: string | null): string | null {
   return exact === undefined ? null : decoded(exact);
 }
 
-/** A text as it came where it is not percent-encoded. */
+/** A text that is not percent-encoded stays unchanged. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);

@@ -1,6 +1,6 @@
 /**
- * `POST /mcp`: Hull as an MCP server over Streamable HTTP, without sessions. Each request is
- * answered by itself: as JSON, or as events where the client wants to be told how a call gets on.
+ * `POST /mcp`: Hull as an MCP server over Streamable HTTP, without sessions. Each request gets its own answer: as JSON,
+ * or as events if the client wants to follow the progress of a call.
  */
 import { grants } from "../../auth/api-key.ts";
 import { NotAcceptable, UnsupportedMediaType } from "../../errors/request.ts";
@@ -30,9 +30,9 @@ import { dressed, methodOf, unknownMethod } from "./methods.ts";
 import { progressOf, progressToken } from "./progress.ts";
 import { BATCH_VERSION, type Spoken, SUBSCRIPTION_KEY, spokenBy, spokenByHeader } from "./version.ts";
 
-/** Longest message: files may travel in it, in Base64. */
+/** Longest message: it may contain files in Base64. */
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
-/** Most messages of a batch. */
+/** The most messages of a batch. */
 const MAX_BATCH = 20;
 
 /** @throws OriginNotAllowed, NotAcceptable, UnsupportedMediaType, BodyTooLarge, BadEncoding */
@@ -64,7 +64,7 @@ const json = (body: Json, status = 200): Response =>
 const refusal = (id: string | number | null, refused: Outcome): Response =>
   json(responseTo(id, refused), ("fault" in refused && refused.fault.status) || 400);
 
-/** What has no answer of its own is accepted, where it can be read. */
+/** A message without an answer is accepted if it can be read. */
 function unanswered(context: RequestContext, message: Exclude<Message, RpcRequest>): Response {
   if (message.kind === "invalid") {
     return refusal(message.id, fault(FAULT_CODES.invalidRequest, `Invalid Request: ${message.reason}`));
@@ -77,7 +77,7 @@ function unanswered(context: RequestContext, message: Exclude<Message, RpcReques
   return new Response(null, { status: 202 });
 }
 
-/** The messages of a batch are carried out one after the other. */
+/** Carries out the messages of a batch one after the other. */
 async function batch(context: RequestContext, values: Json[]): Promise<Response> {
   const spoken = spokenByHeader(context.request.headers);
   if ("fault" in spoken) return refusal(null, spoken);
@@ -126,7 +126,7 @@ async function single(context: RequestContext, request: RpcRequest): Promise<Res
   return json(responseTo(id, await outcomeOf(exchange, request, null)));
 }
 
-/** Answers as events: what is told on the way, then the response. The client's leaving ends the call. */
+/** Answers with events: notifications first, then the response. The call ends if the client leaves. */
 function streamed(
   context: RequestContext,
   spoken: Spoken,
@@ -157,13 +157,13 @@ function streamed(
   });
 }
 
-/** Confirms a subscription to none of what was asked for. */
+/** Confirms a subscription without any of the requested parts. */
 function acknowledgement({ id }: RpcRequest): JsonObject {
   const params = { _meta: { [SUBSCRIPTION_KEY]: id }, notifications: {} };
   return { jsonrpc: "2.0", method: "notifications/subscriptions/acknowledged", params };
 }
 
-/** Carries a request out; what is thrown on the way becomes a fault of the protocol. */
+/** Carries out a request; an error becomes a fault of the protocol. */
 async function outcomeOf(
   exchange: Exchange,
   { method, params }: RpcRequest,

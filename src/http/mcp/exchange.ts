@@ -1,4 +1,4 @@
-/** What the answer to one MCP request is made with. */
+/** What is needed to answer one MCP request. */
 import type { Card, JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import { byteOrder } from "../../skill/path.ts";
 import type { RequestContext } from "../context.ts";
@@ -8,7 +8,7 @@ import type { Spoken } from "./version.ts";
 export interface Exchange {
   context: RequestContext;
   spoken: Spoken;
-  /** Whether the caller's key may run things; without that it is shown nothing of them. */
+  /** Whether the caller's key may run things; without that right it sees none. */
   invokes: boolean;
   /** Aborted when the client goes away. */
   signal: AbortSignal;
@@ -19,17 +19,17 @@ export interface Served {
   record: SkillRecord;
 }
 
-/** What an entry of a list says of a skill whose folder is broken and whose last good version is served. */
+/** The part of a list entry about a skill whose folder is broken and whose last good version is served. */
 export function staleMeta({ stale }: Card): JsonObject {
   return stale === true ? { _meta: { stale: true } } : {};
 }
 
-/** Skills of one page of a list. */
+/** The most skills on one page of a list. */
 const PAGE = 100;
 
 /**
  * The skills after a slug that the caller may invoke, sorted by slug.
- * @returns `last`: the slug that the next page comes after; `null`: there is none
+ * @returns `last`: the slug after which the next page begins; `null`: there is none
  */
 export async function skillsAfter(
   { context, invokes }: Exchange,
@@ -46,7 +46,7 @@ export async function skillsAfter(
   return { skills: await Promise.all(skills), last: rest.length > PAGE ? (page.at(-1)?.slug ?? null) : null };
 }
 
-/** One skill; `null`: there is none that the caller may invoke. */
+/** One skill; `null`: the caller may invoke none of this slug. */
 export async function skillOf({ context, invokes }: Exchange, slug: string): Promise<Served | null> {
   if (!invokes) return null;
   const card = (await servedTo(context)).bySlug.get(slug);

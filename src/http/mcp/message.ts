@@ -21,11 +21,11 @@ export interface Fault {
   code: number;
   message: string;
   data?: Json;
-  /** HTTP status of the answer, where it is not 200. */
+  /** HTTP status of the answer, if not 200. */
   status?: number;
 }
 
-/** What a method answers. */
+/** The answer of a method. */
 export type Outcome = { result: JsonObject } | { fault: Fault };
 
 export interface RpcRequest {
@@ -41,7 +41,7 @@ export type Message =
   | { kind: "response" }
   | { kind: "invalid"; id: RequestId | null; reason: string };
 
-/** What one JSON value is as a message. */
+/** Reads one JSON value as a message. */
 export function readMessage(value: Json): Message {
   if (!isObject(value)) return { kind: "invalid", id: null, reason: "A message is a JSON object." };
   const { jsonrpc, method, params = {} } = value;
@@ -62,7 +62,7 @@ export function readMessage(value: Json): Message {
   return { kind: "request", id: known, method, params };
 }
 
-/** The response to a request; `id` `null`: it could not be read. */
+/** The response to a request; `id` `null`: it was unreadable. */
 export function responseTo(id: RequestId | null, outcome: Outcome): JsonObject {
   if ("result" in outcome) return { jsonrpc: "2.0", id, result: outcome.result };
   const { code, message, data } = outcome.fault;

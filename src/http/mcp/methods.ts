@@ -13,7 +13,7 @@ import { SERVER_INFO_KEY } from "./version.ts";
 
 type Method = (exchange: Exchange, params: JsonObject, watch: Watch | null) => Outcome | Promise<Outcome>;
 
-/** Those of every revision. */
+/** The methods of every revision. */
 const METHODS = new Map<string, Method>([
   ["tools/list", listTools],
   ["tools/call", callTool],
@@ -31,11 +31,11 @@ const LEGACY_METHODS = new Map<string, Method>([
 ]);
 const MODERN_METHODS = new Map<string, Method>([
   ["server/discover", discover],
-  // Nothing that Hull serves announces its changes: a subscription is over as soon as it is confirmed.
+  // Nothing that Hull serves announces its changes, so a subscription is over once confirmed.
   ["subscriptions/listen", () => ({ result: {} })],
 ]);
 
-/** Results that a modern client may keep, and how long (ms). Which skills there are differs from tenant to tenant. */
+/** Results that a modern client may cache, and how long (ms). The set of skills differs between tenants. */
 const CACHEABLE = new Set([
   "server/discover",
   "tools/list",
@@ -48,7 +48,7 @@ const CACHEABLE = new Set([
 ]);
 const FRESH_MS = 60_000;
 
-/** Whether this revision has such a method. */
+/** The method of this name in this revision, if it exists. */
 export function methodOf({ spoken }: Pick<Exchange, "spoken">, name: string): Method | null {
   return METHODS.get(name) ?? (spoken.modern ? MODERN_METHODS : LEGACY_METHODS).get(name) ?? null;
 }
@@ -56,7 +56,7 @@ export function methodOf({ spoken }: Pick<Exchange, "spoken">, name: string): Me
 export const unknownMethod = (name: string): Outcome =>
   fault(FAULT_CODES.methodNotFound, `Method not found: ${name.slice(0, 100)}`, { status: 404 });
 
-/** A result as its revision has it. */
+/** A result in the form of its revision. */
 export function dressed({ context, spoken }: Exchange, method: string, outcome: Outcome): Outcome {
   if ("fault" in outcome || !spoken.modern) return outcome;
   const { _meta = {}, ...result } = outcome.result;

@@ -1,4 +1,4 @@
-/** What a run does on its way, as MCP progress notifications. */
+/** The progress of a run as MCP progress notifications. */
 
 import type { RunEvent } from "../../run/events.ts";
 import { isObject } from "../../skill/json.ts";
@@ -6,18 +6,18 @@ import type { JsonObject } from "../../skill/manifest.ts";
 import type { Watch } from "../skills/run.ts";
 import type { RequestId } from "./message.ts";
 
-/** Least time in ms between two notifications that say no more than that text came. */
+/** The shortest time in ms between two notifications that only say that text came. */
 const TEXT_PAUSE_MS = 500;
 /** Longest message. */
 const MAX_MESSAGE = 500;
 
-/** The token by which a client wants to be told; `null`: it does not. */
+/** The token with which a client asks for progress; `null`: it does not. */
 export function progressToken({ _meta }: JsonObject): RequestId | null {
   const token = isObject(_meta) ? _meta.progressToken : undefined;
   return typeof token === "string" || (typeof token === "number" && Number.isInteger(token)) ? token : null;
 }
 
-/** Tells of a run's events. @param send takes one notification */
+/** Sends a run's events as progress. @param send sends one notification */
 export function progressOf(token: RequestId, send: (notification: JsonObject) => Promise<void>): Watch {
   let progress = 0;
   let characters = 0;

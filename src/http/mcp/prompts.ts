@@ -1,4 +1,4 @@
-/** Skills as MCP prompts: the body, then what the user adds. */
+/** Skills as MCP prompts: the body, followed by what the user adds. */
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { cursorAfter, keyOf } from "./cursor.ts";
@@ -8,7 +8,7 @@ import { invalidParams, type Outcome } from "./message.ts";
 /** `prompts/list`. */
 export async function listPrompts(exchange: Exchange, params: JsonObject): Promise<Outcome> {
   const after = keyOf(params);
-  if (after === null) return invalidParams("The cursor is none of this list.");
+  if (after === null) return invalidParams("The cursor does not belong to this list.");
   const { skills, last } = await skillsAfter(exchange, after);
   const prompts = skills.map(({ card, record: { manifest } }) => ({
     name: manifest.slug,

@@ -10,15 +10,15 @@ import { cursorAfter, keyOf } from "./cursor.ts";
 import { type Exchange, type Served, skillOf, skillsAfter, staleMeta } from "./exchange.ts";
 import { FAULT_CODES, fault, invalidParams, type Outcome } from "./message.ts";
 
-/** Files of one page of the list. */
+/** Files on one page of the list. */
 const PAGE = 500;
-/** Longest file that is read as a resource: it is held in memory, and travels as JSON. */
+/** The longest file that can be read as a resource: it is held in memory, and travels as JSON. */
 const MAX_BYTES = 8 * 1024 * 1024;
 
-/** `resources/list`: the files of each skill, `SKILL.md` first. A page ends within a skill where that has many. */
+/** `resources/list`: the files of each skill, `SKILL.md` first. A page may end within a skill that has many files. */
 export async function listResources(exchange: Exchange, params: JsonObject): Promise<Outcome> {
   const key = keyOf(params);
-  if (key === null) return invalidParams("The cursor is none of this list.");
+  if (key === null) return invalidParams("The cursor does not belong to this list.");
   const [, slug = "", path] = /^([^\n]*)(?:\n(.*))?$/s.exec(key) ?? [];
   const begun = path === undefined ? null : await skillOf(exchange, slug);
   const { skills, last } = await skillsAfter(exchange, slug);
@@ -70,7 +70,7 @@ export async function readResource(exchange: Exchange, { uri }: JsonObject): Pro
 }
 
 interface ShownFile extends BundledFile {
-  /** `SKILL.md` is whatever the file is called. */
+  /** `SKILL.md`, whatever the file's own name. */
   shown: string;
 }
 
@@ -82,7 +82,7 @@ export function filesOf({ record: { files } }: Served): ShownFile[] {
   return shown.sort((a, b) => first(a) - first(b) || byteOrder(a.shown, b.shown));
 }
 
-/** The address of a file of a skill. */
+/** The URI of a file of a skill. */
 export const resourceUri = (slug: string, path: string): string => `skill://${slug}/${encoded(path)}`;
 
 function resource({ card, record: { manifest } }: Served, { shown: path, size }: ShownFile): JsonObject {
@@ -105,7 +105,7 @@ function decoded(path: string): string | null {
   }
 }
 
-/** A path as it stands in a URI (RFC 3986). */
+/** A path in the form for a URI (RFC 3986). */
 function encoded(path: string): string {
   return path
     .split("/")

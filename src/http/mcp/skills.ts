@@ -10,21 +10,21 @@ import { invalidParams, type Outcome } from "./message.ts";
 import { filesOf, resourceUri } from "./resources.ts";
 
 export const SKILLS_EXTENSION = "io.modelcontextprotocol/skills";
-/** What every client takes. */
+/** Limits that every client accepts. */
 const MAX_FILES = 512;
 const MAX_BYTES = 16 * 1024 * 1024;
 
-/** `skills/list`: those whose SKILL.md has the name that they are served by. */
+/** `skills/list`: the skills whose SKILL.md has the name under which they are served. */
 export async function listSkillEntries(exchange: Exchange, params: JsonObject): Promise<Outcome> {
   const key = keyOf(params);
-  if (key === null) return invalidParams("The cursor is none of this list.");
+  if (key === null) return invalidParams("The cursor does not belong to this list.");
   const { skills, last } = await skillsAfter(exchange, key);
   const entries = await Promise.all(skills.map((served) => entryOf(exchange, served)));
   const shown = entries.filter((entry) => entry !== null);
   return { result: { skills: shown, ...(last === null ? {} : { nextCursor: cursorAfter(last) }) } };
 }
 
-/** `skills/get`: one of them by the address of its SKILL.md. */
+/** `skills/get`: one of them, by the URI of its SKILL.md. */
 export async function getSkillEntry(exchange: Exchange, { uri }: JsonObject): Promise<Outcome> {
   const slug = typeof uri === "string" ? /^skill:\/\/([a-z0-9-]+)\/SKILL\.md$/.exec(uri)?.[1] : undefined;
   const served = slug === undefined ? null : await skillOf(exchange, slug);
@@ -32,7 +32,7 @@ export async function getSkillEntry(exchange: Exchange, { uri }: JsonObject): Pr
   return skill === null ? invalidParams("No skill has this uri.") : { result: { skill } };
 }
 
-/** `null`: the skill cannot be described so that a client takes it. */
+/** `null`: no description of the skill would be accepted by clients. */
 async function entryOf({ context }: Exchange, served: Served): Promise<JsonObject | null> {
   const { record } = served;
   const files = filesOf(served);
@@ -42,7 +42,7 @@ async function entryOf({ context }: Exchange, served: Served): Promise<JsonObjec
   const bytes = await context.deployment.registry.file(record, own);
   const text = bytes === null ? null : utf8OrNull(bytes);
   if (text === null) return null;
-  // Evaluated when first needed: it brings the YAML parser along.
+  // Imported on first use, because it brings in the YAML parser.
   const { frontmatterOf } = await import("../../skill/frontmatter-json.ts");
   const frontmatter = frontmatterOf(text);
   if (frontmatter?.name !== record.manifest.slug || typeof frontmatter.description !== "string") return null;

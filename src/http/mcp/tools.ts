@@ -4,13 +4,13 @@ import { cursorAfter, keyOf } from "./cursor.ts";
 import { type Exchange, type Served, skillOf, skillsAfter, staleMeta } from "./exchange.ts";
 import { invalidParams, type Outcome } from "./message.ts";
 
-/** What stands between a skill's name and that of one of its own tools. No slug has it. */
+/** Separates a skill's name from that of one of its own tools. No slug contains it. */
 const SEPARATOR = "__";
 
 /** `tools/list`: each skill, followed by its own tools. */
 export async function listTools(exchange: Exchange, params: JsonObject): Promise<Outcome> {
   const after = keyOf(params);
-  if (after === null) return invalidParams("The cursor is none of this list.");
+  if (after === null) return invalidParams("The cursor does not belong to this list.");
   const { skills, last } = await skillsAfter(exchange, after);
   const tools = skills.flatMap(({ card, record }) => [
     { ...skillAsTool(record), ...staleMeta(card) },
@@ -21,7 +21,7 @@ export async function listTools(exchange: Exchange, params: JsonObject): Promise
   return { result: { tools, ...(last === null ? {} : { nextCursor: cursorAfter(last) }) } };
 }
 
-/** What a tool's name means; `null`: nothing. */
+/** The meaning of a tool's name; `null`: there is none. */
 export type Named = Served & { tool: SkillTool | null };
 
 export async function toolNamed(exchange: Exchange, name: string): Promise<Named | null> {
@@ -45,10 +45,10 @@ function skillAsTool({ manifest }: SkillRecord): JsonObject {
   };
 }
 
-/** The schema of a tool's structured results; `null`: it has none that this revision knows. */
+/** The schema of a tool's structured results; `null`: it has none that this revision supports. */
 export function structuredSchema({ spoken }: Exchange, { output_schema }: SkillTool): JsonObject | null {
   if (output_schema === undefined) return null;
-  // Up to 2025-11-25 they are objects.
+  // Up to 2025-11-25 they must be objects.
   return spoken.modern || output_schema.type === "object" ? output_schema : null;
 }
 
@@ -86,7 +86,7 @@ const ID_OR_CONTENT: JsonObject = {
   ],
 };
 
-/** MCP wants the schema of an object; an input of any other kind is its member `input`. */
+/** MCP requires the schema of an object; an input of another kind becomes its member `input`. */
 function inputSchema({ input, input_schema }: Manifest): JsonObject {
   if (input_schema !== undefined && takesWhole(input_schema)) return input_schema;
   const properties: JsonObject =

@@ -1,6 +1,6 @@
 /**
- * Which revision of MCP a message speaks. Those up to 2025-11-25 open with `initialize` and name their version in a
- * header; from 2026-07-28 on each request carries it, and nothing is opened. Hull keeps no sessions in either. Pure.
+ * The MCP revision of a message. Those up to 2025-11-25 open with `initialize` and name their version in a header. From
+ * 2026-07-28 on each request names it, and nothing is opened. Hull keeps no sessions in either. Pure.
  */
 
 import { fromBase64 } from "../../bytes.ts";
@@ -10,9 +10,9 @@ import type { JsonObject } from "../../skill/manifest.ts";
 import { LEGACY_VERSIONS, META, MODERN_VERSIONS, VERSIONS } from "../../tool/mcp/versions.ts";
 import { FAULT_CODES, type Fault, type RpcRequest } from "./message.ts";
 
-/** That of a client which names none: the last one without the header. */
+/** The version of a client that names none: the last one without the header. */
 const UNNAMED = "2025-03-26";
-/** The only one that has batches. */
+/** The only version with batches. */
 export const BATCH_VERSION = "2025-03-26";
 
 export const SERVER_INFO_KEY = `${META}/serverInfo`;
@@ -20,7 +20,7 @@ export const SUBSCRIPTION_KEY = `${META}/subscriptionId`;
 
 export interface Spoken {
   version: string;
-  /** Whether each request carries its version, and each result says what it is. */
+  /** Whether each request names its version, and each result its type. */
   modern: boolean;
 }
 
@@ -37,7 +37,7 @@ const unsupported = (requested: string): { fault: Fault } =>
 const mismatch = (message: string): { fault: Fault } =>
   refused(FAULT_CODES.headerMismatch, `Header mismatch: ${message}`);
 
-/** The version of messages that carry none in their body: notifications, responses, batches, and older requests. */
+/** The version of messages without one in their body: notifications, responses, batches, and older requests. */
 export function spokenByHeader(headers: Headers): Spoken | { fault: Fault } {
   const sent = headers.get("mcp-protocol-version");
   if (sent === null) return { version: UNNAMED, modern: false };
@@ -45,13 +45,13 @@ export function spokenByHeader(headers: Headers): Spoken | { fault: Fault } {
   return { version: sent, modern: MODERN_VERSIONS.some((version) => version === sent) };
 }
 
-/** The version of a request, whose headers must agree with its body where it is a modern one. */
+/** The version of a request; a modern request's headers must agree with its body. */
 export function spokenBy(request: RpcRequest, headers: Headers): Spoken | { fault: Fault } {
   const meta = isObject(request.params._meta) ? request.params._meta : {};
   const claimed = meta[`${META}/protocolVersion`];
   const header = headers.get("mcp-protocol-version");
   if (typeof claimed !== "string") {
-    // The opening of an older client names its version in its own parameters.
+    // An older client's opening names its version in its own parameters.
     if (request.method === "initialize") return { version: LEGACY_VERSIONS[0], modern: false };
     const spoken = spokenByHeader(headers);
     if ("fault" in spoken || !spoken.modern) return spoken;
@@ -70,7 +70,7 @@ export function spokenBy(request: RpcRequest, headers: Headers): Spoken | { faul
   return { version: claimed, modern: true };
 }
 
-/** Where `Mcp-Name` comes from, by method. */
+/** The source of `Mcp-Name`, by method. */
 const NAMED = new Map([
   ["tools/call", "name"],
   ["prompts/get", "name"],
@@ -82,7 +82,7 @@ function headerFault({ method, params }: RpcRequest, headers: Headers): string |
   if (sent !== method) return `Mcp-Method is ${quoted(sent)}, but the request calls "${method}"`;
   const field = NAMED.get(method);
   const name = field === undefined ? undefined : params[field];
-  // A request without a name is refused for that.
+  // A request without a name is refused because of that.
   if (typeof name !== "string") return null;
   const header = headers.get("mcp-name");
   if (header !== null && decodedHeader(header) === name) return null;
@@ -91,7 +91,7 @@ function headerFault({ method, params }: RpcRequest, headers: Headers): string |
 
 const quoted = (text: string | null): string => (text === null ? "missing" : `"${text}"`);
 
-/** A header's value, which is Base64 of UTF-8 where it would not be plain ASCII; `null` where that cannot be read. */
+/** A header's value, decoded from Base64 of UTF-8 if it is encoded; `null` if it is malformed. */
 function decodedHeader(value: string): string | null {
   const encoded = /^=\?base64\?(.*)\?=$/.exec(value)?.[1];
   if (encoded === undefined) return value;

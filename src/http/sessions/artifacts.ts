@@ -9,7 +9,7 @@ import { jsonNow, pageLimit } from "../page.ts";
 import { sessionOf, shown } from "./object.ts";
 import type { Route } from "./shapes.ts";
 
-/** `GET /sessions/:id/artifacts`: each as its last version is, without content, in the order in which they were made. */
+/** `GET /sessions/:id/artifacts`: each in its last version, without content, in the order of creation. */
 export const getArtifacts: Route = async (context, { id = "" }) => {
   const query = new URL(context.request.url).searchParams;
   const limit = pageLimit(query);
@@ -36,7 +36,7 @@ function wholeNumber(query: URLSearchParams, name: string): number | null {
   });
 }
 
-/** The content as a file: what a browser would run is never shown in place. */
+/** The content as a file; a browser downloads what it could execute. */
 function download({ settings }: RequestContext, view: ArtifactView): Response {
   const { mime, filename, bytes } = artifactFile(view, settings.redactor);
   const headers = {

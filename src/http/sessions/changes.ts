@@ -1,4 +1,4 @@
-/** What is done to a session's conversation, each time as a record of it. */
+/** Changes of a session's conversation; each is stored as a record. */
 import * as z from "zod/mini";
 import type { SessionState } from "../../engine/agent/records.ts";
 import type { Message } from "../../engine/messages.ts";
@@ -39,7 +39,7 @@ export const postReset: Route = async (context, { id = "" }) => {
   return jsonNow(await sessionOf(context, id).ask("reset", { request }));
 };
 
-/** `POST /sessions/:id/trim`: the last messages only. */
+/** `POST /sessions/:id/trim`: keeps only the last messages. */
 export const postTrim: Route = async (context, { id = "" }) => {
   const body = await readJson(context.request, trimBody, MAX_MODEL_BODY_BYTES);
   const request = await requestName(context, body);
@@ -65,7 +65,7 @@ function injected(message: PublicMessage): Message[] {
   throw new InputInvalid({ reason: "message.content holds nothing.", errors: [fault] });
 }
 
-/** `POST /sessions/:id/compact`: a summary in place of older messages. */
+/** `POST /sessions/:id/compact`: replaces older messages by a summary. */
 export const postCompact: Route = async (context, { id = "" }) => {
   const { strategy = "observation_mask", ...body } = await readJsonIfAny(
     context.request,
@@ -74,13 +74,13 @@ export const postCompact: Route = async (context, { id = "" }) => {
   );
   const { keep_first = 0, keep_last = 12, summary = null, options = {} } = body;
   const asks = strategy === "llm" && summary === null;
-  // Options are checked also where nobody is asked.
+  // Options are checked even if no model is asked.
   const by = asks || Object.keys(options).length > 0 ? await summariser(context, id, options) : null;
   const call = { strategy, keep_first, keep_last, summary, spec: asks ? by : null };
   return jsonNow(await sessionOf(context, id).ask("compact", call));
 };
 
-/** Whose model writes the summary: that of these options. */
+/** The model that writes the summary: that of these options. */
 async function summariser(context: RequestContext, session: string, options: JsonObject) {
   const account = accountOf(context, session);
   const of = { signal: context.request.signal, session, skill: null, account };
@@ -93,13 +93,13 @@ async function summariser(context: RequestContext, session: string, options: Jso
   );
 }
 
-/** `POST /sessions/:id/fork`: another session that begins as this one stands. */
+/** `POST /sessions/:id/fork`: another session that begins in the present state of this one. */
 export const postFork: Route = async (context, { id = "" }) => {
   const body = await readJsonIfAny(context.request, forkBody, MAX_MODEL_BODY_BYTES);
   return fork(context, id, { ...body, keep_first: null });
 };
 
-/** `POST /sessions/:id/fork-at`: one that begins with its first messages. */
+/** `POST /sessions/:id/fork-at`: a session that begins with the first messages of this one. */
 export const postForkAt: Route = async (context, { id = "" }) =>
   fork(context, id, await readJson(context.request, forkAtBody, MAX_MODEL_BODY_BYTES));
 
@@ -121,9 +121,9 @@ const changing =
     return jsonNow(await sessionOf(context, id).ask("set_state", { state }));
   };
 
-/** Takes no runs any more until it is resumed; a run under way refuses. */
+/** The session accepts no runs until it is resumed; fails while a run is under way. */
 export const postArchive = changing("archived");
-/** The same for a conversation that is given up; a run under way is cancelled. */
+/** The same for an abandoned conversation; a run under way is cancelled. */
 export const postAbandon = changing("abandoned");
 export const postClose = changing("closed");
 

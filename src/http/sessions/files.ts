@@ -1,4 +1,6 @@
-/** `/sessions/{id}/files`: the files of a session's workspace. Who may see the session is settled. */
+/**
+ * `/sessions/{id}/files`: the files of a session's workspace. The guard has already decided who may see the session.
+ */
 
 import {
   BadPath,
@@ -25,13 +27,13 @@ import { sessionOf } from "./object.ts";
 /** Largest file that a client may store. */
 export const MAX_FILE_BYTES = 32 * 1024 * 1024;
 
-/** The handler with the workspace of the path's session. @throws CallNotFound in it, for a session that is none of the tenant's */
+/** A handler that gets the workspace of the path's session. @throws CallNotFound if the tenant has no such session */
 export const inWorkspace =
   (handle: (context: RequestContext, workspace: WorkspaceAccess) => Promise<Response>): Handler =>
   async (context, { id = "" }) =>
     handle(context, clientWorkspace(sessionOf(context, id)));
 
-/** `GET /sessions/:id/files`: a page of them, in the order of their paths. */
+/** `GET /sessions/:id/files`: a page of files, sorted by path. */
 export async function listSessionFiles(
   context: RequestContext,
   workspace: WorkspaceAccess,
@@ -66,8 +68,8 @@ export async function getSessionFile(context: RequestContext, workspace: Workspa
 }
 
 /**
- * `PUT /sessions/:id/files/{path}`: the body is the file; 201 for a new one, 200 for one that is replaced. `If-Match` and
- * `If-None-Match: *` say what must be there.
+ * `PUT /sessions/:id/files/{path}`: stores the body as the file; 201 for a new one, 200 for a replaced one. `If-Match`
+ * and `If-None-Match: *` are conditions on the present file.
  */
 export async function putSessionFile(context: RequestContext, workspace: WorkspaceAccess): Promise<Response> {
   const { request, env } = context;
@@ -99,12 +101,12 @@ export async function deleteSessionFile(
   return new Response(null, { status: 204 });
 }
 
-/** A file as the routes show it. */
+/** A file in the form of the routes. */
 function rowOf({ path, size, sha256, modified_at }: Omit<WorkspaceFile, "executable" | "version">) {
   return { path, size, sha256, modified_at: new Date(modified_at).toISOString() };
 }
 
-/** The path that a URL names, in form NFC. @throws BadPath */
+/** The path in a URL, in form NFC. @throws BadPath */
 function filePath(request: Request): string {
   const { pathname } = new URL(request.url);
   const encoded = /^\/sessions\/[^/]+\/files\/(.*)$/.exec(pathname)?.[1] ?? "";
@@ -123,7 +125,7 @@ function decoded(encoded: string): string | null {
   }
 }
 
-/** What the request wants to find (RFC 9110 §13.1). @throws BadRequest */
+/** The condition of the request (RFC 9110 §13.1). @throws BadRequest */
 function expectation(request: Request): Expected | null {
   const match = matchTags(request);
   const none = request.headers.get("if-none-match");

@@ -1,4 +1,7 @@
-/** What reaches a session from outside while its run goes on: messages, feedback, decisions, results of the client's tools. */
+/**
+ * Input from outside for a session while its run continues: messages, feedback, decisions, results of the client's
+ * tools.
+ */
 
 import * as z from "zod/mini";
 import { shapeErrors } from "../../engine/fault.ts";
@@ -42,7 +45,7 @@ const resultBody = z.lazy(() =>
   }),
 );
 
-/** `POST /sessions/:id/messages`: 202 when it is stored, for the run under way or the next one. */
+/** `POST /sessions/:id/messages`: 202 when the message is stored, for the run under way or the next one. */
 export const postMessage: Route = async (context, { id = "" }) => {
   const body = await readJson(context.request, messageBody, MAX_MODEL_BODY_BYTES);
   const request = await requestName(context, body);
@@ -65,20 +68,20 @@ function userMessage(content: Json) {
   throw new InputInvalid({ reason: "The message does not have the expected shape.", errors });
 }
 
-/** `POST /sessions/:id/feedback`: what the model is told at its next turn. */
+/** `POST /sessions/:id/feedback`: text that the model gets at its next turn. */
 export const postFeedback: Route = async (context, { id = "" }) => {
   const feedback = await readJson(context.request, feedbackBody, MAX_MODEL_BODY_BYTES);
   const request = await requestName(context, feedback);
   return jsonNow(await sessionOf(context, id).ask("feedback", { feedback, request }), 202);
 };
 
-/** `GET /sessions/:id/approvals`: the calls that wait for somebody's decision. */
+/** `GET /sessions/:id/approvals`: the calls that wait for a decision. */
 export const getApprovals: Route = async (context, { id = "" }) => {
   const data = await sessionOf(context, id).ask("approvals", null);
   return jsonNow(shown(context, { data, next_cursor: null }));
 };
 
-/** `POST /sessions/:id/approvals/:approval`: decides about one, once. */
+/** `POST /sessions/:id/approvals/:approval`: decides one, once. */
 export const postApproval: Route = async (context, { id = "", approval = "" }) => {
   const body = await readJson(context.request, decisionBody, MAX_MODEL_BODY_BYTES);
   const { decision, scope = "once", reason = null, arguments_digest = null } = body;

@@ -1,4 +1,4 @@
-/** A session, as requests ask for it. */
+/** Access of requests to a session. */
 import { sha256 } from "../../run/digest.ts";
 import { type SessionClient, sessionClient } from "../../run/session-client.ts";
 import type { NamedRequest } from "../../session/named-request.ts";
@@ -10,13 +10,13 @@ export function shown({ settings }: RequestContext, value: unknown): unknown {
   return settings.redactor.json(value);
 }
 
-/** A session of the caller's tenant. @throws CallNotFound for what is no session's id */
+/** A session of the caller's tenant. @throws CallNotFound if the id is malformed */
 export function sessionOf(context: RequestContext, id: string): SessionClient {
   context.log.session_id = id;
   return sessionClient(context, id);
 }
 
-/** What a request that changes something is known by: its `Idempotency-Key`, or a name of its own. */
+/** Identifies a request with effects: by its `Idempotency-Key`, or by a new name. */
 export async function requestName(context: RequestContext, body: unknown): Promise<NamedRequest> {
   const key = idempotencyKey(context.request);
   if (key === null) return { name: crypto.randomUUID(), hash: "" };

@@ -1,4 +1,4 @@
-/** Runs of a session: begun, waited for, streamed or left; looked at, cancelled. */
+/** Routes that start, await, stream, show and cancel the runs of a session. */
 
 import type * as z from "zod/mini";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
@@ -37,7 +37,7 @@ export const postNamedRun: Route = async (context) => {
   return id === null ? anonymousRun(context, body) : runIn(context, id, body);
 };
 
-/** Begins a run, or comes back to the one that the same `Idempotency-Key` began. */
+/** Begins a run, or returns to the one that the same `Idempotency-Key` began. */
 export async function runIn(context: RequestContext, id: string, body: Asked): Promise<Response> {
   const { request } = context;
   const wait = waitIn(request);
@@ -64,7 +64,7 @@ export async function runIn(context: RequestContext, id: string, body: Asked): P
   return answered(context, run, headers);
 }
 
-/** A run that nobody else can know of: it is begun and followed in one go. */
+/** Nobody else can know this run, so it is begun and followed in one call. */
 async function begunStream(context: RequestContext, session: SessionClient, body: Asked): Promise<Response> {
   const begun = {
     ...(await newRun(context, session, body)),
@@ -109,7 +109,7 @@ function later(context: RequestContext, run: RunView, headers: Record<string, st
   );
 }
 
-/** The result of a run that has ended or rests; an error is the answer's own. */
+/** The result of a run that has ended or rests; its error is the answer's error. */
 function answered(context: RequestContext, run: RunView, headers: Record<string, string>): Response {
   if (run.error !== undefined) throw thrownBy(run.error);
   const { result: made, awaiting, approvals } = run;
@@ -131,7 +131,7 @@ export function eventStream(
   return new Response(body, { headers: { ...headers, "cache-control": "no-store", "content-type": type } });
 }
 
-/** `GET /sessions/:id/events`: those after `Last-Event-ID` or `?after=`, else those to come; for ever. */
+/** `GET /sessions/:id/events`: those after `Last-Event-ID` or `?after=`, else future ones; without end. */
 export const getEvents: Route = async (context, { id = "" }) =>
   eventStream(await sessionOf(context, id).events(null, lastSeen(context.request, id)));
 
@@ -156,17 +156,17 @@ export const getRuns: Route = async (context, { id = "" }) => {
 export const getRun: Route = async (context, { id = "", run = "" }) =>
   jsonNow(shown(context, await sessionOf(context, id).ask("run", { run_id: run })));
 
-/** `GET /sessions/:id/runs/:run/trace`: what it did so far, a page of steps at a time. */
+/** `GET /sessions/:id/runs/:run/trace`: the run's steps so far, a page at a time. */
 export const getRunTrace: Route = async (context, { id = "", run = "" }) => {
   const page = await sessionOf(context, id).ask("trace", { run_id: run, ...tracePage(context) });
   return jsonNow(shown(context, traceJson(page)));
 };
 
-/** `GET /sessions/:id/runs/:run/events`: those so far, then those to come, up to its end. */
+/** `GET /sessions/:id/runs/:run/events`: stored events, then future ones, up to its end. */
 export const getRunEvents: Route = async (context, { id = "", run = "" }) =>
   eventStream(await sessionOf(context, id).events(run, lastSeen(context.request, id)));
 
-/** `POST /sessions/:id/runs/:run/cancel`: ends it; one that has ended stays as it is. */
+/** `POST /sessions/:id/runs/:run/cancel`: ends it; an ended run stays unchanged. */
 export const postCancel: Route = async (context, { id = "", run = "" }) => {
   await readJsonIfAny(context.request, nothing, MAX_MODEL_BODY_BYTES);
   return jsonNow(shown(context, await sessionOf(context, id).ask("cancel", { run_id: run })));

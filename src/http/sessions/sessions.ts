@@ -1,4 +1,4 @@
-/** `/sessions`: made, listed, looked at, removed. */
+/** `/sessions`: makes, lists, shows and removes sessions. */
 import * as z from "zod/mini";
 import { isSummary, summaryMessage } from "../../engine/agent/compaction.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
@@ -29,7 +29,7 @@ const openBody = z.lazy(() =>
   }),
 );
 
-/** `POST /sessions`: 201 with a new session, 200 with the one that has this id. */
+/** `POST /sessions`: 201 with a new session, 200 with the existing one of this id. */
 export async function postSession(context: RequestContext): Promise<Response> {
   const body = await readJsonIfAny(context.request, openBody, MAX_MODEL_BODY_BYTES);
   const metadata: JsonObject = body.metadata ?? {};
@@ -62,7 +62,7 @@ function importedFrom({ messages, summary, archived_messages = 0 }: Transcript) 
   return { messages: [summaryMessage(summary, archived_messages), ...said], summary };
 }
 
-/** The id of a session that nobody has named; the same for the same `Idempotency-Key`. */
+/** The id of a session without a given name; the same for the same `Idempotency-Key`. */
 export async function newSessionId(context: RequestContext, called: string): Promise<string> {
   const key = idempotencyKey(context.request);
   const name = key === null ? crypto.randomUUID().replaceAll("-", "") : await callName(context, key, called);
@@ -86,7 +86,7 @@ export async function getSessions(context: RequestContext): Promise<Response> {
 export const getSession: Route = async (context, { id = "" }) =>
   jsonNow(await sessionOf(context, id).ask("view", null));
 
-/** `DELETE /sessions/:id`: stops its run and removes everything of it. */
+/** `DELETE /sessions/:id`: stops its run and removes all its data. */
 export const deleteSession: Route = async (context, { id = "" }) => {
   await sessionOf(context, id).ask("remove", null);
   return new Response(null, { status: 204 });
@@ -108,7 +108,7 @@ export const getAncestry: Route = async (context, { id = "" }) => {
   return jsonNow({ parent_id, child_ids, branched_at_event_index });
 };
 
-/** `GET /sessions/:id/messages`: what the next model call would be sent, oldest first. */
+/** `GET /sessions/:id/messages`: the messages that the next model call would send, oldest first. */
 export const getMessages: Route = async (context, { id = "" }) => {
   const query = new URL(context.request.url).searchParams;
   const limit = pageLimit(query);
@@ -117,7 +117,7 @@ export const getMessages: Route = async (context, { id = "" }) => {
   return jsonNow(shown(context, { data, next_cursor: next === null ? null : String(next) }));
 };
 
-/** `GET /sessions/:id/transcript`: everything that was ever said, as text for readers, or whole with `?view=raw`. */
+/** `GET /sessions/:id/transcript`: the whole conversation, as text for readers, or as JSON with `?view=raw`. */
 export const getTranscript: Route = async (context, { id = "" }) => {
   const view = new URL(context.request.url).searchParams.get("view") ?? "visible";
   if (view !== "visible" && view !== "full" && view !== "raw") {
@@ -126,7 +126,7 @@ export const getTranscript: Route = async (context, { id = "" }) => {
   return sent(await sessionOf(context, id).document(view), view === "raw" ? JSON_TYPE : TEXT_TYPE);
 };
 
-/** `GET /sessions/:id/cassette`: what its models and tools answered, for runs without them. */
+/** `GET /sessions/:id/cassette`: the answers of its models and tools, for runs without them. */
 export const getCassette: Route = async (context, { id = "" }) =>
   sent(await sessionOf(context, id).document("cassette"), JSON_TYPE);
 
@@ -137,7 +137,7 @@ function sent(body: ReadableStream<Uint8Array>, type: string): Response {
   return new Response(body, { headers: { "content-type": type, "cache-control": "no-store" } });
 }
 
-/** @throws BadRequest for what is no number */
+/** @throws BadRequest if it is not a number */
 export function numberIn(query: URLSearchParams, name: string): number | null {
   const text = query.get(name);
   if (text === null) return null;

@@ -1,4 +1,4 @@
-/** Shapes that several bodies of session routes have. */
+/** Shapes common to several bodies of session routes. */
 import * as z from "zod/mini";
 import { SESSION_ID, SESSION_IDS } from "../../run/session-client.ts";
 import type { Handler } from "../routes.ts";
@@ -10,5 +10,5 @@ export const count = () => z.int().check(z.nonnegative());
 
 export const sessionId = () => z.string().check(z.regex(SESSION_ID, SESSION_IDS));
 
-/** The body of what takes none. */
+/** The body of an operation without members. */
 export const nothing = z.lazy(() => z.strictObject({}));

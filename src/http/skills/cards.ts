@@ -1,4 +1,4 @@
-/** The listing and the cards of what is served. */
+/** The list and the cards of served skills. */
 import { grants } from "../../auth/api-key.ts";
 import type { Settings } from "../../env.ts";
 import { BadRequest } from "../../errors/request.ts";
@@ -22,7 +22,7 @@ export async function listSkills(context: RequestContext): Promise<Response> {
   const limit = pageLimit(url.searchParams, DEFAULT_LIMIT);
   const mode = url.searchParams.get("mode");
   if (mode !== null && !MODES.some((m) => m === mode)) {
-    throw new BadRequest({ detail: `mode "${mode}" is none of ${MODES.join(", ")}.` });
+    throw new BadRequest({ detail: `mode "${mode}" is not one of ${MODES.join(", ")}.` });
   }
   const query = { q: url.searchParams.get("q") ?? "", mode, limit, after: url.searchParams.get("cursor") };
   const page = searchCards(catalog.cards, query);
@@ -41,8 +41,8 @@ export async function listSkills(context: RequestContext): Promise<Response> {
 }
 
 /**
- * A skill's card with its documentation; an llm skill's body is its prompt and stays private. Who may publish is also told
- * what the build has found, and how each tool is run.
+ * A skill's card with its documentation; an llm skill's body is its prompt and stays private. A caller who may publish
+ * also sees the build's findings, and how each tool runs.
  */
 export async function skillCard(context: RequestContext, card: Card): Promise<Response> {
   const { deployment, caller, background, settings } = context;

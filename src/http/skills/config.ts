@@ -1,4 +1,4 @@
-/** `/skills/:slug/config`: what the tenant has configured of a skill's tools. */
+/** `/skills/:slug/config`: the tenant's configuration of a skill's tools. */
 import * as z from "zod/mini";
 import { BadRequest } from "../../errors/request.ts";
 import { refusedAt } from "../../llm/prepare.ts";
@@ -22,7 +22,7 @@ const change = z.lazy(() =>
   z.strictObject({ tools: z.custom<Json>((value) => value !== undefined, "is required") }),
 );
 
-/** The values that count, for every bot or for one, and where each is from; of secrets only whether they are set. */
+/** The effective values, for every bot or for one, and the source of each; for secrets only whether they are set. */
 export async function getConfig(
   context: RequestContext,
   { slug = "" }: Record<string, string>,
@@ -31,7 +31,7 @@ export async function getConfig(
   return jsonNow(await shown(context, await recordOf(context, slug), bot));
 }
 
-/** Sets the values that the body names; `null` resets one to the layer below. All of them, or none. */
+/** Sets the values in the body; `null` resets one to the layer below. All of them, or none. */
 export async function putConfig(
   context: RequestContext,
   { slug = "" }: Record<string, string>,
@@ -77,7 +77,7 @@ async function rowOf(
   return { ...name, value: await deployment.sealer.seal(String(value), use), sealed: true };
 }
 
-/** Seals by the first key what another one sealed, so that this may be given up. */
+/** Seals again with the first key what another key sealed, so that the other can be dropped. */
 async function sealAnew(
   { settings, deployment, env, tenant }: RequestContext,
   record: SkillRecord,
@@ -120,7 +120,7 @@ async function shown(context: RequestContext, record: SkillRecord, bot: string |
   return { skill: slug, bot, tools };
 }
 
-/** The default of a secret is in the skill's file, and nowhere else. */
+/** The default of a secret is only in the skill's file. */
 function publicParam({ default: given, ...param }: ConfigParam): JsonObject {
   const json: JsonObject = { ...param };
   return given === undefined || param.type === "secret" ? json : { ...json, default: given };

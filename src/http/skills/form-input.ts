@@ -1,4 +1,4 @@
-/** A form as a skill's input: text in a field, files beside it. */
+/** A form as a skill's input: text in a field, and files. */
 import { BodyTooLarge, FileRequired, InputRequired, UnsupportedMediaType } from "../../errors/request.ts";
 import { dropInput, inputShelf } from "../../run/files.ts";
 import { type Body, Gathered, HELD_BYTES, HeldBodies, openContent } from "../../run/large-body.ts";
@@ -12,8 +12,7 @@ import type { SentInput } from "./stored-input.ts";
 const TEXT_FIELDS = ["text", "input", "prompt"];
 
 /**
- * Reads a form as it comes. Its files stay in memory as long as they are short; longer ones lie in R2 until the answer
- * is complete.
+ * Reads a form as it arrives. Short files stay in memory; longer ones are in R2 until the answer is complete.
  * @param limit bytes of the body
  */
 export async function formInput(

@@ -1,4 +1,4 @@
-/** What makes two calls the same: a key, and an input. */
+/** Identifies repeated calls: by a key and an input. */
 import { BadRequest } from "../../errors/request.ts";
 import { digested, sha256 } from "../../run/digest.ts";
 import type { RunInput } from "../../run/input.ts";
@@ -10,16 +10,16 @@ import { mediaType } from "./media-type.ts";
 /** Whether and how a call outlives its connection. */
 export interface DurableCall {
   id: string;
-  /** The client gave it a key, so that it can come back. */
+  /** The client gave it a key, so that it can return to it. */
   keyed: boolean;
   /** The client does not wait. */
   respondAsync: boolean;
 }
 
 /**
- * Reads `Idempotency-Key` and `Prefer: respond-async`; `null` where neither is there.
- * @param later the client has said otherwise that it does not wait
- * @throws BadRequest for a key that is none
+ * Reads `Idempotency-Key` and `Prefer: respond-async`; `null` if there is neither.
+ * @param later the client has said in another way that it does not wait
+ * @throws BadRequest for an invalid key
  */
 export async function durableCall(
   context: RequestContext,
@@ -37,14 +37,14 @@ export async function durableCall(
   return { id: `ex_${(await callName(context, key, slug)).slice(0, 32)}`, keyed: true, respondAsync };
 }
 
-/** The key that a client gave its call; `null` where it gave none. @throws BadRequest for one that is none */
+/** The client's key for its call; `null`: none. @throws BadRequest for an invalid key */
 export function idempotencyKey({ headers }: Request): string | null {
   const key = headers.get("idempotency-key");
   if (key === null || /^[\x20-\x7e]{1,255}$/.test(key)) return key;
   throw new BadRequest({ detail: "Idempotency-Key holds 1 to 255 printable ASCII characters." });
 }
 
-/** What names the calls that have this key: a hash of key, caller, and what is called. */
+/** The name of all calls with this key: a hash of key, caller, and the operation. */
 export function callName(context: RequestContext, key: string, called: string): Promise<string> {
   return sha256(JSON.stringify([key, callerOf(context), called]));
 }
@@ -52,11 +52,11 @@ export function callName(context: RequestContext, key: string, called: string): 
 interface TakenInput {
   text: Content | null;
   files: { filename: string | null; mime: string; content: Content }[];
-  /** SHA-256 (hex) of each content, that of the text first. */
+  /** SHA-256 (hex) of each content, beginning with the text. */
   hashes: string[];
 }
 
-/** Reads an input to its end, so that it can be kept. @param folder of R2, where it is large */
+/** Reads an input to its end, so that it can be stored. @param folder in R2, for large parts */
 export async function takeInput(
   { env }: RequestContext,
   id: string,
@@ -83,8 +83,8 @@ export async function takeInput(
 }
 
 /**
- * SHA-256 (hex) of method, path, query, media type, and of what the input holds. What the request would not be another
- * by, is left out: how the answer is to come (`stream`), and how a form's parts are divided.
+ * SHA-256 (hex) of method, path, query, media type, and the content of the input. It ignores what does not change the
+ * request: the form of the answer (`stream`), and how a form is split into parts.
  */
 export function requestHash({ request }: RequestContext, input: unknown): Promise<string> {
   const { pathname, searchParams } = new URL(request.url);

@@ -1,4 +1,4 @@
-/** From a request to a skill's input. */
+/** Reads a skill's input from a request. */
 import {
   BodyTooLarge,
   FileRequired,
@@ -25,13 +25,13 @@ export interface InputState {
 
 const NO_INPUT: SentInput = { text: null, files: [], ids: [] };
 const TEXT_ACCEPTED = ["text/*", "application/json", "multipart/form-data"];
-/** A JSON body up to this many bytes may name the files of a file skill; a longer one is a file. */
+/** A JSON body up to this many bytes may name the files of a file skill; a longer one is itself a file. */
 const NAMING_BYTES = 64 * 1024;
 
 /**
- * Reads a run's input. A raw file goes on as a stream; what then ends it is noted in `state`.
+ * Reads a run's input. A raw file is passed on as a stream; `state` records what ends it early.
  * @param limit bytes of the body
- * @param anyFile a body that is no text is a file, whatever its type
+ * @param anyFile a body that is not text is a file, whatever its type
  */
 export async function readInput(
   context: RequestContext,
@@ -102,7 +102,7 @@ function checkFields(value: JsonObject, known: readonly string[]): void {
   throw new InputInvalid({ reason: `The field "${unknown}" is not known; accepted is ${accepted}.`, errors });
 }
 
-/** A raw body is the file, and goes on as a stream; a short JSON body may name stored files instead. */
+/** A raw body is the file, and is passed on as a stream; a short JSON body may name stored files instead. */
 async function fileInput(
   request: Request,
   manifest: Manifest,
@@ -132,7 +132,7 @@ async function fileInput(
   return asFile(streamOf(withFirst(first.value, chunks), state));
 }
 
-/** A body of any type as the file; what is asked of it may stand in the query. */
+/** A body of any type as the file; the query may contain the prompt. */
 async function rawFile(
   request: Request,
   manifest: Manifest,
@@ -154,8 +154,8 @@ function needsFile({ input_mime }: Manifest): HullError {
 }
 
 /**
- * The ids in `{"files": [ids]}`; `null` for a body that is a file itself. Where JSON is accepted as a file, a body
- * names files only if it cannot be meant otherwise.
+ * The ids in `{"files": [ids]}`; `null` for a body that is itself a file. If JSON is accepted as a file, a body names
+ * files only if no other meaning is possible.
  */
 function namedFiles(body: Uint8Array, accepted: boolean): string[] | null {
   if (accepted) {
@@ -178,12 +178,14 @@ function jsonOrNull(body: Uint8Array): Json {
   }
 }
 
-/** The beginning of a body that may name files, and the rest where that is not all. @throws FileRequired for none */
+/**
+ * The beginning of a body that may name files, and the rest if there is more. @throws FileRequired for an empty body
+ */
 async function readHead(
   request: Request,
   limit: number,
 ): Promise<{ head: Uint8Array; rest: AsyncGenerator<Uint8Array> | null }> {
-  // Names of files may be longer than the files may be.
+  // The list of files may be longer than the files' own limit.
   const chunks = bodyChunks(request, Math.max(limit, NAMING_BYTES));
   const gathered = new Gathered();
   try {
@@ -217,10 +219,13 @@ function streamOf(chunks: AsyncGenerator<Uint8Array, void>, state: InputState): 
   });
 }
 
-/** Most findings reported of one input. */
+/** The most findings to report for one input. */
 const MAX_ERRORS = 20;
 
-/** `input_schema` of a manifest: JSON Schema 2020-12. @throws InputSchemaMismatch with a JSON pointer per finding, or where the input cannot be checked */
+/**
+ * Checks `input_schema` of a manifest: JSON Schema 2020-12. @throws InputSchemaMismatch with a JSON pointer per
+ * finding, or if the input cannot be checked
+ */
 function checkInputSchema(schema: JsonObject, value: Json): void {
   const verdict = validate(schema, value, true);
   if ("refused" in verdict) {

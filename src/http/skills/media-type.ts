@@ -1,6 +1,6 @@
-/** Media types as this surface needs them: essence only, lower case (RFC 9110 §8.3). Pure. */
+/** Media types in the form that this surface needs: only the essence, in lower case (RFC 9110 §8.3). Pure. */
 
-/** `Text/HTML; charset=x` → `text/html`; `""` when there is none. */
+/** `Text/HTML; charset=x` → `text/html`; `""` if there is none. */
 export function mediaType(header: string | null): string {
   return (header ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
 }
@@ -9,7 +9,7 @@ export function isJson(type: string): boolean {
   return type === "application/json" || type.endsWith("+json");
 }
 
-/** Types whose body is text as it stands; what `curl --data` sends is among them. */
+/** Types whose body is plain text; the type of `curl --data` is among them. */
 export function isText(type: string): boolean {
   return (
     type.startsWith("text/") ||

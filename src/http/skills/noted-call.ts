@@ -1,6 +1,6 @@
 /**
- * Calls that the Worker itself carries out, in the index of runs: told when they have ended, several together, and once before
- * where one takes long. A Worker that dies in between takes the note along.
+ * Puts calls that the Worker itself carries out into the index of runs: after they have ended, several together; a long
+ * call also earlier. A Worker that dies in between loses the note.
  */
 import * as z from "zod/mini";
 import { toHullError } from "../../errors.ts";
@@ -10,11 +10,11 @@ import { hasEffects } from "../../run/mode.ts";
 import type { RunEntry } from "../../session/run-entry.ts";
 import { noteRuns } from "../../session/run-index.ts";
 
-/** A call that takes longer is told of while it is under way, in ms. */
+/** A longer call is noted while it is under way, in ms. */
 const LONG_MS = 1000;
 /** How long notes are collected, in ms. */
 const COLLECT_MS = 200;
-/** Notes whose collector is gone with its request are taken over after this long, in ms. */
+/** If a collector ended with its request, another one takes over its notes after this time, in ms. */
 const STUCK_MS = 1000;
 
 const usageShape = z.lazy(() =>
@@ -24,7 +24,7 @@ const usageShape = z.lazy(() =>
   }),
 );
 
-/** Carries a call out, and notes how it went. What neither runs a program nor asks a model is not noted. */
+/** Carries out a call, and notes its outcome. A call that neither runs a program nor asks a model is not noted. */
 export async function notedCall(
   { id, record, context }: RunHandle,
   carryOut: () => Promise<RunOutput>,

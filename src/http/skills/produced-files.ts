@@ -1,4 +1,7 @@
-/** The answer of a skill that made files, in the form that its caller asked for: the text, the text with the files, or one file. */
+/**
+ * The answer of a skill that made files, in the form that its caller asked for: the text, the text with the files, or
+ * one file.
+ */
 import { FileNotFound } from "../../errors/request.ts";
 import { OutputMissing } from "../../errors/run.ts";
 import { findFile, readFile } from "../../run/files.ts";
@@ -8,8 +11,9 @@ import type { Manifest } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
 
 /**
- * `?file=PATH` answers that file; `output: file` the only one there is; `Accept: multipart/mixed` all of them behind the text,
- * `Accept: application/json` their list beside it. Anything else: the text, with their ids in `x-hull-files`.
+ * `?file=PATH` answers that file; `output: file` the only one; `Accept: multipart/mixed` the text followed by all
+ * files; `Accept: application/json` the text with the list of files. Otherwise: the text, with the files' ids in
+ * `x-hull-files`.
  * @throws FileNotFound, OutputMissing
  */
 export async function withProducedFiles(

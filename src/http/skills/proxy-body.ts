@@ -1,11 +1,11 @@
 /**
- * An upstream's answer on its way down: streamed, with a limit on silence, and with its death made
- * visible, since a body that ends early looks complete to a client.
+ * Passes an upstream's answer to the client: streamed, with a limit on silence. It makes the upstream's death visible,
+ * since a body that ends early looks complete to a client.
  */
 import { UpstreamBodyTruncated, UpstreamTimeout } from "../../errors/run.ts";
 import type { HullError } from "../../errors.ts";
 
-/** How much, and how long in ms, of a body of unknown length is held before the answer begins. */
+/** How much of a body of unknown length is held before the answer begins, and how long in ms. */
 const HOLD_BYTES = 1024 * 1024;
 const HOLD_MS = 250;
 
@@ -13,9 +13,9 @@ export interface UpstreamBody {
   skill: string;
   /** Longest silence inside the body, in ms. */
   idleMs: number;
-  /** Called with what ended the body early. */
+  /** Called with the error that ended the body early. */
   onFault: (error: HullError) => void;
-  /** Called when nothing more is read, whatever the reason; maybe more than once. */
+  /** Called when nothing more is read, whatever the reason; possibly more than once. */
   onEnd: () => void;
 }
 
@@ -59,7 +59,7 @@ export class UpstreamReader {
     await this.#reader.cancel().catch(() => {});
   }
 
-  /** Everything read so far, then the rest as it comes; `last` may add a final chunk in place of a fault. */
+  /** Everything read so far, then the rest as it arrives; `last` may add a final chunk instead of a fault. */
   stream(head: Uint8Array[], last?: (fault: unknown) => Uint8Array): ReadableStream<Uint8Array> {
     const waiting = [...head];
     return new ReadableStream<Uint8Array>({
@@ -81,7 +81,7 @@ export class UpstreamReader {
   }
 
   /**
-   * Holds back the beginning of a body of unknown length, so that an upstream that dies at once is answered 502.
+   * Holds back the beginning of a body of unknown length, so that an upstream that dies immediately causes a 502.
    * @throws UpstreamBodyTruncated, UpstreamTimeout
    */
   async hold(): Promise<ReadableStream<Uint8Array>> {
@@ -114,7 +114,7 @@ export class UpstreamReader {
   }
 }
 
-/** The held beginning, the read that was under way when the window closed, then the rest. */
+/** The held beginning, the read under way when the window closed, then the rest. */
 function resumed(
   head: Uint8Array[],
   reading: Promise<Read>,

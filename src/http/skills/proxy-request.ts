@@ -1,8 +1,8 @@
-/** What a proxy skill sends upstream. */
+/** The request of a proxy skill to its upstream. */
 import type { SentVariables } from "../../run/sent-variables.ts";
 import type { ProxySettings } from "../../skill/manifest.ts";
 
-/** The upstream URL: the manifest's, with the caller's query added. What the manifest sets, a caller cannot change. */
+/** The upstream URL: the manifest's, with the caller's query added. A caller cannot change what the manifest sets. */
 export function upstreamUrl(proxy: ProxySettings, variables: SentVariables, requestUrl: string): URL {
   const url = new URL(variables.fill(proxy.url, encodeURIComponent));
   const own = new Set(url.searchParams.keys());
@@ -12,7 +12,10 @@ export function upstreamUrl(proxy: ProxySettings, variables: SentVariables, requ
   return url;
 }
 
-/** Headers upstream: what describes the body, what the skill forwards by name, and what the manifest sets. */
+/**
+ * Headers upstream: those that describe the body, those that the skill forwards by name, and those that the manifest
+ * sets.
+ */
 export function upstreamHeaders(proxy: ProxySettings, variables: SentVariables, incoming: Headers): Headers {
   const headers = new Headers();
   for (const name of ["content-type", "accept", ...proxy.forward_headers]) {
@@ -25,7 +28,7 @@ export function upstreamHeaders(proxy: ProxySettings, variables: SentVariables, 
       variables.fill(template, (value) => value),
     );
   }
-  // Lengths hold only for a body that nobody recodes on the way.
+  // Lengths are valid only for a body that nobody recodes on the way.
   headers.set("accept-encoding", "identity");
   if (!headers.has("user-agent")) headers.set("user-agent", "hull");
   return headers;
@@ -44,7 +47,7 @@ const PASSED_DOWN = new Set([
   "retry-after",
 ]);
 
-/** Headers down: those that describe the answer, rate limits, and what the skill returns by name. */
+/** Headers downstream: those that describe the answer, rate limits, and those that the skill returns by name. */
 export function returnedHeaders(proxy: ProxySettings, upstream: Headers, url: URL): Headers {
   const headers = new Headers();
   const named = new Set(proxy.return_headers);

@@ -13,7 +13,10 @@ import { findServed, findSlug, unknownSkill } from "../served.ts";
 import { skillCard } from "./cards.ts";
 import { runSkill } from "./run.ts";
 
-/** What OPTIONS says of a path that no published skill has: only its tenant may learn whether an uploaded one does. */
+/**
+ * The methods that OPTIONS lists for a path without a published skill: only its tenant may learn whether an uploaded
+ * one has it.
+ */
 const ANY_METHOD = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 /** `GET /skills/:slug/card`. */
@@ -22,7 +25,7 @@ export async function cardRoute(context: RequestContext, params: Record<string, 
   return skillCard(context, card);
 }
 
-/** Everything that no fixed route took: a skill's own route, or `/skills/<slug>` of one that is served elsewhere. */
+/** Everything that no fixed route took: a skill's own route, or `/skills/<slug>` of a skill with another route. */
 export async function skillRoute(context: RequestContext, path: string): Promise<Response> {
   const { method } = context.request;
   const catalog = await context.deployment.registry.catalog(context.background).catch(toHullError);
@@ -67,14 +70,14 @@ async function findUploaded(context: RequestContext, path: string): Promise<Card
   return card;
 }
 
-/** Methods that run the skill. HEAD runs no script and no model, so those that answer GET themselves have no HEAD. */
+/** Methods that run the skill. HEAD runs no script and no model, so skills that answer GET themselves have no HEAD. */
 function runMethods(card: Card, path: string): string[] {
   if (card.route !== path) return [];
   if (card.mode === "static-file") return ["GET", "HEAD", "POST"];
   return card.mode === "proxy" && card.method === "GET" ? ["GET", "HEAD"] : [card.method];
 }
 
-/** Where the skill does not answer GET itself, GET and HEAD give its card. */
+/** If the skill does not answer GET itself, GET and HEAD give its card. */
 function allowed(card: Card, path: string): string[] {
   const runs = runMethods(card, path);
   return [...(runs.includes("GET") ? [] : ["GET", "HEAD"]), ...runs, "OPTIONS"];

@@ -15,7 +15,7 @@ import { type DurableCall, requestHash, takeInput } from "./idempotency.ts";
 import { type SentInput, withStoredFiles } from "./stored-input.ts";
 
 /**
- * Begins the run, or comes back to it, and answers: 202 at once, the events, or the result when it is there.
+ * Begins the run, or returns to it, and answers: 202 immediately, the events, or the result when it is there.
  * @param headers of every answer of the run
  */
 export async function runDurable(
@@ -38,11 +38,11 @@ interface BegunRun {
   execution: ExecutionClient;
   begun: Begun;
   streaming: boolean;
-  /** Of every answer of the run. */
+  /** Headers of every answer of the run. */
   headers: Record<string, string>;
 }
 
-/** Answers what was begun: 202 at once, the events, or the result when it is there. */
+/** Answers for a run that was begun: 202 immediately, the events, or the result when it is there. */
 export async function answerDurable(
   context: RequestContext,
   { id, respondAsync }: DurableCall,
@@ -69,7 +69,7 @@ export async function answerDurable(
   return new Response(answer.body, { headers: { ...all, ...answer.headers } });
 }
 
-/** Comes back to a run whose files may be gone by now: it has its own copies. */
+/** Returns to a run whose files may be gone by now: it has its own copies. */
 async function attached(
   context: RequestContext,
   { keyed }: DurableCall,
@@ -80,7 +80,7 @@ async function attached(
   return execution.attach(await namingHash(context, sent));
 }
 
-/** An input that names stored files is the same when it names the same ones; what is under an id never changes. */
+/** Inputs that name the same stored files are equal: the content of an id never changes. */
 async function namingHash(context: RequestContext, { text, ids }: SentInput): Promise<string> {
   return requestHash(context, [text === null ? null : await sha256(text), ids]);
 }
@@ -106,7 +106,7 @@ async function started(
   return execution.begin({ skill: manifest.slug, digest: card.version, request_hash, text, files });
 }
 
-/** The problem document of a run that failed, with what every answer of the run carries. */
+/** The problem document of a failed run, with the headers of every answer of the run. */
 function failed(
   context: RequestContext,
   answer: Extract<ExecutionAnswer, { ok: false }>,
@@ -119,7 +119,7 @@ function failed(
   return response;
 }
 
-/** What an llm skill cannot take is told at once, also to a client who does not wait. */
+/** An input that an llm skill cannot take is refused immediately, even if the client does not wait. */
 async function checkedInput(record: SkillRecord, input: RunInput): Promise<RunInput> {
   const files = await holdFiles(input.files);
   userParts(record.manifest, input, files);

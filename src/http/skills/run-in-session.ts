@@ -1,4 +1,4 @@
-/** A call of a skill in a session: its files are the session's, and so is what was said before. */
+/** A call of a skill in a session: it uses the session's files and conversation. */
 
 import type { RunInput } from "../../run/input.ts";
 import { digestsOf, producedFiles, promptText, writeInputs } from "../../run/served-files.ts";
@@ -9,7 +9,10 @@ import type { RequestContext } from "../context.ts";
 import { sessionOf } from "../sessions/object.ts";
 import { runIn } from "../sessions/runs.ts";
 
-/** The run's last text with the files that it made; an answer that is no result, or of a run that waits, as it is. */
+/**
+ * The run's last text with the files that it made. An answer that is not a result, or of a waiting run, stays
+ * unchanged.
+ */
 export async function runInSession(
   context: RequestContext,
   manifest: Manifest,

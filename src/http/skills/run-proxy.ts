@@ -23,10 +23,10 @@ import { returnedHeaders, upstreamHeaders, upstreamUrl } from "./proxy-request.t
 const BODILESS = ["GET", "HEAD"];
 
 /**
- * Answers with what the upstream answered.
+ * Passes the call to the upstream and returns its answer.
  * @param limit bytes of the request's body
  * @param signal aborted when the client goes away
- * @param onEnd called when the upstream's answer is over, where this does not throw
+ * @param onEnd called when the upstream's answer is over, unless this function throws
  */
 export async function runProxy(
   context: RequestContext,
@@ -47,7 +47,7 @@ export async function runProxy(
   const call = new AbortController();
   const body = BODILESS.includes(method) ? null : uploadOf(request, limit, call);
   const started = Date.now();
-  // Not the address: it may hold secrets.
+  // Not the address: it may contain secrets.
   const about = { "hull.skill": slug, "http.request.method": method };
   const upstream = await inSpan(
     context,
@@ -75,7 +75,7 @@ export async function runProxy(
   return new Response(answer, { status: upstream.status, headers: down });
 }
 
-/** Sends the request and waits for the upstream's headers; `call` ends it, with its reason. */
+/** Sends the request and waits for the upstream's headers; `call` aborts it with its reason. */
 async function reach(
   url: URL,
   init: RequestInit,
@@ -100,14 +100,14 @@ async function reach(
   }
 }
 
-/** An upstream's address is nobody's business but the operator's configuration. */
+/** Removes an upstream's address, which only the operator may know. */
 function withoutAddress(text: string, url: URL): string {
   return text.replace(/https?:\/\/\S+/gi, "[upstream]").replaceAll(url.host, "[upstream]");
 }
 
 /**
- * The request's body on its way up, within the limit; of the declared length where there is one. A body that breaks
- * the limit or off aborts the call: the upstream must not take the part that it has for the whole.
+ * The request's body on its way upstream, within the limit, with its declared length if any. A body that exceeds the
+ * limit or breaks off aborts the call: the upstream must not take a part for the whole.
  */
 function uploadOf(request: Request, limit: number, call: AbortController): ReadableStream<Uint8Array> | null {
   if (request.body === null) return null;
@@ -131,7 +131,9 @@ function uploadOf(request: Request, limit: number, call: AbortController): Reada
   return declared === null ? stream : stream.pipeThrough(new FixedLengthStream(Number(declared)));
 }
 
-/** The answer's body so that its early end is seen: by its length, by a last event, or by an error of the stream. */
+/**
+ * The answer's body in a form that reveals an early end: by its length, by a last event, or by an error of the stream.
+ */
 async function passDown(
   upstream: Response,
   context: RequestContext,

@@ -27,12 +27,12 @@ import { runProxy } from "./run-proxy.ts";
 import { servedFile, serveStatic, streamStatic } from "./run-static.ts";
 import { withStoredFiles } from "./stored-input.ts";
 
-/** Is told of what a run does on its way to an answer that comes whole. */
+/** Receives the events of a run whose answer comes whole. */
 export type Watch = (event: RunEvent) => Promise<void>;
 
 /**
  * Runs a skill and answers. Throws `HullError` for everything that fails before the answer begins.
- * @param watch of a run that neither streams nor outlives its connection
+ * @param watch for a run that neither streams nor outlives its connection
  */
 export async function runSkill(
   context: RequestContext,
@@ -100,7 +100,7 @@ export async function runSkill(
   return anyFile ? withProducedFiles(context, manifest, answer) : answer;
 }
 
-/** Names the run. Locally the dev front does, so that it can stop the run of a client who left. */
+/** Names the run. In local dev the front names it, so that it can stop the run of a client that left. */
 export function runId({ request, settings }: RequestContext): string {
   const given = settings.local ? request.headers.get("x-hull-run-id") : null;
   return given !== null && /^ex_[0-9a-f]{32}$/.test(given)
@@ -108,7 +108,7 @@ export function runId({ request, settings }: RequestContext): string {
     : `ex_${crypto.randomUUID().replaceAll("-", "")}`;
 }
 
-/** Adds what a run always carries; what the answer itself says, e.g. of caching, stays. */
+/** Adds the headers of every run; headers that the answer sets itself, e.g. for caching, stay. */
 function withHeaders(response: Response, headers: Record<string, string>): Response {
   for (const [name, value] of Object.entries(headers)) {
     if (!response.headers.has(name)) response.headers.set(name, value);
@@ -124,7 +124,7 @@ interface OpenRun {
   state: InputState;
 }
 
-/** Whether to answer as events; 406 where events alone are asked for and the output is not text. */
+/** Whether to answer with events; 406 if the client accepts only events and the output is not text. */
 function chooseForm(request: Request, record: SkillRecord): boolean {
   const wanted = request.method === "HEAD" ? "no" : wantsEvents(request);
   const { output, output_mime, mode } = record.manifest;
@@ -203,7 +203,7 @@ async function streamed(run: OpenRun, headers: Record<string, string>): Promise<
   });
 }
 
-/** Ends a stream: `error` where the run failed, and `done` in any case. */
+/** Ends a stream: `error` if the run failed, and `done` in any case. */
 async function finish(
   events: EventStream,
   context: RequestContext,

@@ -8,14 +8,14 @@ import type { Json, JsonObject, Manifest } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
 import { accepts, mediaType } from "./media-type.ts";
 
-/** Ids that one call may name. */
+/** The most ids that one call may name. */
 const MAX_IDS = 100;
 
-/** An input as far as the request itself holds it. */
+/** The part of an input that the request itself contains. */
 export interface SentInput extends RunInput {
-  /** Stored files that belong to it. */
+  /** Ids of stored files that belong to it. */
   ids: readonly string[];
-  /** The session that it is for, as a field of the form says. Absent: none is named there. */
+  /** The session named in a field of the form. Absent: none. */
   session?: string;
 }
 
@@ -32,7 +32,7 @@ export function sentFileIds({ files }: JsonObject): string[] {
   throw new InputInvalid({ reason: `"files" is a list of up to ${MAX_IDS} ids of files.`, errors });
 }
 
-/** Whether a value can be meant as nothing but a list of ids. */
+/** Whether a value can only be a list of ids. */
 export function areFileIds(value: Json | undefined): boolean {
   return (
     Array.isArray(value) &&
@@ -42,9 +42,9 @@ export function areFileIds(value: Json | undefined): boolean {
 }
 
 /**
- * The input with the stored files that it names, which are read when the run takes them.
+ * The input with the stored files that it names; they are read when the run takes them.
  * @param limit bytes of text and files together
- * @throws FileNotFound for the first id that is none of the tenant's; UnsupportedMediaType, BodyTooLarge
+ * @throws FileNotFound for the first id that the tenant does not have; UnsupportedMediaType, BodyTooLarge
  */
 export async function withStoredFiles(
   { env, tenant }: RequestContext,

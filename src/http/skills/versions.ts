@@ -1,11 +1,11 @@
-/** `GET /skills/:slug/versions`: what was published, or uploaded, under a slug. */
+/** `GET /skills/:slug/versions`: the versions published, or uploaded, under a slug. */
 import { BadRequest } from "../../errors/request.ts";
 import { versionsOf } from "../../registry/versions.ts";
 import type { RequestContext } from "../context.ts";
 import { pageLimit } from "../page.ts";
 import { findSlug } from "../served.ts";
 
-/** A page of versions, the newest first. The cursor is how many older ones there are: new ones do not change it. */
+/** A page of versions, the newest first. The cursor is the number of older ones, so new versions do not change it. */
 export async function skillVersions(
   context: RequestContext,
   params: Record<string, string>,

@@ -1,4 +1,4 @@
-/** From a queued mock to what a provider would have answered. */
+/** Turns a queued mock into a provider's answer. */
 import type { Block, ModelRequest, ModelTurn, StopReason } from "../../engine/messages.ts";
 import { type ErrorCategory, FAILURES } from "../../errors/failure-class.ts";
 import {
@@ -20,7 +20,7 @@ import { tell } from "./pieces.ts";
 import { matchText } from "./queue.ts";
 
 const OUTPUT_TOKENS = 30;
-/** Of a rate limit that names no time. */
+/** Seconds for a rate limit that states no time. */
 const RETRY_AFTER_S = 5;
 
 interface Asked {
@@ -28,7 +28,7 @@ interface Asked {
   model: string;
 }
 
-/** The turn, told to the sink piece by piece; or the failure. */
+/** The turn, sent to the sink piece by piece; or the failure. */
 export function answerOf(
   mock: Mock,
   request: ModelRequest,
@@ -73,7 +73,7 @@ export function answerOf(
   return { ok: true, turn };
 }
 
-/** Normalised reasons, and what providers call them. */
+/** Normalised reasons, and the providers' names for them. */
 const STOP_REASONS = new Map<string, StopReason>([
   ["end_turn", "end_turn"],
   ["stop", "end_turn"],
@@ -87,7 +87,7 @@ const STOP_REASONS = new Map<string, StopReason>([
   ["pause_turn", "pause"],
 ]);
 
-/** The error that a real failure of this category ends with; the next attempt does not wait. */
+/** The error that a real failure of this category causes; the next attempt does not wait. */
 function failureOf({ category, message, retry_after_ms }: MockError, asked: Asked): Failure {
   const error = errorOf(category, message, retry_after_ms, asked);
   return {

@@ -1,4 +1,4 @@
-/** Mocks in the way of calls: each attempt asks where they are queued. */
+/** Puts mocks between calls and providers: each attempt asks their queue. */
 import type { ModelRequest } from "../../engine/messages.ts";
 import { MockUnmatched } from "../../errors/provider.ts";
 import { utf8, webCryptoHash } from "../../skill/bundle.ts";
@@ -11,7 +11,7 @@ import { type Asker, defaultTurn } from "./default.ts";
 import type { MockCall } from "./mock.ts";
 import type { MockSource } from "./source.ts";
 
-/** @param asker how calls are answered by default */
+/** @param asker selects the default answers */
 export function answering(source: MockSource, asker: Asker): Intercept {
   return {
     async call(request, target, { sink }) {
@@ -27,7 +27,7 @@ export function answering(source: MockSource, asker: Asker): Intercept {
 
 const named = ({ provider, model }: ResolvedTarget) => ({ provider, model });
 
-/** A request as those who look at what was asked see it. */
+/** A request in the form for readers of mock calls. */
 export function mockCallOf({ messages, system, tools, tools_in_text, thinking }: ModelRequest): MockCall {
   const offered = tools.length > 0 ? tools : (tools_in_text ?? []);
   return { messages, system, tools: offered, ...(thinking === undefined ? {} : { thinking }) };
@@ -36,7 +36,7 @@ export function mockCallOf({ messages, system, tools, tools_in_text, thinking }:
 const promptOf = async ({ system, messages }: ModelRequest): Promise<string> =>
   webCryptoHash(utf8(canonicalJson([system, messages])));
 
-/** Characters of the prompt that an error shows. */
+/** The most characters of the prompt in an error. */
 const MAX_SHOWN = 200;
 
 function unmatched({ messages }: ModelRequest, target: ResolvedTarget, source: string): Outcome {

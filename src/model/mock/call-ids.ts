@@ -1,7 +1,7 @@
 import { type Message, toolCallIds } from "../../engine/messages.ts";
 import { resultIds } from "../../engine/text-tools/contract.ts";
 
-/** `mock_call_<n>`, counted on over the whole conversation, whichever form its calls and results have. */
+/** `mock_call_<n>`, counted over the whole conversation, whatever the form of its calls and results. */
 export function mockIds(history: readonly Message[]): () => string {
   const texts = history.flatMap((message) => (message.role === "user" ? message.content : []));
   const answered = texts.flatMap((part) => (part.type === "text" ? resultIds(part.text) : []));

@@ -1,4 +1,4 @@
-/** What the mock answers where nothing is queued: deterministic, without network or key. */
+/** The mock's answers when nothing is queued: deterministic, without network or key. */
 
 import type {
   Message,
@@ -26,15 +26,15 @@ interface Asked {
 }
 
 /**
- * Who asks. `call`: somebody who wants one answer; the first tool is called, in whichever format it is offered. `run`: an
- * agent run, which offers tools in text to get text back. `demo`: a skill, which is to end well without a key: required
- * strings of a tool get the prompt, and once a tool has answered, the mock tells of its result.
+ * The kind of caller. `call`: wants one answer; the mock calls the first tool, whatever the tool format. `run`: an
+ * agent run, which offers tools in text to get text back. `demo`: a skill that should end well without a key; required
+ * strings of a tool get the prompt, and once a tool has answered, the mock reports its result.
  */
 export type Asker = "call" | "run" | "demo";
 
 export interface Manner {
   asker: Asker;
-  /** Of requests with `cache`: whether the prompt was sent before. */
+  /** For requests with `cache`: whether the prompt was sent before. */
   seen: boolean;
 }
 
@@ -107,7 +107,7 @@ function completion(
 const bytes = (text: string): number => new TextEncoder().encode(text).byteLength;
 const length = (text: string): number => Array.from(text).length;
 
-/** The tool that is named, else the first that a provider would have shown its model. */
+/** The named tool, else the first that a provider would have shown its model. */
 function toolToCall(tools: readonly ToolDefinition[], tool_choice: ToolChoice): ToolDefinition | undefined {
   if (tool_choice === "none") return undefined;
   const named = typeof tool_choice === "object" ? tool_choice.name : null;
@@ -143,7 +143,7 @@ function answerJson(prompt: string, result: ToolResultMessage | null): string {
 
 const wordCount = (text: string): number => text.split(/\s+/).filter((word) => word !== "").length;
 
-/** Without what would end a run. */
+/** Removes what would end a run. */
 const echo = (text: string): string =>
   Array.from(text).slice(0, ECHO_CHARACTERS).join("").replaceAll(DONE, "");
 
@@ -161,7 +161,7 @@ function lastToolResult(messages: readonly Message[]): ToolResultMessage | null 
   return message?.role === "tool" ? (message.results.at(-1) ?? null) : null;
 }
 
-/** A value for each required parameter, by its schema. */
+/** A value for each required parameter, according to its schema. */
 function placeholders(tool: ToolDefinition, text: string): JsonObject {
   const { properties, required } = tool.parameters;
   const names = Array.isArray(required) ? required.filter((name) => typeof name === "string") : [];
@@ -188,7 +188,7 @@ function placeholder(schema: Json | undefined, text: string): Json {
   }
 }
 
-/** 0, or the number next to it that the schema permits. */
+/** 0, or the nearest number that the schema permits. */
 function nearestToZero({ minimum, exclusiveMinimum, maximum }: JsonObject): number {
   if (typeof minimum === "number" && minimum > 0) return minimum;
   if (typeof exclusiveMinimum === "number" && exclusiveMinimum >= 0) return exclusiveMinimum + 1;

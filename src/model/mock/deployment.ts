@@ -1,4 +1,4 @@
-/** Mocks of a whole deployment: `HULL_LLM_MOCKS`, a mock as JSON on each line, or `kv:<key>`. */
+/** Mocks of a whole deployment: `HULL_LLM_MOCKS`, one mock as JSON per line, or `kv:<key>`. */
 import type { Bindings, Settings } from "../../env.ts";
 import { Internal } from "../../errors.ts";
 import { utf8, webCryptoHash } from "../../skill/bundle.ts";
@@ -6,16 +6,16 @@ import type { Mock } from "./mock.ts";
 import { readMockLines } from "./read.ts";
 
 export const MOCKS_VARIABLE = "HULL_LLM_MOCKS";
-/** Any text: another one begins the mocks anew. `hull dev` sets it. */
+/** Any text; a new one restarts the mocks. `hull dev` sets it. */
 const MOCKS_RUN_VARIABLE = "HULL_LLM_MOCKS_RUN";
 
 export interface DeploymentMocks {
-  /** Names these mocks: what was used up of others does not count. */
+  /** Identifies these mocks: used-up mocks of another id do not count. */
   id: string;
   mocks: readonly Mock[];
 }
 
-/** Those that the deployment is configured with. */
+/** The mocks in the deployment's configuration. */
 export class ConfiguredMocks {
   readonly #env: Bindings;
   readonly #settings: Settings;
@@ -26,7 +26,7 @@ export class ConfiguredMocks {
     this.#settings = settings;
   }
 
-  /** Read once; `null`: the deployment has none. @throws Internal for mocks that cannot be read */
+  /** Read once; `null`: the deployment has none. @throws Internal for unreadable mocks */
   async load(): Promise<DeploymentMocks | null> {
     const value = this.#settings.read(MOCKS_VARIABLE);
     if (value === undefined) return null;

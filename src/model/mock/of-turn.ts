@@ -1,4 +1,4 @@
-/** A model's turn as the mock that repeats it. Pure. */
+/** Turns a model's turn into a mock that repeats it. Pure. */
 import type { Block, ModelTurn } from "../../engine/messages.ts";
 import type { Mock } from "./mock.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Whether a pattern fits a text: every `*` stands for anything, also for nothing; any other character for itself; without
- * a `*` the two are equal. Case counts. Goes through the text once, whatever the pattern.
+ * Whether a pattern matches a text. Every `*` stands for any text, also empty; other characters stand for themselves;
+ * letter case counts. Without `*` the two must be equal. Takes one pass over the text, whatever the pattern.
  */
 export function patternFits(pattern: string, text: string): boolean {
   const [first = "", ...rest] = pattern.split("*");
@@ -9,7 +9,7 @@ export function patternFits(pattern: string, text: string): boolean {
   const end = text.length - last.length;
   if (end < first.length || !text.startsWith(first) || !text.endsWith(last)) return false;
   let at = first.length;
-  // The leftmost place of each piece leaves the most for those after it.
+  // The leftmost place of each piece leaves the most room for later pieces.
   for (const piece of rest) {
     const found = text.indexOf(piece, at);
     if (found === -1 || found + piece.length > end) return false;

@@ -1,14 +1,14 @@
-/** Which mock answers a call. Pure. */
+/** Chooses the mock that answers a call. Pure. */
 import type { Message } from "../../engine/messages.ts";
 import type { Mock } from "./mock.ts";
 import { patternFits } from "./pattern.ts";
 
-/** Mocks in the order in which they were declared. */
+/** Mocks in the order of declaration. */
 export type MockQueue = readonly Mock[];
 
 /**
- * The first mock without a pattern, else the first whose pattern fits one of the messages or all of them joined.
- * @returns it, or `null`, and the queue that is left: without it where it is used up
+ * The first mock without a pattern, else the first whose pattern matches one of the messages or all of them joined.
+ * @returns the mock or `null`, and the remaining queue, without the mock if the call uses it up
  */
 export function nextMock(
   queue: MockQueue,
@@ -29,12 +29,12 @@ function matching(queue: MockQueue, messages: readonly Message[]): number {
   return queue.findIndex(({ match = "" }) => all.some((text) => patternFits(match, text)));
 }
 
-/** What patterns are tested against, and what input tokens are counted of by default. */
+/** The text that patterns are matched against, and from which input tokens are counted by default. */
 export function matchText(messages: readonly Message[]): string {
   return contents(messages).join("\n");
 }
 
-/** The content text of each message; each result of a tool is one by itself. */
+/** The content text of each message; each result of a tool is a separate text. */
 const contents = (messages: readonly Message[]): string[] => messages.flatMap(contentOf);
 
 function contentOf(message: Message): string[] {

@@ -1,4 +1,4 @@
-/** Reads mocks from where they are written: a request's JSON, or a file with one on each line. */
+/** Reads mocks from a request's JSON, or from a file with one per line. */
 
 import * as z from "zod/mini";
 import { type Fault, wrongValue } from "../../engine/fault.ts";
@@ -11,7 +11,7 @@ import type { Mock } from "./mock.ts";
 type ReadMocks = { mocks: Mock[] } | { faults: Fault[] };
 
 const MAX_MOCKS = 10_000;
-/** Characters of a pattern: matching takes time in proportion to it. */
+/** The most characters of a pattern: matching takes time in proportion to it. */
 const MAX_PATTERN = 10_000;
 
 const mockShape = z.lazy(() => {
@@ -54,8 +54,8 @@ const mockShape = z.lazy(() => {
 });
 
 /**
- * A list of mocks, or a single one; `null` counts as absent in each.
- * @param path what the list is called, e.g. `options.mock`
+ * A list of mocks, or a single one; `null` members count as absent.
+ * @param path name of the list, e.g. `options.mock`
  */
 export function readMocks(given: unknown, path: string): ReadMocks {
   const list: unknown[] = Array.isArray(given) ? given : [given];
@@ -74,7 +74,7 @@ export function readMocks(given: unknown, path: string): ReadMocks {
   return faults.length > 0 ? { faults } : { mocks };
 }
 
-/** One mock on each line that is not blank. Faults are named `line <n>`. */
+/** One mock on each line that is not blank. Faults have the path `line <n>`. */
 export function readMockLines(text: string): ReadMocks {
   const read = text.split("\n").flatMap((line, index): ReadMocks[] => {
     if (line.trim() === "") return [];

@@ -1,11 +1,13 @@
-/** How a call is addressed that mocks answer, whatever its provider. */
+/** The address of a call that mocks answer, whatever its provider. */
 
 import type { InternalTarget } from "../providers.ts";
 import type { ModelRegistry } from "../registry/definition.ts";
 import { capabilitiesOf } from "../registry/matrix.ts";
 import { canonicalProvider } from "../registry/registry.ts";
 
-/** No key is needed, and `fitRequest` takes everything: the protocol is the mock's, the names are those that were asked for. */
+/**
+ * Needs no key, and `fitRequest` accepts everything: the protocol is the mock's, the names are those of the request.
+ */
 export function mockTarget(name: string, model: string | null, registry: ModelRegistry): InternalTarget {
   const provider = canonicalProvider(registry, name);
   const { default_model } = registry.providers.get(provider) ?? {};

@@ -1,4 +1,4 @@
-/** What a model registry of models holds: shipped definitions and those of all layers, merged. */
+/** The content of a model registry: shipped definitions and those of all layers, merged. */
 import type {
   Alias,
   CapabilityRule,
@@ -9,28 +9,30 @@ import type {
   Tier,
 } from "./layer.ts";
 
-/** What differs between providers of one protocol. */
+/** The differences between providers of one protocol. */
 export interface Dialect {
   token_field: "max_tokens" | "max_completion_tokens";
   /** Takes `response_format: {type: "json_object"}`. */
   json_mode: boolean;
-  /** Wants the `reasoning_content` of an assistant turn with tool calls back (DeepSeek's thinking mode). */
+  /**
+   * Requires the `reasoning_content` of an assistant turn with tool calls to be sent back (DeepSeek's thinking mode).
+   */
   reasoning_echo: boolean;
-  /** Parameters of its own in the chat protocol; absent: OpenAI's. */
+  /** Its own parameters in the chat protocol; absent: OpenAI's. */
   variant?: "openrouter" | "ollama" | undefined;
 }
 
-/** A provider as configuration can define it, and what only shipped ones have. */
+/** A provider in a form that configuration can define, and members that only shipped ones have. */
 export interface ProviderDefinition extends ProviderFields, Partial<Dialect> {
-  /** A key is sent where one is set, and is not missed. */
+  /** A key is sent if set, but not required. */
   key_optional?: true;
-  /** `base_url` is where such a server usually runs: nothing says that one does. */
+  /** `base_url` is the usual address of such a server: nothing says that one is running. */
   assumed_base?: true;
-  /** Variables that name the model where nothing else does. */
+  /** Variables that name the model if nothing else does. */
   model_env?: readonly string[];
 }
 
-/** Compared with the id in lower case. `slashes`: how many the id holds. */
+/** Compared with the id in lower case. `slashes`: the number of slashes in the id. */
 export interface ModelMatcher {
   exact?: string;
   pattern?: string;
@@ -40,25 +42,25 @@ export interface ModelMatcher {
 export type InferenceRule = ModelMatcher & { provider: string };
 export type TierRule = ModelMatcher & { tier: Tier };
 
-/** What a model costs. Longer prompts may cost more. */
+/** The price of a model. Longer prompts may cost more. */
 export interface ModelPrice extends Price {
-  /** The prices of a call whose prompt holds more than so many tokens. */
+  /** The prices of a call whose prompt has more than this many tokens. */
   above?: Price & { tokens: number };
 }
 
-/** A price of the configuration: applies to ids that hold the text, in lower case. */
+/** A price from configuration: applies to ids that contain the text, in lower case. */
 interface PriceRule {
   contains: string;
   price: Price;
 }
 
-/** The rules of one side of the capability matrix, by provider, and from which provider one inherits. */
+/** The rules of one side of the capability matrix, by provider, and the provider from which each inherits. */
 export interface RuleSet {
   rules: ReadonlyMap<string, readonly CapabilityRule[]>;
   family: ReadonlyMap<string, string>;
 }
 
-/** Names come from clients: hence maps, which have no inherited entries. */
+/** Names come from clients, so these are maps, which have no inherited entries. */
 export interface ModelRegistry {
   default_provider: string;
   providers: ReadonlyMap<string, ProviderDefinition>;
@@ -69,9 +71,9 @@ export interface ModelRegistry {
   model_defaults: readonly (readonly [glob: string, defaults: ModelDefaults])[];
   /** By id in lower case. */
   models: ReadonlyMap<string, ModelEntry & { id: string }>;
-  /** Those of the configuration; the first that matches counts, before what Hull ships. */
+  /** Prices from configuration; the first match wins, before shipped ones. */
   prices: readonly PriceRule[];
-  /** Whether a model of unknown price may be called under a limit of cost. */
+  /** Whether a model of unknown price may be called under a cost limit. */
   unknown_price: "refuse" | "allow";
   capabilities: { user: RuleSet; shipped: RuleSet };
 }

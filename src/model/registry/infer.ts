@@ -1,4 +1,4 @@
-/** Provider and tier of a model, from its id; aliases. */
+/** Infers provider and tier of a model from its id; resolves aliases. */
 
 import { modelMatches } from "../../skill/glob.ts";
 import type { ModelMatcher, ModelRegistry } from "./definition.ts";
@@ -6,8 +6,8 @@ import type { ModelDefaults, Tier } from "./layer.ts";
 import { PROVIDER_PREFIXES } from "./shipped-models.ts";
 
 /**
- * The provider that a model id belongs to.
- * @returns `certain: false` where nothing says so, and it is the default provider
+ * The provider of a model id.
+ * @returns `certain: false` if nothing indicates it, and it is the default provider
  */
 export function inferProvider(
   model: string,
@@ -22,7 +22,7 @@ export function inferProvider(
     : { provider: rule.provider, certain: true };
 }
 
-/** The id as the provider knows it: without a prefix that names the provider. */
+/** The provider's own id: without a prefix that names the provider. */
 export function wireModel(model: string, provider: string): string {
   const lower = model.toLowerCase();
   const prefix = PROVIDER_PREFIXES.find(
@@ -31,19 +31,19 @@ export function wireModel(model: string, provider: string): string {
   return prefix === undefined ? model : model.slice(prefix[0].length);
 }
 
-/** How capable a model is taken to be; `mid` where nothing says so. */
+/** The assumed capability of a model; `mid` if nothing indicates it. */
 export function tierOf(registry: ModelRegistry, model: string): Tier {
   return registry.tier_rules.find((rule) => speaksOf(rule, model))?.tier ?? "mid";
 }
 
-/** What is sent for parameters that a call leaves out: of all globs that match, later ones win. */
+/** The values sent for parameters that a call leaves out: of all matching globs, later ones win. */
 export function modelDefaults(registry: ModelRegistry, model: string): ModelDefaults {
   const id = model.toLowerCase();
   const matching = registry.model_defaults.filter(([glob]) => modelMatches(glob, id));
   return Object.assign({}, ...matching.map(([, defaults]) => defaults));
 }
 
-/** Whether a rule of inference or tier speaks of this model. */
+/** Whether a rule of inference or tier covers this model. */
 function speaksOf({ exact, pattern, contains, slashes }: ModelMatcher, model: string): boolean {
   const id = model.toLowerCase();
   if (exact !== undefined) return id === exact.toLowerCase();

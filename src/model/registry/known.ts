@@ -1,10 +1,10 @@
-/** What a model registry means for the check of a manifest. */
+/** What a model registry contributes to the check of a manifest. */
 import type { KnownProviders } from "../../skill/known-providers.ts";
 import type { ModelRegistry } from "./definition.ts";
 
 /**
- * What a skill may name.
- * @param keyVariables all that are withheld: also of providers that the model registry no longer has
+ * The providers that a skill may name.
+ * @param keyVariables all withheld variables, including those of providers that the model registry no longer has
  */
 export function knownProviders({ providers }: ModelRegistry, keyVariables: Iterable<string>): KnownProviders {
   const nameless = [...providers].filter(

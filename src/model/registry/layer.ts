@@ -1,6 +1,7 @@
 /**
- * What says which models there are, as data: the tables `[llm]` and `[capabilities]` of hull.toml, of a skill folder's hull.toml, of a provider file, and of a tenant's installed rules. One schema for the build
- * and the Worker. What it puts out it takes in again, so that a layer travels as JSON.
+ * The configuration of models as data: the tables `[llm]` and `[capabilities]` of hull.toml, of a skill folder's
+ * hull.toml, of a provider file, and of a tenant's installed rules. The build and the Worker share one schema. Its
+ * output is valid input, so a layer travels as JSON.
  */
 import * as z from "zod/mini";
 
@@ -12,7 +13,7 @@ const positive = () => z.int().check(z.positive());
 const amount = () => z.number().check(z.nonnegative());
 const tier = () => z.enum(["small", "mid", "frontier"]);
 
-/** `available` is a route of its own beside `/llm/providers/{name}`. */
+/** `available` is a route next to `/llm/providers/{name}`, so it cannot be a name. */
 const providerName = () =>
   z
     .string()
@@ -25,7 +26,7 @@ const providerName = () =>
 
 const VARIABLE = /^(?!H(?:ULL|USK|ARN)_)[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** One name of a variable, or several of which the first that is set counts. */
+/** One variable's name, or several; the first one that is set wins. */
 const variables = () => {
   const name = z.string().check(z.regex(VARIABLE, "names of variables; HULL_* are Hull's own"));
   const list = z.array(name).check(z.minLength(1));
@@ -47,7 +48,7 @@ const headerName = () =>
 const headerValue = () => z.string().check(z.regex(/^[\x20-\x7e]*$/, "printable ASCII"));
 const endpoint = () => z.string().check(z.regex(/^\/[^\s?#]*$/, "a path that begins with /"));
 
-/** How a provider's wire is called, with its short names. */
+/** The names of a provider's wire, including short ones. */
 const PROTOCOLS = {
   anthropic: "anthropic",
   chat: "openai-chat",
@@ -87,11 +88,11 @@ function isBaseUrl(text: string): boolean {
 const provider = () =>
   z.strictObject({
     base_url: maybe(z.string().check(z.refine(isBaseUrl, "an http or https URL of host and path"))),
-    /** Variables for the base beside `<PROVIDER>_BASE_URL`, which beats them. */
+    /** Variables for the base in addition to `<PROVIDER>_BASE_URL`, which wins. */
     base_url_env: maybe(variables()),
     auth_style: maybe(z.enum(["bearer", "header", "none"])),
     auth_header: maybe(headerName()),
-    /** Variables that may hold the key; the first one set wins. */
+    /** Variables that may hold the key; the first one that is set wins. */
     auth_env: maybe(variables()),
     extra_headers: maybe(z.record(headerName(), headerValue())),
     chat_endpoint: maybe(endpoint()),
@@ -101,13 +102,13 @@ const provider = () =>
       z.strictObject({
         method: maybe(z.enum(["GET", "POST"])),
         path: maybe(endpoint()),
-        /** Instead of `path`; counts only while no variable replaces the base. The key goes there too. */
+        /** Replaces `path`; counts only while no variable replaces the base. The key goes there too. */
         url: maybe(z.url({ protocol: /^https$/ })),
         body: maybe(z.string()),
       }),
     ),
     features: maybe(z.array(text())),
-    /** The provider that is asked when this one is down. */
+    /** The provider to ask when this one is down. */
     fallback: maybe(providerName()),
     retry_count: maybe(z.int().check(z.nonnegative(), z.maximum(20))),
     retry_delay_ms: maybe(z.int().check(z.nonnegative(), z.maximum(60_000))),
@@ -116,11 +117,11 @@ const provider = () =>
     cost_per_1k_in: maybe(amount()),
     cost_per_1k_out: maybe(amount()),
     latency_p50_ms: maybe(amount()),
-    /** Without it a model must be named. */
+    /** Without it a request must name a model. */
     default_model: maybe(text()),
   });
 
-/** Which models a rule speaks of, all compared in lower case: exactly one of the three is given. */
+/** The models that a rule covers, compared in lower case: exactly one of the three is given. */
 const matcher = {
   exact: maybe(text()),
   /** A glob as in capability rules. */
@@ -163,7 +164,7 @@ const modelEntry = () =>
     latency_p50_ms: maybe(amount()),
   });
 
-/** What the tables of a package may hold: nothing that reaches beyond adding definitions. */
+/** What the tables of a package may contain: only additional definitions. */
 const definitions = () => ({
   providers: maybe(z.record(providerName(), provider())),
   aliases: maybe(
@@ -223,7 +224,7 @@ const capabilityRule = () => {
   );
 };
 
-/** `[capabilities]`, and what a tenant installs. */
+/** `[capabilities]`, and the rules that a tenant installs. */
 export const capabilityTables = z.lazy(() =>
   z.strictObject({
     provider: maybe(z.record(providerName(), z.array(capabilityRule()))),
@@ -231,14 +232,14 @@ export const capabilityTables = z.lazy(() =>
   }),
 );
 
-/** `[llm]` of the project's hull.toml; a provider file holds the same tables at its top. */
+/** `[llm]` of the project's hull.toml; a provider file has the same tables at its top level. */
 export const modelTables = z.lazy(() =>
   z.strictObject({
     ...definitions(),
     default_provider: maybe(providerName()),
-    /** What was defined below this layer does not count. */
+    /** Ignores all definitions below this layer. */
     replace_defaults: maybe(z.boolean()),
-    /** Whether a model of unknown price may be called under a limit of cost; `refuse` where it is absent. */
+    /** Whether a model of unknown price may be called under a cost limit; `refuse` if absent. */
     unknown_price: maybe(z.enum(["refuse", "allow"])),
     /** Serves the routes that script the mock provider. */
     mock_routes: maybe(z.boolean()),
@@ -250,7 +251,7 @@ export const layerSchema = z.lazy(() =>
   z.strictObject({ llm: maybe(modelTables), capabilities: maybe(capabilityTables) }),
 );
 
-/** Both tables of a skill folder's hull.toml; its other keys do not count. */
+/** Both tables of a skill folder's hull.toml; its other keys are ignored. */
 export const packageSchema = z.lazy(() =>
   z.object({ llm: maybe(z.strictObject(definitions())), capabilities: maybe(capabilityTables) }),
 );
@@ -268,7 +269,7 @@ export type InferenceRules = NonNullable<ModelTables["inference_rules"]>;
 export type TierRules = NonNullable<ModelTables["tier_rules"]>;
 export type Tier = z.infer<ReturnType<typeof tier>>;
 
-/** `<PROVIDER>` of a provider's variables. */
+/** The prefix `<PROVIDER>` of a provider's variables. */
 export const variablePrefix = (name: string): string => name.toUpperCase().replaceAll("-", "_");
 
 /** The variables that may hold a provider's key, preferred first. */

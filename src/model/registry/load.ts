@@ -6,7 +6,7 @@ import type { ModelRegistry } from "./definition.ts";
 import { keyVariablesOf, type Layer, modelTables } from "./layer.ts";
 import { mergeModelRegistry, shippedModels } from "./registry.ts";
 
-/** What the deployment knows of models: shipped, then `HULL_PROVIDERS_CONFIG`, then skill folders, then hull.toml. */
+/** The deployment's knowledge of models: shipped, then `HULL_PROVIDERS_CONFIG`, then skill folders, then hull.toml. */
 export class DeploymentModels {
   readonly #env: Bindings;
   readonly #settings: Settings;
@@ -17,7 +17,7 @@ export class DeploymentModels {
     this.#settings = settings;
   }
 
-  /** @throws Internal for a provider file that is missing or cannot be read; the next call tries again */
+  /** @throws Internal for a missing or unreadable provider file; the next call tries again */
   async registry(): Promise<ModelRegistry> {
     this.#registry ??= this.#made(await this.#providerFile());
     return this.#registry;

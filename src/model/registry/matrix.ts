@@ -1,4 +1,4 @@
-/** What a model can do, by the rules of the capability matrix. */
+/** The abilities of a model, by the rules of the capability matrix. */
 
 import { memoNamed } from "../../memo.ts";
 import { modelMatches } from "../../skill/glob.ts";
@@ -7,12 +7,12 @@ import { isAtLeast, modelVersion } from "../model-version.ts";
 import type { ModelRegistry, RuleSet } from "./definition.ts";
 import type { CapabilityRule } from "./layer.ts";
 
-/** The mock is whatever model it is asked for. */
+/** The mock plays any model that is requested. */
 const MOCK_CHAIN = ["mock", "anthropic", "openai"];
 
 /**
- * The first rule that matches counts: a provider's user rules, its shipped rules, then those of its family. Rules are not
- * merged, but a user rule takes the fields after `thinking` that it leaves out from the shipped rule that it hides.
+ * The first matching rule counts: a provider's user rules, its shipped rules, then those of its family. Rules are not
+ * merged, but fields after `thinking` that a user rule leaves out come from the shipped rule that it hides.
  */
 export const capabilitiesOf = memoNamed(
   ({ capabilities: { user, shipped } }: ModelRegistry, provider, model): Capabilities => {
@@ -27,7 +27,7 @@ export const capabilitiesOf = memoNamed(
   },
 );
 
-/** The provider, its family, that one's family …; each once. */
+/** The provider, its family, that one's family, and so on, without duplicates. */
 function chain(provider: string, user: RuleSet, shipped: RuleSet): string[] {
   if (provider === "mock") return MOCK_CHAIN;
   const visited: string[] = [];
@@ -39,7 +39,7 @@ function chain(provider: string, user: RuleSet, shipped: RuleSet): string[] {
   return visited;
 }
 
-/** The shipped rule that would have counted, were there no user rules: from the place of the user rule on. */
+/** The shipped rule that would count without user rules: from the place of the user rule on. */
 function hiddenRule(
   provider: string,
   at: string,
@@ -95,7 +95,7 @@ function fromRule(rule: CapabilityRule, hidden: CapabilityRule | undefined): Cap
   };
 }
 
-/** Modes mean thinking; thinking without modes means those of the hidden rule, else `enabled`. */
+/** Modes imply thinking. Thinking without modes gets those of the hidden rule, else `enabled`. */
 function modesOf(rule: CapabilityRule, hidden: CapabilityRule | undefined): readonly ThinkingMode[] {
   if (rule.thinking_modes !== undefined && rule.thinking_modes.length > 0) return rule.thinking_modes;
   if (rule.thinking !== true) return [];

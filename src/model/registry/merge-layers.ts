@@ -1,7 +1,7 @@
-/** Layers of configuration upon each other. */
+/** Merges layers of configuration. */
 import type { CapabilityTables, InferenceRules, Layer, ModelTables, TierRules } from "./layer.ts";
 
-/** Two layers as one: of a map's entries the upper one counts, upper rules come first, a provider's fields are joined. */
+/** Merges two layers: in maps the upper entry wins, upper rules come first, a provider's fields are joined. */
 export function mergeLayers(lower: Layer, upper: Layer): Layer {
   return {
     llm: mergeModelTables(lower.llm ?? {}, upper.llm ?? {}),
@@ -22,14 +22,14 @@ function mergeModelTables(lower: ModelTables, upper: ModelTables): ModelTables {
     aliases: { ...lower.aliases, ...upper.aliases },
     inference_rules: [...inferenceRules(upper), ...inferenceRules(lower)],
     tier_rules: [...tierRules(upper), ...tierRules(lower)],
-    // The order counts: of defaults the last one wins, of prices the first.
+    // Order matters: of defaults the last one wins, of prices the first.
     model_defaults: { ...without(lower.model_defaults, upper.model_defaults), ...upper.model_defaults },
     models: { ...lower.models, ...upper.models },
     prices: { ...upper.prices, ...without(lower.prices, upper.prices) },
   };
 }
 
-/** A layer's rules, and those that follow from listing a model with its provider. */
+/** A layer's rules, and those implied by models listed with a provider. */
 export function inferenceRules({ inference_rules = [], models = {} }: ModelTables): InferenceRules {
   const listed = Object.entries(models).flatMap(([exact, { provider }]) =>
     provider === undefined || inference_rules.some((rule) => rule.exact === exact)
@@ -39,7 +39,7 @@ export function inferenceRules({ inference_rules = [], models = {} }: ModelTable
   return [...inference_rules, ...listed];
 }
 
-/** A layer's rules, and those that follow from listing a model with its tier. */
+/** A layer's rules, and those implied by models listed with a tier. */
 export function tierRules({ tier_rules = [], models = {} }: ModelTables): TierRules {
   const listed = Object.entries(models).flatMap(([exact, { tier }]) =>
     tier === undefined || tier_rules.some((rule) => rule.exact === exact) ? [] : [{ exact, tier }],

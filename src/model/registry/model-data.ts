@@ -7,7 +7,7 @@
  * many tokens on, with the same four prices. `-`: unknown. The first line that matches counts.
  */
 
-/** The day whose prices these are. */
+/** The prices are of this day. */
 export const MODEL_DATA_DATE = "2026-11-22";
 
 export const MODEL_DATA: Record<string, string> = {

@@ -1,4 +1,4 @@
-/** What a call costs. Prices are USD per million tokens, amounts are USD. */
+/** The cost of a call. Prices are USD per million tokens, amounts are USD. */
 import type { Usage } from "../../engine/messages.ts";
 import { nanoUsd, priceAt, promptTokensOf, usdOf } from "../cost.ts";
 import type { ModelPrice, ModelRegistry } from "./definition.ts";
@@ -6,9 +6,7 @@ import { shippedModel } from "./shipped-price.ts";
 
 const MILLION = 1_000_000;
 
-/**
- * The model's price: that of the configuration, the provider's own, then that which Hull ships; `null`: not known.
- */
+/** The model's price: from configuration, else the provider's own, else the shipped one; `null`: unknown. */
 export function priceOf(
   { prices, providers }: ModelRegistry,
   provider: string | null,
@@ -26,7 +24,7 @@ export function priceOf(
 }
 
 /**
- * Whether a limit of cost refuses models of the provider whose price is unknown. Servers of one's own and the mock provider
+ * Whether a cost limit refuses models of the provider whose price is unknown. Self-hosted servers and the mock provider
  * charge nothing.
  */
 export function refusesUnpriced({ providers, unknown_price }: ModelRegistry, provider: string): boolean {
@@ -35,17 +33,17 @@ export function refusesUnpriced({ providers, unknown_price }: ModelRegistry, pro
 }
 
 /**
- * What a provider charges for these tokens. Tokens read from or written to its cache cost their own price, that of other
- * input where none is known.
+ * The provider's charge for these tokens. Tokens read from or written to its cache have their own price, or that of
+ * other input if unknown.
  */
 export function costOf(usage: Usage, price: ModelPrice): number {
   return usdOf(nanoUsd(usage, price, countsBeside(usage)));
 }
 
 /**
- * How much of the prompt came from the provider's cache, 0 to 1, and what that saved compared with reading it all as
- * other input; negative where writing cost more than reading saved.
- * @param price `null`: nothing is known to be saved
+ * The part of the prompt that came from the provider's cache, 0 to 1, and the savings compared with reading everything
+ * as other input. The savings are negative if writing cost more than reading saved.
+ * @param price `null`: no savings are known
  */
 export function cacheFigures(
   usage: Usage,
@@ -61,6 +59,6 @@ export function cacheFigures(
   return { cache_hit_ratio, cache_savings_usd: saved / MILLION };
 }
 
-/** Some providers count cached tokens in `input_tokens` (OpenAI), others beside them (Anthropic). */
+/** Some providers count cached tokens in `input_tokens` (OpenAI), others separately (Anthropic). */
 const countsBeside = ({ input_tokens, cache_read_tokens, cache_write_tokens }: Usage): boolean =>
   cache_read_tokens + cache_write_tokens > input_tokens;

@@ -1,4 +1,4 @@
-/** What is set up for a provider: its key, its address, whether it can be called at all. */
+/** The setup of a provider: its key, its address, whether it can be called at all. */
 import type { ModelRegistry, ProviderDefinition } from "./definition.ts";
 import { keyVariables, type ProtocolName, variablePrefix } from "./layer.ts";
 
@@ -23,7 +23,7 @@ export function firstSet(names: readonly string[], env: ReadVariable): SetVariab
 /** The variable that replaces a provider's base, whatever else is defined. */
 export const baseVariable = (name: string): string => `${variablePrefix(name)}_BASE_URL`;
 
-/** The variable that says where this provider is, if one is set. */
+/** The variable that gives this provider's address, if one is set. */
 export function baseOverride(
   name: string,
   definition: ProviderDefinition,
@@ -32,25 +32,25 @@ export function baseOverride(
   return firstSet([baseVariable(name), ...(definition.base_url_env ?? [])], env);
 }
 
-/** A provider that was defined without naming its key needs none. */
+/** A provider defined without a variable for its key needs no key. */
 export function needsKey(definition: ProviderDefinition): boolean {
   if (definition.auth_style === "none" || definition.key_optional === true) return false;
   return definition.auth_env !== undefined;
 }
 
-/** The provider's key; always null where it takes none. */
+/** The provider's key; always null if it uses none. */
 export function keyOf(name: string, definition: ProviderDefinition, env: ReadVariable): SetVariable | null {
   return definition.auth_style === "none" ? null : firstSet(keyVariables(name, definition), env);
 }
 
-/** The wire that a provider speaks; over HTTP Workers AI speaks OpenAI's. */
+/** The wire protocol of a provider; over HTTP Workers AI uses OpenAI's. */
 export function protocolOf(definition: ProviderDefinition, override: SetVariable | null): ProtocolName {
   const { api, base_url, chat_endpoint } = definition;
   if (api === "workers-ai" && (override !== null || base_url !== undefined)) return "openai-chat";
   return api ?? (chat_endpoint?.includes("/messages") ? "anthropic" : "openai-chat");
 }
 
-/** Whether a call could be made: the key is there, or none is needed. */
+/** Whether a call is possible: the key is set, or none is needed. */
 export function isAvailable(name: string, registry: ModelRegistry, env: ReadVariable): boolean {
   const definition = registry.providers.get(name);
   if (definition === undefined) return false;
@@ -59,8 +59,8 @@ export function isAvailable(name: string, registry: ModelRegistry, env: ReadVari
 }
 
 /**
- * Whether Hull may choose this provider by itself: it is available, and where its address is only assumed, a variable
- * says that it is there. The binding of Workers AI is there in a deployment.
+ * Whether Hull may choose this provider by itself: it is available, and if its address is only assumed, a variable
+ * confirms it. A deployment always has the binding of Workers AI.
  */
 export function isUsable(name: string, registry: ModelRegistry, env: ReadVariable): boolean {
   const definition = registry.providers.get(name);

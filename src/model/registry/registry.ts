@@ -1,4 +1,4 @@
-/** The model registry: shipped definitions with layers of configuration upon them. */
+/** The model registry: shipped definitions with layers of configuration on top. */
 import { PROVIDER_ALIASES } from "../../skill/known-providers.ts";
 import type { ModelRegistry, ProviderDefinition, RuleSet } from "./definition.ts";
 import type { CapabilityTables, Layer, ModelEntry } from "./layer.ts";
@@ -33,7 +33,7 @@ const EMPTY: ModelRegistry = {
   },
 };
 
-/** What there is without any configuration. */
+/** The registry without any configuration. */
 export const shippedModels: ModelRegistry = {
   ...EMPTY,
   providers: new Map(Object.entries(SHIPPED_PROVIDERS)),
@@ -44,8 +44,8 @@ export const shippedModels: ModelRegistry = {
 };
 
 /**
- * A layer upon a model registry: of a map's entries the layer's count, its rules come first, and the fields that it gives a
- * provider are joined with those that were there. With `replace_defaults` nothing was there but the capability rules.
+ * Adds a layer to a model registry: in maps the layer's entries win, its rules come first, and its fields of a provider
+ * are joined with earlier ones. With `replace_defaults` only the capability rules of the earlier registry remain.
  */
 export function mergeModelRegistry(
   base: ModelRegistry,
@@ -80,7 +80,7 @@ export function mergeModelRegistry(
   };
 }
 
-/** The name that a provider is defined under. */
+/** The name under which a provider is defined. */
 export function canonicalProvider({ providers }: ModelRegistry, name: string): string {
   return providers.has(name) ? name : (PROVIDER_ALIASES.get(name) ?? name);
 }

@@ -1,4 +1,4 @@
-/** Which provider and model a call goes to. */
+/** Decides the provider and model of a call. */
 import type { Warning } from "../../engine/messages.ts";
 import { ModelNotResolved } from "../../errors/request.ts";
 import { nearest } from "../../skill/match.ts";
@@ -14,26 +14,26 @@ export interface ModelWish {
   provider?: string | undefined;
   /** An id or an alias. */
   model?: string | undefined;
-  /** A tier or another alias, for whoever names no model. */
+  /** A tier or another alias, for requests that name no model. */
   model_tier?: string | undefined;
 }
 
 export interface ModelChoice {
   provider: string;
-  /** As the provider knows it. */
+  /** The provider's own name for it. */
   model: string;
-  /** The alias that stood for it. */
+  /** The alias in the request. */
   alias?: string;
   tool_format: "native" | "text";
-  /** Why this provider, as the end of "It was chosen …". */
+  /** The reason for this provider, as the end of "It was chosen …". */
   how: string;
   warnings: Warning[];
 }
 
-/** Asked in this order where a tier's own provider cannot be used. */
+/** Tried in this order if a tier's own provider cannot be used. */
 const TIER_FALLBACKS = ["local", "ollama", "openrouter", "together", "huggingface", "openai", "anthropic"];
 
-/** A provider as it was found, and the model that came with it. */
+/** A provider found, and the model that came with it. */
 interface Found {
   provider: string;
   how: string;
@@ -44,10 +44,11 @@ interface Found {
 }
 
 /**
- * Aliases first; then the provider: the one asked for, the alias's, `HULL_LLM_PROVIDER`, `local` where its address is set
- * and a model is known, inferred from the model, that of the tier, inferred from `HULL_LLM_MODEL`, the default one, or
- * where that cannot be used, Ollama or a local server whose address is set. Whether the key is set shows in the call.
- * @throws ModelNotResolved for a provider, tier or alias that nothing defines, and where no model is known
+ * Resolves aliases first, then the provider: the requested one, the alias's, `HULL_LLM_PROVIDER`, `local` if its
+ * address is set and a model is known, inferred from the model, that of the tier, inferred from `HULL_LLM_MODEL`, the
+ * default one, or if that cannot be used, Ollama or a local server whose address is set. Whether the key is set shows
+ * only in the call.
+ * @throws ModelNotResolved for an undefined provider, tier or alias, and if no model is known
  */
 export function resolveModel(wish: ModelWish, registry: ModelRegistry, env: ReadVariable): ModelChoice {
   const named = wish.model === undefined || wish.model === "" ? null : expand(wish.model, registry);
@@ -69,7 +70,7 @@ export function resolveModel(wish: ModelWish, registry: ModelRegistry, env: Read
   };
 }
 
-/** Where a call goes that names nothing; `model: null`: it has to name one. */
+/** The target of a call that names nothing; `model: null`: it must name a model. */
 export function defaultTarget(
   registry: ModelRegistry,
   env: ReadVariable,
@@ -78,7 +79,7 @@ export function defaultTarget(
   return { provider, model: model === undefined ? null : wireModel(model, provider) };
 }
 
-/** How tools are offered where a call does not say. */
+/** The tool format of a call that states none. */
 export function toolFormat(
   registry: ModelRegistry,
   provider: string,
@@ -91,7 +92,7 @@ export function toolFormat(
   return featured || capabilitiesOf(registry, provider, model).native_tools ? "native" : "text";
 }
 
-/** What an id or alias stands for; of a mere id the provider is not known. */
+/** The target of an id or alias; for a plain id the provider is unknown. */
 export function expand(
   model: string,
   { aliases }: ModelRegistry,
@@ -100,7 +101,7 @@ export function expand(
   return alias === undefined ? { id: model } : { id: alias.id, alias: model, provider: alias.provider };
 }
 
-/** @throws ModelNotResolved where no provider has this name */
+/** @throws ModelNotResolved if no provider has this name */
 export function knownProvider(name: string, registry: ModelRegistry, option = "provider"): string {
   const provider = canonicalProvider(registry, name);
   if (registry.providers.has(provider)) return provider;
@@ -167,7 +168,7 @@ function defaultProvider(registry: ModelRegistry, env: ReadVariable): Found {
   return { provider, how: "as the default provider" };
 }
 
-/** The model of a tier: its alias where that can be used, else what can be, with a warning. */
+/** The model of a tier: its alias if usable, else a usable substitute with a warning. */
 function tierModel(tier: string, asked: string | null, registry: ModelRegistry, env: ReadVariable): Found {
   const name = [tier, `tier/${tier}`].find((candidate) => registry.aliases.has(candidate));
   const alias = name === undefined ? undefined : registry.aliases.get(name);
@@ -182,7 +183,7 @@ function tierModel(tier: string, asked: string | null, registry: ModelRegistry, 
   return { ...other, warning: tierReplaced(tier, alias, other) };
 }
 
-/** What serves instead of a tier's provider: the model of the environment, else the first provider that can be used. */
+/** The substitute for a tier's provider: the model of the environment, else the first usable provider. */
 function tierFallback(tier: string, registry: ModelRegistry, env: ReadVariable): Found | null {
   const model = firstSet(["HULL_LLM_MODEL"], env)?.value;
   if (model !== undefined) return fromEnvironment(model, registry);
@@ -203,7 +204,7 @@ function modelOfTier(provider: string, tier: string, registry: ModelRegistry, en
   return model === undefined ? { provider, how } : { provider, how, model };
 }
 
-/** The provider's model where a call names none. @throws ModelNotResolved */
+/** The provider's model for calls that name none. @throws ModelNotResolved */
 function ownModel(provider: string, registry: ModelRegistry, env: ReadVariable): string {
   const model = knownModel(provider, registry, env);
   if (model !== undefined) return model;

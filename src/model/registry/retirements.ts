@@ -107,7 +107,9 @@ const RETIREMENTS: Record<string, Record<string, readonly string[]>> = {
   deepseek: { "2026-07-24": ["deepseek-chat", "deepseek-reasoner"] },
 };
 
-/** The day on which the provider shuts a model down, as YYYY-MM-DD; `null`: none is known. Other providers may keep it. */
+/**
+ * The day on which the provider shuts a model down, as YYYY-MM-DD; `null`: unknown. Other providers may keep the model.
+ */
 export function retirementOf(provider: string, model: string): string | null {
   const days = Object.hasOwn(RETIREMENTS, provider) ? RETIREMENTS[provider] : undefined;
   const id = model.toLowerCase();

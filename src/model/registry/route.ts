@@ -1,4 +1,4 @@
-/** The choice of a model by price or speed. */
+/** Chooses a model by price or speed. */
 import { ModelNotResolved } from "../../errors/request.ts";
 import type { ModelRegistry } from "./definition.ts";
 import { inferProvider, tierOf, wireModel } from "./infer.ts";
@@ -13,19 +13,19 @@ interface RouteCandidate {
   provider: string;
   model: string;
   tier: Tier;
-  /** USD per thousand tokens of input and output together; `null`: not known, which counts as infinite. */
+  /** USD per thousand tokens of input and output together; `null`: unknown, which counts as infinite. */
   cost_per_1k: number | null;
-  /** ms; `null` likewise. */
+  /** ms; `null` as above. */
   latency_p50_ms: number | null;
 }
 
-/** What was decided, for the result and the transcript. */
+/** The decision, for the result and the transcript. */
 export interface RouteDecision {
   mode: "manual" | "always" | "cheapest_over_quality" | "fastest_over_quality";
   target: string | null;
   /** `null`: the call resolves as it would without a policy. */
   chosen: { provider: string; model: string; alias?: string } | null;
-  /** Best first, the chosen one included. */
+  /** Best first, including the chosen one. */
   alternatives: RouteCandidate[];
 }
 
@@ -33,8 +33,8 @@ const RANK: Record<Tier, number> = { small: 0, mid: 1, frontier: 2 };
 const FORM = /^(always|cheapest_over_quality|fastest_over_quality)\(\s*([^()]+?)\s*\)$/;
 
 /**
- * Carries out a policy: `manual`, `always(id)`, `cheapest_over_quality(tier)`, `fastest_over_quality(tier)`, or the same
- * as `{mode, target}`.
+ * Applies a policy: `manual`, `always(id)`, `cheapest_over_quality(tier)`, `fastest_over_quality(tier)`, or the same as
+ * `{mode, target}`.
  * @throws ModelNotResolved for a policy, tier or provider that does not exist
  */
 export function route(policy: RoutePolicy, registry: ModelRegistry, env: ReadVariable): RouteDecision {
@@ -91,7 +91,7 @@ function namedTarget(target: string, registry: ModelRegistry): RouteDecision["ch
   return { provider: inferred, model: wireModel(id, inferred) };
 }
 
-/** The model registry's models and those that aliases stand for, each once. */
+/** The model registry's models and those of its aliases, without duplicates. */
 function candidates(registry: ModelRegistry): RouteCandidate[] {
   const found = new Map<string, RouteCandidate>();
   const add = (id: string, provider: string): void => {

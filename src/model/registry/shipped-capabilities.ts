@@ -1,4 +1,4 @@
-/** The capability matrix that Hull ships, in match order. Like rows differ in little: hence the parts. */
+/** The capability matrix that Hull ships, in match order. Similar rows differ little, so they share parts. */
 import type { CapabilityRule } from "./layer.ts";
 
 type Fields = Omit<CapabilityRule, "model_match">;
@@ -10,7 +10,7 @@ const ENABLED: Fields = { thinking_modes: ["enabled"] };
 const PRESERVE: Fields = { preserve_thinking: true };
 /** OpenAI's reasoning models. */
 const REASONING: Fields = { requires_completion_tokens: true, reasoning_effort_supported: true };
-/** Servers like vLLM, of models that reason. */
+/** Servers like vLLM, with models that reason. */
 const TEMPLATE: Fields = { ...NATIVE, ...ENABLED, honors_chat_template_kwargs: true };
 
 const CLAUDE: Fields = {
@@ -19,7 +19,7 @@ const CLAUDE: Fields = {
   vision: true,
   structured_output: "tool_use",
 };
-/** Claude models that take thousands of deferred tools. */
+/** Claude models that accept thousands of deferred tools. */
 const VAULT: Fields = { ...CLAUDE, defer_loading: true, tool_search: ["bm25", "regex"], max_tools: 10_000 };
 const INTERLEAVED: Fields = { interleaved_thinking_supported: true };
 const ADAPTIVE: Fields = { thinking_modes: ["adaptive"] };
@@ -120,7 +120,7 @@ export const SHIPPED_RULES: Record<string, CapabilityRule[]> = {
   together: [...HUB, rule("moonshotai/*", NATIVE)],
 };
 
-/** Whom a provider inherits from where none of its own rules matches. */
+/** The provider from which another one inherits if none of its own rules matches. */
 export const SHIPPED_FAMILIES: Record<string, string> = Object.fromEntries(
   [
     "openrouter",

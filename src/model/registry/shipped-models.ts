@@ -1,4 +1,4 @@
-/** Aliases, the models that Hull itself names, and how provider and tier follow from an id. */
+/** Aliases, the models that Hull itself names, and the rules that infer provider and tier from an id. */
 import type { InferenceRule, TierRule } from "./definition.ts";
 import type { Alias, ModelEntry } from "./layer.ts";
 
@@ -30,7 +30,7 @@ export const SHIPPED_MODELS: Record<string, ModelEntry> = {
   "llama3.2": { provider: "ollama" },
 };
 
-/** Prefixes that name a provider and do not reach it; they come before every rule. */
+/** Prefixes that name a provider but are not part of its model's id; they precede every rule. */
 export const PROVIDER_PREFIXES: readonly (readonly [prefix: string, provider: string])[] = [
   ["local:", "ollama"],
   ["ollama:", "ollama"],
@@ -56,7 +56,7 @@ export const SHIPPED_INFERENCE_RULES: readonly InferenceRule[] = [
   { contains: ":", provider: "ollama" },
 ];
 
-/** What no rule speaks of is `mid`. */
+/** A model that no rule covers is `mid`. */
 export const SHIPPED_TIER_RULES: readonly TierRule[] = [
   { contains: "9b", tier: "small" },
   { contains: "a3b", tier: "small" },

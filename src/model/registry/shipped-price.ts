@@ -1,4 +1,4 @@
-/** What Hull ships of a model: its price and context window, from the data of a day. Pure. */
+/** The shipped price and context window of a model, from the data of one day. Pure. */
 import { once } from "../../memo.ts";
 import type { ModelPrice } from "./definition.ts";
 import { MODEL_DATA } from "./model-data.ts";
@@ -11,10 +11,10 @@ interface ShippedModel {
 
 type Row = ShippedModel & { pattern: RegExp };
 
-/** Servers of one's own sell no tokens, and share names with models that others sell. */
+/** Self-hosted servers sell no tokens, but share model names with vendors. */
 const OWN_SERVERS = new Set(["ollama", "local", "vllm", "tgi", "llamacpp", "mlx", "mock"]);
 
-/** The data never changes, so each provider's lines are read once, when a model of its is first asked for. */
+/** The data never changes, so each provider's lines are parsed once, on first use. */
 const TABLES = new Map(
   Object.entries(MODEL_DATA).map(([provider, text]) => [
     provider,
@@ -51,9 +51,9 @@ const find = (provider: string, id: string): ShippedModel | undefined =>
   TABLES.get(provider)?.().find(({ pattern }) => pattern.test(id));
 
 /**
- * The model of a provider; where that one's table lacks it, of whichever vendor sells a model of this name, since providers
- * that resell it mostly charge the same.
- * @param provider `null`: whichever
+ * The model of a provider. If that provider's table lacks it, the entry of any vendor with a model of this name, since
+ * resellers mostly charge the same.
+ * @param provider `null`: any
  */
 export function shippedModel(provider: string | null, model: string): ShippedModel | null {
   if (provider !== null && OWN_SERVERS.has(provider)) return null;

@@ -1,7 +1,4 @@
-/**
- * The providers that Hull knows. A base without a path of its own in a variable
- * gets that of `base_url`.
- */
+/** The providers that Hull knows. A base without a path in a variable gets that of `base_url`. */
 import type { ProviderDefinition } from "./definition.ts";
 
 /** A server on the developer's own machine. */
@@ -48,7 +45,7 @@ export const SHIPPED_PROVIDERS: Record<string, ProviderDefinition> = {
     base_url: "https://openrouter.ai/api/v1",
     completion_endpoint: COMPLETION,
     default_model: "anthropic/claude-haiku-4.5",
-    // Its list of models is public; this one is not.
+    // The list of models is public, so it proves nothing; this endpoint needs the key.
     healthcheck: { path: "/key" },
     json_mode: true,
     variant: "openrouter",

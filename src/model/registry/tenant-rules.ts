@@ -1,6 +1,6 @@
 /**
- * Capability rules that a tenant installed at run time: kept in D1, remembered per isolate for
- * seconds. They count for the tenant's own calls, never for how a served skill is carried out.
+ * Capability rules that a tenant installed at run time: stored in D1, cached per isolate for seconds. They apply to the
+ * tenant's own calls, never to the execution of a served skill.
  */
 import * as z from "zod/mini";
 import { databaseWith } from "../../database.ts";
@@ -12,11 +12,11 @@ import type { DeploymentModels } from "./load.ts";
 import { mergeModelRegistry } from "./registry.ts";
 import { CAPABILITY_RULES_SCHEMA } from "./rules-schema.ts";
 
-/** Age in ms up to which what was read is used; then it is read again in the background. */
+/** Age in ms up to which rules are simply used; after it they are also read again in the background. */
 const FRESH_MS = 5000;
-/** Age in ms from which a call waits for what D1 says now. */
+/** Age in ms from which a call waits for a new read from D1. */
 const STALE_MS = 30_000;
-/** Remembered tenants per isolate. */
+/** Cached tenants per isolate. */
 const MAX_TENANTS = 2000;
 
 interface Known {
@@ -39,7 +39,7 @@ export class TenantRules {
   }
 
   /**
-   * The deployment's model registry with the tenant's rules upon it.
+   * The deployment's model registry with the tenant's rules on top.
    * @param background keeps a promise alive after the answer
    */
   async registryOf(tenant: string, background: Background): Promise<ModelRegistry> {
@@ -53,7 +53,7 @@ export class TenantRules {
     return known.registry;
   }
 
-  /** Replaces what the tenant installed before. Takes effect in this isolate at once, elsewhere within seconds. */
+  /** Replaces the tenant's earlier rules. Takes effect in this isolate immediately, elsewhere within seconds. */
   async install(tenant: string, rules: CapabilityTables): Promise<void> {
     const db = await database(this.#env);
     await db
@@ -64,7 +64,7 @@ export class TenantRules {
     await this.#remember(tenant, rules, Date.now());
   }
 
-  /** Removes what the tenant installed. */
+  /** Removes the tenant's rules. */
   async clear(tenant: string): Promise<void> {
     const db = await database(this.#env);
     await db.prepare("DELETE FROM capability_rules WHERE tenant = ?").bind(tenant).run();
@@ -86,7 +86,7 @@ export class TenantRules {
     const base = await this.#models.registry();
     const registry = rules === null ? base : mergeModelRegistry(base, { capabilities: rules });
     const known = this.#known.get(tenant);
-    // Read before something was installed here: that is newer.
+    // This was read before newer rules were installed here.
     if (known !== undefined && known.readAt > readAt) return known.registry;
     this.#known.set(tenant, { registry, readAt, refreshing: false });
     return registry;

@@ -1,9 +1,9 @@
-/** How many tokens a model's context holds. */
+/** The context size of a model in tokens. */
 import { memoNamed } from "../../memo.ts";
 import type { ModelRegistry } from "./definition.ts";
 import { shippedModel } from "./shipped-price.ts";
 
-/** Of models that Hull's data does not hold, by the id's last part; the first that matches counts. */
+/** For models that Hull's data lacks, by the id's last part; the first match wins. */
 const FAMILIES: readonly (readonly [RegExp, tokens: number])[] = [
   [/^claude/, 200_000],
   [/^gpt-4(?:o|\.1|-turbo)/, 128_000],
@@ -14,7 +14,7 @@ const FAMILIES: readonly (readonly [RegExp, tokens: number])[] = [
   [/^gemini/, 128_000],
 ];
 
-/** What `[llm.models]` says of the model, else what Hull ships of it, else its family's; `null`: unknown. */
+/** The value of `[llm.models]`, else the shipped one, else that of the model's family; `null`: unknown. */
 export const contextWindow = memoNamed(({ models }: ModelRegistry, model): number | null => {
   const defined =
     models.get(model.toLowerCase())?.context_window ?? shippedModel(null, model)?.context_window;

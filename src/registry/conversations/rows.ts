@@ -1,4 +1,4 @@
-/** Conversations of OpenAI's clients in D1. Every query names the tenant: another tenant's id is an unknown one. */
+/** Conversations of OpenAI's clients in D1. Every query contains the tenant, so another tenant's id is unknown. */
 import * as z from "zod/mini";
 import { databaseWith } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
@@ -76,7 +76,7 @@ export async function removeConversation(env: Bindings, tenant: string, id: stri
   ]);
 }
 
-/** Appends items, all or none; those that are there already stay where they are, and a conversation that was removed gets none. */
+/** Appends items, all or none. Existing items keep their place, and a removed conversation gets none. */
 export async function appendItems(
   env: Bindings,
   tenant: string,
@@ -109,7 +109,7 @@ export async function findItem(
   return row === null ? null : itemShape.parse(row);
 }
 
-/** A page of items. @param after `seq` of the item before the page; `null`: from the beginning of the order */
+/** A page of items. @param after `seq` of the last item of the previous page; `null`: begin at the start */
 export async function listItems(
   env: Bindings,
   tenant: string,

@@ -1,17 +1,17 @@
 /**
- * The rows of `/v1/files` in D1. A row comes before its bytes in R2 and counts from when they are there, so that no row
- * lacks its bytes. Every query names the tenant: another tenant's id is an unknown one.
+ * The rows of `/v1/files` in D1. A row exists before its bytes in R2, and counts once they are stored, so no row lacks
+ * its bytes. Every query contains the tenant, so another tenant's id is unknown.
  */
 import * as z from "zod/mini";
 import { databaseWith } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
 import { STORED_FILES_SCHEMA } from "./schema.ts";
 
-/** How long what is known of an expired file stays, in ms. */
+/** How long the row of an expired file stays, in ms. */
 const REMEMBERED_MS = 30 * 24 * 3_600_000;
-/** A row whose bytes did not come for so long never gets them. */
+/** A row without its bytes after this time never gets them. */
 const UNFINISHED_MS = 24 * 3_600_000;
-/** Files whose bytes one sweep removes. */
+/** The most files whose bytes one sweep removes. */
 const SWEPT = 100;
 
 export interface FileRow {
@@ -22,9 +22,9 @@ export interface FileRow {
   mime: string;
   /** In bytes. */
   size: number;
-  /** In OpenAI's words. */
+  /** In OpenAI's terms. */
   purpose: string;
-  /** Whether Anthropic's clients may read the bytes: those of generated files only. */
+  /** Whether Anthropic's clients may read the bytes: only those of generated files. */
   downloadable: boolean;
   /** Unix µs, unique per tenant. */
   created_us: number;
@@ -48,7 +48,10 @@ const rowShape = z.lazy(() =>
   }),
 );
 const COLUMNS = "id, filename, mime, size, purpose, downloadable, created_us, expires_ms";
-/** `stored` is 0 until the bytes are there, and 2 once those of an expired file are gone. What is shown: complete, and not expired long ago. */
+/**
+ * `stored` is 0 until the bytes are there, and 2 once those of an expired file are gone. A file is shown if it is
+ * complete and did not expire long ago.
+ */
 const SHOWN = "stored > 0 AND (expires_ms IS NULL OR expires_ms > ?2)";
 
 const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, STORED_FILES_SCHEMA);
@@ -57,7 +60,7 @@ const rememberedSince = (): number => Date.now() - REMEMBERED_MS;
 export const isExpired = ({ expires_ms }: FileRow): boolean =>
   expires_ms !== null && expires_ms <= Date.now();
 
-/** Notes a file whose bytes are about to come, with nothing known of it but its id. */
+/** Creates the row of a file whose bytes are about to come; only its id is known. */
 export async function beginFile(env: Bindings, tenant: string, id: string): Promise<void> {
   const db = await database(env);
   await db
@@ -71,8 +74,8 @@ export async function beginFile(env: Bindings, tenant: string, id: string): Prom
 }
 
 /**
- * Makes a file count whose bytes are stored. `null`: with it the tenant would have more than `quota` bytes.
- * @param file all but when it was begun
+ * Makes a file count once its bytes are stored. `null`: with it the tenant would exceed `quota` bytes.
+ * @param file all except the time of creation
  */
 export async function finishFile(
   env: Bindings,
@@ -97,13 +100,13 @@ export async function finishFile(
 const USED = `SELECT coalesce(sum(o.size), 0) FROM stored_files AS o
   WHERE o.tenant = ?1 AND o.stored = 1 AND (o.expires_ms IS NULL OR o.expires_ms > ?9)`;
 
-/** `null` for an unknown or foreign id. An expired file is known for 30 days more. */
+/** `null` for an unknown or foreign id. An expired file stays known for 30 days. */
 export async function findFileRow(env: Bindings, tenant: string, id: string): Promise<FileRow | null> {
   const [row] = await findFileRows(env, tenant, [id]);
   return row ?? null;
 }
 
-/** Those of the ids that are known, the newest first. */
+/** The known ones of the ids, the newest first. */
 export async function findFileRows(
   env: Bindings,
   tenant: string,
@@ -120,10 +123,10 @@ export async function findFileRows(
   return z.array(rowShape).parse(results);
 }
 
-/** Which files a page has: those after a place in this order, by time. */
+/** Selects the files of a page: those after a position in the order of time. */
 interface FilesPage {
   limit: number;
-  /** `created_us` of the file before the page; `null`: from the beginning. */
+  /** `created_us` of the last file of the previous page; `null`: begin at the start. */
   after: number | null;
   ascending: boolean;
   /** `null`: any. */
@@ -144,7 +147,7 @@ export async function listFileRows(env: Bindings, tenant: string, page: FilesPag
   return z.array(rowShape).parse(results);
 }
 
-/** Forgets a file, whose bytes are gone. */
+/** Removes the row of a file whose bytes are gone. */
 export async function removeFileRow(env: Bindings, tenant: string, id: string): Promise<void> {
   const db = await database(env);
   await db.prepare("DELETE FROM stored_files WHERE tenant = ? AND id = ?").bind(tenant, id).run();
@@ -153,7 +156,7 @@ export async function removeFileRow(env: Bindings, tenant: string, id: string): 
 const sweptShape = z.lazy(() => z.array(z.object({ tenant: z.string(), id: z.string() })));
 
 /**
- * Removes the bytes of expired files, and rows of those that expired 30 days ago or were never complete.
+ * Removes the bytes of expired files, and the rows of files that expired 30 days ago or were never complete.
  * @param remove removes bytes of files
  */
 export async function sweepFileRows(

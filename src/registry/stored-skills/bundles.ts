@@ -1,7 +1,7 @@
 /**
- * Bundles of stored skills: zips in R2 under `skill-bundles/<tenant>/<random>`, found by tenant and SHA-256. A bundle's row comes
- * before its bytes, and the rows of versions come after them, so that no version lacks its bundle. A bundle without a
- * version is loose, and the sweep removes it an hour later.
+ * Bundles of stored skills: zips in R2 under `skill-bundles/<tenant>/<random>`, found by tenant and SHA-256. A bundle's
+ * row is written before its bytes, and the rows of versions after them, so no version lacks its bundle. A bundle
+ * without a version is loose; the sweep removes it an hour later.
  */
 import * as z from "zod/mini";
 import { databaseWith } from "../../database.ts";
@@ -9,9 +9,9 @@ import type { Bindings } from "../../env.ts";
 import { webCryptoHash } from "../../skill/bundle.ts";
 import { STORED_SKILLS_SCHEMA } from "./schema.ts";
 
-/** Longer than any request takes from a bundle to its version. */
+/** Longer than any request needs from a bundle to its version. */
 const LOOSE_FOR_MS = 3_600_000;
-/** Bundles that one sweep removes. */
+/** The most bundles that one sweep removes. */
 const SWEPT = 50;
 
 export const skillsDatabase = ({ DB }: Bindings): Promise<D1Database> =>
@@ -21,7 +21,9 @@ const placeShape = z.lazy(() => z.object({ key: z.string(), stored: z.int() }));
 
 const bundleShape = z.lazy(() => z.object({ key: z.string(), size: z.int() }));
 
-/** Stores bytes unless the tenant has them; answers their SHA-256. The bundle stays loose until a version refers to it. */
+/**
+ * Stores bytes unless the tenant has them; returns their SHA-256. The bundle stays loose until a version refers to it.
+ */
 export async function storeBundle(
   env: Bindings,
   tenant: string,
@@ -29,7 +31,7 @@ export async function storeBundle(
 ): Promise<string> {
   const digest = await webCryptoHash(bytes);
   const db = await skillsDatabase(env);
-  // A doomed bundle may lose its bytes at any moment: the new bytes get a key of their own.
+  // A doomed bundle may lose its bytes at any moment, so the new bytes get another key.
   const row = await db
     .prepare(
       `INSERT INTO stored_bundles (tenant, digest, key, size, stored, doomed, loose_ms) VALUES (?1, ?2, ?3, ?4, 0, 0, ?5)
@@ -49,7 +51,7 @@ export async function storeBundle(
   return digest;
 }
 
-/** Where in R2 a bundle is, and its bytes' number; `null` where the tenant has none of this SHA-256. */
+/** A bundle's key in R2, and its size; `null` if the tenant has none with this SHA-256. */
 export async function findBundle(
   env: Bindings,
   tenant: string,
@@ -70,7 +72,7 @@ const looseShape = z.lazy(() =>
 const REFERRED = `EXISTS (SELECT 1 FROM stored_skill_versions AS v WHERE v.tenant = stored_bundles.tenant
   AND (v.digest = stored_bundles.digest OR v.original = stored_bundles.digest))`;
 
-/** Removes bundles to which no version refers. */
+/** Removes bundles without a version. */
 export async function sweepBundles(env: Bindings, now = Date.now()): Promise<void> {
   const db = await skillsDatabase(env);
   const old = now - LOOSE_FOR_MS;

@@ -1,4 +1,4 @@
-/** Stored skills and their versions in D1. Every query names the tenant: another tenant's id is an unknown one. */
+/** Stored skills and their versions in D1. Every query contains the tenant, so another tenant's id is unknown. */
 import * as z from "zod/mini";
 import type { Bindings } from "../../env.ts";
 import { skillsDatabase } from "./bundles.ts";
@@ -6,15 +6,15 @@ import { skillsDatabase } from "./bundles.ts";
 export interface StoredSkill {
   /** `skill_01…`. */
   id: string;
-  /** Of every version's SKILL.md. */
+  /** The name in every version's SKILL.md. */
   name: string;
-  /** What the client calls it; `null`: nothing. */
+  /** The client's name for it; `null`: none. */
   label: string | null;
-  /** Number of the version that OpenAI's clients get; `null` where there is no version. */
+  /** Number of the version that OpenAI's clients get; `null` if there is no version. */
   default_number: number | null;
   /** Description of that version. */
   description: string | null;
-  /** The newest version; `null` where there is none. */
+  /** The newest version; `null` if there is none. */
   latest_id: string | null;
   latest_number: number | null;
   latest_epoch: number | null;
@@ -29,7 +29,7 @@ export interface StoredVersion {
   number: number;
   /** Unix µs, unique and increasing per skill. */
   epoch: number;
-  /** What stands behind `skver_` and `skillver_`. */
+  /** The part of the id after `skver_` and `skillver_`. */
   id: string;
   name: string;
   description: string;
@@ -37,13 +37,13 @@ export interface StoredVersion {
   directory: string;
   /** SHA-256 of the canonical zip. */
   digest: string;
-  /** SHA-256 of the zip that was uploaded; `null`: files were. */
+  /** SHA-256 of the uploaded zip; `null`: the upload consisted of files. */
   original: string | null;
-  /** JSON list of what was found and did not stop the upload. */
+  /** JSON list of the findings that did not stop the upload. */
   diagnostics: string;
 }
 
-/** What a version is made of. */
+/** The parts of a new version. */
 export type NewVersion = Pick<
   StoredVersion,
   "name" | "description" | "directory" | "digest" | "original" | "diagnostics"
@@ -88,7 +88,7 @@ const SKILLS = `SELECT s.id, s.name, s.label, s.default_number, d.description, l
 
 const ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 
-/** `01` and 22 characters, more than 128 bits of chance. */
+/** `01` and 22 characters, with more than 128 random bits. */
 function newId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(22));
   return `01${Array.from(bytes, (byte) => ALPHABET[byte % ALPHABET.length]).join("")}`;
@@ -96,7 +96,7 @@ function newId(): string {
 
 const nowUs = (): number => Date.now() * 1000;
 
-/** Adds the version that the skill's counters name; nothing where there is no such skill. */
+/** Adds the version with the number in the skill's counters; does nothing if the skill does not exist. */
 function insertVersion(
   db: D1Database,
   tenant: string,
@@ -114,7 +114,7 @@ function insertVersion(
     .bind(tenant, skill, newId(), name, description, directory, digest, original, diagnostics);
 }
 
-/** Bundles to which a version refers from now on. */
+/** Marks bundles as used by a version. */
 function holdBundles(db: D1Database, tenant: string, { digest, original }: NewVersion): D1PreparedStatement {
   return db
     .prepare(
@@ -124,8 +124,8 @@ function holdBundles(db: D1Database, tenant: string, { digest, original }: NewVe
 }
 
 /**
- * Stores a new skill with its first version, whose bundles are stored.
- * @param unique whether the label must be nobody else's in the tenant; then `"label_taken"` may be answered
+ * Stores a new skill with its first version, whose bundles are already stored.
+ * @param unique whether the label must be unique in the tenant; if so, the result may be `"label_taken"`
  */
 export async function createSkill(
   env: Bindings,
@@ -159,7 +159,7 @@ export async function createSkill(
   return stored === undefined || skill === undefined ? "label_taken" : { skill, version: stored };
 }
 
-/** Adds a version, whose bundles are stored. `null`: there is no such skill. */
+/** Adds a version, whose bundles are already stored. `null`: there is no such skill. */
 export async function addVersion(
   env: Bindings,
   tenant: string,
@@ -192,13 +192,13 @@ export async function findSkill(env: Bindings, tenant: string, id: string): Prom
   return z.array(skillShape).parse(results)[0] ?? null;
 }
 
-/** Which skills a page has: those after a place in this order, by time. */
+/** Selects the skills of a page: those after a position in the order of time. */
 interface SkillsPage {
   limit: number;
-  /** `created_us` of the last one of the page before; `null`: from the beginning. */
+  /** `created_us` of the last skill of the previous page; `null`: begin at the start. */
   after: number | null;
   ascending: boolean;
-  /** Also skills that have no version. */
+  /** Includes skills without a version. */
   withEmpty: boolean;
 }
 
@@ -215,11 +215,13 @@ export async function listSkills(env: Bindings, tenant: string, page: SkillsPage
   return z.array(skillShape).parse(results);
 }
 
-/** Words that a search looks for, and skills that it compares: the newest. */
+/** The most words of a search, and skills that it compares, the newest first. */
 const MOST_WORDS = 16;
 const MOST_COMPARED = 2000;
 
-/** Skills whose name, label or description holds any of these words, lower-cased; those without a version are left out. */
+/**
+ * Skills whose name, label or description contains any of these lower-cased words, without skills that have no version.
+ */
 export async function skillsWithWords(
   env: Bindings,
   tenant: string,
@@ -239,12 +241,12 @@ export async function skillsWithWords(
   return z.array(skillShape).parse(results);
 }
 
-/** Digits of a version's epoch in µs; its number has fewer. */
+/** Digits of a version's epoch in µs; a number has fewer. */
 const EPOCH_DIGITS = 16;
 
 /**
- * A version by any of its names: `skver_…`, `skill_version_…`, `skillver_…`, its epoch, its number, `latest`. `null`: there is none, or
- * no such skill.
+ * A version by any of its names: `skver_…`, `skill_version_…`, `skillver_…`, its epoch, its number, `latest`. `null`:
+ * there is none, or no such skill.
  */
 export async function findVersion(
   env: Bindings,
@@ -273,7 +275,7 @@ function versionNamed(name: string): { sql: string; value: string | number } | n
   return { sql: `${name.length === EPOCH_DIGITS ? "epoch" : "number"} = ?3`, value: Number(name) };
 }
 
-/** Which versions a page has: those after a number in this order. */
+/** Selects the versions of a page: those after a number in this order. */
 interface VersionsPage {
   limit: number;
   after: number | null;
@@ -319,8 +321,8 @@ const LOOSEN = `UPDATE stored_bundles SET loose_ms = ?3 WHERE tenant = ?1 AND di
 const EMPTY = "NOT EXISTS (SELECT 1 FROM stored_skill_versions WHERE tenant = ?1 AND skill = ?2)";
 
 /**
- * Removes a skill; answers whether it did.
- * @param cascade with its versions; else only a skill that has none
+ * Removes a skill; returns whether it did.
+ * @param cascade including its versions; otherwise only a skill without versions
  */
 export async function removeSkill(
   env: Bindings,
@@ -341,8 +343,8 @@ export async function removeSkill(
 }
 
 /**
- * How a version goes: `keep_one`: not the only one; `keep_default`: not the default while there are others, and the last one
- * takes its skill along; `any`: every one.
+ * When a version may be removed. `keep_one`: not the only one; `keep_default`: not the default while there are others,
+ * and the last one takes its skill along; `any`: always.
  */
 export type RemovalRule = "keep_one" | "keep_default" | "any";
 
@@ -353,7 +355,7 @@ const RULES: { [rule in RemovalRule]: string } = {
   keep_default: `(${COUNT} = 1 OR number <> (SELECT default_number FROM stored_skills WHERE tenant = ?1 AND id = ?2))`,
 };
 
-/** Removes a version; `false` where the rule keeps it. A default that is gone is followed by the newest version left. */
+/** Removes a version; `false` if the rule forbids it. The newest remaining version replaces a removed default. */
 export async function removeVersion(
   env: Bindings,
   tenant: string,

@@ -1,16 +1,16 @@
 /**
- * Secrets at rest: AES-256-GCM (NIST SP 800-38D) with a random nonce for each value, under a key
- * that HKDF (RFC 5869) derives from a key of `HULL_SECRET_KEY`. What a value is for is authenticated with it, so that a
- * sealed value is of no use in another's place.
+ * Secrets at rest: AES-256-GCM (NIST SP 800-38D) with a random nonce for each value, under a key that HKDF (RFC 5869)
+ * derives from a key of `HULL_SECRET_KEY`. The purpose of a value is authenticated with it, so a sealed value is
+ * useless for another purpose.
  */
 import { keySource } from "../../derived-key.ts";
 import { SecretKeyMissing } from "../../errors/request.ts";
 
-/** What a secret is for. */
+/** The purpose of a secret. */
 export interface SealedFor {
   tenant: string;
   slug: string;
-  /** The tenant that uploaded the skill; `null`: it is published. Nobody else's skill of the name can open it. */
+  /** The tenant that uploaded the skill; `null`: it is published. No other skill of this name can open it. */
   owner: string | null;
   tool: string;
   param: string;
@@ -19,10 +19,10 @@ export interface SealedFor {
 }
 
 const NONCE_BYTES = 12;
-/** Bytes that say which key it was. */
+/** Bytes that identify the key. */
 const ID_BYTES = 4;
 const VERSION = "v1.";
-/** Shorter keys can be guessed. */
+/** Shorter keys are guessable. */
 const MIN_KEY = 32;
 
 interface SealKey {
@@ -35,7 +35,7 @@ export class Sealer {
   readonly #secrets: readonly string[];
   readonly #derived = new Map<string, SealKey>();
 
-  /** @param secrets those of `HULL_SECRET_KEY`: the first one seals, all of them open */
+  /** @param secrets the keys of `HULL_SECRET_KEY`: the first one seals, all of them open */
   constructor(secrets: readonly string[]) {
     this.#secrets = secrets;
   }
@@ -50,7 +50,7 @@ export class Sealer {
   }
 
   /**
-   * The secret; `null`: no key opens it, or it was sealed for something else.
+   * The secret; `null`: no key opens it, or it was sealed for another purpose.
    * @throws SecretKeyMissing
    */
   async unseal(sealed: string, use: SealedFor): Promise<string | null> {

@@ -4,7 +4,7 @@ import { databaseWith } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
 import { TOOL_CONFIG_SCHEMA } from "./schema.ts";
 
-/** Whose configuration of which skill. */
+/** Identifies a configuration by tenant and skill. */
 interface ConfigOf {
   tenant: string;
   slug: string;
@@ -13,12 +13,12 @@ interface ConfigOf {
 interface ValueName {
   tool: string;
   param: string;
-  /** `""`: the value counts for every bot. */
+  /** `""`: the value applies to every bot. */
   bot: string;
 }
 
 export interface StoredValue extends ValueName {
-  /** JSON; of a secret what sealing made of it. */
+  /** JSON; for a secret the sealed text. */
   value: string;
   sealed: boolean;
 }
@@ -40,7 +40,7 @@ const COLUMNS = "tool, param, bot, value, sealed";
 
 const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, TOOL_CONFIG_SCHEMA);
 
-/** The values that count for every bot, and those of one. */
+/** The values for every bot, and those of one bot. */
 export async function readValues(
   env: Bindings,
   { tenant, slug }: ConfigOf,
@@ -54,7 +54,7 @@ export async function readValues(
   return z.array(row).parse(results);
 }
 
-/** All secrets of a skill, whosever bot they are for. */
+/** All secrets of a skill, for any bot. */
 export async function readSecrets(env: Bindings, { tenant, slug }: ConfigOf): Promise<StoredValue[]> {
   const db = await database(env);
   const { results } = await db
@@ -92,7 +92,9 @@ export async function writeValues(
   );
 }
 
-/** Puts what a newer key sealed in the place of what an older one did, unless the value was changed meanwhile. */
+/**
+ * Replaces values sealed with an older key by those sealed with a newer one, except values that were changed meanwhile.
+ */
 export async function replaceSealed(
   env: Bindings,
   { tenant, slug }: ConfigOf,
@@ -109,7 +111,7 @@ export async function replaceSealed(
   );
 }
 
-/** Removes everything that a tenant configured of a skill. */
+/** Removes a tenant's whole configuration of a skill. */
 export async function forgetValues(env: Bindings, { tenant, slug }: ConfigOf): Promise<void> {
   const db = await database(env);
   await db.prepare("DELETE FROM tool_config WHERE tenant = ? AND slug = ?").bind(tenant, slug).run();

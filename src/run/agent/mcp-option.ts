@@ -66,7 +66,7 @@ function faultOf(
 function hostFault(settings: RunContext["settings"], url: string | undefined): string | null {
   if (url === undefined) return null;
   const address = serverUrl(url);
-  if (address === null) return "has a url that is none, or with a user name, a fragment or a placeholder.";
+  if (address === null) return "has an invalid url, or one with a user name, a fragment or a placeholder.";
   const fault = addressFault(address, allowedHosts(settings));
   return fault === null ? null : `cannot be asked. ${fault}`;
 }

@@ -98,7 +98,7 @@ export class RunServers {
     const content = reply.ok ? resultText(reply.value) : null;
     if (content !== null) return { ...content, fault: null, duration_ms };
     const failure: McpFailure = reply.ok
-      ? { kind: "protocol", message: "Its result is none of MCP." }
+      ? { kind: "protocol", message: "Its result is not an MCP result." }
       : reply.failure;
     if (server !== undefined) this.#note(owner, server, failure);
     const text = `The MCP server ${name} was of no use. ${failure.message}`;

@@ -1,4 +1,4 @@
-/** What people and clients decide about the calls of a run that waits. */
+/** Decisions of people and answers of clients about the calls of a waiting run. */
 import { clientCalls } from "../../engine/agent/calls.ts";
 import type { OpenCall, RunState } from "../../engine/agent/state.ts";
 import { CallNotFound } from "../../errors/llm.ts";
@@ -11,7 +11,7 @@ import type { SessionLog } from "./session-log.ts";
 
 type Approval = NonNullable<OpenCall["approval"]>;
 
-/** The run under way, where it has come to its tools. */
+/** The run under way, if it has reached its tools. */
 function openRun(log: SessionLog): RunState | null {
   const { run } = log.state();
   return run === null || run.stage === "ended" ? null : run;
@@ -62,7 +62,7 @@ export function decide(
 
 /** Why there is nothing to decide any more, or never was. */
 function closed(log: SessionLog, id: string): Error {
-  // An approval's id names its run; only that run's records need be read.
+  // An approval's id names its run, so only that run's records must be read.
   const named = /^apr_(.+)_tool-\d+-\d+$/.exec(id)?.[1] ?? "";
   const row = log.store.run(named);
   if (row !== null) {
@@ -78,7 +78,7 @@ function closed(log: SessionLog, id: string): Error {
   return new CallNotFound({ what: "approval", id });
 }
 
-/** The calls that the client is to answer. */
+/** The calls that the client must answer. */
 export function awaitedCalls(log: SessionLog): NonNullable<RunView["awaiting"]> {
   if (openRun(log) === null) return [];
   return clientCalls(log.state(), log.now()).map(({ call }) => ({
@@ -111,7 +111,7 @@ export function answerCall(
   return { tool_call_id, run_id };
 }
 
-/** Whether the conversation, as far as the next call would be sent it, has this call. */
+/** Whether the conversation, in the form for the next call, contains this call. */
 function wasCalled(log: SessionLog, id: string): boolean {
   return log
     .state()

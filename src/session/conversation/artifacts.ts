@@ -1,6 +1,6 @@
 /**
- * The artifacts of a session. A version's content is in the record that settled its call; a row says
- * which, so that it is stored once, with that record.
+ * The artifacts of a session. The record that settled a call holds the content of a version, and a row points to that
+ * record, so the content is stored only once.
  */
 import type { AgentRecord } from "../../engine/agent/records.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
@@ -10,13 +10,13 @@ import type { Tables } from "../tables.ts";
 import type { Rows } from "./rows.ts";
 import type { ArtifactEntry, ArtifactView } from "./rpc.ts";
 
-/** What is known of a version without its content. */
+/** A version without its content. */
 type Head = Pick<ArtifactEntry, "type" | "title" | "language" | "run_id" | "call_id">;
 
 interface VersionRow {
   id: string;
   version: number;
-  /** The row of records that holds it. */
+  /** The row of records that contains it. */
   record: number;
   /** Unix ms. */
   at: number;
@@ -26,7 +26,7 @@ interface VersionRow {
 
 type Raw = VersionRow & Record<string, SqlStorageValue>;
 
-/** The artifacts that a record brings, with the call that made them. @param state before the record */
+/** The artifacts of a record, with the call that made them. @param state before the record */
 function artifactsOf(record: AgentRecord, { run }: AgentState): readonly ImportedArtifact[] {
   if (record.type === "artifacts_imported") return record.artifacts;
   const brought = broughtBy(record);
@@ -54,7 +54,7 @@ export class StoredArtifacts {
     this.#tables = tables;
   }
 
-  /** Notes what a record brings; in the transaction that stores the record, which is in the last row. */
+  /** Notes the artifacts of a record. Call it in the transaction that stores the record, which is in the last row. */
   note(record: AgentRecord, state: AgentState): void {
     for (const { artifact, at, run_id, call_id } of artifactsOf(record, state)) {
       const { id, version, type, title, language } = artifact;
@@ -71,13 +71,13 @@ export class StoredArtifacts {
     }
   }
 
-  /** Every version, in the order in which they were made. */
+  /** Every version, in the order of creation. */
   versions(): VersionRow[] {
     if (!this.#tables.has("artifact")) return [];
     return this.#sql.exec<Raw>("SELECT * FROM artifact ORDER BY record, id, version").toArray();
   }
 
-  /** A version as a fork is given it; `null`: it cannot be read. */
+  /** A version in the form for a fork; `null`: it cannot be read. */
   imported(row: VersionRow): ImportedArtifact | null {
     const artifact = this.#content(row);
     const { run_id, call_id }: Head = JSON.parse(row.head);
@@ -90,7 +90,7 @@ export class StoredArtifacts {
     return row === undefined ? null : this.#content(row);
   }
 
-  /** In the order in which they were first made, each as its last version is. */
+  /** In the order of first creation, each in its last version. */
   list({ offset, limit }: { offset: number; limit: number }): { data: ArtifactEntry[]; next: number | null } {
     if (!this.#tables.has("artifact")) return { data: [], next: null };
     const rows = this.#sql

@@ -1,4 +1,4 @@
-/** What the models and tools of a session answered, out of its records. Pure. */
+/** The answers of a session's models and tools, from its records. Pure. */
 import { callDigest } from "../../engine/agent/policy.ts";
 import type { AgentRecord, ToolStatus } from "../../engine/agent/records.ts";
 import { effects } from "../../engine/agent/state.ts";
@@ -18,12 +18,12 @@ interface RecordedResult {
   content: string;
 }
 
-/** A model's answer as `options.mock` takes it, for the records that settle one. */
+/** A model's answer in the form of `options.mock`, for records that settle one. */
 export function recordedAnswer(record: AgentRecord): Mock | null {
   return record.type === "model_call_settled" ? mockOf(record.turn) : null;
 }
 
-/** Reads records one after the other, for the results of tools that they bring. */
+/** Reads records one after the other, and returns the results of tools in them. */
 export class ResultReader {
   #calls = new Map<string, ToolCallBlock>();
   #iteration = 0;
@@ -34,7 +34,7 @@ export class ResultReader {
         this.#iteration = record.iteration;
         return null;
       case "tools_started":
-        // With the arguments that hooks put in place.
+        // Includes arguments that hooks replaced.
         for (const { effect, call } of record.calls) this.#calls.set(effect, call);
         return null;
       case "turn_taken":

@@ -1,6 +1,6 @@
 /**
- * Documents that tell all of a session: made from its records a page at a time while they are sent, so that they may be
- * larger than what fits into memory. Each is of the records that there are when it begins.
+ * Documents of a whole session. They are made from its records a page at a time while they are sent, so they may exceed
+ * the memory. Each covers the records that exist when it begins.
  */
 import type { AgentRecord } from "../../engine/agent/records.ts";
 import { CallNotFound } from "../../errors/llm.ts";
@@ -12,11 +12,11 @@ import type { SessionDocument } from "./rpc.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { ConversationStore, SessionRow } from "./store.ts";
 
-/** Bytes of records that are read at a time, and of the document that are sent at a time; what is larger goes alone. */
+/** Bytes of records to read at a time, and of the document to send at a time; larger pieces go alone. */
 const PAGE_BYTES = 256 * 1024;
 const PIECE_BYTES = 64 * 1024;
 
-/** A document as UTF-8. It breaks off where the session is removed meanwhile. */
+/** A document as UTF-8. It breaks off if the session is removed meanwhile. */
 export function documentStream(
   log: SessionLog,
   row: SessionRow,
@@ -27,7 +27,7 @@ export function documentStream(
   return readable;
 }
 
-/** Who reads slowly is waited for. All pieces go through the same memory, since what is let go of is collected late. */
+/** Waits for slow readers. All pieces use the same memory, since garbage is collected late. */
 async function send(
   writer: WritableStreamDefaultWriter<Uint8Array>,
   pieces: Iterable<string>,
@@ -49,7 +49,7 @@ async function send(
     if (filled > 0) await writer.write(buffer.subarray(0, filled));
     await writer.close();
   } catch (error) {
-    // The reader left, or the session did.
+    // The reader left, or the session was removed.
     await writer.abort(error).catch(() => {});
   }
 }
@@ -128,7 +128,7 @@ function* cassette(log: SessionLog, row: SessionRow): Generator<string> {
 
 const present = <T>(value: T | null): T[] => (value === null ? [] : [value]);
 
-/** An object as JSON, to be gone on with. */
+/** An object as JSON, still open. */
 const opened = (value: unknown): string => JSON.stringify(value).slice(0, -1);
 
 function* list(log: SessionLog, name: string, items: Iterable<unknown>): Generator<string> {
@@ -142,7 +142,7 @@ function* list(log: SessionLog, name: string, items: Iterable<unknown>): Generat
   yield empty ? `${before}]` : "]";
 }
 
-/** @param last what follows the last record */
+/** @param last text after the last record */
 function* each<T>(
   from: Iterable<AgentRecord>,
   read: (record: AgentRecord) => readonly T[],
@@ -152,7 +152,7 @@ function* each<T>(
   yield* last();
 }
 
-/** The records that a transcript tells: those from the last reset on. */
+/** The records of a transcript: those after the last reset. */
 function* conversation(store: ConversationStore, row: SessionRow, until: number): Generator<AgentRecord> {
   const reset = lastReset(store, until);
   let begun = reset === 0;
@@ -162,7 +162,7 @@ function* conversation(store: ConversationStore, row: SessionRow, until: number)
   }
 }
 
-/** The row of records, up to number `until`, that emptied the conversation last; 0: none did. Such a row is short. */
+/** The row of records, up to number `until`, that last emptied the conversation; 0: none did. Such a row is short. */
 function lastReset(store: ConversationStore, until: number): number {
   const found = store
     .shortRows(until, '"type":"session_reset"')
@@ -170,7 +170,7 @@ function lastReset(store: ConversationStore, until: number): number {
   return found ?? 0;
 }
 
-/** A page is read at once, and before the next one others may write. @throws CallNotFound once the session is gone */
+/** A page is read in one step; before the next one others may write. @throws CallNotFound once the session is gone */
 function* records(
   store: ConversationStore,
   { id, tenant }: SessionRow,
@@ -188,7 +188,7 @@ function* records(
   }
 }
 
-/** The next rows after number `after`, up to `until`, without those that cannot be read. */
+/** The next rows after number `after`, up to `until`, without unreadable ones. */
 function pageAfter(
   store: ConversationStore,
   after: number,

@@ -1,4 +1,4 @@
-/** What is due in a session and when, and the alarm for what is due first. Nobody else writes the table. */
+/** Due times in a session, and the alarm for the first of them. Nobody else writes the table. */
 
 export interface Due {
   kind: string;
@@ -8,27 +8,27 @@ export interface Due {
 
 export class DueTimes {
   readonly #storage: DurableObjectStorage;
-  /** By kind; `null`: not known. */
+  /** By kind; `null`: unknown. */
   #times: Map<string, number> | null = null;
-  /** What the alarm is armed for, `null`: it is not; `undefined`: not known. */
+  /** The time of the alarm; `null`: none is set; `undefined`: unknown. */
   #armed: number | null | undefined;
 
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage;
   }
 
-  /** What was known of a transaction that failed is not true. */
+  /** Knowledge from a failed transaction is invalid. */
   forget(): void {
     this.#times = null;
     this.#armed = undefined;
   }
 
-  /** The alarm came, or was given up: whatever is set next arms it again. */
+  /** The alarm fired or was given up: the next change sets it again. */
   fired(): void {
     this.#armed = undefined;
   }
 
-  /** The earliest first. */
+  /** Sorted, the earliest first. */
   list(): Due[] {
     return [...this.#known()].map(([kind, at]) => ({ kind, at })).sort((a, b) => a.at - b.at);
   }
@@ -39,7 +39,7 @@ export class DueTimes {
   }
 
   /**
-   * Sets times, or removes those that are `null`, and arms the alarm where that changes what comes first; to be called in a
+   * Sets times, or removes those that are `null`, and sets the alarm if the first time changes. Call it in a
    * transaction.
    */
   set(times: { [kind: string]: number | null }): void {
@@ -55,7 +55,7 @@ export class DueTimes {
     if (this.#first() !== this.#armed) this.arm();
   }
 
-  /** With nothing due there is no alarm. */
+  /** If nothing is due, there is no alarm. */
   arm(): void {
     const first = this.#first();
     if (first === null) void this.#storage.deleteAlarm();
@@ -68,7 +68,7 @@ export class DueTimes {
     return times.length === 0 ? null : Math.min(...times);
   }
 
-  /** Arms an alarm that was lost: the platform gives one up after some failures. */
+  /** Sets a lost alarm again: the platform drops one after some failures. */
   async rearm(): Promise<void> {
     if (this.#known().size > 0 && (await this.#storage.getAlarm()) === null) this.arm();
   }

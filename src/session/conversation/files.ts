@@ -1,7 +1,7 @@
-/** What R2 holds of a session. */
+/** The R2 objects of a session. */
 import type { Bindings } from "../../env.ts";
 
-/** Every R2 object of a session is below this. */
+/** Prefix of every R2 object of a session. */
 export function sessionPrefix(tenant: string, id: string): string {
   return `sessions/${tenant}/${id}/`;
 }

@@ -1,4 +1,4 @@
-/** What a session's records come to, kept in memory; made again from the stored fold and the records after it. */
+/** The fold of a session's records, kept in memory. It can be rebuilt from the stored fold and the records after it. */
 import { applyAgentRecord } from "../../engine/agent/apply.ts";
 import type { AgentRecord } from "../../engine/agent/records.ts";
 import { type AgentState, EMPTY_SESSION } from "../../engine/agent/state.ts";
@@ -7,19 +7,19 @@ import type { ConversationStore } from "./store.ts";
 export class Fold {
   readonly #store: ConversationStore;
   #state: AgentState | null = null;
-  /** The last row that could not be read; 0: none. */
+  /** The last unreadable row; 0: none. */
   #damaged = 0;
 
   constructor(store: ConversationStore) {
     this.#store = store;
   }
 
-  /** Whether it is in memory. */
+  /** Whether the fold is in memory. */
   get loaded(): boolean {
     return this.#state !== null;
   }
 
-  /** Whether every row from this one on could be read: else what is known of a run that began there may be wrong. */
+  /** Whether every row from this one on was readable; if not, the state of a run that began there may be wrong. */
   intactSince(seq: number): boolean {
     this.state();
     return this.#damaged < seq;
@@ -30,7 +30,7 @@ export class Fold {
     return this.#state;
   }
 
-  /** Takes in what was stored. */
+  /** Takes the state that was stored. */
   replace(state: AgentState): void {
     this.#state = state;
   }
@@ -40,7 +40,7 @@ export class Fold {
     this.#damaged = 0;
   }
 
-  /** A row that cannot be read or applied is passed over, so that it does not take the whole session with it. */
+  /** Skips a row that cannot be read or applied, so that it does not make the whole session unusable. */
   #load(): AgentState {
     const known = this.#store.checkpoint();
     let state = known?.state ?? EMPTY_SESSION;

@@ -1,7 +1,7 @@
 /**
- * Sessions that begin with what another one holds: its conversation, its artifacts with all their
- * versions, its files. The fork has copies of its own, so that neither session needs the other one. Until everything is
- * there nobody sees it; what a fork that was given up left behind is removed as a deleted session is.
+ * Sessions that begin with the content of another one: its conversation, its artifacts with all versions, its files.
+ * The fork has its own copies, so neither session needs the other. Nobody sees the fork until it is complete. What an
+ * abandoned fork leaves behind is removed like a deleted session.
  */
 import type { ImportedArtifact } from "../../engine/artifact.ts";
 import type { Message } from "../../engine/messages.ts";
@@ -18,13 +18,13 @@ import type { SessionLog } from "./session-log.ts";
 import type { SessionRow } from "./store.ts";
 import { headOf } from "./visible.ts";
 
-/** What one step brings at most: each is a call of its own, with what the platform allows one. */
+/** Limits of one step: each step is one call, with the platform's limits for a call. */
 const STEP_FILES = 200;
 const STEP_FILE_BYTES = 64 * 1024 * 1024;
 const STEP_ARTIFACT_BYTES = 1024 * 1024;
-/** A fork that is not gone on with for so long, in ms, is removed. */
+/** An unfinished fork is removed after this long without progress, in ms. */
 const GIVEN_UP_MS = 10 * 60_000;
-/** Files that are listed at a time. */
+/** Files to list at a time. */
 const PAGE = 1000;
 
 interface ForkPart {
@@ -40,9 +40,9 @@ export interface Parent {
 }
 
 /**
- * Makes `dst` a fork of this session as it is now, whatever becomes of it meanwhile. One that the same request made before,
- * by a process that died then, is taken for what it is.
- * @throws SessionExists; CallNotFound where the session was removed meanwhile
+ * Makes `dst` a fork of this session in its present state, whatever happens to it meanwhile. A fork that the same
+ * request made before its process died counts as this one.
+ * @throws SessionExists; CallNotFound if the session was removed meanwhile
  */
 export async function forkInto(
   { env, log, files }: Parent,
@@ -89,7 +89,7 @@ export async function forkInto(
   await send({ first: false, end }, {});
 }
 
-/** All at one time: nothing else happens in the object meanwhile. */
+/** In one step, so that the object does nothing else meanwhile. */
 async function allFiles(files: SessionFiles): Promise<WorkspaceFile[]> {
   const all: WorkspaceFile[] = [];
   for (;;) {
@@ -133,13 +133,13 @@ function* fileSteps(files: readonly WorkspaceFile[]): Generator<WorkspaceFile[]>
   if (step.length > 0) yield step;
 }
 
-/** What a session is to one that becomes a fork in it. */
+/** The operations of a session that becomes a fork. */
 interface Child {
   log: SessionLog;
   files: SessionFiles;
-  /** Removes what is left of a session. */
+  /** Removes the rest of a session. */
   clear: (row: SessionRow) => Promise<void>;
-  /** Called in the transaction from which on everybody sees the fork. */
+  /** Called in the transaction that makes the fork visible. */
   created: () => void;
 }
 
@@ -176,7 +176,7 @@ export async function adopt(child: Child, { call, first, end }: ForkStep, text: 
 const isOf = ({ parent_id, request_hash }: SessionRow, call: ForkCall): boolean =>
   parent_id === call.parent_id && request_hash === call.request;
 
-/** @param created `null`: there is more to come, and until then it is one that is being removed */
+/** @param created `null`: more will come, and until then the session counts as one being removed */
 function begin(log: SessionLog, call: ForkCall, messages: Message[], created: (() => void) | null): void {
   const { store } = log;
   const { caller, parent_id, branched_at, request, metadata, summary, skills, known } = call;

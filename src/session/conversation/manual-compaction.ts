@@ -1,4 +1,4 @@
-/** A compaction that somebody asks for. */
+/** A compaction on request. */
 import {
   type CompactionPlan,
   estimateTokens,
@@ -14,13 +14,13 @@ import type { AgentParts, RunEnvironment } from "../../run/agent/parts.ts";
 import type { CompactCall } from "./rpc.ts";
 import type { SessionLog } from "./session-log.ts";
 
-/** How a summary is had that is not given and that no plain strategy makes. */
+/** Makes a summary that is not given and that no plain strategy makes. */
 interface Summariser {
   parts: AgentParts;
   environment: RunEnvironment;
 }
 
-/** The compaction of the conversation as it stands; `null`: there is nothing to archive. */
+/** Compacts the present conversation; `null`: there is nothing to archive. */
 export async function compactNow(
   log: SessionLog,
   call: CompactCall,

@@ -1,4 +1,4 @@
-/** What can be asked of a session, by name (`rpc.ts`). */
+/** The operations of a session, by name (`rpc.ts`). */
 
 import { IdempotencyKeyReused } from "../../errors/request.ts";
 import { toHullError } from "../../errors.ts";
@@ -43,7 +43,7 @@ type All = { [K in SessionOperation]: (input: Input<K>, caller: SessionCaller) =
 
 type Handlers = Omit<All, keyof DaemonOperations | keyof TaskOperations | keyof WorkflowOperations>;
 
-/** Answers questions about one session; what goes wrong is an answer too. */
+/** Answers questions about one session; faults are answers too. */
 export class SessionDispatcher {
   readonly #handlers: All;
   readonly #conversation: Conversation;
@@ -71,7 +71,7 @@ export class SessionDispatcher {
     return sendText(JSON.stringify(await this.#outcome(question)));
   }
 
-  /** Begins a run of which the caller gets the events too. */
+  /** Begins a run whose events the caller also gets. */
   async start(
     text: LongText,
     after: number | null,
@@ -102,14 +102,14 @@ export class SessionDispatcher {
 function handlersOf(conversation: Conversation, told: () => Promise<void>): Handlers {
   const { log, runs, files, env, deployment, background, parts } = conversation;
   const { store } = log;
-  /** Under way, by request: one that is asked twice at the same time is made once. */
+  /** Forks under way, by request: a request repeated meanwhile gets the same fork. */
   const forks = new Map<string, Promise<void>>();
-  /** For questions about a session that has to be there. */
+  /** For questions about a session that must exist. */
   const within =
     <I, O>(work: (input: I, row: SessionRow, caller: SessionCaller) => O | Promise<O>) =>
     async (input: I, caller: SessionCaller): Promise<O> =>
       work(input, await conversation.ready(caller), caller);
-  /** For changes of a conversation that no run is in the middle of. */
+  /** For changes of a conversation while no run is in the middle of it. */
   const changed = (row: SessionRow, request: NamedRequest, change: () => void): SessionView =>
     conversation.once(request, () => {
       conversation.active(row);
@@ -213,7 +213,7 @@ function handlersOf(conversation: Conversation, told: () => Promise<void>): Hand
     findFile: within((asked) => files.findFile(...asked)),
     beginFile: within((asked) => files.beginFile(...asked)),
     noteUpload: within((asked) => files.noteUpload(...asked)),
-    // Not `within`: what was stored for a session that is gone has to go too.
+    // Not `within`: contents stored for a removed session must be removed too.
     changeFiles: (asked) => files.changeFiles(...asked),
     workspaceVersion: within((asked) => files.workspaceVersion(...asked)),
     workspaceManifest: within((asked) => files.workspaceManifest(...asked)),

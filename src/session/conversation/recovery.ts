@@ -1,11 +1,11 @@
-/** How far the lives of a run that died got. */
+/** How far the dead lives of a run got. */
 import type { AgentRecord } from "../../engine/agent/records.ts";
 import type { RunState } from "../../engine/agent/state.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { RunRow } from "./run-rows.ts";
 import type { SessionLog } from "./session-log.ts";
 
-/** Records that come from outside: a run that gets these only gets nowhere. */
+/** Records from outside: a run that gets only these makes no progress. */
 const FROM_OUTSIDE: readonly AgentRecord["type"][] = [
   "message_received",
   "feedback_received",
@@ -14,11 +14,11 @@ const FROM_OUTSIDE: readonly AgentRecord["type"][] = [
   "woke",
 ];
 
-/** Events that are looked at for the last one of the run itself. */
+/** The most events to search for the last one of the run itself. */
 const LOOKED_AT = 100;
 const isOwn = ({ data }: RunEvent): boolean => !("parent_run_id" in data);
 
-/** Whether the lives since the last recovery have done anything. */
+/** Whether the lives since the last recovery made any progress. */
 export function gotOn({ store }: SessionLog, { progress }: RunRow): boolean {
   for (const record of store.records(progress)) {
     if (!FROM_OUTSIDE.includes(record.type)) return true;
@@ -26,9 +26,9 @@ export function gotOn({ store }: SessionLog, { progress }: RunRow): boolean {
   return false;
 }
 
-/** A life that died within a model's answer told a part of it, which is void now. */
+/** A life that died during a model's answer has sent a part of it, which is now void. */
 export function tellRestart({ store, events }: SessionLog, run: RunState): void {
-  // What a delegated run told comes in between.
+  // Events of a delegated run come in between.
   const last = store.events(Math.max(0, store.lastEvent() - LOOKED_AT)).findLast(isOwn);
   if (last?.event !== "delta" && last?.event !== "thought") return;
   store.appendEvent({ event: "round", data: { round: run.iterations, restarted: true } });

@@ -1,7 +1,7 @@
-/** A session's numbered rows: values in their order, long ones as several rows. */
+/** A session's numbered rows: values in order, long ones split into several rows. */
 import { cut } from "../parts.ts";
 
-/** One stored value: its number, and what it is if it can be read. */
+/** One stored value: its number, and the value if it is readable. */
 export type Row<T> = { seq: number; ok: true; value: T; bytes: number } | { seq: number; ok: false };
 
 type Table = "record" | "event" | "daemon_event" | "journal";
@@ -9,7 +9,7 @@ type Table = "record" | "event" | "daemon_event" | "journal";
 export class Rows<T> {
   readonly #sql: SqlStorage;
   readonly #table: Table;
-  /** `null`: not known, since nothing was read yet or a transaction failed. */
+  /** `null`: unknown, since nothing was read yet or a transaction failed. */
   #last: number | null = null;
 
   constructor(sql: SqlStorage, table: Table) {
@@ -25,12 +25,12 @@ export class Rows<T> {
     return this.#last;
   }
 
-  /** What was known of a transaction that failed is not true. */
+  /** Knowledge from a failed transaction is invalid. */
   forget(): void {
     this.#last = null;
   }
 
-  /** Answers how many bytes it takes. @param value that is a `T` once it was JSON */
+  /** Returns the number of bytes that it takes. @param value must be a `T` after a round trip through JSON */
   insert(seq: number, value: unknown): number {
     const bytes = new TextEncoder().encode(JSON.stringify(value));
     for (const [part, data] of cut(bytes)) {
@@ -40,7 +40,9 @@ export class Rows<T> {
     return bytes.length;
   }
 
-  /** The number after which the last rows are that take at most so many bytes together, but one at least; `after`: all do. */
+  /**
+   * The number before the last rows that together take at most this many bytes, but at least one row; `after`: all fit.
+   */
   fitting(after: number, bytes: number): number {
     const sizes = `SELECT seq, sum(sum(length(data))) OVER (ORDER BY seq DESC) AS total
       FROM ${this.#table} WHERE seq > ?1 GROUP BY seq`;
@@ -48,7 +50,7 @@ export class Rows<T> {
     return this.#sql.exec<{ n: number }>(query, after, bytes, this.last()).one().n;
   }
 
-  /** Numbers of the rows up to `until`, of less than 4 KiB, whose JSON has this text in it, the last first. */
+  /** Numbers of the rows up to `until`, shorter than 4 KiB, whose JSON contains this text, the last first. */
   short(until: number, text: string): number[] {
     const query = `SELECT seq FROM ${this.#table} WHERE seq <= ? AND part = 0 AND length(data) < 4096
       AND instr(data, CAST(? AS BLOB)) > 0 ORDER BY seq DESC`;
@@ -58,7 +60,7 @@ export class Rows<T> {
       .map(({ seq }) => seq);
   }
 
-  /** The rows after number `after` in their order, read as they are asked for. Nothing may be written meanwhile. */
+  /** The rows after number `after` in order, read lazily. Nothing may be written meanwhile. */
   *after(after: number): Generator<Row<T>> {
     const rows = this.#sql.exec<{ seq: number; data: ArrayBuffer }>(
       `SELECT seq, data FROM ${this.#table} WHERE seq > ? ORDER BY seq, part`,
@@ -78,7 +80,7 @@ export class Rows<T> {
   }
 }
 
-/** Each part is decoded by itself: together they would be in memory twice. */
+/** Decodes each part separately: joined, they would be in memory twice. */
 function read<T>(seq: number, parts: readonly Uint8Array[]): Row<T> {
   const decoder = new TextDecoder();
   const text = parts.map((part) => decoder.decode(part, { stream: true })).join("") + decoder.decode();

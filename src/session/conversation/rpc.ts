@@ -1,4 +1,4 @@
-/** What the Worker and a SessionObject tell each other. Types only. */
+/** The messages between the Worker and a SessionObject. Types only. */
 import type { Delivery, Feedback, SessionState } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { Artifact } from "../../engine/artifact.ts";
@@ -15,24 +15,24 @@ import type { WorkflowOperations } from "../workflow/rpc.ts";
 import type { EventPage } from "./event-page.ts";
 import type { RunTrace } from "./trace.ts";
 
-/** Which session, and the request that asks. */
+/** Identifies the session, and the request that asks. */
 export interface SessionCaller {
   tenant: string;
   id: string;
   request_id: string;
-  /** See `RunContext`. */
+  /** As in `RunContext`. */
   mock_scope: string;
 }
 
-/** A session as its routes show it. Times are RFC 3339. */
+/** A session in the form of its routes. Times are RFC 3339. */
 export interface SessionView {
   id: string;
   state: SessionState;
   created_at: string;
   updated_at: string;
-  /** Messages that the next model call would be sent. */
+  /** Messages that the next model call would send. */
   length: number;
-  /** Of what compaction took out of them. */
+  /** Summary of what compaction took out of them. */
   summary: string | null;
   parent_id: string | null;
   child_ids: string[];
@@ -54,9 +54,9 @@ export interface RunView {
   result?: JsonObject;
   /** A problem document. */
   error?: JsonObject;
-  /** The calls that the client is to answer. */
+  /** The calls that the client must answer. */
   awaiting?: { tool_call_id: string; name: string; arguments: JsonObject }[];
-  /** What a person is to decide. */
+  /** The calls that a person must decide. */
   approvals?: ApprovalView[];
 }
 
@@ -72,14 +72,14 @@ export interface ApprovalView {
   expires_at: string;
 }
 
-/** An artifact as its last version is, without content. */
+/** An artifact in its last version, without content. */
 export interface ArtifactEntry extends Pick<Artifact, "id" | "type" | "title" | "language" | "version"> {
-  /** How many versions there are. */
+  /** Number of versions. */
   versions: number;
   /** The run and the model's call that made this version. */
   run_id: string;
   call_id: string;
-  /** Of the first version, and of this one. */
+  /** Times of the first version, and of this one. */
   created_at: string;
   updated_at: string;
 }
@@ -89,7 +89,7 @@ export interface ArtifactView extends Artifact {
   run_id: string;
   call_id: string;
   created_at: string;
-  /** All there are, oldest first. */
+  /** All versions, oldest first. */
   versions: { version: number; created_at: string }[];
 }
 
@@ -103,27 +103,27 @@ export interface Decision {
 }
 
 /**
- * What tells all of a session: its transcript as JSON (`raw`) or as lines of text (`visible`, `full`); what its models and
- * tools answered, in order, for runs without them.
+ * A document of the whole session: its transcript as JSON (`raw`) or as lines of text (`visible`, `full`); or the
+ * answers of its models and tools in order, for runs without them (`cassette`).
  */
 export type SessionDocument = "raw" | "visible" | "full" | "cassette";
 
-/** Until when an answer waits: never, for the run's end, or until nothing happens without somebody's doing. */
+/** How long an answer waits: not at all, until the run's end, or until the run needs somebody to act. */
 export type Wait = "none" | "terminal" | "idle";
 
 export interface CompactCall {
   strategy: "observation_mask" | "truncate" | "llm";
   keep_first: number;
   keep_last: number;
-  /** Stands in for a summary that would be made. */
+  /** Replaces a generated summary. */
   summary: string | null;
-  /** Whose model writes the summary, for `llm`. */
+  /** Specifies the model that writes the summary, for `llm`. */
   spec: AgentSpec | null;
 }
 
 type Named = { request: NamedRequest };
 
-/** The methods of a session's workspace, each asked with its arguments. */
+/** The methods of a session's workspace with their arguments. */
 type WorkspaceOperations = {
   [K in keyof WorkspaceAccess]: {
     in: Parameters<WorkspaceAccess[K]>;
@@ -131,20 +131,20 @@ type WorkspaceOperations = {
   };
 };
 
-/** By name: what is asked, and what is answered. JSON-safe. */
+/** By name: input and output. JSON-safe. */
 export interface SessionOperations
   extends WorkspaceOperations,
     DaemonOperations,
     TaskOperations,
     WorkflowOperations {
-  /** Makes the session unless it is there. */
+  /** Makes the session unless it exists. */
   open: {
-    /** `imported`: what it begins with; a session that is there must have been made by the same request then. */
+    /** `imported`: its beginning; if the session exists, the same request must have made it. */
     in: {
       metadata: JsonObject;
       request_hash: string | null;
       imported: { messages: Message[]; summary: string | null } | null;
-      /** The session that it belongs to. Absent: to none. */
+      /** The session that it belongs to. Absent: none. */
       parent_id?: string | null;
     };
     out: { created: boolean; session: SessionView };
@@ -152,17 +152,17 @@ export interface SessionOperations
   exists: { in: null; out: boolean };
   view: { in: null; out: SessionView };
   messages: { in: { offset: number; limit: number }; out: { data: PublicMessage[]; next: number | null } };
-  /** The conversation so far, for a call outside of a run that is to be kept in it. */
+  /** The conversation so far, for a call outside of a run whose messages the session will keep. */
   history: { in: null; out: { messages: Message[]; summary: string | null } };
   set_state: { in: { state: SessionState }; out: SessionView };
   /** Makes an archived, abandoned or closed session active again, and wakes an idle run. */
   resume: { in: null; out: SessionView & { woken: boolean } };
   reset: { in: Named; out: SessionView };
   trim: { in: { keep_last: number } & Named; out: SessionView };
-  /** `source`: injected as such, or what a call outside of a run added. */
+  /** `source`: an explicit injection, or the messages of a call outside of a run. */
   add: { in: { messages: Message[]; source: "inject" | "client" } & Named; out: SessionView };
   compact: { in: CompactCall; out: SessionView & { compacted: JsonObject | null } };
-  /** Answers the fork's id. @param keep_first as many messages as it begins with; `null`: all */
+  /** Returns the fork's id. @param keep_first number of messages to begin with; `null`: all */
   fork: { in: { dst: string; keep_first: number | null } & Named; out: string };
   remove: { in: null; out: null };
   message: {
@@ -170,12 +170,12 @@ export interface SessionOperations
     out: { session_id: string; run_id: string | null; delivery: Delivery };
   };
   feedback: { in: { feedback: Feedback } & Named; out: { session_id: string; run_id: string | null } };
-  /** The run that the same request began before; `null`: none. */
+  /** The run that the same request has already begun; `null`: none. */
   started: { in: Named; out: string | null };
   /**
    * Begins a run, and waits for it as `answer` does, unless `wait` is `none`.
    * @param request `null`: it has no key
-   * @param followed the caller reads its events, so that it need not be in the list of runs at once
+   * @param followed the caller reads its events, so the list of runs need not show it immediately
    */
   start: {
     in: {
@@ -189,7 +189,7 @@ export interface SessionOperations
   };
   runs: { in: { limit: number; before: number }; out: { data: RunView[]; next: number | null } };
   run: { in: { run_id: string }; out: RunView };
-  /** What the run did so far. @param after how many steps come before the page */
+  /** The steps of the run so far. @param after number of steps before the page */
   trace: { in: { run_id: string; after: number; limit: number }; out: RunTrace };
   /** Events after a number. @param name only those of this name; `null`: all */
   list_events: { in: { after: number; limit: number; name: string | null }; out: EventPage };
@@ -218,27 +218,29 @@ export interface SessionQuestion<K extends SessionOperation = SessionOperation> 
   input: SessionOperations[K]["in"];
 }
 
-/** @typeParam T of the answer, `null` for none */
+/** @typeParam T of the result, `null` for none */
 export type SessionAnswer<T = unknown> =
   | { ok: true; value: T }
   | { ok: false; error: ErrorData; operator: Record<string, unknown> };
 
-/** Which events: those of one run up to its end, or those of the session for ever. `after: null`: from now on. */
+/**
+ * Selects events: those of one run up to its end, or those of the session without end. `after: null`: only future ones.
+ */
 export interface SessionEventsCall {
   caller: SessionCaller;
   run_id: string | null;
   after: number | null;
 }
 
-/** What is read as a stream, or why it is not: `ErrorData` as JSON. */
+/** A stream, or why there is none: `ErrorData` as JSON. */
 export type Streamed = { ok: true; body: ReadableStream<Uint8Array> } | { ok: false; error: string };
 
-/** What a fork begins with. */
+/** The beginning of a fork. */
 export interface ForkCall {
   caller: SessionCaller;
   parent_id: string;
   branched_at: number;
-  /** Names the request that wants it. */
+  /** Names the request for the fork. */
   request: string;
   metadata: JsonObject;
   summary: string | null;
@@ -248,8 +250,8 @@ export interface ForkCall {
 }
 
 /**
- * A part of what a fork begins with. With the first one it is made, with `end` it is there for everybody, if it has so many
- * files and versions of artifacts then.
+ * A part of a fork's beginning. The first part makes the fork; with `end` everybody can see it, provided it then has
+ * this many files and versions of artifacts.
  */
 export interface ForkStep {
   call: ForkCall;
@@ -257,16 +259,19 @@ export interface ForkStep {
   end: { files: number; artifacts: number } | null;
 }
 
-/** What became of a step: `done`: the fork is there; `taken`: another session is; `lost`: what came before is gone. */
+/**
+ * The result of a step. `done`: the fork is complete; `taken`: another session has the id; `lost`: the earlier parts
+ * are gone.
+ */
 export type Adopted = "more" | "done" | "taken" | "lost";
 
 /** Long texts travel as streams of UTF-8: a message between objects has a limit. */
 export type LongText = string | ReadableStream<Uint8Array>;
 
 export interface SessionRpc extends Rpc.DurableObjectBranded, UnlistedRpc {
-  /** Asks a `SessionQuestion`, answers a `SessionAnswer`, as JSON. */
+  /** Takes a `SessionQuestion`, returns a `SessionAnswer`, as JSON. */
   ask(question: LongText): Promise<LongText>;
-  /** Asks a `SessionQuestion<"start">`; the run's events after a number come along with the answer. */
+  /** Takes a `SessionQuestion<"start">`; returns the answer and the run's events after a number. */
   start(
     question: LongText,
     after: number | null,
@@ -275,6 +280,6 @@ export interface SessionRpc extends Rpc.DurableObjectBranded, UnlistedRpc {
   events(call: SessionEventsCall): Promise<Streamed>;
   /** One of the session's documents. */
   document(caller: SessionCaller, what: SessionDocument): Promise<Streamed>;
-  /** Takes a part of what its parent holds: a `ForkStep` and the part, as JSON. */
+  /** Takes a part of its parent's content: a `ForkStep` and the part, as JSON. */
   adopt(step: string, part: LongText): Promise<Adopted>;
 }

@@ -1,4 +1,4 @@
-/** Where effects of a session take place: what they may know, note and tell. */
+/** The environment for effects of a session: what they may read, store and send. */
 import type { Deployment } from "../../deployment.ts";
 import type { RunEnvironment } from "../../run/agent/parts.ts";
 import { detachedContext } from "../../run/context.ts";

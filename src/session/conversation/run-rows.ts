@@ -1,10 +1,10 @@
-/** The table of a session's runs. Nobody else writes it, so that a row is not read again as long as it is known. */
+/** The table of a session's runs. Nobody else writes it, so a known row is not read again. */
 import type { RunStatus } from "../../engine/agent/records.ts";
 
 export interface RunRow {
   id: string;
   status: RunStatus;
-  /** Of the request that began it. */
+  /** Id of the request that began it. */
   request_id: string;
   mock_scope: string;
   created_at: number;
@@ -13,10 +13,10 @@ export interface RunRow {
   first_event: number;
   done_event: number | null;
   first_record: number;
-  /** Lives in a row that got nothing done, and the number of the last record that the life before saw. */
+  /** Number of consecutive lives without progress, and of the last record that the previous life saw. */
   recoveries: number;
   progress: number;
-  /** What its effects keep for later lives, as JSON. */
+  /** Values that its effects keep for later lives, as JSON. */
   memo: string | null;
 }
 
@@ -25,12 +25,12 @@ export type NewRun = Pick<
   "id" | "request_id" | "mock_scope" | "created_at" | "first_event" | "first_record"
 >;
 
-/** What is not settled yet: none, one, or not known. */
+/** The unsettled run: none, one, or unknown. */
 type Live = { id: string | null } | null;
 
 export class RunRows {
   readonly #sql: SqlStorage;
-  /** The row that was looked at last. */
+  /** The row that was last read. */
   #row: RunRow | null = null;
   #live: Live = null;
 
@@ -38,7 +38,7 @@ export class RunRows {
     this.#sql = sql;
   }
 
-  /** What was known of a transaction that failed is not true. */
+  /** Knowledge from a failed transaction is invalid. */
   forget(): void {
     this.#row = null;
     this.#live = null;
@@ -67,7 +67,7 @@ export class RunRows {
     const columns = entries.map(([name]) => `${name} = ?`).join(", ");
     this.#sql.exec(`UPDATE run SET ${columns} WHERE id = ?`, ...entries.map(([, value]) => value), id);
     if (this.#row?.id === id) this.#row = { ...this.#row, ...changes };
-    // One at a time: with the one that was not settled none is left.
+    // Only one run is unsettled at a time: when it settles, none is left.
     const { settled_at } = changes;
     if (settled_at !== undefined)
       this.#live = settled_at !== null && this.#live?.id === id ? { id: null } : null;
@@ -77,17 +77,17 @@ export class RunRows {
     return this.#row?.id === id ? this.#row : this.#first("WHERE id = ?", id);
   }
 
-  /** The one that is not settled. */
+  /** The unsettled run. */
   live(): RunRow | null {
     if (this.#live !== null) return this.#live.id === null ? null : this.find(this.#live.id);
-    // One at a time: it can only be the last one.
+    // Only one run is unsettled at a time: it can only be the last one.
     const last = this.#first("ORDER BY first_record DESC LIMIT 1");
     const row = last?.settled_at === null ? last : null;
     this.#live = { id: row?.id ?? null };
     return row;
   }
 
-  /** Newest first. @param before of the first record of the last one that is known */
+  /** Newest first. @param before number of the first record of the last known run */
   list(limit: number, before: number): RunRow[] {
     return this.#read("WHERE first_record < ? ORDER BY first_record DESC LIMIT ?", before, limit);
   }

@@ -1,7 +1,4 @@
-/**
- * The runs of a session, one at a time: begun, carried on after the death of the process that had
- * them, waited for, stopped.
- */
+/** The runs of a session, one at a time: starts, resumes after the death of their process, awaits and stops them. */
 
 import type { Deployment } from "../../deployment.ts";
 import { type Applied, applyAll } from "../../engine/agent/apply.ts";
@@ -26,20 +23,20 @@ import type { RunRow } from "./run-rows.ts";
 import type { Also, SessionLog } from "./session-log.ts";
 import { type EndOptions, logEnd, logRun, loseRun, settleRun } from "./settle.ts";
 
-/** What a run rests for. */
+/** What a resting run waits for. */
 export type WaitStep = Extract<Rest["step"], { type: "wait" }>;
 
 interface RunsOptions extends EndOptions {
   deployment: Deployment;
   background: (work: Promise<unknown>) => void;
   workspace: WorkspaceAccess;
-  /** Called when a run begins; what it writes is stored with that. */
+  /** Called when a run begins; its writes are stored in the same transaction. */
   started: (spec: AgentSpec) => void;
-  /** Called when a run goes on after a rest; what it writes is stored with that. */
+  /** Called when a run continues after a rest; its writes are stored in the same transaction. */
   goesOn: () => void;
-  /** Called when a run rests; what it writes is stored with that. */
+  /** Called when a run rests; its writes are stored in the same transaction. */
   rested: (step: WaitStep) => void;
-  /** Called when a run is woken; what it writes is stored with that. */
+  /** Called when a run is woken; its writes are stored in the same transaction. */
   woke: (wake: Wake) => void;
   /** Called when a run has ended. */
   ended: (run: string) => void;
@@ -54,21 +51,21 @@ export const MESSAGE_WAKE: Wake = {
   resumed: false,
 };
 
-/** `again`: something came while the driver was about to rest. */
+/** `again`: a record came while the driver was about to rest. */
 interface AgentLife extends Life {
-  /** As its row has it. */
+  /** The status in its row. */
   status: RunRow["status"];
-  /** Stored, and not yet seen by the driver. */
+  /** Stored records that the driver has not seen yet. */
   incoming: AgentRecord[];
-  /** Tells the driver that something came. */
+  /** Wakes the driver after a record came. */
   wake: () => void;
-  /** To be kept with the next records; `null`: as it is. */
+  /** To store with the next records; `null`: unchanged. */
   memo: string | null;
-  /** Further members of the result. */
+  /** More members of the result. */
   further: () => JsonObject;
-  /** Of this life; absent where none are wanted. */
+  /** Spans of this life; absent if none are wanted. */
   spans?: SpanNote[] | undefined;
-  /** Writes the line of the run that was settled. */
+  /** Writes the log line of the settled run. */
   log?: () => void;
 }
 
@@ -129,14 +126,14 @@ export class Runs {
     return row;
   }
 
-  /** The run under way where it leaves the conversation half said: no one else may change it now. */
+  /** The run under way if it is in the middle of the conversation: nobody else may change that now. */
   busy(): RunRow | null {
     const row = this.#log.store.liveRun();
     if (row === null) return null;
     return this.#log.state().run?.stage === "idle" && this.#lives.current === null ? null : row;
   }
 
-  /** Sees to it that a run which is to go on does. */
+  /** Ensures that an unfinished run is being driven. */
   ensure(): void {
     this.#lives.ensure();
   }
@@ -157,8 +154,8 @@ export class Runs {
   }
 
   /**
-   * Stores records that come from outside, for the run under way or the next one.
-   * @param goOn whether they let a run that rests go on
+   * Stores records from outside, for the run under way or the next one.
+   * @param goOn whether they let a resting run continue
    */
   receive(bodies: readonly AgentRecordBody[], goOn: boolean): void {
     const { store } = this.#log;
@@ -178,7 +175,7 @@ export class Runs {
     if (goes) this.#lives.goOn(row.id);
   }
 
-  /** Wakes a run that is idle, and answers whether it was. @param first what comes with the wake */
+  /** Wakes an idle run, and returns whether it was idle. @param first records that come with the wake */
   wake(wake: Wake, first: readonly AgentRecordBody[] = []): boolean {
     const { run } = this.#log.state();
     if (run?.stage !== "idle") return false;
@@ -186,7 +183,7 @@ export class Runs {
     return true;
   }
 
-  /** Lets a run that rests be looked at again, since an approval has expired. */
+  /** Makes the driver check a resting run again, since an approval has expired. */
   kick(): void {
     const { store } = this.#log;
     const row = store.liveRun();
@@ -228,13 +225,13 @@ export class Runs {
     );
   }
 
-  /** Ends whatever run is under way. */
+  /** Ends any run under way. */
   cancelAny(): void {
     const row = this.#log.store.liveRun();
     if (row !== null) this.cancel(row.id);
   }
 
-  /** What is under way in memory ends without a word: its storage is gone. */
+  /** Ends what is under way in memory without an event: its storage is gone. */
   abandon(): void {
     this.#lives.abandon((run) => new RunCancelled({ run }));
   }
@@ -257,7 +254,7 @@ export class Runs {
       const { effects, vault, further } = await parts.begin(run.spec, environment, signal);
       if (life.over) return;
       life.further = further;
-      // What came until now is part of the state that the driver begins with.
+      // Records that came until now are part of the driver's initial state.
       life.incoming = [];
       const inbox = {
         take: (): AgentRecord[] => life.incoming.splice(0),
@@ -296,7 +293,7 @@ export class Runs {
     life.memo = null;
   }
 
-  /** A message that came too late to keep a run going, and before it was idle, wakes it at once. */
+  /** A message that came too late to keep a run going, and before the run was idle, wakes it immediately. */
   #missedWake(batch: readonly Applied[]): Applied[] {
     const last = batch.at(-1);
     if (last === undefined || batch.every(({ record }) => record.type !== "went_idle")) return [];
@@ -315,7 +312,7 @@ export class Runs {
     settleRun(this.#options, row, batch, life ?? { further: () => ({}), memo: null });
     const state = this.#log.state();
     const log = (): void => logEnd(this.#options, row, state, life?.spans);
-    // The spans of a life have ended when it has.
+    // A life's spans end with it.
     if (life === null || life.spans === undefined) log();
     else life.log = log;
     this.#ended(row);
@@ -333,7 +330,7 @@ export class Runs {
     this.#options.ended(id);
   }
 
-  /** Ends what goes on for a run that was settled without its doing. */
+  /** Ends the activities of a run that was settled from outside. */
   #stop(row: RunRow, executions: readonly string[], error: ErrorData): void {
     this.#lives.of(row.id)?.abort.abort(new HullError(error));
     const stopped = this.#options.parts.stop(this.#environment(row), executions);
@@ -344,7 +341,7 @@ export class Runs {
     );
   }
 
-  /** Nothing goes on until something comes; only what is due still has an alarm. */
+  /** Nothing happens until a record comes; only due times still have an alarm. */
   #rest(life: AgentLife, step: WaitStep): void {
     const { store } = this.#log;
     store.transaction(() => {
@@ -355,7 +352,7 @@ export class Runs {
     life.status = step.status;
   }
 
-  /** Writes the status where it is another one. A daemon that goes idle is so when there is nothing left to do first. */
+  /** Writes the status if it has changed. A daemon that goes idle is idle only when nothing is left to do first. */
   #noteStatus({ id, status: known }: RunRow, { run }: AgentState): RunRow["status"] {
     const now = run?.status ?? known;
     const status = now === "idle" ? known : now;
@@ -385,7 +382,7 @@ export class Runs {
         try {
           this.#log.emit(event);
         } catch (error) {
-          // A store that takes no more is noticed by the run's next step.
+          // If the store accepts no more, the run's next step will notice.
           console.error(JSON.stringify({ event: "event_not_stored", run_id, error: String(error) }));
         }
       },

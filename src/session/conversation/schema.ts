@@ -2,8 +2,8 @@
 import { TASK_TABLES } from "../task/schema.ts";
 
 /**
- * What every session has. Objects that were made by earlier versions of Hull have the optional tables from the beginning, and
- * a `schema_version` of up to 2; none of their tables differs from those here.
+ * The tables of every session. Objects made by earlier versions of Hull have the optional tables from the beginning,
+ * and a `schema_version` of up to 2; none of their tables differs from those here.
  */
 export const CONVERSATION_STEPS: readonly string[] = [
   `CREATE TABLE session (

@@ -1,4 +1,6 @@
-/** The session's workspace as long as there is the session: asked for by its routes and its runs, cleaned up on time. */
+/**
+ * The session's workspace while the session exists: its routes and its runs use it, and its cleanup happens on time.
+ */
 import type { Bindings } from "../../env.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import type {
@@ -12,12 +14,12 @@ import { type WatchedChange, Workspace } from "../workspace/workspace.ts";
 import { sessionPrefix } from "./files.ts";
 import type { ConversationStore, SessionRow } from "./store.ts";
 
-/** Contents that are copied at a time, each from one connection to another; a Worker has six. */
+/** Contents to copy at a time, each from one connection to another; a Worker has six. */
 const COPIES = 3;
-/** Kind of due time. */
+/** Kind of the due time. */
 export const FILES_DUE = "files";
 
-/** A file of another session, with the R2 key where that has its content. */
+/** A file of another session, with the R2 key of its content there. */
 export interface ForkedFile extends WorkspaceFile {
   from: string;
 }
@@ -28,13 +30,13 @@ interface SessionFilesOptions {
   store: ConversationStore;
   /** Unix ms. */
   now: () => number;
-  /** Called in the transaction that makes the changes. @param own they are the work of the session's run */
+  /** Called in the transaction that makes the changes. @param own the session's run makes them */
   changed: (changes: readonly WatchedChange[], own: boolean) => void;
 }
 
 export class SessionFiles implements WorkspaceAccess {
   readonly #options: SessionFilesOptions;
-  /** A change by the session's run is being made. */
+  /** The session's run is making a change now. */
   #own = false;
   #made: { of: SessionRow["id"]; workspace: Workspace } | null = null;
 
@@ -58,13 +60,13 @@ export class SessionFiles implements WorkspaceAccess {
     this.#workspace().noteUpload(key, uploadId);
   }
 
-  /** Where the session was removed meanwhile, what was stored for the changes goes too. @throws CallNotFound */
+  /** If the session was removed meanwhile, the contents stored for the changes are removed too. @throws CallNotFound */
   async changeFiles(changes: readonly FileChange[]): Promise<Outcome[]> {
     if (this.#row() === null) await this.#forgo(changes);
     return this.#changed((workspace) => workspace.change(changes));
   }
 
-  /** The same for what the session's run, or its daemon, does. */
+  /** The same for changes by the session's run or its daemon. */
   byRun(): WorkspaceAccess {
     return {
       listFiles: (after, limit) => this.listFiles(after, limit),
@@ -102,7 +104,7 @@ export class SessionFiles implements WorkspaceAccess {
     return this.#changed((workspace) => workspace.keys(digests));
   }
 
-  /** See `Workspace.changes`: for what watches paths. */
+  /** As `Workspace.changes`, for watched paths. */
   changes(after: number, limit: number) {
     return this.#workspace().changes(after, limit);
   }
@@ -116,7 +118,7 @@ export class SessionFiles implements WorkspaceAccess {
     if (this.#row() !== null) store.setDue({ [FILES_DUE]: workspace.due() });
   }
 
-  /** Takes files of the session that this one is a fork of, with copies of their contents. `false`: some are gone. */
+  /** Takes files of the parent session, with copies of their contents. `false`: some are gone. */
   async adopt(row: SessionRow, files: readonly ForkedFile[]): Promise<boolean> {
     const { FILES } = this.#options.env;
     const workspace = this.#of(row);
@@ -175,7 +177,9 @@ export class SessionFiles implements WorkspaceAccess {
     return workspace;
   }
 
-  /** Cleaning up is due in time. It may come too early: then there is nothing to do yet, and it is due again. */
+  /**
+   * Ensures that the cleanup is due. It may come too early: then there is nothing to do yet, and it becomes due again.
+   */
   #changed<T>(work: (workspace: Workspace) => T): T {
     const { store } = this.#options;
     const workspace = this.#workspace();

@@ -1,6 +1,6 @@
 /**
- * The one way in which anything happens in a session: records are stored together with the events that tell of them, then
- * folded, then told.
+ * The one way to change a session: stores records together with their events, then folds them, then announces the
+ * events.
  */
 import { type Applied, applyAll } from "../../engine/agent/apply.ts";
 import type { AgentRecord, AgentRecordBody } from "../../engine/agent/records.ts";
@@ -15,27 +15,27 @@ import type { ConversationStore } from "./store.ts";
 
 /** What is stored in the same transaction as records. */
 export interface Also {
-  /** The records themselves are told of by other means. */
+  /** The records themselves produce no events. */
   silent?: boolean;
-  /** Events beside those of the records. @param state after the records */
+  /** Events in addition to those of the records. @param state after the records */
   events?: (state: AgentState) => RunEvent[];
-  /** Further writes. @param last number of the last event */
+  /** More writes. @param last number of the last event */
   write?: (state: AgentState, last: number) => void;
 }
 
 interface Redactors {
-  /** Of answers. */
+  /** For answers. */
   answers: Redactor;
-  /** Of events, errors and logs. */
+  /** For events, errors and logs. */
   events: Redactor;
 }
 
-/** Bytes of records that a run's result tells of: it is made in memory. */
+/** The most bytes of records that a run's result covers: it is made in memory. */
 const MAX_RESULT_BYTES = 8 * 1024 * 1024;
-/** Bytes of records that are kept in memory. */
+/** Bytes of records to keep in memory. */
 const KEPT_BYTES = 256 * 1024;
 
-/** The last records, as long as they are few: all in the rows after number `after`. */
+/** The last records while they are few: all in the rows after number `after`. */
 interface LastRecords {
   after: number;
   records: AgentRecord[];
@@ -48,7 +48,7 @@ export class SessionLog {
   readonly now: () => number;
   readonly #fold: Fold;
   readonly #redactors: Redactors;
-  /** Begun with a run, so that its result is made without reading them again; `null`: they have to be read. */
+  /** Filled from the beginning of a run, so that its result needs no further read; `null`: the records must be read. */
   #recent: LastRecords | null = null;
 
   constructor(store: ConversationStore, now: () => number, redactors: Redactors) {
@@ -63,18 +63,20 @@ export class SessionLog {
     return this.#fold.state();
   }
 
-  /** Whether what is known of a run that began with this row of records can be relied on. */
+  /** Whether the state of a run that began with this row of records is reliable. */
   intactSince(seq: number): boolean {
     return this.#fold.intactSince(seq);
   }
 
-  /** What is in memory may not be what is stored. */
+  /** The memory may differ from what is stored. */
   forget(): void {
     this.#fold.forget();
     this.#recent = null;
   }
 
-  /** The records of a run that its result tells of, oldest first, and whether these are all: of too many the last ones. */
+  /**
+   * The records for a run's result, oldest first, and whether these are all: if there are too many, only the last ones.
+   */
   recordsOf({ first_record }: Pick<RunRow, "first_record">): {
     records: Iterable<AgentRecord>;
     whole: boolean;
@@ -92,12 +94,12 @@ export class SessionLog {
     this.append(this.applied(bodies.map((body) => this.record(body))), also);
   }
 
-  /** Records that come next. */
+  /** Applies the next records. */
   applied(records: readonly AgentRecord[]): Applied[] {
     return applyAll(this.state(), records);
   }
 
-  /** @param batch folded upon what is stored */
+  /** @param batch folded onto the stored state */
   append(batch: readonly Applied[], also: Also = {}): void {
     const records = batch.map(({ record }) => record);
     try {
@@ -106,12 +108,12 @@ export class SessionLog {
       this.#recent = null;
       throw error;
     }
-    // The result of the run was made.
+    // The result of the run has been made.
     if (records.some(({ type }) => type === "run_settled")) this.#recent = null;
     this.events.announce();
   }
 
-  /** Answers the state after the records. */
+  /** Returns the state after the records. */
   #write(batch: readonly Applied[], records: readonly AgentRecord[], also: Also): AgentState {
     const waited = this.events.take();
     const fresh: RunEvent[] = [];
@@ -128,7 +130,7 @@ export class SessionLog {
     return state;
   }
 
-  /** Stores records; answers the last ones with these, unless they are too many. */
+  /** Stores records; returns the last ones including these, unless they are too many. */
   #kept(records: readonly AgentRecord[]): LastRecords | null {
     const begins = records.some(({ type }) => type === "run_started");
     const from = begins ? { after: this.store.lastRecord(), records: [], bytes: 0 } : this.#recent;
@@ -138,7 +140,7 @@ export class SessionLog {
     return { ...from, bytes };
   }
 
-  /** Stores records whose fold may be out of reach, e.g. because making it is what kills the process. */
+  /** Stores records without folding them, e.g. because the fold is what kills the process. */
   appendUnseen(bodies: readonly AgentRecordBody[], events: RunEvent[], write: (last: number) => void): void {
     if (this.#fold.loaded) {
       this.add(bodies, { events: () => events, write: (_, last) => write(last) });
@@ -152,22 +154,22 @@ export class SessionLog {
     this.events.announce();
   }
 
-  /** Tells something that no record holds, e.g. a piece of a model's answer. */
+  /** Sends something that no record holds, e.g. a piece of a model's answer. */
   emit(event: RunEvent): void {
     this.events.emit(this.redacted(event));
   }
 
-  /** A JSON-like value as answers show it. */
+  /** A JSON-like value in the form for answers. */
   answered<T>(value: T): T {
     return this.#redactors.answers.json(value);
   }
 
-  /** A JSON-like value as watchers and logs get to see it. */
+  /** A JSON-like value in the form for watchers and logs. */
   shown<T>(value: T): T {
     return this.#redactors.events.json(value);
   }
 
-  /** The last event holds the answer. */
+  /** The last event contains the answer. */
   redacted<E extends RunEvent>(event: E): E {
     const { data } = event;
     return { ...event, data: event.event === "done" ? this.answered(data) : this.shown(data) };

@@ -1,4 +1,4 @@
-/** How a run ends: once, with its last records, its last events and its row in one transaction. */
+/** Ends a run exactly once, with its last records, its last events and its row in one transaction. */
 import type { Applied } from "../../engine/agent/apply.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import { RunLost } from "../../errors/session.ts";
@@ -15,19 +15,19 @@ export interface EndOptions {
   log: SessionLog;
   parts: AgentParts;
   session: () => SessionIdentity;
-  /** Whether runs that went well are logged too. */
+  /** Whether successful runs are logged too. */
   logsAll: boolean;
 }
 
-/** What the last life of a run knows. */
+/** Facts that only the last life of a run knows. */
 interface LastLife {
-  /** Further members of the result. */
+  /** More members of the result. */
   further: () => JsonObject;
-  /** What its effects keep; `null`: as it is stored. */
+  /** Value that its effects keep; `null`: as stored. */
   memo: string | null;
 }
 
-/** A run's result; `transcript_truncated`: it tells of its last records alone. */
+/** A run's result; `transcript_truncated`: it covers only the last records. */
 export function resultOf(
   parts: AgentParts,
   state: AgentState,
@@ -38,7 +38,7 @@ export function resultOf(
   return whole ? result : { ...result, transcript_truncated: true };
 }
 
-/** Stores records of which one settles the run. */
+/** Stores records, one of which settles the run. */
 export function settleRun(
   options: EndOptions,
   row: RunRow,
@@ -55,7 +55,7 @@ export function settleRun(
       return doneEvents(state, row, result);
     },
     write: ({ run }, done_event) => {
-      // A daemon or a task that is started again goes on where its effects left off.
+      // A daemon or a task that is started again continues where its effects stopped.
       const goesOn = run !== null && (run.spec.daemon !== null || run.spec.delegation !== undefined);
       const kept = !goesOn ? { memo: null } : memo === null ? {} : { memo };
       noteEnd(log, row, run?.status ?? "error", { settled_at, done_event, ...kept });
@@ -63,7 +63,7 @@ export function settleRun(
   });
 }
 
-/** Gives a run up without looking at what its records say: that may be what kills whoever looks. */
+/** Gives a run up without reading its records: reading may be what kills the process. */
 export function loseRun(options: EndOptions, row: RunRow): ErrorData {
   const { log, session } = options;
   const { data } = new RunLost({ run: row.id });
@@ -89,7 +89,7 @@ function noteEnd(
   store.handedIn.clear();
 }
 
-/** One line per run, or per failed one. @param state `null`: it was lost */
+/** One line per run, or per failed one. @param state `null`: it is lost */
 export function logEnd(
   options: EndOptions,
   row: RunRow,

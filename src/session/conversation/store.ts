@@ -1,4 +1,4 @@
-/** What is stored of one session, and nothing decided about it (docs/storage-schema.md). */
+/** The storage of one session, without decisions about it (docs/storage-schema.md). */
 import { join } from "../../bytes.ts";
 import type { AgentRecord, SessionState } from "../../engine/agent/records.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
@@ -15,14 +15,14 @@ import { type Row, Rows } from "./rows.ts";
 import { type NewRun, type RunRow, RunRows } from "./run-rows.ts";
 import { CONVERSATION_STEPS, OPTIONAL_TABLES, type OptionalTable } from "./schema.ts";
 
-/** Events, and bytes of them, that are read at a time. */
+/** The most events, and bytes of them, to read at a time. */
 const EVENT_BATCH = 200;
 const EVENT_BYTES = 1024 * 1024;
-/** Bytes of events of which the last one stays in memory. */
+/** The last event stays in memory up to this many bytes. */
 const KEPT_BYTES = 64 * 1024;
-/** Rows of records after which the fold is stored, so that waking up reads few. */
+/** Rows of records after which the fold is stored, so that a wake-up reads few rows. */
 const CHECKPOINT_EVERY = 64;
-/** Of the stored fold's shape. One of another version is made anew from the records. */
+/** Version of the stored fold's shape. A fold of another version is rebuilt from the records. */
 const FOLD_VERSION = 2;
 /** How long an answer is kept for the same request, in ms. */
 const REQUEST_MS = 24 * 3_600_000;
@@ -36,9 +36,9 @@ export interface SessionRow extends SessionIdentity {
   /** Unix ms. */
   created_at: number;
   updated_at: number;
-  /** `deleted`: what is left is being removed. */
+  /** `deleted`: its rest is being removed. */
   state: SessionState | "deleted";
-  /** What the request that made it can be known by again, where it can. */
+  /** Identifies the request that made it, if that is possible. */
   request_hash: string | null;
   parent_id: string | null;
   /** Number of the parent's last event when this one branched off. */
@@ -46,18 +46,18 @@ export interface SessionRow extends SessionIdentity {
   metadata: JsonObject;
 }
 
-/** An answer that is given again to the same request. */
+/** An answer that a repeated request gets again. */
 interface KnownRequest {
   hash: string;
   answer: string;
 }
 
-/** What the tables hold, as far as it was read or written since the last transaction that failed. */
+/** Cached content of the tables, read or written since the last failed transaction. */
 interface Known {
   session?: SessionRow | null;
-  /** The event that was stored last, with its number. */
+  /** The event stored last, with its number. */
   lastEvent?: { seq: number; event: RunEvent };
-  /** The row that the stored fold reaches to. */
+  /** The last row that the stored fold includes. */
   checkpointAt?: number;
 }
 
@@ -68,17 +68,17 @@ export class ConversationStore implements EventSource {
   readonly #sql: SqlStorage;
   readonly tables: Tables<OptionalTable>;
   readonly #records: Rows<AgentRecord[]>;
-  /** A row holds the events that were told together; its number is that of the last. */
+  /** A row holds the events that were sent together; its number is that of the last event. */
   readonly #events: Rows<RunEvent[]>;
   readonly #runs: RunRows;
   readonly #due: DueTimes;
   readonly artifacts: StoredArtifacts;
-  /** Of the run under way. */
+  /** For the run under way. */
   readonly handedIn: HandedIn;
   #ready: boolean;
-  /** What is stored, where it is known; nobody else writes here. `undefined`: not known. */
+  /** Cached content; nobody else writes here. `undefined`: unknown. */
   #known: Known = {};
-  /** Within a transaction of its own. */
+  /** Whether code runs inside a transaction of its own. */
   #inside = false;
 
   constructor(storage: DurableObjectStorage) {
@@ -94,7 +94,7 @@ export class ConversationStore implements EventSource {
     this.#ready = this.tables.has("session");
   }
 
-  /** Carries out writes as one. */
+  /** Makes writes in one transaction. */
   transaction<T>(writes: () => T): T {
     const outer = this.#inside;
     this.#inside = true;
@@ -120,7 +120,7 @@ export class ConversationStore implements EventSource {
     return raw === undefined ? null : { ...raw, metadata: JSON.parse(raw.metadata) };
   }
 
-  /** Makes the tables. What is only asked about has none. */
+  /** Makes the tables. An object that was only asked has none. */
   prepare(): void {
     if (this.#ready) return;
     migrate(this.#storage, CONVERSATION_STEPS);
@@ -147,7 +147,7 @@ export class ConversationStore implements EventSource {
     this.#known.session = row;
   }
 
-  /** Makes the session in place of one that may be here. */
+  /** Makes the session, and replaces an existing one. */
   replaceSession(row: SessionRow): void {
     this.#sql.exec("DELETE FROM session");
     this.create(row);
@@ -178,7 +178,7 @@ export class ConversationStore implements EventSource {
       .map(({ id }) => id);
   }
 
-  /** Stores records that belong together as one row; answers how many bytes it takes. */
+  /** Stores records that belong together as one row; returns its number of bytes. */
   appendRecords(records: readonly AgentRecord[]): number {
     return records.length > 0 ? this.#records.insert(this.#records.last() + 1, records) : 0;
   }
@@ -193,23 +193,23 @@ export class ConversationStore implements EventSource {
     return this.#ready ? this.#records.after(after) : [];
   }
 
-  /** The records in rows after number `after`, oldest first; what cannot be read is left out. */
+  /** The records in rows after number `after`, oldest first, without unreadable ones. */
   *records(after = 0): Generator<AgentRecord> {
     for (const row of this.recordRows(after)) if (row.ok) yield* row.value;
   }
 
-  /** Numbers of the short rows of records up to `until` that have this in them, the last first. */
+  /** Numbers of the short rows of records up to `until` that contain this text, the last first. */
   shortRows(until: number, text: string): number[] {
     return this.#ready ? this.#records.short(until, text) : [];
   }
 
-  /** The last records after row `after` that take at most so many bytes, oldest first, and whether these are all. */
+  /** The last records after row `after` that take at most this many bytes, oldest first, and whether these are all. */
   lastRecords(after: number, bytes: number): { records: Iterable<AgentRecord>; whole: boolean } {
     const from = this.#ready ? this.#records.fitting(after, bytes) : after;
     return { records: this.records(from), whole: from === after };
   }
 
-  /** Stores events as one row; answers the number of the last. */
+  /** Stores events as one row; returns the number of the last. */
   appendEvents(events: readonly RunEvent[]): number {
     const event = events.at(-1);
     if (event === undefined) return this.#events.last();
@@ -227,7 +227,7 @@ export class ConversationStore implements EventSource {
     return this.#ready ? this.#events.last() : 0;
   }
 
-  /** The next events after number `after`; none where there are none yet. */
+  /** The next events after number `after`; empty if there are none yet. */
   events(after: number): (RunEvent & { seq: number })[] {
     const found: (RunEvent & { seq: number })[] = [];
     if (!this.#ready) return found;
@@ -246,7 +246,7 @@ export class ConversationStore implements EventSource {
 
   event(seq: number): RunEvent | null {
     if (!this.#ready) return null;
-    // Who waits for a run's end asks for what was stored a moment ago.
+    // A caller that waits for a run's end asks for what was stored a moment ago.
     if (this.#known.lastEvent?.seq === seq) return this.#known.lastEvent.event;
     for (const row of this.#events.after(seq - 1)) {
       return (row.ok ? row.value[row.value.length - 1 - (row.seq - seq)] : null) ?? null;
@@ -258,7 +258,7 @@ export class ConversationStore implements EventSource {
     return !this.#ready;
   }
 
-  /** The stored fold and the row of records that it reaches to; `null`: none that can be used. */
+  /** The stored fold and the last row of records in it; `null`: there is no usable one. */
   checkpoint(): { seq: number; state: AgentState } | null {
     if (!this.tables.has("checkpoint")) return null;
     const rows = this.#sql
@@ -275,7 +275,7 @@ export class ConversationStore implements EventSource {
     }
   }
 
-  /** Stores the fold where enough was appended since the last one. */
+  /** Stores the fold if enough was appended since the last time. */
   checkpointIfDue(state: AgentState): void {
     const seq = this.lastRecord();
     if (seq - this.#checkpointed() < CHECKPOINT_EVERY) return;
@@ -288,7 +288,7 @@ export class ConversationStore implements EventSource {
     this.#known.checkpointAt = seq;
   }
 
-  /** The row that the stored fold reaches to; 0: there is none. */
+  /** The last row that the stored fold includes; 0: there is none. */
   #checkpointed(): number {
     if (!this.tables.has("checkpoint")) return 0;
     const query = "SELECT seq FROM checkpoint WHERE part = 0";
@@ -296,7 +296,7 @@ export class ConversationStore implements EventSource {
     return this.#known.checkpointAt;
   }
 
-  /** What was known of a transaction that failed, or of what was removed, is not true. */
+  /** Knowledge from a failed transaction, or about removed content, is invalid. */
   #forget(): void {
     this.#records.forget();
     this.#events.forget();
@@ -307,7 +307,7 @@ export class ConversationStore implements EventSource {
     this.#known = {};
   }
 
-  /** What a request of this name was answered within the last day. */
+  /** The answer to a request of this name within the last day. */
   request(name: string, now: number): KnownRequest | null {
     if (!this.tables.has("request")) return null;
     const query = "SELECT hash, answer FROM request WHERE name = ? AND at > ?";
@@ -339,17 +339,17 @@ export class ConversationStore implements EventSource {
     return this.#ready ? this.#runs.find(id) : null;
   }
 
-  /** The run that is not settled. */
+  /** The unsettled run. */
   liveRun(): RunRow | null {
     return this.#ready ? this.#runs.live() : null;
   }
 
-  /** Newest first. @param before of the first record of the last one that is known */
+  /** Newest first. @param before number of the first record of the last known run */
   runs(limit: number, before: number): RunRow[] {
     return this.#ready ? this.#runs.list(limit, before) : [];
   }
 
-  /** What is due and when, the earliest first. */
+  /** All due times, the earliest first. */
   due(): Due[] {
     return this.#ready ? this.#due.list() : [];
   }
@@ -360,15 +360,15 @@ export class ConversationStore implements EventSource {
   }
 
   /**
-   * Sets due times, or removes those that are `null`, and arms the alarm for what is due first; with nothing due there is
-   * none. In a transaction, the alarm is part of it.
+   * Sets due times, or removes those that are `null`, and sets the alarm for the first; if nothing is due there is no
+   * alarm. In a transaction, the alarm is part of it.
    */
   setDue(times: { [kind: string]: number | null }): void {
     if (this.#inside) this.#due.set(times);
     else this.transaction(() => this.#due.set(times));
   }
 
-  /** The alarm came. */
+  /** The alarm fired. */
   fired(): void {
     this.#due.fired();
   }
@@ -377,12 +377,12 @@ export class ConversationStore implements EventSource {
     if (this.#ready) this.#due.arm();
   }
 
-  /** Arms an alarm that was lost: the platform gives one up after some failures. */
+  /** Sets a lost alarm again: the platform drops one after some failures. */
   async rearm(): Promise<void> {
     if (this.#ready) await this.#due.rearm();
   }
 
-  /** Leaves of the runs nothing, so that another one can begin in their place. To be called in a transaction. */
+  /** Removes all traces of the runs, so that another one can begin. Call it in a transaction. */
   removeRuns(): void {
     const optional = ["checkpoint", "request", "handed_in", "artifact"] as const;
     const tables = ["record", "event", "run", ...optional.filter((table) => this.tables.has(table))];
@@ -390,7 +390,7 @@ export class ConversationStore implements EventSource {
     this.#forget();
   }
 
-  /** Deletes everything. What is stored from the moment of the call on stays: nothing comes between its parts. */
+  /** Deletes everything that is stored at the time of the call. It is one step, so later writes stay. */
   async clear(): Promise<void> {
     this.#ready = false;
     this.#forget();

@@ -1,4 +1,4 @@
-/** What a run did, step by step with its times: read from its records for people to look at. Pure. */
+/** The steps of a run with their times, read from its records, for people. Pure. */
 import type { AgentRecord } from "../../engine/agent/records.ts";
 import type { Block, Usage } from "../../engine/messages.ts";
 import type { Json } from "../../skill/manifest.ts";
@@ -12,13 +12,13 @@ export interface TraceStep {
   started_at: string;
   /** `null`: it is under way. */
   duration_ms: number | null;
-  /** `null`: neither went well nor failed. */
+  /** `null`: neither success nor failure. */
   ok: boolean | null;
   input?: Json;
   output?: Json;
-  /** What the model said to itself. */
+  /** The model's thoughts. */
   thoughts?: string;
-  /** Of model calls. */
+  /** For model calls. */
   model?: string;
   usage?: Usage;
   cost_usd?: number;
@@ -26,27 +26,27 @@ export interface TraceStep {
 
 interface TracePage {
   steps: TraceStep[];
-  /** How many steps there are before the next page; `null`: it is the last one. */
+  /** Number of steps before the next page; `null`: this is the last page. */
   next: number | null;
-  /** What the model said last in the whole run; `null`: nothing yet. */
+  /** The model's last text in the whole run; `null`: none yet. */
   text: string | null;
-  /** What the run ended with. */
+  /** The error that ended the run. */
   error: { code: string; title: string; detail: string } | null;
 }
 
-/** The same, as it is answered. */
+/** The same in the form of the answer. */
 export interface RunTrace extends TracePage {
-  /** Whether the run was taken up after its process died. */
+  /** Whether the run was resumed after its process died. */
   recovered: boolean;
 }
 
-/** Characters of what a step shows of its input and output each. */
+/** The most characters to show of a step's input, and of its output. */
 const MAX_SHOWN = 20_000;
 
 /**
  * A page of a run's steps.
- * @param run records of others are left out; `null`: there are none
- * @param after how many steps come before the page
+ * @param run records of other runs are left out; `null`: there are none
+ * @param after number of steps before the page
  */
 export function traceOf(
   records: Iterable<AgentRecord>,
@@ -66,7 +66,7 @@ class TraceReader {
   readonly #after: number;
   readonly #limit: number;
   readonly #steps: TraceStep[] = [];
-  /** Steps under way, by what ends them; `null`: not on this page. */
+  /** Steps under way, by the id that ends them; `null`: not on this page. */
   readonly #open = new Map<string, { at: number; step: TraceStep | null }>();
   /** Ids of calls, by the effects that carry them out. */
   readonly #calls = new Map<string, string>();
@@ -211,7 +211,7 @@ class TraceReader {
     this.#open.set(key, { at: what.at, step: this.#place(what, null) });
   }
 
-  /** @param of a call's id, the effect that carries it out, or an approval's id */
+  /** @param of a call's id, its effect, or an approval's id */
   #end(of: string, at: number, ok: boolean, output: string): void {
     const key = this.#calls.get(of) ?? of;
     const open = this.#open.get(key);
@@ -222,7 +222,7 @@ class TraceReader {
     open.step.output = output;
   }
 
-  /** The step, where it is one of this page. */
+  /** The step, if it is on this page. */
   #place(
     {
       at,
@@ -252,7 +252,7 @@ function saidIn(blocks: readonly Block[]): { output: Json; thoughts: string } {
   return { output: text ? shortened(only.text) : json(rest), thoughts };
 }
 
-/** JSON as it may be shown: what is long, as the beginning of its text. */
+/** JSON for display: a long value becomes the beginning of its text. */
 function json(value: unknown): Json {
   const text = JSON.stringify(value) ?? "null";
   return text.length <= MAX_SHOWN ? JSON.parse(text) : shortened(text);

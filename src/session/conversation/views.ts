@@ -1,4 +1,4 @@
-/** A session and its runs as their routes show them. */
+/** A session and its runs in the form of their routes. */
 import type { AgentState, RunState } from "../../engine/agent/state.ts";
 import type { AgentParts } from "../../run/agent/parts.ts";
 import type { RunEntry } from "../run-entry.ts";
@@ -21,7 +21,7 @@ export function sessionView(log: SessionLog, row: SessionRow): SessionView {
     id,
     state: state === "deleted" ? "closed" : state,
     created_at: time(created_at),
-    // A run that has begun is noted with the session once it has ended.
+    // The session's own row learns of a run only when the run has ended.
     updated_at: time(Math.max(updated_at, live?.created_at ?? 0)),
     length: countListed(visible),
     summary,
@@ -34,14 +34,14 @@ export function sessionView(log: SessionLog, row: SessionRow): SessionView {
   };
 }
 
-/** Until when an answer waits that was not told: a run with tools of the client ends only while its client goes on. */
+/** How long an answer waits by default: a run with tools of the client ends only while its client continues. */
 export function usualWait({ run }: AgentState): Wait {
   if (run === null) return "terminal";
   const { daemon, tools } = run.spec;
   return daemon !== null || tools.some(({ executor }) => executor === "client") ? "idle" : "terminal";
 }
 
-/** Without the result: one of many. */
+/** Without the result: an entry of a list. */
 export function runEntry(session: string, row: RunRow): RunView {
   const { id, status, created_at, settled_at } = row;
   return {
@@ -53,7 +53,7 @@ export function runEntry(session: string, row: RunRow): RunView {
   };
 }
 
-/** A run as the tenant's index has it. @param state what is known of it; `null`: nothing more than its row */
+/** A run in the form of the tenant's index. @param state the run's state; `null`: only its row is known */
 export function indexEntry(session: string, row: RunRow, state: RunState | null): RunEntry {
   const { id, status, created_at, settled_at } = row;
   const { totals, spec } = state ?? {};
@@ -73,7 +73,7 @@ export function indexEntry(session: string, row: RunRow, state: RunState | null)
   };
 }
 
-/** A run that has ended or rests, with its result as it is by now. */
+/** A run that has ended or rests, with its present result. */
 export function runAnswer(log: SessionLog, parts: AgentParts, session: string, row: RunRow): RunView {
   const view = runView(log, session, row);
   if (row.settled_at !== null || row.status === "running") return view;

@@ -1,4 +1,7 @@
-/** The prompt-visible messages of a session as its routes count and list them: results of one turn are one message each. Pure. */
+/**
+ * The prompt-visible messages of a session as its routes count and list them: each result of a turn is one message.
+ * Pure.
+ */
 import type { Message } from "../../engine/messages.ts";
 import { messageJson, type PublicMessage } from "../../llm/messages.ts";
 
@@ -27,7 +30,7 @@ export function listPage(
   return { data, next: next < at ? next : null };
 }
 
-/** How many messages at the end are kept of so many listed ones: calls and their results stay together. */
+/** How many messages at the end to keep for this many listed ones: calls and their results stay together. */
 export function tailOf(messages: readonly Message[], listed: number): number {
   let kept = 0;
   let sum = 0;
@@ -40,7 +43,7 @@ export function tailOf(messages: readonly Message[], listed: number): number {
   return first?.role === "tool" && kept > 0 && kept < messages.length ? kept + 1 : kept;
 }
 
-/** The messages that so many listed ones begin with; calls whose results would be left out are left out too. */
+/** The messages for this many listed ones at the beginning. Calls whose results would be left out are left out too. */
 export function headOf(messages: readonly Message[], listed: number): Message[] {
   const head: Message[] = [];
   let sum = 0;

@@ -1,6 +1,6 @@
 /**
- * A session's daemon: a run that goes idle, and what wakes it. Everything that it does is decided
- * from what is stored, so that the next life of its object goes on with it.
+ * A session's daemon: a run that goes idle, and what wakes it. It decides everything from stored facts, so the next
+ * life of its object continues seamlessly.
  */
 
 import type { Wake } from "../../engine/agent/records.ts";
@@ -33,16 +33,19 @@ const LOOK = "daemon";
 const INDEX = "daemon_index";
 
 const RETRY_MS = 60_000;
-/** Paths that one wake names. */
+/** The most paths that one wake names. */
 const MAX_WATCHED = 100;
-/** The directory is told when the daemon will be heard of next, so much later, and again when that has moved by more. */
+/**
+ * The directory stores when the daemon will next report, plus this time in ms. It is updated when that moves by more
+ * than this.
+ */
 const CHECK_AFTER_MS = 15 * 60_000;
 const CHECK_MOVED_MS = 10 * 60_000;
 
 export class Daemon {
   readonly store: DaemonStore;
   readonly #conversation: Conversation;
-  /** While it is being stopped, nothing wakes it. */
+  /** While the daemon is being stopped, nothing wakes it. */
   #stopping = false;
   #indexing: Promise<void> = Promise.resolve();
 
@@ -86,13 +89,13 @@ export class Daemon {
     return "running";
   }
 
-  /** What it is doing: `active`, or as its run has ended or rests. */
+  /** The daemon's state: `active`, or how its run ended or rests. */
   state(row: DaemonRow): string {
     const status = this.run(row)?.status ?? this.#conversation.log.store.run(row.run)?.status ?? "idle";
     return status === "running" ? "active" : status;
   }
 
-  /** The daemon's run as the records have it; `null`: another one came after it. */
+  /** The daemon's run according to the records; `null`: another run followed it. */
   run({ run: id }: DaemonRow): RunState | null {
     const { run } = this.#conversation.log.state();
     return run?.spec.run_id === id ? run : null;
@@ -104,7 +107,7 @@ export class Daemon {
     return run === null ? row.iterations : row.earlier_iterations + run.iterations;
   }
 
-  /** Sees whether anything is to wake it, and to when that has to be seen to again. */
+  /** Checks whether anything must wake it, and sets the time of the next check. */
   look(): void {
     const row = this.#acknowledged();
     const run = row === null ? null : this.run(row);
@@ -135,7 +138,7 @@ export class Daemon {
     if (schedule !== null) this.#bySchedule(schedule, daemon, run.spec.run_id);
   }
 
-  /** Also while it is not idle: the run's own changes are no reason to wake it. */
+  /** Called even while it is not idle. The run's own changes never wake it. */
   #filesChanged(changes: readonly FileEvent[]): void {
     const row = this.store.row();
     const daemon = row === null ? null : (this.run(row)?.spec.daemon ?? null);
@@ -149,7 +152,7 @@ export class Daemon {
     queueMicrotask(() => this.#lookNow());
   }
 
-  /** Ends the run, an event in flight goes back to the front of the queue. */
+  /** Ends the run; an event in flight returns to the front of the queue. */
   stop(run: string): void {
     const { runs, log } = this.#conversation;
     if (log.state().run?.stage === "idle") runs.end(run, "idle");
@@ -166,7 +169,7 @@ export class Daemon {
     }
   }
 
-  /** Takes an event off the queue that was handled; the row as it is now. */
+  /** Removes a handled event from the queue; returns the present row. */
   #acknowledged(): DaemonRow | null {
     const row = this.store.row();
     if (row === null || row.inflight === null || !this.#handled(row)) return row;
@@ -178,7 +181,7 @@ export class Daemon {
     return { ...row, inflight: null, inflight_at: null };
   }
 
-  /** Whether the run got through its first iteration with the event that it was given. */
+  /** Whether the run finished its first iteration with the event that it was given. */
   #handled(row: DaemonRow): boolean {
     const run = this.run(row);
     if (run === null) return false;
@@ -187,17 +190,17 @@ export class Daemon {
     return run.stage === "ended" && iterations > 0 && run.status !== "cancelled" && run.status !== "error";
   }
 
-  /** Events that wait, without the one in flight. */
+  /** Number of waiting events, without the one in flight. */
   pending(row: DaemonRow): number {
     return this.store.eventCount() - (row.inflight === null ? 0 : 1);
   }
 
-  /** The row, after an event that was handled is off the queue. @throws CallNotFound */
+  /** The row after a handled event has left the queue. @throws CallNotFound */
   settled(): DaemonRow {
     return this.#acknowledged() ?? this.row();
   }
 
-  /** One event at a time: recorded together with the note that it is in flight. */
+  /** Delivers one event at a time, and stores it together with the note that it is in flight. */
   #deliver(row: DaemonRow, run: RunState): boolean {
     const [event] = this.store.events(0);
     if (event === undefined || row.inflight !== null) return false;
@@ -254,7 +257,7 @@ export class Daemon {
     });
   }
 
-  /** Its timers begin anew. What came meanwhile is seen to at once. */
+  /** Its timers restart. What came meanwhile is handled immediately. */
   #rested(): void {
     const row = this.#acknowledged();
     const run = row === null ? null : this.run(row);
@@ -276,12 +279,12 @@ export class Daemon {
     try {
       this.look();
     } catch (error) {
-      // It is due, and will be seen to by the alarm.
+      // It stays due, and the alarm will handle it.
       console.error(JSON.stringify({ event: "daemon_not_woken", error: String(error) }));
     }
   }
 
-  /** Its timer is counted from going idle; a schedule that has fired goes on to its next time. */
+  /** Its timer counts from going idle; a schedule that has fired moves to its next time. */
   #woke({ reason }: Wake): void {
     const row = this.store.row();
     const run = row === null ? null : this.run(row);
@@ -309,7 +312,7 @@ export class Daemon {
     const row = this.#acknowledged();
     if (row?.run !== id) return;
     const run = this.run(row);
-    // An event that was not handled is, once the daemon is started again.
+    // An event that was not handled will be, once the daemon is started again.
     const broken = run?.status === "cancelled" || run?.status === "error";
     const interrupted = row.idle_at === null && row.inflight === null && broken;
     this.#conversation.together(() => {
@@ -335,13 +338,13 @@ export class Daemon {
     });
   }
 
-  /** The directory is told soon, and again until it knows. */
+  /** Schedules an update of the directory, and repeats it until it succeeds. */
   #changed(): void {
     this.#conversation.dueAt(INDEX, this.#conversation.log.now() + RETRY_MS);
     this.#conversation.background(this.index());
   }
 
-  /** What the directory has to know; `null`: there is no daemon. */
+  /** The directory's entry; `null`: there is no daemon. */
   note(): DaemonNote | null {
     const session = this.#conversation.log.store.session();
     const row = this.store.row();
@@ -355,7 +358,7 @@ export class Daemon {
     return { tenant, id, name, status, persist_path, skill, webhook, check_at, created_at };
   }
 
-  /** Brings the directory up to date, one write after the other. */
+  /** Updates the directory, one write after the other. */
   index(): Promise<void> {
     const write = async (): Promise<void> => {
       const note = this.note();
@@ -367,7 +370,7 @@ export class Daemon {
       this.#conversation.dueAt(INDEX, null);
     };
     this.#indexing = this.#indexing.then(write).catch((error: unknown) => {
-      // Asking again would change nothing.
+      // Asking again would not help.
       if (error instanceof DaemonPathTaken) this.#conversation.dueAt(INDEX, null);
       console.error(JSON.stringify({ event: "daemon_not_indexed", error: String(error) }));
     });
@@ -390,7 +393,7 @@ function moved(known: number | null, wanted: number | null): boolean {
   return Math.abs(known - wanted) > CHECK_MOVED_MS;
 }
 
-/** What an event says to the model: text as it is, anything else as JSON. */
+/** An event in the form for the model: text unchanged, anything else as JSON. */
 function messageOf(payload: Json): Message {
   const text = typeof payload === "string" ? payload : JSON.stringify(payload);
   return { role: "user", content: [{ type: "text", text }] };

@@ -1,6 +1,6 @@
 /**
- * Which daemons there are, for lists, for webhooks, and for the sweep that looks after them: rows in D1 that the daemons
- * themselves write (docs/storage-schema.md). A daemon's own object is the truth.
+ * The directory of daemons, for lists, for webhooks, and for the sweep that checks them: rows in D1 that the daemons
+ * themselves write (docs/storage-schema.md). A daemon's own object is authoritative.
  */
 import * as z from "zod/mini";
 import { databaseWith } from "../../database.ts";
@@ -10,7 +10,7 @@ import { pageOf, positionIn } from "../newest-first.ts";
 import { DAEMONS_SCHEMA } from "./directory-schema.ts";
 import type { DaemonStatus, Webhook } from "./rpc.ts";
 
-/** A daemon as the directory has it. */
+/** A daemon's entry in the directory. */
 export interface DaemonNote {
   tenant: string;
   id: string;
@@ -19,7 +19,7 @@ export interface DaemonNote {
   persist_path: string | null;
   skill: string | null;
   webhook: Webhook | null;
-  /** Unix ms: when somebody has to look whether it still wakes; `null`: it does not by itself. */
+  /** Unix ms: when somebody must check whether it still wakes; `null`: it never wakes by itself. */
   check_at: number | null;
   /** Unix ms. */
   created_at: number;
@@ -36,7 +36,7 @@ const listed = z.lazy(() =>
   }),
 );
 
-/** A daemon as lists show it. */
+/** A daemon in the form of lists. */
 export type ListedDaemon = z.infer<typeof listed>;
 
 const place = z.lazy(() => z.object({ tenant: z.string(), id: z.string() }));
@@ -52,7 +52,7 @@ const hooked = z.lazy(() =>
 
 const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, DAEMONS_SCHEMA);
 
-/** @throws DaemonPathTaken where another daemon runs that has the path */
+/** @throws DaemonPathTaken if another running daemon has the path */
 export async function noteDaemon(env: Bindings, note: DaemonNote): Promise<void> {
   const db = await database(env);
   const { tenant, id, name, status, persist_path, skill, webhook, check_at, created_at } = note;
@@ -89,7 +89,7 @@ export async function forgetDaemon(env: Bindings, tenant: string, id: string): P
   await db.prepare("DELETE FROM daemons WHERE tenant = ? AND id = ?").bind(tenant, id).run();
 }
 
-/** A tenant's daemons, the newest first, a page at a time. @throws BadRequest for a cursor that no page gave */
+/** A tenant's daemons, the newest first, a page at a time. @throws BadRequest for an unknown cursor */
 export async function listDaemons(
   env: Bindings,
   { tenant, limit, cursor }: { tenant: string; limit: number; cursor: string | null },
@@ -114,7 +114,7 @@ export async function daemonAt(env: Bindings, tenant: string, path: string): Pro
   return db.prepare(query).bind(tenant, path).first<string>("id");
 }
 
-/** Whose daemon of this id takes signed calls, and how they are signed; `null`: none does. */
+/** The owner of the daemon with this id that accepts signed calls, and their signature scheme; `null`: none does. */
 export async function webhookOf(
   env: Bindings,
   id: string,
@@ -125,7 +125,7 @@ export async function webhookOf(
   return row === null ? null : hooked.parse(row);
 }
 
-/** Daemons that should have been heard of before a time (Unix ms), the longest overdue first. */
+/** Daemons whose report was due before a time (Unix ms), the longest overdue first. */
 export async function overdueDaemons(
   env: Bindings,
   now: number,

@@ -1,4 +1,4 @@
-/** What can be asked of a session's daemon, by name (`rpc.ts`). */
+/** The operations of a session's daemon, by name (`rpc.ts`). */
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { DaemonNotRunning, DaemonQueueFull, DaemonRunning } from "../../errors/daemon.ts";
 import { CallNotFound } from "../../errors/llm.ts";
@@ -17,10 +17,10 @@ import { summaryOf, waitingEvents } from "./summary.ts";
 
 /** How long an answer waits for a daemon to become idle, in ms. */
 const IDLE_MS = 500;
-/** And for the directory. */
+/** How long an answer waits for the directory, in ms. */
 const INDEX_MS = 1000;
 
-/** The session that a daemon is made in. */
+/** The session in which a daemon is made. */
 const NEW_SESSION = { metadata: {}, request_hash: null, imported: null };
 
 type Handlers = {
@@ -34,7 +34,7 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
   const { log, runs } = conversation;
   const summary = (): DaemonSummary => summaryOf(daemon, log);
 
-  /** For questions about a daemon that has to be there. */
+  /** For questions about a daemon that must exist. */
   const within404 =
     <I, O>(
       work: (input: I, row: DaemonRow, at: { session: SessionRow; caller: SessionCaller }) => O | Promise<O>,
@@ -51,7 +51,7 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
   const rested = (run: string): Promise<void> => within(runs.wait(run, "idle"), IDLE_MS);
   const indexed = (): Promise<void> => within(daemon.index(), INDEX_MS);
 
-  /** Takes the path in the directory. One that nobody else can have may be noted later. */
+  /** Claims the path in the directory. A path that nobody else can have may be entered later. */
   const claim = async (
     { tenant, id }: SessionCaller,
     settings: DaemonSettings,
@@ -70,7 +70,7 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
     else conversation.background(noted.catch(() => {}));
   };
 
-  /** Begins a run of the daemon, with the settings that it is to have from now on. */
+  /** Begins a run of the daemon, with its new settings. */
   const begin = (spec: AgentSpec, settings: DaemonSettings, by: SessionCaller): void => {
     const { request_id, mock_scope } = by;
     runs.start(spec, { request_id, mock_scope });

@@ -1,4 +1,4 @@
-/** What is done whenever a daemon goes idle or ends: its snapshot is written, its host is told. */
+/** The work whenever a daemon goes idle or ends: writes its snapshot, informs its host. */
 import type { DaemonOptions } from "../../engine/agent/spec.ts";
 import { backoff } from "../../engine/daemon/schedule.ts";
 import { detachedContext } from "../../run/context.ts";
@@ -11,7 +11,7 @@ import { summaryOf } from "./summary.ts";
 
 export function keepSnapshots(conversation: Conversation, daemon: Daemon): void {
   let saving: Promise<unknown> = Promise.resolve();
-  /** One after the other, and later than what is stored now. */
+  /** Runs one after the other, and after the present writes are stored. */
   const later = (work: () => Promise<void>): void => {
     saving = saving.then(work).catch((error: unknown) => {
       console.error(JSON.stringify({ event: "daemon_not_kept", error: String(error) }));
@@ -32,7 +32,7 @@ export function keepSnapshots(conversation: Conversation, daemon: Daemon): void 
   });
 }
 
-/** Of the daemon's run; `null`: there is none. */
+/** Options of the daemon's run; `null`: there is none. */
 function optionsOf(daemon: Daemon): DaemonOptions | null {
   const row = daemon.store.row();
   return row === null ? null : (daemon.run(row)?.spec.daemon ?? null);
@@ -51,7 +51,7 @@ async function save(conversation: Conversation, daemon: Daemon, options: DaemonO
   });
 }
 
-/** A host that does not answer is no reason to wake. */
+/** A host that does not answer must not wake the daemon. */
 async function tellHost(conversation: Conversation, daemon: Daemon, options: DaemonOptions): Promise<void> {
   const { deployment, background, log } = conversation;
   const session = log.store.session();

@@ -3,7 +3,7 @@ import type { WorkspaceAccess } from "../../run/workspace/access.ts";
 import { writeFile } from "../../run/workspace/store.ts";
 
 /**
- * Writes documents beside each other; what cannot be written is logged, since the daemon's own storage has everything.
+ * Writes several documents. A document that cannot be written is logged, since the daemon's own storage has everything.
  * @param files by path
  */
 export async function persist(

@@ -1,19 +1,19 @@
-/** What the Worker and a daemon's object tell each other. Types only. */
+/** The messages between the Worker and a daemon's object. Types only. */
 import type { WakeReason } from "../../engine/agent/records.ts";
 import type { AgentSpec, WakeLimit } from "../../engine/agent/spec.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { NamedRequest } from "../named-request.ts";
 
-/** How calls of `POST /daemons/{id}/events` are signed that come without a key. */
+/** The signature scheme of `POST /daemons/{id}/events` calls without a key. */
 export interface Webhook {
   /** Name of the variable that holds the secret. */
   secret_env: string;
   /** Name of the header with the signature. */
   header: string;
   algorithm: "hmac-sha256";
-  /** Name of the header with the time, in Unix seconds; `null`: the body alone is signed. */
+  /** Name of the header with the time, in Unix seconds; `null`: the signature covers only the body. */
   timestamp_header: string | null;
-  /** By how many seconds that time may differ. */
+  /** The permitted difference of that time, in seconds. */
   tolerance_s: number;
 }
 
@@ -38,7 +38,7 @@ export interface DaemonSummary {
   persist_path: string | null;
   snapshot_path: string | null;
   run_id: string;
-  /** Waiting; `queued` counts the one in flight too. */
+  /** Number of waiting events; `queued` includes the one in flight. */
   pending_event_count: number;
   queued_event_count: number;
   event_queue_capacity: number;
@@ -49,35 +49,35 @@ export interface DaemonSummary {
   last_wake: { reason: WakeReason; at: string } | null;
   /** The limit of `wake_budget` that ended its last wake; `null`: none did. */
   wake_budget_reached: WakeLimit | null;
-  /** What will wake it as soon as it is idle, the most urgent first. */
+  /** What will wake it once it is idle, the most urgent first. */
   pending_wakes: WakeReason[];
   inflight_event?: DaemonEvent;
   /** A problem document. */
   error?: JsonObject;
-  /** Of its run, once that has ended, without the transcript. */
+  /** The result of its ended run, without the transcript. */
   result?: JsonObject;
 }
 
-/** How a daemon is to be, beside the specification of its run. */
+/** The settings of a daemon other than its run's specification. */
 export interface DaemonSettings {
   name: string | null;
   persist_path: string;
   capacity: number;
   webhook: Webhook | null;
-  /** The skill that declares it, and the version of it. */
+  /** The skill that declares it, and the skill's version. */
   declared: { skill: string; version: string } | null;
 }
 
-/** By name: what is asked, and what is answered. JSON-safe. */
+/** By name: input and output. JSON-safe. */
 export interface DaemonOperations {
-  /** Makes the session and the daemon in it. @param exclusive no other may have its path */
+  /** Makes the session and its daemon. @param exclusive no other daemon may have its path */
   spawn: {
     in: { spec: AgentSpec; settings: DaemonSettings; exclusive: boolean; request: NamedRequest };
     out: DaemonSummary;
   };
-  /** The same for a daemon that a skill declares: one of another version takes the place of the one that is there. */
+  /** The same for a daemon that a skill declares. A daemon of another version replaces the existing one. */
   declare: { in: { spec: AgentSpec; settings: DaemonSettings }; out: DaemonSummary };
-  /** What its skill declared is no more. */
+  /** The skill no longer declares it. */
   undeclare: { in: null; out: DaemonSummary };
   /** The summary with the snapshot. */
   daemon: { in: null; out: JsonObject };
@@ -85,6 +85,6 @@ export interface DaemonOperations {
   wake: { in: { request: NamedRequest }; out: DaemonSummary };
   stop: { in: null; out: DaemonSummary };
   restart: { in: { run_id: string; request: NamedRequest }; out: DaemonSummary };
-  /** Sees to what is due. */
+  /** Handles what is due. */
   poke: { in: null; out: DaemonSummary };
 }

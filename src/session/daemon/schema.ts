@@ -3,7 +3,7 @@
 /** The table that holds the version. */
 export const DAEMON_VERSIONS = "daemon_version";
 
-/** One step per version; a step never changes once it was deployed. */
+/** One step per version; a deployed step never changes. */
 export const DAEMON_STEPS: readonly string[] = [
   `CREATE TABLE daemon (
      run TEXT PRIMARY KEY, name TEXT, persist_path TEXT, capacity INTEGER NOT NULL, webhook TEXT,

@@ -1,4 +1,4 @@
-/** What is known of a daemon at one time. */
+/** A snapshot of a daemon. */
 import { backoff } from "../../engine/daemon/schedule.ts";
 import { isWatched } from "../../engine/daemon/watch.ts";
 import { historyOf } from "../../llm/history.ts";
@@ -10,7 +10,7 @@ import type { Conversation } from "../conversation/conversation.ts";
 import type { Daemon } from "./daemon.ts";
 import { isoOrNull } from "./summary.ts";
 
-/** Rows of records that the history of a snapshot reaches back, and bytes of them: a daemon may live for ever. */
+/** The most rows of records, and bytes of them, in the history of a snapshot: a daemon may live for ever. */
 const RECENT_ROWS = 2000;
 const RECENT_BYTES = 4 * 1024 * 1024;
 
@@ -50,10 +50,10 @@ export async function snapshotOf(
   return JSON.parse(JSON.stringify(log.answered(snapshot)));
 }
 
-/** Files that are listed at a time. */
+/** Files to list at a time. */
 const PAGE = 1000;
 
-/** The versions of the files that are watched. */
+/** The versions of the watched files. */
 async function watchState(
   files: Pick<WorkspaceAccess, "listFiles">,
   watch_paths: readonly string[],

@@ -1,4 +1,4 @@
-/** What is stored of a session's daemon, and nothing decided about it (docs/storage-schema.md). */
+/** The storage of a session's daemon, without decisions about it (docs/storage-schema.md). */
 import type { WakeReason } from "../../engine/agent/records.ts";
 import type { Schedule } from "../../engine/daemon/schedule.ts";
 import type { Json } from "../../skill/manifest.ts";
@@ -15,29 +15,29 @@ export interface DaemonRow extends Omit<Schedule, "idle_at"> {
   persist_path: string | null;
   capacity: number;
   webhook: Webhook | null;
-  /** The skill that declares it, and the version; `declared` is `null` once it is no more. */
+  /** The skill that declares it, and the version; `declared` is `null` once the skill no longer does. */
   skill: string | null;
   declared: string | null;
   created_at: number;
-  /** Of the runs before this one, and of all, as far as they were noted. */
+  /** Sums of the runs before this one, and of all runs, as far as they were stored. */
   earlier_iterations: number;
   iterations: number;
   next_seq: number;
-  /** Number of the event that its run was given, and the run's iterations then; `null`: none. */
+  /** Number of the event that its run was given, and the run's iterations at that time; `null`: none. */
   inflight: number | null;
   inflight_at: number | null;
-  /** Whether its run ended in the middle of something. */
+  /** Whether its run ended unfinished. */
   interrupted: boolean;
-  /** Since when somebody wants it woken. */
+  /** Time of the oldest pending request to wake it. */
   asked_at: number | null;
-  /** Paths that were changed and have not woken it yet. */
+  /** Changed paths that have not woken it yet. */
   watched: string[];
   wake_reason: WakeReason | null;
   wake_at: number | null;
   saved_at: number | null;
   /** `null`: it is not idle. */
   idle_at: number | null;
-  /** When the directory has it looked at. */
+  /** When the directory will have it checked. */
   check_at: number | null;
 }
 
@@ -47,7 +47,7 @@ type Raw = Omit<DaemonRow, "webhook" | "interrupted" | "watched"> & {
   watched: string;
 };
 
-/** A daemon that has just begun its first run. */
+/** A daemon whose first run has just begun. */
 export const NEW_DAEMON: Omit<DaemonRow, "run" | "created_at"> = {
   name: null,
   persist_path: null,
@@ -78,7 +78,7 @@ export class DaemonStore {
   readonly #storage: DurableObjectStorage;
   readonly #sql: SqlStorage;
   readonly #events: Rows<Omit<DaemonEvent, "seq">>;
-  /** Whether the tables are known not to be there: nobody else makes them. */
+  /** Whether the tables are known to be missing: nobody else makes them. */
   #absent = false;
 
   constructor(storage: DurableObjectStorage) {
@@ -88,7 +88,7 @@ export class DaemonStore {
     if (this.#exists) migrate(storage, DAEMON_STEPS, DAEMON_VERSIONS);
   }
 
-  /** `null`: no daemon was ever here. */
+  /** `null`: there never was a daemon. */
   row(): DaemonRow | null {
     if (!this.#exists) return null;
     const [raw] = this.#sql.exec<Raw & Record<string, SqlStorageValue>>("SELECT * FROM daemon").toArray();
@@ -126,17 +126,17 @@ export class DaemonStore {
     this.#sql.exec("DELETE FROM daemon_event WHERE seq = ?", seq);
   }
 
-  /** The events after number `after`, oldest first; read as they are asked for, nothing may be written meanwhile. */
+  /** The events after number `after`, oldest first, read lazily; nothing may be written meanwhile. */
   *events(after: number): Generator<DaemonEvent> {
     for (const row of this.#events.after(after)) if (row.ok) yield { seq: row.seq, ...row.value };
   }
 
-  /** How many events are stored. */
+  /** Number of stored events. */
   eventCount(): number {
     return this.#sql.exec<{ n: number }>("SELECT count(*) AS n FROM daemon_event WHERE part = 0").one().n;
   }
 
-  /** Tables that were there are looked for each time: the session's storage may have been emptied. */
+  /** Checked each time, even if the tables existed: the session's storage may have been emptied. */
   get #exists(): boolean {
     if (this.#absent) return false;
     const exists = hasSchema(this.#sql, DAEMON_VERSIONS);

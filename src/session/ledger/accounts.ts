@@ -1,4 +1,4 @@
-/** Soft ledgers: what a session, or a caller without one, spent, and its budget. */
+/** Soft ledgers: what a session, or a caller without one, has spent, and its budget. */
 import type { Account, Charge, Refusal, ReserveRequest } from "./rpc.ts";
 
 export class Accounts {
@@ -49,7 +49,9 @@ export class Accounts {
     return max_cost !== null && cost >= max_cost;
   }
 
-  /** Refuses a call whose budget is used up, or would be by its prompt alone; one of unknown price is not checked. */
+  /**
+   * Refuses a call if the budget is used up, or would be by the prompt alone. A call of unknown price is not checked.
+   */
   refusalOf({ account, prompt_cost }: ReserveRequest): Refusal | null {
     if (account === null || prompt_cost === null) return null;
     const { max_cost, cost } = this.get(account);

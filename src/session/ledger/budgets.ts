@@ -1,9 +1,9 @@
-/** Hard limits, one per scope, and what was spent in the current span of each. */
+/** Hard limits, one per scope, and the spend in the current span of each. */
 import { periodEnd, periodStart } from "./period.ts";
 import type { Amount, Budget, Limits, Refusal, ReserveRequest, Spend, Subject, Window } from "./rpc.ts";
 import { scopesOf } from "./scope.ts";
 
-/** A limit as it is stored, the sums being those of the span that begins at `period`. */
+/** A stored limit; its sums are those of the span that begins at `period`. */
 export interface BudgetRow {
   scope: string;
   per: Window;
@@ -29,7 +29,7 @@ export class Budgets {
     return this.#sql.exec<{ n: number }>("SELECT count(*) AS n FROM budget").one().n > 0;
   }
 
-  /** The limits that a call counts in, as of now. */
+  /** The present limits that apply to a call. */
   of(subject: Subject, now: number): BudgetRow[] {
     const scopes = scopesOf(subject);
     return this.#sql
@@ -51,7 +51,7 @@ export class Budgets {
       .map((row) => current(row, now));
   }
 
-  /** Sets or replaces a scope's limit. @param spent what the scope spent in the new window's current span */
+  /** Sets or replaces a scope's limit. @param spent the scope's spend in the new window's current span */
   put(scope: string, { window, ...limits }: Limits, spent: Amount, now: number): BudgetRow {
     const row: BudgetRow = {
       scope,
@@ -86,7 +86,7 @@ export class Budgets {
     return this.#sql.exec("DELETE FROM budget WHERE scope = ? RETURNING 1", scope).toArray().length > 0;
   }
 
-  /** Adds to every limit in whose current span `at` lies. */
+  /** Adds to every limit whose current span contains `at`. */
   charge(subject: Subject, { cost, prompt_tokens, output_tokens }: Spend, at: number, now: number): void {
     for (const row of this.of(subject, now)) {
       if (at < row.period) continue;
@@ -102,14 +102,14 @@ export class Budgets {
   }
 }
 
-/** The row with the sums of the span that `now` lies in. */
+/** The row with the sums of the span that contains `now`. */
 function current(row: BudgetRow, now: number): BudgetRow {
   const period = periodStart(row.per, now);
   return period <= row.period ? row : { ...row, period, cost: 0, input: 0, output: 0 };
 }
 
 /**
- * The limit of a row that a call would pass, or `null`. A call of unknown price passes every limit of cost, unless such
+ * The limit of a row that a call would exceed, or `null`. A call of unknown price exceeds every cost limit, unless such
  * calls are allowed.
  */
 export function refusalOf(
@@ -133,7 +133,7 @@ export function refusalOf(
   return null;
 }
 
-/** A row as callers see it. */
+/** A row in the form for callers. */
 export function budgetOf(row: BudgetRow, reserved: Amount, now: number): Budget {
   return {
     scope: row.scope,

@@ -1,6 +1,6 @@
 /**
- * Who holds the slots of a limited skill. A slot is leased: its holder renews it while the run lasts, and one whose
- * holder is gone is free when its time is over. Pure; times in Unix ms.
+ * The holders of a limited skill's slots. A slot is leased: its holder renews it while the run lasts, and the slot of a
+ * dead holder is free when its lease ends. Pure; times in Unix ms.
  */
 export interface Lease {
   /** The run that holds it. */
@@ -9,22 +9,22 @@ export interface Lease {
   expires_at: number;
 }
 
-/** Bounds of what a refused caller is told to wait, in seconds. */
+/** Bounds of the wait that a refused caller gets, in seconds. */
 const MIN_WAIT_S = 1;
 const MAX_WAIT_S = 30;
-/** Weight of the latest run in the estimate of how long runs take. */
+/** Weight of the latest run in the estimated duration of runs. */
 const LATEST_WEIGHT = 0.2;
 
 export class Leases {
   readonly #held: Map<string, Lease>;
-  /** How long runs take, in ms; `null` before the first one ended. */
+  /** Estimated duration of runs in ms; `null` before the first one ended. */
   #usualMs: number | null = null;
 
   constructor(held: Iterable<Lease> = []) {
     this.#held = new Map(Array.from(held, (lease) => [lease.id, lease]));
   }
 
-  /** Slots that are taken now. */
+  /** Number of slots now taken. */
   taken(now: number): number {
     let count = 0;
     for (const { expires_at } of this.#held.values()) if (expires_at > now) count += 1;
@@ -32,8 +32,8 @@ export class Leases {
   }
 
   /**
-   * Takes a slot where fewer than `limit` are taken, and answers 0; else the seconds to wait before another try. To take
-   * again what is already held renews it.
+   * Takes a slot if fewer than `limit` are taken, and returns 0; else the seconds to wait before another attempt.
+   * Taking a slot again renews it.
    */
   take(id: string, limit: number, ttlMs: number, now: number): number {
     if (this.renew(id, ttlMs, now) !== null) return 0;
@@ -42,7 +42,7 @@ export class Leases {
     return 0;
   }
 
-  /** Prolongs a lease; `null` where it has expired, since its slot may be another's by now. */
+  /** Prolongs a lease; `null` if it has expired, since another holder may have its slot. */
   renew(id: string, ttlMs: number, now: number): Lease | null {
     const lease = this.#held.get(id);
     if (lease === undefined || lease.expires_at <= now) return null;
@@ -59,14 +59,14 @@ export class Leases {
     this.#usualMs = this.#usualMs === null ? held : this.#usualMs + LATEST_WEIGHT * (held - this.#usualMs);
   }
 
-  /** Removes what has expired; answers its ids. */
+  /** Removes expired leases; returns their ids. */
   expire(now: number): string[] {
     const gone = Array.from(this.#held.values()).filter(({ expires_at }) => expires_at <= now);
     for (const { id } of gone) this.#held.delete(id);
     return gone.map(({ id }) => id);
   }
 
-  /** With `limit` runs under way one ends every `usual / limit`. */
+  /** With `limit` runs under way, one ends every `usual / limit`. */
   #wait(limit: number): number {
     const seconds = Math.ceil((this.#usualMs ?? 0) / limit / 1000);
     return Math.min(Math.max(seconds, MIN_WAIT_S), MAX_WAIT_S);

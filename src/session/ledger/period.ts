@@ -1,10 +1,10 @@
-/** Spans in which budgets count, by UTC. Pure; times in Unix ms. */
+/** The spans of budgets, in UTC. Pure; times in Unix ms. */
 import type { Window } from "./rpc.ts";
 
 export const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** When the span began that a moment lies in; 0 for `total`. */
+/** The beginning of the span that contains a moment; 0 for `total`. */
 export function periodStart(window: Window, now: number): number {
   switch (window) {
     case "hour":

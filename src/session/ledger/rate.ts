@@ -1,36 +1,36 @@
 /**
- * How many requests a caller may still make: a sliding window, counted in slots of a sixtieth of its length. A request
- * counts until the window and its own slot are over, so that no span of the window's length ever holds more requests
- * than the limit. Pure; times in Unix ms.
+ * How many requests a caller may still make: a sliding window, divided into sixty slots. A request counts until the
+ * window and its own slot are over, so no span of the window's length ever contains more requests than the limit. Pure;
+ * times in Unix ms.
  */
 
 const SLOTS = 60;
 
-/** So many requests in any span of `window_ms`. */
+/** This many requests in any span of `window_ms`. */
 export interface Rate {
   requests: number;
   window_ms: number;
 }
 
-/** Requests that were let through during one slot. */
+/** Requests admitted during one slot. */
 export interface RateSlot {
   /** Number of the slot since 1970; ascending. */
   slot: number;
   count: number;
 }
 
-/** The slot of a moment, and when requests of it no longer count. */
+/** The slot of a moment, and the time when its requests no longer count. */
 export function slotAt({ window_ms }: Rate, now: number): { slot: number; expires_at: number } {
   const slot = Math.floor((now * SLOTS) / window_ms);
   return { slot, expires_at: expiry(slot, window_ms) };
 }
 
-/** The first whole ms at which a slot lies more than `SLOTS` slots back. */
+/** The first whole ms at which a slot is more than `SLOTS` slots back. */
 function expiry(slot: number, windowMs: number): number {
   return Math.ceil(((slot + SLOTS + 1) * windowMs) / SLOTS);
 }
 
-/** 0: one more request is let through; else in how many ms the next one will be. */
+/** 0: one more request is admitted; else the ms until the next one is. */
 export function waitFor(slots: readonly RateSlot[], rate: Rate, now: number): number {
   const oldest = slotAt(rate, now).slot - SLOTS;
   const counted = slots.filter(({ slot }) => slot >= oldest);

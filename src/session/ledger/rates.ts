@@ -1,7 +1,7 @@
-/** Requests and calls counted against rates, in SQLite. */
+/** Counts requests and calls against rates, in SQLite. */
 import { type Rate, type RateSlot, slotAt, waitFor } from "./rate.ts";
 
-/** Requests that no longer count are removed this often at most, in ms, while there are requests. */
+/** The shortest interval in ms at which old requests are removed, while there are requests. */
 const SWEEP_MS = 60_000;
 
 export class Rates {
@@ -12,7 +12,7 @@ export class Rates {
     this.#sql = sql;
   }
 
-  /** Counts one more of a subject and answers 0; where the rate is used up, the ms until one is let through. */
+  /** Counts one more request of a subject and returns 0; if the rate is used up, the ms until one is admitted. */
   count(subject: string, rate: Rate, now: number): number {
     this.#sweep(now);
     const slots = this.#sql

@@ -1,8 +1,11 @@
-/** Calls under way and what they may take at most. A call whose end nobody tells counts in full when its time is over. */
+/**
+ * Calls under way and the most that they may take. A call whose end is never reported counts in full when its time is
+ * over.
+ */
 import type { Amount, Charge, ReserveRequest } from "./rpc.ts";
 import { rowsOf } from "./scope.ts";
 
-/** An expired reservation waits this long for the call's end to be told after all, in ms. */
+/** How long an expired reservation still waits for a late report of the call's end, in ms. */
 const LATE_MS = 24 * 3_600_000;
 
 interface Stored {
@@ -22,9 +25,9 @@ interface Stored {
 type Row = Stored & Record<string, SqlStorageValue>;
 
 interface Reservation {
-  /** What it counts as where its end stays unknown. */
+  /** The charge if its end stays unknown. */
   full: Charge;
-  /** Whether it was counted in full already. */
+  /** Whether it has already been counted in full. */
   expired: boolean;
   expires_at: number;
 }
@@ -59,13 +62,13 @@ export class Reservations {
     );
   }
 
-  /** Removes a reservation; `null` where there is none of this id. */
+  /** Removes a reservation; `null` if there is none with this id. */
   take(id: string): Reservation | null {
     const [row] = this.#sql.exec<Row>("DELETE FROM reservation WHERE id = ? RETURNING *", id).toArray();
     return row === undefined ? null : reservationOf(row);
   }
 
-  /** Marks those whose time is over, and answers them once. */
+  /** Marks reservations whose time is over, and returns each once. */
   expire(now: number): Reservation[] {
     const over = this.#sql
       .exec<Row>("SELECT * FROM reservation WHERE expired = 0 AND expires_at <= ?", now)
@@ -77,7 +80,7 @@ export class Reservations {
     return over.map(reservationOf);
   }
 
-  /** What the calls under way in a scope hold together. */
+  /** The sum of the reservations of calls under way in a scope. */
   held(scope: string): Amount {
     const { where, values } = rowsOf(scope);
     return this.#sql

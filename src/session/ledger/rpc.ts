@@ -1,47 +1,47 @@
-/** What the Worker and a LedgerObject tell each other. Types only. Money is integer nano-USD, times are Unix ms. */
+/** The messages between the Worker and a LedgerObject. Types only. Money is integer nano-USD, times are Unix ms. */
 import type { Rate } from "./rate.ts";
 
-/** Span in which a budget counts, by UTC; `total`: for ever. */
+/** The span of a budget, in UTC; `total`: for ever. */
 export type Window = "hour" | "day" | "month" | "total";
 
-/** For whom a call is made. */
+/** On whose behalf a call is made. */
 export interface Subject {
   /** Slug of the skill that calls. */
   skill: string | null;
-  /** Session that it belongs to. */
+  /** Session of the call. */
   session: string | null;
   /** Its soft ledger, `session:<id>` or `caller:<key id>`; `null`: none. */
   account: string | null;
 }
 
-/** What a model call took, or several together. */
+/** What one model call took, or several together. */
 export interface Spend {
   calls: number;
-  /** Calls whose price is not known: they cost 0. */
+  /** Calls with an unknown price: they cost 0. */
   unpriced_calls: number;
-  /** Calls whose tokens are an estimate, since their end was not seen or the provider did not say. */
+  /** Calls with estimated tokens, because their end was not seen or the provider did not report them. */
   estimated_calls: number;
-  /** As the provider counts them. */
+  /** In the provider's counts. */
   input_tokens: number;
   output_tokens: number;
   cache_read_tokens: number;
   cache_write_tokens: number;
-  /** The whole prompt, cached or not: what input limits count. */
+  /** The whole prompt, cached or not; input limits count it. */
   prompt_tokens: number;
   cost: number;
   /** From the call's start to its end, in ms. */
   duration_ms: number;
 }
 
-/** Spend of one subject with one model. */
+/** Spend of one subject on one model. */
 export interface Charge extends Subject {
   provider: string;
-  /** As it was asked for. */
+  /** As requested. */
   model: string;
   spend: Spend;
 }
 
-/** What a call may take at most, as far as can be told before it. */
+/** The most that a call may take, as far as it is known before the call. */
 export interface ReserveRequest extends Subject {
   /** Names the call; the same id again is the same reservation. */
   id: string;
@@ -52,13 +52,16 @@ export interface ReserveRequest extends Subject {
   /** Price of the prompt alone, and of both; `null`: unknown. */
   prompt_cost: number | null;
   cost: number | null;
-  /** What a limit of cost does to a call of unknown price. */
+  /** How a cost limit treats a call of unknown price. */
   unknown_price: "refuse" | "allow";
-  /** After this long a call whose end nobody told counts in full. */
+  /** After this time a call without a reported end counts in full. */
   ttl_ms: number;
 }
 
-/** Which limit a call would pass. `limit_value`, `spent`, `reserved`, `requested`: nano-USD or tokens, as the limit. */
+/**
+ * The limit that a call would exceed. `limit_value`, `spent`, `reserved`, `requested`: nano-USD or tokens, as the
+ * limit.
+ */
 export interface Refusal {
   /** A hard limit, or a soft budget (`max_cost`). */
   budget: "hard" | "soft";
@@ -69,20 +72,20 @@ export interface Refusal {
   limit_value: number;
   spent: number;
   reserved: number;
-  /** `null`: what the call costs is not known. */
+  /** `null`: the cost of the call is unknown. */
   requested: number | null;
   resets_at: number | null;
 }
 
-/** What an isolate needs to know of a tenant before it calls a model. */
+/** What an isolate must know about a tenant before it calls a model. */
 export interface Policy {
-  /** Whether any hard limit is set: every call must be reserved then. */
+  /** Whether the tenant has any hard limit: then every call must be reserved. */
   hard: boolean;
-  /** Whether any soft budget is set: calls that count in a soft ledger must be. */
+  /** Whether the tenant has any soft budget: then calls that count in a soft ledger must be reserved. */
   soft: boolean;
-  /** Calls a minute by provider, where the tenant set them. */
+  /** Calls per minute by provider, as set by the tenant. */
   rpm: { [provider: string]: number };
-  /** The ledger's time of this answer. */
+  /** The ledger's clock at this answer. */
   at: number;
 }
 
@@ -100,14 +103,14 @@ export interface Amount {
   output_tokens: number;
 }
 
-/** A hard limit and where it stands. */
+/** A hard limit and its present state. */
 export interface Budget extends Limits {
   scope: string;
   /** In the current span. */
   spent: Amount;
-  /** By calls under way. */
+  /** Reserved by calls under way. */
   reserved: Amount;
-  /** When the current span began, and when the next one will; `null` where there is none. */
+  /** The beginning of the current span, and of the next one; `null` if there is none. */
   since: number | null;
   resets_at: number | null;
   updated_at: number;
@@ -123,7 +126,7 @@ export interface UsageQuery {
   /** Only what this session spent; `null`: all. */
   session: string | null;
   limit: number;
-  /** Key of the last group of the page before. */
+  /** Key of the last group on the previous page. */
   after: string[] | null;
 }
 
@@ -133,7 +136,7 @@ export interface UsageRow {
   spend: Spend;
 }
 
-/** Standing of a soft ledger. */
+/** State of a soft ledger. */
 export interface Account extends Amount {
   calls: number;
   /** `null`: no budget. */
@@ -141,10 +144,10 @@ export interface Account extends Amount {
 }
 
 export interface LedgerRpc extends Rpc.DurableObjectBranded {
-  /** Counts a request of a caller and answers 0; where the rate is used up, the ms until one is let through. */
+  /** Counts a request of a caller and returns 0; if the rate is used up, the ms until one is admitted. */
   countRequest(subject: string, rate: Rate): number;
   /**
-   * Takes one of `limit` slots for `ttlMs` and answers 0; where all are taken, the seconds to wait before another try.
+   * Takes one of `limit` slots for `ttlMs` and returns 0; if all are taken, the seconds to wait before another attempt.
    * The same id again is the same slot.
    */
   takeSlot(id: string, limit: number, ttlMs: number): number;
@@ -153,23 +156,23 @@ export interface LedgerRpc extends Rpc.DurableObjectBranded {
   releaseSlot(id: string): void;
 
   policy(): { policy: Policy };
-  /** Sets a call's price and tokens aside, unless a limit would be passed. */
+  /** Reserves a call's price and tokens, unless they would exceed a limit. */
   reserve(request: ReserveRequest): { refused: Refusal | null; policy: Policy };
   /**
-   * Replaces a reservation by what the call took; `null`: nothing. A second time, and for an id that is not known, it
-   * does nothing. `exceeded`: the call's soft budget is used up.
+   * Replaces a reservation by what the call took; `null`: nothing. It does nothing the second time, and for an unknown
+   * id. `exceeded`: the call's soft budget is used up.
    */
   settle(id: string, charge: Charge | null): { exceeded: boolean; policy: Policy };
-  /** Counts calls that were not reserved. The same id again does nothing. */
+  /** Counts calls without a reservation. The same id again does nothing. */
   record(id: string, charges: Charge[]): { policy: Policy };
   /**
-   * Counts a call to a provider and answers 0; where its rate is used up, the ms until another try.
-   * @param rpm calls a minute where the tenant did not set any; `null`: no rate
+   * Counts a call to a provider and returns 0; if its rate is used up, the ms until another attempt.
+   * @param rpm calls per minute if the tenant did not set any; `null`: no rate
    */
   takeTurn(provider: string, rpm: number | null): number;
 
   usage(query: UsageQuery): { rows: UsageRow[]; more: boolean };
-  /** Everything that the tenant ever spent. */
+  /** The tenant's total spend. */
   total(): Spend;
   account(name: string): Account;
   /** @param maxCost `null`: none from now on */

@@ -12,7 +12,7 @@ export class Slots {
     );
   }
 
-  /** @returns 0, or the seconds to wait before another try */
+  /** @returns 0, or the seconds to wait before another attempt */
   take(id: string, limit: number, ttlMs: number, now: number): number {
     for (const gone of this.#leases.expire(now)) this.#forget(gone);
     const wait = this.#leases.take(id, limit, ttlMs, now);

@@ -19,7 +19,7 @@ const SPEND = [
 ] as const satisfies (keyof Spend)[];
 const SUMS = SPEND.map((column) => `coalesce(sum(${column}), 0) AS ${column}`).join(", ");
 
-/** A row also holds what its latest hour took, so that a limit by the hour can begin in the middle of one. */
+/** A row also has the sums of its latest hour, so that an hourly limit can begin in the middle of one. */
 const HOURLY = ["hour_prompt", "hour_output", "hour_cost"];
 const ADD = `
 INSERT INTO usage (day, skill, session, provider, model, ${SPEND.join(", ")}, hour, ${HOURLY.join(", ")})
@@ -46,7 +46,7 @@ export class Usage {
     this.#sql = sql;
   }
 
-  /** @param at when it was spent */
+  /** @param at time of the spend */
   add({ skill, session, provider, model, spend }: Charge, at: number): void {
     this.#sql.exec(
       ADD,
@@ -63,7 +63,7 @@ export class Usage {
     );
   }
 
-  /** What a scope spent in the span that `now` lies in. */
+  /** What a scope spent in the span that contains `now`. */
   spent(scope: string, window: Window, now: number): Amount {
     const { where, values } = rowsOf(scope);
     const hour = window === "hour";

@@ -1,7 +1,7 @@
 /**
- * The mocks of one scope: what is queued, what was asked, which prompts were cached. Stored, so
- * that positions outlive isolates; a scope that nobody used for a day is forgotten. A deployment's own mocks win over
- * what is queued, and each scope has its own position in them.
+ * The mocks of one scope: queued mocks, recorded calls, cached prompts. They are stored, so positions outlive isolates;
+ * a scope that was unused for a day is forgotten. A deployment's own mocks win over queued ones, and each scope has its
+ * own position in them.
  */
 import { join } from "../../bytes.ts";
 import { type DeploymentMocks, MOCKS_VARIABLE } from "../../model/mock/deployment.ts";
@@ -21,11 +21,11 @@ const MIGRATIONS = [
 ] as const;
 const TABLES = ["mock", "call", "prompt", "used_up"] as const;
 
-/** A scope is forgotten when it was not used for so long, in ms. */
+/** A scope is forgotten after this long without use, in ms. */
 const KEPT_MS = 24 * 3_600_000;
-/** Calls that are remembered. */
+/** The most calls to remember. */
 const MAX_CALLS = 1000;
-/** A page of calls travels between objects, where 32 MiB are the limit. */
+/** A page of calls travels between objects, where the limit is 32 MiB. */
 const MAX_PAGE_CHARACTERS = 4 * 1024 * 1024;
 
 export interface CallPage {
@@ -49,7 +49,7 @@ export class MockScope {
     if (this.#ready) migrate(storage, MIGRATIONS);
   }
 
-  /** Queues mocks behind those that are there. @returns how many are queued then */
+  /** Adds mocks to the end of the queue. @returns the new length of the queue */
   async add(mocks: readonly Mock[]): Promise<number> {
     await this.#use();
     this.#storage.transactionSync(() => {
@@ -64,7 +64,7 @@ export class MockScope {
     return this.#ready && this.#sql.exec<{ begun: number }>("SELECT begun FROM scope").one().begun === 1;
   }
 
-  /** Notes a call, and takes what answers it. @param deployment its own mocks, where it has any */
+  /** Records a call, and takes its answer. @param deployment its own mocks, if it has any */
   async take(call: MockCall, prompt: string | null, deployment: DeploymentMocks | null): Promise<Taken> {
     await this.#use();
     return this.#storage.transactionSync(() => {
@@ -79,7 +79,7 @@ export class MockScope {
     });
   }
 
-  /** Calls after number `after`, the oldest first, each as JSON; at least one where there is any. */
+  /** Calls after number `after`, the oldest first, each as JSON; at least one if there is any. */
   calls(limit: number, after: number): CallPage {
     const page: CallPage = { calls: [], last: after, more: false };
     let size = 0;
@@ -93,7 +93,7 @@ export class MockScope {
     return page;
   }
 
-  /** Empties queue, calls and cache, and begins the deployment's mocks anew. */
+  /** Empties queue, calls and cache, and restarts the deployment's mocks. */
   clear(): void {
     if (!this.#ready) return;
     this.#queue = null;

@@ -1,20 +1,23 @@
-/** What is stored of a call that outlives its connection, beside the run that it is (docs/storage-schema.md). */
+/** The storage of a call that outlives its connection, in addition to its run's (docs/storage-schema.md). */
 import { join } from "../../bytes.ts";
 import type { ErrorData } from "../../errors.ts";
 import type { ConversationStore } from "../conversation/store.ts";
 import { cut } from "../parts.ts";
 
-/** Where bytes are: in the table `content` under a name, or in R2 under a key. */
+/** The place of bytes: the table `content` under a name, or R2 under a key. */
 export type ContentLocation = { name: string } | { key: string; size: number };
 
-/** The input as it is stored. */
+/** The stored form of the input. */
 export interface StoredInput {
   text: ContentLocation | null;
   files: { filename: string | null; mime: string; place: ContentLocation }[];
-  /** R2 key of an answer that is too large for the object: of this run alone, the same for each of its lives. `null`: the run was removed. */
+  /**
+   * R2 key of an answer that is too large for the object; it belongs to this run alone, and all its lives use the same.
+   * `null`: the run was removed.
+   */
   body: string | null;
   bot?: string;
-  /** R2 keys of earlier runs of this id: removed when their run was, and once more with the session. Absent: none. */
+  /** R2 keys of earlier runs of this id: removed with their run, and once more with the session. Absent: none. */
   spent?: string[];
 }
 
@@ -29,16 +32,16 @@ export type Outcome =
   | { ok: false; error: ErrorData; operator: Record<string, unknown> };
 
 export interface CallRow {
-  /** How many runs of this id came before: those that were removed, or failed before they began. */
+  /** How many runs of this id came before and were removed, or failed before they began. */
   generation: number;
-  /** Who may see it, and pays: `<tenant>/<key id>`. */
+  /** The caller who may see it, and pays: `<tenant>/<key id>`. */
   caller: string;
   /** Slug of a skill, or name of an operation. */
   name: string;
-  /** Of the skill's record. */
+  /** Digest of the skill's record. */
   digest: string;
   input: StoredInput;
-  /** Something may have taken effect: the outcome is the answer to every later call. */
+  /** Something may have taken effect: every later call gets this outcome. */
   begun: boolean;
   /** Unix ms. */
   expires_at: number | null;
@@ -60,7 +63,7 @@ export class CallStore {
     this.#store = store;
   }
 
-  /** `null`: this is no session of a call. */
+  /** `null`: this object is not the session of a call. */
   row(): CallRow | null {
     if (!this.#store.tables.has("call")) return null;
     const [raw] = this.#sql.exec<Raw & Record<string, SqlStorageValue>>("SELECT * FROM call").toArray();
@@ -69,7 +72,7 @@ export class CallStore {
     return { ...raw, input: JSON.parse(raw.input), begun: raw.begun === 1, outcome };
   }
 
-  /** Puts a call in place of the one before. To be called in a transaction. */
+  /** Stores a call, and replaces the previous one. Call it in a transaction. */
   put({ generation, caller, name, digest, input }: Omit<CallRow, "begun" | "expires_at" | "outcome">): void {
     this.#store.tables.need("call");
     this.#sql.exec("DELETE FROM call");
@@ -91,7 +94,7 @@ export class CallStore {
     this.#sql.exec("UPDATE call SET outcome = ?, expires_at = ?", JSON.stringify(outcome), expiresAt);
   }
 
-  /** Leaves nothing but the generation and what is to be removed from R2. To be called in a transaction. */
+  /** Removes everything except the generation and the R2 keys still to remove. Call it in a transaction. */
   empty(spent: readonly string[], expiresAt: number): void {
     this.#store.removeRuns();
     this.removeContents();

@@ -1,4 +1,4 @@
-/** How a life of a call carries it out: by the code that carries out every such run, with a log that outlives the process. */
+/** How a life of a call carries it out: with the code for every such run, and a log that outlives the process. */
 import type { Deployment } from "../../deployment.ts";
 import type { RunContext } from "../../run/context.ts";
 import type { Durable } from "../../run/durable.ts";
@@ -17,13 +17,13 @@ import { inputOf } from "./contents.ts";
 import { ReplayedOutput } from "./replayed-output.ts";
 
 export interface CallLife extends Life {
-  /** Something may take effect from now on, or it has ended. */
+  /** Resolved when something may take effect from now on, or when the call has ended. */
   opened: PromiseWithResolvers<void>;
 }
 
 /** A call and its run. */
 export interface KnownRun {
-  /** The execution's. */
+  /** Id of the execution. */
   id: string;
   call: CallRow;
   run: RunRow;
@@ -39,7 +39,7 @@ export interface CallEnvironment {
   files: () => WorkspaceAccess;
 }
 
-/** @throws HullError that the run ends with, RunOver where it was settled meanwhile */
+/** @throws the HullError that ends the run, RunOver if it was settled meanwhile */
 export async function carryOut(
   known: KnownRun,
   life: CallLife,
@@ -48,7 +48,7 @@ export async function carryOut(
   const { name, digest } = known.call;
   if (isOperation(name)) return runOperation(await handleOf(known, life, environment, { operation: name }));
   const { registry } = environment.deployment;
-  // What the catalog's proxy skills send must not be told by this run's events either.
+  // This run's events must not reveal the values that the catalog's proxy skills send, either.
   await registry.catalog(environment.background).catch(() => null);
   const record = await registry.skill(digest);
   const { slug, mode } = record.manifest;
@@ -126,7 +126,7 @@ function durableOf(life: CallLife, run: RunRow, { log, files }: CallEnvironment)
   };
 }
 
-/** A life that died within a model's answer told a part of it, which is void now. */
+/** A life that died during a model's answer has sent a part of it, which is now void. */
 function tellRestart({ store, events }: SessionLog): void {
   const last = store.event(store.lastEvent());
   if (last?.event !== "delta" && last?.event !== "thought") return;
@@ -145,6 +145,6 @@ function told(store: ConversationStore): RunEvent[] {
   }
 }
 
-/** What was told of a script's output. */
+/** The script's output that was already sent. */
 const outputSent = (store: ConversationStore): RunEvent[] =>
   told(store).filter(({ event }) => event === "delta" || event === "stderr");

@@ -1,4 +1,4 @@
-/** How a call ends: what is told, kept and logged of it, and what is stopped. */
+/** The end of a call: its events, its stored outcome, its log line, and what must be stopped. */
 import type { HullError } from "../../errors.ts";
 import type { RunContext } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
@@ -21,7 +21,7 @@ export function doneEvent(context: RunContext, ok: boolean, output: RunOutput | 
   return { event: "done", data: { ok, ...output?.done, duration_ms: durationMs, ...timings } };
 }
 
-/** What is kept and told of a run that failed. */
+/** The outcome and events of a failed run. */
 export function failure(context: RunContext, error: HullError): { outcome: Outcome; events: RunEvent[] } {
   logError(error, context);
   const data = JSON.parse(JSON.stringify(context.redacted(error.data)));
@@ -32,7 +32,7 @@ export function failure(context: RunContext, error: HullError): { outcome: Outco
   };
 }
 
-/** Ends what the runner may be doing for a run. @param executions ids that were noted */
+/** Ends what the runner may still be doing for a run. @param executions recorded ids */
 export async function stopProcesses(
   context: RunContext,
   run: string,
@@ -45,7 +45,7 @@ export async function stopProcesses(
   }
 }
 
-/** One line per execution, beside that of each request that asked for it. */
+/** One line per execution, in addition to the line of each request for it. */
 export function logEnd(
   context: RunContext,
   { id, call, run, state }: KnownRun & { state: string },

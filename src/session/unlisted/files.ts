@@ -1,9 +1,9 @@
-/** The files of a call's run: in the session's own storage, gone with it. */
+/** The files of a call's run: in the session's own storage, removed with it. */
 import type { Bindings } from "../../env.ts";
 import type { WorkspaceAccess } from "../../run/workspace/access.ts";
 import { Workspace } from "../workspace/workspace.ts";
 
-/** Where the files of a run lie in R2; those of the next run of the same call elsewhere. */
+/** The R2 prefix of a run's files; the next run of the same call has another one. */
 const prefixOf = (id: string, generation: number): string => `executions/${id}/files-${generation}/`;
 
 export function runFiles(
@@ -24,7 +24,7 @@ export function runFiles(
   };
 }
 
-/** Removes what R2 holds of the files of a call's runs, up to one of them. */
+/** Removes from R2 the files of a call's runs, up to one of them. */
 export async function clearRunFiles(env: Bindings, id: string, generation: number): Promise<void> {
   for (let one = 0; one <= generation; one++) {
     for (;;) {

@@ -1,10 +1,10 @@
-/** A script's output that is read a second time: what was told of it before is not told again. */
+/** Filters a script's output that is read a second time: what was already sent is not sent again. */
 import { fromBase64 } from "../../bytes.ts";
 import { pieceOf } from "../../run/delta.ts";
 import type { RunEvent } from "../../run/events.ts";
 
 export class ReplayedOutput {
-  /** Bytes of each stream that were told. */
+  /** Bytes of each stream that were already sent. */
   readonly #sent = { delta: 0, stderr: 0 };
 
   constructor(events: readonly RunEvent[]) {
@@ -15,7 +15,7 @@ export class ReplayedOutput {
     }
   }
 
-  /** What is new of an event; `null` where all of it was told. */
+  /** The new part of an event; `null` if all of it was sent. */
   rest(event: RunEvent): RunEvent | null {
     if (event.event !== "delta" && event.event !== "stderr") return event;
     const sent = this.#sent[event.event];

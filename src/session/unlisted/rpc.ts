@@ -1,19 +1,19 @@
-/** What the Worker and the session of an idempotent or asynchronous call tell each other. Types only. */
+/** The messages between the Worker and the session of an idempotent or asynchronous call. Types only. */
 import type { Content } from "../../run/large-body.ts";
 
-/** A run to be carried out, its input read and checked. */
+/** A run to carry out, with its input read and checked. */
 export interface ExecutionCall {
   id: string;
-  /** Who may see it, and pays: `<tenant>/<key id>`. */
+  /** The caller who may see it, and pays: `<tenant>/<key id>`. */
   caller: string;
   skill: string;
   /** Digest of the skill's record. */
   digest: string;
-  /** SHA-256 (hex) of what makes two requests the same. */
+  /** SHA-256 (hex) over everything that makes two requests the same. */
   request_hash: string;
-  /** Of the request that began it. */
+  /** Id of the request that began it. */
   request_id: string;
-  /** Which of the tenant's mocks count; absent: `""`. */
+  /** The scope of the tenant's mocks; absent: `""`. */
   mock_scope?: string;
   /** Of the request; absent: none. */
   bot?: string;
@@ -22,7 +22,7 @@ export interface ExecutionCall {
 }
 
 /**
- * `started`: this call began it. `attached`: it is under way. `finished`: it has ended before. `other_request`: the id
+ * `started`: this call began it. `attached`: it is under way. `finished`: it has already ended. `other_request`: the id
  * belongs to a run with another input.
  */
 export type Begun = "started" | "attached" | "finished" | "other_request";
@@ -33,18 +33,18 @@ export type ExecutionAnswer =
       ok: true;
       headers: Record<string, string>;
       body: Uint8Array | ReadableStream<Uint8Array>;
-      /** Measured parts of the run's time, in ms. */
+      /** Separately measured parts of the run's time, in ms. */
       timings: Record<string, number>;
     }
   /** `error` is `ErrorData` as JSON, `operator` JSON for the log. */
   | { ok: false; error: string; operator: string };
 
-/** Events from a number on, as a stream of server-sent events; or why there are none. */
+/** A stream of server-sent events from a number on; or why there is none. */
 export type ExecutionEvents = { ok: true; body: ReadableStream<Uint8Array> } | { ok: false; error: string };
 
 export interface ExecutionStatus {
   id: string;
-  /** The run without a session that it is; `null`: it is no agent run. */
+  /** The id of its run without a session; `null`: it is not an agent run. */
   run_id: string | null;
   skill: string;
   digest: string;
@@ -57,29 +57,31 @@ export interface ExecutionStatus {
   error: string | null;
 }
 
-/** What makes two calls the same, when the input of the second need not be read. */
+/** Identifies the same call without reading its input. */
 export interface KnownCall {
   caller: string;
   request_hash: string;
 }
 
-/** Every method but `begin` answers `null` to those who did not begin the run, and where there is none. */
+/** Every method except `begin` returns `null` to callers who did not begin the run, and if there is none. */
 export interface UnlistedRpc {
   begin(call: ExecutionCall): Promise<Begun>;
-  /** Comes back to a run that was begun; `null` where `begin` would start one. */
+  /** Returns to a run that was begun; `null` if `begin` would start one. */
   attach(call: KnownCall): Promise<Begun | null>;
   /** Waits for the end. */
   answer(caller: string): Promise<ExecutionAnswer | null>;
   /**
-   * Waits until the run has begun or failed, then follows its events that come after number `after`.
-   * @param early whether a failure before the first event is an answer of its own
+   * Waits until the run has begun or failed, then follows its events after number `after`.
+   * @param early whether a failure before the first event is returned as an answer
    */
   follow(caller: string, after: number, early: boolean): Promise<ExecutionEvents | null>;
   status(caller: string): Promise<ExecutionStatus | null>;
-  /** What the run did so far, as JSON (`RunTrace`); a script has no steps. @param after how many come before the page */
+  /**
+   * The run's steps so far, as JSON (`RunTrace`); a script has no steps. @param after number of steps before the page
+   */
   steps(caller: string, page: { after: number; limit: number }): Promise<string | null>;
-  /** The text that it was begun with. */
+  /** The text with which the run was begun. */
   input(caller: string): Promise<Uint8Array | ReadableStream<Uint8Array> | null>;
-  /** Stops a run that is under way; removes one that has ended, unless that is to be kept. */
+  /** Stops a run under way; removes an ended one, unless it should be kept. */
   cancel(caller: string, keeps?: boolean): Promise<"cancelled" | "removed" | "ended" | null>;
 }

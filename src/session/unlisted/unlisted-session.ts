@@ -1,7 +1,7 @@
 /**
- * The session of one idempotent or asynchronous call: it is in no list, the call is its only run, and it goes a day after the
- * run's end, that of a response after 30 days. The run is carried out by the same code as one that the Worker waits for; what happens is stored before it is told,
- * so that the run goes on after the death of its process.
+ * The session of one idempotent or asynchronous call. No list shows it, and the call is its only run. It goes a day
+ * after the run's end, for a response after 30 days. The same code drives the run as one that the Worker waits for.
+ * Everything is stored before it is sent, so the run continues after the death of its process.
  */
 import type { Deployment } from "../../deployment.ts";
 import type { Bindings } from "../../env.ts";
@@ -34,14 +34,14 @@ import type {
   KnownCall,
 } from "./rpc.ts";
 
-/** How long a result can be asked for after the end, in ms; that of a response as long as its vendor keeps one. */
+/** How long a result is kept after the end, in ms; a response is kept as long as its vendor keeps one. */
 const KEPT_MS = 24 * 3_600_000;
 const RESPONSE_KEPT_MS = 30 * KEPT_MS;
-/** Longer than the runner remembers an execution: until then a new run of the id needs a name of its own there. */
+/** Longer than the runner remembers an execution: until then a new run of the id needs another name there. */
 const REMOVED_MS = 15 * 60_000;
-/** What could not be removed is tried again after this many ms. */
+/** A failed removal is repeated after this many ms. */
 const RETRY_MS = 60_000;
-/** The due time at which everything goes. */
+/** The due time at which everything is removed. */
 const EXPIRY = "expiry";
 
 interface UnlistedOptions {
@@ -96,7 +96,7 @@ export class UnlistedSession {
     return this.#calls.row() !== null;
   }
 
-  /** Begins the run, unless the same one was begun before. What failed before it took effect is begun anew. */
+  /** Begins the run, unless the same one was already begun. A run that failed before it took effect begins anew. */
   begin(call: ExecutionCall): Begun {
     const known = this.attach(call);
     const before = this.#calls.row();
@@ -109,7 +109,7 @@ export class UnlistedSession {
     const generation = (before?.generation ?? -1) + 1;
     const now = this.#log.now();
     const { id, caller, skill: name, digest, request_hash, request_id, mock_scope = "" } = call;
-    // What an earlier run still had to tell is nobody's any more.
+    // Drops events that an earlier run had not sent yet.
     this.#log.events.take();
     this.#store.prepare();
     this.#store.transaction(() => {
@@ -134,7 +134,7 @@ export class UnlistedSession {
     return "started";
   }
 
-  /** Comes back to a run that was begun; `null` where there is none, or it failed before it took effect. */
+  /** Returns to a run that was begun; `null` if there is none, or it failed before it took effect. */
   attach({ caller, request_hash }: KnownCall): Begun | null {
     const known = this.#known(caller);
     if (known === null) return null;
@@ -145,7 +145,7 @@ export class UnlistedSession {
     return run.settled_at === null ? "attached" : "finished";
   }
 
-  /** Waits for the end and answers it. */
+  /** Waits for the end and returns the answer. */
   async answer(caller: string): Promise<ExecutionAnswer | null> {
     const asked = this.#known(caller);
     if (asked === null) return null;
@@ -162,7 +162,7 @@ export class UnlistedSession {
     return { ok: true, headers, timings, body: await openBody(this.#env, this.#calls, outcome.body) };
   }
 
-  /** The events after number `after`. With `early`, a failure before the first one is told instead. */
+  /** The events after number `after`. With `early`, returns a failure before the first one instead. */
   async follow(caller: string, after: number, early: boolean): Promise<ExecutionEvents | null> {
     if (this.#known(caller) === null) return null;
     this.#lives.ensure();
@@ -173,7 +173,7 @@ export class UnlistedSession {
     if (early && !call.begun && call.outcome?.ok === false) {
       return { ok: false, error: JSON.stringify(call.outcome.error) };
     }
-    // A number that was never given is that of a run which had this id before.
+    // An unknown number belongs to an earlier run of this id.
     const from = Math.min(after, this.#store.lastEvent());
     const over = run.done_event !== null && from >= run.done_event;
     const body = over
@@ -206,13 +206,13 @@ export class UnlistedSession {
     return JSON.stringify(this.#log.answered(trace));
   }
 
-  /** The text that the run was begun with. */
+  /** The text with which the run was begun. */
   async input(caller: string): Promise<Uint8Array | ReadableStream<Uint8Array> | null> {
     const text = this.#known(caller)?.call.input.text ?? null;
     return text === null ? null : openBody(this.#env, this.#calls, text);
   }
 
-  /** Stops a run that is under way, and its processes; removes one that has ended, unless that is to be kept. */
+  /** Stops a run under way, and its processes; removes an ended one, unless it should be kept. */
   async cancel(caller: string, keeps = false): Promise<"cancelled" | "removed" | "ended" | null> {
     const known = this.#known(caller);
     if (known === null) return null;
@@ -231,13 +231,13 @@ export class UnlistedSession {
     return "cancelled";
   }
 
-  /** The alarm: sees to it that a run lives, and that nothing stays for ever. Does no work itself. */
+  /** The alarm: ensures that a run lives, and that nothing stays for ever. It does no work itself. */
   alarm(): void {
     this.#store.fired();
     const now = this.#log.now();
     for (const { kind, at } of this.#store.due()) {
       if (at > now) continue;
-      // Its own successor first: whatever happens next, this comes again.
+      // Sets its own successor first: whatever happens next, the alarm fires again.
       this.#store.setDue({ [kind]: now + (kind === EXPIRY ? RETRY_MS : WATCH_MS) });
       if (kind === EXPIRY) this.#background(this.#expire());
       else if (this.#store.liveRun() === null) this.#store.setDue({ [kind]: null });
@@ -246,7 +246,7 @@ export class UnlistedSession {
     this.#store.arm();
   }
 
-  /** What is stored, where the caller may know of it. */
+  /** The stored run, if the caller may see it. */
   #known(caller: string): KnownRun | null {
     const call = this.#calls.row();
     if (call === null || call.caller !== caller) return null;
@@ -280,12 +280,12 @@ export class UnlistedSession {
     };
   }
 
-  /** Counts what is done for good: settled effects, executions that the runner got, output of a script. */
+  /** Counts durable progress: settled effects, executions that the runner got, output of a script. */
   #progress(): number {
     const records = this.#store.lastRecord();
     const memo = this.#store.liveRun()?.memo === null ? 0 : 1;
     const name = this.#calls.row()?.name ?? "";
-    // A model's words may be said again by every life; what a script says is said once.
+    // Every life may repeat a model's words, but a script's output is sent once.
     const seen = records === 0 && !isOperation(name) ? this.#store.lastEvent() : 0;
     return this.#store.handedIn.progress() + records + memo + seen;
   }
@@ -344,7 +344,7 @@ export class UnlistedSession {
       if (!life.over) this.#fail(known, context, toHullError(error), "error");
       return;
     }
-    // It was cancelled and removed meanwhile, and knows of no body.
+    // It was cancelled and removed meanwhile, so nobody will read the body.
     if (life.over) return this.#removeObjects(held instanceof Uint8Array ? [] : [held.key]);
     if (held instanceof Uint8Array) this.#calls.writeContent("body", held);
     const [body, size] = held instanceof Uint8Array ? [{ name: "body" }, held.length] : [held, held.size];
@@ -357,7 +357,7 @@ export class UnlistedSession {
     this.#settle(known, context, state, outcome, events);
   }
 
-  /** Ends the run once, with its last events. */
+  /** Ends the run exactly once, with its last events. */
   #settle(
     { run, call, id }: KnownRun,
     context: RunContext,
@@ -383,7 +383,7 @@ export class UnlistedSession {
     logEnd(context, { id, call, run: current, state: status }, outcome);
   }
 
-  /** Tells the index of the tenant's runs, in the background. */
+  /** Updates the tenant's index of runs, in the background. */
   #note(
     {
       id,
@@ -414,7 +414,7 @@ export class UnlistedSession {
     this.#background(written);
   }
 
-  /** Nothing comes in between: a run that begins afterwards has rows and R2 keys of its own. */
+  /** One step without waiting: a later run has rows and R2 keys of its own. */
   #remove(call: CallRow): void {
     const spent = objectsOf(call);
     const expires = this.#log.now() + REMOVED_MS;
@@ -427,7 +427,7 @@ export class UnlistedSession {
     this.#removeObjects(spent);
   }
 
-  /** What cannot be removed now is when the session goes. */
+  /** What cannot be removed now is removed with the session. */
   #removeObjects(keys: readonly string[]): void {
     if (keys.length === 0) return;
     const removed = this.#env.FILES.delete([...keys]).catch((error: unknown) => {

@@ -1,20 +1,20 @@
 /**
- * Which R2 objects hold the contents of a workspace, each content once. A key is noted before anything is stored under it,
- * and an object outlives its last file by a while, so that whoever reads it ends in peace.
+ * Which R2 objects hold the contents of a workspace, each content once. A key is noted before anything is stored under
+ * it. An object outlives its last file by a while, so that readers can finish.
  */
 
-/** How long a content may be on its way, and how long one stays that somebody is about to use, in ms. */
+/** How long an upload may take, and how long a content stays that somebody is about to use, in ms. */
 export const USE_MS = 3_600_000;
-/** How long an object is kept that no file has any more, in ms: readers may be at it. */
+/** How long an object stays after its last file is gone, in ms: somebody may be reading it. */
 export const SPARE_MS = 600_000;
-/** A removal that failed is tried again after this many ms. */
+/** A failed removal is repeated after this many ms. */
 const RETRY_MS = 60_000;
-/** Objects removed at a time; R2 takes 1000. */
+/** Objects to remove at a time; R2 accepts 1000. */
 const BATCH = 500;
 
 /**
- * `incoming`: a key was given out. `kept`: files have it. `spare`: no file has it, but one may again. `dying`: it is
- * being removed. All but `kept` are due at some time.
+ * `incoming`: a key was given out. `kept`: files use it. `spare`: no file uses it, but one may again. `dying`: it is
+ * being removed. All except `kept` have a due time.
  */
 type ObjectState = "incoming" | "kept" | "spare" | "dying";
 
@@ -29,7 +29,7 @@ export class Contents {
     this.#prefix = prefix;
   }
 
-  /** A key that is nobody else's. */
+  /** Makes a unique key. */
   begin(now: number): string {
     const key = `${this.#prefix}${crypto.randomUUID()}`;
     this.#sql.exec(
@@ -44,7 +44,10 @@ export class Contents {
     this.#sql.exec("UPDATE workspace_object SET upload_id = ? WHERE key = ?", uploadId, key);
   }
 
-  /** Makes a content one that files have: the object that holds it already, else the one at `key`. `false`: neither is. */
+  /**
+   * Makes a content available to files: in the object that already holds it, else in the one at `key`. `false`: there
+   * is neither.
+   */
   keep(sha256: string, key: string | null, now: number): boolean {
     const known = this.#find(sha256);
     if (known !== null) {
@@ -62,7 +65,7 @@ export class Contents {
     return kept.rowsWritten > 0;
   }
 
-  /** Lets go of a content, unless a file still has it. */
+  /** Releases a content, unless a file still uses it. */
   release(sha256: string, now: number): void {
     const users = "SELECT 1 FROM workspace_file WHERE sha256 = ? LIMIT 1";
     const key = this.#find(sha256);
@@ -70,7 +73,7 @@ export class Contents {
     this.#set(key, "spare", now + SPARE_MS);
   }
 
-  /** Gives up an object that was stored and is not wanted, also one that is no longer known. */
+  /** Abandons a stored object that nobody wants, even an unknown one. */
   discard(key: string, now: number): void {
     this.#sql.exec(
       `INSERT INTO workspace_object (key, state, due_at) VALUES (?1, 'dying', ?2)
@@ -80,7 +83,7 @@ export class Contents {
     );
   }
 
-  /** The object that holds a content, and goes on to for a while. */
+  /** The object that holds a content; it is kept for a while. */
   use(sha256: string, now: number): string | null {
     const key = this.#find(sha256);
     if (key !== null) {
@@ -93,14 +96,14 @@ export class Contents {
     return key;
   }
 
-  /** When there is next something to be removed, in Unix ms. */
+  /** The time of the next removal, in Unix ms. */
   due(): number | null {
     return this.#sql
       .exec<{ at: number | null }>("SELECT min(due_at) AS at FROM workspace_object WHERE due_at IS NOT NULL")
       .one().at;
   }
 
-  /** Removes what is due. Where R2 fails, it is due again. */
+  /** Removes what is due. If R2 fails, it becomes due again. */
   async collect(now: number): Promise<void> {
     const rows = this.#sql
       .exec<{ key: string; upload_id: string | null }>(
@@ -110,7 +113,7 @@ export class Contents {
       )
       .toArray();
     if (rows.length === 0) return;
-    // From here on nobody gets it any more, whatever happens while R2 works.
+    // From here on nobody can get it, whatever happens while R2 works.
     for (const { key } of rows) this.#set(key, "dying", now + RETRY_MS);
     await this.#abort(rows);
     await this.#bucket.delete(rows.map(({ key }) => key));
@@ -131,7 +134,7 @@ export class Contents {
   async #abort(rows: readonly { key: string; upload_id: string | null }[]): Promise<void> {
     for (const { key, upload_id } of rows) {
       if (upload_id === null) continue;
-      // One that was completed or aborted has nothing to abort.
+      // A completed or aborted upload has nothing to abort.
       await this.#bucket
         .resumeMultipartUpload(key, upload_id)
         .abort()

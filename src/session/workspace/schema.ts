@@ -3,7 +3,7 @@
 /** The table that holds the version. */
 export const WORKSPACE_VERSIONS = "workspace_version";
 
-/** One step per version; a step never changes once it was deployed. */
+/** One step per version; a deployed step never changes. */
 export const WORKSPACE_STEPS: readonly string[] = [
   `CREATE TABLE workspace (
      id TEXT PRIMARY KEY, version INTEGER NOT NULL, files INTEGER NOT NULL, bytes INTEGER NOT NULL) WITHOUT ROWID;

@@ -1,6 +1,7 @@
 /**
  * A session's files: the manifest in the object's SQLite, contents in R2. A change is made only when its content is
- * stored, and all changes of one call appear at once. Of two writers the later one wins, unless it said what it expects.
+ * stored, and all changes of one call appear together. Of two writers the later one wins, unless its change has a
+ * condition.
  */
 import type {
   Expected,
@@ -16,28 +17,28 @@ import { hasSchema, migrate } from "../migrate.ts";
 import { Contents } from "./contents.ts";
 import { WORKSPACE_STEPS, WORKSPACE_VERSIONS } from "./schema.ts";
 
-/** Changes that are remembered for those who watch. */
+/** Changes to remember for watchers. */
 const REMEMBERED = 10_000;
 
 interface WorkspaceHost {
   storage: DurableObjectStorage;
   /** Binding `FILES`. */
   bucket: R2Bucket;
-  /** Of every key in R2, a `/` at its end; no other session's begins with it. */
+  /** Prefix of every key in R2, with a final `/`; no other session's prefix begins with it. */
   prefix: string;
-  /** Told after changes were made; in the same turn, so that what it stores is stored with them. */
+  /** Called after changes, in the same turn, so that its writes are stored with them. */
   changed?(changes: readonly WatchedChange[]): void;
-  /** Unix ms; the clock's where absent. */
+  /** Unix ms; default: the clock. */
   now?: () => number;
   /** Smaller ones, for tests. */
   limits?: { bytes: number; files: number };
 }
 
-/** A change that was made. */
+/** A completed change. */
 export interface WatchedChange {
   path: string;
   kind: "create" | "change" | "delete";
-  /** Of the workspace; every change has its own, counted from 1. */
+  /** Version of the workspace; every change has its own, counted from 1. */
   version: number;
 }
 
@@ -81,7 +82,7 @@ export class Workspace {
     return row === null || key === null ? null : { ...fileOf(row), key };
   }
 
-  /** Refuses what is refused already; a change is checked again when it is made. */
+  /** Refuses what is already known to be refused; the change is checked again when it is made. */
   begin(intent: FileIntent | null): { key: string } | Refusal {
     const totals = this.#create();
     const refusal = intent === null ? null : this.#refusal(intent, totals);
@@ -92,7 +93,7 @@ export class Workspace {
     if (this.#exists) this.#contents.noteUpload(key, uploadId);
   }
 
-  /** In order; an outcome for each. What is refused leaves the others alone. */
+  /** Makes changes in order; returns an outcome for each. A refused change does not affect the others. */
   change(changes: readonly FileChange[]): Outcome[] {
     const totals = this.#create();
     const before = totals.version;
@@ -118,8 +119,8 @@ export class Workspace {
   }
 
   /**
-   * Changes after a version, the oldest first. `complete`: none of them is forgotten; else whoever watches compares the
-   * list with what it knows.
+   * Changes after a version, the oldest first. `complete`: none of them is forgotten; otherwise a watcher must compare
+   * the list with what it knows.
    */
   changes(after: number, limit: number): { changes: WatchedChange[]; version: number; complete: boolean } {
     const { version } = this.#totals() ?? { version: 0 };
@@ -134,7 +135,7 @@ export class Workspace {
     return { changes, version, complete: changes[0]?.version === after + 1 };
   }
 
-  /** Names the present state; makes the workspace where there is none. */
+  /** Names the present state; makes the workspace if there is none. */
   version(): Pick<Manifest, "id" | "version"> {
     const { id, version } = this.#create();
     return { id, version };
@@ -153,7 +154,7 @@ export class Workspace {
     return { id, version, files };
   }
 
-  /** Keys of contents, which stay for a while; those that are not here are left out. */
+  /** Keys of contents, protected from removal for a while; missing contents are left out. */
   keys(digests: readonly string[]): { sha256: string; key: string }[] {
     if (!this.#exists) return [];
     const now = this.#now();
@@ -163,12 +164,15 @@ export class Workspace {
     });
   }
 
-  /** How many files there are. */
+  /** Number of files. */
   count(): number {
     return this.#totals()?.files ?? 0;
   }
 
-  /** Takes files as they are in another workspace. @param keys where their contents were stored, by digest. `false`: some are not */
+  /**
+   * Takes files of another workspace. @param keys where their contents were stored, by digest. `false`: some are
+   * missing
+   */
   adopt(files: readonly WorkspaceFile[], keys: ReadonlyMap<string, string>): boolean {
     const totals = this.#create();
     const now = this.#now();
@@ -188,19 +192,19 @@ export class Workspace {
     });
   }
 
-  /** When `collect` is next to be called, in Unix ms. */
+  /** When to call `collect` next, in Unix ms. */
   due(): number | null {
     return this.#exists ? this.#contents.due() : null;
   }
 
-  /** Removes contents that no file has any more, and uploads that were given up. */
+  /** Removes contents that no file uses any more, and abandoned uploads. */
   async collect(now: number): Promise<void> {
     if (this.#exists) await this.#contents.collect(now);
   }
 
   /**
-   * Removes all files, and everything that R2 holds of them, uploads under way too. What comes after is another workspace,
-   * also where the object's whole storage is emptied then.
+   * Removes all files and all their R2 objects, including uploads under way. Files stored later belong to a new
+   * workspace, even if the object's whole storage is emptied then.
    */
   async destroy(): Promise<void> {
     if (!this.#exists) return;
@@ -232,7 +236,7 @@ export class Workspace {
     totals.version += 1;
     totals.files += old === null ? 1 : 0;
     totals.bytes += size - (old?.size ?? 0);
-    // No file is of the future, whatever a process made of its time.
+    // A file is never dated in the future, whatever a process set as its time.
     const modified_at = Math.min(change.modified_at ?? now, now);
     this.#sql.exec(
       "INSERT OR REPLACE INTO workspace_file VALUES (?, ?, ?, ?, ?, ?)",
@@ -267,7 +271,7 @@ export class Workspace {
     return { done: "deleted", version: totals.version, modified_at: now };
   }
 
-  /** Why a file may not be written, as things stand. */
+  /** Why a file may not be written in the present state. */
   #refusal({ path, expected, size }: FileIntent, totals: Totals): Refusal | null {
     const fault = pathFault(path) ?? this.#obstacle(path);
     if (fault !== null) return { refused: "path", reason: fault };
@@ -281,7 +285,7 @@ export class Workspace {
     return null;
   }
 
-  /** What keeps a path from being that of a file: a folder of its name, or a file where a folder would have to be. */
+  /** What prevents a file at this path: a folder of its name, or a file in the place of one of its folders. */
   #obstacle(path: string): string | null {
     // `0` is the character after `/`.
     const inside = "SELECT 1 FROM workspace_file WHERE path > ? AND path < ? LIMIT 1";
@@ -290,7 +294,7 @@ export class Workspace {
     return file === undefined ? null : `is inside ${file}, which is a file`;
   }
 
-  /** Asked each time: the session's storage may have been emptied. */
+  /** Checked each time: the session's storage may have been emptied. */
   get #exists(): boolean {
     return hasSchema(this.#sql, WORKSPACE_VERSIONS);
   }

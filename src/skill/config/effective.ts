@@ -1,13 +1,13 @@
-/** Which value of a configuration parameter counts, and where it is from. Pure. */
+/** Computes the effective value of a configuration parameter, and its layer. Pure. */
 import type { ConfigParam, Json, JsonObject } from "../manifest.ts";
 import { configFault } from "./value.ts";
 
-/** In rising order: a later layer's value counts. */
+/** In rising order: a later layer's value wins. */
 export const CONFIG_LAYERS = ["global", "per_bot", "per_call"] as const;
 export type ConfigLayer = (typeof CONFIG_LAYERS)[number];
 type ConfigSource = "default" | ConfigLayer;
 
-/** A value of a layer. A secret one that was not opened is only known to be there; `lost`: it cannot be opened. */
+/** A layer's value. An unopened secret only shows that it is set; `lost`: it cannot be opened. */
 export type LayerValue =
   | { kind: "plain"; value: Json }
   | { kind: "secret"; value: string }
@@ -16,7 +16,7 @@ export type LayerValue =
 
 export type LayerValues = { [layer in ConfigLayer]?: ReadonlyMap<string, LayerValue> };
 
-/** A stored value that is not used. */
+/** A stored value that Hull does not use. */
 export interface ConfigDiagnostic {
   code: "config_value_unfit" | "config_secret_lost" | "config_secret_old_key";
   param: string;
@@ -25,7 +25,7 @@ export interface ConfigDiagnostic {
 }
 
 interface EffectiveConfig {
-  /** What has neither a value nor a default is missing. A secret that was not opened is `{set: true}`. */
+  /** A parameter without value and default is missing. An unopened secret is `{set: true}`. */
   values: JsonObject;
   sources: { [param: string]: ConfigSource };
   diagnostics: ConfigDiagnostic[];
@@ -43,7 +43,7 @@ export function layerHolds(layer: ConfigLayer, { scope }: ConfigParam): boolean 
   }
 }
 
-/** Lays the layers upon the defaults. What no longer fits, since the skill has changed, counts as not there. */
+/** Applies the layers to the defaults. A value that no longer fits, because the skill has changed, counts as absent. */
 export function effectiveConfig(params: readonly ConfigParam[], layers: LayerValues): EffectiveConfig {
   const values: JsonObject = {};
   const sources: EffectiveConfig["sources"] = {};

@@ -1,10 +1,10 @@
-/** Values of configuration parameters as a request gives them, for one layer. Pure. */
+/** The values of configuration parameters in a request, for one layer. Pure. */
 import { isObject } from "../json.ts";
 import type { ConfigParam, Json, JsonObject } from "../manifest.ts";
 import { type ConfigLayer, layerHolds } from "./effective.ts";
 import { configFault } from "./value.ts";
 
-/** What names a profile of configuration. */
+/** The form of a configuration profile's name. */
 export const BOT_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 
 /** A tool that can be configured. */
@@ -22,7 +22,7 @@ export interface GivenValue {
 
 /**
  * Reads `{<tool>: {<param>: value}}`.
- * @param path of the object, for what is wrong with it
+ * @param path of the object, for its faults
  */
 export function readGiven(
   tools: readonly Configurable[],

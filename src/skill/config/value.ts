@@ -2,17 +2,17 @@
 import { MIN_SECRET_LENGTH } from "../../redact.ts";
 import type { ConfigParam, ConfigType, Json } from "../manifest.ts";
 
-/** What is wrong with a value. */
+/** A fault of a value. */
 interface ConfigFault {
-  /** Below the parameter: empty, or `.2` for a member of a list, `.key` for one of a map. */
+  /** Relative to the parameter: empty, or `.2` for a member of a list, `.key` for one of a map. */
   path: string;
   message: string;
 }
 
-/** Bytes of one value as UTF-8, of a list or a map as JSON. */
+/** UTF-8 bytes of one value; of a list or a map as JSON. */
 const MAX_BYTES = 64 * 1024;
 
-/** The first thing that is wrong with a value; `null`: it fits. */
+/** The first fault of a value; `null`: it fits. */
 export function configFault(param: ConfigParam, value: Json): ConfigFault | null {
   const text = typeof value === "string" ? value : JSON.stringify(value);
   if (new TextEncoder().encode(text).length > MAX_BYTES) return fault(`is longer than ${MAX_BYTES} bytes`);
@@ -54,7 +54,7 @@ function aNumber({ min, max, step }: ConfigParam, value: Json): ConfigFault | nu
   return null;
 }
 
-/** Counted from 0; what binary fractions lose does not count: 0.3 is three times 0.1. */
+/** Counted from 0. Rounding of binary fractions does not count: 0.3 is three times 0.1. */
 function isMultiple(value: number, step: number): boolean {
   const times = value / step;
   const tolerance = Math.min(1e-6, 1e-9 * Math.max(1, Math.abs(times)));
@@ -84,7 +84,7 @@ function repeated(value: Json): ConfigFault | null {
   return index === -1 ? null : fault(`repeats ${named(value[index] ?? null)}`, `.${index}`);
 }
 
-/** Its value is not told. */
+/** The message never shows its value. */
 function aSecret(_: ConfigParam, value: Json): ConfigFault | null {
   if (typeof value !== "string") return fault("must be a text");
   if (value === "") return fault("must not be empty; null clears it");

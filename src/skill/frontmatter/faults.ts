@@ -1,4 +1,4 @@
-/** Why a SKILL.md has no frontmatter where one should begin: the faults that are found in collections, told apart. */
+/** Why a SKILL.md has no frontmatter: distinguishes the faults that occur in public collections. */
 
 interface FrontmatterFault {
   code: string;
@@ -8,7 +8,7 @@ interface FrontmatterFault {
   hint: string;
 }
 
-/** Where a merge left its two versions: the first line of them, from 1; `null`: nowhere. */
+/** The line, from 1, where a merge left its two versions; `null`: there is none. */
 export function conflictMarker(text: string): number | null {
   const lines = text.split("\n");
   const start = lines.findIndex((line) => /^<{7}(?: |$)/.test(line));
@@ -24,7 +24,7 @@ export function conflictFault(line: number): FrontmatterFault {
   };
 }
 
-/** @param text with line feeds, which does not begin with `---` */
+/** @param text with line feeds, not beginning with `---` */
 export function missingFrontmatter(text: string): FrontmatterFault {
   const target = /^[^\s:<>"|?*]{1,1024}$/.exec(text.trim())?.[0];
   if (target !== undefined && /\/|\.md$/i.test(target)) {
@@ -42,7 +42,7 @@ export function missingFrontmatter(text: string): FrontmatterFault {
     return {
       code: "frontmatter_fenced",
       line: 1,
-      message: "The frontmatter stands in a code fence, so that it is an example and not the file's own.",
+      message: "The frontmatter is inside a code fence, so it is an example and not the file's own.",
       hint: "Remove the line of backticks before the first ---, and the one that closes it.",
     };
   }

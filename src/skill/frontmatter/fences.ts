@@ -1,6 +1,6 @@
 /** Where the frontmatter of a SKILL.md begins and ends. */
 
-/** A SKILL.md in two. */
+/** A SKILL.md in two parts. */
 export interface Split {
   frontmatter: string;
   /** Offset of `frontmatter` in the text. */
@@ -11,10 +11,10 @@ export interface Split {
 
 type SplitFault = "frontmatter_missing" | "frontmatter_unclosed";
 
-/** With line feeds for CRLF and CR. */
+/** Replaces CRLF and CR by line feeds. */
 export const withLineFeeds = (text: string): string => text.replace(/\r\n?/g, "\n");
 
-/** As the reference validator splits: the first three characters, then up to the next `---` wherever it stands. */
+/** Splits as the reference validator does: the first three characters, then up to the next `---`, wherever it is. */
 export function splitStrictly(text: string): Split | SplitFault {
   if (!text.startsWith("---")) return "frontmatter_missing";
   const end = text.indexOf("---", 3);
@@ -24,7 +24,7 @@ export function splitStrictly(text: string): Split | SplitFault {
 
 const FENCED = /^(---[ \t]*\n)(?:([\s\S]*?)\n)?---[ \t]*(?:\n|$)/;
 
-/** Between two lines that hold only `---`; `null` where there are none. */
+/** Splits between two lines that hold only `---`; `null` if there are none. */
 export function splitAtLines(text: string): Split | null {
   const found = FENCED.exec(text);
   if (found === null) return null;

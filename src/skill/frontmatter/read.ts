@@ -1,7 +1,6 @@
 /**
- * SKILL.md into frontmatter and body, whatever can be made of it. What had to be put
- * right is told, and how much it matters is the reader's to say: an Agent Skill loads with it, a manifest with keys of
- * Hull's own fields do not allow.
+ * Splits SKILL.md into frontmatter and body, as far as possible. It reports what it corrected, and the caller decides
+ * how much that matters: an Agent Skill loads anyway, a manifest with Hull's own fields does not.
  */
 import type { Findings } from "../findings.ts";
 import type { MapNode, Position } from "../tree.ts";
@@ -22,16 +21,16 @@ interface Finding {
   hint?: string;
 }
 
-/** Something that was put right. */
+/** A correction. */
 interface Remedy {
-  /** Where an Agent Skill is loaded; `null`: nothing to tell. */
+  /** The finding for an Agent Skill, which loads; `null`: nothing to report. */
   tolerated: (Finding & { level: "warning" | "info" }) | null;
-  /** For a skill with fields of Hull: an error; `null`: it is accepted. */
+  /** The error for a skill with fields of Hull; `null`: it is accepted. */
   refused: Finding | null;
 }
 
 export interface Frontmatter {
-  /** `null` where the file has no usable frontmatter; the reason is among the findings. */
+  /** `null` if the file has no usable frontmatter; the findings say why. */
   root: MapNode | null;
   /** Trimmed. */
   body: string;
@@ -47,7 +46,7 @@ const NO_FIELDS = "there is no field: a key ends with a colon and a blank";
 const NOT_CLOSED = "The frontmatter begins here, but no later line holds only ---.";
 const MUST_BEGIN = "SKILL.md must begin with YAML frontmatter between two lines that hold only ---.";
 
-/** Splits and parses a SKILL.md. What nobody can read is an error among `findings`. */
+/** Splits and parses a SKILL.md. If nothing can be read, `findings` has an error. */
 export function readFrontmatter(given: string, findings: Findings): Frontmatter {
   const none: Frontmatter = { root: null, body: "", remedies: [] };
   if (byteLength(given) > MAX_FILE_BYTES) {
@@ -103,7 +102,7 @@ export function readFrontmatter(given: string, findings: Findings): Frontmatter 
   return { root: node, body: split.body, remedies };
 }
 
-/** Tells what was put right, as far as it is worth telling. @param serving whether the skill has fields of Hull */
+/** Reports the corrections that are worth it. @param serving whether the skill has fields of Hull */
 export function reportRemedies(findings: Findings, remedies: readonly Remedy[], serving: boolean): void {
   for (const { tolerated, refused } of remedies) {
     if (serving) {
@@ -144,7 +143,7 @@ function normalised(given: string, remedies: Remedy[]): string {
   };
   leave(text.slice(0, commentEnd(text)), {
     code: "leading_comment",
-    message: "A comment stands before the frontmatter, at which stricter readers stop.",
+    message: "There is a comment before the frontmatter, at which stricter readers stop.",
     hint: "Put it below the frontmatter.",
   });
   leave(/^(?:[ \t]*\n)+(?=---)/.exec(text)?.[0] ?? "", {
@@ -155,7 +154,7 @@ function normalised(given: string, remedies: Remedy[]): string {
   return text;
 }
 
-/** Where HTML comments before the opening fence end; 0: there are none, or no fence follows. */
+/** The end of HTML comments before the opening fence; 0: there are none, or no fence follows. */
 function commentEnd(text: string): number {
   let at = 0;
   while (text.startsWith("<!--", at)) {
@@ -193,17 +192,17 @@ function splitText(text: string, remedies: Remedy[]): Split | "frontmatter_missi
   return split;
 }
 
-/** Line and column in the file of an offset into the text without its beginnings. */
+/** Line and column in the file for an offset into the text without its prefix. */
 function positionIn(text: string, offset: number, given: string): Position {
   const file = withLineFeeds(given);
   const before = file.slice(0, file.length - text.length + offset).split("\n");
   return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
 }
 
-/** Parses, and parses again with values in quotes where that is what is missing. */
+/** Parses; if unquoted values are the fault, parses again with quotes. */
 function readRetrying(source: string, start: Position, remedies: Remedy[]): YamlReading {
   const first = readYaml(source, start);
-  // Fields without a blank behind their colons are one text to YAML.
+  // YAML reads fields without a blank after the colon as one text.
   const isText = first.node?.kind === "scalar" && first.node.source !== "";
   if (first.fault === null && !isText) return tell(first, remedies);
   const ways = [
@@ -232,11 +231,13 @@ function readRetrying(source: string, start: Position, remedies: Remedy[]): Yaml
   return first;
 }
 
-/** `key: value` at the margin, where the value is no text in quotes, block or, in the first try, flow collection. */
+/**
+ * `key: value` at the margin, if the value is not a quoted text, a block or, in the first attempt, a flow collection.
+ */
 const UNQUOTED = /^([^\s#:'"[{&*!|>%@`-][^:\n]*):[ \t]+(?!["'|>[{])(\S.*)$/gm;
 const UNQUOTED_OR_FLOW = /^([^\s#:'"[{&*!|>%@`-][^:\n]*):[ \t]+(?!["'|>])(\S.*)$/gm;
 
-/** Lists and mappings in brackets that can be read stay what they are. */
+/** Readable lists and mappings in brackets stay unchanged. */
 const quoteValues = (source: string, pattern: RegExp): string =>
   source.replace(pattern, (line: string, key: string, value: string) =>
     source.length <= MOST_REPAIRED && /^[[{]/.test(value) && isReadable(line)

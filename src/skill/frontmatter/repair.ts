@@ -1,32 +1,34 @@
 /**
- * Frontmatter that is no YAML, field by field: a field that can be read stays as it is; of one
- * that cannot, the value is taken as the text that its author meant. Shapes as found in public skills. Lines stay where
- * they are, so that places in what follows are right.
+ * Repairs frontmatter that is not YAML, field by field. A readable field stays; the value of an unreadable one becomes
+ * the text that its author meant. It handles shapes found in public skills. Lines keep their numbers, so that later
+ * positions are right.
  */
 
-/** A field from its first line to the next field's. */
+/** The lines of a field, up to the next field. */
 interface Field {
   key: string;
-  /** What stands behind the colon. */
+  /** The text after the colon. */
   rest: string;
-  /** The lines below, which belong to its value. */
+  /** The following lines, which belong to its value. */
   below: string[];
   lines: string[];
-  /** It is a block whose text is not indented. */
+  /** It is a block with unindented text. */
   unindented: boolean;
 }
 
-/** Longer frontmatter is not repaired, in characters: each field is parsed by itself, and broken YAML slowly. */
+/**
+ * Longer frontmatter, in characters, is not repaired: each field is parsed separately, and broken YAML parses slowly.
+ */
 export const MOST_REPAIRED = 16_384;
 
-/** A key at the margin; without a blank behind the colon too, but no address. Others than plain words begin no field. */
+/** A key at the margin, also without a blank after the colon, but not an address. Only plain words begin a field. */
 const KEY = /^([A-Za-z_][\w-]*)[:：](?!\/\/)(.*)$/;
-/** Text without indentation may have a line such as "Examples: …"; keys are written small. */
+/** Unindented text may contain a line such as "Examples: …"; keys are in lower case. */
 const KEY_IN_TEXT = /^([a-z_][\w-]*)[:：](?!\/\/)(.*)$/;
 const BLOCK = /^([|>])[-+\d]*(?:[ \t]+(.*))?$/;
 
 /**
- * The source with its unreadable fields in quotes; `null`: there is nothing to do, or no way to tell what is meant.
+ * The source with its unreadable fields in quotes; `null`: there is nothing to repair, or the meaning is unclear.
  * @param readable whether YAML reads these lines as a mapping
  */
 export function repairFields(source: string, readable: (lines: string) => boolean): string | null {
@@ -62,7 +64,7 @@ function fieldsOf(source: string): { head: string[]; fields: Field[] } {
   return { head, fields };
 }
 
-/** The text that is meant; `null`: that is not to be told. */
+/** The intended text; `null`: it is unclear. */
 function textOf({ rest, below }: Field): string | null {
   const first = rest.trim();
   const block = BLOCK.exec(first);
@@ -72,7 +74,7 @@ function textOf({ rest, below }: Field): string | null {
     return style === "|" ? lines.join("\n").trim() : folded(lines);
   }
   const more = below.filter((line) => line.trim() !== "");
-  // A list or mapping below the key is no text; nor is a quotation or a list that never ends.
+  // A list or mapping below the key is not text; nor is an unclosed quotation or list.
   if (first === "")
     return more.length > 0 && more.every((line) => /^[^\s-]/.test(line)) ? folded(more) : null;
   const quote = first[0] ?? "";
@@ -86,7 +88,7 @@ function textOf({ rest, below }: Field): string | null {
   return encloses && !ends ? unquoted(text, quote) : text;
 }
 
-/** Lines as one; an empty one parts paragraphs. */
+/** Joins lines; an empty line separates paragraphs. */
 function folded(lines: readonly string[]): string {
   return lines
     .map((line) => (line === "" ? "\n" : line))

@@ -1,4 +1,4 @@
-/** The frontmatter as the reference validator of Agent Skills reads it. */
+/** Reads the frontmatter as the reference validator of Agent Skills does. */
 import { Composer, type CST, type Document, isCollection, isMap, isPair, isScalar, Parser } from "yaml";
 import { splitStrictly, withLineFeeds } from "./fences.ts";
 
@@ -13,12 +13,12 @@ export type StrictFields = ReadonlyMap<string, string | null>;
 
 type StrictReading =
   | { fields: StrictFields }
-  /** `why`: for people. */
+  /** `why`: explains it to people. */
   | { fault: StrictFault; why: string };
 
-/** What a reference validator of YAML 1.2 lets stand in a stream. */
+/** Characters that a YAML 1.2 reference validator forbids in a stream. */
 const UNPRINTABLE = /[^\t\n\r\x20-\x7E\x85\xA0-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/u;
-/** Plain values that have a meaning of their own in older YAML; the reference reads nothing. */
+/** Plain values with a special meaning in older YAML; the reference reads them as nothing. */
 const READS_AS_BLANK = new Set(["=", "<<"]);
 
 /** Reads a whole SKILL.md; stops at the first fault. */
@@ -57,7 +57,7 @@ interface Composed {
   second: Document | undefined;
 }
 
-/** What `parseDocument` does, with the tokens kept for what is refused of them; `null`: it recurs too deeply. */
+/** Like `parseDocument`, but keeps the tokens, to report refused ones; `null`: it recurses too deeply. */
 function composed(frontmatter: string): Composed | null {
   // `yaml` compares each key with every other; `repeatedKey` takes linear time.
   const options = { schema: "failsafe", uniqueKeys: false, prettyErrors: false, logLevel: "silent" } as const;
@@ -71,7 +71,7 @@ function composed(frontmatter: string): Composed | null {
   }
 }
 
-/** A key that its mapping has already, anywhere; `null`: there is none. */
+/** A key that occurs twice in any mapping; `null`: there is none. */
 function repeatedKey(root: unknown): string | null {
   const open = [root];
   while (open.length > 0) {
@@ -98,7 +98,7 @@ function textOf(node: unknown): string | null {
   return node.type === "PLAIN" && READS_AS_BLANK.has(text) ? "" : text;
 }
 
-/** Step 6: what is YAML and not of the subset that the reference takes; `null`: nothing. */
+/** Step 6: valid YAML outside the subset that the reference accepts; `null`: nothing. */
 function refusedToken(root: CST.Token): string | null {
   const open: (CST.Token | CST.SourceToken)[] = [root];
   for (let token = open.pop(); token !== undefined; token = open.pop()) {
@@ -112,7 +112,7 @@ function refusedToken(root: CST.Token): string | null {
         return "lists in brackets and mappings in braces are not accepted; write one item or key to a line";
       case "scalar":
       case "space":
-        if (token.source.includes("\t")) return "a tab stands outside of quotes";
+        if (token.source.includes("\t")) return "there is a tab outside of quotes";
     }
     open.push(...parts(token));
   }
@@ -135,7 +135,7 @@ function parts(token: CST.Token | CST.SourceToken): (CST.Token | CST.SourceToken
   return all;
 }
 
-/** Step 7: mappings below one mapping that do not begin in one column; `null`: there are none. */
+/** Step 7: sibling mappings that do not begin in one column; `null`: there are none. */
 function unevenMapping(root: CST.Token): string | null {
   const open: CST.Token[] = root.type === "document" && root.value !== undefined ? [root.value] : [];
   for (let token = open.pop(); token !== undefined; token = open.pop()) {

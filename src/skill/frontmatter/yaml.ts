@@ -1,45 +1,45 @@
-/** YAML 1.2 (core schema) into nodes that know line and column. */
+/** Parses YAML 1.2 (core schema) into nodes that know line and column. */
 import { type Document, isAlias, isMap, isScalar, isSeq, Lexer, LineCounter, parseDocument } from "yaml";
 import type { MapNode, Node, Position } from "../tree.ts";
 
 const MAX_DEPTH = 64;
-/** Values after aliases are expanded; a bomb of nested aliases reaches it long before memory does. */
+/** Limit after expanding aliases. A bomb of nested aliases hits it long before memory runs out. */
 const MAX_NODES = 20_000;
 const MAX_ALIASES = 100;
 /**
- * Words, marks, blanks and line ends that are parsed. They are counted first, which is cheap, since `yaml` makes an error
- * with a stack trace of each that stands wrong: it bounds what hostile YAML costs.
+ * The most words, marks, blanks and line ends to parse. Counting them first is cheap and bounds the cost of hostile
+ * YAML, since `yaml` makes an error with a stack trace for each misplaced one.
  */
 const MAX_PIECES = 20_000;
-/** With more mistakes a text is no YAML of which some values lack their quotes, and is not parsed again. */
+/** A text with more mistakes is not YAML that lacks some quotes, so it is not parsed again. */
 const MAX_MISTAKES = 1000;
 const TOO_DEEP = "values are nested too deeply";
 
 export interface YamlFault {
   at: Position;
   message: string;
-  /** A limit is reached, or a key is not for anyone to set: no other way of writing it helps. */
+  /** A limit was reached, or nobody may set the key: no other spelling helps. */
   final?: true;
 }
 
-/** A key that its mapping has already; the later value counts. */
+/** A key that occurs twice in its mapping; the later value wins. */
 interface DuplicateKey {
   key: string;
   at: Position;
-  /** Of the earlier one. */
+  /** Line of the earlier key. */
   line: number;
 }
 
 export interface YamlReading {
-  /** `null` exactly where there is a fault. */
+  /** `null` exactly if there is a fault. */
   node: Node | null;
   fault: YamlFault | null;
-  /** What YAML warns of and can be read all the same, e.g. a tag that nobody knows; the first of it. */
+  /** The first problem that YAML warns about but can read, e.g. an unknown tag. */
   doubt: YamlFault | null;
   duplicates: DuplicateKey[];
 }
 
-/** @param start where the source's first character stands in its file */
+/** @param start position of the source's first character in its file */
 export function readYaml(source: string, start: Position): YamlReading {
   const refused = (at: Position, message: string, final: boolean): YamlReading => {
     const fault: YamlFault = final ? { at, message, final } : { at, message };
@@ -57,7 +57,7 @@ export function readYaml(source: string, start: Position): YamlReading {
     const { line, col } = counter.linePos(offset);
     return { line: start.line + line - 1, column: line === 1 ? start.column + col - 1 : col };
   };
-  // One mistake in YAML usually makes several errors; the first is the one to fix.
+  // One mistake in YAML usually causes several errors; the first is the one to fix.
   const [error] = document.errors;
   if (error !== undefined) {
     const tooDeep = error.code === "RESOURCE_EXHAUSTION";
@@ -75,7 +75,9 @@ export function readYaml(source: string, start: Position): YamlReading {
   };
 }
 
-/** Where, without parsing, there are more pieces than are parsed: a line, counted from 0; `null`: nowhere. */
+/**
+ * The line, counted from 0, where the number of pieces exceeds the limit, found without parsing; `null`: it does not.
+ */
 function lineOfTooMany(source: string): number | null {
   let pieces = 0;
   let line = 0;
@@ -86,7 +88,7 @@ function lineOfTooMany(source: string): number | null {
   return null;
 }
 
-/** `null`: it is nested more deeply than the parser, which recurs, can follow. */
+/** `null`: it is nested more deeply than the recursive parser can follow. */
 function parsed(source: string, lineCounter: LineCounter): Document | null {
   try {
     return parseDocument(source, {
@@ -104,7 +106,7 @@ function parsed(source: string, lineCounter: LineCounter): Document | null {
   }
 }
 
-/** Turns a YAML document into nodes with positions. `convert` answers `null` after it noted why it stopped. */
+/** Turns a YAML document into nodes with positions. `convert` returns `null` after it recorded why it stopped. */
 class Walk {
   readonly duplicates: DuplicateKey[] = [];
   fault: YamlFault | null = null;

@@ -21,7 +21,7 @@ const KEYS = ["name", "type", "default", "scope", "options", ...TEXTS, ...NUMBER
 
 const NAME = /^(?!__)[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
-/** The parameters of an `x-config`, in its order; what is wrong goes to `findings`. */
+/** The parameters of an `x-config`, in its order; adds faults to `findings`. */
 export function readConfigParams(findings: Findings, slot: Slot | undefined): ConfigParam[] {
   if (slot === undefined) return [];
   if (slot.node.kind !== "list") {
@@ -76,7 +76,7 @@ function readConfigParam(findings: Findings, slot: Slot): ConfigParam | null {
   return withFittingDefault(findings, fallback, param);
 }
 
-/** A default that could not be set as a value is left out. */
+/** Removes a default that nobody could set as a value. */
 function withFittingDefault(findings: Findings, slot: Slot | undefined, param: ConfigParam): ConfigParam {
   const { default: fallback, ...rest } = param;
   if (slot === undefined || fallback === undefined || param.type === "secret") return param;
@@ -87,7 +87,7 @@ function withFittingDefault(findings: Findings, slot: Slot | undefined, param: C
   return rest;
 }
 
-/** What would make a declaration that no value, or the wrong ones, can satisfy. */
+/** Finds declarations that no value, or wrong values, can satisfy. */
 function checkParam(findings: Findings, slot: Slot, param: ConfigParam, type: ConfigType): void {
   const { options, min, max, step, minItems, maxItems } = param;
   const refuse = (message: string, hint: string) =>
@@ -133,7 +133,7 @@ function readNumber(findings: Findings, slot: Slot | undefined): number | undefi
   return undefined;
 }
 
-/** `display_name` and `displayName` are the same key; where both stand, the later one counts. */
+/** `display_name` and `displayName` are the same key; of both, the later one wins. */
 function camelCased(map: MapNode): MapNode {
   const entries = Array.from(map.entries, ([key, entry]) => {
     const name = key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());

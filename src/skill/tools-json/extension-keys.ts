@@ -1,4 +1,4 @@
-/** The `x-` keys of a tool: what it may do, how it is run and shown. Other runtimes ignore them. */
+/** The `x-` keys of a tool: what it may do, and how it runs and looks. Other runtimes ignore them. */
 import { readBoolean, readChoice, readInteger, readText, readTexts, wrongType } from "../fields.ts";
 import type { Findings } from "../findings.ts";
 import type { NetworkNeed, Risk, SkillTool, ToolDisplay } from "../manifest.ts";
@@ -9,7 +9,7 @@ import { readConfigParams } from "./config-param.ts";
 import { checkSchema, readObjectSchema } from "./parameters.ts";
 import { EXTENSION_KEYS, TOOL_FIELDS } from "./tool-fields.ts";
 
-/** Of a handler that names no limit of its own, in ms. */
+/** Time limit of a handler that declares none, in ms. */
 export const DEFAULT_TIMEOUT_MS = TOOL_FIELDS["x-timeout-ms"].default;
 
 const DISPLAY_TEXTS = {
@@ -20,7 +20,7 @@ const DISPLAY_TEXTS = {
   group: "x-group",
 } as const;
 
-/** What the keys say of a tool, and the tier that its author asks for. */
+/** What the keys set in a tool, and the tier that its author requests. */
 type Extensions = Pick<
   SkillTool,
   | "timeout_ms"
@@ -70,7 +70,7 @@ export function readExtensions(
   };
 }
 
-/** A host, or `*.` and the domain below which all hosts are meant. */
+/** A host, or `*.` and a domain, for all hosts below it. */
 const HOST =
   /^(?:\*\.)?(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
@@ -126,7 +126,7 @@ function readDeprecated(findings: Findings, slot: Slot | undefined): boolean | s
   return undefined;
 }
 
-/** Keys of other runtimes are theirs; one that nearly is ours is a slip. */
+/** Other runtimes' keys are fine; one that resembles ours is probably misspelt. */
 function warnNearMisses(findings: Findings, slot: Slot, map: MapNode): void {
   for (const [key, entry] of map.entries) {
     if (!key.startsWith("x-") || EXTENSION_KEYS.includes(key)) continue;
@@ -149,7 +149,7 @@ interface RiskFlags {
   network: boolean;
 }
 
-/** What changes nothing is safe, whether or not it may be repeated. `critical` is never derived, only declared. */
+/** A tool that changes nothing is safe, repeatable or not. `critical` is never derived, only declared. */
 function deriveRisk({ side_effects, filesystem, network }: RiskFlags): Risk {
   if (!side_effects) return "safe";
   return filesystem || network ? "dangerous" : "moderate";

@@ -1,6 +1,6 @@
 /**
- * From declared tools to tools that can be called: where each handler runs, and the module
- * that an isolate loads. Pure; how a module is made is given, since the build has a bundler and uploads have none.
+ * Turns declared tools into callable ones: decides where each handler runs, and makes the module that an isolate loads.
+ * Pure; the caller passes how to make a module, since the build has a bundler and uploads have none.
  */
 import type { Hash, SourceFile } from "../bundle.ts";
 import type { Diagnostic, SkillTool } from "../manifest.ts";
@@ -9,20 +9,20 @@ import { readToolsJson, TOOLS_FILE, type ToolDraft, type ToolsSource } from "./r
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** A JavaScript or TypeScript handler that can be called. */
+/** A callable JavaScript or TypeScript handler. */
 export interface MadeHandler {
   tier: "isolate" | "runner";
   /** Why, for people: a clause. */
   reason: string;
-  /** One ES module with nothing but modules of Node left to import; present exactly in tier `isolate`. */
+  /** One ES module that imports nothing but modules of Node; present exactly in tier `isolate`. */
   module?: Bytes;
-  /** What a process starts in place of the script, where that cannot be started as it is. */
+  /** What a process starts instead of the script, if the script cannot be started unchanged. */
   start?: Bytes;
-  /** Worth telling, though it can be called. */
+  /** Worth reporting, though it can be called. */
   warnings?: ModuleFault[];
 }
 
-/** Makes a handler of a script, or says why not. `wanted` is the tier that the author asks for. */
+/** Makes a handler of a script, or returns its faults. `wanted` is the tier that the author requests. */
 export type HandlerMaker = (
   script: SourceFile,
   wanted: ToolDraft["wanted"],
@@ -32,7 +32,7 @@ interface MadeTools {
   /** `null`: the skill has no tools.json. */
   tools: SkillTool[] | null;
   modules: { sha256: string; bytes: Bytes }[];
-  /** Files that the pack holds beside the skill's own. */
+  /** Files that the pack holds in addition to the skill's own. */
   started: SourceFile[];
   diagnostics: Diagnostic[];
 }
@@ -41,8 +41,8 @@ interface MadeTools {
 const MAX_MODULE_BYTES = 10 * 1024 * 1024;
 
 /**
- * The tools of a skill's files. A declaration that is wrong leaves its tool out. A module that cannot be made a handler does not: its
- * tool answers each call with what is wrong.
+ * The tools of a skill's files. A faulty declaration leaves its tool out. A module that cannot become a handler does
+ * not: its tool answers each call with the faults.
  */
 export async function makeTools(
   files: readonly SourceFile[],
@@ -84,7 +84,7 @@ export async function makeTools(
   return made;
 }
 
-/** A handler that fails with what is wrong with the one that was to be made: the model reads it, with file and line. */
+/** A handler that fails with the faults of the intended one: the model reads them, with file and line. */
 function standIn(path: string, faults: readonly ModuleFault[]): MadeHandler {
   const reasons = faults.map(({ message, file = path, at }) => {
     return `${file}${at === undefined ? "" : `, line ${at.line}, column ${at.column}`}: ${message}`;
@@ -94,7 +94,7 @@ function standIn(path: string, faults: readonly ModuleFault[]): MadeHandler {
   return { tier: "isolate", reason: "its handler cannot be made", module, start: module };
 }
 
-/** Adds what the handler brings along, and answers the tool. */
+/** Adds the handler's files; returns the tool. */
 async function keep(
   made: MadeTools,
   draft: ToolDraft,
@@ -124,7 +124,7 @@ function toolOf(
   return { ...declared, ...chosen };
 }
 
-/** The handler as it is, where it is to run. @param process why a process is needed; `null`: none is */
+/** The handler in the place where it must run. @param process why a process is needed; `null`: none is */
 export function chosen(
   module: Uint8Array<ArrayBuffer>,
   wanted: "isolate" | "runner" | null,
@@ -146,7 +146,7 @@ interface ProcessHandler {
   warnings?: undefined;
 }
 
-/** Programs of other languages: by their ending, or as an executable that names its interpreter. */
+/** Programs of other languages: by their file ending, or as an executable that names its interpreter. */
 function processHandler(
   { path, mode, bytes }: SourceFile,
   { wanted }: ToolDraft,
@@ -159,7 +159,7 @@ function processHandler(
   const shebang = bytes[0] === 0x23 && bytes[1] === 0x21;
   if (shebang && mode === 0o755) return { tier: "runner", reason: "it is an executable file" };
   const lacks = shebang ? "is not executable" : "does not begin with #! and an interpreter";
-  const message = `The handler ${path} cannot be started: its ending is none of .js .mjs .ts .py .sh, and it ${lacks}.`;
+  const message = `The handler ${path} cannot be started: its file ending is not .js, .mjs, .ts, .py or .sh, and it ${lacks}.`;
   const hint = shebang
     ? `Make it executable: chmod +x ${path}.`
     : "Begin it with #!/usr/bin/env and the program, or write it in one of those languages.";
@@ -172,7 +172,7 @@ function sizeFaults({ module }: MadeHandler | ProcessHandler): ModuleFault[] {
   return [{ code: "handler_too_large", message, hint: 'Import less, or set "x-tier": "runner".' }];
 }
 
-/** A finding that has no place in the handler stands where the handler is named. */
+/** A finding without a position in the handler points to where the handler is named. */
 function pointed(
   diagnostic: Diagnostic,
   { at, file: named }: ModuleFault,

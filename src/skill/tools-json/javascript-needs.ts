@@ -1,11 +1,11 @@
 /**
- * What a JavaScript handler needs, read from its text: whether it can run in an isolate, and what
- * it imports. The build and uploads share it. Pure.
+ * What a JavaScript handler needs, read from its text: whether it can run in an isolate, and its imports. The build and
+ * uploads share it. Pure.
  */
 import { type Token, tokens } from "../javascript.ts";
 import { insidePath } from "../path.ts";
 
-/** Modules of Node that no isolate has, or that reach what only a process can. */
+/** Modules of Node that no isolate has, or that do what only a process can. */
 const PROCESS_MODULES: ReadonlySet<string> = new Set([
   "child_process",
   "worker_threads",
@@ -23,13 +23,13 @@ const PROCESS_MODULES: ReadonlySet<string> = new Set([
 ]);
 
 export interface Needs {
-  /** What it has that only a process can serve, its imports aside, in words; `null`: nothing. */
+  /** Parts other than imports that need a process, in words; `null`: none. */
   process: string | null;
-  /** Specifiers of what it imports, each once. */
+  /** Specifiers of its imports, without duplicates. */
   imports: string[];
 }
 
-/** @param text JavaScript, or TypeScript as far as its types do not look like what is looked for */
+/** @param text JavaScript, or TypeScript whose types do not resemble the searched words */
 export function javascriptNeeds(text: string): Needs {
   const list = [...tokens(text)];
   const imports = new Set<string>();
@@ -43,7 +43,7 @@ export function javascriptNeeds(text: string): Needs {
   return { process, imports: [...imports] };
 }
 
-/** What only a process can serve of these imports; `null`: nothing. */
+/** Which of these imports need a process; `null`: none. */
 export function importNeed(specifiers: readonly string[]): string | null {
   for (const specifier of specifiers) {
     const name = specifier.replace(/^node:/, "");
@@ -54,11 +54,11 @@ export function importNeed(specifiers: readonly string[]): string | null {
   return null;
 }
 
-/** The words that mean a CommonJS or file-based module, free of any dot before them. */
+/** Words of a CommonJS or file-based module that no dot precedes. */
 function processNeed(list: readonly Token[], at: number): string | null {
   const { text } = list[at] ?? { text: "" };
   const next = list[at + 1]?.text;
-  // The bundler's name for what it cannot resolve; it also has a function of that name.
+  // The bundler's name for what it cannot resolve; it also defines a function with that name.
   const calls = text === "require" || (text === "__require" && list[at - 1]?.text !== "function");
   if (calls && next === "(") return "it calls require()";
   if (text === "__dirname" || text === "__filename") return next === ":" ? null : `it uses ${text}`;
@@ -67,7 +67,7 @@ function processNeed(list: readonly Token[], at: number): string | null {
   return /^(?:url|dirname|filename)$/.test(member ?? "") ? `it uses import.meta.${member}` : null;
 }
 
-/** Of `import "x"`, `import("x")`, `… from "x"` and `require("x")`. */
+/** The specifier of `import "x"`, `import("x")`, `… from "x"` and `require("x")`. */
 function specifierAt(list: readonly Token[], at: number): string | null {
   const { text } = list[at] ?? { text: "" };
   const next = list[at + 1];
@@ -77,7 +77,7 @@ function specifierAt(list: readonly Token[], at: number): string | null {
   return found === undefined ? null : found.text.slice(1, -1);
 }
 
-/** What a file needs together with those files of the skill that it imports by relative paths. */
+/** The needs of a file together with the skill's files that it imports by relative paths. */
 export function filesNeed(
   path: string,
   files: ReadonlyMap<string, Uint8Array>,

@@ -1,7 +1,7 @@
-/** JSON text (RFC 8259) into nodes that know where they stand, so that findings in a tools.json can point at them. */
+/** Parses JSON text (RFC 8259) into nodes with positions, so that findings in a tools.json can point at them. */
 import type { MapNode, Node, Position } from "../tree.ts";
 
-/** Deeper values are refused: what reads them recurses. */
+/** Deeper values are refused, since their readers recurse. */
 const MAX_DEPTH = 64;
 
 const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
@@ -14,7 +14,7 @@ interface JsonFault {
   at: Position;
 }
 
-/** A key that stands in its object more than once; the last one counts. */
+/** A key that occurs more than once in its object; the last one wins. */
 interface RepeatedKey {
   key: string;
   at: Position;
@@ -22,7 +22,7 @@ interface RepeatedKey {
 
 type JsonTree = { node: Node; repeated: RepeatedKey[] } | { fault: JsonFault };
 
-/** Parses a whole text; a byte order mark is passed over. The values are those that `JSON.parse` gives. */
+/** Parses a whole text; skips a byte order mark. The values are those of `JSON.parse`. */
 export function parseJsonTree(text: string): JsonTree {
   const reader = new Reader(text);
   try {
@@ -61,7 +61,7 @@ class Reader {
     const node = this.#value(0);
     this.#blanks();
     if (this.#offset < this.#text.length)
-      this.#stop(`After the end of the value stands ${this.#here()}; nothing may follow it.`);
+      this.#stop(`After the end of the value comes ${this.#here()}; nothing may follow it.`);
     return node;
   }
 
@@ -140,7 +140,7 @@ class Reader {
     return String(value);
   }
 
-  /** Passes over blanks. Line breaks stand nowhere else. */
+  /** Skips blanks. Only they contain line breaks. */
   #blanks(): void {
     for (;;) {
       const sign = this.#text[this.#offset];

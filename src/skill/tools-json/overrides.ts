@@ -1,7 +1,7 @@
-/** Tools of the same name in several skills: the one of the skill that is loaded last is used. */
+/** Tools of the same name in several skills: the skill loaded last wins. */
 import type { SkillTool } from "../manifest.ts";
 
-/** By `slug/tool`, the slugs of the skills whose tool it takes the place of. @param skills in load order */
+/** By `slug/tool`, the slugs of the skills whose tool it replaces. @param skills in load order */
 export function overridesOf(skills: readonly { slug: string; tools: readonly SkillTool[] }[]): {
   [tool: string]: string[];
 } {

@@ -1,7 +1,4 @@
-/**
- * The `parameters` of a tool into JSON Schema: one conversion for every
- * provider. Pure.
- */
+/** Turns the `parameters` of a tool into JSON Schema: one conversion for every provider. Pure. */
 import { wrongType } from "../fields.ts";
 import { Findings } from "../findings.ts";
 import { schemaFaults } from "../json-schema.ts";
@@ -10,7 +7,7 @@ import { child, type MapNode, mapToJson, type Slot, toJson } from "../tree.ts";
 import { parseJsonTree } from "./json-tree.ts";
 
 const TYPES = ["string", "number", "integer", "boolean", "object", "array"];
-/** What every provider takes as the name of an argument. */
+/** The form of an argument's name that every provider accepts. */
 const NAME = /^[A-Za-z0-9_.-]{1,64}$/;
 
 /** The schema of a tool without parameters. */
@@ -18,7 +15,7 @@ function emptySchema(): JsonObject {
   return { type: "object", properties: {}, required: [] };
 }
 
-/** The schema of the arguments; errors go to `findings`, and the answer is then not to be used. */
+/** The schema of the arguments; adds errors to `findings`, and then its result must not be used. */
 export function readParameters(findings: Findings, slot: Slot | undefined): JsonObject {
   if (slot === undefined) return emptySchema();
   if (slot.node.kind !== "map") {
@@ -31,7 +28,7 @@ export function readParameters(findings: Findings, slot: Slot | undefined): Json
 }
 
 /**
- * The schema that a text of parameter definitions stands for, or what is wrong with it, for whoever wrote it.
+ * The schema for a text of parameter definitions, or its fault, for the author.
  * @param text JSON
  */
 export function parametersOf(text: string): { schema: JsonObject } | { fault: string } {
@@ -48,7 +45,7 @@ export function parametersOf(text: string): { schema: JsonObject } | { fault: st
     : { fault: faults.map(({ message, hint = "" }) => `${message} ${hint}`.trim()).join(" ") };
 }
 
-/** A schema of an object as it was written, with `required`. */
+/** An object's schema as written, with `required`. */
 export function readObjectSchema(findings: Findings, slot: Slot): JsonObject {
   if (slot.node.kind !== "map") {
     wrongType(findings, slot, "a JSON Schema");
@@ -153,7 +150,7 @@ function definition(findings: Findings, slot: Slot, map: MapNode): JsonObject {
   return schema.type === "array" && schema.items === undefined ? { ...schema, items: {} } : schema;
 }
 
-/** `required` of a definition, a flag in older formats, is a list in JSON Schema; here `optional` says it. */
+/** `required` of a definition, a flag in older formats, is a list in JSON Schema; `optional` replaces it here. */
 function withoutFlag(findings: Findings, slot: Slot, map: MapNode, schema: JsonObject): JsonObject {
   const flag = child(map, "required", slot.path);
   if (flag === undefined || typeof schema.required !== "boolean") return schema;

@@ -1,6 +1,6 @@
 /**
- * tools.json into tools: what can be used of it is, and everything else is a finding with its line.
- * A faulty tool is left out and never takes its siblings along. Pure.
+ * Turns tools.json into tools: uses what it can, and reports the rest as findings with lines. A faulty tool is left out
+ * and does not affect the others. Pure.
  */
 import { checkFile, type SkillFiles } from "../command.ts";
 import { warnUnknown, wrongType } from "../fields.ts";
@@ -12,11 +12,11 @@ import { parseJsonTree } from "./json-tree.ts";
 import { readParameters } from "./parameters.ts";
 import { FORMAT_KEYS } from "./tool-fields.ts";
 
-/** Counts at the root of a skill only; deeper files of this name are data. */
+/** Counts only at the root of a skill; deeper files of this name are data. */
 export const TOOLS_FILE = "tools.json";
 const MAX_BYTES = 4 * 1024 * 1024;
 const NAME = /^[a-z][a-z0-9_]{0,63}$/;
-/** Tools of Hull's own that no skill may take the place of. */
+/** Hull's own tools, which no skill may replace. */
 export const RESERVED_TOOLS: readonly string[] = [
   "load_skill",
   "read_skill_resource",
@@ -24,11 +24,11 @@ export const RESERVED_TOOLS: readonly string[] = [
   "remove_tool",
 ];
 
-/** A tool as declared, before it is decided where its handler runs. */
+/** A declared tool, before the place of its handler is decided. */
 export interface ToolDraft extends Omit<SkillTool, "tier" | "tier_reason" | "module"> {
-  /** The tier that the author asks for. */
+  /** The tier that the author requests. */
   wanted: "isolate" | "runner" | null;
-  /** Where the tool stands in its file, or its `script` where it has one. */
+  /** Position of the tool in its file, or of its `script` if it has one. */
   at: Position;
   /** Dotted path of the same, e.g. `[0].script`. */
   field: string;
@@ -39,15 +39,15 @@ export interface ToolsSource {
   folder: string;
   /** Path of the tools.json relative to the root, for diagnostics. */
   file: string;
-  /** The bundled files; without them handlers are not looked for. */
+  /** The bundled files; without them handlers are not checked. */
   files?: SkillFiles;
   /** Variables that hold provider keys. */
   keyVariables: readonly string[];
-  /** Names that the skill's own frontmatter has given to commands already. */
+  /** Names that the skill's own frontmatter already gives to commands. */
   taken?: readonly string[];
 }
 
-/** Reads a manifest of tools. What is wrong makes diagnostics; `tools` holds those without an error of their own. */
+/** Reads a manifest of tools. Faults become diagnostics; `tools` holds the tools without errors. */
 export function readToolsJson(
   content: Uint8Array | string,
   source: ToolsSource,
@@ -98,7 +98,7 @@ function readList(findings: Findings, content: Uint8Array | string): Slot[] {
     findings.warning(
       "duplicate_key",
       { at },
-      `The key ${key} stands twice in one object; this one counts.`,
+      `The key ${key} occurs twice in one object; this one counts.`,
       "Remove one of them.",
     );
   }
@@ -224,7 +224,7 @@ function readScript(
     findings.info(
       "script_place",
       slot,
-      `The handler ${script} lies outside scripts/, where handlers are looked for.`,
+      `The handler ${script} is outside scripts/, where Hull looks for handlers.`,
     );
   }
   return script;

@@ -1,4 +1,7 @@
-/** The keys of a tool in tools.json, declared once. The reader, the table of docs/tools.md and the JSON Schema for editors follow. */
+/**
+ * The keys of a tool in tools.json, declared once. The reader, the table of docs/tools.md and the JSON Schema for
+ * editors follow from it.
+ */
 import { MAX_MS } from "../fields.ts";
 import { RISKS } from "../manifest.ts";
 import type { Field } from "../manifest-fields.ts";
@@ -10,7 +13,7 @@ export const TOOL_FIELDS = {
   parameters: { kind: "map" },
   "x-env": { kind: "list" },
   "x-timeout-ms": { kind: "integer", min: 1, max: MAX_MS, default: 60_000 },
-  /** What an author may ask for. */
+  /** What an author may request. */
   "x-tier": { kind: "choice", of: ["isolate", "runner"] },
   "x-requires-network": { kind: "any" },
   "x-requires-filesystem": { kind: "flag", default: false },

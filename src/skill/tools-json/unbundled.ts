@@ -1,12 +1,12 @@
 /**
- * Handlers of uploads, which nothing bundles: a file without imports, or with Node's modules only,
- * is its own module; one that imports files of the skill or packages is run by a process, which can resolve them.
+ * Handlers of uploads, which nothing bundles. A file without imports, or with Node's modules only, is its own module. A
+ * file that imports files of the skill or packages runs in a process, which can resolve them.
  */
 import type { SourceFile } from "../bundle.ts";
 import { chosen, type HandlerMaker } from "./handlers.ts";
 import { filesNeed } from "./javascript-needs.ts";
 
-/** Modules of Node without their prefix, as far as handlers of isolates import them. */
+/** Modules of Node without their prefix, those that handlers in isolates import. */
 const NODE_MODULES = new Set(
   "assert async_hooks buffer console constants crypto diagnostics_channel dns events fs http http2 https module os path perf_hooks process punycode querystring readline stream string_decoder sys timers tty url util zlib".split(
     " ",

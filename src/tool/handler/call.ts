@@ -1,62 +1,62 @@
-/** One call of a tool's handler, whichever tier carries it out. */
+/** One call of a tool's handler, on any tier. */
 import type { Json, JsonObject, SkillRecord, SkillTool } from "../../skill/manifest.ts";
 
-/** What a handler tells while it works, in order. */
+/** What a handler reports while it works, in order. */
 export type HandlerNote =
   | { kind: "output"; stream: "emit" | "stderr"; text: string }
-  /** An artifact, or an update of one, as the handler gave it: unchecked. */
+  /** An artifact, or an update of one, as the handler gave it, unchecked. */
   | { kind: "artifact"; value: JsonObject };
 
 export interface HandlerCall {
   record: SkillRecord;
   tool: SkillTool;
-  /** Checked against `tool.parameters`; keys that begin with `__` are gone. */
+  /** Checked against `tool.parameters`; keys that begin with `__` are removed. */
   args: JsonObject;
   /** The model's id of the call. */
   callId: string;
-  /** Names this work for ever: a tier that remembers it carries it out once. */
+  /** Names this work for ever: a tier that remembers it runs it only once. */
   executionId: string;
   runId: string;
   sessionId: string | null;
-  /** The profile of configuration that the caller chose; `null`: none. */
+  /** The configuration profile that the caller chose; `null`: none. */
   bot: string | null;
   /** Slot to model alias, from the run's options. */
   models: JsonObject;
-  /** Effective values of the tool's parameters, secrets included. */
+  /** Effective values of the tool's parameters, including secrets. */
   config: JsonObject;
-  /** Values of those variables of `tool.env` that are there and granted. */
+  /** Values of those variables of `tool.env` that are set and granted. */
   env: Record<string, string>;
   timeoutMs: number;
   signal: AbortSignal;
-  /** Is told at once; what it is told later than the call's end is lost. */
+  /** Receives notes immediately; notes after the end of the call are lost. */
   note: (note: HandlerNote) => void;
 }
 
-/** Why a call failed, in the words that models and callers read. */
+/** Why a call failed, in the words for models and callers. */
 export type HandlerFault = "tool_error" | "timeout" | "unavailable" | "cancelled" | "schema_validation";
 
 /** How a call ended. Faults of the handler are outcomes, never thrown. */
 export interface HandlerOutcome {
-  /** What the handler answered; of a failed call an object with `error`. */
+  /** The handler's answer; for a failed call an object with `error`. */
   value: Json;
   /** `null`: it succeeded. */
   fault: HandlerFault | null;
   duration_ms: number;
   exit_code: number | null;
-  /** Things worth telling an author, by code, e.g. `stdout_not_json`. */
+  /** Findings for the author, by code, e.g. `stdout_not_json`. */
   diagnostics: { code: string; message: string }[];
 }
 
-/** A call that came to nothing. @param error what the model is told */
+/** A failed call. @param error text for the model */
 export function failedCall(fault: HandlerFault, error: string, duration_ms: number): HandlerOutcome {
   return { value: { error }, fault, duration_ms, exit_code: null, diagnostics: [] };
 }
 
-/** What systems, Python, Node and isolates say where there is no network. */
+/** The messages of systems, Python, Node and isolates when there is no network. */
 const NO_NETWORK =
   /network is unreachable|not permitted to access the internet|fetch failed|name resolution|could not resolve host|\b(?:ENETUNREACH|EAI_AGAIN|ENOTFOUND)\b/i;
 
-/** Authors of tools that declare no network learn that here. */
+/** Explains the failure to authors of tools that declare no network. */
 export function networkHint(error: string, { name, network }: SkillTool): string {
   if (network !== null || !NO_NETWORK.test(error)) return "";
   return `\n${name} declares no network, so it has none: set "x-requires-network" in tools.json to true or to its hosts.`;

@@ -1,4 +1,4 @@
-/** What the end of a handler's process means, as the outcome of its call. */
+/** Turns the end of a handler's process into the outcome of its call. */
 import { ConcurrencyLimited } from "../../errors/request.ts";
 import {
   ClientClosedRequest,
@@ -11,7 +11,7 @@ import { DEPENDENCIES_FAULT, type EndedStatus } from "../protocol.ts";
 import { failedCall, type HandlerCall, type HandlerOutcome, networkHint } from "./call.ts";
 import { MAX_RESULT_BYTES, type ProcessResult } from "./process-result.ts";
 
-/** Of what a handler's process writes: its result, and what it tells meanwhile. */
+/** The most bytes that a handler's process may write: its result and its notes. */
 export const MAX_CHANNEL_BYTES = 32 * 1024 * 1024;
 
 const CANCELLED = "The call was cancelled.";
@@ -53,7 +53,7 @@ export function outcomeOf(
   return { value: result.text, ...succeeded, diagnostics: [{ code: "stdout_not_json", message }] };
 }
 
-/** A sentence for ends that a process says nothing of itself. */
+/** A sentence for ends that a process does not explain itself. */
 export function causeText({ cause, signal, reason }: EndedStatus, script: string, timeoutMs: number): string {
   switch (cause) {
     case "timed_out":
@@ -80,7 +80,7 @@ const lost = (durationMs: number): HandlerOutcome => ({
   diagnostics: [{ code: "outcome_unknown", message: LOST }],
 });
 
-/** Faults on the way to the runner, as outcomes. @throws any other error, as it is */
+/** Turns faults on the way to the runner into outcomes. @throws any other error unchanged */
 export function outcomeOfError(error: unknown): HandlerOutcome {
   if (error instanceof ClientClosedRequest) return failedCall("cancelled", CANCELLED, 0);
   if (error instanceof ExecutionLost) return lost(0);

@@ -1,6 +1,6 @@
 /**
- * What a handler's process answers. The shims of Python and Node send messages, `RS JSON LF`
- * each (container/python-shim.ts, container/node-shim.ts); anything else is a program's stdout.
+ * Reads the answer of a handler's process. The shims of Python and Node send messages, `RS JSON LF` each
+ * (container/python-shim.ts, container/node-shim.ts); anything else is a program's stdout.
  */
 
 import * as z from "zod/mini";
@@ -11,13 +11,13 @@ import type { HandlerNote } from "./call.ts";
 
 /** Longest result, in bytes of its JSON. */
 export const MAX_RESULT_BYTES = 5 * 1024 * 1024;
-/** What a message holds beside it. */
+/** Room for the other parts of a message. */
 const MESSAGE_BYTES = 64;
 const RECORD_SEPARATOR = 0x1e;
 const LINE_FEED = 0x0a;
-/** Kept of stderr, for those who end badly. */
+/** Characters of stderr to keep, for processes that fail. */
 const TAIL_CHARACTERS = 2000;
-/** Progress without the end of a line is told when it is so long. */
+/** A line of progress is sent when it is this long, even without its end. */
 const LINE_CHARACTERS = 8192;
 
 const message = z.lazy(() =>
@@ -31,12 +31,12 @@ const message = z.lazy(() =>
 
 export type ProcessResult =
   | { kind: "value"; value: Json }
-  /** It is a program whose stdout is no JSON. */
+  /** A program whose stdout is not JSON. */
   | { kind: "text"; text: string }
   | { kind: "error"; error: string }
   | { kind: "too_large" };
 
-/** Takes what a process writes, piece by piece, and tells of it at once. */
+/** Takes a process's output piece by piece, and reports it immediately. */
 export class ResultReader {
   readonly #note: (note: HandlerNote) => void;
   readonly #stderr = new TextDecoder();
@@ -76,7 +76,7 @@ export class ResultReader {
     this.#keep(bytes.subarray(from));
   }
 
-  /** What came of it, once everything has come. `null`: a handler that ended without a word. */
+  /** The result after the end of the output. `null`: the handler ended without output. */
   end(): ProcessResult | null {
     this.#say(this.#stderr.decode());
     this.#flush(this.#line);
@@ -113,7 +113,7 @@ export class ResultReader {
     else this.#result = { kind: "value", value: data.value };
   }
 
-  /** Whole lines, as they come. */
+  /** Sends whole lines as they come. */
   #say(text: string): void {
     this.#tail = (this.#tail + text).slice(-TAIL_CHARACTERS);
     this.#line += text;
@@ -128,12 +128,12 @@ export class ResultReader {
   }
 }
 
-/** JSON to a value in which no digit is lost: an integer that a number cannot hold, such as an id of 64 bits, is text. */
+/** Parses JSON without losing digits: an integer that a number cannot hold, such as a 64-bit id, becomes text. */
 function resultOf(text: string): Json | undefined {
   return parsedJson(text, /\d{16}/.test(text) ? exactInteger : undefined);
 }
 
-/** For `JSON.parse`, which gives the source of a number along. */
+/** A reviver for `JSON.parse`, which passes the source of a number. */
 function exactInteger(...[, value, context]: unknown[]): unknown {
   if (!Number.isInteger(value) || Number.isSafeInteger(value)) return value;
   const { source } = objectOf(context);

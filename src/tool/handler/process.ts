@@ -14,9 +14,11 @@ type Handler = NonNullable<ExecutionSpec["handler"]>;
 
 /** What one execution in the runner needs. */
 export interface ProcessDeps {
-  /** Of a session all executions meet the runner that is named by its workspace's id. */
+  /** All executions of a session go to the runner that its workspace's id selects. */
   runner: Runner;
-  /** With `known`, the process goes on when its caller is gone, and a later call of the same execution id finds it. */
+  /**
+   * With `known`, the process continues when its caller is gone, and a later call of the same execution id finds it.
+   */
   options: Omit<RunOptions, "signal" | "workspace">;
   graceMs: number;
   /** Variables that hold provider keys. */
@@ -28,8 +30,8 @@ export interface ProcessDeps {
 const MAX_ARGUMENTS_BYTES = 16 * 1024 * 1024;
 
 /**
- * Carries the call out. Faults of the handler and of the way to it are outcomes; an execution id that the runner knows is
- * followed, not run again.
+ * Carries out the call. Faults of the handler and on the way to it are outcomes. If the runner already knows the
+ * execution id, Hull follows that execution and does not run it again.
  * @throws HullError for faults of the protocol, the registry and the workspace
  */
 export async function runInRunner(call: HandlerCall, deps: ProcessDeps): Promise<HandlerOutcome> {
@@ -70,10 +72,10 @@ export async function runInRunner(call: HandlerCall, deps: ProcessDeps): Promise
 }
 
 /**
- * Runs Python for a handler, where the session's files are. The same code, asked for in the same order by
- * the same call, is the same execution.
- * @param count how many times the call has asked for Python by now, this one included
- * @param timeoutMs `null`: what the call itself has
+ * Runs Python for a handler, in the place of the session's files. The same code, requested in the same order by the
+ * same call, is the same execution.
+ * @param count how many times the call has requested Python, including this time
+ * @param timeoutMs `null`: that of the call
  * @throws HullError for faults of the runner
  */
 export async function runPython(
@@ -147,7 +149,7 @@ function faultOfTexts({ config, context }: Handler): string | null {
   return `The tool's configuration has ${length} bytes as JSON; a process takes ${HANDLER_TEXT_LIMIT}.`;
 }
 
-/** The build has made one JavaScript file of what Node could not read as it is. */
+/** The build has made one JavaScript file of sources that Node cannot read directly. */
 function languageOf(script: string, { files }: SkillRecord): Handler["language"] {
   if (script.endsWith(".py")) return "python";
   if (script.endsWith(".sh")) return "shell";

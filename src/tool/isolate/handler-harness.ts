@@ -1,11 +1,10 @@
 /**
- * The main module of a handler's isolate: makes the work folder and `ctx`, calls the
- * handler, and answers what came of it together with what changed in the folder. The handler's module is loaded when it
- * is first asked, so that what goes wrong there is an answer too.
+ * The main module of a handler's isolate. It makes the work folder and `ctx`, calls the handler, and returns the result
+ * and the changes of the folder. It loads the handler's module on first use, so that faults in loading are answers too.
  */
 import { HARNESS } from "./harness.ts";
 
-/** What the harness is told with each call, as JSON. Times in ms, sizes in UTF-16 units or bytes. */
+/** The harness's input for each call, as JSON. Times in ms, sizes in UTF-16 units or bytes. */
 export interface HarnessCall {
   args: object;
   config: object;
@@ -14,14 +13,14 @@ export interface HarnessCall {
   callId: string;
   sessionId: string | null;
   bot: string | null;
-  /** Whether `ctx.python` is there. */
+  /** Whether `ctx.python` exists. */
   python: boolean;
   timeout: number;
   /** Longest result. */
   most: number;
-  /** Longest text of all notes together. */
+  /** The longest text of all notes together. */
   mostStreamed: number;
-  /** Most bytes of changed files. */
+  /** The most bytes of changed files. */
   mostChanged: number;
 }
 
@@ -32,23 +31,23 @@ export interface FolderFile {
 }
 
 /**
- * Hears what a handler says while it works: `emit` and `stderr` with text, `artifact` with JSON, `python` with
- * `{code, timeoutMs}` as JSON, answered with JSON, `cancelled`, answered when the call is cancelled.
+ * Receives a handler's messages while it works: `emit` and `stderr` with text; `artifact` with JSON; `python` with
+ * `{code, timeoutMs}` as JSON, answered with JSON; `cancelled`, answered when the call is cancelled.
  */
 export type Hear = (kind: string, text: string) => Promise<string>;
 
-/** How the harness is asked. Its answers are the word of code that may be hostile, and are checked. */
+/** The interface of the harness. Its answers come from possibly hostile code, and are checked. */
 export interface HandlerRpc extends Rpc.WorkerEntrypointBranded {
   run(call: string, files: FolderFile[], hear: Hear): Promise<unknown>;
-  /** Loads the module; answers why it cannot be called, or `null`. */
+  /** Loads the module; returns why it cannot be called, or `null`. */
   check(timeout: number): Promise<string | null>;
 }
 
 /**
- * The harness for a module of this name, relative to the harness. `run` answers `{kind, text, written, removed, left}`:
- * `value` with JSON, `thrown` with a message, `invalid` with a reason, or `timeout`; files that were written, paths that
- * are gone, and `[path, why]` of what was not taken. Where nothing changed it answers a text, since an object costs the platform
- * far more: a line with the kind, and the rest.
+ * The harness for a module of this name, relative to the harness. `run` returns `{kind, text, written, removed, left}`:
+ * `value` with JSON, `thrown` with a message, `invalid` with a reason, or `timeout`; written files, removed paths, and
+ * `[path, why]` of what was not accepted. If nothing changed it returns a text, since an object costs the platform far
+ * more: a line with the kind, and the rest.
  */
 export const handlerHarness = (module: string): string => `${HARNESS}
 import process from "node:process";

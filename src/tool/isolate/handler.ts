@@ -29,41 +29,41 @@ import { guardLoops } from "./loop-guard.ts";
 
 /** Longest result, in UTF-16 units of JSON. */
 export const MAX_RESULT = 5_000_000;
-/** Most that a handler's notes are listened to, in UTF-16 units. */
+/** The most UTF-16 units of a handler's notes to read. */
 const MAX_TOLD = 2_000_000;
-/** Most bytes of files that a call may change: they travel in one message, which ends at 32 MiB. */
+/** The most bytes of files that a call may change: they travel in one message, limited to 32 MiB. */
 const MAX_CHANGED = 24 * 1024 * 1024;
-/** Requests of a handler to the outside, and what it says while it works. */
+/** The most requests of a handler to the outside, including its messages while it works. */
 const MAX_SUBREQUESTS = 1000;
-/** What a handler's isolate may take to start and to hand its files over, beside the time of the call. */
+/** Time for a handler's isolate to start and to deliver its files, in addition to the time of the call. */
 const MARGIN_MS = 2000;
 
-/** The isolate that a call is made in. */
+/** The isolate that runs a call. */
 export interface HandlerIsolate {
   isolates: Isolates;
-  /** Isolates of one id share what the module keeps; `null`: one for this call alone. */
+  /** Isolates with the same id share the module's state; `null`: one for this call alone. */
   id: string | null;
   /** Text of the ES module. */
   source: () => Promise<string>;
   /** `null`: no network. */
   outbound: Fetcher | null;
-  /** See `IsolateCall` of hooks. */
+  /** As in `IsolateCall` of hooks. */
   guarded: boolean;
 }
 
-/** What a call may use beside itself. */
+/** What a call may use in addition to its input. */
 interface HandlerHelp {
-  /** What the work folder holds when the call begins. */
+  /** The files of the work folder when the call begins. */
   files: readonly FolderFile[];
-  /** `null`: the tool has no `ctx.python`. Answers what the handler is given, as JSON. */
+  /** `null`: the tool has no `ctx.python`. Returns the handler's result, as JSON. */
   python: ((code: string, timeoutMs: number | null) => Promise<JsonObject>) | null;
 }
 
-/** What became of the work folder. */
+/** The changes of the work folder. */
 interface FolderChanges {
   written: FolderFile[];
   removed: string[];
-  /** What was not taken, and why. */
+  /** What was not accepted, and why. */
   left: [path: string, why: string][];
 }
 
@@ -82,7 +82,7 @@ const noteShape = z.lazy(() => z.record(z.string(), z.custom<Json>()));
 const UNCHANGED: FolderChanges = { written: [], removed: [], left: [] };
 const OUT_OF_TURN = "The isolate answered out of turn.";
 
-/** Carries the call out. Faults of the handler are outcomes; what is thrown is the registry's or the platform's. */
+/** Carries out the call. Faults of the handler are outcomes; errors come from the registry or the platform. */
 export async function callHandler(
   call: HandlerCall,
   isolate: HandlerIsolate,
@@ -118,7 +118,7 @@ export async function callHandler(
   return { outcome: { value, fault: null, duration_ms, exit_code: null, diagnostics: [] }, changes };
 }
 
-/** The answer of a call that changed no file, as one that did. */
+/** Expands the short answer of a call that changed no file. */
 function whole(value: unknown): unknown {
   const end = typeof value === "string" ? value.indexOf("\n") : -1;
   if (typeof value !== "string" || end === -1) return value;
@@ -159,7 +159,7 @@ async function isolateOf(
   return id === null ? isolates.fresh(await code(), limits) : isolates.warm(id, code, limits);
 }
 
-/** No script's name begins with a dot segment of this name. */
+/** No script's name begins with a segment of this name. */
 const MAIN = ".hull/main.js";
 
 function harnessCall(call: HandlerCall, { python }: HandlerHelp): HarnessCall {
@@ -168,7 +168,7 @@ function harnessCall(call: HandlerCall, { python }: HandlerHelp): HarnessCall {
   return { args, config, env, models, callId, sessionId, bot, python: python !== null, ...limits };
 }
 
-/** What the handler says may be anything: what is not understood is dropped. */
+/** The handler may send anything: unknown messages are dropped. */
 function listener({ note, signal }: HandlerCall, { python }: HandlerHelp): Hear {
   return async (kind, text) => {
     if (typeof text !== "string" || text.length > MAX_RESULT) return "";

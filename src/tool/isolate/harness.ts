@@ -1,14 +1,14 @@
 /**
- * What the main modules of isolates have in common: Hull's own text beside code that is not Hull's. It shares the isolate
- * with that code, so whatever it answers is checked outside.
+ * The common part of the main modules of isolates: Hull's own text next to foreign code. It shares the isolate with
+ * that code, so its answers are checked outside.
  */
 
-/** The global function that guarded loops ask (`loop-guard.ts`): answers `true`, throws once the time is up. */
+/** The global function that guarded loops call (`loop-guard.ts`): returns `true`, throws once the time is up. */
 export const TICK = "__hull_tick";
 
 /**
- * For the head of a main module. What runs for a call runs in `calls.run({ end, log }, …)`: until `end` (Unix ms), with
- * the lines of its console going to `log`. `encoded` answers `{kind: "value" | "invalid", text}`.
+ * For the head of a main module. Code of a call runs in `calls.run({ end, log }, …)`: until `end` (Unix ms), with its
+ * console lines going to `log`. `encoded` returns `{kind: "value" | "invalid", text}`.
  */
 export const HARNESS = `
 import { AsyncLocalStorage } from "node:async_hooks";

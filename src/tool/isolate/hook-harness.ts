@@ -1,14 +1,16 @@
 /**
- * The main module of a hook's isolate. It loads the hook module when it is first asked, so that what goes wrong there is
- * an answer too.
+ * The main module of a hook's isolate. It loads the hook module on first use, so that faults in loading are answers
+ * too.
  */
 import { HARNESS } from "./harness.ts";
 
 export const HOOKS_NAME = "hooks.js";
 
 /**
- * `call` answers a text, since an object costs the platform far more: a line with the kind, a line with a JSON list of what was
- * logged, and the rest: of `value` JSON, of `thrown` a message, of `invalid` a reason, of `timeout` nothing. `exports` answers `{names, fault}`: the module's functions, or why it cannot be loaded. Time in ms, sizes in UTF-16 units.
+ * `call` returns a text, since an object costs the platform far more: a line with the kind, a line with a JSON list of
+ * log lines, and the rest: for `value` JSON, for `thrown` a message, for `invalid` a reason, for `timeout` nothing.
+ * `exports` returns `{names, fault}`: the module's functions, or why it cannot be loaded. Time in ms, sizes in UTF-16
+ * units.
  */
 export const HOOK_HARNESS = `${HARNESS}
 const HOOKS = "./${HOOKS_NAME}";

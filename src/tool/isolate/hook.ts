@@ -17,19 +17,19 @@ const MAX_REASON = 2000;
 const logsShape = z.lazy(() => z.array(z.string()));
 
 const exportsShape = z.lazy(() => z.object({ names: z.array(z.string()), fault: z.nullable(z.string()) }));
-/** How the harness is asked. Its answers are the word of code that may be hostile, and are checked. */
+/** The interface of the harness. Its answers come from possibly hostile code, and are checked. */
 interface HarnessRpc extends Rpc.WorkerEntrypointBranded {
   call(name: string, payload: string | null, timeout: number, most: number): Promise<string>;
   exports(timeout: number): Promise<{ names: string[]; fault: string | null }>;
 }
 
-/** The harness answers in its own shapes only, unless the hooks changed how it works. */
+/** The harness answers only in its own shapes, unless the hooks tampered with it. */
 const OUT_OF_TURN = "its isolate answered out of turn";
 
 export interface IsolateCall {
   /** `null`: the deployment has none. */
   isolates: Isolates | null;
-  /** Isolates of one id may share state; `null`: one for this call alone. */
+  /** Isolates with the same id may share state; `null`: one for this call alone. */
   id: string | null;
   source: () => Promise<string>;
   exportName: string;
@@ -38,9 +38,9 @@ export interface IsolateCall {
   timeoutMs: number;
   signal: AbortSignal | undefined;
   redactor: Redactor;
-  /** The platform enforces no CPU limit, as locally: loops are made to end by other means. */
+  /** The platform enforces no CPU limit, as in local dev: loops are ended by other means. */
   guarded: boolean;
-  /** Lines that the hook wrote to the console, redacted. Absent: they are dropped. */
+  /** Receives lines that the hook wrote to the console, redacted. Absent: they are dropped. */
   onLog?: (line: string) => void;
 }
 
@@ -71,7 +71,7 @@ export async function callInIsolate(call: IsolateCall): Promise<Json> {
   return parsed(hook, text);
 }
 
-/** The parts of the harness's answer; `null`: it is none. */
+/** The parts of the harness's answer; `null`: it is malformed. */
 function answered(value: unknown): { kind: string; logs: readonly string[]; text: string } | null {
   if (typeof value !== "string") return null;
   const first = value.indexOf("\n");
@@ -96,7 +96,7 @@ function parsed(hook: string, text: string): Json {
   return value;
 }
 
-/** Names of the functions that a module exports, or what keeps it from being loaded. @throws HooksUnavailable */
+/** Names of the functions that a module exports, or why it cannot be loaded. @throws HooksUnavailable */
 export async function exportsOf(
   isolates: Isolates | null,
   source: string,

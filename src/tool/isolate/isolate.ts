@@ -1,15 +1,15 @@
 /**
- * Isolates of Worker Loader: code that is not Hull's
- * own gets no bindings, a fixed compatibility date, and of network and variables what its caller names.
+ * Isolates of Worker Loader: foreign code gets no bindings, a fixed compatibility date, and only the network and
+ * variables that its caller names.
  */
 
-/** Behaviour of a stored module must not change when Hull's own date moves. */
+/** A stored module must behave the same when Hull's own date moves. */
 const COMPATIBILITY_DATE = "2026-10-20";
 
 export interface IsolateLimits {
-  /** Most CPU time in ms, where the platform enforces it. */
+  /** The most CPU time in ms, if the platform enforces it. */
   cpuMs: number;
-  /** Most requests to the outside, RPC of the harness included. */
+  /** The most requests to the outside, including RPC of the harness. */
   subRequests: number;
 }
 
@@ -20,14 +20,14 @@ export interface IsolateCode {
   env: Record<string, string>;
   /** `null`: no network. */
   outbound: Fetcher | null;
-  /** Whether modules of Node are there, and a private `/tmp`. */
+  /** Whether the isolate has modules of Node, and a private `/tmp`. */
   node: boolean;
 }
 
 /** The isolates of a deployment. */
 export class Isolates {
   readonly #loader: WorkerLoader;
-  /** How many isolates of an id were given up: the next one gets another id. */
+  /** How many isolates of an id were abandoned: the next one gets another id. */
   readonly #abandoned = new Map<string, number>();
 
   constructor(loader: WorkerLoader) {
@@ -35,8 +35,8 @@ export class Isolates {
   }
 
   /**
-   * The isolate of this id; started when it is first asked for something, unless one is warm.
-   * @param code asked for only when an isolate starts
+   * The isolate of this id; it starts on first use, unless one is warm.
+   * @param code called only when an isolate starts
    */
   warm<T extends Rpc.WorkerEntrypointBranded>(
     id: string,
@@ -53,7 +53,7 @@ export class Isolates {
     return this.#loader.load(workerCode(code)).getEntrypoint<T>(undefined, { limits: { ...limits } });
   }
 
-  /** Gives up the warm isolate of an id, which may be busy for ever. */
+  /** Abandons the warm isolate of an id, which may be busy for ever. */
   abandon(id: string): void {
     this.#abandoned.set(id, (this.#abandoned.get(id) ?? 0) + 1);
   }
@@ -77,7 +77,7 @@ export type IsolateOutcome =
   | { by: "time" }
   | { by: "signal" };
 
-/** Waits for whichever comes first; what comes later is nobody's business. */
+/** Waits for the first of them; ignores what comes later. */
 export async function withinTime(
   work: Promise<unknown>,
   timeoutMs: number,
@@ -99,10 +99,10 @@ export async function withinTime(
   }
 }
 
-/** Whether the platform ended an isolate for its use of CPU. */
+/** Whether the platform ended an isolate because of its CPU use. */
 export const overCpu = (message: string): boolean => /exceeded CPU time limit/i.test(message);
 
-/** What the platform says of an isolate that broke, without the words around it. */
+/** The platform's message about a broken isolate, without its fixed wording. */
 function faultText(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   return text

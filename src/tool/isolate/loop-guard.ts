@@ -1,17 +1,19 @@
 /**
- * Makes loops end. Local workerd runs all isolates on one thread and enforces no limit on their CPU: a loop without end
- * would stop the whole Worker, timers included. So locally each turn of a loop asks the harness whether the time is up.
+ * Makes loops end. Local workerd runs all isolates on one thread and enforces no CPU limit: an endless loop would stop
+ * the whole Worker, including timers. So in local dev each iteration of a loop asks the harness whether the time is up.
  */
 import { type Token, tokens } from "../../skill/javascript.ts";
 import { TICK } from "./harness.ts";
 
-/** What is open in the source: the head of a `for`, with the semicolons read of it, or anything else. */
+/** An open bracket in the source: the head of a `for`, with the semicolons read so far, or anything else. */
 interface Opening {
   head: boolean;
   semicolons: number;
 }
 
-/** The same module, with a question in the head of each `while` and `for`, and at the start of each block of a `for … of`. */
+/**
+ * The same module, with a check in the head of each `while` and `for`, and at the start of each block of a `for … of`.
+ */
 export function guardLoops(source: string): string {
   const list = [...tokens(source)];
   const inserted: { at: number; text: string }[] = [];
@@ -33,7 +35,7 @@ export function guardLoops(source: string): string {
       if (top.semicolons === 1)
         inserted.push({ at: token.end, text: next?.text === ";" ? `${TICK}()` : `${TICK}(),` });
     }
-    // A template holds code: its parts open and close like brackets.
+    // A template contains code: its parts open and close like brackets.
     if (token.kind === "template" && token.text.endsWith("${")) open.push({ head: false, semicolons: 0 });
   }
   let guarded = "";
@@ -51,7 +53,7 @@ const closes = ({ kind, text }: Token): boolean =>
   (kind === "mark" && (text === ")" || text === "]" || text === "}")) ||
   (kind === "template" && text.startsWith("}"));
 
-/** The keyword whose head this parenthesis opens, where it does. */
+/** The keyword whose head this parenthesis opens, if any. */
 function headOf(list: readonly Token[], i: number): "for" | "while" | null {
   if (list[i]?.text !== "(") return null;
   const awaits = list[i - 1]?.text === "await" && list[i - 2]?.text === "for";

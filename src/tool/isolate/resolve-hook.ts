@@ -1,8 +1,8 @@
-/** Which function a hook reference means. */
+/** Finds the function of a hook reference. */
 import { InvalidRequest } from "../../errors/llm.ts";
 import type { HookModule } from "../../skill/manifest.ts";
 
-/** A skill of a run, as far as hooks go. */
+/** The hooks of a run's skill. */
 interface HookSkill {
   slug: string;
   hooks?: HookModule;
@@ -19,8 +19,8 @@ interface ResolvedHook {
 }
 
 /**
- * @param reference `slug#export`, or the name of an export that one skill alone has
- * @param option path of the option that holds the reference, for the error
+ * @param reference `slug#export`, or the name of an export that only one skill has
+ * @param option path of the option with the reference, for the error
  * @throws InvalidRequest
  */
 export function resolveHook(reference: string, skills: readonly HookSkill[], option?: string): ResolvedHook {

@@ -1,8 +1,8 @@
-/** Which MCP servers may be asked (docs/mcp.md): hosts that the deployment lists, public ones, by https. Pure. */
+/** Which MCP servers Hull may ask (docs/mcp.md): hosts that the deployment lists, public ones, over https. Pure. */
 import { hostFault } from "../public-host.ts";
 
 export interface AllowedHosts {
-  /** Names; `*.example.com` for all below one. */
+  /** Names; `*.example.com` for all hosts below one. */
   hosts: readonly string[];
   /** Local dev that permits servers on its own machine. */
   loopback: boolean;
@@ -10,7 +10,7 @@ export interface AllowedHosts {
 
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
-/** Why the server may not be asked, as a sentence that says what to do; `null`: it may. */
+/** Why Hull may not ask the server, as a sentence that says what to do; `null`: it may. */
 export function addressFault(url: URL, { hosts, loopback }: AllowedHosts): string | null {
   if (LOOPBACK.has(url.hostname)) {
     return loopback

@@ -1,6 +1,6 @@
 /**
- * A client of one MCP server: finds out which revision it speaks, keeps its session where it wants one, lists its tools and
- * calls them. It lives as long as the run that it is for.
+ * A client of one MCP server: finds out its revision, keeps a session if the server wants one, lists its tools and
+ * calls them. It lives as long as its run.
  */
 import * as z from "zod/mini";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -9,7 +9,7 @@ import { headersOf, headerValue } from "./param-headers.ts";
 import { errorShape, post, type Received, type Wire } from "./transport.ts";
 import { HULL_VERSION, LEGACY_VERSIONS, META, MODERN_VERSIONS } from "./versions.ts";
 
-/** How a server is spoken to, as far as it is the same for everybody. */
+/** How to talk to a server, as far as it is the same for all clients. */
 export interface Dialect {
   version: string;
   modern: boolean;
@@ -17,13 +17,13 @@ export interface Dialect {
   sessions: boolean;
 }
 
-/** Pages of a list, and tools of a server. */
+/** The most pages of a list, and the most tools of a server. */
 const MAX_PAGES = 20;
 const MAX_TOOLS = 500;
 
 const CLIENT_INFO = { name: "hull", version: HULL_VERSION };
 const [MODERN] = MODERN_VERSIONS;
-/** What modern servers refuse by; whoever says so is one. */
+/** The code of a modern server's refusal; a server that sends it is modern. */
 const UNSUPPORTED_VERSION = -32022;
 
 const toolShape = z.lazy(() =>
@@ -58,8 +58,8 @@ export class McpClient {
   #asked = 0;
 
   /**
-   * @param dialect what is known of the server already
-   * @param onListChanged called when the server says that its tools are others now
+   * @param dialect what is already known about the server
+   * @param onListChanged called when the server reports that its tools have changed
    */
   constructor(
     wire: Wire,
@@ -73,7 +73,7 @@ export class McpClient {
     this.#onListChanged = onListChanged;
   }
 
-  /** All tools, those that are none left out. */
+  /** All tools, without malformed ones. */
   async listTools(signal: AbortSignal): Promise<Reply<{ tools: ListedTool[]; dialect: Dialect }>> {
     const tools: ListedTool[] = [];
     let cursor: string | null = null;
@@ -94,7 +94,7 @@ export class McpClient {
     return { ok: true, value: { tools: tools.slice(0, MAX_TOOLS), dialect } };
   }
 
-  /** The result of a call as the server gave it. @param schema of the tool, which may ask for headers */
+  /** The result of a call as the server gave it. @param schema of the tool, which may require headers */
   callTool(
     name: string,
     args: JsonObject,
@@ -104,7 +104,7 @@ export class McpClient {
     return this.#request("tools/call", { name, arguments: args }, headersOf(schema, args), signal);
   }
 
-  /** Ends the session, where there is one. */
+  /** Ends the session, if there is one. */
   close(): void {
     const session = this.#session;
     if (session === null) return;
@@ -138,7 +138,7 @@ export class McpClient {
     return again.ok ? this.#exchange(again.value, method, params, headers, signal) : again;
   }
 
-  /** Calls that come at the same time open one session. */
+  /** Simultaneous calls open one session. */
   #opened(signal: AbortSignal): Promise<Reply<Dialect>> {
     const dialect = this.#dialect;
     if (dialect !== null && (!dialect.sessions || this.#session !== null)) {
@@ -152,7 +152,7 @@ export class McpClient {
     return this.#opening;
   }
 
-  /** A modern server is told by its answer to a modern request; any other is opened the older way. */
+  /** A modern server shows itself by its answer to a modern request; any other is opened the older way. */
   async #open(signal: AbortSignal): Promise<Reply<Dialect>> {
     if (this.#dialect === null) {
       const modern: Dialect = { version: MODERN, modern: true, sessions: false };
@@ -227,7 +227,7 @@ export class McpClient {
     };
   }
 
-  /** What an older server says on the way to its answer. Hull offers it nothing, and tells it so. */
+  /** Handles what an older server sends before its answer. Hull offers it nothing, and answers so. */
   #heard(dialect: Dialect | null, { id, method }: JsonObject): void {
     if (method === "notifications/tools/list_changed") this.#onListChanged();
     if (dialect === null || dialect.modern || id === undefined || typeof method !== "string") return;
@@ -255,7 +255,7 @@ const META_FIELDS: JsonObject = {
   [`${META}/clientCapabilities`]: {},
 };
 
-/** Whatever an older server may say to a request that it does not know. */
+/** Whether an older server may have answered so to an unknown request. */
 function mayBeLegacy({ kind, status, code, data }: McpFailure): boolean {
   if (kind === "error" && code === UNSUPPORTED_VERSION) {
     const supported = z.object({ supported: z.array(z.string()) }).safeParse(data).data?.supported ?? [];

@@ -1,12 +1,12 @@
-/** Why an MCP server was of no use: an outcome of the tool that it was asked for, never an error of Hull's caller. */
+/** Why an MCP server failed: an outcome of the requested tool, never an error for Hull's caller. */
 
 export type FailureKind =
-  /** It was not asked: its address may not be. */
+  /** Hull did not ask it, since its address is forbidden. */
   | "refused"
-  /** It is not there, or says that it cannot. */
+  /** It cannot be reached, or reports that it cannot answer. */
   | "unavailable"
   | "timeout"
-  /** What it answers is not MCP, or too much. */
+  /** Its answer is not MCP, or too long. */
   | "protocol"
   /** It answered with an error of the protocol. */
   | "error";
@@ -15,7 +15,7 @@ export interface McpFailure {
   kind: FailureKind;
   /** A sentence that is safe for models and callers. */
   message: string;
-  /** HTTP status, where there was an answer. */
+  /** HTTP status, if there was an answer. */
   status?: number;
   /** JSON-RPC code of an `error`. */
   code?: number;

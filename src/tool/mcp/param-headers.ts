@@ -1,4 +1,4 @@
-/** Arguments that a tool's schema wants in headers too: `x-mcp-header` (MCP 2026-07-28, "Custom Headers"). Pure. */
+/** Arguments that a tool's schema also requires in headers: `x-mcp-header` (MCP 2026-07-28, "Custom Headers"). Pure. */
 import { toBase64 } from "../../bytes.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 
@@ -14,7 +14,7 @@ interface Wanted {
 const isObject = (value: Json | undefined): value is JsonObject =>
   value !== null && typeof value === "object" && !Array.isArray(value);
 
-/** Whether a tool may be used: each annotation stands where its argument can be found, and no two name one header. */
+/** Whether a tool may be used: each annotation is where its argument can be found, and no two name one header. */
 export function annotationsHold(schema: JsonObject): boolean {
   const wanted = wantedBy(schema);
   if (wanted === null) return false;
@@ -33,14 +33,14 @@ export function headersOf(schema: JsonObject, args: JsonObject): Record<string, 
   return headers;
 }
 
-/** Plain ASCII as it stands, anything else in the encoding of the protocol. */
+/** Plain ASCII stays, anything else gets the protocol's encoding. */
 export function headerValue(text: string): string {
   const plain = /^[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?$/.test(text) && !/^=\?base64\?.*\?=$/.test(text);
   if (plain) return text;
   return `=?base64?${toBase64(new TextEncoder().encode(text))}?=`;
 }
 
-/** Those that a chain of `properties` leads to; `null`: one of them is not as it may be. */
+/** Those reachable through a chain of `properties`; `null`: one of them is invalid. */
 function wantedBy({ properties }: JsonObject, path: string[] = []): Wanted[] | null {
   const found: Wanted[] = [];
   for (const [name, schema] of isObject(properties) ? Object.entries(properties) : []) {
@@ -59,7 +59,7 @@ function wantedBy({ properties }: JsonObject, path: string[] = []): Wanted[] | n
   return found;
 }
 
-/** How often the keyword stands anywhere in a schema, a property of that name left out. */
+/** How often the keyword occurs anywhere in a schema, except as the name of a property. */
 function mentions(value: Json, names = false): number {
   if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + mentions(item), 0);
   if (!isObject(value)) return 0;

@@ -1,4 +1,4 @@
-/** Tools of MCP servers as a model sees them, and what they answer (docs/mcp.md). Pure. */
+/** Tools of MCP servers in the form for a model, and their answers (docs/mcp.md). Pure. */
 import * as z from "zod/mini";
 import type { JsonObject, McpServer } from "../../skill/manifest.ts";
 import { toolPrefix } from "../../skill/mcp-servers.ts";
@@ -8,25 +8,25 @@ import { annotationsHold } from "./param-headers.ts";
 export interface RemoteTool {
   /** `<server>__<tool>`. */
   name: string;
-  /** The server's own name of it. */
+  /** The server's own name for it. */
   remote: string;
   description: string;
   parameters: JsonObject;
-  /** The server says that a second call does no harm. */
+  /** The server declares that repeating a call is harmless. */
   idempotent: boolean;
-  /** The server says that it only reads. */
+  /** The server declares that it only reads. */
   reads: boolean;
-  /** The server says that it writes. */
+  /** The server declares that it writes. */
   writes: boolean;
 }
 
-/** What providers take as a name. */
+/** The longest name that providers accept. */
 const MAX_NAME = 64;
 const MAX_DESCRIPTION = 4096;
-/** Characters of a schema. */
+/** The most characters of a schema. */
 const MAX_SCHEMA = 32 * 1024;
 
-/** The tools of a server that a skill brings in; those that no model can be told of are left out. */
+/** The tools that a skill uses of a server, without those that no model can get. */
 export function remoteTools(
   { name: server, tools: wanted }: McpServer,
   listed: readonly ListedTool[],
@@ -71,7 +71,7 @@ const resultShape = z.lazy(() =>
   }),
 );
 
-/** What a model is told of a result; `null`: it is none. */
+/** The text of a result for the model; `null`: it is malformed. */
 export function resultText(result: JsonObject): { ok: boolean; text: string } | null {
   const read = resultShape.safeParse(result);
   if (!read.success) return null;

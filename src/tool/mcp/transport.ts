@@ -1,6 +1,6 @@
 /**
- * One message to an MCP server over Streamable HTTP, and its answer: as JSON or as events. Redirects are followed to
- * addresses that may be asked themselves; what comes back is bounded.
+ * Sends one message to an MCP server over Streamable HTTP and reads its answer: JSON or events. It follows redirects
+ * only to permitted addresses, and limits the answer.
  */
 import * as z from "zod/mini";
 import { Internal } from "../../errors.ts";
@@ -11,7 +11,7 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { type AllowedHosts, addressFault } from "./address.ts";
 import { failed, type Reply } from "./failure.ts";
 
-/** Of one answer, whatever form it has. */
+/** Limit of one answer in any form. */
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 const MAX_REDIRECTS = 3;
 /** Redirects that keep the method and the body. */
@@ -19,7 +19,7 @@ const FOLLOWED = new Set([307, 308]);
 
 export interface Wire {
   url: URL;
-  /** Of the server's own, secrets among them: they go to its origin alone. */
+  /** The server's own headers with their secrets: they go only to its origin. */
   headers: Headers;
   allowed: AllowedHosts;
   fetch: (url: URL, init: RequestInit) => Promise<Response>;
@@ -27,21 +27,21 @@ export interface Wire {
 
 export interface Sent {
   message: JsonObject;
-  /** Of the protocol. */
+  /** Headers of the protocol. */
   headers: Record<string, string>;
   signal: AbortSignal;
-  /** Is told of what the server says before it answers. */
+  /** Receives what the server sends before it answers. */
   onMessage?: (message: JsonObject) => void;
 }
 
-/** What a server answered: `null` where it accepted a message that has no answer. */
+/** A server's answer: `null` if it accepted a message that has no answer. */
 export interface Received {
   message: JsonObject | null;
   status: number;
   headers: Headers;
 }
 
-/** Sends one message. Every failure is an outcome, that of the signal too. */
+/** Sends one message. Every failure is an outcome, also that of the signal. */
 export async function post(wire: Wire, sent: Sent): Promise<Reply<Received>> {
   try {
     const opened = await open(wire, sent);
@@ -102,7 +102,7 @@ async function read(response: Response, { message, signal, onMessage }: Sent): P
   const answer = type === "application/json" ? messageIn(text) : null;
   if (answer !== null && isResponse(answer, asked))
     return { ok: true, value: { message: answer, status, headers } };
-  // An error whose request could not be told, e.g. one of a missing header.
+  // An error without the id of its request, e.g. because of a missing header.
   if (answer !== null && status >= 400 && errorShape.safeParse(answer.error).success) {
     return { ok: true, value: { message: answer, status, headers } };
   }
@@ -153,7 +153,7 @@ async function fromEvents(
   return failed("protocol", fault ?? "Its events end without an answer.");
 }
 
-/** The text of a body; `null` where it is longer than it may be. */
+/** The text of a body; `null` if it is too long. */
 async function bounded(body: ReadableStream<Uint8Array>): Promise<string | null> {
   const decoder = new TextDecoder();
   let text = "";

@@ -41,7 +41,7 @@ describe("what is refused, with the reason", () => {
     ["\\q", /no escape \\q/],
     ["a\\", /ends with a backslash/],
     ["(?x)a", /flags "x"/],
-    ["a{2,1}", /end lies before/],
+    ["a{2,1}", /end is before/],
     ["a{1001}", /over 1000/],
     ["a{99999999999}", /over 1000/],
     ["(a{100}){100}", /too large/],

@@ -160,7 +160,7 @@ describe("beside other files", () => {
       "search",
     ]);
     expect((await typed({ "tools.json": own("search") })).found).toEqual([
-      expect.stringMatching(/^error typed_clash .*The tool search stands in tools\.json and in skill\.ts/),
+      expect.stringMatching(/^error typed_clash .*The tool search is in both tools\.json and skill\.ts/),
     ]);
     expect((await typed({ "tools.json": "{" })).found).toEqual([expect.stringMatching(/^error typed_clash/)]);
     expect((await typed({ "scripts/search.js": "" })).found).toEqual([

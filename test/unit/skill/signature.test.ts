@@ -54,8 +54,8 @@ describe("a sidecar that was tampered with", () => {
     ["is no JSON", async () => "nope", /not the JSON/],
     ["has members of its own", () => other((text) => ({ ...text, note: 1 })), /not the JSON/],
     ["names another algorithm", () => other((text) => ({ ...text, algorithm: "none" })), /not the JSON/],
-    ["has a short key", () => other((text) => ({ ...text, public_key: "AAAA" })), /none of Ed25519/],
-    ["has no Base64", () => other((text) => ({ ...text, signature: "*" })), /none of Ed25519/],
+    ["has a short key", () => other((text) => ({ ...text, public_key: "AAAA" })), /not one of Ed25519/],
+    ["has no Base64", () => other((text) => ({ ...text, signature: "*" })), /not one of Ed25519/],
     [
       "has a key that is none",
       () => other((text) => ({ ...text, public_key: btoa("\xff".repeat(32)) })),

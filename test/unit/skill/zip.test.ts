@@ -113,7 +113,7 @@ describe("hostile zips are refused, with the entry and the reason", () => {
     ["zip64 size", [file("a", { lie: { size: 0xffffffff } })], /a is a zip64 entry/],
     ["zip64 end", [file("a")], /it is a zip64/, { entries: 0xffff }],
     ["several parts", [file("a")], /one part of several/, { disk: 1 }],
-    ["entry in another part", [file("a", { lie: { disk: 1 } })], /a stands in another part/],
+    ["entry in another part", [file("a", { lie: { disk: 1 } })], /a is in another part/],
     [
       "another name in the local header",
       [file("a", { localName: "b" })],
