@@ -39,7 +39,7 @@ export interface Api {
   ask(operation: Operation, asked?: Asked): Promise<Response>;
   /** Calls a skill by its slug. @throws HullError */
   callSkill(slug: string, asked: Asked): Promise<Response>;
-  /** How many of the tenant's runs wait for an approval. */
+  /** How many of the tenant's runs wait for an approval; counted once for a request. */
   waiting(): Promise<number>;
   /** The fields of the form that was sent. @throws HullError for a form that cannot be read, or is not the console's own */
   form(): Promise<FormData>;
@@ -81,6 +81,7 @@ const ROUTES: ReadonlyMap<OperationId, readonly [method: string, path: string, s
 export function apiOf(host: Host): Api {
   const { request, name, tenant, signIn } = host;
   const url = new URL(request.url);
+  let waiting: Promise<number> | null = null;
   const made = (path: string, method: string, asked: Asked): Request =>
     requestFor(request, `${url.origin}${path}`, method, asked);
   return {
@@ -99,7 +100,10 @@ export function apiOf(host: Host): Api {
       return host.operate(id, made(filled(path, params), method, asked), params);
     },
     callSkill: (slug, asked) => host.callSkill(slug, (path, method) => made(path, method, asked)),
-    waiting: () => host.waiting(),
+    waiting: () => {
+      waiting ??= host.waiting();
+      return waiting;
+    },
     form: () => formOf(host),
     problem: (error) => host.problem(error),
   };

@@ -138,7 +138,9 @@ async function answer(api: Api): Promise<Response> {
   const read = READS.find(([pattern]) => pattern.test(path));
   if (read !== undefined) return read[1](api, ...paramsOf(read[0], path));
   const [show, params] = found(PAGES, path);
-  return shownPage(api, await show(api, ...params));
+  // Every page shows the count: it is asked for beside what the page asks.
+  const [page] = await Promise.all([show(api, ...params), api.waiting()]);
+  return shownPage(api, page);
 }
 
 /** @throws NotFound */
