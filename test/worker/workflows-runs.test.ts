@@ -34,6 +34,53 @@ describe("the events of a run", () => {
   });
 });
 
+describe("a run that tries a graph", () => {
+  const graph = {
+    entry: "a",
+    nodes: {
+      a: { retry_policy: { max_attempts: 3, backoff_ms: 3_600_000 } },
+      night: { kind: "wait", wait: { sleep_ms: 8 * 3_600_000 } },
+      paid: { kind: "wait", wait: { event: "paid", timeout_ms: 60_000 } },
+      never: { kind: "wait", wait: { event: "never", timeout_ms: 60_000 } },
+      ask: { kind: "wait", wait: { approval: "Go on?" } },
+    },
+    edges: [edge("a", "night"), edge("night", "paid"), edge("paid", "never"), edge("never", "ask")],
+  };
+  const no = [{ error: { category: "auth", message: "no" } }];
+
+  it("has mocks by node and attempt, answers, and time that passes at once", async () => {
+    const test = {
+      virtual_time: true,
+      mocks: { a: [no, no, [{ text: "third" }]] },
+      approvals: { ask: "deny" },
+      signals: [{ name: "paid", payload: 7 }],
+    };
+    const done = await run(graph, { options: { test } });
+    expect(done.stages.map(({ node_id, branch, attempts }) => [node_id, branch, attempts.length])).toEqual([
+      ["a", "success", 3],
+      ["night", "success", 1],
+      ["paid", "success", 1],
+      ["never", "failed", 1],
+      ["ask", "failed", 1],
+    ]);
+    expect(done.stages[0]?.artifacts[0]?.text).toBe("third");
+    // Backoffs of one and two hours, a night, a minute.
+    expect(Number(done.virtual_time_ms) / 60_000).toBeCloseTo(11 * 60 + 1, 0);
+  });
+
+  it("names what its graph lacks, and waits where only somebody can let it go on", async () => {
+    const wrong = await executed(graph, { options: { test: { mocks: { x: [] } } } });
+    expect([wrong.status, await wrong.json()]).toMatchObject([
+      422,
+      { errors: [{ path: "options.test.mocks.x" }] },
+    ]);
+    const alone = { nodes: { w: { kind: "wait", wait: { event: "e" } } } };
+    const path = await started(alone, { options: { test: { virtual_time: true }, deadline_ms: 3_600_000 } });
+    expect(await until(path, "waiting")).toMatchObject({ virtual_time_ms: 0 });
+    await post(`${path}/kill`);
+  });
+});
+
 describe("another graph for a run", () => {
   const graph = {
     entry: "a",

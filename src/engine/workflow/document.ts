@@ -63,6 +63,7 @@ export function runDocument(state: WorkflowState): JsonObject {
     steps: state.steps,
     max_steps: spec.max_steps,
     replay_fixture: null,
+    virtual_time_ms: state.ahead,
     metadata: spec.metadata,
     persisted_path: null,
   };

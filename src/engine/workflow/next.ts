@@ -119,6 +119,15 @@ function wakeOf(state: WorkflowState): number | null {
   return times.length === 0 ? null : Math.min(...times);
 }
 
+/** When a run that tries a graph goes on by time alone, Unix ms; `null`: it does not, or its time does not pass at once. */
+export function skipsTo(state: WorkflowState): number | null {
+  const { spec, visits, paused, finished } = state;
+  if (spec.test?.virtual_time !== true || paused || finished !== null || visits.length === 0) return null;
+  if (openAttempts(state).length > 0) return null;
+  const times = visits.map((visit) => timesOf(state, visit));
+  return times.some((own) => own.length === 0) ? null : Math.min(...times.flat());
+}
+
 /** When there is something to decide about a visit though nothing happens, Unix ms. */
 function timesOf({ spec }: WorkflowState, { retry_at, wait, node, began, running }: Visit): number[] {
   const { timeout_ms, total_timeout_ms, kind } = spec.graph.nodes[node] ?? {};
@@ -181,12 +190,21 @@ function attempt(
   const made = { newId, now: time(at) };
   if (INSTANT.has(node.kind))
     return [started, { type: "ended", at, ...key, outcome: instantOutcome(node, inputs, made) }];
-  if (node.kind === "wait") return [started, waits(node, key, at)];
+  if (node.kind === "wait") return [started, waits(node, key, at), ...answers(state, node, key, at)];
   if (node.kind === "map" && !isMapWork(node)) {
     const items = itemsOf(node, inputs);
     return [started, { type: "ended", at, ...key, outcome: mapOutcome(node, items, null, made) }];
   }
   return [started];
+}
+
+/** What a run that tries a graph has been told to say. */
+function answers({ spec }: WorkflowState, node: Node, { visit }: AttemptKey, at: number): WorkflowRecord[] {
+  const { approvals = {} } = spec.test ?? {};
+  const decision = Object.hasOwn(approvals, node.id) ? approvals[node.id] : undefined;
+  if (decision === undefined || node.wait?.approval === undefined) return [];
+  const granted = decision === "approve";
+  return [{ type: "answered", at, node: node.id, visit, granted, by: "test", reason: null }];
 }
 
 function waits(node: Node, { node: id, visit }: AttemptKey, at: number): WorkflowRecord {

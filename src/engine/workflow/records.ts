@@ -45,6 +45,20 @@ export interface WorkflowSpec {
   variables?: { readonly [name: string]: string };
   /** The run that this one goes on from, or repeats; its stages up to there. */
   origin?: Origin;
+  /** What stands for the world while an author tries the graph. */
+  test?: WorkflowTest;
+}
+
+/** What stands for models, people and the clock in a run that tries a graph. */
+export interface WorkflowTest {
+  /** Where only time can let the run go on, it passes at once. */
+  virtual_time?: boolean;
+  /** By node, what the mock provider answers in each attempt; the last list counts for all further ones. */
+  mocks?: { [node: string]: Json[][] };
+  /** By node, what is said where it asks. */
+  approvals?: { [node: string]: "approve" | "deny" };
+  /** Events that are there from the beginning. */
+  signals?: { name: string; key: string | null; payload: Json }[];
 }
 
 /** What a run takes over from an earlier one. */
@@ -181,6 +195,8 @@ export type WorkflowRecord = At &
     | { type: "waits"; node: string; visit: number; until: number | null; approval?: JsonObject }
     | { type: "event"; id: string; name: string; key: string | null; payload: Json }
     | { type: "answered"; node: string; visit: number; granted: boolean; by: string; reason: string | null }
+    /** So much time passes at once, in ms. */
+    | { type: "skipped"; by: number }
     | { type: "paused" }
     | { type: "resumed" }
     /** It goes on with another graph, which fits what it has done (`migrate.ts`). */

@@ -75,6 +75,8 @@ export interface WorkflowState {
   /** Compensations that have ended; their `metadata.compensates` names what they undo. */
   compensations: Stage[];
   events: EarlyEvent[];
+  /** How far its time is ahead of the clock, in ms. */
+  ahead: number;
   paused: boolean;
   stopped: { kill: boolean; reason: string; at: number } | null;
   finished: { status: FinalStatus; error: StageError | null; at: number } | null;
@@ -108,6 +110,8 @@ export function applyRecord(state: WorkflowState | null, record: WorkflowRecord)
         visit.wait === null ? visit : { ...visit, wait: { ...visit.wait, answer: { granted, by, reason } } },
       );
     }
+    case "skipped":
+      return { ...state, ahead: state.ahead + record.by };
     case "paused":
       return { ...state, paused: state.stopped === null };
     case "resumed":
@@ -148,6 +152,7 @@ function begun(spec: WorkflowSpec, at: number): WorkflowState {
     transitions: [...(origin?.transitions ?? [])],
     compensations: [],
     events: [],
+    ahead: 0,
     paused: false,
     stopped: null,
     finished: null,

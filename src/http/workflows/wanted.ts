@@ -3,8 +3,9 @@ import * as z from "zod/mini";
 import type { Ceilings } from "../../engine/agent/spec.ts";
 import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import type { Graph } from "../../engine/workflow/graph.ts";
-import type { Origin, PinnedSkills, WorkflowSpec } from "../../engine/workflow/records.ts";
+import type { Origin, PinnedSkills, WorkflowSpec, WorkflowTest } from "../../engine/workflow/records.ts";
 import { validateGraph } from "../../engine/workflow/validate.ts";
+import { PUBLIC_TENANT } from "../../env.ts";
 import { InputInvalid } from "../../errors/request.ts";
 import { WorkflowInvalid } from "../../errors/workflow.ts";
 import { agentSpec } from "../../run/agent/options.ts";
@@ -12,7 +13,7 @@ import { llmHost } from "../../run/llm-host.ts";
 import { pinSkills } from "../../run/workflow/pin-skills.ts";
 import { type Placement, policyOf } from "../../run/workflow/stage.ts";
 import { isObject } from "../../skill/json.ts";
-import type { JsonObject } from "../../skill/manifest.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
 import { accountOf } from "../llm/account.ts";
 import { refusedAt } from "./graphs.ts";
@@ -23,6 +24,19 @@ const text = () => z.string().check(z.minLength(1));
 
 /** A day. */
 const MAX_COMPENSATION_MS = 24 * 3_600_000;
+
+const json = () => z.custom<Json>((value) => value !== undefined);
+
+/** What stands for the world in a run that tries a graph. A list of mocks is for every attempt, one of lists by attempt. */
+const testShape = () =>
+  z.strictObject({
+    virtual_time: maybe(z.boolean()),
+    mocks: maybe(z.record(z.string(), z.array(json()))),
+    approvals: maybe(z.record(z.string(), z.enum(["approve", "deny"]))),
+    signals: maybe(
+      z.array(z.strictObject({ name: text(), key: maybe(z.nullable(z.string())), payload: maybe(json()) })),
+    ),
+  });
 
 /** The options that are the workflow run's own; all others are run options, for every stage. */
 const ownOptions = z.lazy(() =>
@@ -39,6 +53,7 @@ const ownOptions = z.lazy(() =>
     metadata: maybe(object()),
     audit: maybe(object()),
     policy: maybe(object()),
+    test: maybe(testShape()),
   }),
 );
 const OWN: ReadonlySet<string> = new Set([
@@ -54,6 +69,7 @@ const OWN: ReadonlySet<string> = new Set([
   "metadata",
   "audit",
   "policy",
+  "test",
 ]);
 
 type OwnOptions = z.infer<typeof ownOptions>;
@@ -64,6 +80,29 @@ export function readOwnOptions(options: JsonObject, at = "options"): OwnOptions 
   if (parsed.success) return parsed.data;
   const faults = parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
   throw refusedAt(at, faults);
+}
+
+/** @throws InputInvalid for a node that the graph lacks, and where nobody with a key asks */
+function testOf(context: RequestContext, { test }: OwnOptions, graph: Graph): WorkflowTest | undefined {
+  if (test === undefined) return undefined;
+  const refuse = (path: string, message: string): Error =>
+    new InputInvalid({ reason: `${path} ${message}`, errors: [{ path, message }] });
+  if (context.tenant === PUBLIC_TENANT) throw refuse("options.test", "is for callers with a key");
+  const { virtual_time = false, mocks = {}, approvals = {}, signals = [] } = test;
+  for (const part of ["mocks", "approvals"] as const) {
+    const missing = Object.keys(test[part] ?? {}).find((id) => !Object.hasOwn(graph.nodes, id));
+    if (missing !== undefined) throw refuse(`options.test.${part}.${missing}`, "names no node");
+  }
+  const lists = Object.entries(mocks).map(([node, list]): [string, Json[][]] => {
+    const byAttempt = list.filter(Array.isArray);
+    return [node, byAttempt.length > 0 && byAttempt.length === list.length ? byAttempt : [list]];
+  });
+  return {
+    virtual_time,
+    mocks: Object.fromEntries(lists),
+    approvals,
+    signals: signals.map(({ name, key = null, payload = null }) => ({ name, key, payload })),
+  };
 }
 
 export interface WantedRun {
@@ -110,6 +149,7 @@ export async function workflowSpec(
     account: accountOf(context, above?.account ?? run_id),
   });
   const { deadline_ms, max_concurrent, compensation_ms } = own;
+  const test = testOf(context, own, graph);
   const deadlines = [
     ...(deadline_ms === undefined ? [] : [Date.now() + deadline_ms]),
     ...(above?.deadline == null ? [] : [above.deadline.at]),
@@ -131,6 +171,7 @@ export async function workflowSpec(
     metadata: { ...own.metadata, ...(own.audit === undefined ? {} : { audit: own.audit }) },
     ...(above === undefined ? {} : { above }),
     ...placement,
+    ...(test === undefined ? {} : { test }),
     ...(origin === null ? {} : { origin }),
   };
 }

@@ -59,12 +59,12 @@ export function workflowHandlers(conversation: Conversation, workflow: Workflow)
     }),
     pauseWorkflow: within404(() => {
       under(runId());
-      if (!workflow.state().paused) workflow.note([{ type: "paused", at: log.now() }]);
+      if (!workflow.state().paused) workflow.note([{ type: "paused", at: workflow.now() }]);
       return document();
     }),
     resumeWorkflow: within404(() => {
       under(runId());
-      if (workflow.state().paused) workflow.note([{ type: "resumed", at: log.now() }]);
+      if (workflow.state().paused) workflow.note([{ type: "resumed", at: workflow.now() }]);
       return document();
     }),
     migrateWorkflow: within404(({ to, request }) => {
@@ -73,7 +73,7 @@ export function workflowHandlers(conversation: Conversation, workflow: Workflow)
         const wanted: Pick<WorkflowSpec, "graph" | "workflow" | "skills"> = JSON.parse(to);
         const errors = misfits(workflow.state(), wanted.graph);
         if (errors.length > 0) throw new WorkflowMisfit({ run: runId(), errors });
-        workflow.note([{ type: "migrated", at: log.now(), ...wanted }]);
+        workflow.note([{ type: "migrated", at: workflow.now(), ...wanted }]);
         return null;
       });
       return document();
@@ -83,13 +83,13 @@ export function workflowHandlers(conversation: Conversation, workflow: Workflow)
       const { stopped } = workflow.state();
       // What is being undone can still be killed.
       if (stopped === null || (kill && !stopped.kill))
-        workflow.note([{ type: "stopped", at: log.now(), kill, reason }]);
+        workflow.note([{ type: "stopped", at: workflow.now(), kill, reason }]);
       return document();
     }),
     workflowEvent: within404(({ name, key, payload, request }) => {
       const id = conversation.once(request, () => {
         under(runId());
-        workflow.note([{ type: "event", at: log.now(), id: crypto.randomUUID(), name, key, payload }]);
+        workflow.note([{ type: "event", at: workflow.now(), id: crypto.randomUUID(), name, key, payload }]);
         return workflow.state().events.length;
       });
       return { ...document(), queued_events: id };
@@ -99,7 +99,9 @@ export function workflowHandlers(conversation: Conversation, workflow: Workflow)
         under(runId());
         const visit = workflow.state().visits.find((one) => one.node === node && one.wait?.approval != null);
         if (visit === undefined) throw new WorkflowNotWaiting({ run: runId(), node });
-        workflow.note([{ type: "answered", at: log.now(), node, visit: visit.visit, granted, by, reason }]);
+        workflow.note([
+          { type: "answered", at: workflow.now(), node, visit: visit.visit, granted, by, reason },
+        ]);
         return null;
       });
       return document();

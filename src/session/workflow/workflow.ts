@@ -5,7 +5,7 @@
  */
 import { undoes } from "../../engine/workflow/compensation.ts";
 import { statusOf } from "../../engine/workflow/document.ts";
-import { decide, openAttempts } from "../../engine/workflow/next.ts";
+import { decide, openAttempts, skipsTo } from "../../engine/workflow/next.ts";
 import { failed } from "../../engine/workflow/outcomes.ts";
 import type { AttemptKey, Outcome, WorkflowRecord, WorkflowSpec } from "../../engine/workflow/records.ts";
 import { applyRecord, visitOf, type WorkflowState } from "../../engine/workflow/state.ts";
@@ -16,6 +16,7 @@ import { detachedContext } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
 import { sessionClient } from "../../run/session-client.ts";
 import { carryOutAttempt, childSessions, stopAttempt } from "../../run/workflow/attempt.ts";
+import type { Json } from "../../skill/manifest.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import { Rows } from "../conversation/rows.ts";
 import { WATCH_MS } from "../lives.ts";
@@ -118,7 +119,11 @@ export class Workflow {
       this.#origin = origin;
       this.#state = null;
     }
-    this.#append([{ type: "begun", at: log.now(), spec }]);
+    const at = log.now();
+    const signals = (spec.test?.signals ?? []).map((signal): WorkflowRecord => {
+      return { type: "event", at, id: newId(), ...signal };
+    });
+    this.#append([{ type: "begun", at, spec }, ...signals]);
     this.#conversation.dueAt(LOOK, log.now() + WATCH_MS);
     this.#conversation.dueAt(INDEX, log.now() + RETRY_MS);
   }
@@ -146,6 +151,11 @@ export class Workflow {
     this.#outcomes.clear();
   }
 
+  /** The run's own time, Unix ms. */
+  now(): number {
+    return this.#conversation.log.now() + (this.#load()?.ahead ?? 0);
+  }
+
   /** Stores records that come from outside, and goes on. */
   note(records: readonly WorkflowRecord[]): void {
     this.#append(records);
@@ -162,9 +172,15 @@ export class Workflow {
     }
     const { log } = this.#conversation;
     for (;;) {
-      const { records, wake } = decide(this.state(), log.now(), newId);
+      const now = this.now();
+      const { records, wake } = decide(this.state(), now, newId);
       if (records.length === 0) {
-        this.#dispatch(wake);
+        const next = skipsTo(this.state());
+        if (next !== null && next > now) {
+          this.#append([{ type: "skipped", at: now, by: next - now }]);
+          continue;
+        }
+        this.#dispatch(wake === null ? null : wake - this.state().ahead);
         return;
       }
       if (records.some((record) => record.type === "ended" && longOutcome(record) !== null)) {
@@ -335,7 +351,7 @@ export class Workflow {
       .then(async (outcome) => {
         const record: WorkflowRecord = {
           type: "ended",
-          at: this.#conversation.log.now(),
+          at: this.now(),
           ...key,
           outcome,
         };
@@ -399,10 +415,27 @@ const nameOf = (run: string, { node, visit, attempt, item }: AttemptKey): string
 const wanted = (state: WorkflowState, key: AttemptKey): boolean =>
   state.stopped === null || undoes(state, visitOf(state, key));
 
+/** What the mock provider answers in an attempt of a run that tries a graph; `undefined`: the node's own model does. */
+function mocked({ spec }: WorkflowState, { node, attempt }: AttemptKey): Json[] | undefined {
+  const { mocks = {} } = spec.test ?? {};
+  const lists = Object.hasOwn(mocks, node) ? mocks[node] : undefined;
+  return lists?.[attempt - 1] ?? lists?.at(-1);
+}
+
 /** The run as an attempt sees it: what undoes something is not held to the run's deadline, and ends when its own time is over. */
 function within(state: WorkflowState, key: AttemptKey): WorkflowState {
-  if (!undoes(state, visitOf(state, key))) return state;
-  return { ...state, spec: { ...state.spec, deadline: null } };
+  const { spec } = state;
+  const mock = mocked(state, key);
+  const node = spec.graph.nodes[key.node];
+  const nodes =
+    mock === undefined || node === undefined
+      ? spec.graph.nodes
+      : {
+          ...spec.graph.nodes,
+          [key.node]: { ...node, model_policy: { ...node.model_policy, provider: "mock", mock } },
+        };
+  const deadline = undoes(state, visitOf(state, key)) ? null : spec.deadline;
+  return { ...state, spec: { ...spec, deadline, graph: { ...spec.graph, nodes } } };
 }
 
 /** What watchers are told of a record. */
