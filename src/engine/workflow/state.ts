@@ -251,6 +251,7 @@ function ended(state: WorkflowState, key: AttemptKey, outcome: Outcome, at: numb
     visit.items[String(key.item)] = outcome;
     return withVisit(state, key, (one) => ({ ...one, running_items }));
   }
+  const finished_at = time(at);
   const attempt: Attempt = {
     attempt: key.attempt,
     status: outcome.status,
@@ -258,7 +259,7 @@ function ended(state: WorkflowState, key: AttemptKey, outcome: Outcome, at: numb
     branch: outcome.branch,
     error: outcome.error,
     started_at: time(visit.running?.began ?? at),
-    finished_at: time(at),
+    finished_at,
     child_run_id: outcome.child_run_id,
     usage: outcome.usage,
   };
@@ -266,7 +267,7 @@ function ended(state: WorkflowState, key: AttemptKey, outcome: Outcome, at: numb
   const again = retryAt(node, visit, outcome, attempts.length, at);
   if (again !== null && again < (visit.compensates === null ? startUntil(state) : undoUntil(state)))
     return withVisit(state, key, (one) => ({ ...one, attempts, running: null, retry_at: again }));
-  return settled(state, node, { ...visit, attempts }, outcome, at);
+  return settled(state, node, { ...visit, attempts }, outcome, finished_at);
 }
 
 /** Until when attempts may begin, Unix ms. */
@@ -292,9 +293,11 @@ function settled(
   node: Node,
   visit: Visit,
   outcome: Outcome,
-  at: number,
+  finished_at: string,
 ): WorkflowState {
   const { spec } = state;
+  const first = visit.attempts[0];
+  const began = visit.attempts.length === 1 && first !== undefined ? first.started_at : time(visit.began);
   const stage: Stage = {
     id: `${spec.run_id}:${node.id}:${visit.visit}`,
     node_id: node.id,
@@ -302,8 +305,8 @@ function settled(
     status: outcome.status,
     outcome: outcome.outcome,
     branch: outcome.branch,
-    started_at: time(visit.began),
-    finished_at: time(at),
+    started_at: began,
+    finished_at,
     visible_text: outcome.text,
     private_reasoning: outcome.reasoning,
     transcript: outcome.transcript,
@@ -331,7 +334,7 @@ function settled(
     stages: grown(state.stages, [stage]),
     events: node.kind === "wait" ? withoutTaken(state.events, outcome) : state.events,
   };
-  return state.stopped === null ? followed(next, node, outcome.branch, at) : next;
+  return state.stopped === null ? followed(next, node, outcome.branch, finished_at) : next;
 }
 
 /** The event that a wait node took is not there for another one. */
@@ -340,10 +343,10 @@ function withoutTaken(events: readonly EarlyEvent[], { metadata }: Outcome): Ear
 }
 
 /** Takes the edges that lead on: those of the branch; without one, those that name none. */
-function followed(state: WorkflowState, node: Node, branch: string, at: number): WorkflowState {
-  const outgoing = state.spec.graph.edges
-    .map((edge, place): [Edge, number] => [edge, place])
-    .filter(([edge]) => edge.from === node.id);
+function followed(state: WorkflowState, node: Node, branch: string, at: string): WorkflowState {
+  const outgoing: [Edge, number][] = [];
+  for (const [place, edge] of state.spec.graph.edges.entries())
+    if (edge.from === node.id) outgoing.push([edge, place]);
   const named = outgoing.filter(([edge]) => edge.branch === branch);
   const taken = (named.length > 0 ? named : outgoing.filter(([edge]) => edge.branch === undefined)).filter(
     ([edge, place]) => (state.traversals[place] ?? 0) < (edge.max_traversals ?? Number.POSITIVE_INFINITY),
@@ -357,17 +360,16 @@ function followed(state: WorkflowState, node: Node, branch: string, at: number):
     }
     if (!ready.includes(to)) ready.push(to);
   }
+  const traversals = { ...state.traversals };
+  for (const [, place] of taken) traversals[place] = (traversals[place] ?? 0) + 1;
   return {
     ...state,
     ready,
     arrived,
-    traversals: {
-      ...state.traversals,
-      ...Object.fromEntries(taken.map(([, place]) => [place, (state.traversals[place] ?? 0) + 1])),
-    },
+    traversals,
     transitions: grown(
       state.transitions,
-      taken.map(([edge]) => ({ from: node.id, to: edge.to, branch: edge.branch ?? null, at: time(at) })),
+      taken.map(([edge]) => ({ from: node.id, to: edge.to, branch: edge.branch ?? null, at })),
     ),
   };
 }
