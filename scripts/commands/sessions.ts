@@ -147,9 +147,9 @@ async function show({ server, path, json }: Wanted): Promise<number> {
 
 async function tail({ server, path, after, run, json }: Wanted): Promise<number> {
   let exit: number = EXIT.ok;
-  await followSession(server, path, after, (told) => {
-    const { event, data } = told;
-    if (json) process.stdout.write(`${JSON.stringify(told)}\n`);
+  await followSession(server, path, after, (received) => {
+    const { event, data } = received;
+    if (json) process.stdout.write(`${JSON.stringify(received)}\n`);
     else {
       printEvent(event, data);
       if (event === "round" || event === "done") process.stdout.write("\n");

@@ -116,9 +116,9 @@ async function show({ server, path, json }: Wanted): Promise<number> {
 
 /** A task's events are those of its session. */
 async function tail({ server, id, after, json }: Wanted): Promise<number> {
-  await followSession(server, pathOf("/sessions", id), after, (told) => {
-    const { event, data } = told;
-    if (json) process.stdout.write(`${JSON.stringify(told)}\n`);
+  await followSession(server, pathOf("/sessions", id), after, (received) => {
+    const { event, data } = received;
+    if (json) process.stdout.write(`${JSON.stringify(received)}\n`);
     else {
       printEvent(event, data);
       if (event === "task_update" && data.parent_run_id === undefined)

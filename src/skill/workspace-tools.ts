@@ -10,7 +10,7 @@ interface File {
 }
 
 /** The parts of a skill that decide it. */
-interface Told {
+interface SkillFacts {
   manifest: Pick<Manifest, "mode" | "allowed_tools" | "llm">;
   body: string;
   files: readonly File[];
@@ -21,7 +21,7 @@ interface Told {
  * Whether a model can follow a skill's instructions only with workspace tools: the skill has files for the model, names
  * one of the tools in `allowed-tools`, or has shell commands in its text.
  */
-export function wantsWorkspaceTools({ manifest, body, files, tools = [] }: Told): boolean {
+export function wantsWorkspaceTools({ manifest, body, files, tools = [] }: SkillFacts): boolean {
   if (manifest.mode !== "llm") return false;
   if (allowedTools(manifest.allowed_tools ?? []).some(({ tool }) => workspaceTool(tool) !== null))
     return true;
@@ -76,7 +76,7 @@ export function givesWorkspaceTools({
 
 /** An error if a model should answer with a file but has no tools to make one. */
 export function checkFileOutput(
-  skill: Told & { manifest: Pick<Manifest, "output" | "workspace_tools"> },
+  skill: SkillFacts & { manifest: Pick<Manifest, "output" | "workspace_tools"> },
   { folder, file, positions }: { folder: string; file: string; positions: ReadonlyMap<string, Position> },
 ): Diagnostic[] {
   const { mode, output } = skill.manifest;

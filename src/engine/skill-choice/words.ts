@@ -67,7 +67,7 @@ export class KnownWords {
  * a program's name and its file extension are one word.
  * @param known a cache that grows; share it between texts
  */
-export function telling(text: string, known: KnownWords = new KnownWords()): string[] {
+export function significantWords(text: string, known: KnownWords = new KnownWords()): string[] {
   const words: string[] = [];
   if (!addAsciiWords(words, text, known)) {
     for (const written of text.match(WORD) ?? []) words.push(...wordsOf(written));
