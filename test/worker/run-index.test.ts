@@ -7,12 +7,18 @@ import { Client, mockSkill } from "./served.ts";
 
 const client = new Client();
 const MOCK = { provider: "mock" };
+/** Longer than what is too short for two rows. */
+const HOOKS = 'export const nap = () => new Promise((resolve) => setTimeout(resolve, 1500, "rested"));';
 
 beforeAll(async () => {
-  await client.publish({
-    cat: mockSkill("cat"),
-    page: "---\nname: page\ndescription: A page\nmode: static-file\nserve: SKILL.md\n---\nHi.\n",
-  });
+  await client.publish(
+    {
+      cat: mockSkill("cat"),
+      slow: mockSkill("slow"),
+      page: "---\nname: page\ndescription: A page\nmode: static-file\nserve: SKILL.md\n---\nHi.\n",
+    },
+    { "hooks.js": new TextEncoder().encode(HOOKS) },
+  );
 });
 
 async function json<T>(path: string, from: Client = client): Promise<T> {
@@ -43,6 +49,22 @@ describe("a run is listed", () => {
     expect(data.map(({ id }) => id)).toEqual([run_id]);
     await client.fetch("/sessions/listed", { method: "DELETE" });
     await expect.poll(async () => (await client.fetch(`/runs/${run_id}`)).status).toBe(404);
+  });
+
+  it("while it goes on: at once if nobody waits for it, else when it has taken a moment", async () => {
+    const tool = { name: "nap", description: "Rests.", handler: "nap", parameters: {} };
+    const mock = [{ tool_calls: [{ name: "nap", arguments: {} }] }, { text: "Awake." }];
+    const body = { prompt: "Rest.", options: { ...MOCK, tools: [tool], skills: ["slow"], mock } };
+    await client.post("/sessions", { id: "resting" });
+    const begun = await client.post("/sessions/resting/runs?wait=none", body);
+    const { run_id } = await begun.json<{ run_id: string }>();
+    await settled(run_id, "running");
+    await settled(run_id, "done");
+    const waits = client.post("/sessions/resting/runs", body);
+    const running = () => json<{ data: RunEntry[] }>("/runs?session=resting&state=running");
+    await expect.poll(async () => (await running()).data.length).toBe(1);
+    expect((await waits).status).toBe(200);
+    await expect.poll(async () => (await running()).data.length).toBe(0);
   });
 
   it("that fails: with the error's code", async () => {

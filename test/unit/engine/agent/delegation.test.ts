@@ -79,6 +79,22 @@ describe("a delegated run", () => {
     expect(narrowed(SPEC, left, "own").tool_hooks).toEqual([hook]);
   });
 
+  it("has what the run above has not used, and those below it, while that run goes on", () => {
+    const spec = {
+      ...SPEC,
+      token_budget: 100,
+      total_budget_usd: 5,
+      delegation: { parent: null, levels: 1, account: "root" },
+    };
+    const fresh = newRun(spec, []);
+    const totals = { ...fresh.totals, input_tokens: 30, output_tokens: 10, cost_usd: 1 };
+    const run = { ...fresh, totals, delegated: { ...fresh.delegated, tokens: 20, cost_usd: 3 } };
+    expect(ceilingsOf(run, true)).toMatchObject({ tokens: 40, usd: 1, levels: 1, account: "root" });
+    const over = { ...run, totals: { ...totals, input_tokens: 500, cost_usd: 9 } };
+    expect(ceilingsOf(over, true)).toMatchObject({ tokens: 0, usd: 0 });
+    expect(ceilingsOf(over, false)).toMatchObject({ tokens: null, usd: null, run_id: null, levels: 1 });
+  });
+
   it("keeps to the permissions and approvals of every run above, whatever its own grant", () => {
     const strict = policies({
       permissions: { deny: ["exec"] },

@@ -1,0 +1,102 @@
+/** Plays a workflow run without a process: the engine decides, the test says what comes of each attempt and how late it is. */
+import { type Graph, readGraph } from "../../../../src/engine/workflow/graph.ts";
+import { decide, openAttempts } from "../../../../src/engine/workflow/next.ts";
+import { completed, failed } from "../../../../src/engine/workflow/outcomes.ts";
+import type {
+  AttemptKey,
+  Outcome,
+  WorkflowRecord,
+  WorkflowSpec,
+} from "../../../../src/engine/workflow/records.ts";
+import { applyRecord, type WorkflowState } from "../../../../src/engine/workflow/state.ts";
+import type { Json } from "../../../../src/skill/manifest.ts";
+
+export const graphOf = (given: Json): Graph => {
+  const read = readGraph(given, () => "wf_1");
+  if ("faults" in read) throw new TypeError(JSON.stringify(read.faults));
+  return read.graph;
+};
+
+const nameOf = ({ node, attempt, item }: AttemptKey): string =>
+  `${node}${item === undefined ? "" : `[${item}]`}${attempt === 1 ? "" : `#${attempt}`}`;
+
+export class Play {
+  now = 0;
+  /** When there is something to decide though nothing happens. */
+  wake: number | null = null;
+  state: WorkflowState;
+  #ids = 0;
+
+  constructor(graph: Json, more: Partial<WorkflowSpec> = {}) {
+    const spec: WorkflowSpec = {
+      run_id: "r",
+      workflow: null,
+      graph: graphOf(graph),
+      task: "Do it.",
+      max_steps: 100,
+      options: {},
+      policy: null,
+      artifacts: [],
+      deadline: null,
+      parent_run_id: null,
+      root_run_id: "r",
+      metadata: {},
+      ...more,
+    };
+    const state = applyRecord(null, { type: "begun", at: 0, spec });
+    if (state === null) throw new TypeError("nothing began");
+    this.state = state;
+    this.#decide();
+  }
+
+  /** Names of the attempts that run: `node`, `map[item]`, `node#2`. */
+  get open(): string[] {
+    return openAttempts(this.state).map(nameOf);
+  }
+
+  get status(): string | null {
+    return this.state.finished?.status ?? null;
+  }
+
+  /** Nodes of the stages that have ended, with their branches. */
+  get stages(): string[] {
+    return this.state.stages.map(({ node_id, branch }) => `${node_id} ${branch}`);
+  }
+
+  /** What came of an attempt that runs. */
+  end(name: string, outcome: Outcome = completed("success", "success")): this {
+    const key = openAttempts(this.state).find((open) => nameOf(open) === name);
+    if (key === undefined) throw new RangeError(`${name} does not run: ${this.open.join(", ")}`);
+    return this.note({ type: "ended", at: this.now, ...key, outcome });
+  }
+
+  fail(name: string, code = "broken"): this {
+    return this.end(name, failed("failed", code, "It broke."));
+  }
+
+  note(record: WorkflowRecord): this {
+    this.#apply(record);
+    this.#decide();
+    return this;
+  }
+
+  /** Time passes. */
+  at(ms: number): this {
+    this.now = ms;
+    this.#decide();
+    return this;
+  }
+
+  #decide(): void {
+    for (;;) {
+      const { records, wake } = decide(this.state, this.now, () => `a${++this.#ids}`);
+      this.wake = wake;
+      if (records.length === 0) return;
+      for (const record of records) this.#apply(record);
+    }
+  }
+
+  #apply(record: WorkflowRecord): void {
+    this.state = applyRecord(this.state, record) ?? this.state;
+  }
+}
