@@ -16,12 +16,19 @@ interface Tally {
   lenient: number;
   /** Number of files by finding. */
   rejected: Map<string, number>;
-  told: Map<string, number>;
+  findings: Map<string, number>;
 }
 
 /** Reads every SKILL.md below a folder, whatever the letter case of its name. */
 function tallyOf(root: string): Tally {
-  const tally: Tally = { files: 0, dangling: 0, strict: 0, lenient: 0, rejected: new Map(), told: new Map() };
+  const tally: Tally = {
+    files: 0,
+    dangling: 0,
+    strict: 0,
+    lenient: 0,
+    rejected: new Map(),
+    findings: new Map(),
+  };
   for (const file of skillFiles(root)) {
     const stats = statsOf(file);
     if (stats === null) tally.dangling++;
@@ -32,7 +39,7 @@ function tallyOf(root: string): Tally {
     if (verdicts.strict.valid) tally.strict++;
     if (verdicts.lenient.valid) tally.lenient++;
     count(tally.rejected, new Set(verdicts.strict.diagnostics.map(({ code }) => code)));
-    count(tally.told, new Set(diagnostics.map(({ level, code }) => `${level} ${code}`)));
+    count(tally.findings, new Set(diagnostics.map(({ level, code }) => `${level} ${code}`)));
   }
   return tally;
 }
@@ -80,7 +87,7 @@ if (given === undefined) {
   process.stderr.write("Usage: npm run corpus -- DIR\n");
   process.exitCode = 2;
 } else {
-  const { files, dangling, strict, lenient, rejected, told } = tallyOf(resolve(given));
+  const { files, dangling, strict, lenient, rejected, findings } = tallyOf(resolve(given));
   if (files === 0) {
     process.stderr.write(`There is no SKILL.md below ${resolve(given)}.\n`);
     process.exitCode = 3;
@@ -95,7 +102,7 @@ if (given === undefined) {
       ...histogram(rejected, files),
       "",
       "what loading says, files by code:",
-      ...histogram(told, files),
+      ...histogram(findings, files),
     ];
     process.stdout.write(`${lines.join("\n")}\n`);
     if (lenient < files * LEAST_LENIENT) {

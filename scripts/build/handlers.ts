@@ -37,13 +37,16 @@ export async function buildHandler(
     missing.length === 0 ? null : `it imports ${missing.join(", ")}, which the build does not find`;
   const made = chosen(isolate.bytes, wanted, needOf(own) ?? process ?? importNeed(imports) ?? lacks);
   const warnings = missing.map(missingFault);
-  const told = warnings.length === 0 ? made : { ...made, warnings };
+  const withWarnings = warnings.length === 0 ? made : { ...made, warnings };
   const read = warnings.length === 0 ? isolate.read : null;
-  if (runsAsItIs(own, isolate.read)) return { made: told, read };
-  if (made.tier === "isolate") return { made: { ...told, start: isolate.bytes }, read };
+  if (runsAsItIs(own, isolate.read)) return { made: withWarnings, read };
+  if (made.tier === "isolate") return { made: { ...withWarnings, start: isolate.bytes }, read };
   const node = await bundleModule(source, FOR_NODE);
   if ("errors" in node) return refused(node.errors, folder);
-  return { made: { ...told, start: node.bytes }, read: read && [...new Set([...read, ...node.read])] };
+  return {
+    made: { ...withWarnings, start: node.bytes },
+    read: read && [...new Set([...read, ...node.read])],
+  };
 }
 
 /** A file of the skill or of the project, but not of a package. */

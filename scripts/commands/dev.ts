@@ -89,7 +89,7 @@ Provider keys and *_BASE_URL come from the environment, .env or .dev.vars. They 
       public: values.public === true,
       watch: values["no-watch"] !== true,
       models: { mocks, record, replay, realtime },
-      onBuild: (result, first) => report.tell(result, first),
+      onBuild: (result, first) => report.print(result, first),
       onLine: (line, from) => printLine(line, from, values.verbose === true),
     });
     if (values.demo === true) await seedDemo(server.url, server.adminKey);

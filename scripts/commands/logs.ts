@@ -54,9 +54,9 @@ const WIDTH = 120;
 function lineOf({ seq, event, data }: SessionEvent, verbose: boolean): string {
   const head = `${String(seq).padStart(6)}  ${event.padEnd(20)}  `;
   if (verbose) return `${head}${facts(data)}`.trimEnd();
-  const told = (SHOWN[event] ?? facts)(data);
+  const shown = (SHOWN[event] ?? facts)(data);
   // A line end or an escape sequence of a model's text must not reach the terminal.
-  const line = `${head}${told.replace(/[\s\p{C}]+/gu, " ")}`.trimEnd();
+  const line = `${head}${shown.replace(/[\s\p{C}]+/gu, " ")}`.trimEnd();
   const width = process.stdout.columns ?? WIDTH;
   return line.length > width ? `${line.slice(0, width - 1)}…` : line;
 }

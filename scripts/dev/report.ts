@@ -16,7 +16,7 @@ export class BuildReport {
   #versions: ReadonlyMap<string, string> = new Map();
 
   /** Prints the findings, of a later build only new ones, and the changes. */
-  tell({ diagnostics, skills }: BuildResult, first: boolean): void {
+  print({ diagnostics, skills }: BuildResult, first: boolean): void {
     const keyed = diagnostics.map((found): [string, RootedDiagnostic] => [JSON.stringify(found), found]);
     const fresh = keyed.filter(([key]) => !this.#known.has(key)).map(([, found]) => found);
     printSomeDiagnostics(fresh, MAX_LISTED);
@@ -42,11 +42,11 @@ function changesLine(
     ["removed", [...before.keys()].filter((slug) => !now.has(slug))],
     ["last good version kept of", skills.filter(({ card }) => card.stale).map(({ card }) => card.slug)],
   ];
-  const told = parts
+  const changes = parts
     .filter(([, names]) => names.length > 0)
     .map(([what, names]) => `; ${what} ${listed(names)}`);
   const solved = fixed === 0 ? "" : `; ${counted(fixed, "finding")} gone`;
-  return `Reloaded: ${counted(now.size, "skill")}${told.join("")}${solved}\n`;
+  return `Reloaded: ${counted(now.size, "skill")}${changes.join("")}${solved}\n`;
 }
 
 const MAX_NAMES = 8;

@@ -20,7 +20,7 @@ export interface Durable extends KnownExecutions {
   /** Keeps a value for later lives and replaces the one before. */
   remember(value: Json): void;
   /** All events sent so far, including those of earlier lives. */
-  told(): RunEvent[];
+  sentEvents(): RunEvent[];
   /** Files of the run. Its later lives find them unchanged. */
   workspace(): WorkspaceAccess;
 }

@@ -165,7 +165,7 @@ export async function openAgentRun(
           durable,
           // Results of provider tools appear between the texts of a turn, so such a turn is sent whole.
           streams: hosted ? "nothing" : "text and reasoning",
-          emit: (event) => tell(event, listener),
+          emit: (event) => pass(event, listener),
           ...(container === null ? {} : { workspace: container.workspace }),
         });
         context.log.usage = { ...run.totals };
@@ -327,9 +327,9 @@ function withTerms(
   };
 }
 
-async function tell(told: RunEvent, listener: AgentListener): Promise<void> {
-  const { event, data } = told;
-  if (listener.event !== undefined) return listener.event(told);
+async function pass(given: RunEvent, listener: AgentListener): Promise<void> {
+  const { event, data } = given;
+  if (listener.event !== undefined) return listener.event(given);
   if (event === "delta") listener.text(String(data.text ?? ""));
   if (event === "thought") listener.reasoning(String(data.text ?? ""));
 }
@@ -353,7 +353,7 @@ class ListenedLog implements RunLog {
     for (const record of log.records()) {
       const before = state;
       state = applyAgentRecord(before, record);
-      this.#tell(record, before);
+      this.#report(record, before);
     }
   }
 
@@ -363,10 +363,10 @@ class ListenedLog implements RunLog {
 
   append: RunLog["append"] = (batch, memo) => {
     this.#log.append(batch, memo);
-    for (const { record, before } of batch) this.#tell(record, before);
+    for (const { record, before } of batch) this.#report(record, before);
   };
 
-  #tell(record: AgentRecord, before: AgentState): void {
+  #report(record: AgentRecord, before: AgentState): void {
     if (record.type === "model_call_settled") {
       this.hosted = record.turn.container ?? this.hosted;
       this.#listener.turn(record.turn);

@@ -10,7 +10,7 @@ interface File {
 }
 
 /** The parts of a skill that decide it. */
-interface Told {
+interface SkillFacts {
   manifest: Pick<Manifest, "mode" | "allowed_tools" | "llm">;
   body: string;
   files: readonly File[];
@@ -22,7 +22,7 @@ interface Told {
  * Whether a skill's instructions can be followed only with workspace tools: it brings files for the model, its text names the
  * files of its plugin, it names one of the tools in `allowed-tools`, or its text has commands for a shell.
  */
-export function wantsWorkspaceTools({ manifest, body, files, tools = [], plugin }: Told): boolean {
+export function wantsWorkspaceTools({ manifest, body, files, tools = [], plugin }: SkillFacts): boolean {
   if (manifest.mode !== "llm") return false;
   if (plugin?.folder !== undefined && body.includes("CLAUDE_PLUGIN_ROOT")) return true;
   if (allowedTools(manifest.allowed_tools ?? []).some(({ tool }) => workspaceTool(tool) !== null))
@@ -78,7 +78,7 @@ export function givesWorkspaceTools({
 
 /** An error if a model should answer with a file but has no tools to make one. */
 export function checkFileOutput(
-  skill: Told & { manifest: Pick<Manifest, "output" | "workspace_tools"> },
+  skill: SkillFacts & { manifest: Pick<Manifest, "output" | "workspace_tools"> },
   { folder, file, positions }: { folder: string; file: string; positions: ReadonlyMap<string, Position> },
 ): Diagnostic[] {
   const { mode, output } = skill.manifest;

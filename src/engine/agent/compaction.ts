@@ -331,8 +331,8 @@ export function shortenOutput(text: string, limit: number): string {
     room -= shown.length;
   }
   const missing = kept.reduce((left, line) => left - line.length, middle.length);
-  const telling = kept.length === 0 ? "" : `; ${kept.length} that look like diagnostics are kept`;
-  const marker = `[hull: ${missing} characters left out here${telling}]`;
+  const keptLines = kept.length === 0 ? "" : `; ${kept.length} that look like diagnostics are kept`;
+  const marker = `[hull: ${missing} characters left out here${keptLines}]`;
   return [withoutLastBreak(head), marker, ...kept, tail].filter((part) => part !== "").join("\n");
 }
 

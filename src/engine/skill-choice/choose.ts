@@ -5,7 +5,7 @@
 import { globMatches } from "../../skill/glob.ts";
 import type { AgentSkill } from "../agent/spec.ts";
 import { indexTokens, type WordIndex, wordScores } from "../tool-vault/bm25.ts";
-import { isCommon, KnownWords, telling } from "./words.ts";
+import { isCommon, KnownWords, significantWords } from "./words.ts";
 
 export interface Candidate {
   name: string;
@@ -36,13 +36,16 @@ interface SkillIndex {
 
 export function indexSkills(skills: readonly AgentSkill[]): SkillIndex {
   const known = new KnownWords();
-  const names = skills.map((skill) => ({ words: telling(skill.name, known), ...spellingsOf(skill) }));
+  const names = skills.map((skill) => ({
+    words: significantWords(skill.name, known),
+    ...spellingsOf(skill),
+  }));
   const words = indexTokens(
     skills.map(({ description, when_to_use }, number) => {
       const own = names[number]?.words ?? [];
-      const all = telling(description, known);
+      const all = significantWords(description, known);
       for (let i = 0; i < NAME_WEIGHT; i++) all.push(...own);
-      return when_to_use === "" ? all : [...all, ...telling(when_to_use, known)];
+      return when_to_use === "" ? all : [...all, ...significantWords(when_to_use, known)];
     }),
   );
   return { words, rarest: Math.log((skills.length - 0.5) / 1.5 + 1), names };
@@ -99,7 +102,7 @@ export function rankSkills(
   text: string,
   most: number,
 ): (Candidate & { clear: boolean })[] {
-  const query = [...new Set(telling(text))];
+  const query = [...new Set(significantWords(text))];
   const scores = wordScores(words, query);
   const found: number[] = [];
   for (const [number, score] of scores.entries())

@@ -78,7 +78,7 @@ export class KnownWords {
  * a program's name and its file extension are one word.
  * @param known a cache that grows; share it between texts
  */
-export function telling(text: string, known: KnownWords = new KnownWords()): string[] {
+export function significantWords(text: string, known: KnownWords = new KnownWords()): string[] {
   const words: string[] = [];
   if (!addAsciiWords(words, text, known)) {
     for (const written of text.match(WORD) ?? []) words.push(...wordsOf(written));
@@ -202,7 +202,7 @@ function withoutPlural(word: string): string {
 const withoutDoubled = (stem: string): string =>
   stem.at(-1) === stem.at(-2) && /[^aeiouls]$/.test(stem) ? stem.slice(0, -1) : stem;
 
-/** Whether a word of `telling` is one that says little of what a request is about. */
+/** Whether a word of `significantWords` is one that says little of what a request is about. */
 export const isCommon = (word: string): boolean => commonStems().has(word);
 
 const commonStems = once(() => new Set(COMMON_WORDS.split(/\s+/).map(stemmed)));

@@ -137,12 +137,16 @@ function streamed(
   const body = new EventBody(() => left.abort());
   const send = (message: JsonObject): Promise<void> =>
     body.write(`event: message\ndata: ${JSON.stringify(message)}\n\n`);
-  const tell = (message: JsonObject): Promise<void> =>
+  const sendRedacted = (message: JsonObject): Promise<void> =>
     send(JSON.parse(JSON.stringify(context.redacted(message))));
   const exchange = exchangeOf(context, spoken, AbortSignal.any([context.request.signal, left.signal]));
   const answered = async (): Promise<void> => {
     if (request.method === "subscriptions/listen") await send(acknowledgement(request));
-    const outcome = await outcomeOf(exchange, request, token === null ? null : progressOf(token, tell));
+    const outcome = await outcomeOf(
+      exchange,
+      request,
+      token === null ? null : progressOf(token, sendRedacted),
+    );
     await send(responseTo(request.id, outcome));
     await body.close();
   };

@@ -22,7 +22,7 @@ export function progressOf(token: RequestId, send: (notification: JsonObject) =>
   let progress = 0;
   let characters = 0;
   let textSentAt = 0;
-  const tell = (message: string): Promise<void> => {
+  const notify = (message: string): Promise<void> => {
     progress += 1;
     const params = { progressToken: token, progress, message: message.slice(0, MAX_MESSAGE) };
     return send({ jsonrpc: "2.0", method: "notifications/progress", params });
@@ -30,14 +30,14 @@ export function progressOf(token: RequestId, send: (notification: JsonObject) =>
   return async (event) => {
     if (event.event !== "delta") {
       const message = messageOf(event);
-      if (message !== null) await tell(message);
+      if (message !== null) await notify(message);
       return;
     }
     const { text } = event.data;
     characters += typeof text === "string" ? text.length : 0;
     if (Date.now() - textSentAt < TEXT_PAUSE_MS) return;
     textSentAt = Date.now();
-    await tell(`${characters} characters so far`);
+    await notify(`${characters} characters so far`);
   };
 }
 

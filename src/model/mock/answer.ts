@@ -16,7 +16,7 @@ import { variablePrefix } from "../registry/layer.ts";
 import type { Sink } from "../wire.ts";
 import { mockIds } from "./call-ids.ts";
 import type { Mock, MockError } from "./mock.ts";
-import { tell } from "./pieces.ts";
+import { streamText } from "./pieces.ts";
 import { matchText } from "./queue.ts";
 
 const OUTPUT_TOKENS = 30;
@@ -50,8 +50,8 @@ export function answerOf(
       raw: JSON.stringify(args),
     })),
   ];
-  tell(thinking, sink.onReasoning);
-  tell(text, sink.onText);
+  streamText(thinking, sink.onReasoning);
+  streamText(text, sink.onText);
   const turn: ModelTurn = {
     blocks,
     stop_reason:

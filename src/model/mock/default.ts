@@ -12,7 +12,7 @@ import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Sink } from "../wire.ts";
 import { mockIds } from "./call-ids.ts";
-import { tell } from "./pieces.ts";
+import { streamText } from "./pieces.ts";
 
 const ECHO_CHARACTERS = 100;
 const TEXT_TOKENS = 30;
@@ -74,7 +74,7 @@ export function defaultTurn(
     };
   }
   const text = textOf(request, prompt, result);
-  tell(text, sink.onText);
+  streamText(text, sink.onText);
   return {
     ...base,
     blocks: [{ type: "output_text", text }],
@@ -89,7 +89,7 @@ function completion(
   sink: Sink,
 ): ModelTurn {
   const text = `Mock completion between ${length(prefix)} characters before and ${length(suffix)} after.`;
-  tell(text, sink.onText);
+  streamText(text, sink.onText);
   return {
     blocks: [{ type: "output_text", text }],
     stop_reason: "end_turn",

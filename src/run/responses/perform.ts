@@ -75,7 +75,7 @@ export async function runResponse(
 ): Promise<RunOutput> {
   const { context, durable } = handle;
   const { env, tenant, settings } = context;
-  const told: RunEvent[] = durable?.told() ?? [];
+  const told: RunEvent[] = durable?.sentEvents() ?? [];
   const faults: unknown[] = [];
   const emit = async (event: RunEvent): Promise<void> => {
     try {
@@ -106,7 +106,7 @@ export async function runResponse(
     if (faults.length > 0) throw faults[0];
     const events = new ResponseEvents(request.head, placeOf(request));
     events.begin();
-    for (const event of durable?.told() ?? told) events.push(event);
+    for (const event of durable?.sentEvents() ?? told) events.push(event);
     events.close();
     const output = events.output();
     const response = settings.redactor.json(endedResponse(request.head, output, ended));

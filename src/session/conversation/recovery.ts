@@ -27,7 +27,7 @@ export function gotOn({ store }: SessionLog, { progress }: RunRow): boolean {
 }
 
 /** A life that died during a model's answer has sent a part of it, which is now void. */
-export function tellRestart({ store, events }: SessionLog, run: RunState): void {
+export function sendRestart({ store, events }: SessionLog, run: RunState): void {
   // Events of a delegated run come in between.
   const last = store.events(Math.max(0, store.lastEvent() - LOOKED_AT)).findLast(isOwn);
   if (last?.event !== "delta" && last?.event !== "thought") return;

@@ -16,7 +16,7 @@ import { runAttributes, tracedRun } from "../../run/gen-ai.ts";
 import type { WorkspaceAccess } from "../../run/workspace/access.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { type Life, Lives, RunOver, WATCH_MS } from "../lives.ts";
-import { gotOn, tellRestart } from "./recovery.ts";
+import { gotOn, sendRestart } from "./recovery.ts";
 import type { Wait } from "./rpc.ts";
 import { runEnvironment } from "./run-environment.ts";
 import type { RunRow } from "./run-rows.ts";
@@ -166,7 +166,7 @@ export class Runs {
       if (!goes) return;
       this.#noteStatus(row, state);
       store.setDue({ watch: this.#log.now() + WATCH_MS });
-      this.#tellWakes(records);
+      this.#reportWakes(records);
       this.#options.goesOn();
     };
     this.#log.append(this.#log.applied(records), { write });
@@ -244,7 +244,7 @@ export class Runs {
       this.#giveUp(row);
       return;
     }
-    if (resumed) tellRestart(log, run);
+    if (resumed) sendRestart(log, run);
     const append = (batch: readonly Applied[]): void => this.#append(life, row, batch);
     const { signal } = life.abort;
     try {
@@ -287,7 +287,7 @@ export class Runs {
     const write: Also["write"] = (state) => {
       life.status = this.#noteStatus({ ...row, status: life.status }, state);
       if (life.memo !== null) this.#log.store.updateRun(row.id, { memo: life.memo });
-      this.#tellWakes(all.map(({ record }) => record));
+      this.#reportWakes(all.map(({ record }) => record));
     };
     this.#log.append(all, { write });
     life.memo = null;
@@ -303,7 +303,7 @@ export class Runs {
     return applyAll(last.after, [woke]);
   }
 
-  #tellWakes(records: readonly AgentRecord[]): void {
+  #reportWakes(records: readonly AgentRecord[]): void {
     for (const record of records) if (record.type === "woke") this.#options.woke(record.wake);
   }
 

@@ -23,7 +23,7 @@ export function keepSnapshots(conversation: Conversation, daemon: Daemon): void 
       const options = optionsOf(daemon);
       if (step.for !== "wake" || options === null) return;
       later(() => save(conversation, daemon, options));
-      later(() => tellHost(conversation, daemon, options));
+      later(() => notifyHost(conversation, daemon, options));
     },
     ended() {
       const options = optionsOf(daemon);
@@ -52,7 +52,7 @@ async function save(conversation: Conversation, daemon: Daemon, options: DaemonO
 }
 
 /** A host that does not answer must not wake the daemon. */
-async function tellHost(conversation: Conversation, daemon: Daemon, options: DaemonOptions): Promise<void> {
+async function notifyHost(conversation: Conversation, daemon: Daemon, options: DaemonOptions): Promise<void> {
   const { deployment, background, log } = conversation;
   const session = log.store.session();
   if (session === null) return;

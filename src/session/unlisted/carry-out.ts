@@ -67,7 +67,7 @@ async function handleOf(
   const script = "mode" in what && what.mode === "script";
   const replayed = new ReplayedOutput(call.begun && script ? outputSent(store) : []);
   let { begun } = call;
-  if (begun && !script) tellRestart(log);
+  if (begun && !script) sendRestart(log);
   return {
     id: run.id,
     context,
@@ -112,10 +112,10 @@ function durableOf(life: CallLife, run: RunRow, { log, files }: CallEnvironment)
           log.append(batch, { write: () => store.updateRun(run.id, kept) });
         }),
     },
-    told: () =>
+    sentEvents: () =>
       write(() => {
         events.flush();
-        return told(store);
+        return sentEvents(store);
       }),
     workspace: files,
     artifact: (id) => store.artifacts.latest(id),
@@ -127,7 +127,7 @@ function durableOf(life: CallLife, run: RunRow, { log, files }: CallEnvironment)
 }
 
 /** A life that died during a model's answer has sent a part of it, which is now void. */
-function tellRestart({ store, events }: SessionLog): void {
+function sendRestart({ store, events }: SessionLog): void {
   const last = store.event(store.lastEvent());
   if (last?.event !== "delta" && last?.event !== "thought") return;
   const { round = 0 } = last.data;
@@ -135,7 +135,7 @@ function tellRestart({ store, events }: SessionLog): void {
   events.announce();
 }
 
-function told(store: ConversationStore): RunEvent[] {
+function sentEvents(store: ConversationStore): RunEvent[] {
   const all: RunEvent[] = [];
   for (let seen = 0; ; ) {
     const more = store.events(seen);
@@ -147,4 +147,4 @@ function told(store: ConversationStore): RunEvent[] {
 
 /** The script's output that was already sent. */
 const outputSent = (store: ConversationStore): RunEvent[] =>
-  told(store).filter(({ event }) => event === "delta" || event === "stderr");
+  sentEvents(store).filter(({ event }) => event === "delta" || event === "stderr");

@@ -204,7 +204,7 @@ function readRetrying(source: string, start: Position, remedies: Remedy[]): Yaml
   const first = readYaml(source, start);
   // YAML reads fields without a blank after the colon as one text.
   const isText = first.node?.kind === "scalar" && first.node.source !== "";
-  if (first.fault === null && !isText) return tell(first, remedies);
+  if (first.fault === null && !isText) return withRemedies(first, remedies);
   const ways = [
     () => quoteValues(source, UNQUOTED),
     () => quoteValues(source, UNQUOTED_OR_FLOW),
@@ -226,7 +226,7 @@ function readRetrying(source: string, start: Position, remedies: Remedy[]): Yaml
       },
       refused: yamlFinding(fault),
     });
-    return tell(again, remedies);
+    return withRemedies(again, remedies);
   }
   return first;
 }
@@ -250,7 +250,7 @@ function isReadable(lines: string): boolean {
   return fault === null && node?.kind === "map";
 }
 
-function tell(reading: YamlReading, remedies: Remedy[]): YamlReading {
+function withRemedies(reading: YamlReading, remedies: Remedy[]): YamlReading {
   const { doubt, duplicates } = reading;
   if (doubt !== null) remedies.push({ tolerated: null, refused: yamlFinding(doubt) });
   for (const { key, at, line } of duplicates) {

@@ -1,6 +1,6 @@
 /**
  * Reads the answer of a handler's process. The shims of Python and Node send messages, `RS JSON LF` each
- * (container/python-shim.ts, container/node-shim.ts); anything else is a program's stdout.
+ * (container/programs/handler.py, container/programs/handler.mjs); anything else is a program's stdout.
  */
 
 import * as z from "zod/mini";

@@ -235,15 +235,15 @@ export class McpClient {
       method === "ping"
         ? { result: {} }
         : { error: { code: -32601, message: `Method not found: ${method}` } };
-    this.#tell(dialect, { jsonrpc: "2.0", id, ...answer });
+    this.#notify(dialect, { jsonrpc: "2.0", id, ...answer });
   }
 
   #cancel(dialect: Dialect, requestId: number): void {
     const params = { requestId, reason: "The call was given up." };
-    this.#tell(dialect, { jsonrpc: "2.0", method: "notifications/cancelled", params });
+    this.#notify(dialect, { jsonrpc: "2.0", method: "notifications/cancelled", params });
   }
 
-  #tell(dialect: Dialect, message: JsonObject): void {
+  #notify(dialect: Dialect, message: JsonObject): void {
     const signal = AbortSignal.timeout(5000);
     this.#background(post(this.#wire, { message, headers: this.#headers(dialect, "", {}), signal }));
   }

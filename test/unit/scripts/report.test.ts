@@ -41,7 +41,7 @@ test("a reload prints what changed, and findings that are new", async () => {
   const report = new BuildReport();
   const tell = async (first: boolean) => {
     printed.out = printed.err = "";
-    report.tell(await buildRoots([join(dir, "skills")], { projectDir: dir, keepGoing: true }), first);
+    report.print(await buildRoots([join(dir, "skills")], { projectDir: dir, keepGoing: true }), first);
     return { ...printed };
   };
   expect(await tell(true)).toMatchObject({
@@ -68,7 +68,10 @@ test("of many findings the worst come first, and of the rest there is a count", 
     return true;
   });
   onTestFinished(() => spy.mockRestore());
-  new BuildReport().tell(await buildRoots([join(dir, "skills")], { projectDir: dir, keepGoing: true }), true);
+  new BuildReport().print(
+    await buildRoots([join(dir, "skills")], { projectDir: dir, keepGoing: true }),
+    true,
+  );
   expect(err).toMatch(/^\S*z\/SKILL\.md:1:1 error/);
   expect(err).toContain("… and 11 more findings: hull validate prints all of them.");
 });

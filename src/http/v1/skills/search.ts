@@ -1,5 +1,5 @@
 /** `GET /v1/skills?query=&top_k=`: stored skills by the words that they share with a text. */
-import { telling } from "../../../engine/skill-choice/words.ts";
+import { significantWords } from "../../../engine/skill-choice/words.ts";
 import { indexTokens, wordScores, wordsOf } from "../../../engine/tool-vault/bm25.ts";
 import { BadRequest } from "../../../errors/request.ts";
 import { type StoredSkill, skillsWithWords } from "../../../registry/stored-skills/rows.ts";
@@ -28,9 +28,9 @@ export async function searchedSkills(
   }
   const found = await skillsWithWords(env, tenant, [...new Set(wordsOf(query))]);
   const documents = found.map(({ name, label, description }) =>
-    telling(`${name} ${name} ${label ?? ""} ${description}`),
+    significantWords(`${name} ${name} ${label ?? ""} ${description}`),
   );
-  const scores = wordScores(indexTokens(documents), telling(query));
+  const scores = wordScores(indexTokens(documents), significantWords(query));
   return found
     .map((skill, n) => ({ skill, score: scores[n] ?? 0 }))
     .filter(({ score }) => score > 0)

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { AgentSkill } from "../../../../src/engine/agent/spec.ts";
 import { chooseSkills, indexSkills, names } from "../../../../src/engine/skill-choice/choose.ts";
-import { stemmed, telling } from "../../../../src/engine/skill-choice/words.ts";
+import { significantWords, stemmed } from "../../../../src/engine/skill-choice/words.ts";
 import { play, says, toolTexts } from "../agent/harness.ts";
 import { PROMPTS, SKILLS } from "./prompts.ts";
 
@@ -112,7 +112,7 @@ test("a skill whose paths match a file is active, and several that are named", (
 
 test("words are compared by their stems, programs by their files", () => {
   expect(["merging", "merged", "merges", "merge"].map(stemmed)).toEqual(Array(4).fill("merg"));
-  expect(telling("Fix the Excel file")).toContain("xlsx");
-  expect(telling("report.xlsx")).toContain("xlsx");
-  expect(telling("What is this?")).toEqual([]);
+  expect(significantWords("Fix the Excel file")).toContain("xlsx");
+  expect(significantWords("report.xlsx")).toContain("xlsx");
+  expect(significantWords("What is this?")).toEqual([]);
 });
