@@ -64,24 +64,27 @@ export class Rows<T> {
       `SELECT seq, data FROM ${this.#table} WHERE seq > ? ORDER BY seq, part`,
       after,
     );
+    // One for all rows: there may be very many short ones.
+    const decoder = new TextDecoder();
     let seq = 0;
     let parts: Uint8Array[] = [];
     for (const row of rows) {
       if (row.seq !== seq && parts.length > 0) {
-        yield read<T>(seq, parts);
+        yield read<T>(seq, parts, decoder);
         parts = [];
       }
       seq = row.seq;
       parts.push(new Uint8Array(row.data));
     }
-    if (parts.length > 0) yield read<T>(seq, parts);
+    if (parts.length > 0) yield read<T>(seq, parts, decoder);
   }
 }
 
 /** Each part is decoded by itself: together they would be in memory twice. */
-function read<T>(seq: number, parts: readonly Uint8Array[]): Row<T> {
-  const decoder = new TextDecoder();
-  const text = parts.map((part) => decoder.decode(part, { stream: true })).join("") + decoder.decode();
+function read<T>(seq: number, parts: readonly Uint8Array[], decoder: TextDecoder): Row<T> {
+  const last = parts.at(-1);
+  const before = parts.slice(0, -1).map((part) => decoder.decode(part, { stream: true }));
+  const text = before.join("") + decoder.decode(last);
   const bytes = parts.reduce((sum, part) => sum + part.length, 0);
   try {
     return { seq, ok: true, value: JSON.parse(text), bytes };
