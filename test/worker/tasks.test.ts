@@ -267,6 +267,9 @@ describe("a task with a graph", () => {
     const record = await get<{ stages: Body[] }>(begun.child_run_path);
     expect(record).toMatchObject({ id: `${begun.id}.r2`, task: "Count on.", parent_run_id: begun.id });
     expect(JSON.stringify(record.stages[0])).toContain("Count on.");
+    const events = await readEvents(await client.fetch(`${begun.child_run_path}/events`));
+    const ends = events.filter(({ event }) => event === "done").map(({ data }) => data.run_id);
+    expect(ends).toEqual([begun.id, `${begun.id}.r2`]);
 
     for (const resume_workflow of [true, false]) {
       const options = { max_steps: 1 };
@@ -306,6 +309,20 @@ describe("a task with a graph", () => {
     expect((await client.fetch(`/sessions/${id}`, { method: "DELETE" })).status).toBe(204);
     expect((await client.fetch(`/tasks/${child}`)).status).toBe(404);
     expect(JSON.stringify(await get("/workflows/runs?limit=1000"))).not.toContain(id);
+  });
+
+  it("ends with the run above it", async () => {
+    const path = await session();
+    const asked = { tools: [ASK], mock: RESTING.options.mock, tool_format: "native" };
+    const above = await (await run(path, "Hello.", asked, { prefer: "respond-async" })).json<{
+      run_id: string;
+    }>();
+    const node = { kind: "subagent", tools: [ASK], model_policy: { provider: "mock", ...asked } };
+    const graph = { nodes: { s: node } };
+    const { id, child_run_path } = await spawned(graph, { parent_session_id: path.split("/").at(-1) });
+    await post(`${path}/runs/${above.run_id}/cancel`);
+    await until(`/tasks/${id}`, "cancelled");
+    await until(child_run_path, "cancelled");
   });
 
   it("has less than the session above, which is told of its events", async () => {

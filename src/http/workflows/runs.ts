@@ -248,8 +248,9 @@ export const getWorkflowRun: Route = async (context, { id = "" }) => {
 /** `GET /workflows/runs/{id}/events`: those after `Last-Event-ID` or `?after=`, up to the end. */
 export const getWorkflowEvents: Route = async (context, { id = "" }) => {
   const session = sessionOf(context, id);
-  await session.ask("workflow", { wait: "none" });
-  return streamOf(await session.events(id, lastSeen(context.request, id)), { "cache-control": "no-store" });
+  // Of a task's runs the last one.
+  const { id: run } = recordOf(await session.ask("workflow", { wait: "none" }));
+  return streamOf(await session.events(run, lastSeen(context.request, id)), { "cache-control": "no-store" });
 };
 
 /** `DELETE /workflows/runs/{id}`: stops it, and removes everything of it. */

@@ -11,6 +11,7 @@ import { CallNotFound } from "../../errors/llm.ts";
 import { IdempotencyKeyReused } from "../../errors/request.ts";
 import { RunInProgress, SessionExists, SessionNotActive } from "../../errors/session.ts";
 import type { AgentParts } from "../../run/agent/parts.ts";
+import type { RunEvent } from "../../run/events.ts";
 import { WATCH_MS } from "../lives.ts";
 import type { NamedRequest } from "../named-request.ts";
 import { forgetRuns, noteRuns } from "../run-index.ts";
@@ -299,11 +300,13 @@ export class Conversation {
     const newest = this.#store.lastEvent();
     // A number that was never given is that of a session which had this id before.
     if (run_id === null) return events.follow(id, Math.min(after ?? newest, newest));
-    // A workflow run has the whole session, and its id.
-    if (run_id === id) {
+    // A workflow run has the whole session, and its id; those after it in a task's session have that id and their number.
+    if (run_id === id || run_id.startsWith(`${id}.r`)) {
       const from = Math.min(after ?? 0, newest);
-      const over = from === newest && this.#store.event(newest)?.event === "done";
-      return over ? new Blob([]).stream() : events.follow(id, from, ({ event }) => event === "done");
+      const isLast = ({ event, data }: RunEvent): boolean =>
+        event === "done" && "run_id" in data && data.run_id === run_id;
+      const last = from === newest ? this.#store.event(newest) : null;
+      return last !== null && isLast(last) ? new Blob([]).stream() : events.follow(id, from, isLast);
     }
     const { first_event, done_event } = this.runs.row(run_id);
     const from = Math.max(Math.min(after ?? 0, newest), first_event - 1);
