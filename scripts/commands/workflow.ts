@@ -1,5 +1,8 @@
 /** `hull workflow`: workflows of a running Hull, and their runs. */
 import { readFile } from "node:fs/promises";
+import { readYaml } from "../../src/skill/frontmatter/yaml.ts";
+import type { Json } from "../../src/skill/manifest.ts";
+import { toJson } from "../../src/skill/tree.ts";
 import { AdminClient, pathOf, target } from "../admin-client.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { endedLine, factTable, print } from "../report.ts";
@@ -38,6 +41,8 @@ interface Wanted {
   /** Id of a run; with `run` the file or name of a workflow. */
   id: string;
   task: string | undefined;
+  /** A file with options of the run. */
+  options: string | undefined;
   from: string | undefined;
   reason: string | undefined;
   json: boolean;
@@ -49,7 +54,7 @@ export const command: Command = {
   name: "workflow",
   summary: "Run workflows in a running Hull, list, explain, cancel and fork their runs",
   usage: `
-Usage: hull workflow run <file.json|name> --task TEXT [--url URL] [--json]
+Usage: hull workflow run <file|name> --task TEXT [--options FILE] [--url URL] [--json]
        hull workflow ls [--url URL] [--json]
        hull workflow show|explain <run> [--url URL] [--json]
        hull workflow cancel <run> [--reason TEXT] [--url URL] [--json]
@@ -58,11 +63,13 @@ Usage: hull workflow run <file.json|name> --task TEXT [--url URL] [--json]
   --url URL      the Hull that runs the workflows, e.g. http://localhost:3000 (default: $HULL_URL, then the hull dev of this project)
   --key KEY      an API key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
   --task TEXT    the task of the run; with fork in place of the earlier one
+  --options FILE with run: options of the run from a JSON or YAML file, e.g. {"test": {"virtual_time": true}}
   --from NODE    with fork: the node where the new run begins
   --reason TEXT  with cancel: what the record says of it
   --json         print the server's answer
 
-run takes a graph from a JSON file, or a stored workflow by its name or name@version. It waits for the end, prints the last
+run takes a graph from a file that ends in .json, .yaml or .yml, a stored workflow by its name or name@version, or one of a
+served skill as <skill>/<name>. It waits for the end, prints the last
 artifact, and ends with exit code 1 where the run did not complete. explain prints one sentence: what the run does, or why it
 does not go on.
 `,
@@ -72,6 +79,7 @@ does not go on.
       key: { type: "string" },
       json: { type: "boolean" },
       task: { type: "string" },
+      options: { type: "string" },
       from: { type: "string" },
       reason: { type: "string" },
     } as const;
@@ -79,7 +87,7 @@ does not go on.
     const [name = "", id = ""] = positionals;
     const action = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined;
     if (action === undefined || (name === "ls") !== (id === "")) {
-      const hint = "hull workflow ls, run <file.json|name> --task TEXT, show|explain|cancel|fork <run>";
+      const hint = "hull workflow ls, run <file|name> --task TEXT, show|explain|cancel|fork <run>";
       throw new CommandError(EXIT.usage, "bad_arguments", "Which action, on which workflow or run?", hint);
     }
     const missing =
@@ -91,21 +99,34 @@ does not go on.
     if (missing !== null)
       throw new CommandError(EXIT.usage, "bad_arguments", `hull workflow ${name} needs ${missing}.`);
     const { url, key } = await target(values, `hull workflow ${name} … --url https://…`);
-    const { task, from, reason, json = false } = values;
-    return action({ server: new AdminClient(url, key), id, task, from, reason, json });
+    const { task, options, from, reason, json = false } = values;
+    return action({ server: new AdminClient(url, key), id, task, options, from, reason, json });
   },
 };
 
-async function run({ server, id, task, json }: Wanted): Promise<number> {
-  const source = id.endsWith(".json") ? { graph: await graphIn(id) } : { workflow: id };
-  return ended(json, await server.send("POST", "/workflows/execute", { task, ...source }));
+async function run({ server, id, task, options: file, json }: Wanted): Promise<number> {
+  const source = DOCUMENT.test(id) ? { graph: await documentIn(id) } : { workflow: id };
+  const options = file === undefined ? {} : { options: await documentIn(file) };
+  return ended(json, await server.send("POST", "/workflows/execute", { task, ...source, ...options }));
 }
 
-async function graphIn(file: string): Promise<unknown> {
+const DOCUMENT = /\.(?:json|ya?ml)$/;
+
+async function documentIn(file: string): Promise<Json> {
   const text = await readFile(file, "utf8").catch((error: unknown) => {
     const why = error instanceof Error ? error.message : String(error);
     throw new CommandError(EXIT.missing, "not_found", `${file} cannot be read: ${why}.`);
   });
+  if (!file.endsWith(".json")) {
+    const { node, fault } = readYaml(text, { line: 1, column: 1 });
+    if (node !== null) return toJson(node);
+    const where = `${file}:${fault?.at.line ?? 1}:${fault?.at.column ?? 1}`;
+    throw new CommandError(
+      EXIT.failed,
+      "bad_yaml",
+      `${where} is no YAML: ${fault?.message ?? "it is empty"}.`,
+    );
+  }
   try {
     return JSON.parse(text);
   } catch (error) {

@@ -110,6 +110,19 @@ test("workflows are run from a file or by name, shown, explained and forked", as
   await hull.call("/workflows/flow", JSON.stringify({ graph }), { method: "PUT" });
   expect(await workflow("run", "flow", "--task", "Do it.")).toMatchObject({ code: 0 });
   expect(await workflow("run", "no-flow", "--task", "x")).toMatchObject({ code: 3 });
+  const yaml = join(hull.root, "night.yaml");
+  writeFileSync(
+    yaml,
+    "entry: n\nnodes:\n  n: {kind: wait, wait: {sleep_ms: 36000000}}\n  d: {}\nedges: [{from: n, to: d}]\n",
+  );
+  const options = join(hull.root, "try.yaml");
+  writeFileSync(options, "test: {virtual_time: true, mocks: {d: [{text: Good morning.}]}}\n");
+  const tried = await workflow("run", yaml, "--task", "Sleep.", "--options", options);
+  expect(tried).toEqual({ code: 0, output: expect.stringContaining("Good morning.\n") });
+  writeFileSync(yaml, "nodes: [");
+  expect(await workflow("run", yaml, "--task", "x")).toMatchObject({
+    output: expect.stringContaining("night.yaml:1:9 is no YAML"),
+  });
 });
 
 test.each<[string[], string]>([
