@@ -192,8 +192,7 @@ function clashes(
 ): ModuleFault[] {
   const hint = "Keep one of the two.";
   if (own === null) {
-    const message =
-      "The tools.json next to skill.ts is not a list of tools, so Hull cannot join the two.";
+    const message = "The tools.json next to skill.ts is not a list of tools, so Hull cannot join the two.";
     return [{ code: "typed_clash", message, hint: "Fix it, or move its tools into skill.ts." }];
   }
   const names = new Set(own.map((tool) => tool?.name));

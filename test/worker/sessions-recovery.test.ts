@@ -168,7 +168,8 @@ describe("storage", () => {
         return typeof value === "function" ? value.bind(target) : value;
       },
     });
-    const listed = (tenant: string) => listSessions(env, { tenant, limit: 1000, cursor: null, stages: false });
+    const listed = (tenant: string) =>
+      listSessions(env, { tenant, limit: 1000, cursor: null, stages: false });
     await inWorld({ replies: ["ok"], env: { DB: away } }, async (world) => {
       await world.open();
       expect((await world.run("r1", "go")).status).toBe("done");
