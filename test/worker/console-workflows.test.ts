@@ -69,8 +69,8 @@ it("a skill's graph is listed and shown, and its run among all runs", async () =
   const shown = await says(location, "completed");
   expect(shown).toContain('<a href="/console/workflows/flows/do">flows/do</a>');
   // Its id among all runs leads to its page.
-  const { response } = await page(location.replace("/workflows/", "/"));
-  expect([response.status, response.headers.get("location")]).toEqual([303, location]);
+  const led = await page(location.replace("/workflows/", "/"));
+  expect([led.status, led.location]).toEqual([303, location]);
 });
 
 describe("a stored graph", () => {
