@@ -112,7 +112,7 @@ describe("mcp_servers", () => {
       "options.mcp_servers.0",
       /http and not by https/,
     ],
-    ["no URL", () => ({ name: "x", url: "file:///etc/passwd" }), "options.mcp_servers.0", /url that is none/],
+    ["no URL", () => ({ name: "x", url: "file:///etc/passwd" }), "options.mcp_servers.0", /invalid url/],
     [
       "a placeholder",
       () => ({ name: "x", url: "https://mcp.example.com/${KEEPER_TOKEN}" }),
