@@ -1,7 +1,7 @@
 /** The state of a workflow run, folded from its journal one record at a time. Pure. */
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { WorkflowArtifact } from "./artifacts.ts";
-import type { Edge, Graph, Node } from "./graph.ts";
+import type { Graph, Node } from "./graph.ts";
 import { traversed } from "./origin.ts";
 import {
   type Attempt,
@@ -83,50 +83,68 @@ export interface WorkflowState {
 }
 
 /**
- * The state after a record. What only ever grows (stages, transitions, artifacts, a map's items) grows in place, since a run may
- * have many thousands of them: an earlier state is not to be read any more for these.
+ * The state after a record. What only ever grows (stages, transitions, artifacts, counts, a map's items) grows in place, since a
+ * run may have many thousands of them: an earlier state is not to be read any more for these.
  * @throws nothing: a record that does not fit the state is a fault of the driver, and changes nothing
  */
 export function applyRecord(state: WorkflowState | null, record: WorkflowRecord): WorkflowState | null {
+  return advanced(state === null ? null : { ...state }, record);
+}
+
+/** `applyRecord` for whoever has no use for the state before the record: the state itself becomes the next one. */
+export function advanced(state: WorkflowState | null, record: WorkflowRecord): WorkflowState | null {
   if (record.type === "begun") return begun(record.spec, record.at);
-  if (state === null) return null;
+  if (state !== null) advance(state, record);
+  return state;
+}
+
+/** Lists and visits are replaced, never changed, but for those that grow in place. */
+function advance(state: WorkflowState, record: Exclude<WorkflowRecord, { type: "begun" }>): void {
   switch (record.type) {
     case "started":
-      return started(state, record);
+      start(state, record);
+      break;
     case "ended":
-      return ended(state, record, record.outcome, record.at);
-    case "waits":
-      return withVisit(state, record, (visit) => ({
-        ...visit,
-        wait: { until: record.until, approval: record.approval ?? null, answer: null },
-      }));
+      end(state, record, record.outcome, record.at);
+      break;
+    case "waits": {
+      const visit = visitOf(state, record);
+      const wait = { until: record.until, approval: record.approval ?? null, answer: null };
+      if (visit !== undefined) replace(state, visit, { ...visit, wait });
+      break;
+    }
     case "event": {
       const { id, name, key, payload, at } = record;
-      return { ...state, events: [...state.events, { id, name, key, payload, at }] };
+      state.events = [...state.events, { id, name, key, payload, at }];
+      break;
     }
     case "answered": {
       const { granted, by, reason } = record;
-      return withVisit(state, record, (visit) =>
-        visit.wait === null ? visit : { ...visit, wait: { ...visit.wait, answer: { granted, by, reason } } },
-      );
+      const visit = visitOf(state, record);
+      if (visit === undefined || visit.wait === null) break;
+      replace(state, visit, { ...visit, wait: { ...visit.wait, answer: { granted, by, reason } } });
+      break;
     }
     case "skipped":
-      return { ...state, ahead: state.ahead + record.by };
+      state.ahead += record.by;
+      break;
     case "paused":
-      return { ...state, paused: state.stopped === null };
+      state.paused = state.stopped === null;
+      break;
     case "resumed":
-      return { ...state, paused: false };
+      state.paused = false;
+      break;
     case "migrated":
-      return migrated(state, record);
+      migrate(state, record);
+      break;
     case "stopped":
+      state.paused = false;
       // A run that is stopped and then killed was stopped when it was.
-      return {
-        ...state,
-        paused: false,
-        stopped: { kill: record.kill, reason: record.reason, at: state.stopped?.at ?? record.at },
-      };
+      state.stopped = { kill: record.kill, reason: record.reason, at: state.stopped?.at ?? record.at };
+      break;
     case "finished":
-      return { ...state, finished: { status: record.status, error: record.error, at: record.at } };
+      state.finished = { status: record.status, error: record.error, at: record.at };
+      break;
   }
 }
 
@@ -146,7 +164,7 @@ function begun(spec: WorkflowSpec, at: number): WorkflowState {
     completed,
     joined: completed.filter((id) => graph.nodes[id]?.kind === "join"),
     arrived: arrivals(graph, origin?.transitions ?? []),
-    traversals: origin?.traversals ?? {},
+    traversals: { ...origin?.traversals },
     artifacts: [...artifacts, ...stages.flatMap((stage) => stage.artifacts)],
     stages: [...stages],
     transitions: [...(origin?.transitions ?? [])],
@@ -159,17 +177,14 @@ function begun(spec: WorkflowSpec, at: number): WorkflowState {
   };
 }
 
-function migrated(
+function migrate(
   state: WorkflowState,
   { graph, workflow, skills }: Extract<WorkflowRecord, { type: "migrated" }>,
-): WorkflowState {
+): void {
   const { skills: _, ...spec } = state.spec;
-  return {
-    ...state,
-    spec: { ...spec, graph, workflow, ...(skills === undefined ? {} : { skills }) },
-    traversals: traversed(graph, state.transitions),
-    arrived: arrivals(graph, state.transitions),
-  };
+  state.spec = { ...spec, graph, workflow, ...(skills === undefined ? {} : { skills }) };
+  state.traversals = traversed(graph, state.transitions);
+  state.arrived = arrivals(graph, state.transitions);
 }
 
 function arrivals({ nodes }: Graph, transitions: readonly Transition[]): { [join: string]: string[] } {
@@ -184,28 +199,22 @@ export const visitOf = (
   { node, visit }: { node: string; visit: number },
 ): Visit | undefined => state.visits.find((one) => one.node === node && one.visit === visit);
 
-function withVisit(
-  state: WorkflowState,
-  key: { node: string; visit: number },
-  change: (visit: Visit) => Visit,
-): WorkflowState {
-  return {
-    ...state,
-    visits: state.visits.map((one) => (one.node === key.node && one.visit === key.visit ? change(one) : one)),
-  };
+function replace(state: WorkflowState, visit: Visit, by: Visit): void {
+  state.visits = state.visits.with(state.visits.indexOf(visit), by);
 }
 
-function started(state: WorkflowState, key: Extract<WorkflowRecord, { type: "started" }>): WorkflowState {
+function start(state: WorkflowState, key: Extract<WorkflowRecord, { type: "started" }>): void {
   const { node, visit, attempt, item, at, input_digest, consumed, compensates = null } = key;
+  const open = visitOf(state, key);
   if (item !== undefined) {
-    return withVisit(state, key, (one) => ({
-      ...one,
-      running_items: { ...one.running_items, [item]: at },
-    }));
+    if (open !== undefined) open.running_items[item] = at;
+    return;
   }
   const running = { attempt, began: at };
-  if (visitOf(state, key) !== undefined)
-    return withVisit(state, key, (one) => ({ ...one, running, retry_at: null, input_digest, consumed }));
+  if (open !== undefined) {
+    replace(state, open, { ...open, running, retry_at: null, input_digest, consumed });
+    return;
+  }
   const fresh: Visit = {
     node,
     visit,
@@ -220,37 +229,29 @@ function started(state: WorkflowState, key: Extract<WorkflowRecord, { type: "sta
     running_items: {},
     wait: null,
   };
-  const counts = { ...state.counts, [node]: visit };
-  if (compensates !== null) return { ...state, counts, visits: [...state.visits, fresh] };
-  return {
-    ...state,
-    steps: state.steps + 1,
-    ready: without(state.ready, node),
-    counts,
-    visits: [...state.visits, fresh],
-    joined: state.spec.graph.nodes[node]?.kind === "join" ? [...state.joined, node] : state.joined,
-  };
+  state.counts[node] = visit;
+  state.visits = [...state.visits, fresh];
+  if (compensates !== null) return;
+  state.steps += 1;
+  state.ready = without(state.ready, node);
+  if (state.spec.graph.nodes[node]?.kind === "join") state.joined = [...state.joined, node];
 }
 
-function grown<T>(list: T[], more: readonly T[]): T[] {
-  for (const one of more) list.push(one);
-  return list;
-}
-
-function without(list: readonly string[], item: string): string[] {
+function without<T>(list: readonly T[], item: T): T[] {
   const at = list.indexOf(item);
   return at === -1 ? [...list] : list.toSpliced(at, 1);
 }
 
-function ended(state: WorkflowState, key: AttemptKey, outcome: Outcome, at: number): WorkflowState {
+function end(state: WorkflowState, key: AttemptKey, outcome: Outcome, at: number): void {
   const visit = visitOf(state, key);
   const node = state.spec.graph.nodes[key.node];
-  if (visit === undefined || node === undefined) return state;
+  if (visit === undefined || node === undefined) return;
   if (key.item !== undefined) {
-    const { [String(key.item)]: _, ...running_items } = visit.running_items;
-    visit.items[String(key.item)] = outcome;
-    return withVisit(state, key, (one) => ({ ...one, running_items }));
+    delete visit.running_items[key.item];
+    visit.items[key.item] = outcome;
+    return;
   }
+  const began = visit.running?.began ?? at;
   const finished_at = time(at);
   const attempt: Attempt = {
     attempt: key.attempt,
@@ -258,16 +259,21 @@ function ended(state: WorkflowState, key: AttemptKey, outcome: Outcome, at: numb
     outcome: outcome.outcome,
     branch: outcome.branch,
     error: outcome.error,
-    started_at: time(visit.running?.began ?? at),
+    started_at: began === at ? finished_at : time(began),
     finished_at,
     child_run_id: outcome.child_run_id,
     usage: outcome.usage,
   };
   const attempts = [...visit.attempts, attempt];
   const again = retryAt(node, visit, outcome, attempts.length, at);
-  if (again !== null && again < (visit.compensates === null ? startUntil(state) : undoUntil(state)))
-    return withVisit(state, key, (one) => ({ ...one, attempts, running: null, retry_at: again }));
-  return settled(state, node, { ...visit, attempts }, outcome, finished_at);
+  if (again !== null && again < (visit.compensates === null ? startUntil(state) : undoUntil(state))) {
+    replace(state, visit, { ...visit, attempts, running: null, retry_at: again });
+    return;
+  }
+  state.visits = without(state.visits, visit);
+  const stage = stageOf(state.spec, node, visit, attempts, outcome);
+  if (visit.compensates !== null) state.compensations.push(stage);
+  else settle(state, node, stage, outcome);
 }
 
 /** Until when attempts may begin, Unix ms. */
@@ -288,53 +294,44 @@ function retryAt(node: Node, visit: Visit, outcome: Outcome, made: number, at: n
   return node.total_timeout_ms !== undefined && next >= visit.began + node.total_timeout_ms ? null : next;
 }
 
-function settled(
-  state: WorkflowState,
+function stageOf(
+  spec: WorkflowSpec,
   node: Node,
-  visit: Visit,
+  { visit, began, consumed, input_digest, compensates }: Visit,
+  attempts: Attempt[],
   outcome: Outcome,
-  finished_at: string,
-): WorkflowState {
-  const { spec } = state;
-  const first = visit.attempts[0];
-  const began = visit.attempts.length === 1 && first !== undefined ? first.started_at : time(visit.began);
-  const stage: Stage = {
-    id: `${spec.run_id}:${node.id}:${visit.visit}`,
+): Stage {
+  const [first, second] = attempts;
+  return {
+    id: `${spec.run_id}:${node.id}:${visit}`,
     node_id: node.id,
     kind: node.kind,
     status: outcome.status,
     outcome: outcome.outcome,
     branch: outcome.branch,
-    started_at: began,
-    finished_at,
+    started_at: first !== undefined && second === undefined ? first.started_at : time(began),
+    finished_at: attempts.at(-1)?.finished_at ?? time(began),
     visible_text: outcome.text,
     private_reasoning: outcome.reasoning,
     transcript: outcome.transcript,
     verification: outcome.verification,
-    usage: totalOutcomes(visit.attempts),
+    usage: totalOutcomes(attempts),
     artifacts: outcome.artifacts,
-    consumed_artifact_ids: visit.consumed,
+    consumed_artifact_ids: consumed,
     produced_artifact_ids: outcome.artifacts.map(({ id }) => id),
-    attempts: visit.attempts,
+    attempts,
     error: outcome.error,
-    input_digest: visit.input_digest,
-    metadata: {
-      ...outcome.metadata,
-      ...(visit.compensates === null ? {} : { compensates: visit.compensates }),
-    },
+    input_digest,
+    metadata: compensates === null ? outcome.metadata : { ...outcome.metadata, compensates },
   };
-  const visits = state.visits.filter((one) => one.node !== visit.node || one.visit !== visit.visit);
-  if (visit.compensates !== null)
-    return { ...state, visits, compensations: grown(state.compensations, [stage]) };
-  const next: WorkflowState = {
-    ...state,
-    visits,
-    completed: state.completed.includes(node.id) ? state.completed : [...state.completed, node.id],
-    artifacts: grown(state.artifacts, outcome.artifacts),
-    stages: grown(state.stages, [stage]),
-    events: node.kind === "wait" ? withoutTaken(state.events, outcome) : state.events,
-  };
-  return state.stopped === null ? followed(next, node, outcome.branch, finished_at) : next;
+}
+
+function settle(state: WorkflowState, node: Node, stage: Stage, outcome: Outcome): void {
+  if (!state.completed.includes(node.id)) state.completed = [...state.completed, node.id];
+  for (const artifact of outcome.artifacts) state.artifacts.push(artifact);
+  state.stages.push(stage);
+  if (node.kind === "wait") state.events = withoutTaken(state.events, outcome);
+  if (state.stopped === null) follow(state, node, outcome.branch, stage.finished_at);
 }
 
 /** The event that a wait node took is not there for another one. */
@@ -343,35 +340,24 @@ function withoutTaken(events: readonly EarlyEvent[], { metadata }: Outcome): Ear
 }
 
 /** Takes the edges that lead on: those of the branch; without one, those that name none. */
-function followed(state: WorkflowState, node: Node, branch: string, at: string): WorkflowState {
-  const outgoing: [Edge, number][] = [];
-  for (const [place, edge] of state.spec.graph.edges.entries())
-    if (edge.from === node.id) outgoing.push([edge, place]);
-  const named = outgoing.filter(([edge]) => edge.branch === branch);
-  const taken = (named.length > 0 ? named : outgoing.filter(([edge]) => edge.branch === undefined)).filter(
-    ([edge, place]) => (state.traversals[place] ?? 0) < (edge.max_traversals ?? Number.POSITIVE_INFINITY),
-  );
-  const ready = [...state.ready];
-  const arrived = { ...state.arrived };
-  for (const [{ to }] of taken) {
-    if (state.spec.graph.nodes[to]?.kind === "join") {
-      if (state.joined.includes(to)) continue;
-      arrived[to] = [...new Set([...(arrived[to] ?? []), node.id])];
+function follow(state: WorkflowState, { id }: Node, branch: string, at: string): void {
+  const { edges, nodes } = state.spec.graph;
+  const named = edges.some((edge) => edge.from === id && edge.branch === branch);
+  const wanted = named ? branch : undefined;
+  edges.forEach((edge, place) => {
+    if (edge.from !== id || edge.branch !== wanted) return;
+    const { to, max_traversals = Number.POSITIVE_INFINITY } = edge;
+    const before = state.traversals[place] ?? 0;
+    if (before >= max_traversals) return;
+    state.traversals[place] = before + 1;
+    state.transitions.push({ from: id, to, branch: edge.branch ?? null, at });
+    if (nodes[to]?.kind === "join") {
+      if (state.joined.includes(to)) return;
+      const arrived = state.arrived[to] ?? [];
+      if (!arrived.includes(id)) state.arrived = { ...state.arrived, [to]: [...arrived, id] };
     }
-    if (!ready.includes(to)) ready.push(to);
-  }
-  const traversals = { ...state.traversals };
-  for (const [, place] of taken) traversals[place] = (traversals[place] ?? 0) + 1;
-  return {
-    ...state,
-    ready,
-    arrived,
-    traversals,
-    transitions: grown(
-      state.transitions,
-      taken.map(([edge]) => ({ from: node.id, to: edge.to, branch: edge.branch ?? null, at })),
-    ),
-  };
+    if (!state.ready.includes(to)) state.ready = [...state.ready, to];
+  });
 }
 
 /** How many of its incoming nodes a join waits for. */
@@ -385,17 +371,16 @@ export function requiredInputs(graph: Graph, node: Node): number {
 
 /** What all of these took. */
 export function totalOutcomes(list: readonly { usage: Usage }[]): Usage {
-  return list.reduce(
-    (sum, { usage }) => ({
-      input_tokens: sum.input_tokens + usage.input_tokens,
-      output_tokens: sum.output_tokens + usage.output_tokens,
-      total_duration_ms: sum.total_duration_ms + usage.total_duration_ms,
-      call_count: sum.call_count + usage.call_count,
-      total_cost: sum.total_cost + usage.total_cost,
-      models: [...new Set([...sum.models, ...usage.models])],
-    }),
-    NO_USAGE,
-  );
+  const sum: Usage = { ...NO_USAGE, models: [] };
+  for (const { usage } of list) {
+    sum.input_tokens += usage.input_tokens;
+    sum.output_tokens += usage.output_tokens;
+    sum.total_duration_ms += usage.total_duration_ms;
+    sum.call_count += usage.call_count;
+    sum.total_cost += usage.total_cost;
+    for (const model of usage.models) if (!sum.models.includes(model)) sum.models.push(model);
+  }
+  return sum;
 }
 
 /** RFC 3339. */

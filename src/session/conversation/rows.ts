@@ -6,6 +6,11 @@ export type Row<T> = { seq: number; ok: true; value: T; bytes: number } | { seq:
 
 type Table = "record" | "event" | "daemon_event" | "journal";
 
+/** A value in fewer bytes is in one row. */
+const SHORT_BYTES = 16 * 1024;
+/** Short values that `values` parses at once. */
+const AT_ONCE = 64;
+
 export class Rows<T> {
   readonly #sql: SqlStorage;
   readonly #table: Table;
@@ -80,6 +85,61 @@ export class Rows<T> {
     }
     if (parts.length > 0) yield read<T>(seq, parts, decoder);
   }
+
+  /**
+   * The readable values in order, for whoever reads all of them: 64 short ones at a time become one text, which takes half as long
+   * as one after the other. Nothing may be written meanwhile.
+   */
+  *values(): Generator<T> {
+    const rows = this.#sql
+      .exec(
+        `SELECT seq, CASE WHEN part = 0 AND length(data) < ? THEN CAST(data AS TEXT) ELSE data END
+        FROM ${this.#table} ORDER BY seq, part`,
+        SHORT_BYTES,
+      )
+      .raw<[seq: number, data: string | ArrayBuffer]>();
+    const decoder = new TextDecoder();
+    let texts: string[] = [];
+    let seq = 0;
+    let parts: Uint8Array[] = [];
+    for (const [of, data] of rows) {
+      if (parts.length > 0 && of !== seq) {
+        yield* readable(read<T>(seq, parts, decoder));
+        parts = [];
+      }
+      if (typeof data === "string") {
+        if (texts.push(data) < AT_ONCE) continue;
+      } else {
+        seq = of;
+        parts.push(new Uint8Array(data));
+      }
+      yield* parsed<T>(texts);
+      texts = [];
+    }
+    if (parts.length > 0) yield* readable(read<T>(seq, parts, decoder));
+    yield* parsed<T>(texts);
+  }
+}
+
+const readable = <T>(row: Row<T>): T[] => (row.ok ? [row.value] : []);
+
+/** The values of those texts that are JSON. */
+function parsed<T>(texts: readonly string[]): T[] {
+  try {
+    // No JSON text goes on past a line end within a string, so a broken one spoils all.
+    const values: T[] = JSON.parse(`[${texts.join(",\n")}]`);
+    if (values.length === texts.length) return values;
+  } catch {
+    // One of them is not readable; the others are.
+  }
+  return texts.flatMap((text) => {
+    try {
+      const value: T = JSON.parse(text);
+      return [value];
+    } catch {
+      return [];
+    }
+  });
 }
 
 /** Decodes each part separately: joined, they would be in memory twice. */

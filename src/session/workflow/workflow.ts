@@ -7,7 +7,7 @@ import { undoes } from "../../engine/workflow/compensation.ts";
 import { decide, openAttempts, skipsTo } from "../../engine/workflow/next.ts";
 import { failed } from "../../engine/workflow/outcomes.ts";
 import type { AttemptKey, Outcome, WorkflowRecord, WorkflowSpec } from "../../engine/workflow/records.ts";
-import { applyRecord, visitOf, type WorkflowState } from "../../engine/workflow/state.ts";
+import { advanced, applyRecord, visitOf, type WorkflowState } from "../../engine/workflow/state.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { HullError } from "../../errors.ts";
 import { newId } from "../../llm/transcript.ts";
@@ -268,14 +268,13 @@ export class Workflow {
   /** The runs of the journal, the last one as it is now, those before it as they ended. */
   #runs(): WorkflowState[] {
     const runs: WorkflowState[] = [];
-    for (const row of this.#rows.after(0)) {
-      if (!row.ok) continue;
-      if (row.value.type === "head") {
-        this.#origin = row.value;
+    for (const row of this.#rows.values()) {
+      if (row.type === "head") {
+        this.#origin = row;
         continue;
       }
-      const before = row.value.type === "begun" ? null : (runs.pop() ?? null);
-      const state = applyRecord(before, this.#whole(row.value));
+      const before = row.type === "begun" ? null : (runs.pop() ?? null);
+      const state = advanced(before, this.#whole(row));
       if (state !== null) runs.push(state);
     }
     return runs;
