@@ -1,4 +1,5 @@
 /** Plays a workflow run without a process: the engine decides, the test says what comes of each attempt and how late it is. */
+import { expect } from "vitest";
 import { type Graph, readGraph } from "../../../../src/engine/workflow/graph.ts";
 import { decide, openAttempts } from "../../../../src/engine/workflow/next.ts";
 import { completed, failed } from "../../../../src/engine/workflow/outcomes.ts";
@@ -8,7 +9,7 @@ import type {
   WorkflowRecord,
   WorkflowSpec,
 } from "../../../../src/engine/workflow/records.ts";
-import { applyRecord, type WorkflowState } from "../../../../src/engine/workflow/state.ts";
+import { advanced, applyRecord, type WorkflowState } from "../../../../src/engine/workflow/state.ts";
 import type { Json } from "../../../../src/skill/manifest.ts";
 
 export const graphOf = (given: Json): Graph => {
@@ -25,6 +26,8 @@ export class Play {
   /** When there is something to decide though nothing happens. */
   wake: number | null = null;
   state: WorkflowState;
+  /** As a later life folds it from what is stored. */
+  #read: WorkflowState | null = null;
   #ids = 0;
 
   constructor(graph: Json, more: Partial<WorkflowSpec> = {}) {
@@ -43,7 +46,9 @@ export class Play {
       metadata: {},
       ...more,
     };
-    const state = applyRecord(null, { type: "begun", at: 0, spec });
+    const begun: WorkflowRecord = { type: "begun", at: 0, spec };
+    const state = applyRecord(null, begun);
+    this.#read = advanced(null, structuredClone(begun));
     if (state === null) throw new TypeError("nothing began");
     this.state = state;
     this.#decide();
@@ -91,6 +96,7 @@ export class Play {
     for (;;) {
       const { records, wake } = decide(this.state, this.now, () => `a${++this.#ids}`);
       this.wake = wake;
+      expect(this.#read).toEqual(this.state);
       if (records.length === 0) return;
       for (const record of records) this.#apply(record);
     }
@@ -98,5 +104,6 @@ export class Play {
 
   #apply(record: WorkflowRecord): void {
     this.state = applyRecord(this.state, record) ?? this.state;
+    this.#read = advanced(this.#read, structuredClone(record));
   }
 }

@@ -1,0 +1,39 @@
+/** Values of a session's log that are read all at once. */
+import { runInDurableObject } from "cloudflare:test";
+import { expect, it } from "vitest";
+import { Rows } from "../../src/session/conversation/rows.ts";
+import { ConversationStore } from "../../src/session/conversation/store.ts";
+import { bindings } from "./file-bindings.ts";
+
+const BROKEN = ['{"n":1', '{"a":"x', "", "1,2", "nothing", '{"a":"\u0001"}'];
+
+it("are those that are readable, short and long ones, each once and in order", async () => {
+  const { SESSIONS } = bindings;
+  const stub = SESSIONS.get(SESSIONS.idFromName("t/rows"));
+  await runInDurableObject(stub, (_, { storage }) => {
+    new ConversationStore(storage).tables.need("journal");
+    const rows = new Rows<unknown>(storage.sql, "journal");
+    const written: unknown[] = [];
+    const write = (value: unknown): void => {
+      rows.insert(rows.last() + 1, value);
+      written.push(value);
+    };
+    const spoil = (data: Uint8Array): void => {
+      const seq = rows.last() + 1;
+      storage.sql.exec("INSERT INTO journal (seq, part, data) VALUES (?, 0, ?)", seq, data);
+      rows.forget();
+    };
+    for (let n = 0; n < 400; n += 1) {
+      write({ n, text: 'é\n"\u2028😀' });
+      // Cut within a character, at 256 KiB, and as long as a short value is no more.
+      if (n % 50 === 0) write({ n, text: "é€".repeat(n % 100 === 0 ? 120_000 : 5_000) });
+      if (n % 70 === 0) write(`${"x".repeat(16 * 1024 - 3 + (n % 3))}`);
+      if (n % 90 === 0) spoil(new TextEncoder().encode(BROKEN[n / 90] ?? "{"));
+    }
+    spoil(new Uint8Array([0x22, 0xff, 0xc3]));
+    const values = [...rows.values()];
+    expect(values).toHaveLength(written.length);
+    for (const [n, value] of written.entries()) if (values[n] !== value) expect(values[n]).toEqual(value);
+    expect([...rows.after(0)].flatMap((row) => (row.ok ? [row.value] : []))).toEqual(values);
+  });
+});
