@@ -240,7 +240,7 @@ async function asStage(
   metadata: JsonObject,
 ): Promise<RunView> {
   announce(session.id);
-  await session.ask("open", { metadata, request_hash: null, imported: null });
+  await session.ask("open", { metadata, request_hash: null, imported: null, listed: false });
   signal.throwIfAborted();
   const stop = (): void => {
     // Whatever begins the attempt again stops it too.

@@ -176,7 +176,7 @@ export class Conversation {
     return row !== null && row.tenant === tenant && row.id === id && row.state !== "deleted";
   }
 
-  /** Makes the session unless it is there. @throws IdempotencyKeyReused */
+  /** Makes the session unless it is there; `indexed` waits for its row in the list. @throws IdempotencyKeyReused */
   async open(
     { tenant, id }: SessionCaller,
     { imported, parent_id = null, ...wanted }: SessionOperations["open"]["in"],
@@ -201,8 +201,13 @@ export class Conversation {
       if (imported !== null) this.log.add([{ type: "session_imported", ...imported, skills: [] }]);
       this.#store.setDue({ index: now + RETRY_MS });
     });
-    await this.#indexedSoon();
+    this.background(this.#index());
     return true;
+  }
+
+  /** So that who made a session finds it in the list; an index that takes its time keeps nobody waiting. */
+  async indexed(): Promise<void> {
+    await within(this.#indexing, INDEX_MS);
   }
 
   /** Becomes a fork, step by step, one after the other. */
@@ -212,7 +217,10 @@ export class Conversation {
     const created = (): void => this.#store.setDue({ index: log.now() + RETRY_MS });
     const take = async (): Promise<Adopted> => {
       const adopted = await adopt({ log, files, clear, created }, step, part);
-      if (adopted === "done") await this.#indexedSoon();
+      if (adopted === "done") {
+        this.background(this.#index());
+        await this.indexed();
+      }
       return adopted;
     };
     const adopted = this.#adopting.then(take);
@@ -454,13 +462,6 @@ export class Conversation {
       console.error(JSON.stringify({ event: "session_not_indexed", error: String(error) }));
     });
     return this.#indexing;
-  }
-
-  /** So that who made a session finds it in the list; an index that takes its time keeps nobody waiting. */
-  async #indexedSoon(): Promise<void> {
-    const indexed = this.#index();
-    this.background(indexed);
-    await within(indexed, INDEX_MS);
   }
 
   /** After the step of a fork that is under way: none comes in between, and one that made it whole keeps it. */

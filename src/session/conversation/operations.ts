@@ -122,8 +122,9 @@ function handlersOf(conversation: Conversation, told: () => Promise<void>): Hand
     return runAnswer(log, parts, id, runs.row(run_id));
   };
   return {
-    async open(input, caller) {
+    async open({ listed = true, ...input }, caller) {
       const created = await conversation.open(caller, input);
+      if (created && listed) await conversation.indexed();
       return { created, session: conversation.view() };
     },
     exists: (_, caller) => conversation.exists(caller),

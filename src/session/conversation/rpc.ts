@@ -146,6 +146,8 @@ export interface SessionOperations
       imported: { messages: Message[]; summary: string | null } | null;
       /** The session that it belongs to. Absent: none. */
       parent_id?: string | null;
+      /** `false`: the caller does not look for it in the list. */
+      listed?: boolean;
     };
     out: { created: boolean; session: SessionView };
   };

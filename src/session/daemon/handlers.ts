@@ -110,7 +110,7 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
         begin(spec, settings, caller);
         return null;
       });
-      await rested(daemon.row().run);
+      await Promise.all([rested(daemon.row().run), conversation.indexed()]);
       return summary();
     },
     async declare({ spec, settings }, caller) {

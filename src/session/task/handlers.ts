@@ -29,6 +29,8 @@ import type { Task } from "./task.ts";
 
 /** How long an answer waits for the directory, in ms. */
 const INDEX_MS = 1000;
+/** A task that is over sooner, and that nobody looks for, is in the list once, when it has ended. In ms. */
+const BEGUN_MS = 250;
 
 type Handlers = {
   [K in keyof TaskOperations]: (
@@ -227,9 +229,15 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
         return null;
       });
       task.workflow.look();
-      const indexed = task.index();
-      background(indexed);
-      if (listed) await within(indexed, INDEX_MS);
+      if (listed) {
+        const indexed = task.index();
+        background(indexed);
+        await within(indexed, INDEX_MS);
+      } else {
+        setTimeout(() => {
+          if (task.goesOn()) background(task.index());
+        }, BEGUN_MS);
+      }
       return task.handle();
     },
     task: within404(() => task.handle()),

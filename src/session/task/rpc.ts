@@ -20,7 +20,7 @@ export interface TaskOperations {
       spec: string;
       settings: TaskSettings;
       imported: { messages: Message[]; summary: string | null } | null;
-      /** Whether the answer waits until lists show it. */
+      /** Whether the answer waits until lists show it. A task that nobody looks for is in them in a moment, or when it has ended. */
       listed: boolean;
     } & Named;
     out: TaskHandle;

@@ -262,6 +262,12 @@ export class Task {
     throw new Internal({ cause: `the record that begins ${row.run} cannot be read` });
   }
 
+  /** Whether its run is not over yet. */
+  goesOn(): boolean {
+    const row = this.store.row();
+    return row !== null && this.status(row) === "running";
+  }
+
   /** The directory shows it as it is now, one write after the other. */
   index(): Promise<void> {
     const write = async (): Promise<void> => {

@@ -50,7 +50,7 @@ export function workflowHandlers(conversation: Conversation, workflow: Workflow)
         return null;
       });
       workflow.look();
-      await within(workflow.index(), INDEX_MS);
+      await Promise.all([within(workflow.index(), INDEX_MS), conversation.indexed()]);
       return document();
     },
     workflow: within404(async ({ wait }) => {
