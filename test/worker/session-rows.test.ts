@@ -31,7 +31,7 @@ it("are those that are readable, short and long ones, each once and in order", a
       if (n % 90 === 0) spoil(new TextEncoder().encode(BROKEN[n / 90] ?? "{"));
     }
     spoil(new Uint8Array([0x22, 0xff, 0xc3]));
-    const values = [...rows.values()];
+    const values = [...rows.batches()].flat();
     expect(values).toHaveLength(written.length);
     for (const [n, value] of written.entries()) if (values[n] !== value) expect(values[n]).toEqual(value);
     expect([...rows.after(0)].flatMap((row) => (row.ok ? [row.value] : []))).toEqual(values);

@@ -8,7 +8,7 @@ type Table = "record" | "event" | "daemon_event" | "journal";
 
 /** A value in fewer bytes is in one row. */
 const SHORT_BYTES = 16 * 1024;
-/** Short values that `values` parses at once. */
+/** Short values that are parsed at once. */
 const AT_ONCE = 64;
 
 export class Rows<T> {
@@ -87,10 +87,10 @@ export class Rows<T> {
   }
 
   /**
-   * The readable values in order, for whoever reads all of them: 64 short ones at a time become one text, which takes half as long
-   * as one after the other. Nothing may be written meanwhile.
+   * The readable values in order, a few at a time, for whoever reads all of them: short ones are parsed together, which takes half
+   * as long as one after the other. Nothing may be written meanwhile.
    */
-  *values(): Generator<T> {
+  *batches(): Generator<T[]> {
     const rows = this.#sql
       .exec(
         `SELECT seq, CASE WHEN part = 0 AND length(data) < ? THEN CAST(data AS TEXT) ELSE data END
@@ -102,9 +102,12 @@ export class Rows<T> {
     let texts: string[] = [];
     let seq = 0;
     let parts: Uint8Array[] = [];
-    for (const [of, data] of rows) {
+    for (const row of rows) {
+      // Not by a pattern, which goes through an iterator for each row.
+      const of = row[0];
+      const data = row[1];
       if (parts.length > 0 && of !== seq) {
-        yield* readable(read<T>(seq, parts, decoder));
+        yield readable(read<T>(seq, parts, decoder));
         parts = [];
       }
       if (typeof data === "string") {
@@ -113,11 +116,11 @@ export class Rows<T> {
         seq = of;
         parts.push(new Uint8Array(data));
       }
-      yield* parsed<T>(texts);
+      yield parsed<T>(texts);
       texts = [];
     }
-    if (parts.length > 0) yield* readable(read<T>(seq, parts, decoder));
-    yield* parsed<T>(texts);
+    if (parts.length > 0) yield readable(read<T>(seq, parts, decoder));
+    yield parsed<T>(texts);
   }
 }
 

@@ -268,14 +268,16 @@ export class Workflow {
   /** The runs of the journal, the last one as it is now, those before it as they ended. */
   #runs(): WorkflowState[] {
     const runs: WorkflowState[] = [];
-    for (const row of this.#rows.values()) {
-      if (row.type === "head") {
-        this.#origin = row;
-        continue;
+    for (const batch of this.#rows.batches()) {
+      for (const row of batch) {
+        if (row.type === "head") {
+          this.#origin = row;
+          continue;
+        }
+        const before = row.type === "begun" ? null : (runs.pop() ?? null);
+        const state = advanced(before, this.#whole(row));
+        if (state !== null) runs.push(state);
       }
-      const before = row.type === "begun" ? null : (runs.pop() ?? null);
-      const state = advanced(before, this.#whole(row));
-      if (state !== null) runs.push(state);
     }
     return runs;
   }
