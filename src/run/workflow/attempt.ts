@@ -147,7 +147,7 @@ function itemInputs(
 function replayed(recorded: WorkflowState["stages"], key: AttemptKey, run: string): Outcome {
   const stage = recorded.find(({ id }) => suffix(id) === `${key.node}:${key.visit}`);
   if (stage === undefined) {
-    const message = `The recorded run has no stage ${key.node}:${key.visit}; the graph of ${run} comes to one.`;
+    const message = `The recorded run has no stage ${key.node}:${key.visit}; the graph of ${run} reaches one.`;
     return failed("error", "replay_mismatch", message);
   }
   const {
