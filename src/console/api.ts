@@ -1,20 +1,20 @@
-/** What the console's pages are made from: the API, asked as whoever looks at them, in the same process. */
+/** Gives the console's pages the API: requests in the same process, with the rights of the person who looks at the page. */
 import type * as z from "zod/mini";
 import { BadRequest, Forbidden } from "../errors/request.ts";
 import type { HullError } from "../errors.ts";
 import { FIXED_ROUTES, type OperationId, type RouteScope } from "../skill/fixed-routes.ts";
 
-/** The operations that the console itself carries out. */
+/** The operations that the console itself serves. */
 export type ConsoleOperation = "index" | "docs" | "consolePage" | "consoleForm";
-/** Those that its pages ask. */
+/** The operations that its pages call. */
 export type Operation = Exclude<OperationId, ConsoleOperation>;
 type Granted = "invoke" | "publish" | "admin";
 
-/** What an operation is asked with. */
+/** The input of an operation. */
 export interface Asked {
-  /** Of the path. */
+  /** Parameters of the path. */
   params?: Record<string, string>;
-  /** Empty values are left out. */
+  /** Empty values are left out of the query. */
   query?: Record<string, string | null>;
   /** Sent as JSON. */
   json?: unknown;
@@ -26,16 +26,16 @@ export interface Asked {
 export interface Api {
   readonly request: Request;
   readonly url: URL;
-  /** The deployment's, as its settings have it. */
+  /** The deployment's name, from its settings. */
   readonly name: string;
   readonly tenant: string;
-  /** Whether the caller's key has this scope; what it has not is not offered. */
+  /** Whether the caller's key has this scope. The console does not offer what needs another one. */
   may(scope: Granted): boolean;
-  /** What forms carry, so that no page of another origin can send them; empty where no cookie says who calls. */
+  /** The token of forms, so that no page of another origin can send them; empty if no cookie says who calls. */
   readonly token: string;
-  /** Whether the caller signed in with a form, and can sign out. */
+  /** Whether the caller signed in with a form and can sign out. */
   readonly signedIn: boolean;
-  /** Asks an operation. @throws HullError as the operation does, Forbidden for a scope that the key lacks */
+  /** Calls an operation. @throws HullError as the operation does, Forbidden for a scope that the key lacks */
   ask(operation: Operation, asked?: Asked): Promise<Response>;
   /** Calls a skill by its slug. @throws HullError */
   callSkill(slug: string, asked: Asked): Promise<Response>;
@@ -53,12 +53,12 @@ export interface Api {
   };
 }
 
-/** What the surface knows of a request for a page. As little as can be: every isolate evaluates what makes one. */
+/** What the surface knows of a request for a page. It is small, because every isolate evaluates the code that makes it. */
 export interface Host {
   readonly request: Request;
   readonly name: string;
   readonly tenant: string;
-  /** Of who signed in with a form. */
+  /** The token of a caller who signed in with a form. */
   readonly signIn: { readonly token: string } | null;
   may(scope: Granted): boolean;
   /** Carries an operation out. */
@@ -77,7 +77,7 @@ const ROUTES: ReadonlyMap<OperationId, readonly [method: string, path: string, s
   FIXED_ROUTES.map(([id, method, path, scope]) => [id, [method, path, scope]]),
 );
 
-/** The API for the pages that a request asks for. */
+/** The API for the pages of one request. */
 export function apiOf(host: Host): Api {
   const { request, name, tenant, signIn } = host;
   const url = new URL(request.url);
@@ -109,14 +109,14 @@ export function apiOf(host: Host): Api {
   };
 }
 
-/** The path of a route with its parameters in their places. */
+/** The path of a route with its parameters filled in. */
 function filled(path: string, params: Record<string, string>): string {
   return path.replace(/:(\w+)(?:\{[^}]*\})?/g, (_, name: string) =>
     (params[name] ?? "").split("/").map(encodeURIComponent).join("/"),
   );
 }
 
-/** A request of the API. What the browser sent about itself stays out of it, so that a page is not taken for a client. */
+/** A request to the API. It leaves out what the browser sent about itself, so that a page does not count as a client. */
 function requestFor(
   request: Request,
   address: string,
@@ -140,7 +140,7 @@ function requestFor(
     : new Request(url, { method, headers: sent, signal, body: content });
 }
 
-/** @throws BadRequest for a body that is no form, BodyTooLarge, FormNotTrusted */
+/** @throws BadRequest for a body that is not a form, BodyTooLarge, FormNotTrusted */
 async function formOf(host: Host): Promise<FormData> {
   host.checkLength();
   const fields = await host.request.formData().catch(() => {
@@ -153,7 +153,7 @@ async function formOf(host: Host): Promise<FormData> {
   return fields;
 }
 
-/** The JSON answer of an operation. @throws HullError, and what the shape refuses */
+/** The JSON answer of an operation. @throws HullError, and the shape's error for an answer that does not fit */
 export async function asked<T extends z.ZodMiniType>(
   api: Api,
   shape: T,

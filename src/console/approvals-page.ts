@@ -21,10 +21,10 @@ const approval = z.looseObject({
 });
 const approvals = z.object({ data: z.array(approval) });
 
-/** A call that waits, and where. */
+/** A waiting call, and its place. */
 interface Waiting {
   session: string;
-  /** The skill that asks; `null`: a run of none. */
+  /** The skill that asks; `null`: the run is not one of a skill. */
   skill: string | null;
   open: z.infer<typeof approval>;
 }
@@ -80,7 +80,7 @@ ${form(api, action, html`${bound}<input type="hidden" name="decision" value="den
 `;
 }
 
-/** Decides about a call, as its arguments were shown. @throws HullError where they are others by now, or somebody decided */
+/** Decides a call with the arguments that the page showed. @throws HullError if they have changed, or somebody has decided */
 export async function decideApproval(api: Api, session: string, id: string): Promise<Response> {
   const fields = await api.form();
   const text = (name: string): string => String(fields.get(name) ?? "");

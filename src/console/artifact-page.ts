@@ -1,4 +1,4 @@
-/** An artifact of a session: as text, or confined to a frame where a browser can show it. */
+/** An artifact of a session: as text, or in a confining frame if a browser can show it. */
 import { html } from "hono/html";
 import * as z from "zod/mini";
 import { type Api, asked } from "./api.ts";
@@ -34,7 +34,7 @@ ${FRAMED.includes(shown.type) ? html`<iframe sandbox="allow-scripts" src="${path
   };
 }
 
-/** For the frame alone: an origin of its own, which reaches neither the page around it nor any host. */
+/** For the frame only: an origin of its own, which reaches neither the page around it nor any host. */
 const CONFINED = [
   "sandbox allow-scripts",
   "default-src 'none'",

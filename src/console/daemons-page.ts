@@ -8,7 +8,7 @@ import { runTable } from "./runs-page.ts";
 import { count, type Html, pretty, when } from "./text.ts";
 import { bars, usage } from "./usage-page.ts";
 
-/** Days of which the page tells the cost. */
+/** The days whose cost the page shows. */
 const COST_DAYS = 14;
 const DAY_MS = 24 * 3_600_000;
 

@@ -1,4 +1,4 @@
-/** `/console/sessions/{id}/events`: what happened in a session, event by event. */
+/** `/console/sessions/{id}/events`: the events of a session. */
 import { html } from "hono/html";
 import * as z from "zod/mini";
 import { type Api, asked } from "./api.ts";
@@ -7,7 +7,7 @@ import { type Html, pretty, short } from "./text.ts";
 
 /** Events on one page. */
 const EVENTS = 100;
-/** Characters of an event's data. */
+/** Most characters of an event's data. */
 const SHOWN = 2000;
 
 const NAMES = [
@@ -38,7 +38,7 @@ export async function eventsPage(api: Api, id: string): Promise<Page> {
   const params = { id };
   const { last_event: last } = await asked(api, session, "getSession", { params });
   const wanted = Number(searchParams.get("cursor") ?? Number.NaN);
-  // Without a filter the page begins with the last events; with one it looks for them from the first on.
+  // Without a filter the page begins with the last events. With one it searches from the first one on.
   const newest = name === "" ? Math.max(0, last - EVENTS) : 0;
   const from = Number.isSafeInteger(wanted) && wanted >= 0 ? wanted : newest;
   const query = { limit: String(EVENTS), cursor: String(from), event: name };

@@ -1,10 +1,10 @@
-/** Values of the fields that a form sends. */
+/** Reads the fields of a form. */
 import { BadRequest } from "../errors/request.ts";
 
-/** The text of a field, without blanks around it; empty where there is none. */
+/** The text of a field, without blanks around it; empty if the form lacks it. */
 export const textOf = (fields: FormData, name: string): string => String(fields.get(name) ?? "").trim();
 
-/** What a field holds as JSON; `undefined`: it is empty. @throws BadRequest for any other text */
+/** The value of a field as JSON; `undefined`: it is empty. @throws BadRequest for any other text */
 export function jsonOf(fields: FormData, name: string): unknown {
   const text = textOf(fields, name);
   if (text === "") return undefined;

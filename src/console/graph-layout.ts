@@ -1,4 +1,4 @@
-/** Where the nodes and edges of a graph stand when it is drawn from the top to the bottom. Pure. */
+/** Places the nodes and edges of a graph that is drawn from top to bottom. Pure. */
 
 export interface GraphEdge {
   from: string;
@@ -19,31 +19,31 @@ export const NODE_HEIGHT = 46;
 const ROW = 96;
 const GAP = 28;
 const MARGIN = 12;
-/** Characters that a node or the name of a branch shows. */
+/** Most characters of a node's name or a branch's name. */
 export const LINE = 20;
-/** Of a branch's name, about. */
+/** Width of a letter in a branch's name, about. */
 const LETTER = 7;
-/** Of an edge that passes a row. */
+/** Width of the lane of an edge that passes a row. */
 const LANE = 20;
-/** Places that edges take in the rows they pass, at most; longer edges then go straight. */
+/** Most places that edges take in the rows that they pass; longer edges then go straight. */
 const MAX_LANES = 2000;
-/** How often the order within the rows is mended. */
+/** How often the order within the rows is improved. */
 const SWEEPS = 4;
 
-/** What stands in a row: a node, or an edge that passes. */
+/** An entry of a row: a node, or an edge that passes. */
 interface Place {
   /** `null`: an edge passes. */
   id: string | null;
   width: number;
   above: Place[];
   below: Place[];
-  /** Of its middle. */
+  /** Its middle. */
   x: number;
   row: number;
 }
 
 /**
- * Lays a graph out in rows: a node stands below all that lead to it, edges that lead back aside.
+ * Lays a graph out in rows: a node is below all nodes that lead to it, and edges that lead back run at the side.
  * @param ids the entry first @param edges between these ids; others are left out
  */
 export function layOut(ids: readonly string[], edges: readonly GraphEdge[]): Layout {
@@ -101,7 +101,7 @@ function walk(
   edges: readonly GraphEdge[],
 ): { order: string[]; back: Set<GraphEdge> } {
   const out = new Map<string, GraphEdge[]>(ids.map((id) => [id, []]));
-  // The last one is walked first, so that the first one stands first.
+  // The last one is walked first, so that the first one comes first in the order.
   for (const edge of edges) out.get(edge.from)?.unshift(edge);
   const back = new Set<GraphEdge>();
   const seen = new Map<string, "open" | "left">();
@@ -127,7 +127,7 @@ function walk(
   return { order, back };
 }
 
-/** The row of each node: one below the lowest that leads to it. */
+/** The row of each node: one below the lowest node that leads to it. */
 function rowsOf(
   order: readonly string[],
   edges: readonly GraphEdge[],
@@ -141,7 +141,7 @@ function rowsOf(
   return rows;
 }
 
-/** Orders each row by what stands above and below it, and puts its places beside each other. */
+/** Orders each row by its neighbours above and below, and places its entries next to each other. */
 function arrange(grid: readonly Place[][]): void {
   for (const row of grid) spread(row, null);
   for (let sweep = 0; sweep < SWEEPS; sweep += 1) {
@@ -157,7 +157,7 @@ function arrange(grid: readonly Place[][]): void {
 const middleOf = (place: Place, side: "above" | "below"): number =>
   place[side].length === 0 ? place.x : place[side].reduce((sum, { x }) => sum + x, 0) / place[side].length;
 
-/** Each place as near as can be to the middle of its neighbours on one side, and no two over each other. */
+/** Moves each place near the middle of its neighbours on one side, without overlaps. */
 function spread(row: readonly Place[], side: "above" | "below" | null): void {
   const wanted = row.map((place) => (side === null ? 0 : middleOf(place, side)));
   let edge = Number.NEGATIVE_INFINITY;
@@ -193,7 +193,7 @@ function drawn(
       const out = right + 16 + aside * 16;
       const [x1, y1] = [x(source) + NODE_WIDTH / 2, top(source) + NODE_HEIGHT / 2 + 8];
       const [x2, y2] = [x(target) + NODE_WIDTH / 2, top(target) + NODE_HEIGHT / 2 - 8];
-      // A curve comes three quarters of the way to its handles.
+      // A curve reaches three quarters of the way to its handles.
       const x3 = Math.round(Math.max(x1, x2) * 0.25 + out * 0.75);
       const label = { text: branch, x: x3 + 4, y: Math.round((y1 + y2) / 2) };
       beside = Math.max(beside, x3 + 8 + Math.min(branch.length, LINE) * LETTER);

@@ -1,4 +1,4 @@
-/** A workflow's graph: drawn, and as a table that says the same. */
+/** A workflow's graph as a drawing, and as a table with the same contents. */
 import { html } from "hono/html";
 import * as z from "zod/mini";
 import { type GraphEdge, LINE, layOut, NODE_HEIGHT, NODE_WIDTH } from "./graph-layout.ts";
@@ -24,11 +24,11 @@ export const graphShape = z.looseObject({
 });
 export type Graph = z.infer<typeof graphShape>;
 
-/** How a run stands with a node. */
+/** The state of a node in a run. */
 export interface NodeState {
-  /** `done`, `failed`, `runs`, `waits`, `next` as the stylesheet has them. */
+  /** A class of the stylesheet: `done`, `failed`, `runs`, `waits`, `next`. */
   cls: string;
-  /** In words. */
+  /** The state in words. */
   text: string;
 }
 
@@ -39,8 +39,8 @@ export function nodeIds({ nodes, entry }: Graph): string[] {
 }
 
 /**
- * The graph as SVG, hidden from who listens to the page: the table beside it says the same.
- * @param states of a run's nodes; a node without one has not begun
+ * The graph as SVG, hidden from screen readers: the table next to it says the same.
+ * @param states of a run's nodes; a node without a state has not begun
  * @param taken edges that the run took, as `<from> <to>`
  */
 export function graphDrawn(
@@ -63,7 +63,7 @@ export function graphDrawn(
   return html`<div class="scroll" tabindex="0"><svg class="graph" width="${layout.width}" height="${layout.height}" viewBox="0 0 ${layout.width} ${layout.height}" aria-hidden="true"><defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0L8 4L0 8z"/></marker></defs>${lines}${boxes}</svg></div>`;
 }
 
-/** The nodes as a table: what each is, where it leads, and how the run stands with it. */
+/** The nodes as a table: kind, next nodes, and state in the run. */
 export function nodeTable(graph: Graph, states: ReadonlyMap<string, NodeState> | null = null): Html {
   const rows = nodeIds(graph).map((id) => {
     const { kind = "", ...rest } = graph.nodes[id] ?? {};

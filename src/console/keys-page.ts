@@ -1,4 +1,4 @@
-/** `/console/keys`: API keys, for who may manage them. */
+/** `/console/keys`: API keys, for callers who may manage them. */
 import { html } from "hono/html";
 import * as z from "zod/mini";
 import { type Api, asked } from "./api.ts";
@@ -39,7 +39,7 @@ ${nextPage(api, next_cursor)}
   };
 }
 
-/** Makes a key and shows it this once. */
+/** Makes a key and shows it this one time. */
 export async function makeKey(api: Api): Promise<Response> {
   const fields = await api.form();
   const name = String(fields.get("name") ?? "").trim();

@@ -1,11 +1,11 @@
-/** What every page of the console has around it, and the headers of its answer. */
+/** The frame of every page of the console, and the headers of its answer. */
 import { html, raw } from "hono/html";
 import type { Api } from "./api.ts";
 import { SCRIPT } from "./script.ts";
 import { STYLE } from "./style.ts";
 import { type Html, mark } from "./text.ts";
 
-/** A page's own part. */
+/** The contents of one page. */
 export interface Page {
   title: string;
   body: Html;
@@ -26,7 +26,7 @@ const PLACES = [
   ["/docs", "API", "invoke"],
 ] as const;
 
-/** Changes with the script and the stylesheet, so that browsers can keep them. */
+/** Changes with the script and the stylesheet, so that browsers can cache them. */
 const VERSION = mark(STYLE + SCRIPT);
 
 /** The whole page as a response. */
@@ -61,7 +61,7 @@ export async function shownPage(
   });
 }
 
-/** No inline script, nothing from elsewhere, in no frame. Frames show artifacts, from a route that confines them itself. */
+/** No inline script, no foreign content, and no page that frames this one. Frames show artifacts, which their own route confines. */
 function policy(nonce: string): string {
   return [
     "default-src 'none'",
@@ -94,16 +94,16 @@ export function form(api: Api, action: string, fields: Html, cls = ""): Html {
   return html`<form method="post" action="${action}" class="${cls}" data-once>${tokenField(api)}${fields}</form>`;
 }
 
-/** What ties a form to who is signed in. */
+/** The token that ties a form to the signed-in caller. */
 export function tokenField(api: Api): Html | "" {
   return api.token === "" ? "" : html`<input type="hidden" name="token" value="${api.token}">`;
 }
 
-/** Sends a browser that sent a form to the page that shows what came of it. */
+/** Redirects a browser that sent a form to the page that shows the result. */
 export function seeOther(location: string): Response {
   return new Response(null, { status: 303, headers: { location, "cache-control": "no-store" } });
 }
-/** A link to the next page of a list; nothing where there is none. */
+/** A link to the next page of a list; empty if there is none. */
 export function nextPage(api: Api, cursor: string | null): Html | "" {
   if (cursor === null) return "";
   const query = new URLSearchParams(api.url.searchParams);

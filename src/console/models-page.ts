@@ -1,4 +1,4 @@
-/** `/console/models`: providers, whether their keys are set, their models and what these can do. */
+/** `/console/models`: providers, whether their keys are set, their models and the features of these. */
 import { html } from "hono/html";
 import * as z from "zod/mini";
 import { type Api, asked } from "./api.ts";
@@ -59,7 +59,7 @@ function row(api: Api, { name, protocol, auth_env, default_model, available }: P
 `;
 }
 
-/** Asks a provider whether it is there and takes the key. */
+/** Checks that a provider answers and takes the key. */
 export async function checkProvider(api: Api, name: string): Promise<Response> {
   await api.form();
   const { valid, message } = await asked(api, health, "checkProvider", { params: { name } });
@@ -69,7 +69,7 @@ export async function checkProvider(api: Api, name: string): Promise<Response> {
   });
 }
 
-/** One call, with its whole answer. */
+/** Makes one call and shows its whole answer. */
 export async function testCall(api: Api): Promise<Response> {
   const fields = await api.form();
   const text = (name: string): string => String(fields.get(name) ?? "").trim();

@@ -1,4 +1,4 @@
-/** The console's paths: which page each has, and what each form does. */
+/** The console's paths: the page of each, and the action of each form. */
 
 import { html } from "hono/html";
 import { NotFound } from "../errors/request.ts";
@@ -47,9 +47,9 @@ type Show = (api: Api, ...params: string[]) => Promise<Page>;
 type Act = (api: Api, ...params: string[]) => Promise<Response>;
 
 const ID = "([A-Za-z0-9][A-Za-z0-9._:-]{0,127})";
-/** What tools call things. */
+/** The names that tools give to things. */
 const NAME = "([^/]+)";
-/** Of a stored graph, also of one version, or of a skill's. */
+/** A stored graph, also one version of it, or a graph of a skill. */
 const GRAPH = "((?:[a-z0-9][a-z0-9-]{0,63}/)?[A-Za-z0-9][A-Za-z0-9._@-]{0,140})";
 const at = (pattern: string): RegExp => new RegExp(`^${pattern}$`);
 
@@ -101,7 +101,7 @@ const ACTIONS: readonly (readonly [RegExp, Act])[] = [
   [at(`/console/keys/${ID}/revoke`), revokeKey],
 ];
 
-/** Streams and files, which are no pages. */
+/** Streams and files, which are not pages. */
 const READS: readonly (readonly [RegExp, Act])[] = [
   [at(`/console/runs/${ID}/events`), runEvents],
   [at(`/console/runs/${ID}/cassette`), runCassette],
@@ -114,13 +114,13 @@ const READS: readonly (readonly [RegExp, Act])[] = [
   [at(`/console/sessions/${ID}/artifacts/${NAME}/file`), artifactFile],
 ];
 
-/** Answers a request for the console. What goes wrong is a page too. */
+/** Answers a request for the console. A failure is a page too. */
 export async function answerConsole(host: Host): Promise<Response> {
   const api = apiOf(host);
   try {
     return await answer(api);
   } catch (thrown) {
-    // A program gets what the API answers programs.
+    // A program gets the API's error.
     if (!/text\/html/.test(api.request.headers.get("accept") ?? "")) throw thrown;
     const problem = api.problem(toHullError(thrown));
     return shownPage(api, problemPage(problem));
@@ -138,7 +138,7 @@ async function answer(api: Api): Promise<Response> {
   const read = READS.find(([pattern]) => pattern.test(path));
   if (read !== undefined) return read[1](api, ...paramsOf(read[0], path));
   const [show, params] = found(PAGES, path);
-  // Every page shows the count: it is asked for beside what the page asks.
+  // Every page shows the count, so Hull reads it while the page reads its own data.
   const [page] = await Promise.all([show(api, ...params), api.waiting()]);
   return shownPage(api, page);
 }
@@ -150,7 +150,7 @@ function found<T>(all: readonly (readonly [RegExp, T])[], path: string): [T, Par
   return [entry[1], paramsOf(entry[0], path)];
 }
 
-/** What a path names, decoded. @throws NotFound */
+/** The decoded parameters of a path. @throws NotFound */
 function paramsOf(pattern: RegExp, path: string): Params {
   try {
     return (pattern.exec(path) ?? []).slice(1).map(decodeURIComponent);
@@ -174,6 +174,6 @@ const FILES: ReadonlyMap<string, readonly [type: string, text: string]> = new Ma
 ]);
 
 function file([type, text]: readonly [type: string, text: string]): Response {
-  // Their addresses change with them.
+  // Their addresses change with their contents.
   return new Response(text, { headers: { "content-type": type, "cache-control": "private, max-age=86400" } });
 }

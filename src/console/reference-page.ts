@@ -65,7 +65,7 @@ ${parameters.length === 0 ? "" : html`<ul>${parameters.map((given) => html`<li><
 `;
 }
 
-/** A shared parameter is called like its definition. */
+/** A shared parameter has the name of its definition. */
 const nameOf = ({ name, $ref = "" }: z.infer<typeof parameter>): string =>
   name ?? $ref.split("/").at(-1) ?? "";
 

@@ -1,4 +1,4 @@
-/** `/console/runs/{id}`: what one run did and does, and what came of it. */
+/** `/console/runs/{id}`: what one run did and does, and its result. */
 import { html } from "hono/html";
 import * as z from "zod/mini";
 import { HullError } from "../errors.ts";
@@ -58,11 +58,11 @@ const trace = z.object({
   next_cursor: z.nullable(z.string()),
 });
 
-/** A run with what came of it, as far as the caller may see that. */
+/** A run with its result, as far as the caller may see it. */
 interface Known {
   run: RunEntry;
   answer: Html | "";
-  /** The run is one of a call that another key made, or that is gone by now. */
+  /** Whether another key made the run's call, or the call is gone by now. */
   hidden: boolean;
 }
 
@@ -92,7 +92,7 @@ ${run.session === null ? "" : html`<p><a href="/console/runs/${id}/cassette">Dow
   };
 }
 
-/** @throws HullError for an id that is none of the tenant's */
+/** @throws HullError for an id that is not one of the tenant's runs */
 async function known(api: Api, id: string): Promise<Known> {
   const indexed = await unless404(asked(api, runEntryShape, "getIndexedRun", { params: { id } }));
   if (indexed?.session != null) return { run: indexed, hidden: false, answer: "" };
@@ -162,7 +162,7 @@ async function stepsOf(api: Api, { id, session }: RunEntry): Promise<z.infer<typ
     : asked(api, trace, "traceRun", { params: { id: session, run: id }, query });
 }
 
-/** Each step with its place in time: from the first one's beginning to the last one's end. */
+/** Each step with its place in time, from the beginning of the first one to the end of the last one. */
 function waterfall(steps: readonly Step[]): Html {
   const begins = steps.map(({ started_at }) => Date.parse(started_at));
   const first = Math.min(...begins);
@@ -209,7 +209,7 @@ export async function runEvents(api: Api, id: string): Promise<Response> {
     : api.ask("followRun", { params: { id: session, run: id }, query });
 }
 
-/** What its session's models and tools answered, as a file. */
+/** The answers of its session's models and tools, as a file. */
 export async function runCassette(api: Api, id: string): Promise<Response> {
   const session = await sessionOf(api, id);
   const answer = await api.ask("getCassette", { params: { id: session ?? id } });
@@ -218,12 +218,12 @@ export async function runCassette(api: Api, id: string): Promise<Response> {
   return new Response(answer.body, { headers });
 }
 
-/** The answer of a call as a file, whatever it is. */
+/** The answer of a call as a file, of any type. */
 export async function runAnswer(api: Api, id: string): Promise<Response> {
   const answer = await api.ask("getExecutionResult", { params: { id } });
   const headers = new Headers({ "x-content-type-options": "nosniff", "cache-control": "no-store" });
   headers.set("content-type", answer.headers.get("content-type") ?? "application/octet-stream");
-  // Names its file where the skill did.
+  // Keeps the file's name if the skill gave one.
   const named = /filename[^,]*$/i.exec(answer.headers.get("content-disposition") ?? "")?.[0];
   headers.set("content-disposition", `attachment; ${named ?? `filename="${id}"`}`);
   return new Response(answer.body, { headers });
@@ -231,7 +231,7 @@ export async function runAnswer(api: Api, id: string): Promise<Response> {
 
 const first = z.object({ data: z.array(step), text: z.nullable(z.string()) });
 
-/** The run as a case of a skill's `evals/evals.json`: what it was asked, and what it answered. */
+/** The run as a case of a skill's `evals/evals.json`: its prompt and its answer. */
 export async function runEval(api: Api, id: string): Promise<Response> {
   const run = await unless404(asked(api, runEntryShape, "getIndexedRun", { params: { id } }));
   const query = { limit: "1" };
@@ -261,7 +261,7 @@ export async function runEval(api: Api, id: string): Promise<Response> {
 const spoken = z.union([z.string(), z.array(z.looseObject({ text: maybe(z.string()) }))]);
 const messages = z.array(z.looseObject({ role: z.string(), content: spoken }));
 
-/** What a prompt says: a text, or the texts of its messages. */
+/** The text of a prompt: a text, or the texts of its messages. */
 function promptText(prompt: unknown): string {
   const read = messages.safeParse(prompt);
   if (!read.success) return pretty(prompt);
@@ -277,7 +277,7 @@ export async function cancelRun(api: Api, id: string): Promise<Response> {
   await api.form();
   const session = await sessionOf(api, id);
   if (session === null) {
-    // Asked of one that has ended, the operation would remove it.
+    // For a call that has ended, the operation would remove it.
     const { status } = await asked(api, execution, "getExecution", { params: { id } });
     if (status === "running") await api.ask("deleteExecution", { params: { id } });
   } else await api.ask("cancelRun", { params: { id: session, run: id }, json: {} });

@@ -1,4 +1,4 @@
-/** Runs as the API lists them, and how their states are told. */
+/** Runs as the API lists them, and the texts for their states. */
 import { html } from "hono/html";
 import * as z from "zod/mini";
 import { type RunEntry, runEntryShape } from "../session/run-entry.ts";
@@ -35,11 +35,11 @@ const REASONS: Readonly<Record<string, string>> = {
   stuck: "It ended because the model went on saying nothing new.",
   budget_exhausted: "It ended because its budget of model calls, tokens or money was used up.",
   watchdog: "It ended because nothing woke it for too long.",
-  failed: "It ended because what it was told to verify failed.",
+  failed: "It ended because its verification failed.",
   cancelled: "It ended because somebody cancelled it.",
 };
 
-/** Why a run ended, or why it waits, in a sentence. */
+/** Why a run ended, or why it waits, in one sentence. */
 export function reason({ state, code }: Pick<RunEntry, "state" | "code">): string {
   if (code !== null && state !== "cancelled") return `It ended with the error ${code}.`;
   return REASONS[state] ?? "It ended.";
@@ -48,7 +48,7 @@ export function reason({ state, code }: Pick<RunEntry, "state" | "code">): strin
 /** Whether nothing more will happen. */
 export const isOver = ({ settled_at }: Pick<RunEntry, "settled_at">): boolean => settled_at !== null;
 
-/** The page of a run: those of workflows have one of their own kind. */
+/** The page of a run. Workflow runs have a page of another kind. */
 export const pathOf = ({ id, kind }: Pick<RunEntry, "id" | "kind">): string =>
   kind === "workflow" ? `/console/workflows/runs/${id}` : `/console/runs/${id}`;
 

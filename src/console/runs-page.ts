@@ -1,4 +1,4 @@
-/** `/console/runs`: what ran and runs, over all surfaces. */
+/** `/console/runs`: the runs of all surfaces, past and present. */
 import { html } from "hono/html";
 import { RUN_KINDS, type RunEntry } from "../session/run-entry.ts";
 import { type Api, asked } from "./api.ts";
@@ -75,7 +75,7 @@ export function runTable(api: Api, runs: readonly RunEntry[]): Html {
 ${runs.map((run) => row(api, run))}</tbody></table></div>`;
 }
 
-/** What a person stops here; daemons and workflows are stopped on their own pages. */
+/** Whether this page stops the run; the pages of daemons and workflows stop theirs. */
 const isStoppable = (run: RunEntry): boolean =>
   !isOver(run) && run.kind !== "daemon" && run.kind !== "workflow";
 

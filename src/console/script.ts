@@ -1,13 +1,13 @@
 /**
- * The console's one script, as browsers get it. What it shows came from models, tools and users, so that it makes text of it
- * and nothing else. Pages say what is live by attributes:
+ * The console's one script, as browsers get it. What it shows comes from models, tools and users, so it makes text of it
+ * and nothing else. Attributes mark what is live on a page:
  *
- * - `data-refresh="<ms>"`: the element is replaced by what the page holds under the same id, again and again;
- * - `data-events="<path>"`: the events of a run are told in the element, and the page is loaded anew after the last one;
+ * - `data-refresh="<ms>"`: the page's part with the same id replaces the element, again and again;
+ * - `data-events="<path>"`: the element shows the events of a run, and the page is loaded anew after the last one;
  * - `data-copy="<id>"`: a button that copies the text of another element;
  * - `data-filter="<id>"`: a field that hides the items of a list which lack its words.
  *
- * Of the events the last 500 stay. A lost connection is taken up again after the last event that was shown.
+ * The last 500 events stay. After a lost connection the script goes on after the last event that it showed.
  */
 export const SCRIPT = `"use strict";(() => {
 const $ = (tag, cls, text) => { const e = document.createElement(tag); if (cls) e.className = cls; if (text !== undefined) e.textContent = text; return e; };

@@ -1,4 +1,4 @@
-/** `/console/sessions/{id}`: a conversation, its files and artifacts, and what a person may do to it. */
+/** `/console/sessions/{id}`: a conversation, its files and artifacts, and forms to change it. */
 import { html } from "hono/html";
 import * as z from "zod/mini";
 import { BadRequest } from "../errors/request.ts";
@@ -76,7 +76,7 @@ ${runs.data.length === 0 ? "" : html`<h2>Last runs</h2>${runTable(api, runs.data
   };
 }
 
-/** Where the page begins: at the last messages, unless another place is asked for. */
+/** The first message of the page: that of the last messages, unless the query names another one. */
 function fromOf(api: Api, { length }: Session): number {
   const asked = Number(api.url.searchParams.get("from") ?? Number.NaN);
   return Number.isSafeInteger(asked) && asked >= 0 ? asked : Math.max(0, length - MESSAGES);
@@ -167,7 +167,7 @@ function changes(api: Api, { id, state }: Session): Html {
 ${form(api, `/console/sessions/${id}/delete`, html`<div><label for="sure">To delete it with everything in it, type its id</label><input id="sure" name="sure" autocomplete="off" required></div><button class="danger">Delete</button>`, "row")}`;
 }
 
-/** Says something: to the run under way, else as the prompt of a new one. */
+/** Sends a message to the run under way, or else begins a run with it as the prompt. */
 export async function saySomething(api: Api, id: string): Promise<Response> {
   const fields = await api.form();
   const prompt = String(fields.get("prompt") ?? "");
@@ -224,7 +224,7 @@ export async function changeSession(api: Api, id: string, change: string): Promi
   return seeOther(`/console/sessions/${id}`);
 }
 
-/** Removes the session, where its id was typed in. @throws BadRequest */
+/** Removes the session, if its id was typed in. @throws BadRequest */
 export async function deleteSession(api: Api, id: string): Promise<Response> {
   const sure = String((await api.form()).get("sure") ?? "").trim();
   if (sure !== id)

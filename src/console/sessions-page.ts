@@ -43,7 +43,7 @@ ${nextPage(api, next_cursor)}`,
 
 const opened = z.looseObject({ id: z.string() });
 
-/** Opens a session: the one that has this id, or a new one. */
+/** Opens the session with this id, or a new one. */
 export async function openSession(api: Api): Promise<Response> {
   const given = String((await api.form()).get("id") ?? "").trim();
   const { id } = await asked(api, opened, "openSession", { json: given === "" ? {} : { id: given } });

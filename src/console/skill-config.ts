@@ -1,4 +1,4 @@
-/** What a tenant configures of a skill's tools, as forms of the skill's page. Secrets are written and never read. */
+/** The tenant's configuration of a skill's tools, as forms of the skill's page. The page writes secrets and never reads them. */
 import { html } from "hono/html";
 import * as z from "zod/mini";
 import { type Api, asked } from "./api.ts";
@@ -18,7 +18,7 @@ const tool = z.looseObject({
 });
 const config = z.looseObject({ tools: z.record(z.string(), tool) });
 
-/** Forms for the tools that can be configured; nothing for keys that may not, and where there is nothing to configure. */
+/** Forms for the tools that can be configured. Empty for keys that may not, or without such tools. */
 export async function configForms(api: Api, slug: string): Promise<Html | ""> {
   if (!api.may("publish")) return "";
   const { tools } = await asked(api, config, "getConfig", { params: { slug } });
@@ -57,7 +57,7 @@ function field(
   return html`${label}<input type="hidden" name="type ${name}" value="${TEXTS.includes(type) ? "text" : "json"}"><input id="${id}" name="value ${name}" value="${text}">`;
 }
 
-/** Types whose values are texts, whatever they look like. */
+/** Types whose values are always texts. */
 const TEXTS: readonly string[] = ["string", "text", "code", "select"];
 
 /** Stores the values of one tool. @throws HullError for a value that its parameter does not take */
@@ -77,7 +77,7 @@ export async function saveConfig(api: Api, slug: string): Promise<Response> {
   return seeOther(`/console/skills/${slug}`);
 }
 
-/** JSON as its value, any other text as it is. */
+/** Reads JSON as its value, and any other text as a text. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

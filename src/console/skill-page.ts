@@ -1,4 +1,4 @@
-/** `/console/skills/{slug}`: one skill, how to call it, and a form to try it with. */
+/** `/console/skills/{slug}`: one skill, how to call it, and a form to try it. */
 import { html } from "hono/html";
 import * as z from "zod/mini";
 import { toBase64 } from "../bytes.ts";
@@ -74,7 +74,7 @@ ${shown.doc === undefined || shown.doc.trim() === "" ? "" : html`<h2>Documentati
   };
 }
 
-/** Of an upload, each version can be served again. */
+/** Each version of an upload can be served again. */
 function versionList(
   api: Api,
   { slug, version, uploaded }: Card,
@@ -105,7 +105,7 @@ function signed({ signature }: Card): Html | "" {
   return html`<dt>Signed by</dt><dd><code>${signature.signer ?? ""}</code>${signature.trusted ? "" : ", whom this deployment does not trust"}</dd>`;
 }
 
-/** A form by what the skill takes. It is sent as `multipart/form-data`, since it may hold files. */
+/** A form for the skill's input. It is sent as `multipart/form-data`, since it may hold files. */
 function tryForm(api: Api, { slug, input, input_schema, inputMime }: Card): Html {
   const file = html`<label for="files">${input === "file" ? "File" : "Files"}</label><input id="files" name="files" type="file" multiple accept="${(inputMime ?? []).join(",")}">`;
   const text =
@@ -132,7 +132,7 @@ const schemaShape = z.looseObject({
   properties: maybe(z.record(z.string(), z.unknown())),
 });
 
-/** A value to begin with, which has the members that a schema names. */
+/** A first value, which has the members that a schema names. */
 function sample(schema: unknown, depth = 0): unknown {
   const read = schemaShape.safeParse(schema);
   if (!read.success || depth > 4) return null;
@@ -153,7 +153,7 @@ function sample(schema: unknown, depth = 0): unknown {
   return kind === "object" ? {} : null;
 }
 
-/** What the form asks for, as the skill's own route takes it. A run that can outlive its connection gets a page of its own. */
+/** Makes the request for the skill's own route from the form. A run that can outlive its connection gets a page of its own. */
 export async function trySkill(api: Api, slug: string): Promise<Response> {
   const shown = await asked(api, card, "getCard", { params: { slug } });
   const fields = await api.form();
@@ -194,10 +194,10 @@ function inputOf(
   return { body: sent };
 }
 
-/** Most characters of an answer that a page shows. */
+/** Most characters of an answer on the page. */
 const MAX_SHOWN = 200_000;
 
-/** Bytes of a file that the page itself holds. */
+/** Most bytes of a file that the page itself holds. */
 const MAX_LINKED = 2 * 1024 * 1024;
 
 async function answerShown(answer: Response): Promise<Html> {
@@ -214,7 +214,7 @@ async function answerShown(answer: Response): Promise<Html> {
   return html`<pre tabindex="0">${/json/.test(type) ? prettyText(text) : text}</pre>`;
 }
 
-/** JSON with line breaks; what is none, as it is. */
+/** JSON with line breaks; other text unchanged. */
 function prettyText(text: string): string {
   try {
     return pretty(JSON.parse(text));
@@ -223,7 +223,7 @@ function prettyText(text: string): string {
   }
 }
 
-/** The tools of its tools.json with what is known of each; those that SKILL.md declares by their names. */
+/** The tools of its tools.json with their details, and the tools that SKILL.md declares, by their names. */
 function toolTable({ tools = [], tool_details = [] }: Card): Html | "" {
   const detailed = new Set(tool_details.map(({ name }) => name));
   const others = tools.filter((name) => !detailed.has(name));

@@ -1,4 +1,4 @@
-/** `/`: what is served, to be searched and tried. */
+/** `/`: the served skills, with search and a link to try each. */
 import { html } from "hono/html";
 import * as z from "zod/mini";
 import { type Api, asked } from "./api.ts";
@@ -6,7 +6,7 @@ import type { Page } from "./layout.ts";
 import { count, duration, type Html, money, short } from "./text.ts";
 
 const MODES = ["llm", "script", "proxy", "static-file"] as const;
-/** More rows at once take browsers long to lay out. */
+/** Browsers take long to lay out more rows. */
 const PAGE_SIZE = "100";
 
 const cards = z.array(

@@ -1,4 +1,4 @@
-/** The console's one stylesheet. */
+/** The console's only stylesheet. */
 export const STYLE = `
 :root{color-scheme:light dark;--bg:#fff;--panel:#f5f6f8;--line:#d5d9e0;--text:#1b1f27;--dim:#535b69;--link:#0b57b8;--on:#fff;--good:#136c34;--bad:#b3211b;--wait:#8a4b00;--bar:#3877c9;--bar2:#7a5bb5;--bar3:#2f8a57}
 @media (prefers-color-scheme:dark){:root{--bg:#12151b;--panel:#1b2029;--line:#343b48;--text:#e6e9ef;--dim:#a5aebd;--link:#82b4ff;--on:#0c1017;--good:#6bd08d;--bad:#ff928a;--wait:#f0b35c;--bar:#5d97e0;--bar2:#a98be0;--bar3:#54b57f}}

@@ -1,7 +1,7 @@
-/** HTML that is escaped by construction, and how numbers, times and amounts are written. */
+/** HTML that is escaped by construction, and the formats of numbers, times and amounts. */
 import { html } from "hono/html";
 
-/** Escaped HTML: whatever is put into a template is text unless it is one of these itself. */
+/** Escaped HTML. A template turns every value into text unless it is escaped HTML itself. */
 export type Html = ReturnType<typeof html>;
 
 const UNITS: readonly (readonly [seconds: number, name: string])[] = [
@@ -24,7 +24,7 @@ function distance(seconds: number): string {
   return past ? `${count} ago` : `in ${count}`;
 }
 
-/** Milliseconds, as short as it can be said. */
+/** Milliseconds in a short form. */
 export function duration(ms: number | null | undefined): string {
   if (ms === null || ms === undefined) return "–";
   if (ms < 1000) return `${Math.round(ms)} ms`;
@@ -40,12 +40,12 @@ export function money(usd: number | null | undefined): string {
   return `$${usd.toFixed(usd < 1 ? 4 : 2)}`;
 }
 
-/** A count with its thousands apart. */
+/** A count with separated thousands. */
 export function count(number: number | null | undefined): string {
   return number === null || number === undefined ? "–" : number.toLocaleString("en-US");
 }
 
-/** Bytes, in the unit that is nearest. */
+/** Bytes in the nearest unit. */
 export function size(bytes: number): string {
   if (bytes < 1024) return `${bytes} B`;
   if (bytes < 1024 * 1024) return `${(bytes / 1024).toFixed(1)} KiB`;
@@ -53,7 +53,7 @@ export function size(bytes: number): string {
 }
 
 /**
- * A line of a waterfall: what it is about, its place in time as a bar, how long it took.
+ * A line of a waterfall: its subject, its place in time as a bar, its duration.
  * @param colour class of the bar @param place shares of the whole time, 0 to 1
  */
 export function lane(
@@ -67,17 +67,17 @@ export function lane(
   return html`<span class="lane"><span>${title}</span><svg viewBox="0 0 1000 14" preserveAspectRatio="none" aria-hidden="true"><rect class="${colour}" x="${x}" width="${width}" height="14"/></svg><span class="n">${took}</span></span>`;
 }
 
-/** JSON for reading. */
+/** JSON in a readable form. */
 export function pretty(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
 }
 
-/** At most so many characters. */
+/** Cuts a text to so many characters. */
 export function short(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
 }
 
-/** What names a text, so that a page can tell whether it has changed (FNV-1a). */
+/** A mark of a text (FNV-1a), by which a page notices that the text has changed. */
 export function mark(text: string): string {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i += 1) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);

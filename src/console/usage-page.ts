@@ -1,4 +1,4 @@
-/** `/console/usage`: what model calls took, and the limits of that. */
+/** `/console/usage`: the usage of model calls, and its limits. */
 import { html } from "hono/html";
 import * as z from "zod/mini";
 import { type Api, asked } from "./api.ts";
@@ -9,7 +9,7 @@ import { count, type Html, money, when } from "./text.ts";
 
 const GROUPS = ["day", "skill", "model", "session"] as const;
 const WINDOWS = ["hour", "day", "month", "total"] as const;
-/** The error of a call that a budget did not allow. */
+/** The error of a call that a budget refused. */
 const REFUSED = "budget_exceeded";
 const DAYS = 30;
 const DAY_MS = 24 * 3_600_000;
@@ -69,7 +69,7 @@ function nameOf(row: Row, by: string): string {
   return typeof name === "string" ? name : `no ${by}`;
 }
 
-/** Cost as bars; tokens where nothing has a price. */
+/** Cost as bars, or tokens if nothing has a price. */
 export function bars(rows: readonly Row[], by: string): Html {
   const priced = rows.some(({ cost_usd }) => cost_usd > 0);
   const size = ({ cost_usd, input_tokens, output_tokens }: Row): number =>
@@ -96,7 +96,7 @@ ${rows.map(
 )}</tbody></table></div>`;
 }
 
-/** What a budget limits, with a value for each. */
+/** The limits of a budget, each with its value. */
 function limitsOf(row: Budget): { max: number; spent: number; text: (value: number) => string }[] {
   const tokens = (value: number): string => `${count(value)} tokens`;
   return [
@@ -138,7 +138,7 @@ function budgetForm(api: Api): Html {
   );
 }
 
-/** Sets a budget of money. */
+/** Sets a budget in money. */
 export async function setBudget(api: Api): Promise<Response> {
   const fields = await api.form();
   const text = (name: string): string => String(fields.get(name) ?? "").trim();

@@ -21,7 +21,7 @@ const record = z.looseObject({
 /** A node that waits for an approval. */
 interface WaitingNode {
   run: string;
-  /** Of the workflow; absent on the run's own page. */
+  /** The workflow's name; absent on the run's own page. */
   workflow?: string;
   node: string;
   question: string;
@@ -29,7 +29,7 @@ interface WaitingNode {
   until: string | null;
 }
 
-/** Those of these runs, the longest wait first. */
+/** The waiting nodes of these runs, the longest wait first. */
 export async function workflowApprovals(api: Api, runs: readonly { id: string }[]): Promise<WaitingNode[]> {
   const found = await Promise.all(runs.map(({ id }) => nodesOf(api, id)));
   return found.flat().sort((a, b) => Date.parse(a.since) - Date.parse(b.since));
@@ -50,7 +50,7 @@ async function nodesOf(api: Api, run: string): Promise<WaitingNode[]> {
   }
 }
 
-/** What it asks, and a form to answer it. */
+/** The question of a node, and a form to answer it. */
 export function nodeCard(api: Api, { run, workflow, node, question, since, until }: WaitingNode): Html {
   const id = `${workflow === undefined ? "" : `${run}-`}${node}`;
   const by =

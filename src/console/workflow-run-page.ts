@@ -1,4 +1,4 @@
-/** `/console/workflows/runs/{id}`: how a run stands with its graph, what it did, what it waits for, and hands on it. */
+/** `/console/workflows/runs/{id}`: the progress of a run on its graph, what it did, what it waits for, and forms to control it. */
 import { html } from "hono/html";
 import * as z from "zod/mini";
 import { BadRequest } from "../errors/request.ts";
@@ -13,7 +13,7 @@ import { begun } from "./workflows-page.ts";
 
 /** Stages on one page. */
 const STAGES = 100;
-/** Characters of a text that the page shows; the record has all of it. */
+/** Most characters of a text on the page; the record has all of it. */
 const SHOWN = 4000;
 
 const maybe = z.optional;
@@ -79,7 +79,7 @@ const record = z.looseObject({
   parent_run_id: z.nullable(z.string()),
   origin: z.nullable(z.looseObject({ run_id: z.string(), how: z.string() })),
   stages: z.array(stage),
-  /** What undid stages of a stopped run. */
+  /** The compensations of a stopped run. */
   compensations: maybe(z.array(stage)),
   transitions: z.array(z.looseObject({ from: z.string(), to: z.string() })),
   active: z.array(active),
@@ -132,7 +132,7 @@ function facts({
 <dt>Steps</dt><dd>${count(steps)} of ${count(max_steps)}</dd><dt>Tokens</dt><dd>${count(took.input_tokens)} in, ${count(took.output_tokens)} out</dd><dt>Cost</dt><dd>${money(took.total_cost)}</dd>${origin === null ? "" : html`<dt>Goes on from</dt><dd><a href="/console/workflows/runs/${origin.run_id}">${origin.run_id}</a> (${origin.how})</dd>`}</dl>`;
 }
 
-/** How the run stands with each node that it has come to. */
+/** The state of each node that the run has reached. */
 function statesOf({ stages, active: visits, pending_nodes }: Run): Map<string, NodeState> {
   const states = new Map<string, NodeState>();
   for (const id of pending_nodes) states.set(id, { cls: "next", text: "comes next" });
@@ -154,7 +154,7 @@ function activeState({ retry_at, waits_until, approval, attempt: number }: Activ
   return { cls: "runs", text: number > 1 ? `runs, attempt ${number}` : "runs" };
 }
 
-/** What a person can do about a node that waits. */
+/** The forms for a node that waits. */
 function waitShown(
   api: Api,
   { id, graph }: Run,
@@ -290,7 +290,7 @@ const CHANGES = {
 } as const;
 const isChange = (word: string): word is keyof typeof CHANGES => Object.hasOwn(CHANGES, word);
 
-/** Pauses, resumes or cancels a run; resuming one that ended at its limit leads to the run that goes on. */
+/** Pauses, resumes or cancels a run. A resumed run that had ended at its limit redirects to the run that goes on. */
 export async function changeWorkflowRun(api: Api, id: string, change: string): Promise<Response> {
   await api.form();
   if (!isChange(change))
@@ -301,7 +301,7 @@ export async function changeWorkflowRun(api: Api, id: string, change: string): P
   return seeOther(`/console/workflows/runs/${id}`);
 }
 
-/** Stops a run without any further step, where its id was typed in. @throws BadRequest */
+/** Kills a run, if its id was typed in. @throws BadRequest */
 export async function killWorkflowRun(api: Api, id: string): Promise<Response> {
   const fields = await api.form();
   if (textOf(fields, "sure") !== id)
@@ -337,7 +337,7 @@ export async function signalWorkflow(api: Api, id: string): Promise<Response> {
   return seeOther(`/console/workflows/runs/${id}`);
 }
 
-/** Begins another run from a node of this one on, with the task and the artifacts of the form. */
+/** Begins another run from a node of this one, with the task and the artifacts of the form. */
 export async function forkWorkflow(api: Api, id: string): Promise<Response> {
   const fields = await api.form();
   const artifacts = jsonOf(fields, "artifacts");

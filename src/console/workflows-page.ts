@@ -95,7 +95,7 @@ export async function workflowPage(api: Api, name: string): Promise<Page> {
   };
 }
 
-/** Begins a run of a stored graph, and leads to its page. */
+/** Begins a run of a stored graph and redirects to its page. */
 export async function runWorkflow(api: Api, name: string): Promise<Response> {
   const fields = await api.form();
   const artifacts = jsonOf(fields, "artifacts");
@@ -109,7 +109,7 @@ export async function runWorkflow(api: Api, name: string): Promise<Response> {
   return begun(await api.ask("executeWorkflow", { query: { wait: "none" }, json }));
 }
 
-/** Leads to the page of the run that an answer names. */
+/** Redirects to the page of the run that an answer names. */
 export async function begun(answer: Response): Promise<Response> {
   await answer.body?.cancel();
   return seeOther(`/console${answer.headers.get("location") ?? "/workflows"}`);

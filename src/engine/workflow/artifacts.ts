@@ -1,4 +1,4 @@
-/** Artifacts of a workflow: what one stage makes and later ones read. Pure. */
+/** Artifacts of a workflow: one stage makes them and later ones read them. Pure. */
 import * as z from "zod/mini";
 import { once } from "../../memo.ts";
 import { isObject, withoutNulls } from "../../skill/json.ts";
@@ -21,12 +21,12 @@ export interface WorkflowArtifact {
   freshness: string | null;
   /** 0 to 100; more important ones come first. */
   priority: number;
-  /** Ids of the artifacts that it was made from. */
+  /** Ids of the artifacts that it is based on. */
   lineage: string[];
   relevance: number | null;
-  /** A quarter of its bytes. */
+  /** A quarter of its size in bytes. */
   estimated_tokens: number;
-  /** Id of the node that made it; `null`: it was given. */
+  /** Id of the node that made it; `null`: it came with the request. */
   stage: string | null;
   metadata: JsonObject;
 }
@@ -89,7 +89,7 @@ export const artifactShape = () => shape();
 
 type Given = z.infer<ReturnType<typeof shape>>;
 
-/** Where ids and times come from. */
+/** Gives ids and times. */
 export interface Made {
   newId: () => string;
   /** RFC 3339. */

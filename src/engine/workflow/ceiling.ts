@@ -1,11 +1,11 @@
-/** Where a capability policy asks for more than a ceiling allows. Pure. */
+/** Finds where a capability policy asks for more than a ceiling allows. Pure. */
 import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { isWithin, normalised, rankOf } from "../agent/policy.ts";
 
 /**
- * @param own the policy that asks; what it does not name it does not ask for
- * @param tools names of the tools declared beside it
+ * @param own the policy that asks; it asks only for what it names
+ * @param tools names of the tools declared with it
  * @returns one sentence without its full stop for each excess
  */
 export function exceeds(ceiling: JsonObject, own: JsonObject, tools: readonly string[] = []): string[] {

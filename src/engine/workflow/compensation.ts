@@ -1,10 +1,10 @@
-/** What a stopped run undoes: its finished stages whose nodes name a node for that, the last one first. Pure. */
+/** Selects what a stopped run undoes: its finished stages whose nodes name a compensation, the last one first. Pure. */
 import type { Stage } from "./records.ts";
 import type { Visit, WorkflowState } from "./state.ts";
 
 /**
- * Stages that are still to be undone, in the order in which they are. A run that is killed undoes none, nor one that repeats
- * another. Of stages taken over, those of a run that this one goes on from are its own.
+ * The stages that are still to be undone, in their order. A killed run undoes none, nor does a replay. A run that goes on from
+ * another one also undoes the stages that it took over; a fork does not.
  */
 export function uncompensated(state: WorkflowState): Stage[] {
   const { spec, stages, compensations, stopped, visits } = state;
@@ -24,6 +24,6 @@ export function uncompensated(state: WorkflowState): Stage[] {
     .toReversed();
 }
 
-/** Whether the visit undoes a stage, and is still wanted. */
+/** Whether the visit undoes a stage, and should still do so. */
 export const undoes = ({ stopped }: WorkflowState, visit: Visit | undefined): boolean =>
   visit !== undefined && visit.compensates !== null && stopped !== null && !stopped.kill;

@@ -1,9 +1,9 @@
-/** A workflow run as its routes show it, and why it does not go on. Pure. */
+/** A workflow run as its routes show it, with the reason why it does not go on. Pure. */
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { uncompensated } from "./compensation.ts";
 import { requiredInputs, time, totalOutcomes, type Visit, type WorkflowState } from "./state.ts";
 
-/** What a run is doing: `waiting` where only time or somebody outside can let it go on. */
+/** The status of a run: `waiting` if only time or somebody outside can let it go on. */
 type WorkflowStatus = "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled";
 
 export function statusOf(state: WorkflowState): WorkflowStatus {

@@ -1,4 +1,4 @@
-/** Editing operations on graphs: each answers a new graph whose audit log tells of the change. Pure. */
+/** Editing operations on graphs: each answers a new graph, whose audit log records the change. Pure. */
 import { canonicalJson } from "../../skill/canonical.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { intersectPolicies } from "../agent/policy.ts";
@@ -6,7 +6,7 @@ import type { Fault } from "../fault.ts";
 import { type Graph, readGraph } from "./graph.ts";
 import { toolNames, validateGraph } from "./validate.ts";
 
-/** What an operation was given beside its graph. */
+/** What an operation gets in addition to its graph. */
 export interface EditInput {
   node_id?: string;
   node?: JsonObject;
@@ -19,7 +19,7 @@ export interface EditInput {
   reason?: string;
 }
 
-/** Where times and ids come from. */
+/** Gives times and ids. */
 interface EditSource {
   /** RFC 3339. */
   now: string;
@@ -29,7 +29,7 @@ interface EditSource {
 type Edited = { answer: Json } | { faults: Fault[] };
 type Operation = (graph: Graph, input: EditInput, source: EditSource) => Edited;
 
-/** The graph after a change, read again so that nothing gets in that a request could not bring. */
+/** The graph after a change. It is read again, so an edit brings in nothing that a request could not. */
 function changed(
   graph: Graph,
   change: JsonObject,
@@ -52,7 +52,7 @@ function changed(
 const asJson = (value: object): JsonObject => JSON.parse(JSON.stringify(value));
 const fault = (path: string, message: string): Edited => ({ faults: [{ path, message }] });
 
-/** For a change of one node. */
+/** Changes one node. */
 const onNode =
   (op: string, change: (node: JsonObject, input: EditInput) => JsonObject | Fault): Operation =>
   (graph, input, source) => {
@@ -74,7 +74,7 @@ const setting = (op: string, field: string): Operation =>
     policy === undefined ? { path: "policy", message: "is missing" } : { ...node, [field]: policy },
   );
 
-/** By name, as `POST /workflows/{operation}` takes them. */
+/** The operations by name, as `POST /workflows/{operation}` takes them. */
 export const EDIT_OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, Operation>([
   ["graph", (graph) => ({ answer: asJson(graph) })],
   [
@@ -179,7 +179,7 @@ export const EDIT_OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, O
   ["policy_report", (graph) => ({ answer: asJson(policyReport(graph)) })],
 ]);
 
-/** What each node may do: the graph's policy and its own, intersected, with the tools that it declares. */
+/** The capabilities of each node: the graph's policy and its own, intersected, with the tools that it declares. */
 function policyReport(graph: Graph) {
   const outer = graph.capability_policy === undefined ? null : asJson(graph.capability_policy);
   return {
@@ -198,7 +198,7 @@ function policyReport(graph: Graph) {
 
 const textOf = (value: Json | undefined): string => (typeof value === "string" ? value : "");
 
-/** What differs between two graphs. @throws nothing: what cannot be read is a fault */
+/** The differences of two graphs. @throws nothing: a graph that cannot be read is a fault */
 export function diffGraphs(left: Json, right: Json, newId: () => string): Edited {
   const [a, b] = [readGraph(left, newId), readGraph(right, newId)];
   if ("faults" in a) return { faults: a.faults.map((one) => ({ ...one, path: `left.${one.path}` })) };

@@ -23,7 +23,7 @@ const NODE_KINDS = [
 ] as const;
 type NodeKind = (typeof NODE_KINDS)[number];
 
-/** What an id of a node may be: it stands in ids of stages and events. */
+/** The form of a node's id, which is part of the ids of stages and events. */
 const NODE_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 /** Nodes and edges of one graph. */
 export const MAX_NODES = 500;
@@ -175,11 +175,11 @@ export interface Graph {
   capability_policy?: GivenGraph["capability_policy"];
   approval_policy?: GivenGraph["approval_policy"];
   metadata: JsonObject;
-  /** Each change by an editing operation: `{op, at, reason?, …}`. */
+  /** One entry for each change by an editing operation: `{op, at, reason?, …}`. */
   audit_log: Json[];
 }
 
-/** Edges of the shorthand, between those of its nodes that are there. */
+/** Edges of the shorthand. A graph gets those between the nodes that it has. */
 const SHORTHAND_EDGES: readonly Edge[] = [
   { from: "act", to: "verify" },
   { from: "verify", to: "repair", branch: "failed" },
@@ -188,8 +188,8 @@ const SHORTHAND_EDGES: readonly Edge[] = [
 
 /**
  * Reads a graph: `{nodes, edges, …}`, or the shorthand `{act, verify?, repair?}`, whose nodes take their kind from their name.
- * @param newId for a graph that has none
- * @returns the faults with their dotted paths, if its shape is wrong; whether it makes sense is for `validateGraph`
+ * @param newId makes the id of a graph that has none
+ * @returns the faults with their dotted paths, if its shape is wrong; `validateGraph` checks whether it makes sense
  */
 export function readGraph(given: Json, newId: () => string): { graph: Graph } | { faults: Fault[] } {
   const bare = isObject(given) ? expand(given) : given;

@@ -1,16 +1,16 @@
-/** Whether a run that is under way can go on with another graph: all that its journal tells of has to be there. Pure. */
+/** Checks whether a run under way can go on with another graph, which must have everything that the run's journal names. Pure. */
 import { canonicalJson } from "../../skill/canonical.ts";
 import type { Graph, Node } from "./graph.ts";
 import type { WorkflowState } from "./state.ts";
 import type { GraphFinding } from "./validate.ts";
 
-/** Where a graph does not fit a run's journal; none: it does. */
+/** The places where a graph does not fit a run's journal; empty: it fits. */
 export function misfits(state: WorkflowState, graph: Graph): GraphFinding[] {
   const findings: GraphFinding[] = [];
-  const told = new Set<string>();
+  const reported = new Set<string>();
   const refuse = (node: string, path: string, message: string): void => {
-    if (told.has(path)) return;
-    told.add(path);
+    if (reported.has(path)) return;
+    reported.add(path);
     findings.push({ path, node, message });
   };
   const nodeOf = (id: string): Node | undefined =>
@@ -31,7 +31,7 @@ export function misfits(state: WorkflowState, graph: Graph): GraphFinding[] {
   for (const { node } of state.visits) {
     if (!present(node, "it is under way")) continue;
     if (canonicalJson(state.spec.graph.nodes[node]) !== canonicalJson(graph.nodes[node]))
-      refuse(node, `nodes.${node}`, `The node "${node}" is under way, and would be another one.`);
+      refuse(node, `nodes.${node}`, `The node "${node}" is under way, and the new graph changes it.`);
   }
   for (const id of state.ready) present(id, "it comes next");
   for (const id of state.completed) present(id, "the run has been there");

@@ -1,4 +1,4 @@
-/** What a workflow run does next: a function of its journal's state and the time. Pure. */
+/** Decides the next steps of a workflow run from its journal's state and the time. Pure. */
 import { canonicalJson } from "../../skill/canonical.ts";
 import { sha256 } from "../sha256.ts";
 import type { WorkflowArtifact } from "./artifacts.ts";
@@ -9,17 +9,17 @@ import type { AttemptKey, Outcome, Stage, StageError, WorkflowRecord } from "./r
 import { selectArtifacts } from "./select-artifacts.ts";
 import { requiredInputs, time, undoUntil, type Visit, type WorkflowState } from "./state.ts";
 
-/** Branches that run at once where the run's options say nothing, and items of a map. */
+/** Most branches that run at once if the run's options set no limit, and most items of a map. */
 const MAX_CONCURRENT = 8;
 
 export interface Decision {
-  /** To be stored, in this order, before anything else is done. */
+  /** Must be stored, in this order, before anything else is done. */
   records: WorkflowRecord[];
-  /** When there is something to decide again though nothing happens, Unix ms; `null`: not by time. */
+  /** When time alone brings the next decision, Unix ms; `null`: it does not. */
   wake: number | null;
 }
 
-/** Kinds of nodes that are settled without an effect, as soon as they begin. */
+/** Kinds of nodes that end without an effect, as soon as they begin. */
 const INSTANT: ReadonlySet<string> = new Set(["condition", "fork", "join", "reduce", "escalation"]);
 
 /** @param now Unix ms */
@@ -41,7 +41,7 @@ export function decide(state: WorkflowState, now: number, newId: IdSource): Deci
   return { records: [], wake: wakeOf(state) };
 }
 
-/** Attempts that have begun and not ended: what a new process takes up again. */
+/** Attempts that have begun and not ended, which a new process takes up again. */
 export function openAttempts(state: WorkflowState): AttemptKey[] {
   if (state.finished !== null) return [];
   return state.visits.flatMap((visit): AttemptKey[] => {
@@ -53,7 +53,7 @@ export function openAttempts(state: WorkflowState): AttemptKey[] {
   });
 }
 
-/** A stopped run undoes what has to be undone once its attempts have ended, then ends; one past its deadline is stopped. */
+/** Once its attempts have ended, a stopped run undoes its stages, then ends. Stops a run that is past its deadline. */
 function stopping(state: WorkflowState, now: number, newId: IdSource): Decision | null {
   const { stopped, spec } = state;
   if (stopped === null) {
@@ -81,15 +81,15 @@ function stopping(state: WorkflowState, now: number, newId: IdSource): Decision 
   };
 }
 
-/** A compensation that has no more time ends with the attempt that runs, or would come next. */
+/** Ends a compensation whose time is over, with the attempt that runs or would come next. */
 function outOfTime({ node, visit, attempts, running }: Visit, at: number): WorkflowRecord {
   const attempt = running?.attempt ?? attempts.length + 1;
-  const message = `The compensation "${node}" had no more time.`;
+  const message = `The compensation "${node}" ran out of time.`;
   const outcome = failed("error", "timed_out", message);
   return { type: "ended", at, node, visit, attempt, outcome };
 }
 
-/** Begins the node that undoes a stage; it reads what the stage made. */
+/** Begins the node that undoes a stage; it reads the stage's artifacts. */
 function compensate(state: WorkflowState, stage: Stage, at: number): WorkflowRecord[] {
   const node = state.spec.graph.nodes[stage.node_id]?.compensation ?? "";
   const visit = (state.counts[node] ?? 0) + 1;
@@ -104,7 +104,7 @@ function ending(state: WorkflowState, at: number): WorkflowRecord {
     ({ id }) => !state.stages.some((stage) => suffix(stage.id) === suffix(id)),
   );
   if (origin?.how === "replay" && state.ready.length === 0 && unused.length > 0) {
-    const message = `The recorded run has the stage ${unused[0]?.id}, which this graph does not come to.`;
+    const message = `The recorded run has the stage ${unused[0]?.id}, which this graph does not reach.`;
     return { type: "finished", at, status: "failed", error: { code: "replay_mismatch", message } };
   }
   return { type: "finished", at, status: state.ready.length === 0 ? "completed" : "paused", error: null };
@@ -128,7 +128,7 @@ export function skipsTo(state: WorkflowState): number | null {
   return times.some((own) => own.length === 0) ? null : Math.min(...times.flat());
 }
 
-/** When there is something to decide about a visit though nothing happens, Unix ms. */
+/** The times at which time alone brings a decision about a visit, Unix ms. */
 function timesOf({ spec }: WorkflowState, { retry_at, wait, node, began, running }: Visit): number[] {
   const { timeout_ms, total_timeout_ms, kind } = spec.graph.nodes[node] ?? {};
   return [
@@ -139,7 +139,7 @@ function timesOf({ spec }: WorkflowState, { retry_at, wait, node, began, running
   ].filter((at) => at !== null);
 }
 
-/** Nodes of `ready` that may begin now, as many as may run at once. */
+/** The nodes of `ready` that may begin now, within the limit of branches at once. */
 function startable(state: WorkflowState): string[] {
   const { spec, steps, visits, ready, arrived } = state;
   const most = spec.options.max_concurrent;
@@ -154,7 +154,7 @@ function startable(state: WorkflowState): string[] {
 
 const isBusy = ({ wait, retry_at }: Visit): boolean => wait === null && retry_at === null;
 
-/** What the first attempt of a visit stores; a node without an effect ends at once. */
+/** The records of a visit's first attempt; a node without an effect ends at once. */
 function begin(state: WorkflowState, id: string, at: number, newId: IdSource): WorkflowRecord[] {
   const node = state.spec.graph.nodes[id];
   if (node === undefined) return [];
@@ -198,7 +198,7 @@ function attempt(
   return [started];
 }
 
-/** What a run that tries a graph has been told to say. */
+/** The answer that a run which tries a graph has for a node. */
 function answers({ spec }: WorkflowState, node: Node, { visit }: AttemptKey, at: number): WorkflowRecord[] {
   const { approvals = {} } = spec.test ?? {};
   const decision = Object.hasOwn(approvals, node.id) ? approvals[node.id] : undefined;
@@ -227,7 +227,7 @@ function waits(node: Node, { node: id, visit }: AttemptKey, at: number): Workflo
   };
 }
 
-/** What goes on in a visit that began earlier. */
+/** The next records of a visit that began earlier. */
 function continued(state: WorkflowState, visit: Visit, at: number, newId: IdSource): WorkflowRecord[] {
   const node = state.spec.graph.nodes[visit.node];
   if (node === undefined) return [];
@@ -250,7 +250,7 @@ function continued(state: WorkflowState, visit: Visit, at: number, newId: IdSour
   return node.kind === "map" ? mapGoesOn(state, node, visit, number, at, newId) : [];
 }
 
-/** What becomes of an attempt past its time limit, or that of all attempts of the visit; `null`: it has time. */
+/** The outcome of an attempt past its time limit, or past that of the visit; `null`: it has time left. */
 function overTime(
   { id, timeout_ms, total_timeout_ms }: Node,
   { running, began }: Visit,
@@ -271,7 +271,7 @@ function overTime(
   return null;
 }
 
-/** Starts items up to the limit; ends the map once its join says so. Items that still run then are given up. */
+/** Starts items up to the limit; ends the map once its join says so, and with it the items that still run. */
 function mapGoesOn(
   state: WorkflowState,
   node: Node,
@@ -309,12 +309,12 @@ function mapGoesOn(
     }));
 }
 
-/** Whether the items of a map are worked on, and are not artifacts as they stand. */
+/** Whether a map does work on its items. Otherwise it passes on the artifacts as they are. */
 function isMapWork({ mode, prompt, system, tools, model_policy }: Node): boolean {
   return [mode, prompt, system, tools, model_policy].some((field) => field !== undefined);
 }
 
-/** What a stage reads, the most important first. */
+/** The artifacts that a stage reads, the most important first. */
 export function inputsOf(state: WorkflowState, node: Node): WorkflowArtifact[] {
   const { input_kinds } = node.input_contract ?? {};
   const policy = node.context_policy ?? {};
@@ -329,13 +329,13 @@ export function inputsOf(state: WorkflowState, node: Node): WorkflowArtifact[] {
   });
 }
 
-/** The artifacts that a visit was given when it began. */
+/** The artifacts that a visit got when it began. */
 export function consumedBy(state: WorkflowState, { consumed }: Visit): WorkflowArtifact[] {
   const known = new Map(state.artifacts.map((artifact) => [artifact.id, artifact]));
   return consumed.flatMap((id) => known.get(id) ?? []);
 }
 
-/** What a map goes over: values of the graph, or artifacts. */
+/** The items of a map: values of the graph, or artifacts. */
 export function itemsOf(
   node: Node,
   inputs: readonly WorkflowArtifact[],

@@ -1,4 +1,4 @@
-/** What a workflow run takes over from an earlier one: to go on, to begin again from a node, to repeat it. Pure. */
+/** Selects what a workflow run takes over from an earlier one: to go on, to begin again from a node, to repeat it. Pure. */
 
 import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -6,7 +6,7 @@ import type { WorkflowArtifact } from "./artifacts.ts";
 import type { Graph } from "./graph.ts";
 import type { Origin, PinnedSkills, Stage, Transition } from "./records.ts";
 
-/** A run's record as `runDocument` makes it, as far as another run needs it. */
+/** The members of a run's record, as `runDocument` makes it, that another run needs. */
 export interface RunRecord {
   id: string;
   task: string;
@@ -26,7 +26,7 @@ export interface RunRecord {
   root_run_id: string;
 }
 
-/** Reads a record that a request brings; `null`: it is none. */
+/** Reads a record that a request brings; `null`: it is not one. */
 export function readRecord(given: Json): RunRecord | null {
   const record = objectOf(given);
   const { _type, id, stages, transitions, pending_nodes, artifacts } = record;
@@ -55,7 +55,7 @@ export function resumed(record: RunRecord, graph: Graph): Origin {
   };
 }
 
-/** Begins again from a node: what came of it and after it is left out, all else is taken over. */
+/** Begins again from a node: leaves out what this node and later ones made, and takes over the rest. */
 export function forkedFrom(record: RunRecord, graph: Graph, node: string): Origin {
   const after = downstream(graph, node);
   const stages = record.stages.filter(({ node_id }) => !after.has(node_id));
@@ -87,13 +87,13 @@ export function repeated(record: RunRecord, graph: Graph): Origin {
   };
 }
 
-/** The artifacts that a run was given, and that none of its stages made. */
+/** The artifacts of a run's request, which none of its stages made. */
 export function givenArtifacts({ artifacts, stages }: RunRecord): WorkflowArtifact[] {
   const made = new Set(stages.flatMap(({ produced_artifact_ids }) => produced_artifact_ids));
   return artifacts.filter(({ id }) => !made.has(id));
 }
 
-/** The node and all that it leads to. */
+/** The node and all nodes after it. */
 function downstream({ edges }: Graph, node: string): Set<string> {
   const found = new Set([node]);
   for (const id of found) for (const { from, to } of edges) if (from === id) found.add(to);

@@ -1,4 +1,4 @@
-/** What comes of nodes that need no model and no process. Pure. */
+/** Outcomes of nodes that need no model and no process. Pure. */
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { artifactOf, bodyOf, kindOf, type Made, type WorkflowArtifact } from "./artifacts.ts";
 import { type Node, outputKind } from "./graph.ts";
@@ -23,7 +23,7 @@ const PLAIN: Outcome = {
   metadata: {},
 };
 
-/** A stage that ended well. */
+/** The outcome of a stage that ended well. */
 export const completed = (outcome: string, branch: string, more: Partial<Outcome> = {}): Outcome => ({
   ...PLAIN,
   outcome,
@@ -31,7 +31,7 @@ export const completed = (outcome: string, branch: string, more: Partial<Outcome
   ...more,
 });
 
-/** A stage that did not. @param branch `error` where it could not run, `failed` where it ran and did not succeed */
+/** The outcome of a failed stage. @param branch `error` if it could not run, `failed` if it ran and did not succeed */
 export const failed = (
   branch: "error" | "failed",
   code: string,
@@ -46,7 +46,7 @@ export const failed = (
   ...more,
 });
 
-/** Of a condition, fork, join, reduce or escalation. */
+/** The outcome of a condition, fork, join, reduce or escalation. */
 export function instantOutcome(node: Node, inputs: readonly WorkflowArtifact[], made: Made): Outcome {
   switch (node.kind) {
     case "fork":
@@ -97,7 +97,7 @@ function holds({ metadata = {} }: Node, inputs: readonly WorkflowArtifact[]): bo
   return inputs.length > 0;
 }
 
-/** What a wait node came to; `null`: it still waits. @param at Unix ms */
+/** The outcome of a wait node; `null`: it still waits. @param at Unix ms */
 export function waitOutcome(
   node: Node,
   { wait }: Visit,
@@ -139,8 +139,8 @@ export function waitOutcome(
 }
 
 /**
- * What a map came to.
- * @param outcomes of its items, by their place; `null`: its items were not worked on
+ * The outcome of a map.
+ * @param outcomes of its items, by their place; `null`: the map did no work on its items
  */
 export function mapOutcome(
   node: Node,

@@ -1,61 +1,61 @@
-/** The journal of a workflow run: what is stored before anything is done about it. Pure. */
+/** The journal of a workflow run: its records are stored before anything acts on them. Pure. */
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Ceilings } from "../agent/spec.ts";
 import type { WorkflowArtifact } from "./artifacts.ts";
 import type { Graph } from "./graph.ts";
 
-/** How long the compensations of a stopped run may take together, where it says nothing. */
+/** Time for all compensations of a stopped run together, if the run sets none. */
 export const COMPENSATION_MS = 300_000;
 
 /** The versions of skills that a run keeps to. */
 export interface PinnedSkills {
   /** By the name that the run gives the skill. */
   digests: { [name: string]: string };
-  /** What `*` stands for. */
+  /** The skills that `*` means. */
   all?: string[];
 }
 
-/** All that a run knows when it begins; it never changes. */
+/** Everything that a run knows when it begins; it never changes. */
 export interface WorkflowSpec {
   run_id: string;
-  /** As which it is stored, `version` `null` for one of a skill; `null`: the request brought the graph. */
+  /** The stored workflow: `version` is `null` for one of a skill. `null`: the request brought the graph. */
   workflow: { name: string; version: number | null; digest: string } | null;
-  /** Digests of the skills that its stages name; absent: those that are served at the time. */
+  /** Digests of the skills that its stages name; absent: each stage takes what is served at the time. */
   skills?: PinnedSkills;
   graph: Graph;
   task: string;
-  /** Stages, attempts not counted; waiting joins cost none. */
+  /** Most stages, attempts not counted; waiting joins cost none. */
   max_steps: number;
   /** Run options that hold for every stage. */
   options: JsonObject;
   /** The ceiling: what the deployment, the request and the graph allow, intersected. `null`: unrestricted. */
   policy: JsonObject | null;
   artifacts: WorkflowArtifact[];
-  /** When it ends at the latest, Unix ms; `null`: never. */
+  /** The latest time at which it ends, Unix ms; `null`: none. */
   deadline: number | null;
   /** How long compensations may take together, in ms; absent: `COMPENSATION_MS`. */
   compensation_ms?: number;
   parent_run_id: string | null;
   root_run_id: string;
   metadata: JsonObject;
-  /** What is left to it by the session that it was delegated from; absent: nobody delegated it. */
+  /** Limits from the session that delegated it; absent: nobody delegated it. */
   above?: Ceilings;
-  /** Where the commands of its stages begin, and with which variables. Absent: in their folder, with none. */
+  /** The folder in which the commands of its stages begin, and their variables. Absent: the stages' own folder, and none. */
   cwd?: string;
   variables?: { readonly [name: string]: string };
-  /** The run that this one goes on from, or repeats; its stages up to there. */
+  /** The run that this one goes on from, or repeats, with its stages up to there. */
   origin?: Origin;
-  /** What stands for the world while an author tries the graph. */
+  /** Replaces the world while an author tries the graph. */
   test?: WorkflowTest;
 }
 
-/** What stands for models, people and the clock in a run that tries a graph. */
+/** Replaces models, people and the clock in a run that tries a graph. */
 export interface WorkflowTest {
-  /** Where only time can let the run go on, it passes at once. */
+  /** Time passes at once where only time can let the run go on. */
   virtual_time?: boolean;
-  /** By node, what the mock provider answers in each attempt; the last list counts for all further ones. */
+  /** By node, the mock provider's answers in each attempt; the last list also answers all further attempts. */
   mocks?: { [node: string]: Json[][] };
-  /** By node, what is said where it asks. */
+  /** By node, the decision about its approval. */
   approvals?: { [node: string]: "approve" | "deny" };
   /** Events that are there from the beginning. */
   signals?: { name: string; key: string | null; payload: Json }[];
@@ -65,14 +65,14 @@ export interface WorkflowTest {
 export interface Origin {
   run_id: string;
   how: "resume" | "fork" | "replay";
-  /** Taken over as they are. */
+  /** Taken over unchanged. */
   stages: Stage[];
   transitions: Transition[];
   /** Nodes that come next, in their order. */
   pending: string[];
   /** `resume`: stages that a compensation has undone, by their ids. */
   undone?: string[];
-  /** `replay`: these answer in place of the models and tools. */
+  /** `replay`: these answer instead of the models and tools. */
   recorded?: Stage[];
   /** How often each edge was taken, by its place in `edges`. */
   traversals: { [edge: string]: number };
@@ -101,12 +101,12 @@ export interface StageError {
   message: string;
 }
 
-/** What came of one attempt of a node, or of one item of a map. */
+/** The outcome of one attempt of a node, or of one item of a map. */
 export interface Outcome {
   status: "completed" | "failed" | "partial";
-  /** `success`, `verified`, … as the kind of node has it. */
+  /** `success`, `verified`, …, depending on the kind of node. */
   outcome: string;
-  /** Which edges come next. */
+  /** Selects the edges that come next. */
   branch: string;
   text: string;
   reasoning: string | null;
@@ -119,7 +119,7 @@ export interface Outcome {
   /** The run and the session that did the work. */
   child_run_id: string | null;
   child_session_id: string | null;
-  /** `tools`, `policy`, `items`, `wait` as they were in force. */
+  /** `tools`, `policy`, `items`, `wait` as the attempt used them. */
   metadata: JsonObject;
 }
 
@@ -159,7 +159,7 @@ export interface Stage {
   produced_artifact_ids: string[];
   attempts: Attempt[];
   error: StageError | null;
-  /** SHA-256 (hex) of what the stage was given. */
+  /** SHA-256 (hex) of the stage's input. */
   input_digest: string;
   metadata: JsonObject;
 }
@@ -191,7 +191,7 @@ export type WorkflowRecord = At &
     /** The attempt may run from here on. `compensates`: id of the stage that it undoes. */
     | ({ type: "started"; input_digest: string; consumed: string[]; compensates?: string } & AttemptKey)
     | ({ type: "ended"; outcome: Outcome } & AttemptKey)
-    /** What a wait node waits for. `until`: Unix ms, `null`: without end. */
+    /** A wait node begins to wait. `until`: Unix ms, `null`: without end. */
     | { type: "waits"; node: string; visit: number; until: number | null; approval?: JsonObject }
     | { type: "event"; id: string; name: string; key: string | null; payload: Json }
     | { type: "answered"; node: string; visit: number; granted: boolean; by: string; reason: string | null }
@@ -199,7 +199,7 @@ export type WorkflowRecord = At &
     | { type: "skipped"; by: number }
     | { type: "paused" }
     | { type: "resumed" }
-    /** It goes on with another graph, which fits what it has done (`migrate.ts`). */
+    /** The run goes on with another graph, which fits its journal (`migrate.ts`). */
     | ({ type: "migrated" } & Pick<WorkflowSpec, "graph" | "workflow" | "skills">)
     /** `kill`: without compensation. */
     | { type: "stopped"; kill: boolean; reason: string }

@@ -30,8 +30,8 @@ const FRESHNESS: { readonly [word: string]: number | undefined } = { fresh: 3, l
 const freshnessOf = ({ freshness }: WorkflowArtifact): number => FRESHNESS[freshness ?? ""] ?? 1;
 
 /**
- * The artifacts that fit the policy, the most important first.
- * @param given all that there are, the oldest first
+ * The artifacts that the policy selects, the most important first.
+ * @param given all artifacts, the oldest first
  */
 export function selectArtifacts(
   given: readonly WorkflowArtifact[],
@@ -88,7 +88,7 @@ const descending =
   (a, b) =>
     value(b) - value(a);
 
-/** Evidence about paths that a later artifact changed says nothing any more. */
+/** Drops evidence about paths that a later artifact changed: it is out of date. */
 function withoutStale(artifacts: readonly WorkflowArtifact[]): WorkflowArtifact[] {
   return artifacts.filter((artifact, i) => {
     const evidence = pathsIn(artifact, "evidence_paths");
@@ -108,7 +108,7 @@ function pathsIn({ metadata }: WorkflowArtifact, name: string): string[] {
   return Array.isArray(paths) ? paths.filter((path) => typeof path === "string") : [];
 }
 
-/** Of artifacts that say the same the first stays, and whatever is pinned. */
+/** Keeps the first of artifacts with equal contents, and whatever is pinned. */
 function withoutCopies(
   artifacts: readonly WorkflowArtifact[],
   { pinned_ids = [] }: ContextPolicy,
@@ -125,7 +125,7 @@ function withoutCopies(
 
 const LEAST_SHARE = 500;
 
-/** One that is more than twice as long as its share is cut, so that it does not push out all others. */
+/** Shortens an artifact of more than twice its share, so that it does not push out all others. */
 function shortened(
   artifacts: readonly WorkflowArtifact[],
   max_tokens: number | undefined,
@@ -139,7 +139,7 @@ function shortened(
   });
 }
 
-/** What begins an element of the prompt. No artifact may have it: it could close its own element and speak for the prompt. */
+/** The beginning of an element of the prompt. In an artifact it could close the artifact's element and speak for the prompt. */
 const FRAME = /<(?=\/?(?:artifact|context|task|verification)\b)/gi;
 
 /** The artifacts as a prompt shows them. */

@@ -1,4 +1,4 @@
-/** A workflow that a skill has as a file. Pure. */
+/** A workflow in a file of a skill. Pure. */
 import { canonicalJson } from "../../skill/canonical.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -7,11 +7,11 @@ import { sha256 } from "../sha256.ts";
 import { type Graph, readGraph } from "./graph.ts";
 import { validateGraph } from "./validate.ts";
 
-/** SHA-256 (hex): the same graph has the same one, whatever id it was given, and whatever was changed before. */
+/** SHA-256 (hex) of a graph without its id and audit log, so equal graphs have equal digests. */
 export const graphDigest = (graph: Graph): string =>
   sha256(canonicalJson({ ...graph, id: "", audit_log: [] }));
 
-/** Reads and checks the graph of a file, which has the file's name. The same file makes the same graph, its id included. */
+/** Reads and checks the graph of a file, which gets the file's name. The same file makes the same graph with the same id. */
 export const readSkillGraph: GraphReader = (given: Json, name: string) => {
   if (!isObject(given) || (given.nodes === undefined && given.act === undefined)) {
     const message = "The file has neither nodes nor act, and is taken for something else than a workflow.";

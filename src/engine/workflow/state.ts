@@ -32,7 +32,7 @@ export interface Visit {
   consumed: string[];
   /** Id of the stage that it undoes; `null`: it is no compensation. */
   compensates: string | null;
-  /** Of a map: what each item's attempt came to, and those that run. */
+  /** Of a map: the outcome of each item's attempt, and the items that run. */
   items: { [item: string]: Outcome };
   running_items: { [item: string]: number };
   /** Of a wait node. `until` as in its record. */
@@ -64,7 +64,7 @@ export interface WorkflowState {
   /** How often each node was visited. */
   counts: { [node: string]: number };
   completed: string[];
-  /** Joins that ran: what arrives later changes nothing. */
+  /** Joins that ran: later arrivals change nothing. */
   joined: string[];
   /** Nodes that led into each join, by the join. */
   arrived: { [join: string]: string[] };
@@ -283,7 +283,7 @@ const startUntil = ({ stopped }: WorkflowState): number => (stopped === null ? N
 export const undoUntil = ({ stopped, spec }: WorkflowState): number =>
   stopped === null || stopped.kill ? 0 : stopped.at + (spec.compensation_ms ?? COMPENSATION_MS);
 
-/** When a failed attempt is made again, Unix ms; `null`: it is not. */
+/** When a failed attempt is repeated, Unix ms; `null`: never. */
 function retryAt(node: Node, visit: Visit, outcome: Outcome, made: number, at: number): number | null {
   const { max_attempts = 1, backoff_ms = 0, backoff_multiplier = 2, retry_on } = node.retry_policy ?? {};
   if (outcome.branch !== "failed" && outcome.branch !== "error") return null;
@@ -369,7 +369,7 @@ export function requiredInputs(graph: Graph, node: Node): number {
   return strategy === "all" ? incoming : 1;
 }
 
-/** What all of these took. */
+/** The usage of all of these together. */
 export function totalOutcomes(list: readonly { usage: Usage }[]): Usage {
   const sum: Usage = { ...NO_USAGE, models: [] };
   for (const { usage } of list) {

@@ -1,4 +1,4 @@
-/** Whether a graph makes sense, and stays within a ceiling. Pure. */
+/** Checks that a graph makes sense and stays within a ceiling. Pure. */
 import { objectOf } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { exceeds } from "./ceiling.ts";
@@ -16,11 +16,11 @@ interface Validation {
   valid: boolean;
   errors: GraphFinding[];
   warnings: GraphFinding[];
-  /** Ids in the order in which a walk from the entry meets them. */
+  /** Ids in the order in which a walk from the entry reaches them. */
   reachable_nodes: string[];
 }
 
-/** @param ceiling a capability policy that no node may ask more than; absent: none */
+/** @param ceiling a capability policy that limits every node; absent: none */
 export function validateGraph(graph: Graph, ceiling?: JsonObject): Validation {
   const { nodes, edges } = graph;
   const errors: GraphFinding[] = [];
@@ -132,7 +132,7 @@ function nodeErrors(node: Node, outgoing: readonly Edge[]): Said[] {
   return said;
 }
 
-/** What may undo a node: one attempt of something that has an effect. */
+/** The kinds that may undo a node: one attempt of something that has an effect. */
 const COMPENSATES: ReadonlySet<string> = new Set(["stage", "verify", "subagent"]);
 
 function compensationErrors({ id, compensation }: Node, nodes: Graph["nodes"]): Said[] {
@@ -164,7 +164,7 @@ function nodeWarnings(node: Node, incoming: readonly Edge[]): Said[] {
   return said;
 }
 
-/** Names of the tools that a node declares; undefined: it declares none. */
+/** Names of the tools that a node declares; `undefined`: it declares none. */
 export function toolNames({ tools }: Node): string[] | undefined {
   return tools?.map((tool) => (typeof tool === "string" ? tool : String(tool.name ?? "")));
 }

@@ -1,4 +1,4 @@
-/** `POST /tasks`, `POST /sub-agents`: runs that are handed over. */
+/** `POST /tasks`, `POST /sub-agents`: hand a run over to a session of its own. */
 import { NO_CEILINGS, narrowed, refusal } from "../../engine/agent/delegation.ts";
 import { droppedTools } from "../../engine/agent/policy.ts";
 import type { Ceilings } from "../../engine/agent/spec.ts";
@@ -32,15 +32,15 @@ import { waitIn } from "../wait.ts";
 import { graphOf } from "../workflows/graphs.ts";
 import { readOwnOptions, workflowSpec } from "../workflows/wanted.ts";
 
-/** The session above, as far as a run that is handed over has to know it. */
+/** What a run that is handed over needs to know of the session above. */
 type Above = Ceilings & { task_id: string | null };
 
-/** What is handed over. */
+/** A run to be handed over. */
 interface Handed {
   id: string;
   settings: Omit<TaskSettings, "parent" | "token_budget">;
   input: RunInput;
-  /** Names of its tools; `null`: all that there are. */
+  /** Names of its tools; `null`: all. */
   allowed: string[] | null;
   imported: { messages: Message[]; summary: string | null } | null;
   above: Above | null;
@@ -50,7 +50,7 @@ interface Handed {
 export async function postTask(context: RequestContext): Promise<Response> {
   const body = await readJson(context.request, taskBody);
   const { node, graph } = body;
-  if (node !== undefined && graph !== undefined) throw wrong("graph", "stands for node: give one of the two");
+  if (node !== undefined && graph !== undefined) throw wrong("graph", "replaces node: give one of the two");
   if (node === undefined && graph === undefined)
     throw wrong("node", "is missing, and so is graph: one of them says how the task is carried out");
   const id = await idOf(context, "/tasks");
@@ -64,7 +64,7 @@ function wrong(path: string, message: string): HullError {
   return new InputInvalid({ reason: `${path} ${message}.`, errors: [{ path, message }] });
 }
 
-/** A task that one run carries out. */
+/** Spawns a task that one run carries out. */
 async function spawnNode(
   context: RequestContext,
   id: string,
@@ -108,13 +108,13 @@ async function spawnNode(
   return handOver(context, { id, settings, input, allowed, imported, above, placement }, body);
 }
 
-/** Where the task's commands begin, and with which variables. */
+/** The folder in which the task's commands begin, and their variables. */
 function placementOf({ execution = {} }: TaskBody): Placement {
   const { cwd, env: variables } = execution;
   return { ...(cwd === undefined ? {} : { cwd }), ...(variables === undefined ? {} : { variables }) };
 }
 
-/** A task that a workflow run in its session carries out. */
+/** Spawns a task that a workflow run in its session carries out. */
 async function spawnGraph(context: RequestContext, id: string, body: TaskBody): Promise<TaskHandle> {
   const { task, name = "task", carry = {}, permissions } = body;
   if (body.transcript !== undefined)
@@ -184,7 +184,7 @@ function artifactsOf({ artifacts = [] }: TaskBody, id: string): WorkflowArtifact
   return artifacts.map((given, n) => artifactOf(given, { newId: () => `${id}:${n}`, now }));
 }
 
-/** Without what the handle alone has to know. */
+/** Leaves out what only the handle needs. */
 function ceilingsOnly({ task_id: _, ...ceilings }: Above): Ceilings {
   return ceilings;
 }
@@ -239,7 +239,7 @@ export async function postSubAgent(context: RequestContext): Promise<Response> {
   return Response.json(shown(context, result), { headers: { "cache-control": "no-store" } });
 }
 
-/** Options of the run alone. */
+/** The options of the run, without those of the sub-agent. */
 function withoutOwn(options: NonNullable<SubAgentBody["options"]>): JsonObject {
   const own = ["name", "system", "allowed_tools", "returns", "background", "session_id", "fork"];
   const entries = Object.entries(plain(options) ?? {}).filter(([name]) => !own.includes(name));
@@ -252,7 +252,7 @@ async function idOf(context: RequestContext, path: string): Promise<string> {
   return `task_${name.slice(0, 32)}`;
 }
 
-/** @throws ToolsRejected where nothing may be delegated below the session; CallNotFound */
+/** @throws ToolsRejected if nothing may be delegated below the session; CallNotFound */
 async function aboveOf(context: RequestContext, session: string | undefined): Promise<Above | null> {
   if (session === undefined) return null;
   const above = await sessionOf(context, session).ask("ceilings", null);
@@ -291,7 +291,7 @@ function both(a: string[] | null, b: string[] | null): string[] | null {
   return a === null || b === null ? (a ?? b) : a.filter((name) => b.includes(name));
 }
 
-/** Waits for its end. A failed task's error is thrown. */
+/** Waits for its end, and throws the error of a failed task. */
 async function done(context: RequestContext, id: string): Promise<TaskHandle> {
   const { task, thrown } = await sessionOf(context, id).ask("task_wait", { timeout_ms: null });
   if (thrown !== null) throw thrownBy(thrown);
@@ -320,7 +320,7 @@ async function followed(context: RequestContext, { id, child_run_id }: TaskHandl
   return eventStream(await sessionOf(context, id).events(child_run_id, lastSeen(context.request, id)));
 }
 
-/** What the session above has said so far, as a conversation that can go on. */
+/** The conversation of the session above so far, in a form that can go on. */
 async function copied(context: RequestContext, session: string): Promise<NonNullable<Handed["imported"]>> {
   const { visible, summary } = await sessionOf(context, session).ask("said", null);
   return { messages: withResults(visible), summary };

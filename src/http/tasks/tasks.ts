@@ -1,4 +1,4 @@
-/** Tasks: listed, looked at, waited for, run again, closed. */
+/** Routes of tasks: list, look at, wait for, run again, close. */
 import { InputInvalid } from "../../errors/request.ts";
 import { newRunId } from "../../run/agent/daemon-spec.ts";
 import { inputBody, resumeBody, triggerBody, waitBody } from "../../run/task/bodies.ts";
@@ -21,7 +21,7 @@ export async function getTasks(context: RequestContext): Promise<Response> {
 export const getTask: Route = async (context, { id = "" }) =>
   handled(context, await sessionOf(context, id).ask("task", null));
 
-/** `POST /tasks/wait`: a long poll. The error of the first one that has failed is the answer's, once. */
+/** `POST /tasks/wait`: a long poll. The error of the first failed task is the answer, once. */
 export async function postTaskWait(context: RequestContext): Promise<Response> {
   const { ids, timeout_ms = null } = await readJson(context.request, waitBody);
   const list = typeof ids === "string" ? [ids] : ids;
@@ -41,7 +41,7 @@ export const postTaskInput: Route = async (context, { id = "" }) => {
   return handled(context, await sessionOf(context, id).ask("task_input", asked));
 };
 
-/** `POST /tasks/:id/trigger`: another cycle of a task that awaits one. */
+/** `POST /tasks/:id/trigger`: the next cycle of a task that awaits one. */
 export const postTaskTrigger: Route = async (context, { id = "" }) => {
   const body = await readJsonIfAny(context.request, triggerBody);
   const request = await requestName(context, body);
@@ -63,7 +63,7 @@ export async function postTaskResume(context: RequestContext): Promise<Response>
   return handled(context, await sessionOf(context, id).ask("task_resume", asked));
 }
 
-/** `POST /tasks/:id/close`: ends what is under way, and what that delegated. */
+/** `POST /tasks/:id/close`: ends what is under way, and what the task delegated. */
 export const postTaskClose: Route = async (context, { id = "" }) => {
   await readJsonIfAny(context.request, nothing);
   return handled(context, await sessionOf(context, id).ask("task_close", null));

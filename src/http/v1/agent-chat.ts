@@ -1,4 +1,4 @@
-/** `POST /v1/chat/completions` where Hull runs tools: code in a container, and those that skills need. */
+/** `POST /v1/chat/completions` where Hull runs tools: code in a container, and tools of skills. */
 import { toBase64 } from "../../bytes.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { Block, Message, ToolCallBlock } from "../../engine/messages.ts";
@@ -15,7 +15,7 @@ import { keepTurns } from "./kept-turns.ts";
 import { ignoredHeader, streamedAnswer } from "./model-call.ts";
 import { referencedSkills, shownSkills } from "./skill-references.ts";
 
-/** Bytes of generated files that an answer itself may hold. */
+/** Most bytes of generated files within an answer. */
 const MAX_INCLUDED = 10 * 1024 * 1024;
 
 /** Whether Hull has tools to run for a request. */
@@ -50,7 +50,7 @@ export async function answerChatWithTools(context: RequestContext, asked: ChatRe
       const chunks = new ChatChunks(model, context, emit);
       const text = (piece: string): void => chunks.sink.onText?.(piece);
       const reasoning = (piece: string): void => chunks.sink.onReasoning?.(piece);
-      // A comment, which clients pass over: the stream lives while a tool runs.
+      // A comment, which clients skip. It keeps the stream alive while a tool runs.
       const call = ({ name }: ToolCallBlock): void => write(`: ${name.replace(/[^\w-]/g, "_")}\n\n`);
       const { turn, further } = await drive(context, run, asked, { text, reasoning, call });
       chunks.finish(turn, { beside: run.beside, usage: asked.tells_usage, further });
@@ -60,7 +60,7 @@ export async function answerChatWithTools(context: RequestContext, asked: ChatRe
   });
 }
 
-/** Drives the run; answers what it came to as one turn, and the further members of the answer. */
+/** Drives the run; answers it as one turn, with the further members of the answer. */
 async function drive(
   context: RequestContext,
   opened: AgentRun,
@@ -90,7 +90,7 @@ async function drive(
   };
 }
 
-/** @param named the ids that the client gets for its calls; absent: those of the model */
+/** @param named gives the client's ids for its calls; absent: those of the model */
 function turnOf({ spec }: AgentRun, { run, calls }: AgentOutcome, named = (id: string): string => id) {
   const { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = run.totals;
   const text: Block = { type: "output_text", text: run.texts.join("") };
@@ -115,7 +115,7 @@ function containerOf({ container, skills }: AgentRun, { hosted }: AgentOutcome):
 /** The turns of a run and the results of what Hull ran, as messages. */
 class RanTurns {
   readonly messages: Message[] = [];
-  /** Hull ran something. */
+  /** Whether Hull ran something. */
   any = false;
 
   turn(content: Block[]): void {
@@ -131,7 +131,7 @@ class RanTurns {
   }
 }
 
-/** As LiteLLM's clients know them; what is beyond the limit has no bytes. */
+/** Files in the form that LiteLLM's clients know. A file beyond the limit has no bytes. */
 export async function withBytes(
   container: Container | null,
   files: readonly GeneratedFile[],

@@ -1,4 +1,4 @@
-/** `POST /v1/messages` where Hull runs tools: code in a container, and those that skills need. */
+/** `POST /v1/messages` where Hull runs tools: code in a container, and tools of skills. */
 import type { ToolCallBlock } from "../../engine/messages.ts";
 import { isCodeTool } from "../../engine/workspace-tools/code-tools.ts";
 import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
@@ -62,7 +62,7 @@ export async function answerWithTools(
   });
 }
 
-/** Drives the run, and tells of it as the events of one message. */
+/** Drives the run, and sends its events as those of one message. */
 async function drive(
   context: RequestContext,
   run: AgentRun,
@@ -73,7 +73,7 @@ async function drive(
   const made: GeneratedFile[] = [];
   const events = new MessageEvents(spec.model.model, context, emit);
   let executions = 0;
-  // What a call left is looked up before its result is told, and what follows the result is told after it.
+  // One after the other: a result waits until the files of its call are found, and later events wait for the result.
   let reported: Promise<void> = Promise.resolve();
   const then = (report: () => void | Promise<void>): void => {
     reported = reported.then(report);
@@ -82,13 +82,13 @@ async function drive(
   const listener: AgentListener = {
     text: (text) => then(() => events.sink.onText?.(text)),
     reasoning: (text) => then(() => events.sink.onReasoning?.(text)),
-    // Calls are told one by one.
+    // Calls are sent one by one.
     turn: ({ blocks }) => then(() => events.rest(blocks.filter(({ type }) => type !== "tool_call"))),
     call: (call) => then(() => events.block(callBlock(call))),
     result: (call, result) =>
       then(async () => {
         if (isCodeTool(call.name)) executions += 1;
-        // The text editor's results name no files: those that it made go with the next command's.
+        // The text editor's results name no files: the next command's result names the files that it made.
         const names = call.name !== EDITOR_TOOL;
         const from = { anywhere: call.name === LITELLM_TOOL, copies };
         const { files, refused } = (names ? await container?.generated(from) : null) ?? NOTHING;
@@ -133,7 +133,7 @@ function usageOf({ beside }: AgentRun, { run }: AgentOutcome, executions: number
   return json;
 }
 
-/** @param legacy versions of stored skills are named as Anthropic's beta of skills does */
+/** @param legacy names versions of stored skills as Anthropic's beta of skills does */
 function containerOf(
   { container, skills: { local, native } }: AgentRun,
   { hosted }: AgentOutcome,

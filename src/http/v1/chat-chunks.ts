@@ -1,4 +1,4 @@
-/** The stream of a chat completion: chunks for text and reasoning as they come, the rest when the turn is there. */
+/** The stream of a chat completion: chunks for text and reasoning as they come, and the rest once the turn is there. */
 import type { ModelTurn } from "../../engine/messages.ts";
 import {
   type CompletionHead,
@@ -50,8 +50,8 @@ export class ChatChunks {
   };
 
   /**
-   * Whatever of the turn has not been sent yet, and the end.
-   * @param usage whether a last chunk tells of it
+   * Sends the rest of the turn, and the end.
+   * @param usage whether a last chunk reports the usage
    * @param further members of the chunk that ends the answer
    */
   finish(

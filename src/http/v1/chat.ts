@@ -1,4 +1,4 @@
-/** `POST /v1/chat/completions`: OpenAI's chat completions over every provider. */
+/** `POST /v1/chat/completions`: OpenAI's chat completions with every provider. */
 import type { ModelRequest } from "../../engine/messages.ts";
 import type { Reached } from "../../llm/host.ts";
 import { completionOf } from "../../llm/openai-api/answer.ts";
@@ -58,8 +58,8 @@ interface Fitted {
 }
 
 /**
- * The request as this target takes it. Only targets of the same protocol get members without a canonical form. Anthropic takes no
- * further turn of thinking after a call of a tool unless the client sends the thinking before it back.
+ * The request as this target takes it. Only targets of the same protocol get members without a canonical form. After a tool call,
+ * Anthropic accepts thinking only if the client sends the earlier thinking back.
  */
 function fitted({ request, extra }: ChatRequest, { protocol }: Reached): Fitted {
   const ignored = protocol === "openai-chat" || protocol === "mock" ? [] : Object.keys(extra);

@@ -1,10 +1,10 @@
-/** Who may have code of their choice run: a caller with a key. A public deployment runs its skills for everybody, and nothing else. */
+/** Who may run code of their choice: callers with a key. A public deployment runs its skills for everybody, and nothing else. */
 import { PUBLIC_CALLER } from "../../auth/caller.ts";
 import type { ContainerWish } from "../../llm/container-wish.ts";
 import { wrong } from "../../llm/wrong.ts";
 import type { RequestContext } from "../context.ts";
 
-/** @throws InvalidRequest where somebody without a key asks for code execution, or for a whole skill, which may bring it along */
+/** @throws InvalidRequest if a caller without a key asks for code execution, or for a whole skill, which may bring code along */
 export function checkCodeCaller(
   { caller }: RequestContext,
   { code, container }: { code: readonly string[]; container: ContainerWish | null },

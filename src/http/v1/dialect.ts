@@ -1,5 +1,5 @@
 /**
- * Which vendor's shapes a request below `/v1` speaks. The key header decides nothing: the current Anthropic SDK sends
+ * Finds the vendor whose shapes a request below `/v1` speaks. The key header decides nothing: the current Anthropic SDK sends
  * `Authorization: Bearer`, as OpenAI's does.
  */
 import { SKILLS_BETA } from "../../llm/container-wish.ts";
@@ -9,7 +9,7 @@ import { routePath } from "../path.ts";
 /** `anthropic_legacy`: Anthropic's beta of skills or files, which LiteLLM speaks too. */
 export type Dialect = "anthropic" | "anthropic_legacy" | "openai";
 
-/** Asks for the older shapes of files, as `SKILLS_BETA` does for those of skills. */
+/** Asks for the older shapes of files, as `SKILLS_BETA` asks for those of skills. */
 const FILES_BETA = "files-api-2025-04-14";
 
 /** Routes that only one vendor has, with everything below them. */
@@ -26,7 +26,7 @@ export function isV1(path: string): boolean {
   return path === "/v1" || path.startsWith("/v1/");
 }
 
-/** The dialect by path and headers, and by what is known of the body. */
+/** The dialect, by path, headers, and the known members of the body. */
 export function dialectOf({
   request,
   namesProvider,

@@ -4,7 +4,7 @@ import type { RequestContext } from "../context.ts";
 import { problemHeaders } from "../problem.ts";
 import type { Dialect } from "./dialect.ts";
 
-/** The words of both vendors by status; Anthropic's list of words is the longer one. */
+/** The error types of both vendors by status; Anthropic's list is the longer one. */
 const TYPES: Readonly<Record<number, string>> = {
   401: "authentication_error",
   402: "billing_error",
@@ -17,13 +17,13 @@ const TYPES: Readonly<Record<number, string>> = {
   504: "timeout_error",
   529: "overloaded_error",
 };
-/** Where OpenAI's word is another one. */
+/** OpenAI's types where they differ. */
 const OPENAI_TYPES: Readonly<Record<number, string>> = {
   402: "insufficient_quota",
   413: "invalid_request_error",
 };
 
-/** Codes for which the Anthropic SDK has a class of its own; it finds them in `details.error_code`. */
+/** Codes for which the Anthropic SDK has a class of its own; it looks for them in `details.error_code`. */
 const SDK_CODES: ReadonlySet<string> = new Set([
   "skill_read_blocked_undecryptable",
   "file_not_downloadable",
@@ -79,8 +79,8 @@ export function errorResponse(error: HullError, context: RequestContext, dialect
 }
 
 /**
- * Whether the same request may succeed soon. The SDKs retry 408, 409, 429 and every 5xx unless they are told not to; a
- * conflict, a call that failed for good and a deployment that is not set up stay as they are.
+ * Whether the same request may succeed soon. The SDKs retry 408, 409, 429 and every 5xx unless this header forbids it. A conflict,
+ * a call that failed for good and a deployment that is not set up do not change by a repetition.
  */
 function helpsToRetry({ data: { status, members, retry_after_s } }: HullError): boolean {
   const notSetUp = status === 503 && retry_after_s === undefined;

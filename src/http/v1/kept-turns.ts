@@ -1,6 +1,6 @@
 /**
- * What Hull ran in a turn that also called the client's own tools. A chat completion cannot show it, so it stays in the container,
- * and the ids of the client's calls say where: their results bring it back.
+ * Keeps what Hull ran in a turn that also called the client's own tools. A chat completion cannot show it, so it stays in the
+ * container. The ids of the client's calls name its place, so their results bring it back.
  */
 import * as z from "zod/mini";
 import type { Message, ToolResultMessage } from "../../engine/messages.ts";
@@ -12,11 +12,11 @@ import { writeFile } from "../../run/workspace/store.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
 import type { RequestContext } from "../context.ts";
 
-/** Of an id that the client is given: container, name of what is kept, the model's own id. */
+/** An id for the client: container, name of the kept turn, the model's own id. */
 const KEPT_ID = /^(container_01[0-9a-f]{32})\.([0-9a-f]{32})\.(.+)$/s;
 const pathOf = (name: string): string => `.hull/turns/${name}.json`;
 
-/** Keeps the messages of a run; answers the ids that the client gets for its calls. */
+/** Keeps the messages of a run; answers the function that gives the client's ids for its calls. */
 export async function keepTurns(
   context: RequestContext,
   { id, workspace }: Container,
@@ -29,7 +29,7 @@ export async function keepTurns(
   return (call) => `${id}.${name}.${call}`;
 }
 
-/** The request with what was kept in its place, and in the container of it. @throws CallNotFound for an unknown container */
+/** The request with the kept messages in place, in their container. @throws CallNotFound for an unknown container */
 export async function withKeptTurns(context: RequestContext, asked: ChatRequest): Promise<ChatRequest> {
   const { messages } = asked.request;
   if (!messages.some((message) => keptIn(message) !== null)) return asked;
@@ -57,7 +57,7 @@ export async function withKeptTurns(context: RequestContext, asked: ChatRequest)
   return { ...asked, container: { ...wish, id }, request: { ...asked.request, messages: whole } };
 }
 
-/** What a message of the client's refers to; `null`: nothing. */
+/** The kept turn that a client's message refers to; `null`: none. */
 function keptIn(message: Message): { container: string; name: string } | null {
   if (message.role !== "assistant") return null;
   for (const block of message.content) {

@@ -1,4 +1,4 @@
-/** Lists in pages as each dialect asks for them and shows them. */
+/** Lists in pages, with each dialect's parameters and shape. */
 import { isSame } from "../../auth/sign-in.ts";
 import { BadRequest } from "../../errors/request.ts";
 import type { RequestContext } from "../context.ts";
@@ -8,7 +8,7 @@ const DEFAULT_LIMIT = 20;
 /** Parameters that may differ from page to page. */
 const PAGING = ["page", "limit"];
 
-/** `?limit=`, 20 where it is not given. @throws BadRequest */
+/** `?limit=`, by default 20. @throws BadRequest */
 export function limitOf(query: URLSearchParams, { min = 1, max }: { min?: number; max: number }): number {
   const text = query.get("limit") ?? String(DEFAULT_LIMIT);
   const limit = Number(text);
@@ -33,7 +33,7 @@ function sealOf(context: RequestContext, position: number): Promise<string> {
   return deployment.listSeal.of([...list, position]);
 }
 
-/** The position where the page begins; `null`: at the beginning. @throws BadRequest for a cursor of another list */
+/** The position at which the page begins; `null`: the beginning. @throws BadRequest for a cursor of another list */
 export async function pageOf(context: RequestContext, query: URLSearchParams): Promise<number | null> {
   const page = query.get("page");
   if (page === null || page === "") return null;
@@ -44,12 +44,12 @@ export async function pageOf(context: RequestContext, query: URLSearchParams): P
   throw new BadRequest({ detail, param: "page" });
 }
 
-/** What `next_page` says of the position of a page's last item. */
+/** The `next_page` for the position of a page's last item. */
 export async function cursorAt(context: RequestContext, position: number): Promise<string> {
   return `page_${position}_${await sealOf(context, position)}`;
 }
 
-/** A page's items with the cursor behind it. @param next `null`: it is the last one */
+/** A page's items and the cursor of the next page. @param next `null`: it is the last one */
 export function listDocument(
   data: readonly object[],
   { dialect, next, hasMore }: { dialect: Dialect; next: string | null; hasMore: boolean },

@@ -1,6 +1,6 @@
 /**
- * The stream of an Anthropic message: the provider's own events where it speaks this protocol, else those that text, reasoning and the
- * finished turn amount to. Secrets are cut out of texts also where they come in pieces.
+ * The stream of an Anthropic message: the provider's own events if it speaks this protocol, otherwise events made from text, reasoning
+ * and the finished turn. Redacts secrets in texts, also where they come in pieces.
  */
 import type { Block, ModelTurn } from "../../engine/messages.ts";
 import { emptyMessage, wireBlock, wireUsage } from "../../llm/anthropic-api/answer.ts";
@@ -19,10 +19,10 @@ type Emit = (event: JsonObject) => void;
 export class MessageEvents {
   readonly #model: string;
   readonly #out: RedactedEvents;
-  /** The provider's own events are passed on. */
+  /** Whether the provider's own events are passed on. */
   #own = false;
   #begun = false;
-  /** Text or reasoning of the present turn was told. */
+  /** Whether text or reasoning of the present turn was sent. */
   #streamed = false;
   /** Number of the next block. */
   #next = 0;
@@ -43,14 +43,14 @@ export class MessageEvents {
     onReasoning: (thinking) => this.#piece("thinking", { type: "thinking_delta", thinking }),
   };
 
-  /** Whatever of the turn has not been sent yet, and the end. @param beside as of `wireUsage` */
+  /** Sends the rest of the turn, and the end. @param beside as of `wireUsage` */
   finish(turn: ModelTurn, beside: boolean): void {
     if (this.#own) return;
     this.rest(turn.blocks);
     this.end(anthropicStop(turn), plain({ ...wireUsage(turn.usage, beside) }), null);
   }
 
-  /** What a turn holds beside the text and reasoning that were told as they came; all of it where nothing was. */
+  /** Sends what a turn holds apart from the text and reasoning that were streamed; all of it if nothing was. */
   rest(blocks: readonly Block[]): void {
     this.#begin();
     const streamed = this.#streamed;
@@ -62,7 +62,7 @@ export class MessageEvents {
     }
   }
 
-  /** A block that is there at once. */
+  /** Sends a block that is there at once. */
   block(block: JsonObject): void {
     this.#begin();
     this.#close();
@@ -101,7 +101,7 @@ export class MessageEvents {
     this.#delta(delta);
   }
 
-  /** What a block holds beside the text that was streamed: a provider's own form of its reasoning. */
+  /** Sends what a block holds apart from the streamed text: a provider's own form of its reasoning. */
   #rest(block: Block): void {
     if (block.type === "reasoning" || block.type === "reasoning_summary") {
       if (block.native !== undefined) this.#whole({ ...block, text: "" }, "redacted_thinking");
@@ -168,7 +168,7 @@ class RedactedEvents {
         return;
       }
     }
-    // What was held back of the block's text stands before what follows it.
+    // Held-back text of the block comes before what follows it.
     if (typeof index === "number") {
       void this.#texts.get(index)?.end();
       this.#texts.delete(index);

@@ -1,4 +1,4 @@
-/** `POST /v1/messages`: Anthropic's API over every provider. */
+/** `POST /v1/messages`: Anthropic's API with every provider. */
 import * as z from "zod/mini";
 import { messageOf } from "../../llm/anthropic-api/answer.ts";
 import { type MessagesRequest, readMessagesRequest } from "../../llm/anthropic-api/request.ts";
@@ -32,13 +32,13 @@ export async function postMessages(context: RequestContext): Promise<Response> {
   if (runsTools(asked) && !passed) {
     checkCodeCaller(context, asked);
     const skills = await referencedSkills(context, asked, context.request.signal);
-    // Where all skills are Anthropic's own, it runs everything itself.
+    // If all skills are Anthropic's own, Anthropic runs everything itself.
     if (skills.native.length === 0 || skills.local.length > 0) return answerWithTools(context, asked, skills);
   }
   return asked.stream ? streamed(context, asked) : whole(context, asked);
 }
 
-/** Whether hull.toml wants the request to go to its provider as it is. Skills that Hull has keep it here. */
+/** Whether hull.toml sends the request to its provider unchanged. Skills that Hull has keep it here. */
 async function passesThrough(context: RequestContext, asked: MessagesRequest): Promise<boolean> {
   const { pass_through } = context.settings;
   if (pass_through.length === 0 || asked.model.startsWith(SKILL_MODEL)) return false;
@@ -80,7 +80,7 @@ async function streamed(context: RequestContext, asked: MessagesRequest): Promis
 }
 
 /**
- * What the target gets nothing of. @throws InvalidRequest for a part that only Anthropic could take
+ * Names what does not reach the target. @throws InvalidRequest for a part that only Anthropic could take
  */
 function checkFit({ foreign, ignored }: MessagesRequest, { protocol, model }: Reached): string[] {
   if (protocol === "anthropic" || protocol === "mock") return [];

@@ -1,4 +1,4 @@
-/** One model call for a client of a vendor's API: by the host that makes all model calls, answered whole or as events. */
+/** Makes one model call for a client of a vendor's API, through the host of all model calls, answered whole or as events. */
 import type { ModelRequest, ModelTurn } from "../../engine/messages.ts";
 import { type HullError, toHullError } from "../../errors.ts";
 import type { LlmHost, ModelChoice, Reached } from "../../llm/host.ts";
@@ -11,19 +11,19 @@ import type { RequestContext } from "../context.ts";
 import { accountOf } from "../llm/account.ts";
 import { EventBody } from "../sse.ts";
 
-/** A whole answer may take as long as the vendors' clients wait for it, in ms. */
+/** Time for a whole answer, in ms: as long as the vendors' clients wait for it. */
 const WHOLE_ANSWER_MS = 600_000;
 
-/** A model that was chosen and can be reached. */
+/** A chosen model that can be reached. */
 export interface OpenCall {
   host: LlmHost;
   choice: ModelChoice;
   reached: Reached;
-  /** Whether the provider counts cached tokens beside `input_tokens`. */
+  /** Whether the provider counts cached tokens apart from `input_tokens`. */
   beside: boolean;
 }
 
-/** @throws HullError where no model can be chosen, or its provider is not configured */
+/** @throws HullError if no model can be chosen, or its provider is not configured */
 export async function openCall(
   context: RequestContext,
   model: string,
@@ -65,7 +65,7 @@ export async function callModel(
   }
 }
 
-/** Names what of a request did not go to the provider. */
+/** Names the members of a request that did not go to the provider. */
 export function ignoredHeader(names: readonly string[], turn: ModelTurn | null): Record<string, string> {
   const warned = turn?.warnings?.flatMap(({ option }) => option ?? []) ?? [];
   const all = [...new Set([...names, ...warned])].map((name) => name.replace(/[^\x21-\x7e]/g, "?"));
@@ -81,7 +81,7 @@ interface Streamed {
 }
 
 /**
- * Answers as events once there is the first of them. @throws what fails before it, so that it has its own status
+ * Begins the answer with its first event. @throws a failure before that event, so that it has its own status
  */
 export async function streamedAnswer(
   context: RequestContext,

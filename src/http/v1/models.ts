@@ -1,4 +1,4 @@
-/** `GET /v1/models`: what a client can name as a model, in either vendor's shape. */
+/** `GET /v1/models`: the names that a client can give as a model, in either vendor's shape. */
 import { CallNotFound } from "../../errors/llm.ts";
 import { SKILL_MODEL } from "../../llm/skill-model.ts";
 import type { ModelRegistry } from "../../model/registry/definition.ts";
@@ -11,7 +11,7 @@ import { jsonNow } from "../page.ts";
 import { servedTo } from "../served.ts";
 import { type Dialect, dialectOf } from "./dialect.ts";
 
-/** A model as it can be named, and who owns it. */
+/** A name for a model, and who owns the model. */
 interface Named {
   id: string;
   name: string;
@@ -67,7 +67,7 @@ function configured(registry: ModelRegistry, read: ReadVariable): Named[] {
   });
 }
 
-/** When a model was released is not known: both vendors take the epoch for that. */
+/** The release time of a model is not known. The epoch stands in for it. */
 const EPOCH = "1970-01-01T00:00:00Z";
 
 function shown({ id, name, owner, window }: Named, dialect: Dialect): object {

@@ -1,4 +1,4 @@
-/** Which skills a request of a vendor's client means: Hull's, and those that Anthropic itself runs. */
+/** Finds the skills that a request of a vendor's client means: Hull's, and those that Anthropic itself runs. */
 import type { ContainerWish, SkillWish } from "../../llm/container-wish.ts";
 import { SKILL_MODEL } from "../../llm/skill-model.ts";
 import { wrong } from "../../llm/wrong.ts";
@@ -10,7 +10,7 @@ import { openCall } from "./model-call.ts";
 
 /**
  * Finds the skills of a request, before any model is asked.
- * @throws InvalidRequest for one that nobody has, or that the model's provider does not take; SkillNotFound for an unknown version
+ * @throws InvalidRequest for an unknown one, or one that the model's provider does not take; SkillNotFound for an unknown version
  */
 export async function referencedSkills(
   context: RequestContext,
@@ -29,7 +29,7 @@ export async function referencedSkills(
   return { local, native };
 }
 
-/** `null`: Hull has none of this id, and Anthropic may. */
+/** `null`: Hull has none with this id, and Anthropic may. */
 async function located(context: RequestContext, wish: SkillWish): Promise<NamedSkill | null> {
   if (wish.kind === "native") return null;
   const found = await namedSkill(context, wish.id, wish.version);
@@ -38,7 +38,7 @@ async function located(context: RequestContext, wish: SkillWish): Promise<NamedS
   throw wrong(`${wish.path}.skill_id`, `there is no skill "${wish.id.slice(0, 64)}"`);
 }
 
-/** Two skills of one name would lie in one folder. @throws InvalidRequest */
+/** Two skills of one name would share one folder. @throws InvalidRequest */
 export function checkTwice(skills: readonly LocalSkill[]): void {
   for (const [n, { id, record, wish }] of skills.entries()) {
     const other = skills.slice(0, n).find((known) => known.record.manifest.slug === record.manifest.slug);
@@ -47,7 +47,7 @@ export function checkTwice(skills: readonly LocalSkill[]): void {
   }
 }
 
-/** @throws InvalidRequest where the model is not one of Anthropic; what else keeps it from being asked */
+/** @throws InvalidRequest if the model is not one of Anthropic; other errors that keep it from being called */
 async function checkNative(
   context: RequestContext,
   model: string,
@@ -68,8 +68,8 @@ async function checkNative(
 
 /**
  * The skills as an answer shows them, in the request's order.
- * @param hosted the container of the provider that ran its own
- * @param legacy versions of stored skills are named as Anthropic's beta of skills does
+ * @param hosted the container of the provider that ran its own skills
+ * @param legacy names versions of stored skills as Anthropic's beta of skills does
  */
 export function shownSkills(
   { local, native }: ReferencedSkills,

@@ -1,4 +1,4 @@
-/** Removes what `/v1` no longer needs, after a change and on the Worker's cron trigger. */
+/** Removes what `/v1` no longer needs, after changes and on the Worker's cron trigger. */
 import type { Deployment } from "../../deployment.ts";
 import type { Bindings } from "../../env.ts";
 import { sweepBundles } from "../../registry/stored-skills/bundles.ts";
@@ -15,7 +15,7 @@ export async function sweepAfterChange(deployment: Deployment): Promise<void> {
   await sweepStored(deployment.env);
 }
 
-/** What fails now is removed by the next sweep. */
+/** The next sweep removes what fails now. */
 export async function sweepStored(env: Bindings): Promise<void> {
   await Promise.allSettled([sweepBundles(env), sweepStoredFiles(env)]);
 }

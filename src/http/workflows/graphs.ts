@@ -1,4 +1,4 @@
-/** Workflow graphs: checked, edited, stored by name. */
+/** Workflow graphs: check, edit, store by name. */
 import * as z from "zod/mini";
 import type { Fault } from "../../engine/fault.ts";
 import { EDIT_OPERATIONS } from "../../engine/workflow/edit.ts";
@@ -25,9 +25,9 @@ import { jsonNow, pageLimit } from "../page.ts";
 import { findSlug, servedTo } from "../served.ts";
 import type { Route } from "../sessions/shapes.ts";
 
-/** What a stored workflow may be called. */
+/** The form of a stored workflow's name. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
-/** Words that the routes beside the names need. */
+/** Names that other routes use. */
 const RESERVED: ReadonlySet<string> = new Set(["runs", "validate", "execute", ...EDIT_OPERATIONS.keys()]);
 export const MAX_GRAPH_BYTES = 1024 * 1024;
 
@@ -71,7 +71,7 @@ export const putWorkflow: Route = async (context, { name = "" }) => {
   return jsonNow(stored, created ? 201 : 200);
 };
 
-/** `GET /workflows`: by name, the stored ones as their last versions are, and those of the skills that are served. */
+/** `GET /workflows`: the last versions of the stored ones and those of the served skills, by name. */
 export const getWorkflows: Route = async (context) => {
   const query = new URL(context.request.url).searchParams;
   const after = query.get("cursor") ?? "";
@@ -99,18 +99,18 @@ export const getWorkflows: Route = async (context) => {
   return jsonNow({ data, next_cursor: more ? (data.at(-1)?.name ?? null) : null });
 };
 
-/** `GET /workflows/{name}`, of a version by `name@version`; `GET /workflows/{skill}/{name}`. */
+/** `GET /workflows/{name}`, of one version as `name@version`; `GET /workflows/{skill}/{name}`. */
 export const getWorkflow: Route = async (context, { skill, name = "" }) =>
   jsonNow(await namedWorkflow(context, skill === undefined ? name : `${skill}/${name}`));
 
-/** `DELETE /workflows/{name}`: all versions. Runs that were begun with them go on. */
+/** `DELETE /workflows/{name}`: all versions. Runs that began with them go on. */
 export const deleteWorkflow: Route = async (context, { name = "" }) => {
   if (!(await removeWorkflow(context.env, context.tenant, name)))
     throw new CallNotFound({ what: "workflow", id: name });
   return new Response(null, { status: 204 });
 };
 
-/** A workflow that a name means. A skill's has neither a version of its own nor a time. */
+/** The workflow of a name. A skill's workflow has neither a version of its own nor a time. */
 interface NamedWorkflow extends Omit<StoredWorkflow, "version" | "created_at"> {
   version: number | null;
   created_at: string | null;

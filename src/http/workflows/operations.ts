@@ -1,4 +1,4 @@
-/** `POST /workflows/{operation}`: graphs edited, a task run through, workflow sessions. */
+/** `POST /workflows/{operation}`: edits of graphs, a task run through, workflow sessions. */
 import * as z from "zod/mini";
 import { diffGraphs, EDIT_OPERATIONS, type EditInput } from "../../engine/workflow/edit.ts";
 import { BadPath, FileNotFound, InputInvalid, OperationNotFound } from "../../errors/request.ts";
@@ -42,7 +42,7 @@ const editBody = z.lazy(() =>
   }),
 );
 
-/** Operations beside those that edit one graph. */
+/** Operations other than those that edit one graph. */
 const OTHERS: ReadonlyMap<string, (context: RequestContext) => Promise<Response>> = new Map([
   ["diff", postDiff],
   ["task_run", postTaskRun],
@@ -84,20 +84,20 @@ function answered(edited: ReturnType<typeof diffGraphs>): Response {
 function partsIn(given: JsonObject, path: string): SessionParts {
   const parts = sessionParts(given);
   if (parts !== null) return parts;
-  const message = "is no transcript; it is an object with _type and messages";
+  const message = "is not a transcript, which is an object with _type and messages";
   const at = `${path}.transcript`;
   throw new InputInvalid({ reason: `${at} ${message}`, errors: [{ path: at, message }] });
 }
 
-const told = (context: RequestContext, parts: SessionParts): Response =>
+const sessionAnswer = (context: RequestContext, parts: SessionParts): Response =>
   jsonNow(shown(context, sessionDocument(parts)));
 
 const resultBody = z.lazy(() => z.strictObject({ result: object() }));
 
-/** `session {result}`: the session of a run, or of what a run answered. */
+/** `session {result}`: the session of a run's record, or of an answer to a run. */
 async function postSession(context: RequestContext): Promise<Response> {
   const { result } = await readJson(context.request, resultBody, MAX_MODEL_BODY_BYTES);
-  return told(context, partsIn(result, "result"));
+  return sessionAnswer(context, partsIn(result, "result"));
 }
 
 const newBody = z.lazy(() => z.strictObject({ metadata: maybe(object()) }));
@@ -106,7 +106,7 @@ const newBody = z.lazy(() => z.strictObject({ metadata: maybe(object()) }));
 async function postSessionNew(context: RequestContext): Promise<Response> {
   const { metadata } = await readJson(context.request, newBody);
   const nothing = { transcript: null, run: null, persisted_path: null, status: null };
-  return told(
+  return sessionAnswer(
     context,
     await moved(context, nothing, "transcript", metadata === undefined ? {} : { metadata }),
   );
@@ -114,7 +114,7 @@ async function postSessionNew(context: RequestContext): Promise<Response> {
 
 const sessionBody = z.lazy(() => z.looseObject({ session: object() }));
 
-/** `session_<name> {session, …}`: the operation on its transcript, with that one's options; all else stays. */
+/** `session_<name> {session, …}`: that operation on its transcript, with its options; all else stays. */
 function onTranscript(name: string): (context: RequestContext) => Promise<Response> {
   return async (context) => {
     const body = await readJson(context.request, sessionBody, MAX_MODEL_BODY_BYTES);
@@ -122,14 +122,14 @@ function onTranscript(name: string): (context: RequestContext) => Promise<Respon
     const parts = partsIn(session, "session");
     const options: JsonObject = JSON.parse(JSON.stringify(given));
     const about = parts.transcript === null ? { messages: [] } : { transcript: plainOf(parts.transcript) };
-    return told(
+    return sessionAnswer(
       context,
       await moved(context, parts, name, name === "reset" ? options : { ...options, ...about }),
     );
   };
 }
 
-/** The session with what an operation makes of its transcript. */
+/** The session with its transcript as an operation leaves it. */
 async function moved(
   context: RequestContext,
   parts: SessionParts,
@@ -139,7 +139,7 @@ async function moved(
   const operation = TRANSCRIPT_OPERATIONS.get(name);
   if (operation === undefined) throw new Internal({ cause: `there is no operation ${name} on transcripts` });
   const transcript = plainOf(await transcriptAnswer(context, operation, body));
-  // It is another one than was stored.
+  // It differs from what was stored.
   const { transcript: changed = null } = sessionParts({ transcript }) ?? {};
   return { ...parts, transcript: changed, persisted_path: null };
 }
@@ -151,7 +151,7 @@ function plainOf(value: unknown): Json {
 
 const persistBody = z.lazy(() => z.strictObject({ session: object(), path: maybe(z.string()) }));
 
-/** `session_persist {session, path?}`: among the files of its run's session, and gone with them. */
+/** `session_persist {session, path?}`: stores it with the files of its run's session, which takes it along when it is removed. */
 async function postPersist(context: RequestContext): Promise<Response> {
   const body = await readJson(context.request, persistBody, MAX_MODEL_BODY_BYTES);
   const parts = partsIn(body.session, "session");
@@ -173,7 +173,7 @@ async function postPersist(context: RequestContext): Promise<Response> {
   const workspace = clientWorkspace(sessionOf(context, owner));
   const written = await writeFile(context.env.FILES, workspace, intent, [bytes]);
   if ("refused" in written) throw refusalOf(written, path);
-  return told(context, stored);
+  return sessionAnswer(context, stored);
 }
 
 const restoreBody = z.lazy(() => z.strictObject({ path: z.string().check(z.minLength(1)) }));
@@ -184,7 +184,7 @@ async function postRestore(context: RequestContext): Promise<Response> {
   const [owner = "", ...rest] = whole.split("/");
   const session = sessionOf(context, owner);
   if (rest.length === 0)
-    return told(context, partsIn(await session.ask("workflow", { wait: "none" }), "run"));
+    return sessionAnswer(context, partsIn(await session.ask("workflow", { wait: "none" }), "run"));
   const path = rest.join("/");
   const file = await clientWorkspace(session).findFile(path);
   const object = file === null || file.size > MAX_FILE_BYTES ? null : await context.env.FILES.get(file.key);
@@ -194,7 +194,7 @@ async function postRestore(context: RequestContext): Promise<Response> {
     const message = "names a file that is no workflow session";
     throw new InputInvalid({ reason: `path ${message}`, errors: [{ path: "path", message }] });
   }
-  return told(context, partsIn(document, "session"));
+  return sessionAnswer(context, partsIn(document, "session"));
 }
 
 function parsed(text: string): JsonObject | null {

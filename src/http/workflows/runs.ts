@@ -1,4 +1,4 @@
-/** Workflow runs: begun, followed, stopped, begun again from a node. */
+/** Workflow runs: begin, follow, stop, begin again from a node. */
 import * as z from "zod/mini";
 import { readArtifacts, type WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import type { Graph } from "../../engine/workflow/graph.ts";
@@ -129,7 +129,7 @@ interface Source {
   record: RunRecord | null;
 }
 
-/** The graph that a request means: its own, a stored one, or that of the run that it goes on from. */
+/** The graph of a request: its own, a stored one, or that of the run that it goes on from. */
 async function sourceOf(
   context: RequestContext,
   { graph, workflow }: { graph?: Json; workflow?: string },
@@ -215,7 +215,7 @@ async function begin(context: RequestContext, body: object, wanted: WantedRun): 
   return Response.json(shown(context, resultOf(ended)), { headers });
 }
 
-/** The result of an execution: the run's record, and of it what is asked for most. */
+/** The result of an execution: the run's record, and the members of it that clients use most. */
 function resultOf(record: JsonObject): JsonObject {
   const { status, artifacts, transcript } = record;
   return {
@@ -239,7 +239,7 @@ export const getWorkflowRuns: Route = async (context) => {
   return jsonNow(await listWorkflowRuns(env, page));
 };
 
-/** `GET /workflows/runs/{id}`: its record; `?wait=terminal` once it has ended. */
+/** `GET /workflows/runs/{id}`: its record, with `?wait=terminal` once it has ended. */
 export const getWorkflowRun: Route = async (context, { id = "" }) => {
   const wait = waitIn(context.request) === "terminal" ? "terminal" : "none";
   return jsonNow(shown(context, await sessionOf(context, id).ask("workflow", { wait })));
@@ -248,7 +248,7 @@ export const getWorkflowRun: Route = async (context, { id = "" }) => {
 /** `GET /workflows/runs/{id}/events`: those after `Last-Event-ID` or `?after=`, up to the end. */
 export const getWorkflowEvents: Route = async (context, { id = "" }) => {
   const session = sessionOf(context, id);
-  // Of a task's runs the last one.
+  // A task's id means the last of its runs.
   const { id: run } = recordOf(await session.ask("workflow", { wait: "none" }));
   return streamOf(await session.events(run, lastSeen(context.request, id)), { "cache-control": "no-store" });
 };
@@ -256,7 +256,7 @@ export const getWorkflowEvents: Route = async (context, { id = "" }) => {
 /** `DELETE /workflows/runs/{id}`: stops it, and removes everything of it. */
 export const deleteWorkflowRun: Route = async (context, { id = "" }) => {
   const session = sessionOf(context, id);
-  // An ordinary session is none of these.
+  // An ordinary session has no workflow run.
   await session.ask("workflow", { wait: "none" });
   await session.ask("remove", null);
   return new Response(null, { status: 204 });
@@ -274,7 +274,7 @@ const stop =
 export const postWorkflowCancel = stop(false);
 export const postWorkflowKill = stop(true);
 
-/** `POST …/pause`: what is under way ends; nothing begins any more. */
+/** `POST …/pause`: lets what is under way end, and begins nothing more. */
 export const postWorkflowPause: Route = async (context, { id = "" }) => {
   await readJsonIfAny(context.request, nothing);
   return jsonNow(shown(context, await sessionOf(context, id).ask("pauseWorkflow", null)));
@@ -314,7 +314,7 @@ export const postWorkflowFork: Route = async (context, { id = "" }) => {
   );
 };
 
-/** `POST …/migrate {graph}` or `{workflow}`: the run goes on with another graph, where that fits what it has done. */
+/** `POST …/migrate {graph}` or `{workflow}`: the run goes on with another graph, if that fits its journal. */
 export const postWorkflowMigrate: Route = async (context, { id = "" }) => {
   const body = await readJson(context.request, migrateBody, MAX_MODEL_BODY_BYTES);
   const session = sessionOf(context, id);
@@ -340,7 +340,7 @@ const continuing = (record: RunRecord, graph: Graph): WantedRun => ({
   skills: record.skills ?? null,
 });
 
-/** `POST …/signals {name, key?, payload?}`: an event for wait nodes; one that comes early is kept. */
+/** `POST …/signals {name, key?, payload?}`: an event for wait nodes. One that comes early is kept. */
 export const postWorkflowSignal: Route = async (context, { id = "" }) => {
   const body = await readJson(context.request, eventBody);
   const { name, key = null, payload = null } = body;

@@ -1,4 +1,4 @@
-/** What a workflow run is begun with: read from a request, checked, and made its specification. */
+/** Reads and checks the request for a workflow run, and makes the run's specification. */
 import * as z from "zod/mini";
 import type { Ceilings } from "../../engine/agent/spec.ts";
 import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
@@ -27,7 +27,7 @@ const MAX_COMPENSATION_MS = 24 * 3_600_000;
 
 const json = () => z.custom<Json>((value) => value !== undefined);
 
-/** What stands for the world in a run that tries a graph. A list of mocks is for every attempt, one of lists by attempt. */
+/** Replaces the world in a run that tries a graph. A list of mocks answers every attempt; a list of lists has one for each attempt. */
 const testShape = () =>
   z.strictObject({
     virtual_time: maybe(z.boolean()),
@@ -38,7 +38,7 @@ const testShape = () =>
     ),
   });
 
-/** The options that are the workflow run's own; all others are run options, for every stage. */
+/** The options of the workflow run itself; all others are run options, for every stage. */
 const ownOptions = z.lazy(() =>
   z.object({
     max_steps: maybe(z.int().check(z.positive(), z.lte(100_000))),
@@ -82,7 +82,7 @@ export function readOwnOptions(options: JsonObject, at = "options"): OwnOptions 
   throw refusedAt(at, faults);
 }
 
-/** @throws InputInvalid for a node that the graph lacks, and where nobody with a key asks */
+/** @throws InputInvalid for a node that the graph lacks, and for a caller without a key */
 function testOf(context: RequestContext, { test }: OwnOptions, graph: Graph): WorkflowTest | undefined {
   if (test === undefined) return undefined;
   const refuse = (path: string, message: string): Error =>
@@ -113,17 +113,17 @@ export interface WantedRun {
   origin: Origin | null;
   options: JsonObject;
   own: OwnOptions;
-  /** The first of the runs that this one goes back to; `null`: itself. */
+  /** The first run in the chain that this one goes back to; `null`: itself. */
   root: string | null;
-  /** Versions of skills of the run that it goes on from; `null`: none. */
+  /** The versions of skills that the run before it kept; `null`: none. */
   skills: PinnedSkills | null;
-  /** What the session leaves that the run is delegated from. Absent: nobody delegates it. */
+  /** Limits from the session that delegates the run. Absent: nobody delegates it. */
   above?: Ceilings;
-  /** Where the commands of its stages begin, and with which variables. Absent: in their folder, with none. */
+  /** The folder in which the commands of its stages begin, and their variables. Absent: the stages' own folder, and none. */
   placement?: Placement;
 }
 
-/** @throws WorkflowInvalid, InputInvalid and its kin: what is wrong with the options of the stages is said before anything begins */
+/** @throws WorkflowInvalid, InputInvalid and the like, for faults in the options of stages too, before anything begins */
 export async function workflowSpec(
   context: RequestContext,
   run_id: string,

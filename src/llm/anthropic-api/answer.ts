@@ -11,10 +11,10 @@ import { anthropicStop } from "../stop-words.ts";
 type WireBlock = ContentBlock | JsonObject;
 export type WireMessage = Omit<Message, "content"> & { content: WireBlock[] };
 
-/** An id in the form of Anthropic's. */
+/** An id in Anthropic's form. */
 const newMessageId = (): string => `msg_${crypto.randomUUID().replaceAll("-", "")}`;
 
-/** @param beside whether the provider counts cached tokens beside `input_tokens`, as Anthropic does */
+/** @param beside whether the provider counts cached tokens apart from `input_tokens`, as Anthropic does */
 export function wireUsage(usage: Usage, beside: boolean): WireUsage {
   const { input_tokens, output_tokens, cache_read_tokens: read, cache_write_tokens: write } = usage;
   return {
@@ -31,7 +31,7 @@ export function wireUsage(usage: Usage, beside: boolean): WireUsage {
   };
 }
 
-/** A message without content, as a stream begins with it. */
+/** The message without content with which a stream begins. */
 export function emptyMessage(model: string): WireMessage {
   const none: Usage = { input_tokens: 0, output_tokens: 0, cache_read_tokens: 0, cache_write_tokens: 0 };
   return {
@@ -60,7 +60,7 @@ export function messageOf(turn: ModelTurn, beside: boolean): WireMessage | JsonO
   };
 }
 
-/** A block as Anthropic's clients know it; what they do not know is a `redacted_thinking` that they send back as it is. */
+/** A block as Anthropic's clients know it. Blocks that they do not know become `redacted_thinking`, which they send back unchanged. */
 export function wireBlock(block: Block): WireBlock {
   switch (block.type) {
     case "output_text":
@@ -86,7 +86,7 @@ export function wireBlock(block: Block): WireBlock {
   }
 }
 
-/** What Anthropic itself ran, which its clients know; `null`: something else. */
+/** A block of what Anthropic itself ran, which its clients know; `null`: something else. */
 function ownBlock(block: Block): JsonObject | null {
   if (block.type !== "opaque" || !isObject(block.value)) return null;
   const { type } = block.value;

@@ -6,7 +6,7 @@ import { isCarried, uncarried } from "../carried.ts";
 import { wrong } from "../wrong.ts";
 import { executedCall, executedResult } from "./executed.ts";
 
-/** How ids of calls begin that Anthropic itself carried out. */
+/** The prefix of ids of calls that Anthropic itself carried out. */
 const ANTHROPIC_CALL = "srvtoolu_";
 
 /** Something in a request that has no canonical form. */
@@ -20,9 +20,9 @@ interface AnthropicConversation {
   /** Texts of system messages, in order. */
   system: string[];
   messages: Message[];
-  /** What only Anthropic can be sent; the canonical messages hold its JSON text in its place. */
+  /** Blocks that only Anthropic can get; the canonical messages hold their JSON texts instead. */
   foreign: Foreign[];
-  /** Files that are to be in the container. */
+  /** Files that the container needs. */
   uploads: ContainerUpload[];
   /** Whether it shows calls that Hull carried out, which Anthropic does not know. */
   executed: boolean;
@@ -34,7 +34,7 @@ interface ContainerUpload {
   path: string;
 }
 
-/** @throws InvalidRequest for a list that is none, and blocks without what their type needs */
+/** @throws InvalidRequest if `list` is not a list, or a block lacks what its type needs */
 export function readConversation(list: Json | undefined): AnthropicConversation {
   if (!Array.isArray(list) || list.length === 0) {
     throw wrong("messages", "a list with at least one message is required");
@@ -162,7 +162,7 @@ class Reader {
     return [media === null ? this.#unknown(block, path) : { type: "document", ...named, ...media }];
   }
 
-  /** A stored file that goes into the container; the model is told of it. */
+  /** A stored file that goes into the container; a text part says so to the model. */
   #upload(block: JsonObject, path: string): Part {
     const file_id = text(block, "file_id", path);
     this.uploads.push({ file_id, path });

@@ -1,4 +1,4 @@
-/** Calls that Hull carried out, as an Anthropic client is shown them and sends them back: pairs of a call and its result. */
+/** Calls that Hull carried out, in the form that an Anthropic client gets and sends back: pairs of a call and its result. */
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { ToolCallBlock, ToolResultMessage } from "../../engine/messages.ts";
 import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
@@ -9,7 +9,7 @@ const BASH = "bash_code_execution";
 const PYTHON = "code_execution";
 const NAMES: readonly string[] = [BASH, PYTHON, EDITOR_TOOL];
 
-/** The block of a call. One of another tool than those for code is shown as a command, with what it really was beside it. */
+/** The block of a call. A call of a tool other than those for code appears as a command, with its real name and arguments. */
 export function callBlock({ id, name, arguments: given, raw }: ToolCallBlock): JsonObject {
   const input = given ?? {};
   const own = NAMES.includes(name);

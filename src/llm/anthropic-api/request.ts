@@ -1,4 +1,4 @@
-/** The body of `POST /v1/messages` as a canonical request, and what of it only Anthropic understands. */
+/** The body of `POST /v1/messages` as a canonical request, and the parts that only Anthropic understands. */
 import type {
   Beside,
   ModelRequest,
@@ -21,16 +21,16 @@ export interface MessagesRequest {
   model: string;
   stream: boolean;
   request: ModelRequest;
-  /** What a target that is not Anthropic cannot be sent, and may not do without. */
+  /** Parts that only Anthropic can get, and that the request needs. */
   foreign: Foreign[];
-  /** What a provider would charge or run beyond what is accounted, and why it is refused. */
+  /** Members for which a provider would charge or run more than is accounted, and why Hull refuses them. */
   unaccounted: { path: string; reason: string }[];
   /** Members of the body that only Anthropic gets. */
   ignored: string[];
   container: ContainerWish | null;
   /** The tools for code that the client asked for. */
   code: readonly ContainerTool[];
-  /** What goes along to a model of Anthropic where Hull runs the tools. */
+  /** What a model of Anthropic gets in addition where Hull runs the tools. */
   beside: Beside;
   /** That tool as it was sent, for a request whose code Anthropic runs. */
   hosted: JsonObject[];
@@ -57,10 +57,10 @@ const CANONICAL = new Set([
   "cache_control",
   "container",
 ]);
-/** Members that Anthropic gets and that cost nothing beyond what is accounted. */
+/** Members that Anthropic gets and that cost no more than is accounted. */
 const FREE = new Set(["metadata", "context_management", "service_tier", "betas"]);
 
-/** What earlier versions of the tool for code brought: Python alone, then bash and files. */
+/** The tools of earlier versions of code execution: Python alone, then bash and files. */
 const TOOLS_OF_VERSION: Record<string, readonly ContainerTool[]> = {
   code_execution_20250522: ["code_execution"],
   code_execution_20250825: ["bash_code_execution", EDITOR_TOOL],
@@ -72,7 +72,7 @@ const CLIENT_TOOLS = /^(?:bash|text_editor|computer|memory|tool_search_tool_(?:b
 
 /**
  * @param counting for `count_tokens`, which needs no `max_tokens`
- * @throws InvalidRequest for what is missing, or of another type
+ * @throws InvalidRequest for a member that is missing, or of another type
  */
 export function readMessagesRequest(body: JsonObject, headers: Headers, counting = false): MessagesRequest {
   const model = modelMember(body.model);
@@ -198,7 +198,7 @@ interface ReadTools {
   unaccounted: MessagesRequest["unaccounted"];
 }
 
-/** @throws InvalidRequest for what is no tool */
+/** @throws InvalidRequest for a value that is not a tool */
 function readTools(list: Json | undefined): ReadTools {
   if (list === undefined || list === null) {
     return { definitions: [], foreign: [], code: [], hosted: [], unaccounted: [] };

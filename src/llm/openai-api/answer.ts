@@ -11,10 +11,10 @@ import { isObject } from "../../skill/json.ts";
 import { carried } from "../carried.ts";
 import { openAiStop } from "../stop-words.ts";
 
-/** What else providers of this protocol say, under the names that clients know. */
+/** Further members of providers of this protocol, under the names that clients know. */
 interface Reasoning {
   reasoning_content?: string;
-  /** Blocks that the client sends back as they are; each goes to the provider that made it. */
+  /** Blocks that the client sends back unchanged; each goes to the provider that made it. */
   reasoning_details?: { type: "reasoning.encrypted"; data: string }[];
 }
 type Answer = ChatCompletionMessage & Reasoning;
@@ -42,7 +42,7 @@ export const completionHead = (model: string, now: number): CompletionHead => ({
   model,
 });
 
-/** @param beside whether the provider counts cached tokens beside `input_tokens`, as Anthropic does */
+/** @param beside whether the provider counts cached tokens apart from `input_tokens`, as Anthropic does */
 export function completionUsage(usage: Usage, beside: boolean): CompletionUsage {
   const { input_tokens, output_tokens, cache_read_tokens: read, cache_write_tokens: write } = usage;
   const prompt_tokens = beside ? input_tokens + read + write : input_tokens;
@@ -92,7 +92,7 @@ const wireCall = ({ id, name, raw }: ToolCallBlock): ChatCompletionMessageFuncti
   function: { name, arguments: raw.trim() === "" ? "{}" : raw },
 });
 
-/** @param whole with the text, which a stream has told before */
+/** @param whole whether to include the text, which a stream has already sent */
 export function reasoningOf(blocks: readonly Block[], whole: boolean): Reasoning {
   const text = whole ? blocks.map((block) => (isThought(block) ? block.text : "")).join("") : "";
   const details = blocks.filter(mustGoBack);
@@ -108,7 +108,7 @@ export function reasoningOf(blocks: readonly Block[], whole: boolean): Reasoning
 
 const isThought = (block: Block) => block.type === "reasoning" || block.type === "reasoning_summary";
 
-/** Whether a provider wants its block back. A refusal is told of as such. */
+/** Whether a provider wants its block back. A refusal has a member of its own. */
 export function mustGoBack(block: Block): boolean {
   if (block.type === "reasoning") return block.signature !== undefined || block.native !== undefined;
   if (block.type === "reasoning_summary") return block.native !== undefined;

@@ -32,9 +32,9 @@ export function compactedItems(
   summary: string,
   { count, id }: { count: number; id: string },
 ): JsonObject[] {
-  const told = items.filter(({ type = "message", role }) => type === "message" && role !== "assistant");
+  const kept = items.filter(({ type = "message", role }) => type === "message" && role !== "assistant");
   const text = modelSummary(summary, count);
-  return [...told, { id, type: "compaction", encrypted_content: carried({ type: "output_text", text }) }];
+  return [...kept, { id, type: "compaction", encrypted_content: carried({ type: "output_text", text }) }];
 }
 
 /** The summary in an item of type `compaction`. @throws InvalidRequest for an item that Hull did not make */

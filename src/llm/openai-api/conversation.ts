@@ -13,7 +13,7 @@ interface ChatConversation {
   messages: Message[];
 }
 
-/** @throws InvalidRequest for a list that is none, and messages without what their role needs */
+/** @throws InvalidRequest if `list` is not a list, or a message lacks what its role needs */
 export function readChat(list: Json | undefined): ChatConversation {
   if (!Array.isArray(list) || list.length === 0) {
     throw wrong("messages", "a list with at least one message is required");
@@ -64,7 +64,7 @@ function said(message: JsonObject, path: string): Block[] {
   ];
 }
 
-/** What Hull put into `reasoning_details` itself; anything else there is of no use to the provider. */
+/** A block that Hull put into `reasoning_details` itself. Anything else there is of no use to the provider. */
 function thoughtIn(detail: Json): Block[] {
   const block = isObject(detail) && typeof detail.data === "string" ? uncarried(detail.data) : null;
   return block === null ? [] : [block];
@@ -92,7 +92,7 @@ function resultOf(message: JsonObject, path: string, names: ReadonlyMap<string, 
   };
 }
 
-/** Parts that responses name otherwise. */
+/** Parts that have other names in responses. */
 const ownPart: OwnPart = (part, path) => {
   if (part.type === "image_url") {
     const image = isObject(part.image_url) ? part.image_url : {};

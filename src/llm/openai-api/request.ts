@@ -13,10 +13,10 @@ import { DEFAULT_MAX_TOKENS, effortOf, FREE_MEMBERS, formatOf, functionTool, too
 export interface ChatRequest {
   model: string;
   stream: boolean;
-  /** Whether the last event of a stream tells of the usage. */
+  /** Whether the last event of a stream reports the usage. */
   tells_usage: boolean;
   request: ModelRequest;
-  /** Members without a canonical form: targets of the same protocol get them as they are. */
+  /** Members without a canonical form: targets of the same protocol get them unchanged. */
   extra: JsonObject;
   /** The same, where Hull runs the tools. */
   beside: Beside;
@@ -46,7 +46,7 @@ const CANONICAL = new Set([
   "container",
 ]);
 
-/** @throws InvalidRequest for what is missing, of another type, or not accounted */
+/** @throws InvalidRequest for a member that is missing, has another type, or is not accounted */
 export function readChatRequest(body: JsonObject): ChatRequest {
   const extra = Object.fromEntries(
     Object.entries(body).filter(([name, value]) => !CANONICAL.has(name) && value !== null),
@@ -92,7 +92,7 @@ function samplingOf(body: JsonObject): Sampling {
   };
 }
 
-/** OpenAI's chat completions have no such tool: it goes by the name that Anthropic gave it, with or without a date. */
+/** OpenAI's chat completions have no such tool, so it has the name that Anthropic gave it, with or without a date. */
 const isCode = (tool: Json): boolean =>
   isObject(tool) && typeof tool.type === "string" && /^code_execution(?:_\d{8})?$/.test(tool.type);
 

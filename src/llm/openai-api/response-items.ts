@@ -15,7 +15,7 @@ interface ItemConversation {
   messages: Message[];
 }
 
-/** @param pathOf where an item stands in the request. @throws InvalidRequest for what has no form in a conversation */
+/** @param pathOf gives the path of an item in the request. @throws InvalidRequest for an item without a form in a conversation */
 export function readItems(items: readonly JsonObject[], pathOf: (index: number) => string): ItemConversation {
   const reader = new ItemReader();
   for (const [index, item] of items.entries()) reader.read(item, pathOf(index));
@@ -105,7 +105,7 @@ class ItemReader {
   }
 }
 
-/** What a provider wants back of its reasoning; the rest is of no use to it. */
+/** The block that a provider wants back of its reasoning. Other reasoning is of no use to the provider. */
 function thoughtsIn({ encrypted_content }: JsonObject): Block[] {
   if (typeof encrypted_content !== "string") return [];
   const block = uncarried(encrypted_content);
@@ -130,7 +130,7 @@ function shellResult(output: Json | undefined, path: string): { content: string;
   return { content: texts.join("\n"), is_error };
 }
 
-/** Parts that chat completions name otherwise. */
+/** Parts that have other names in chat completions. */
 const ownPart: OwnPart = (part, path) => {
   switch (part.type) {
     case "input_text":

@@ -1,4 +1,4 @@
-/** The body of `POST /v1/responses` as a canonical request, and what it asks for beside. */
+/** The body of `POST /v1/responses` as a canonical request, and its further members. */
 import type { ModelRequest, Sampling, ToolDefinition } from "../../engine/messages.ts";
 import { reservedMembers } from "../../model/reserved.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
@@ -19,7 +19,7 @@ export interface ResponsesAsk {
   previous: string | null;
   /** The conversation that it belongs to; `null`: none. */
   conversation: string | null;
-  /** What the answer is to hold beside. */
+  /** What the answer is to hold in addition. */
   include: string[];
   /** Its own input, as items. */
   input: JsonObject[];
@@ -52,11 +52,11 @@ const CANONICAL = new Set([
 ]);
 const MOST_METADATA = 16;
 
-/** Members without a canonical form: targets of the same protocol get them as they are. */
+/** Members without a canonical form: targets of the same protocol get them unchanged. */
 export const furtherMembers = (body: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(body).filter(([name, value]) => !CANONICAL.has(name) && value !== null));
 
-/** @throws InvalidRequest for what is missing, of another type, not accounted, or cannot be carried */
+/** @throws InvalidRequest for a member that is missing, has another type, is not accounted, or cannot be carried */
 export function readResponses(body: JsonObject): ResponsesAsk {
   const further = Object.entries(furtherMembers(body)).filter(([name]) => !FREE_MEMBERS.has(name));
   for (const { path, reason } of reservedMembers(Object.fromEntries(further)))
@@ -72,7 +72,7 @@ export function readResponses(body: JsonObject): ResponsesAsk {
   const include = body.include ?? [];
   if (!Array.isArray(include)) throw wrong("include", "a list is expected");
   const input = inputItems(body.input);
-  // What its own items cannot say is told by their own paths.
+  // A fault in one of the request's own items has that item's path.
   readItems(input.map(withoutFile), (n) => `input.${n}`);
   return {
     model: modelMember(body.model),
@@ -141,7 +141,7 @@ function localText(skills: ResponsesAsk["local_skills"]): string {
   return `# Skills\n\nRead a skill's SKILL.md with the shell before you do what it is for.\n\n${lines.join("\n")}`;
 }
 
-/** A file that is named by its id says enough for the form of its part. */
+/** For this check of a part's form, any address can replace a file that the part names by its id. */
 export function withoutFile(item: JsonObject): JsonObject {
   if (!Array.isArray(item.content)) return item;
   const content = item.content.map((part) => {

@@ -4,7 +4,7 @@ import type { ToolCallBlock } from "../../engine/messages.ts";
 import { shellCommands, shellOutputs } from "../../engine/workspace-tools/code-tools.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 
-/** The name under which a model is offered it. */
+/** The name under which the model sees the shell. */
 export const SHELL = "shell";
 
 /** A tool that a client offers as `{type: "shell", environment: {type: "local"}}`. */
@@ -22,7 +22,7 @@ export const LOCAL_SHELL = {
   } satisfies JsonObject,
 };
 
-/** The members of a call's item beside id and status. A call of another tool is shown as a command, with what it really was. */
+/** The members of a call's item apart from id and status. A call of another tool appears as a command, with its real name and arguments. */
 export function shellCall(
   { id, name, arguments: given, raw }: ToolCallBlock,
   container: string | null,
@@ -41,14 +41,14 @@ export function shellCall(
   return { type: "shell_call", call_id: id, action, environment };
 }
 
-/** What a result's item shows; `commands`: how many the call had. */
+/** The parts of a result that its item shows; `commands`: the number of the call's commands. */
 export type ShownResult = Pick<AgentToolResult, "content" | "exit_code" | "error_category" | "status"> & {
   id: string;
   name: string;
   commands: number;
 };
 
-/** The members of its result's item beside id and status. */
+/** The members of its result's item apart from id and status. */
 export function shellOutput(result: ShownResult): JsonObject {
   const { id, name, commands, content, exit_code, error_category, status } = result;
   const last = exit_code ?? (status === "ok" ? 0 : 1);

@@ -1,4 +1,4 @@
-/** The `environment` of a shell tool: where its commands run, and which skills are there. */
+/** The `environment` of a shell tool: where its commands run, and its skills. */
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { wrong } from "../wrong.ts";
@@ -13,14 +13,14 @@ export type ContainerSkill =
   /** `zip`: in Base64. */
   | { kind: "inline"; name: string; description: string; zip: string; path: string };
 
-/** What a container has. */
+/** The contents and terms of a container. */
 export interface ContainerTerms {
   skills: ContainerSkill[];
   /** Ids of stored files that go into its input folder. */
   files: string[];
   /** Hosts that its commands may reach. */
   network: string[];
-  /** As it was asked for; `null`: it was not. Containers share the runner's memory. */
+  /** As the request has it; `null`: it has none. Containers share the runner's memory. */
   memory_limit: string | null;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The events of a response's stream, made of the events of its run; its output is what they come to. The same events make the same
- * stream, whenever they are read: items have ids by their place, and sequence numbers count from 0.
+ * The events of a response's stream, made from the events of its run; they also build its output. The same events make the same
+ * stream, whenever somebody reads them: an item's id follows from its place, and sequence numbers count from 0.
  */
 import type { Block, ToolCallBlock } from "../../engine/messages.ts";
 import { carried } from "../../llm/carried.ts";
@@ -34,10 +34,10 @@ export class ResponseEvents {
   #made: JsonObject[] = [];
   #sequence = 0;
   #message: OpenItem | null = null;
-  /** Reasoning of the present turn: what the provider wants back of it comes with the turn. */
+  /** Reasoning of the present turn. What the provider wants back for it comes with the turn. */
   #thoughts: OpenItem[] = [];
-  /** Text or reasoning of the present turn was told. */
-  #told = false;
+  /** Whether text or reasoning of the present turn was sent. */
+  #streamed = false;
   #fault: JsonObject | null = null;
 
   /** @param head the response as it begins */
@@ -55,7 +55,7 @@ export class ResponseEvents {
     return this.#taken();
   }
 
-  /** What an event of the run comes to. */
+  /** Makes the events of the stream from one event of the run. */
   push({ event, data }: RunEvent): JsonObject[] {
     switch (event) {
       case "delta":
@@ -81,7 +81,7 @@ export class ResponseEvents {
     return this.#taken();
   }
 
-  /** The items of the output so far, but for those that are void. */
+  /** The items of the output so far, without those that a restart made void. */
   output(): JsonObject[] {
     return this.#items.flatMap(({ item, counts }) => (counts ? [item] : []));
   }
@@ -105,7 +105,7 @@ export class ResponseEvents {
   }
 
   #emit(type: string, members: JsonObject): void {
-    // What changes later must not change what was told.
+    // A copy: later changes must not reach an event that was sent.
     this.#made.push(JSON.parse(JSON.stringify({ type, sequence_number: this.#sequence, ...members })));
     this.#sequence += 1;
   }
@@ -133,7 +133,7 @@ export class ResponseEvents {
 
   #text(text: string): void {
     if (text === "") return;
-    this.#told = true;
+    this.#streamed = true;
     for (const thought of this.#thoughts) this.#closeThought(thought);
     if (this.#message?.closed === true) this.#closeMessage([]);
     this.#message ??= this.#openMessage();
@@ -175,7 +175,7 @@ export class ResponseEvents {
 
   #thought(text: string): void {
     if (text === "") return;
-    this.#told = true;
+    this.#streamed = true;
     this.#closeMessage([]);
     let open = this.#thoughts.at(-1);
     if (open === undefined || open.closed) {
@@ -199,7 +199,7 @@ export class ResponseEvents {
     this.#emit("response.reasoning_summary_part.done", { ...at, part: { type: "summary_text", text } });
   }
 
-  /** @param blocks what providers want back, in the order of what was told */
+  /** @param blocks what providers want back, in the order in which the reasoning was sent */
   #closeThoughts(blocks: readonly Block[], status: "completed" | "incomplete" = "completed"): void {
     const open = this.#thoughts;
     this.#thoughts = [];
@@ -220,14 +220,14 @@ export class ResponseEvents {
       if (!known.has(block)) this.#block(block, blocks);
     }
     if (this.#message !== null) this.#message.closed = true;
-    this.#told = false;
+    this.#streamed = false;
   }
 
   #block(block: Block, blocks: readonly Block[]): void {
     if (block.type === "output_text") {
-      if (!this.#told && block.text !== "") {
+      if (!this.#streamed && block.text !== "") {
         this.#text(block.text);
-        this.#told = false;
+        this.#streamed = false;
       }
     } else if (block.type === "tool_call") this.#clientCall(block);
     else if (isThought(block) || mustGoBack(block)) this.#wholeThought(block);
@@ -301,7 +301,7 @@ export class ResponseEvents {
     this.#done(open, { ...members, status: "completed" });
   }
 
-  /** What was told of the present turn does not count. */
+  /** Takes back what the present turn has sent so far. */
   #void(): void {
     const present = [...this.#thoughts, ...(this.#message?.closed === false ? [this.#message] : [])];
     if (this.#message?.closed === false) this.#closeMessage([], "incomplete");
@@ -310,7 +310,7 @@ export class ResponseEvents {
       const entry = this.#items[index];
       if (entry !== undefined) entry.counts = false;
     }
-    this.#told = false;
+    this.#streamed = false;
   }
 
   #open(prefix: string, members: JsonObject): OpenItem {
@@ -347,7 +347,7 @@ const textPart = (text: string, annotations: JsonObject[]): JsonObject => ({
   logprobs: [],
 });
 
-/** The members of a response that a problem document makes of it. */
+/** The members that a failed response gets from its problem document. */
 export function failure(problem: Record<string, unknown>): JsonObject {
   const { code, detail, status } = problem;
   if (code === "execution_cancelled") return { status: "cancelled", error: null };

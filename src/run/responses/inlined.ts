@@ -1,4 +1,4 @@
-/** Stored files that items name by their ids, in the place of their ids. */
+/** Replaces the ids of stored files in items with the files. */
 import { toBase64 } from "../../bytes.ts";
 import { wrong } from "../../llm/wrong.ts";
 import { isObject } from "../../skill/json.ts";
@@ -22,7 +22,7 @@ export async function checkFiles(context: RunContext, items: readonly JsonObject
   }
 }
 
-/** The items with the bytes of the files. @throws FileNotFound */
+/** The items with the bytes of their files. @throws FileNotFound */
 export function inlined(context: RunContext, items: readonly JsonObject[]): Promise<JsonObject[]> {
   return Promise.all(
     items.map(async (item) => {

@@ -1,4 +1,4 @@
-/** What of a response is told beside text and reasoning, as its run's log keeps it. */
+/** The parts of a response other than text and reasoning, as the run's log keeps them. */
 import * as z from "zod/mini";
 import type { Block, ToolCallBlock } from "../../engine/messages.ts";
 import { blockShape } from "../../llm/blocks.ts";
@@ -15,7 +15,7 @@ export interface CitedFile {
 
 export type ResponsePart =
   | { turn: Block[] }
-  /** Hull carries it out. */
+  /** A call that Hull carries out. */
   | { call: ToolCallBlock }
   | { result: ShownResult }
   | { files: CitedFile[] };
@@ -48,11 +48,11 @@ const partShape: z.ZodMiniType<ResponsePart> = z.lazy(() => {
   ]);
 });
 
-/** The event that tells of a part. */
+/** The event that carries a part. */
 export const partEvent = (part: ResponsePart): RunEvent => ({
   event: "response_part",
   data: JSON.parse(JSON.stringify(part)),
 });
 
-/** The part that an event tells of. */
+/** The part that an event carries. */
 export const partOf = (data: unknown): ResponsePart => partShape.parse(data);

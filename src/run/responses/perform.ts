@@ -1,4 +1,4 @@
-/** How a response is carried out, in a request or in the object that outlives it: one model call, or a run of the engine. */
+/** Carries out a response, in a request or in the object that outlives it: one model call, or a run of the engine. */
 
 import type { Block, ModelRequest, Usage } from "../../engine/messages.ts";
 import { type CodeTerms, shellCommands } from "../../engine/workspace-tools/code-tools.ts";
@@ -27,39 +27,39 @@ export interface ResponseContainer {
   id: string;
   skills: { id: string; version: string; digest: string }[];
   terms: CodeTerms;
-  /** Digests of what its output folder held, by path. */
+  /** Digests of the files that its output folder held, by path. */
   before: Record<string, string>;
 }
 
-/** A response to be made, checked. */
+/** A checked request for a response. */
 export interface ResponsesOperation {
   operation: "responses";
   /** The request without its input. */
   body: JsonObject;
   /** The response as it begins. */
   head: JsonObject;
-  /** Items of the conversation before it, and its own. */
+  /** Items of the conversation before it, and its own input. */
   history: JsonObject[];
   input: JsonObject[];
-  /** Where its items go when it has ended; `null`: nowhere. */
+  /** The conversation that gets its items when it has ended; `null`: none. */
   conversation: string | null;
   container: ResponseContainer | null;
   local_shell: boolean;
 }
 
-/** What a response came to. */
+/** How a response ended. */
 interface Ended {
   stop: string;
   usage: Usage;
-  /** Whether the provider counts cached tokens beside `input_tokens`. */
+  /** Whether the provider counts cached tokens apart from `input_tokens`. */
   beside: boolean;
   model: string;
 }
 
-/** A whole answer may take as long as the vendors' clients wait for it, in ms. */
+/** Time for a whole answer, in ms: as long as the vendors' clients wait for it. */
 const WHOLE_ANSWER_MS = 600_000;
 
-/** Where a response's items lie. */
+/** Where the response's commands run, which its items show. */
 export const placeOf = ({
   container,
   local_shell,
@@ -75,21 +75,21 @@ export async function runResponse(
 ): Promise<RunOutput> {
   const { context, durable } = handle;
   const { env, tenant, settings } = context;
-  const told: RunEvent[] = durable?.sentEvents() ?? [];
+  const sent: RunEvent[] = durable?.sentEvents() ?? [];
   const faults: unknown[] = [];
   const emit = async (event: RunEvent): Promise<void> => {
     try {
-      // Until something is told, a failure is that of the request.
+      // A failure before the first event is the failure of the request.
       handle.started();
-      if (durable === null) told.push(event);
+      if (durable === null) sent.push(event);
       await handle.emit(event);
     } catch (error) {
-      // Nobody waits for what is told: the end does.
+      // Nobody awaits this call: the end of the run throws the failure.
       faults.push(error);
     }
   };
   let made = 0;
-  const known = told.filter(({ event }) => event === "response_part").length;
+  const known = sent.filter(({ event }) => event === "response_part").length;
   const part = (shown: ResponsePart): void => {
     made += 1;
     if (made > known) void emit(context.redacted(partEvent(shown)));
@@ -97,16 +97,16 @@ export async function runResponse(
   try {
     const items = await inlined(context, [...request.history, ...request.input]);
     const canonical = responseRequest(request.body, items);
-    const tell = { emit, part };
+    const report = { emit, part };
     const model = String(request.body.model);
     const runs = request.container !== null || model.startsWith(SKILL_MODEL);
     const ended = runs
-      ? await runTools(handle, request, canonical, tell)
-      : await callModel(handle, request, canonical, tell);
+      ? await runTools(handle, request, canonical, report)
+      : await callModel(handle, request, canonical, report);
     if (faults.length > 0) throw faults[0];
     const events = new ResponseEvents(request.head, placeOf(request));
     events.begin();
-    for (const event of durable?.sentEvents() ?? told) events.push(event);
+    for (const event of durable?.sentEvents() ?? sent) events.push(event);
     events.close();
     const output = events.output();
     const response = settings.redactor.json(endedResponse(request.head, output, ended));
@@ -122,23 +122,23 @@ export async function runResponse(
   }
 }
 
-interface Tell {
+interface Report {
   emit: (event: RunEvent) => Promise<void>;
   part: (part: ResponsePart) => void;
 }
 
-/** One call, whose turn is the response. */
+/** Makes one model call, whose turn is the response. */
 async function callModel(
   { context, signal, durable, streaming }: OperationHandle,
   { account, body }: ResponsesOperation & { account: string },
   request: ModelRequest,
-  { emit, part }: Tell,
+  { emit, part }: Report,
 ): Promise<Ended> {
   const host = await llmHost(context, { signal, session: null, skill: null, account, single: true });
   const choice = host.choose({ model: String(body.model) });
   const { protocol } = host.reach(choice.target);
   const beside = protocol === "anthropic";
-  // Written by an earlier life, below.
+  // An earlier life of the operation wrote this, below.
   const earlier: { blocks: Block[]; ended: Ended } | null = JSON.parse(JSON.stringify(durable?.memo ?? null));
   if (earlier !== null) {
     part({ turn: earlier.blocks });
@@ -173,7 +173,7 @@ function fitted(request: ModelRequest, body: JsonObject, protocol: Reached["prot
   const extra = takesFurther(protocol) ? furtherMembers(body) : {};
   const asked = Object.keys(extra).length === 0 ? request : { ...request, extra };
   if (protocol !== "anthropic" || request.thinking === undefined) return asked;
-  // Anthropic takes no further turn of thinking after a call of a tool unless the thinking before it comes back.
+  // After a tool call, Anthropic accepts thinking only if the client sends the earlier thinking back.
   const last = request.messages.findLast(({ role }) => role === "assistant");
   const calls = last?.role === "assistant" && last.content.some(({ type }) => type === "tool_call");
   const thought = last?.role === "assistant" && last.content.some(({ type }) => type === "reasoning");
@@ -182,12 +182,12 @@ function fitted(request: ModelRequest, body: JsonObject, protocol: Reached["prot
   return plain;
 }
 
-/** A run whose tools Hull carries out. */
+/** Drives a run whose tools Hull carries out. */
 async function runTools(
   handle: OperationHandle,
   { account, body, container }: ResponsesOperation & { account: string },
   request: ModelRequest,
-  { emit, part }: Tell,
+  { emit, part }: Report,
 ): Promise<Ended> {
   const { context, signal, durable, id } = handle;
   const opened = container === null ? null : await openContainer(context, container.id);
@@ -278,7 +278,7 @@ function endedResponse(
   };
 }
 
-/** @param beside whether the provider counts cached tokens beside `input_tokens` */
+/** @param beside whether the provider counts cached tokens apart from `input_tokens` */
 export function responseUsage(usage: Usage, beside: boolean): JsonObject {
   const { prompt_tokens, completion_tokens, total_tokens } = completionUsage(usage, beside);
   const { cache_read_tokens, cache_write_tokens } = usage;

@@ -1,4 +1,4 @@
-/** The bodies of requests that delegate. `options` is checked by its own readers. */
+/** The bodies of requests that delegate. The readers of `options` check them. */
 import * as z from "zod/mini";
 import { artifactShape } from "../../engine/workflow/artifacts.ts";
 import { nodeShape } from "../../engine/workflow/graph.ts";
@@ -10,14 +10,14 @@ import { permissionsShape, policyShape } from "../../skill/policy.ts";
 
 const maybe = z.exactOptional;
 const object = () => z.custom<JsonObject>(isObject, "must be an object");
-/** Characters of a task. */
+/** Most characters of a task. */
 const MAX_TASK = 256 * 1024;
 const task = () => z.string().check(z.minLength(1), z.maxLength(MAX_TASK));
 const name = () => z.string().check(z.minLength(1), z.maxLength(128));
 const sessionId = () => z.string().check(z.regex(/^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/));
 const texts = () => z.array(z.string());
 
-/** What a handle gives back as it was asked for. */
+/** Members that a handle gives back unchanged. */
 const requestFields = () => ({
   payload: maybe(z.json()),
   research_questions: maybe(texts()),
@@ -35,7 +35,7 @@ const folder = () =>
       z.regex(/^(?!\/)(?!(?:.*\/)?\.{1,2}(?:\/|$))[^\0\\]+$/, "a folder, relative and without . or .."),
     );
 
-/** Names that bash does not let a command set, and Hull's own. */
+/** Names that bash does not let a command set, and names of Hull's own. */
 const NO_VARIABLE = /^(?:HULL_.*|HUSK_.*|BASHOPTS|BASH_VERSINFO|EUID|PPID|SHELLOPTS|UID)$/;
 const MAX_VARIABLES = 64;
 const MAX_VARIABLE = 8192;
@@ -78,7 +78,7 @@ const carry = () =>
     policy: maybe(policyShape),
   });
 
-/** A node that one run carries out: what a graph's node says of a run. */
+/** A node that one run carries out: its members are those of a graph's node that concern a run. */
 const node = () =>
   z.extend(
     z.pick(nodeShape(), {
@@ -101,7 +101,7 @@ const node = () =>
     { kind: maybe(z.enum(["stage", "subagent"])) },
   );
 
-/** Of `POST /tasks`. */
+/** The body of `POST /tasks`. */
 export const taskBody = z.lazy(() =>
   z.strictObject({
     task: task(),
@@ -123,7 +123,7 @@ export const taskBody = z.lazy(() =>
 );
 export type TaskBody = z.infer<typeof taskBody>;
 
-/** The options of a sub-agent beside those of a run. */
+/** The options that a sub-agent has and a run has not. */
 export const subAgentFields = () =>
   z.object({
     name: maybe(name()),
@@ -137,7 +137,7 @@ export const subAgentFields = () =>
     ...requestFields(),
   });
 
-/** Of `POST /sub-agents`. */
+/** The body of `POST /sub-agents`. */
 export const subAgentBody = z.lazy(() =>
   z.strictObject({
     task: task(),

@@ -5,23 +5,23 @@ import type { JsonObject } from "../../skill/manifest.ts";
 import { specOf } from "../agent/options.ts";
 import { profileOf } from "../agent/profile.ts";
 
-/** What a child is asked. */
+/** What a parent asks of a child. */
 export interface ChildTask {
   task: string;
   system: string;
   /** Names of its tools; `null`: all that the parent has. */
   allowed: readonly string[] | null;
-  /** A skill that it is. */
+  /** The skill that the child runs. */
   skill?: AgentSkill;
 }
 
-/** Options of the parent's model calls that hold for the child's too. */
+/** Options of the parent's model calls that also hold for the child's. */
 const INHERITED =
   "provider model model_tier route_policy fallback_chain max_tokens budget cache temperature top_p top_k seed frequency_penalty presence_penalty thinking reasoning_effort interleaved_thinking anthropic_beta_features llm_retries llm_backoff_ms schema_retries timeout_ms idle_timeout_ms timeout idle_timeout stream".split(
     " ",
   );
 
-/** Tools that a client answers have nobody to answer them in a child. */
+/** Leaves out tools that a client answers: in a child, nobody would answer them. */
 function toolsBelow(tools: readonly AgentTool[], allowed: readonly string[] | null): AgentTool[] {
   return tools.filter(
     ({ executor, definition }) =>
@@ -29,7 +29,7 @@ function toolsBelow(tools: readonly AgentTool[], allowed: readonly string[] | nu
   );
 }
 
-/** With the tools of the session above, where the options name no tools of its own. */
+/** Gives the options the tools of the session above if they name none. */
 export function withToolsAbove(spec: AgentSpec, options: JsonObject, above: readonly AgentTool[]): AgentSpec {
   const own = ["tools", "skill", "skills", "workspace_tools", "mcp_servers"];
   if (own.some((name) => options[name] !== undefined && options[name] !== null)) return spec;
@@ -39,14 +39,14 @@ export function withToolsAbove(spec: AgentSpec, options: JsonObject, above: read
   return missing.length === 0 ? spec : { ...spec, tools: [...spec.tools, ...missing] };
 }
 
-/** The tools of a skill that the child is are there from the start. */
+/** The tools of the skill that the child runs are there from the start. */
 function ownTool(tool: AgentTool, skill: AgentSkill | undefined): AgentTool {
   if (skill === undefined || tool.skill !== skill.name) return tool;
   const { on_activation: _, ...own } = tool;
   return own;
 }
 
-/** @throws ToolsRejected where no tool is left of those that it may use */
+/** @throws ToolsRejected if it may use none of its tools */
 export function childSpec(
   parent: AgentSpec,
   above: Ceilings,
@@ -70,7 +70,7 @@ export function childSpec(
       tool_format: parent.tool_format,
       skills: parent.skills.filter(({ name }) => name !== skill?.name),
       model: parent.model,
-      // What answers in the providers' place is the parent's; the child's calls are none of a provider either.
+      // The mock answers are the parent's alone. A child of a mocked run calls no provider either.
       call: { ...call, ...(mock === undefined ? {} : { mock: [] }) },
       profile: profileOf(),
       policies: { policy },

@@ -1,19 +1,19 @@
-/** The one answer of a sub-agent, whatever became of it. Pure. */
+/** The one answer of a sub-agent, however it ended. Pure. */
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 
-/** What a sub-agent's run came to. */
+/** How a sub-agent's run ended. */
 interface Ended {
   session_id: string;
-  /** Its result's document; absent where there is none. */
+  /** Its result's document; absent: it has none. */
   result: JsonObject | undefined;
-  /** The problem document that it ended with; absent: it did not fail. */
+  /** The problem document of its failure; absent: it did not fail. */
   error: JsonObject | undefined;
   /** Input and output of all its calls, and of those below it. */
   tokens: number;
   token_budget: number | null;
 }
 
-/** The envelope: `ok` is false where the run failed, its data misses the schema, or a tool call was rejected; in this order. */
+/** The envelope. `ok` is false if the run failed, its data misses the schema, or a tool call was rejected, in this order. */
 export function envelopeOf({ session_id, result = {}, error, tokens, token_budget }: Ended): JsonObject {
   const artifacts = Array.isArray(result.artifacts) ? result.artifacts : [];
   const fault = faultOf(result, error);

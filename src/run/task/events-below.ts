@@ -1,4 +1,4 @@
-/** The events of a delegated run among those of a run without a session, which nobody tells them to. */
+/** Shows the events of a delegated run among those of a run without a session, to which no relay sends them. */
 import type { AgentEffectContext } from "../../engine/agent/step.ts";
 import { Internal } from "../../errors.ts";
 import { readFrames } from "../../model/frames.ts";
@@ -7,11 +7,11 @@ import type { SessionClient } from "../session-client.ts";
 import type { TaskSettings } from "./handle.ts";
 import { shownAbove } from "./shown-above.ts";
 
-/** Characters of one event, and bytes of all that are told. */
+/** Characters of one event, and bytes of all events. */
 const MAX_EVENT = 40 * 1024 * 1024;
 const MAX_BYTES = 256 * 1024 * 1024;
 
-/** Tells them as they come. Nothing that goes wrong here is the run's fault: its answer does not depend on it. */
+/** Emits the events as they come. A failure here does not fail the run: its answer does not depend on these events. */
 export async function eventsBelow(
   session: SessionClient,
   { name, task }: TaskSettings,
@@ -34,13 +34,13 @@ export async function eventsBelow(
         cutOff: broken,
       },
       ({ event, data }) => {
-        const told: RunEvent = JSON.parse(JSON.stringify({ event, data: JSON.parse(data) }));
-        for (const shown of shownAbove(told, of)) emit(shown);
-        return told.event === "done";
+        const sent: RunEvent = JSON.parse(JSON.stringify({ event, data: JSON.parse(data) }));
+        for (const shown of shownAbove(sent, of)) emit(shown);
+        return sent.event === "done";
       },
     );
   } catch (error) {
     if (!signal.aborted)
-      console.error(JSON.stringify({ event: "events_not_told", run_id, error: String(error) }));
+      console.error(JSON.stringify({ event: "events_not_sent", run_id, error: String(error) }));
   }
 }

@@ -1,4 +1,4 @@
-/** Tasks as their routes show them, and what they are begun with. Types only. */
+/** Tasks as their routes show them, and the settings with which they begin. Types only. */
 import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import type { ContextPolicy } from "../../engine/workflow/select-artifacts.ts";
 import type { StageTexts } from "../../engine/workflow/stage-prompt.ts";
@@ -7,27 +7,27 @@ import type { JsonObject } from "../../skill/manifest.ts";
 type TaskMode = "workflow" | "stage" | "delegated_stage" | "sub_agent";
 export type TaskStatus = "running" | "completed" | "failed" | "cancelled" | "awaiting" | "interrupted";
 
-/** What becomes of a task's conversation and artifacts when it is run again. */
+/** What happens to a task's conversation and artifacts when it runs again. */
 export interface Carry {
   artifact_mode: "inherit" | "none";
   transcript_mode: "inherit" | "fork" | "reset" | "compact";
   context_policy: ContextPolicy;
   persist_state: boolean;
   retriggerable: boolean;
-  /** Whether a workflow that did not come to its end goes on there. Absent: it does. */
+  /** Whether a workflow that stopped early goes on from there. Absent: it does. */
   resume_workflow?: boolean;
-  /** Holds from the next run on, beside the one of the first. */
+  /** Holds from the next run on, in addition to the policy of the first run. */
   policy: JsonObject | null;
 }
 
-/** What a task is begun with. JSON-safe. */
+/** The settings with which a task begins. JSON-safe. */
 export interface TaskSettings {
   name: string;
   task: string;
   mode: TaskMode;
-  /** As it was asked for, for its handle. */
+  /** What the request asked for, for its handle. */
   request: JsonObject;
-  /** `null`: the task is what the model is told. */
+  /** `null`: the prompt is the task alone. */
   stage: StageTexts | null;
   carry: Carry;
   execution: JsonObject | null;
@@ -35,7 +35,7 @@ export interface TaskSettings {
   parent: { session_id: string; run_id: string | null; task_id: string | null } | null;
   /** Tokens after which an envelope says that its budget was exceeded. */
   token_budget: number | null;
-  /** Tools of a workflow's policy that the session above does not leave. Absent: none. */
+  /** Tools of a workflow's policy that the session above does not allow. Absent: none. */
   policy_dropped?: string[];
 }
 
@@ -55,7 +55,7 @@ export interface TaskHandle {
   request: JsonObject;
   provenance: JsonObject;
   result: JsonObject | null;
-  /** A problem document. */
+  /** The problem document of its failure. */
   error: JsonObject | null;
   artifact_count: number;
   has_transcript: boolean;

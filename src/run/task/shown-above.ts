@@ -1,4 +1,4 @@
-/** A delegated run's event as it stands among those of the session above it. Pure. */
+/** A delegated run's event in the form in which the session above shows it. Pure. */
 import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { RunEvent } from "../events.ts";
@@ -14,8 +14,8 @@ export interface ShownRun {
 }
 
 /**
- * `start` and `done` are those of a stream's own run: above they are `sub_agent_start` and `sub_agent_result`. Its `error` is
- * part of the latter. What comes from further below keeps its ids.
+ * In a child's log `start` and `done` are those of its own run: above they become `sub_agent_start` and `sub_agent_result`. Its
+ * `error` is part of the latter. Events from further below keep their ids.
  */
 export function shownAbove({ event, data }: RunEvent, run: ShownRun): RunEvent[] {
   const { run_id, parent_run_id, session_id, name, task } = run;
@@ -30,13 +30,13 @@ export function shownAbove({ event, data }: RunEvent, run: ShownRun): RunEvent[]
     case "error":
       return [];
     default: {
-      const told: RunEvent = JSON.parse(JSON.stringify({ event, data: { ...of, ...data } }));
-      return [told];
+      const shown: RunEvent = JSON.parse(JSON.stringify({ event, data: { ...of, ...data } }));
+      return [shown];
     }
   }
 }
 
-/** Of a run's result what its parent's watchers want to see. */
+/** The members of a run's result that watchers of its parent see. */
 function resultOf(data: unknown): { ok: boolean; status: string; cost_usd: number } {
   const done: JsonObject = objectOf(JSON.parse(JSON.stringify(data)));
   const { ok, status, cost_usd }: { [name: string]: Json } = done;

@@ -1,8 +1,8 @@
-/** The tool `sub_agent`: what it is, apart from its work (`sub-agent.ts`). */
+/** The definition of the tool `sub_agent`; its work is in `sub-agent.ts`. */
 import type { AgentTool } from "../../engine/agent/spec.ts";
 import { SUB_AGENT } from "../../skill/tool-names.ts";
 
-/** Side effects are those of the tools that the sub-agent calls, each under the ceiling of the run. */
+/** Its side effects are those of the tools that the sub-agent calls, each within the ceiling of the run. */
 export function subAgentTool(): AgentTool {
   return {
     definition: {

@@ -1,4 +1,4 @@
-/** A model's call of `sub_agent`: a run in a session of its own, its answer as the call's result. */
+/** Carries out a model's call of `sub_agent`: a run in a session of its own, whose answer is the call's result. */
 import { plainResult } from "../../engine/agent/calls.ts";
 import { refusal } from "../../engine/agent/delegation.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
@@ -17,18 +17,18 @@ import type { TaskHandle, TaskSettings } from "./handle.ts";
 
 interface Below {
   context: RunContext;
-  /** Of the run that delegates. */
+  /** The specification of the run that delegates. */
   spec: AgentSpec;
   emit: (event: RunEvent) => void;
 }
 
-/** A run that is handed to another session, and what is shown of it there. */
+/** A run that another session carries out, and its settings as a task. */
 interface Delegated {
   spec: AgentSpec;
   settings: TaskSettings;
 }
 
-/** Starts the sub-agent, or comes back to the one that an earlier life started, and waits for its envelope. */
+/** Starts the sub-agent, or finds the one that an earlier life started, and waits for its envelope. */
 export async function runSubAgent(
   { call, again, forked }: PlannedCall,
   above: Ceilings,
@@ -56,16 +56,16 @@ export async function runSubAgent(
 }
 
 /**
- * Begins a run in a session of its own, or comes back to the one that was begun under its id, and waits for its end. It is
- * closed where the signal says so.
- * @param tell follows its events, where no session above is told of them
- * @throws TooManyDelegated of the session above, and the signal's reason
+ * Begins a run in a session of its own, or finds the run that was begun under its id, and waits for its end. An aborted signal
+ * closes it.
+ * @param follow emits the run's events, for a run without a session above
+ * @throws TooManyDelegated from the session above, and the signal's reason
  */
 export async function delegated(
   session: SessionClient,
   { spec, settings }: Delegated,
   signal: AbortSignal,
-  tell: (() => Promise<void>) | null = null,
+  follow: (() => Promise<void>) | null = null,
 ): Promise<{ task: TaskHandle; spent: { tokens: number; cost_usd: number } }> {
   await session.ask("spawn_task", {
     spec: JSON.stringify(spec),
@@ -74,13 +74,13 @@ export async function delegated(
     listed: false,
     request: { name: `spawn ${spec.run_id}`, hash: "" },
   });
-  const told = tell?.();
+  const followed = follow?.();
   const { task, spent } = await ended(session, signal);
-  await told;
+  await followed;
   return { task, spent };
 }
 
-/** Hands a task to a child of the run, whose envelope is the call's result. */
+/** Gives a task to a child of the run. The child's envelope is the call's result. */
 async function envelopeFrom(
   asked: ChildTask,
   name: string,
@@ -97,10 +97,10 @@ async function envelopeFrom(
   try {
     const spec = childSpec(parent, above, { run_id, session_id: id }, asked);
     const settings = settingsOf(asked.task, name, above, spec);
-    // A session above is told by the child itself; an earlier life without one has told what it saw.
-    const untold = above.session_id === null && !again;
-    const tell = untold ? () => eventsBelow(session, settings, run_id, at, below.emit) : null;
-    const { task, spent } = await delegated(session, { spec, settings }, at.signal, tell);
+    // The child sends its events to a session above. Without one, an earlier life emitted what it saw.
+    const unseen = above.session_id === null && !again;
+    const follow = unseen ? () => eventsBelow(session, settings, run_id, at, below.emit) : null;
+    const { task, spent } = await delegated(session, { spec, settings }, at.signal, follow);
     return { ...answerOf(task), spent, duration_ms: Date.now() - started };
   } catch (error) {
     if (at.signal.aborted || !(error instanceof HullError)) throw error;
@@ -109,10 +109,10 @@ async function envelopeFrom(
   }
 }
 
-/** Waits; where the run is stopped, so is what it delegated. */
+/** Waits for the end. If the run is stopped, so is what it delegated. */
 async function ended(session: SessionClient, signal: AbortSignal) {
   const stop = (): void => {
-    // It learns the same from the session above, should this get lost.
+    // If this message is lost, the session above stops the child.
     session.ask("task_close", null).catch(() => {});
   };
   if (signal.aborted) stop();
@@ -144,7 +144,7 @@ function settingsOf(task: string, name: string, above: Ceilings, spec: AgentSpec
   };
 }
 
-/** Members of a request that nobody gave. */
+/** The request members of a task whose caller set none of them. */
 export const NOTHING_ASKED: JsonObject = {
   payload: null,
   research_questions: [],
@@ -153,7 +153,7 @@ export const NOTHING_ASKED: JsonObject = {
   verification_steps: [],
 };
 
-/** Of what nobody runs again. */
+/** The settings of a task that nobody runs again. */
 export const ONCE: TaskSettings["carry"] = {
   artifact_mode: "none",
   transcript_mode: "inherit",
@@ -163,7 +163,7 @@ export const ONCE: TaskSettings["carry"] = {
   policy: null,
 };
 
-/** What the model reads: the envelope, or why there is none. */
+/** The text that the model reads: the envelope, or why there is none. */
 function answerOf({ result, status, error }: TaskHandle): AgentToolResult {
   const envelope = result ?? { ok: false, status, error: objectOf(error).detail ?? null };
   const { ok, error: fault } = envelope;

@@ -9,9 +9,9 @@ import type { JsonObject } from "../../skill/manifest.ts";
 import { policyOf } from "./stage.ts";
 
 /**
- * Goes on where the run before stopped, if it did before its end and nothing of it was undone; otherwise it begins at the entry.
- * Nobody delegates it anew: what was left of time counts from now.
- * @param artifacts those that a run from the entry begins with
+ * Goes on where the run before stopped, if it stopped early and nothing of it was undone. Otherwise it begins at the entry.
+ * Nobody delegates this run anew, so the time that was left counts from now.
+ * @param artifacts the artifacts of a run from the entry
  * @param at Unix ms
  */
 export function nextRun(

@@ -1,4 +1,4 @@
-/** How one attempt of a workflow's node is carried out: a run in a session of its own, or a command. */
+/** Carries out one attempt of a workflow's node: a run in a session of its own, or a command. */
 import { narrowed, refusal } from "../../engine/agent/delegation.ts";
 import { mayExecute } from "../../engine/agent/policy.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
@@ -30,12 +30,12 @@ import { runBash } from "../workspace-tools/bash.ts";
 import { ceilingsIn } from "./ceilings.ts";
 import { placedAt, plain, policyOf, type Stage, stageOf, withNamed } from "./stage.ts";
 
-/** What an attempt needs of the object that the run lives in. */
+/** What an attempt needs from the object in which the run lives. */
 interface AttemptPlace {
   context: RunContext;
   /** The run's own session. */
   session: string;
-  /** Notes the session of an attempt, which tells the run's session what happens in it. */
+  /** Notes the session of an attempt, which sends its events to the run's session. */
   announce: (child: string) => void;
   /** Name of the soft ledger that its calls count in. */
   account: string;
@@ -44,7 +44,7 @@ interface AttemptPlace {
   signal: AbortSignal;
 }
 
-/** Options of the workflow run that come before those of its nodes. */
+/** Options of the workflow run that win over those of its nodes. */
 const OVERRIDES: readonly string[] = ["provider", "model", "model_tier", "temperature"];
 
 /** The session in which an attempt runs. */
@@ -53,7 +53,7 @@ function childSession(run: string, { node, visit, attempt, item }: AttemptKey): 
   return `wfs_${sha256(`${run}/${node}/${visit}/${attempt}${place}`).slice(0, 32)}`;
 }
 
-/** All sessions in which attempts of a run have run, or run. */
+/** All sessions in which attempts of a run have run or are running. */
 export function childSessions(state: WorkflowState): string[] {
   const { run_id, graph } = state.spec;
   const ended = [...state.stages, ...state.compensations]
@@ -85,14 +85,14 @@ export function childSessions(state: WorkflowState): string[] {
 
 const childRun = (session: string): string => session.replace(/^wfs_/, "run_");
 
-/** Its name at the runner: a later life of the run follows the same execution. */
+/** The command's name at the runner. A later life of the run follows the same execution. */
 const executionOf = (run: string, { node, visit, attempt }: AttemptKey): string =>
   `wfx_${sha256(`${run}/${node}/${visit}/${attempt}`).slice(0, 32)}`;
 
 /**
- * Carries an attempt out, or goes on following one that an earlier life began: both have the same names.
+ * Carries an attempt out, or follows the one that an earlier life began: both have the same names.
  * @param again whether an earlier life may have begun it
- * @throws what a later life may get over: a broken connection, a process that died
+ * @throws a failure that a later life can overcome: a broken connection, a process that died
  */
 export async function carryOutAttempt(
   state: WorkflowState,
@@ -147,7 +147,7 @@ function itemInputs(
 function replayed(recorded: WorkflowState["stages"], key: AttemptKey, run: string): Outcome {
   const stage = recorded.find(({ id }) => suffix(id) === `${key.node}:${key.visit}`);
   if (stage === undefined) {
-    const message = `The recorded run has no stage ${key.node}:${key.visit}; the graph of ${run} comes to one.`;
+    const message = `The recorded run has no stage ${key.node}:${key.visit}; the graph of ${run} reaches one.`;
     return failed("error", "replay_mismatch", message);
   }
   const {
@@ -203,7 +203,7 @@ async function runStage(
   const host = await llmHost(context, { signal, session: id, skill: null, account }, options.mock);
   const input = { prompt, system: stage.system, options, publishes: false };
   const made = await agentSpec(context, host, input, { run, session: id });
-  // One call has no round left for what a tool answers.
+  // A single call has no round left for a tool's answer.
   const offered = stage.agent ? withToolsAbove(made, options, above.tools) : made;
   const placed = placedAt(offered, spec);
   const agent = narrowed(withNamed(placed, stage.allowed), above, id);
@@ -233,7 +233,7 @@ interface Begin {
   signal: AbortSignal;
 }
 
-/** A run in a session of its own, whose events stand among those of the workflow run. */
+/** A run in a session of its own, whose events appear among those of the workflow run. */
 async function asStage(
   { session, run, agent, signal }: Begin,
   announce: (child: string) => void,
@@ -243,7 +243,7 @@ async function asStage(
   await session.ask("open", { metadata, request_hash: null, imported: null, listed: false });
   signal.throwIfAborted();
   const stop = (): void => {
-    // Whatever begins the attempt again stops it too.
+    // A later life that begins the attempt again also stops it.
     session.ask("cancel", { run_id: run }).catch(() => {});
   };
   signal.addEventListener("abort", stop, { once: true });
@@ -254,7 +254,7 @@ async function asStage(
   }
 }
 
-/** A task of the workflow run: its events stand among those of the run, and it ends with it. */
+/** A task of the workflow run: its events appear among those of the run, and it ends with the run. */
 async function asTask({ session, run, agent, signal }: Begin, settings: TaskSettings): Promise<RunView> {
   signal.throwIfAborted();
   await delegated(session, { spec: agent, settings }, signal);
@@ -281,7 +281,7 @@ function settingsOf(
   };
 }
 
-/** Stops what an attempt began in an earlier life. @throws what a later life may get over */
+/** Stops what an attempt began in an earlier life. @throws a failure that a later life can overcome */
 export async function stopAttempt(
   { spec }: WorkflowState,
   key: AttemptKey,
@@ -297,8 +297,8 @@ export async function stopAttempt(
 }
 
 /**
- * The options of a stage's run, within all policies: its defaults, those of the workflow run, the node's. The workflow run
- * chooses the model for every node, where it chooses one.
+ * The options of a stage's run, within all policies: its defaults, then those of the workflow run, then the node's. A model that
+ * the workflow run chooses holds for every node.
  */
 function stageOptions({ spec }: WorkflowState, node: Node, stage: Stage): JsonObject {
   const { graph, options } = spec;
@@ -352,7 +352,7 @@ function stageOutcome(
       ...(policy_dropped === undefined ? {} : { policy_dropped }),
     },
   };
-  // One call without tools has said what it had to say.
+  // A single call without tools is complete.
   if (status === "done" || !stage.agent) return completed("success", "success", shared);
   return failed(
     "failed",
@@ -383,12 +383,12 @@ const textOf = (value: Json | undefined): string => (typeof value === "string" ?
 
 interface VerifyText {
   text: string;
-  /** Of the command; `null`: there was none, or it did not end by itself. */
+  /** The exit code of the command; `null`: there was no command, or it did not end by itself. */
   exit_code: number | null;
   ran: Outcome | null;
 }
 
-/** What a verify node looks at: what its command printed, or what its agent said. */
+/** The text that a verify node checks: what its command printed, or what its agent said. */
 async function verifyText(
   state: WorkflowState,
   node: Node,
@@ -448,7 +448,7 @@ async function verifyText(
   return { text: result.content, exit_code: result.exit_code ?? null, ran: null };
 }
 
-/** Checks what a verify node found. */
+/** Checks the text of a verify node. */
 function verified(node: Node, { text, exit_code, ran }: VerifyText): Outcome {
   if (ran !== null && ran.branch === "error") return ran;
   const {

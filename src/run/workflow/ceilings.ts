@@ -1,13 +1,13 @@
-/** What a workflow run leaves to the runs of its nodes. Pure. */
+/** The limits that a workflow run sets for the runs of its nodes. Pure. */
 import { NO_CEILINGS } from "../../engine/agent/delegation.ts";
 import type { Ceilings, RunPolicies } from "../../engine/agent/spec.ts";
 import { totalOutcomes, type WorkflowState } from "../../engine/workflow/state.ts";
 import { plain, policyOf } from "./stage.ts";
 
-/** How long an approval waits where nothing says so, in s. */
+/** How long an approval waits if nothing sets a time, in s. */
 const APPROVAL_S = 86_400;
 
-/** What was left to the run itself, less what its own stages took. @param session that the run lives in */
+/** What the run itself may still use, less what its own stages took. @param session in which the run lives */
 export function ceilingsIn(state: WorkflowState, session: string): Ceilings {
   const { spec, began } = state;
   const { above = NO_CEILINGS, run_id, deadline } = spec;
@@ -30,7 +30,7 @@ export function ceilingsIn(state: WorkflowState, session: string): Ceilings {
   };
 }
 
-/** What the run leaves to others that are handed over from its session: as much as to its nodes, within its own policy. */
+/** What runs that its session hands over may use: as much as its nodes, within the run's own policy. */
 export function ceilingsBelow(state: WorkflowState, session: string): Ceilings {
   const { above, graph, policy, options } = state.spec;
   const outer = above?.policies ?? null;

@@ -1,4 +1,4 @@
-/** The skills that a workflow names, as the versions that are served when a run of it begins. */
+/** Pins the skills that a workflow names to the versions that are served when its run begins. */
 import type { Graph } from "../../engine/workflow/graph.ts";
 import type { PinnedSkills } from "../../engine/workflow/records.ts";
 import { isObject } from "../../skill/json.ts";
@@ -7,9 +7,9 @@ import { everySkill, servedVersion } from "../agent/skills.ts";
 import type { RunContext } from "../context.ts";
 
 /**
- * @param before versions that the run goes on with
+ * @param before versions that the run keeps
  * @returns `undefined` where the workflow names no skill
- * @throws SkillNotFound, and what says that a skill is not trusted
+ * @throws SkillNotFound, and the error of a skill that is not trusted
  */
 export async function pinSkills(
   context: RunContext,
@@ -30,7 +30,7 @@ export async function pinSkills(
   return { digests, ...(all === undefined ? {} : { all }) };
 }
 
-/** Names in an option as `readSkills` takes it; skills that stand in it as a whole need none. */
+/** The names in an option as `readSkills` takes it. A skill that the option holds whole needs no version. */
 function namesIn(given: Json | undefined): string[] {
   const list = isObject(given) && Array.isArray(given.skills) ? given.skills : [given].flat();
   return list.filter((item) => typeof item === "string");

@@ -3,7 +3,7 @@ import { type Transcript, transcriptShape } from "../../llm/transcript.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 
-/** What a session is made of. */
+/** The parts of a session. */
 export interface SessionParts {
   transcript: Transcript | null;
   /** The run's record; `null`: there is none. */
@@ -14,8 +14,8 @@ export interface SessionParts {
 }
 
 /**
- * Of a run's record, the answer of `execute` or `task_run`, or a session.
- * @returns `null` where the transcript is none
+ * Reads a run's record, the answer of `execute` or `task_run`, or a session.
+ * @returns `null` if the transcript is not one
  */
 export function sessionParts(given: JsonObject): SessionParts | null {
   const run = given._type === "run_record" ? given : isObject(given.run) ? given.run : null;

@@ -1,4 +1,4 @@
-/** A node of a graph as what its run is asked; a task's node is the same. Pure. */
+/** Makes the request of a run from a node of a graph, or from the node of a task. Pure. */
 import { intersectPolicies } from "../../engine/agent/policy.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { Node } from "../../engine/workflow/graph.ts";
@@ -6,7 +6,7 @@ import { type StageTexts, stageTexts, type Worded } from "../../engine/workflow/
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 
-/** The members of a node that say what one run is asked. */
+/** The members of a node that set what its run is asked. */
 type StageNode = Worded &
   Pick<Node, "mode" | "system" | "done_sentinel" | "tools" | "model_policy" | "auto_compact"> &
   Pick<Node, "capability_policy" | "approval_policy" | "exit_when_verified">;
@@ -17,7 +17,7 @@ export interface Stage {
   system: string | null;
   /** Whether it may go on for several rounds. */
   agent: boolean;
-  /** Options of the run where neither its caller nor its node says anything. */
+  /** Options of the run that neither its caller nor its node sets. */
   defaults: JsonObject;
   /** Options that its node sets; `policy`, if anything, is the node's own. */
   options: JsonObject;
@@ -70,7 +70,7 @@ export function stageOf(node: StageNode): Stage {
   };
 }
 
-/** `auto_compact {enabled?, …}` of a node as options of a run: all but `enabled` says how. */
+/** `auto_compact {enabled?, …}` of a node as options of a run. Members other than `enabled` say how to compact. */
 function compaction({ enabled, ...how }: JsonObject): JsonObject {
   return {
     ...(enabled === undefined ? {} : { auto_compact: enabled }),
@@ -78,11 +78,11 @@ function compaction({ enabled, ...how }: JsonObject): JsonObject {
   };
 }
 
-/** The policies together; `null`: none says anything. What is no object is none. */
+/** The intersection of the policies; `null`: there is none. Values that are not objects do not count. */
 export const policyOf = (policies: readonly unknown[]): JsonObject | null =>
   policies.map(plain).reduce(intersectPolicies, null);
 
-/** Where the commands of a run begin, and with which variables. */
+/** The folder in which the commands of a run begin, and their variables. */
 export type Placement = Pick<AgentSpec, "cwd" | "variables">;
 
 export const placedAt = (spec: AgentSpec, { cwd, variables }: Placement): AgentSpec => ({
@@ -91,13 +91,13 @@ export const placedAt = (spec: AgentSpec, { cwd, variables }: Placement): AgentS
   ...(variables === undefined ? {} : { variables }),
 });
 
-/** Of these tools those that are named. */
+/** Keeps only the tools that `allowed` names; `null`: all. */
 export function withNamed(spec: AgentSpec, allowed: readonly string[] | null): AgentSpec {
   if (allowed === null) return spec;
   return { ...spec, tools: spec.tools.filter(({ definition }) => allowed.includes(definition.name)) };
 }
 
-/** What was read from JSON, as JSON. */
+/** A value that was read from JSON, typed as a JSON object; `null`: it is no object. */
 export function plain(value: unknown): JsonObject | null {
   if (value === undefined || value === null) return null;
   const json: Json = JSON.parse(JSON.stringify(value));

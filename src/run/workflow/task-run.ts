@@ -1,4 +1,4 @@
-/** A task that was carried out by act, verify and repair: what came of each. Pure. */
+/** A task that was carried out by act, verify and repair, with the outcome of each. Pure. */
 import type { Graph } from "../../engine/workflow/graph.ts";
 import type { Stage } from "../../engine/workflow/records.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -17,7 +17,7 @@ export function taskRun(
     (stage) => stage !== undefined && stage.visible_text !== "",
   );
   const attention = repair !== undefined || verified?.status === "failed";
-  const told = {
+  const report = {
     task,
     workflow: graph,
     status: attention ? "needs_attention" : status,
@@ -30,11 +30,11 @@ export function taskRun(
     run: record,
     artifacts,
   };
-  const json: JsonObject = JSON.parse(JSON.stringify(told));
+  const json: JsonObject = JSON.parse(JSON.stringify(report));
   return json;
 }
 
-/** What a stage answered: data where it made some, otherwise its text. */
+/** A stage's answer: its data if there is any, otherwise its text. */
 function resultOf(stage: Stage | undefined): Json {
   if (stage === undefined) return null;
   return stage.artifacts.at(-1)?.data ?? stage.visible_text;

@@ -1,5 +1,5 @@
 /**
- * One session: what is kept of it, the runs in it, what is due. The Durable
+ * One session: its stored state, its runs, and what is due. The Durable
  * Object around it passes questions (`operations.ts`) and alarms in.
  */
 
@@ -37,13 +37,13 @@ import { SessionLog } from "./session-log.ts";
 import { ConversationStore, type SessionIdentity, type SessionRow } from "./store.ts";
 import { indexEntry, sessionView } from "./views.ts";
 
-/** What could not be done is tried again after this many ms. */
+/** Delay before something that failed is tried again, in ms. */
 const RETRY_MS = 60_000;
-/** Runs of a session whose rows in the index go with it; those of earlier ones go by their age. */
+/** Runs of a session whose rows in the index are removed with it; rows of earlier runs go by their age. */
 const MAX_RUNS = 10_000;
 /** How long an answer waits for the index, in ms. */
 const INDEX_MS = 1000;
-/** A run that is over sooner costs the index of runs one row. */
+/** A run that ends within this time writes one row to the index of runs. In ms. */
 const BEGUN_MS = 250;
 
 /** A row of a list in D1, and what to do once it is stored. */
@@ -54,23 +54,23 @@ export interface IndexEntry {
 
 /** What builds on sessions, e.g. daemons. */
 export interface ConversationHooks {
-  /** What has to be in memory before anything is asked of the session; `undefined`: it is there. */
+  /** Reads what must be in memory before the session answers anything; `undefined`: it is there. */
   ready?(): Promise<void> | undefined;
-  /** A run begins. What is written here is stored with that. */
+  /** A run begins. What the hook writes is stored with that. */
   started?(spec: AgentSpec): void;
-  /** The run under way goes on after a rest. What is written here is stored with that. */
+  /** The run under way goes on after a rest. What the hook writes is stored with that. */
   goesOn?(): void;
-  /** The run under way waits for something that can only come from outside. What is written here is stored with that. */
+  /** The run under way waits for something that can only come from outside. What the hook writes is stored with that. */
   rested?(step: WaitStep): void;
-  /** A run that was idle is woken. What is written here is stored with that. */
+  /** An idle run wakes. What the hook writes is stored with that. */
   woke?(wake: Wake): void;
   /** A run has ended, however it did. */
   ended?(run: string): void;
-  /** Everything of the session is being removed; asked again until it is. */
+  /** The session is being removed. The call is repeated until it succeeds. */
   cleared?(session: SessionIdentity): Promise<void>;
-  /** Files have changed; told in the transaction that changes them. @param own by the session's run */
+  /** Files have changed. Called in the transaction that changes them. @param own whether the session's run changed them */
   filesChanged?(changes: readonly WatchedChange[], own: boolean): void;
-  /** A due time of a kind that is not the session's own has come. It is due again in a minute unless it is set otherwise. */
+  /** A due time has come, of a kind that is not the session's own. It comes again in a minute unless the hook sets it otherwise. */
   due?(kind: string, now: number): void;
 }
 
@@ -93,17 +93,17 @@ export class Conversation {
   readonly runs: Runs;
   readonly #store: ConversationStore;
   readonly #hooks: ConversationHooks[] = [];
-  /** Something changes the conversation that takes its time. */
+  /** A change of the conversation that takes time is under way. */
   #changing = false;
   #armed = false;
-  /** Remembered, so that it is known also when nothing can be read. */
+  /** Kept in memory, so that it is known also when nothing can be read. */
   #identity: SessionIdentity | null = null;
   #indexing: Promise<void> = Promise.resolve();
   #adopting: Promise<unknown> = Promise.resolve();
-  /** Runs that began, and that the index does not know. */
+  /** Runs that began and are not in the index yet. */
   readonly #unnoted = new Set<string>();
   #noting: ReturnType<typeof setTimeout> | undefined;
-  /** The index could not be told of the last run, and is to be told again. */
+  /** A write of the last run to the index failed, and must be repeated. */
   #runDue = false;
 
   constructor({ storage, deployment, background, parts, now = Date.now }: ConversationOptions) {
@@ -120,7 +120,7 @@ export class Conversation {
       env,
       now,
       store: this.#store,
-      changed: (changes, own) => this.#tell("filesChanged", (hooks) => hooks.filesChanged?.(changes, own)),
+      changed: (changes, own) => this.#call("filesChanged", (hooks) => hooks.filesChanged?.(changes, own)),
     });
     this.runs = new Runs({
       log: this.log,
@@ -130,22 +130,22 @@ export class Conversation {
       logsAll,
       workspace: this.files.byRun(),
       session: () => this.#identity ?? this.#row(),
-      goesOn: () => this.#tell("goesOn", (hooks) => hooks.goesOn?.()),
+      goesOn: () => this.#call("goesOn", (hooks) => hooks.goesOn?.()),
       started: (spec) => {
         this.#noteLater(spec.run_id);
-        this.#tell("started", (hooks) => hooks.started?.(spec));
+        this.#call("started", (hooks) => hooks.started?.(spec));
       },
       rested: (step) => {
         this.#noteLive();
-        this.#tell("rested", (hooks) => hooks.rested?.(step));
+        this.#call("rested", (hooks) => hooks.rested?.(step));
       },
       woke: (wake) => {
         this.#noteLive();
-        this.#tell("woke", (hooks) => hooks.woke?.(wake));
+        this.#call("woke", (hooks) => hooks.woke?.(wake));
       },
       ended: (run) => {
         this.#noteRuns([run]);
-        this.#tell("ended", (hooks) => hooks.ended?.(run));
+        this.#call("ended", (hooks) => hooks.ended?.(run));
       },
     });
   }
@@ -155,7 +155,7 @@ export class Conversation {
     this.#hooks.push(hooks);
   }
 
-  /** The session of a caller, its run looked after. @throws CallNotFound */
+  /** Prepares the session for a caller and takes care of its run. @throws CallNotFound */
   async ready({ tenant, id }: SessionCaller): Promise<SessionRow> {
     const row = this.#store.session();
     if (row === null || row.tenant !== tenant || row.id !== id || row.state === "deleted") {
@@ -216,12 +216,12 @@ export class Conversation {
     return true;
   }
 
-  /** So that who made a session finds it in the list; an index that takes its time keeps nobody waiting. */
+  /** Waits for the index, so that the maker of a session finds it in the list. A slow index delays nobody. */
   async indexed(): Promise<void> {
     await within(this.#indexing, INDEX_MS);
   }
 
-  /** Becomes a fork, step by step, one after the other. */
+  /** Makes the session a fork, step by step, one after the other. */
   adopt(step: ForkStep, part: LongText): Promise<Adopted> {
     const { log, files } = this;
     const clear = (row: SessionRow): Promise<void> => this.#clear(row);
@@ -244,7 +244,7 @@ export class Conversation {
     if (row.state !== "active") throw new SessionNotActive({ session: row.id, state: row.state });
   }
 
-  /** Nobody else is about to change the conversation. @throws RunInProgress */
+  /** Checks that nobody else is about to change the conversation. @throws RunInProgress */
   quiet(row: SessionRow): void {
     const run = this.runs.busy();
     if (run !== null || this.#changing) {
@@ -252,7 +252,7 @@ export class Conversation {
     }
   }
 
-  /** Keeps runs and everybody else away while the conversation is changed. */
+  /** Keeps runs and all other changes away while it changes the conversation. */
   async changing<T>(change: () => Promise<T>): Promise<T> {
     this.#changing = true;
     try {
@@ -262,7 +262,7 @@ export class Conversation {
     }
   }
 
-  /** Does what a request asks once, and answers the same request again as it was answered. JSON-safe. */
+  /** Does what a request asks once, and gives the same request the same answer again. JSON-safe. */
   once<T>({ name, hash }: NamedRequest, work: () => T): T {
     const known = this.#store.request(name, this.log.now());
     if (known !== null) {
@@ -286,7 +286,7 @@ export class Conversation {
     }
   }
 
-  /** Puts the session into a state. One that is not to go on loses its run. */
+  /** Puts the session into a state. A session that is no longer active loses its run. */
   setState(row: SessionRow, state: SessionState): void {
     if (row.state === state) return;
     const live = this.#store.liveRun();
@@ -302,24 +302,24 @@ export class Conversation {
     this.background(this.index());
   }
 
-  /** Wakes a run that is idle; answers whether it was. For what builds on sessions, e.g. daemons. */
+  /** Wakes an idle run; answers whether there was one. For what builds on sessions, e.g. daemons. */
   wake(wake: Wake): boolean {
     return this.runs.wake(wake);
   }
 
-  /** Sets the time (Unix ms) at which `hooks.due` is to be told of this kind, or removes it. */
+  /** Sets the time (Unix ms) at which `hooks.due` is called with this kind, or removes it. */
   dueAt(kind: string, at: number | null): void {
     this.#store.setDue({ [kind]: at });
   }
 
-  /** The events of the session for ever, or those of a run up to its end. @throws CallNotFound */
+  /** The session's events without an end, or those of a run up to its end. @throws CallNotFound */
   async events({ caller, run_id, after }: SessionEventsCall): Promise<ReadableStream<Uint8Array>> {
     const { id } = await this.ready(caller);
     const { events } = this.log;
     const newest = this.#store.lastEvent();
-    // A number that was never given is that of a session which had this id before.
+    // A number that this session never gave comes from an earlier session with this id.
     if (run_id === null) return events.follow(id, Math.min(after ?? newest, newest));
-    // A workflow run has the whole session, and its id; those after it in a task's session have that id and their number.
+    // A workflow run has the session's id and all its events. In a task's session, later runs have that id with a number.
     if (run_id === id || run_id.startsWith(`${id}.r`)) {
       const from = Math.min(after ?? 0, newest);
       const isLast = ({ event, data }: RunEvent): boolean =>
@@ -338,7 +338,7 @@ export class Conversation {
     return documentStream(this.log, await this.ready(caller), what);
   }
 
-  /** Removes everything. What cannot be removed now is, later. */
+  /** Removes everything. What it cannot remove now, it removes later. */
   async remove(row: SessionRow): Promise<void> {
     this.runs.cancelAny();
     const now = this.log.now();
@@ -351,7 +351,7 @@ export class Conversation {
     });
   }
 
-  /** The alarm: sees to what is due, and does none of the work itself. */
+  /** The alarm: starts what is due, and does none of the work itself. */
   async alarm(): Promise<void> {
     this.#store.fired();
     const row = this.#store.session();
@@ -360,7 +360,7 @@ export class Conversation {
     const now = this.log.now();
     for (const { kind, at } of this.#store.due()) {
       if (at > now) continue;
-      // Its own successor first: whatever happens next, this comes again.
+      // It sets its successor first, so whatever happens next, the alarm comes again.
       this.#store.setDue({ [kind]: now + (kind === "watch" ? WATCH_MS : RETRY_MS) });
       try {
         this.#due(kind, row, now);
@@ -398,8 +398,8 @@ export class Conversation {
     }
   }
 
-  /** What builds on sessions cannot break them. */
-  #tell(hook: string, call: (hooks: ConversationHooks) => void): void {
+  /** Calls the hooks. Their failures do not break the session. */
+  #call(hook: string, call: (hooks: ConversationHooks) => void): void {
     for (const hooks of this.#hooks) {
       try {
         call(hooks);
@@ -414,7 +414,7 @@ export class Conversation {
     if (live !== null) this.#noteRuns([live.id]);
   }
 
-  /** Puts a run into the index of the tenant's runs in a moment; one that ends before then is written once, at its end. */
+  /** Puts a run into the index of the tenant's runs in a moment. One that ends before then is written once, at its end. */
   #noteLater(id: string): void {
     this.#unnoted.add(id);
     clearTimeout(this.#noting);
@@ -426,7 +426,7 @@ export class Conversation {
     if (this.#unnoted.size > 0) this.#noteRuns([]);
   }
 
-  /** Writes the rows of runs as they are once the present change is stored, one batch after the other. */
+  /** Writes the present rows of runs once the present change is stored, one batch after the other. */
   #noteRuns(changed: readonly string[]): void {
     clearTimeout(this.#noting);
     const ids = [...new Set([...this.#unnoted, ...changed])];
@@ -452,7 +452,7 @@ export class Conversation {
       try {
         if (this.#store.session() !== null) this.#store.setDue({ run_index: this.log.now() + RETRY_MS });
       } catch {
-        // Nothing can be stored now. The run's next record tells the index again.
+        // Nothing can be stored now. The run's next record writes to the index again.
       }
     });
     this.background(this.#indexing);
@@ -481,7 +481,7 @@ export class Conversation {
     return this.#indexing;
   }
 
-  /** After the step of a fork that is under way: none comes in between, and one that made it whole keeps it. */
+  /** Waits for the fork's step that is under way. No step runs in between, and a step that completed the fork keeps the session. */
   #clearLater(row: SessionRow): Promise<void> {
     const cleared = this.#adopting.then(async () => {
       if (this.#store.session()?.state === "deleted") await this.#clear(row);

@@ -43,7 +43,7 @@ type All = { [K in SessionOperation]: (input: Input<K>, caller: SessionCaller) =
 
 type Handlers = Omit<All, keyof DaemonOperations | keyof TaskOperations | keyof WorkflowOperations>;
 
-/** Answers questions about one session; faults are answers too. */
+/** Answers questions about one session. Its faults are answers too. */
 export class SessionDispatcher {
   readonly #handlers: All;
   readonly #conversation: Conversation;
@@ -59,7 +59,7 @@ export class SessionDispatcher {
   ) {
     this.#conversation = conversation;
     this.#handlers = {
-      ...handlersOf(conversation, () => task.told()),
+      ...handlersOf(conversation, () => task.reported()),
       ...daemonHandlers(conversation, daemon),
       ...taskHandlers(conversation, task, delegates),
       ...workflowHandlers(conversation, workflow),
@@ -98,8 +98,8 @@ export class SessionDispatcher {
   }
 }
 
-/** @param told resolves when the session above, if there is one, knows what happened */
-function handlersOf(conversation: Conversation, told: () => Promise<void>): Handlers {
+/** @param reported resolves when the session above, if there is one, knows what happened */
+function handlersOf(conversation: Conversation, reported: () => Promise<void>): Handlers {
   const { log, runs, files, env, deployment, background, parts } = conversation;
   const { store } = log;
   /** Forks under way, by request: a request repeated meanwhile gets the same fork. */
@@ -251,12 +251,12 @@ function handlersOf(conversation: Conversation, told: () => Promise<void>): Hand
           runs.start(spec, { request_id, mock_scope });
           return { run_id };
         };
-        // One without a key that is asked again on the way is known by its own id.
+        // A request without a key that is repeated on the way is recognised by the id of its run.
         const named = request !== null ? conversation.once(request, begin) : null;
         if (named === null && store.run(run_id) === null) begin();
         if (wait === "none" && !followed) conversation.noteBegun();
         const view = await answer(named?.run_id ?? run_id, wait, row);
-        if (wait === "terminal") await told();
+        if (wait === "terminal") await reported();
         return view;
       },
     ),

@@ -1,4 +1,4 @@
-/** The runs that a session has delegated: how many are under way, what their events were, what ends with a run. */
+/** The runs that a session has delegated: counts those under way, stores their events, and ends them with the run that delegated them. */
 import { ceilingsOf, NO_CEILINGS } from "../../engine/agent/delegation.ts";
 import { TooManyDelegated } from "../../errors/task.ts";
 import { detachedContext } from "../../run/context.ts";
@@ -11,9 +11,9 @@ const MOST_LIVE = 64;
 
 interface DelegateRow {
   child: string;
-  /** The run that delegated it; `null`: the session, while it had none. */
+  /** The run that delegated it; `null`: the session did, without a run. */
   run: string | null;
-  /** Number of the child's last event that is known here. */
+  /** Number of the child's last event that this session knows. */
   relayed: number;
   over: number;
 }
@@ -28,7 +28,7 @@ export class Delegates {
     conversation.extend({ ended: (run) => this.#ended(run) });
   }
 
-  /** What is left to a run that is delegated now. */
+  /** The limits for a run that is delegated now. */
   ceilings(): Omit<TaskOperations["ceilings"]["out"], "task_id"> {
     const { log } = this.#conversation;
     const session = log.store.session();
@@ -58,7 +58,7 @@ export class Delegates {
     });
   }
 
-  /** Notes the session of a workflow run's stage: the run itself says how many there are at once, and removes them. */
+  /** Notes the session of a workflow run's stage. The run itself limits how many there are at once, and removes them. */
   addStage(child: string, run_id: string): void {
     const { store } = this.#conversation.log;
     store.transaction(() => {
@@ -69,7 +69,7 @@ export class Delegates {
     });
   }
 
-  /** Stores a child's events that are not known yet, together with how far they are. */
+  /** Stores the child's new events, together with the number of the last one. */
   relay({ child, after, events, last, over }: TaskOperations["relay"]["in"]): TaskOperations["relay"]["out"] {
     const { log } = this.#conversation;
     const row = this.#row(child);
@@ -102,7 +102,7 @@ export class Delegates {
     return above?.status === "cancelled" || above?.status === "error";
   }
 
-  /** What a run delegated goes with it. One that cannot be told learns it when it tells its next event. */
+  /** Ends what a run delegated. A child that this message does not reach learns it when it sends its next event. */
   #ended(run: string): void {
     const { log, deployment, background } = this.#conversation;
     const session = log.store.session();

@@ -1,4 +1,4 @@
-/** Which tasks there are, for lists: rows in D1 that the tasks themselves write. A task's own object is the truth. */
+/** The list of tasks: rows in D1 that the tasks themselves write. A task's own object is the truth. */
 import * as z from "zod/mini";
 import { databaseWith } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
@@ -6,7 +6,7 @@ import type { TaskHandle } from "../../run/task/handle.ts";
 import { pageOf, positionIn } from "../newest-first.ts";
 import { TASKS_SCHEMA } from "./directory-schema.ts";
 
-/** A task as the directory has it. */
+/** A task's row in the directory. */
 interface TaskNote extends Pick<TaskHandle, "id" | "name" | "mode" | "status" | "parent_task_id"> {
   tenant: string;
   /** Unix ms. */
@@ -43,7 +43,7 @@ export async function forgetTask(env: Bindings, tenant: string, id: string): Pro
   await db.prepare("DELETE FROM tasks WHERE tenant = ? AND id = ?").bind(tenant, id).run();
 }
 
-/** A tenant's tasks, the newest first, a page at a time. @throws BadRequest for a cursor that no page gave */
+/** A tenant's tasks, the newest first, one page at a time. @throws BadRequest for a cursor that no page gave */
 export async function listTasks(
   env: Bindings,
   { tenant, limit, cursor }: { tenant: string; limit: number; cursor: string | null },

@@ -1,4 +1,4 @@
-/** What can be asked of a session that is a task, and of one that delegates some, by name (`rpc.ts`). */
+/** The questions to a session that is a task, or that delegates some, by name (`rpc.ts`). */
 import { intersectPolicies } from "../../engine/agent/policy.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
@@ -29,7 +29,7 @@ import type { Task } from "./task.ts";
 
 /** How long an answer waits for the directory, in ms. */
 const INDEX_MS = 1000;
-/** A task that is over sooner, and that nobody looks for, is in the list once, when it has ended. In ms. */
+/** A task that nobody looks for gets one row in the list, at its end, if it ends within this time. In ms. */
 const BEGUN_MS = 250;
 
 type Handlers = {
@@ -39,12 +39,12 @@ type Handlers = {
   ) => Promise<TaskOperations[K]["out"]>;
 };
 
-/** A task that is run again. */
+/** A further run of a task. */
 interface Again {
   action: Cycle["action"];
   run_id: string;
   task: string;
-  /** What the model is told beside the task. */
+  /** Data that the model reads in addition to the task. */
   payload?: Json;
   request: NamedRequest;
 }
@@ -53,7 +53,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
   const { log, runs, files, env, deployment, background, parts } = conversation;
   const { store } = log;
 
-  /** For questions about a task that has to be there. */
+  /** For questions about a task that must exist. */
   const within404 =
     <I, O>(
       work: (input: I, row: TaskRow, at: { session: SessionRow; caller: SessionCaller }) => O | Promise<O>,
@@ -72,7 +72,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
     await above.ask("delegate", { child: id, run_id: parent.run_id });
   };
 
-  /** The conversation as the next run is to find it. */
+  /** Prepares the conversation as the next run is to find it. */
   const carry = async (row: TaskRow, session: SessionRow, caller: SessionCaller): Promise<void> => {
     switch (row.settings.carry.transcript_mode) {
       case "inherit":
@@ -117,7 +117,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
     }
   };
 
-  /** Begins the task's next run, after its session was made ready for it. */
+  /** Begins the task's next run, once its session is ready for it. */
   const begin = (row: TaskRow, { action, task: text }: Pick<Cycle, "action" | "task">): void => {
     task.store.put(row);
     task.store.addCycle({ at: log.now(), action, run: row.run, task: text });
@@ -131,7 +131,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
   ): Promise<void> => {
     const known = store.request(request.name, log.now()) !== null;
     const { settings } = row;
-    // What runs again is asked for by itself, whoever asked first.
+    // No run of the session above asked for this one, whichever run asked for the first.
     const own = settings.parent === null ? null : { ...settings.parent, run_id: null };
     const next: TaskSettings = { ...settings, task: text, parent: own };
     if (!known) {
@@ -183,10 +183,11 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
       policies.policy,
     );
     const memo = store.run(before.run_id)?.memo ?? null;
-    const told = withPayload(text, payload);
+    const input = withPayload(text, payload);
     const { context_policy } = carried;
     const shown = selectArtifacts(artifacts, context_policy);
-    const prompt = stage === null ? told : stagePrompt(stage, told, shown, { render: context_policy.render });
+    const prompt =
+      stage === null ? input : stagePrompt(stage, input, shown, { render: context_policy.render });
     const above = parent === null ? null : { session_id: parent.session_id, run_id: null };
     return {
       ...before,
@@ -207,7 +208,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
       const session = await conversation.ready(caller);
       if (store.request(request.name, log.now()) === null) await announced(settings, caller);
       conversation.once(request, () => {
-        // One that is asked again after a day is known by its own id.
+        // A request that is repeated after a day is recognised by the id of its run.
         const { run_id: run }: { run_id: string } = JSON.parse(spec);
         const known = settings.mode === "workflow" ? task.workflow.here : store.run(run) !== null;
         if (known) return null;
@@ -326,7 +327,7 @@ const accountIn = ({ above }: WorkflowSpec, session: string): string =>
 const withPayload = (text: string, payload: Json | undefined): string =>
   payload === undefined ? text : `${text}\n\n<payload>\n${JSON.stringify(payload, null, 2)}\n</payload>`;
 
-/** A session above that was removed is told nothing. */
+/** A session above that was removed gets no message. */
 function ignoreMissing(error: unknown): void {
   if (!(error instanceof HullError) || error.code !== CallNotFound.code) throw error;
 }

@@ -1,4 +1,4 @@
-/** A delegated run tells the session above it what happens: each event once, whoever dies on the way. */
+/** Sends a delegated run's events to the session above it: each event once, whichever process dies on the way. */
 import { CallNotFound } from "../../errors/llm.ts";
 import { HullError } from "../../errors.ts";
 import { detachedContext } from "../../run/context.ts";
@@ -7,13 +7,13 @@ import { type SessionClient, sessionClient } from "../../run/session-client.ts";
 import { type ShownRun, shownAbove } from "../../run/task/shown-above.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 
-/** The due time at which a relay that failed is tried again. */
+/** The due time at which a failed relay tries again. */
 export const RELAY = "relay";
 const RETRY_MS = 15_000;
-/** Between two messages to the session above, in ms: text comes in pieces. */
+/** Between two messages to the session above, in ms. Text comes in pieces, and this gathers some. */
 const PACE_MS = 40;
 
-/** The task whose events are told. */
+/** The task whose events the relay sends. */
 interface Relayed {
   /** The session above; `null`: none. */
   parent(): { session_id: string; run_id: string | null } | null;
@@ -26,9 +26,9 @@ export class Relay {
   readonly #conversation: Conversation;
   readonly #task: Relayed;
   #pumping: Promise<void> | null = null;
-  /** Number of the last event that is known above; `null`: nobody asked yet. */
+  /** Number of the last event that the session above knows; `null`: nobody asked yet. */
   #known: number | null = null;
-  /** What the pump waits for, if anything: the next event, and not to be kept any longer. */
+  /** Resolve what the pump waits for, if anything: the next event, or the end of its pause. */
   #news: () => void = () => {};
   #hurry: () => void = () => {};
 
@@ -38,8 +38,8 @@ export class Relay {
   }
 
   /**
-   * A run goes on: what happens is told, if not now then later. To be called in a transaction.
-   * @param fresh nothing of the session was told before
+   * A run goes on: sends what happens, now or after a failure later. To be called in a transaction.
+   * @param fresh the session above has no event of this session yet
    */
   due(fresh = false): void {
     if (fresh) this.#known = 0;
@@ -47,7 +47,7 @@ export class Relay {
     this.ensure();
   }
 
-  /** Sees to it that everything that has happened is told. */
+  /** Makes sure that every event so far gets sent. */
   ensure(): void {
     this.#news();
     this.#hurry();
@@ -63,7 +63,7 @@ export class Relay {
     this.#conversation.background(this.#pumping);
   }
 
-  /** Resolves when everything that has happened was told, or cannot be told now. */
+  /** Resolves when every event so far was sent, or cannot be sent now. */
   async flushed(): Promise<void> {
     this.ensure();
     await this.#pumping;
@@ -79,28 +79,28 @@ export class Relay {
     const above = sessionClient(detachedContext(deployment, origin, background), parent.session_id);
     const stop = log.events.watch(() => this.#news());
     try {
-      await this.#tellAll(above, session.id);
+      await this.#sendAll(above, session.id);
       this.#conversation.dueAt(RELAY, null);
     } catch (error) {
       if (!(error instanceof HullError) || error.code !== CallNotFound.code) throw error;
       this.#conversation.dueAt(RELAY, null);
-      // Nobody is there any more who could want the answer.
+      // The session above is gone, and with it everybody who wanted the answer.
       if (parent.run_id !== null) this.#task.close();
     } finally {
       stop();
     }
   }
 
-  /** Until the run has ended, or rests. */
-  async #tellAll(above: SessionClient, child: string): Promise<void> {
+  /** Sends until the run has ended or rests. */
+  async #sendAll(above: SessionClient, child: string): Promise<void> {
     const { log } = this.#conversation;
-    const tell = async (after: number, events: RunEvent[], last: number, over: boolean): Promise<void> => {
+    const send = async (after: number, events: RunEvent[], last: number, over: boolean): Promise<void> => {
       const { known, goes_on } = await above.ask("relay", { child, after, events, last, over });
       this.#known = known;
       if (!goes_on) this.#task.close();
     };
-    // A short run is told of at once, when it has ended.
-    if (this.#known === null) await tell(-1, [], 0, false);
+    // A short run sends everything at once, when it has ended.
+    if (this.#known === null) await send(-1, [], 0, false);
     else await this.#pause();
     for (;;) {
       const after = this.#known ?? 0;
@@ -111,7 +111,7 @@ export class Relay {
       const over = whole && state === "over";
       if (found.length > 0 || over) {
         const shown = found.flatMap((event) => shownAbove(event, this.#task.facts()));
-        await tell(after, shown, last, over);
+        await send(after, shown, last, over);
         if (over && log.store.lastEvent() <= last) return;
         if (whole) await this.#pause();
       } else if (state === "resting") return;
@@ -122,7 +122,7 @@ export class Relay {
     }
   }
 
-  /** Lets text gather, unless somebody waits. */
+  /** Lets text gather, unless somebody waits for it. */
   async #pause(): Promise<void> {
     if (this.#task.progress() === "over") return;
     const { promise, resolve } = Promise.withResolvers<void>();

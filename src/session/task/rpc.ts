@@ -1,4 +1,4 @@
-/** What the Worker, a task's session and the session that delegated it tell each other. Types only. */
+/** The messages between the Worker, a task's session and the session that delegated it. Types only. */
 import type { Ceilings } from "../../engine/agent/spec.ts";
 import type { Message } from "../../engine/messages.ts";
 import type { RunEvent } from "../../run/events.ts";
@@ -8,27 +8,27 @@ import type { NamedRequest } from "../named-request.ts";
 
 type Named = { request: NamedRequest };
 
-/** By name: what is asked of a session that is a task, or that has delegated some. JSON-safe. */
+/** By name: the questions to a session that is a task, or that has delegated some. JSON-safe. */
 export interface TaskOperations {
   /**
    * Makes the session and begins the task's first run.
    * @param spec `AgentSpec` as JSON; with the mode `workflow` `WorkflowSpec`
-   * @param imported what its conversation begins with
+   * @param imported the conversation with which it begins
    */
   spawn_task: {
     in: {
       spec: string;
       settings: TaskSettings;
       imported: { messages: Message[]; summary: string | null } | null;
-      /** Whether the answer waits until lists show it. A task that nobody looks for is in them in a moment, or when it has ended. */
+      /** Whether the answer waits until lists show it. Otherwise lists show the task in a moment, or when it has ended. */
       listed: boolean;
     } & Named;
     out: TaskHandle;
   };
   task: { in: null; out: TaskHandle };
   /**
-   * Waits while it runs or awaits. `thrown`: a failed one's error, told once.
-   * @param timeout_ms `null`: as long as it takes
+   * Waits while the task runs or awaits. `thrown`: the error of a failed one, in the first answer only.
+   * @param timeout_ms `null`: no limit
    */
   task_wait: {
     in: { timeout_ms: number | null };
@@ -37,18 +37,18 @@ export interface TaskOperations {
   /** Runs it again. @param task `null`: the same task, with this payload */
   task_input: { in: { run_id: string; task: string } & Named; out: TaskHandle };
   task_trigger: { in: { run_id: string; payload: Json } & Named; out: TaskHandle };
-  /** Lets a closed task take input again. @param run_id of a run that begins at once; `null`: none does */
+  /** Lets a closed task take input again. @param run_id of a run that begins at once; `null`: none */
   task_resume: { in: { run_id: string | null } & Named; out: TaskHandle };
   task_close: { in: null; out: TaskHandle };
-  /** What was said so far, also in the middle of a run. */
+  /** The conversation so far, also in the middle of a run. */
   said: { in: null; out: { visible: Message[]; summary: string | null } };
-  /** What a run delegated from this session has to keep to. */
+  /** The limits for a run that this session delegates. */
   ceilings: { in: null; out: Ceilings & { task_id: string | null } };
   /** Notes a delegated run of this session. */
   delegate: { in: { child: string; run_id: string | null }; out: null };
   /**
-   * Takes a delegated run's events in, each once. Answers how far they are known, and whether the run is to go on.
-   * @param after the number that the first of them follows in the child's log
+   * Takes in a delegated run's events, each once. Answers the last event that it knows, and whether the run is to go on.
+   * @param after the number in the child's log after which the events begin
    */
   relay: {
     in: { child: string; after: number; events: RunEvent[]; last: number; over: boolean };

@@ -1,4 +1,4 @@
-/** What is stored of a session's task, and nothing decided about it. */
+/** The stored state of a session's task. It decides nothing. */
 
 import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import type { TaskSettings } from "../../run/task/handle.ts";
@@ -11,22 +11,22 @@ export interface TaskRow {
   created_at: number;
   /** `null`: it takes input. */
   closed_at: number | null;
-  /** The status that watchers were told last. */
+  /** The status that was last reported to watchers. */
   told: string | null;
-  /** Whether its failure was told to somebody who waited. */
+  /** Whether somebody who waited got its error. */
   thrown: boolean;
   settings: TaskSettings;
-  /** Those that its last run was given. */
+  /** The artifacts that its last run was given. */
   artifacts: WorkflowArtifact[];
 }
 
-/** Something that was done with the task. */
+/** An action on the task. */
 export interface Cycle {
   at: number;
   action: "spawn" | "input" | "trigger" | "resume" | "close";
   /** The run that it began; `null`: none. */
   run: string | null;
-  /** `""`: none was given. */
+  /** `""`: the action brought none. */
   task: string;
 }
 
@@ -75,7 +75,7 @@ export class TaskStore {
     );
   }
 
-  noteTold(status: string): void {
+  noteReported(status: string): void {
     this.#sql.exec("UPDATE task SET told = ?", status);
   }
 

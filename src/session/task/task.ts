@@ -1,6 +1,6 @@
 /**
- * A session that is a task: what was asked of it, what became of that. Everything but a few notes follows from the session's
- * runs (`work.ts`), so that the next life of its object knows as much.
+ * A session that is a task: its request, and the outcome of its runs. Nearly all of it follows from the session's runs (`work.ts`),
+ * so the next life of its object knows as much.
  */
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
@@ -21,10 +21,10 @@ import { RELAY, Relay } from "./relay.ts";
 import { type TaskRow, TaskStore } from "./store.ts";
 import { agentWork, type Work, workflowWork } from "./work.ts";
 
-/** The due time at which the directory is told what it was not told yet. */
+/** The due time at which the task writes to the directory again what failed before. */
 const INDEX = "task_index";
 const RETRY_MS = 60_000;
-/** Bytes of artifacts that are carried over, the newest first. */
+/** Bytes of artifacts that a task carries over, the newest first. */
 const MAX_CARRIED = 512 * 1024;
 
 export class Task {
@@ -48,7 +48,7 @@ export class Task {
       },
       goesOn: () => this.#goesOn(),
       rested: (step) => {
-        if (step.for !== "wake") this.#tell("awaiting_input");
+        if (step.for !== "wake") this.#report("awaiting_input");
       },
       ended: (run) => this.#ended(run),
       cleared: async ({ tenant, id }) => {
@@ -93,20 +93,20 @@ export class Task {
       case "lost":
         return "interrupted";
       case "failed":
-        // What became of a sub-agent says its envelope.
+        // The envelope says how a sub-agent ended.
         if (row.settings.mode !== "sub_agent") return "failed";
     }
     return row.settings.carry.retriggerable ? "awaiting" : "completed";
   }
 
-  /** The session above; `null`: none. A stage of a workflow run has one, and is no task. */
+  /** The session above; `null`: none. A stage of a workflow run has one and is no task. */
   parent(): { session_id: string; run_id: string | null } | null {
     const row = this.store.row();
     return row === null ? (this.#last()?.delegation?.parent ?? null) : row.settings.parent;
   }
 
-  /** Resolves when the session above knows what happened in this one, if it is to be told. */
-  async told(): Promise<void> {
+  /** For a stage: resolves when the session above knows what happened in this one. */
+  async reported(): Promise<void> {
     if (this.store.row() === null && this.parent() !== null) await this.relay.flushed();
   }
 
@@ -114,7 +114,7 @@ export class Task {
     return this.#conversation.log.state().run?.spec ?? null;
   }
 
-  /** Where its last run stands, for those who follow it. */
+  /** The progress of its last run, for those who follow it. */
   progress(): "running" | "resting" | "over" {
     const row = this.store.row();
     if (row === null) return this.#stageProgress();
@@ -142,7 +142,7 @@ export class Task {
     return { run_id: run, parent_run_id, session_id, name, task, sub_agent: mode === "sub_agent" };
   }
 
-  /** What its last run took, with those below it. */
+  /** The usage of its last run, including the runs below it. */
   spent(): { tokens: number; cost_usd: number } {
     return this.work(this.row()).spent;
   }
@@ -205,7 +205,7 @@ export class Task {
     };
   }
 
-  /** Waits while it runs or awaits, no longer than so many ms. */
+  /** Waits while it runs or awaits, at most so many ms. */
   async wait(timeout_ms: number | null): Promise<void> {
     const until = timeout_ms === null ? null : Date.now() + timeout_ms;
     for (;;) {
@@ -219,7 +219,7 @@ export class Task {
     }
   }
 
-  /** Ends what is under way; it takes no more input. */
+  /** Stops the run that is under way. The task takes no more input. */
   close(): void {
     const row = this.store.row();
     const { log, runs } = this.#conversation;
@@ -236,7 +236,7 @@ export class Task {
       this.workflow.note([{ type: "stopped", at: log.now(), kill: false, reason: "Its task was closed." }]);
   }
 
-  /** What the next run is given beside its task. */
+  /** The prompt of the next run. */
   carried(row: TaskRow): WorkflowArtifact[] {
     if (row.settings.carry.artifact_mode === "none") return [];
     let left = MAX_CARRIED;
@@ -268,7 +268,7 @@ export class Task {
     return row !== null && this.status(row) === "running";
   }
 
-  /** The directory shows it as it is now, one write after the other. */
+  /** Writes the task's present state to the directory, one write after the other. */
   index(): Promise<void> {
     return this.#later(async () => {
       const entry = await this.entry();
@@ -301,7 +301,7 @@ export class Task {
     return { statement, written };
   }
 
-  /** One after the other; what fails is logged, and done again when it is due. */
+  /** Runs the writes one after the other. A write that fails is logged, and repeated when it is due. */
   #later(work: () => Promise<void>): Promise<void> {
     this.#indexing = this.#indexing.then(work).catch((error: unknown) => {
       console.error(JSON.stringify({ event: "task_not_noted", error: String(error) }));
@@ -309,10 +309,10 @@ export class Task {
     return this.#indexing;
   }
 
-  /** What the session's workflow run has stored, as far as it is this task's. */
+  /** Looks at what the session's workflow run has stored, if this run is the task's. */
   #followed(records: readonly WorkflowRecord[]): void {
     const row = this.store.row();
-    // One that begins becomes the task's after this.
+    // A run that begins becomes the task's only after this call.
     if (row === null || row.settings.mode !== "workflow") return;
     const { run_id, graph } = this.workflow.state().spec;
     if (row.run !== run_id) return;
@@ -321,7 +321,7 @@ export class Task {
         record.type === "waits" &&
         (graph.nodes[record.node]?.wait?.approval ?? graph.nodes[record.node]?.wait?.event) !== undefined,
     );
-    if (asks) this.#tell("awaiting_input");
+    if (asks) this.#report("awaiting_input");
     if (records.some(({ type }) => type === "finished")) this.#settled();
     else if (row.settings.parent !== null) this.relay.due();
   }
@@ -336,13 +336,13 @@ export class Task {
     if (row?.run === run) this.#settled();
   }
 
-  /** What has to be done once it is another status; again, where it was not done. */
+  /** Does what follows from a new status. It may run again, where it was not finished. */
   #settled(): void {
     const row = this.store.row();
     if (row === null) return;
     const status = this.status(row);
     this.#conversation.together(() => {
-      this.#tell(status === "awaiting" ? "completed" : status);
+      this.#report(status === "awaiting" ? "completed" : status);
       this.#conversation.dueAt(INDEX, this.#conversation.log.now() + RETRY_MS);
     });
     const waiting = [...this.#waiting];
@@ -353,11 +353,11 @@ export class Task {
     if (row.settings.parent !== null) this.relay.ensure();
   }
 
-  /** Tells watchers of a status, once. */
-  #tell(status: Told): void {
+  /** Reports a status to watchers, once. */
+  #report(status: Reported): void {
     const row = this.store.row();
     if (row === null || `${row.run} ${status}` === row.told) return;
-    this.store.noteTold(`${row.run} ${status}`);
+    this.store.noteReported(`${row.run} ${status}`);
     const task_id = this.#conversation.log.store.session()?.id ?? "";
     const { name } = row.settings;
     this.#conversation.log.append([], {
@@ -365,9 +365,9 @@ export class Task {
     });
   }
 
-  /** Begins to be told of, in the transaction that begins its run. */
+  /** Reports that the task runs, in the transaction that begins its run. */
   begun(): void {
-    this.#tell("running");
+    this.#report("running");
     const { settings } = this.row();
     if (settings.mode === "workflow" && settings.parent !== null) this.relay.due();
     this.#conversation.dueAt(INDEX, this.#conversation.log.now() + RETRY_MS);
@@ -385,15 +385,15 @@ export class Task {
     const { mode, token_budget } = settings;
     if (mode === "sub_agent") return envelopeOf({ session_id, result, error, tokens, token_budget });
     if (result === undefined) return null;
-    const { transcript: _, trace: __, ...told } = result;
-    return told;
+    const { transcript: _, trace: __, ...shown } = result;
+    return shown;
   }
 }
 
-/** A status as watchers are told of it. */
-type Told = Exclude<TaskStatus, "awaiting"> | "awaiting_input";
+/** A status as watchers see it. */
+type Reported = Exclude<TaskStatus, "awaiting"> | "awaiting_input";
 
-/** Where a task's handle is written among the files of its session. */
+/** Where the task's session keeps its handle as a file. */
 const snapshotPath = (id: string): string => `tasks/${id}.json`;
 
 const objectJson = (value: object): JsonObject => JSON.parse(JSON.stringify(value));

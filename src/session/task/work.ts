@@ -1,4 +1,4 @@
-/** A task's last run, whatever carries it out: an agent run of its session, or a workflow run in it. */
+/** A task's last run, of either kind: an agent run of its session, or a workflow run in it. */
 import { artifactOf, type WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import { statusOf } from "../../engine/workflow/document.ts";
 import type { StageError } from "../../engine/workflow/records.ts";
@@ -13,27 +13,27 @@ import { readEnd } from "../conversation/done.ts";
 import type { RunRow } from "../conversation/run-rows.ts";
 import type { TaskRow } from "./store.ts";
 
-/** Characters of an artifact that a run's answer becomes. */
+/** Most characters of an artifact that holds a run's answer. */
 const MAX_ARTIFACT = 64 * 1024;
 
 export interface Work {
   id: string;
-  /** Where its record is. */
+  /** The path of its record. */
   path: string;
   /** Unix ms. */
   created_at: number;
-  /** `null`: it goes on. */
+  /** `null`: it has not ended. */
   settled_at: number | null;
   how: "running" | "resting" | "done" | "failed" | "lost" | "cancelled";
   result: JsonObject | undefined;
-  /** The problem document that it ended with. */
+  /** The problem document of its failure. */
   error: JsonObject | undefined;
-  /** What it made, and later runs may be shown. */
+  /** What it made and later runs may see. */
   artifacts: WorkflowArtifact[];
   has_transcript: boolean;
-  /** Tools that were asked for in vain. */
+  /** Tools that the request asked for and did not get. */
   dropped: string[] | undefined;
-  /** With all runs below it. */
+  /** Including all runs below it. */
   spent: { tokens: number; cost_usd: number };
   request_id: string;
 }
@@ -74,7 +74,7 @@ function spentBy(run: ReturnType<Conversation["log"]["state"]>["run"]): Work["sp
   };
 }
 
-/** The artifact that a run's answer is, if it has one. */
+/** The artifact that holds a run's answer, if it has one. */
 function answerOf(
   { settings, artifacts }: TaskRow,
   run: RunRow,
@@ -128,7 +128,7 @@ function workflowHow(state: WorkflowState): Work["how"] {
   }
 }
 
-/** Of a workflow run what its task shows; the rest is in its record. */
+/** The members of a workflow run that its task shows; the rest is in the record. */
 function workflowResult({ spec, stages, artifacts, finished }: WorkflowState): JsonObject {
   const last = stages.findLast(({ visible_text }) => visible_text !== "");
   const result = {
@@ -151,7 +151,7 @@ function workflowResult({ spec, stages, artifacts, finished }: WorkflowState): J
   return json;
 }
 
-/** The error of a run that did not come to its end. */
+/** The error of a run that stopped early. */
 function endOf({ code, message }: StageError, { spec, began }: WorkflowState): HullError {
   switch (code) {
     case "cancelled":

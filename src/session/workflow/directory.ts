@@ -1,6 +1,6 @@
 /**
- * Stored workflows, and which runs a tenant has: rows in D1 (docs/storage-schema.md). A run's own object is the truth; its row is
- * written after the fact.
+ * Stored workflows, and the list of a tenant's runs: rows in D1 (docs/storage-schema.md). A run's own object is the truth; its row
+ * follows later.
  */
 import * as z from "zod/mini";
 import { databaseWith } from "../../database.ts";
@@ -12,7 +12,7 @@ import { pageOf, positionIn } from "../newest-first.ts";
 import { forgetRuns, noteRuns } from "../run-index.ts";
 import { WORKFLOWS_SCHEMA } from "./directory-schema.ts";
 
-/** Characters of a task that a list shows. */
+/** Most characters of a task in a list. */
 const SHOWN_TASK = 200;
 
 const stored = z.lazy(() =>
@@ -48,7 +48,7 @@ const run = z.lazy(() =>
 const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, WORKFLOWS_SCHEMA);
 
 /**
- * Stores a graph as the next version under a name. The graph of the last version again is that version.
+ * Stores a graph as the next version under a name. A graph that equals the last version adds none.
  * @param digest SHA-256 (hex) of the graph
  */
 export async function storeWorkflow(
@@ -72,7 +72,7 @@ export async function storeWorkflow(
   }
 }
 
-/** @param version `null`: the last one @returns `null` where there is none */
+/** @param version `null`: the last one @returns `null` if there is none */
 export async function workflowNamed(
   env: Bindings,
   tenant: string,
@@ -86,7 +86,7 @@ export async function workflowNamed(
   return row === null ? null : stored.parse(row);
 }
 
-/** A tenant's workflows, each as its last version is, by name. */
+/** A tenant's workflows in their last versions, by name. */
 export async function listWorkflows(env: Bindings, tenant: string, limit: number, after: string) {
   const db = await database(env);
   const query = `SELECT name, max(version) AS version, digest, created_at FROM workflows
@@ -100,7 +100,7 @@ export async function listWorkflows(env: Bindings, tenant: string, limit: number
   return { data, next_cursor: rows.length > limit ? (data.at(-1)?.name ?? null) : null };
 }
 
-/** Answers whether there was one. Runs that were begun with it go on. */
+/** Answers whether there was one. Runs that began with it go on. */
 export async function removeWorkflow(env: Bindings, tenant: string, name: string): Promise<boolean> {
   const db = await database(env);
   const { meta } = await db
@@ -110,8 +110,8 @@ export async function removeWorkflow(env: Bindings, tenant: string, name: string
   return meta.changes > 0;
 }
 
-/** @param session that the run lives in, under whose id its routes find it */
-/** The run's state among all runs: one that waits for a person says so, whatever else it does. */
+/** @param session in which the run lives, under whose id its routes find it */
+/** The run's state in the list of all runs. A run that waits for a person says so, whatever else it does. */
 export function listedAs(state: WorkflowState): string {
   const { finished, paused, stopped, visits } = state;
   const asks = visits.some(({ wait }) => wait?.approval != null && wait.answer === null);
@@ -168,7 +168,7 @@ export async function forgetWorkflowRun(env: Bindings, tenant: string, id: strin
   await forgetRuns(env, tenant, [id]);
 }
 
-/** A tenant's runs, the newest first, a page at a time. @throws BadRequest for a cursor that no page gave */
+/** A tenant's runs, the newest first, one page at a time. @throws BadRequest for a cursor that no page gave */
 export async function listWorkflowRuns(
   env: Bindings,
   {

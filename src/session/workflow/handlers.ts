@@ -1,4 +1,4 @@
-/** What can be asked of a session's workflow run, by name (`rpc.ts`). */
+/** The questions to a session's workflow run, by name (`rpc.ts`). */
 import { runDocument } from "../../engine/workflow/document.ts";
 import { misfits } from "../../engine/workflow/migrate.ts";
 import type { WorkflowSpec } from "../../engine/workflow/records.ts";
@@ -24,7 +24,7 @@ type Handlers = {
 export function workflowHandlers(conversation: Conversation, workflow: Workflow): Handlers {
   const { log } = conversation;
   const document = (): JsonObject => log.answered(runDocument(workflow.state()));
-  /** For questions about a run that has to be there. */
+  /** For questions about a run that must exist. */
   const within404 =
     <I>(work: (input: I) => JsonObject | Promise<JsonObject>) =>
     async (input: I, caller: SessionCaller): Promise<JsonObject> => {
@@ -81,7 +81,7 @@ export function workflowHandlers(conversation: Conversation, workflow: Workflow)
     stopWorkflow: within404(({ kill, reason }) => {
       under(runId());
       const { stopped } = workflow.state();
-      // What is being undone can still be killed.
+      // A kill also stops the compensations.
       if (stopped === null || (kill && !stopped.kill))
         workflow.note([{ type: "stopped", at: workflow.now(), kill, reason }]);
       return document();

@@ -1,4 +1,4 @@
-/** What came of a workflow's attempts where that is too long for its journal: in R2 among what is the session's, and goes with it. */
+/** Outcomes of a workflow's attempts that are too long for its journal: in R2 with the session's objects, and removed with them. */
 import type { Outcome, WorkflowRecord } from "../../engine/workflow/records.ts";
 import { sessionPrefix } from "../conversation/files.ts";
 
@@ -18,7 +18,7 @@ export function longOutcome({ outcome }: EndedRecord): Uint8Array | null {
   return bytes.length > MAX_ROW_BYTES ? bytes : null;
 }
 
-/** Stores an outcome before its row is. An attempt that ends again after a crash writes the same object. @returns its key */
+/** Stores an outcome before its row. An attempt that ends again after a crash writes the same object. @returns its key */
 export async function storeOutcome(
   bucket: R2Bucket,
   { tenant, id, run }: { tenant: string; id: string; run: string },

@@ -1,11 +1,11 @@
-/** What the Worker and the object of a workflow run tell each other. Types only. */
+/** The messages between the Worker and the object of a workflow run. Types only. */
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { NamedRequest } from "../named-request.ts";
 
-/** Until when an answer waits. */
+/** How long an answer waits. */
 type WorkflowWait = "none" | "terminal";
 
-/** By name: what is asked, and what is answered. JSON-safe. Documents are as `runDocument` makes them. */
+/** By name: each question and its answer. JSON-safe. Documents are as `runDocument` makes them. */
 export interface WorkflowOperations {
   /** Makes the session and the run in it. @param spec `WorkflowSpec` as JSON @param account the soft ledger that it counts in */
   beginWorkflow: {
@@ -19,12 +19,12 @@ export interface WorkflowOperations {
   /** The run goes on with another graph. @param to `graph`, `workflow` and `skills` of a `WorkflowSpec`, as JSON */
   migrateWorkflow: { in: { to: string; request: NamedRequest }; out: JsonObject };
   stopWorkflow: { in: { kill: boolean; reason: string }; out: JsonObject };
-  /** An event for wait nodes, one that comes early included. */
+  /** An event for wait nodes. One that comes early is kept. */
   workflowEvent: {
     in: { name: string; key: string | null; payload: Json; request: NamedRequest };
     out: JsonObject;
   };
-  /** What a person says to a wait node that asks for approval. */
+  /** A person's answer to a wait node that asks for approval. */
   answerWorkflow: {
     in: { node: string; granted: boolean; by: string; reason: string | null; request: NamedRequest };
     out: JsonObject;

@@ -1,7 +1,7 @@
 /**
- * A session's workflow run: its journal, and what it does next. Everything is stored before it is acted on, so that the next life
- * of the object goes on with it; attempts have names of their own and are followed, not repeated. A task's session may have
- * several, one after the other, in one journal.
+ * A session's workflow run: its journal, and its next steps. It stores everything before it acts on it, so the next life of the
+ * object goes on with the run; attempts have names of their own, and a new life follows them without repeating them. A task's
+ * session may have several runs, one after the other, in one journal.
  */
 import { undoes } from "../../engine/workflow/compensation.ts";
 import { decide, openAttempts, skipsTo } from "../../engine/workflow/next.ts";
@@ -28,7 +28,7 @@ const LOOK = "workflow";
 const INDEX = "workflow_index";
 const RETRY_MS = 60_000;
 
-/** Beside the specification, what its calls count as. */
+/** The account and request of its calls, in addition to the specification. */
 interface Origin {
   account: string;
   request_id: string;
@@ -48,7 +48,7 @@ export class Workflow {
   #origin: Origin = { account: "", request_id: "", mock_scope: "" };
   /** Attempts that this life carries out, by their names. */
   readonly #working = new Map<string, AbortController>();
-  /** Attempts that this life has stored and not carried out yet: all others may have begun before. */
+  /** Attempts that this life has stored and not carried out yet. All others may have begun in an earlier life. */
   readonly #fresh = new Set<string>();
   readonly #waiting = new Set<() => void>();
   /** Long outcomes: keys in R2 of those that are to be written, those read for the state, keys of those not read yet. */
@@ -104,12 +104,12 @@ export class Workflow {
     return this.#load() !== null;
   }
 
-  /** Has somebody called with records, in the transaction that stores them, before the events that tell of them. */
+  /** Calls `follower` with new records, in the transaction that stores them, before it stores their events. */
   follow(follower: (records: readonly WorkflowRecord[]) => void): void {
     this.#followers.push(follower);
   }
 
-  /** Stores what begins the run, or the next one after it has ended. To be called within `Conversation.once`. */
+  /** Stores the beginning of the run, or of the next one after it has ended. To be called within `Conversation.once`. */
   begin(spec: WorkflowSpec, origin: Origin): void {
     const { log } = this.#conversation;
     log.store.tables.need("journal");
@@ -127,7 +127,7 @@ export class Workflow {
     this.#conversation.dueAt(INDEX, log.now() + RETRY_MS);
   }
 
-  /** Resolves once all of the state is in memory; `undefined`: it is. */
+  /** Resolves once all of the state is in memory; `undefined`: it is there. */
   #ready(): Promise<void> | undefined {
     this.#load();
     if (this.#unread.length === 0) return undefined;
@@ -161,7 +161,7 @@ export class Workflow {
     this.look();
   }
 
-  /** Does what is to be done now, and sees to it that the rest is done when it is due. */
+  /** Does what is due now, and schedules the rest. */
   look(): void {
     const state = this.#load();
     if (state === null) return;
@@ -191,7 +191,7 @@ export class Workflow {
     }
   }
 
-  /** Stores what was decided and has long outcomes, unless there is something else to decide by then. */
+  /** Stores decided records that have long outcomes, unless the state has changed by then. */
   async #decided(state: WorkflowState, records: readonly WorkflowRecord[]): Promise<void> {
     if (this.#storing) return;
     this.#storing = true;
@@ -207,7 +207,7 @@ export class Workflow {
     this.look();
   }
 
-  /** Puts long outcomes where their rows will say that they are. @param run that they are of, which need not be the last one */
+  /** Stores long outcomes, to which their rows will refer. @param run whose outcomes they are; it need not be the last one */
   async #keepLong(run: string, records: readonly WorkflowRecord[]): Promise<void> {
     const session = this.#conversation.log.store.session();
     if (session === null) return;
@@ -227,7 +227,7 @@ export class Workflow {
     }
   }
 
-  /** The index shows the run as it is now; one write after the other. */
+  /** Writes the run's present state to the index, one write after the other. */
   index(): Promise<void> {
     const write = async (): Promise<void> => {
       try {
@@ -326,7 +326,7 @@ export class Workflow {
     this.#waiting.clear();
   }
 
-  /** Begins attempts that nobody works on, gives up those that nobody wants any more. */
+  /** Begins attempts that nobody carries out, and stops those that nobody wants any more. */
   #dispatch(wake: number | null): void {
     const state = this.state();
     const { log } = this.#conversation;
@@ -363,7 +363,7 @@ export class Workflow {
         this.note([record]);
       })
       .catch((error: unknown) => {
-        // A later look takes it up again: the attempt is known by its name.
+        // The next look carries it out again: the attempt is known by its name.
         this.#working.delete(name);
         console.error(JSON.stringify({ event: "attempt_broke_off", attempt: name, error: String(error) }));
       });
@@ -411,7 +411,7 @@ export class Workflow {
 const nameOf = (run: string, { node, visit, attempt, item }: AttemptKey): string =>
   `${run}:${node}:${visit}:${attempt}${item === undefined ? "" : `:${item}`}`;
 
-/** Whether an attempt is to go on: in a run that is stopped, one that undoes something. */
+/** Whether an attempt is to go on. In a stopped run, only one that undoes something. */
 const wanted = (state: WorkflowState, key: AttemptKey): boolean =>
   state.stopped === null || undoes(state, visitOf(state, key));
 
@@ -422,7 +422,7 @@ function mocked({ spec }: WorkflowState, { node, attempt }: AttemptKey): Json[] 
   return lists?.[attempt - 1] ?? lists?.at(-1);
 }
 
-/** The run as an attempt sees it: what undoes something is not held to the run's deadline, and ends when its own time is over. */
+/** The run as an attempt sees it. The run's deadline does not hold for a compensation, which has a time of its own. */
 function within(state: WorkflowState, key: AttemptKey): WorkflowState {
   const { spec } = state;
   const mock = mocked(state, key);
@@ -438,7 +438,7 @@ function within(state: WorkflowState, key: AttemptKey): WorkflowState {
   return { ...state, spec: { ...spec, deadline, graph: { ...spec.graph, nodes } } };
 }
 
-/** What watchers are told of a record. */
+/** The events of a record, for watchers. */
 function eventsOf(record: WorkflowRecord, state: WorkflowState | null): RunEvent[] {
   if (state === null) return [];
   const { spec } = state;
@@ -479,14 +479,14 @@ function eventsOf(record: WorkflowRecord, state: WorkflowState | null): RunEvent
   }
 }
 
-/** Which stage an attempt undoes, if it does. */
+/** The stage that an attempt undoes, if it undoes one. */
 function compensating(
   record: Extract<WorkflowRecord, { type: "started" | "ended" }>,
   state: WorkflowState,
 ): { compensates?: string } {
   if (record.type === "started")
     return record.compensates === undefined ? {} : { compensates: record.compensates };
-  // One that has ended for good is no visit any more.
+  // After its last attempt, the visit is no longer in the state.
   const id = `${state.spec.run_id}:${record.node}:${record.visit}`;
   const compensates =
     visitOf(state, record)?.compensates ??

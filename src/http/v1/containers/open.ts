@@ -1,4 +1,4 @@
-/** Containers as OpenAI's clients ask for them: new ones with skills and files, and those that are there. */
+/** Opens containers for OpenAI's clients: new ones with skills and files, and existing ones. */
 import { fromBase64 } from "../../../bytes.ts";
 import type { ContainerSkill, ContainerTerms } from "../../../llm/openai-api/shell-wish.ts";
 import { wrong } from "../../../llm/wrong.ts";
@@ -35,7 +35,7 @@ export async function newContainer(
   return container;
 }
 
-/** What was kept of a container when it was made. */
+/** What a container keeps from the request that made it. */
 export function termsOf({
   metadata,
 }: Pick<Container, "metadata">): Pick<ResponseContainer, "skills" | "terms"> {
@@ -68,7 +68,7 @@ function decoded(text: string): Uint8Array<ArrayBuffer> | null {
   }
 }
 
-/** Commands reach no more than the deployment lets them. */
+/** Commands reach no more hosts than the deployment allows. */
 function checkNetwork({ settings }: RequestContext, hosts: readonly string[], path: string): void {
   const { network } = settings.workspace_tools;
   const refused = hosts.find(
@@ -79,6 +79,6 @@ function checkNetwork({ settings }: RequestContext, hosts: readonly string[], pa
   throw wrong(`${at}.allowed_domains`, `this deployment lets no command reach ${refused}`);
 }
 
-/** Whether all that a host or `*.host` means is meant by another one. */
+/** Whether another entry includes every host that `host` or `*.host` means. */
 const covers = (own: string, host: string): boolean =>
   own === host || (own.startsWith("*.") && host.replace(/^\*\./, ".").endsWith(own.slice(1)));

@@ -1,4 +1,4 @@
-/** `/v1/containers`: where OpenAI's clients let code run. Each is the workspace of a session of its id. */
+/** `/v1/containers`: the places where OpenAI's clients run code. Each is the workspace of a session with its id. */
 
 import { CODE_FOLDERS } from "../../../engine/workspace-tools/code-tools.ts";
 import { CallNotFound } from "../../../errors/llm.ts";
@@ -41,7 +41,7 @@ const PREFIX = "container_01";
 const MAX_LIMIT = 100;
 const MAX_MINUTES = 30 * 24 * 60;
 const MOST_FILES = 10_000;
-/** Bytes of a form beside its file. */
+/** Bytes of a form without its file. */
 const FORM_BYTES = 64 * 1024;
 
 const seconds = (time: string): number => Math.floor(Date.parse(time) / 1000);
@@ -75,7 +75,7 @@ export async function postContainer(context: RequestContext): Promise<Response> 
   const about = { name: body.name, ...(expires === null ? {} : { expires_minutes: expires }) };
   const container = await newContainer(context, terms, { path: "", about });
   const { id, created_at, metadata } = container;
-  // Its own object writes the row too, a moment later: whoever made it finds it in the list at once.
+  // The container's own object writes the row too, a moment later. This write lets its maker find it in the list at once.
   const row = { id, state: "active", created_at, parent_id: null, metadata };
   await noteSession(context.env, context.tenant, row);
   return Response.json(shown(container, container.last_active_at), {
@@ -98,7 +98,7 @@ export async function getContainer(context: RequestContext, { id = "" }: Params)
   return jsonNow(shown(container, container.last_active_at));
 }
 
-/** `GET /v1/containers`. When each was last used is told of one that is asked for by its id. @throws BadRequest */
+/** `GET /v1/containers`. Only the route of one container shows its last use. @throws BadRequest */
 export async function getContainers(context: RequestContext): Promise<Response> {
   const { env, tenant, request } = context;
   const query = new URL(request.url).searchParams;

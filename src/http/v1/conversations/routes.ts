@@ -29,10 +29,10 @@ import { shownItem, showsReasoning } from "../responses/shown.ts";
 
 type Params = Record<string, string>;
 
-/** Items of one request. */
+/** Most items of one request. */
 const MOST_ITEMS = 20;
 const MAX_LIMIT = 100;
-/** Characters of an item. */
+/** Most characters of an item. */
 const MAX_ITEM = 1024 * 1024;
 
 const shown = ({ id, metadata, created_ms }: ConversationRow): object => ({
@@ -52,7 +52,7 @@ async function conversationOf(
   return row;
 }
 
-/** The items that a request brings. @throws InvalidRequest */
+/** The items of a request. @throws InvalidRequest */
 function itemsIn(given: Json | undefined): JsonObject[] {
   if (given !== undefined && given !== null && !Array.isArray(given))
     throw wrong("items", "a list is expected");

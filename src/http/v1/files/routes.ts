@@ -1,4 +1,4 @@
-/** `/v1/files`: files that a tenant keeps, in three dialects over one store. */
+/** `/v1/files`: a tenant's files, in three dialects over one store. */
 import { BadRequest, FileExpired, FileNotDownloadable, FileNotFound } from "../../../errors/request.ts";
 import {
   type FileRow,
@@ -21,7 +21,7 @@ type Params = Record<string, string>;
 
 const MAX_LIMIT = 1000;
 const OPENAI_LIMIT = 10_000;
-/** Ids that one request may ask for. */
+/** Most ids of one request. */
 const MAX_IDS = 100;
 
 function fileDocument(file: FileRow, dialect: Dialect): object {
@@ -64,7 +64,7 @@ export async function deleteStoredFile(context: RequestContext, params: Params):
   return jsonNow(openai ? { id, object: "file", deleted: true } : { id, type: "file_deleted" });
 }
 
-/** The bytes: to Anthropic's clients those of generated files only, as with the vendor. */
+/** The bytes. Like the vendor, Anthropic's dialect sends those of generated files only. */
 export async function getStoredFileContent(context: RequestContext, params: Params): Promise<Response> {
   const file = await fileOf(context, params);
   const { id } = file;
@@ -108,7 +108,7 @@ async function listForAnthropic(context: RequestContext, query: URLSearchParams)
   return jsonNow(listDocument(data, { dialect, next, hasMore: next !== null }));
 }
 
-/** Pages behind `after_id` and before `before_id`, both with the newest file first. */
+/** The pages after `after_id` and before `before_id`, both with the newest file first. */
 async function listForLegacy(context: RequestContext, query: URLSearchParams): Promise<Response> {
   const { env, tenant } = context;
   const limit = limitOf(query, { max: MAX_LIMIT });
@@ -136,7 +136,7 @@ async function listForOpenai(context: RequestContext, query: URLSearchParams): P
   return jsonNow(listDocument(data, { dialect: "openai", next: null, hasMore: found.length > limit }));
 }
 
-/** Where the file that a parameter names is in the list. @throws BadRequest */
+/** The place in the list of the file that a parameter names. @throws BadRequest */
 async function placeOf(
   { env, tenant }: RequestContext,
   query: URLSearchParams,

@@ -1,4 +1,4 @@
-/** Reads the form of an upload to `/v1/files`: one file, and fields before or behind it. */
+/** Reads the form of an upload to `/v1/files`: one file, and fields before or after it. */
 import { BadRequest, BodyTooLarge, FileRequired } from "../../../errors/request.ts";
 import type { FileRow } from "../../../registry/stored-files/rows.ts";
 import { dropStoredFile, saveFile } from "../../../run/stored-files.ts";
@@ -11,11 +11,11 @@ import { formParts } from "../../form.ts";
 import { mediaType } from "../../skills/media-type.ts";
 import { dialectOf } from "../dialect.ts";
 
-/** Bytes of a form beside its file. */
+/** Bytes of a form without its file. */
 const FORM_BYTES = 64 * 1024;
 const MAX_FIELD_BYTES = 4096;
 const MAX_NAME = 255;
-/** Seconds of `expires_in_seconds` and of OpenAI's `expires_after[seconds]`. */
+/** Limits of `expires_in_seconds` and of OpenAI's `expires_after[seconds]`, in seconds. */
 const EXPIRES_IN = { min: 3600, max: 7_776_000 };
 const EXPIRES_AFTER = { min: 3600, max: 2_592_000 };
 const DEFAULT_PURPOSE = "user_data";
@@ -37,7 +37,7 @@ export async function readFileForm(context: RequestContext): Promise<FileRow> {
       else if (part.name === "file") {
         const named = nameAndType(part);
         row = await saveFile(context, named, upTo(part.body, limit), async () => {
-          // Fields may stand behind the file; they decide how long it stays.
+          // Fields may come after the file; they decide how long it stays.
           for await (const behind of parts) {
             if (behind.filename !== null)
               throw new BadRequest({ detail: "An upload is one file.", param: "file" });

@@ -1,4 +1,4 @@
-/** `POST /v1/responses`: OpenAI's responses over every provider. */
+/** `POST /v1/responses`: OpenAI's responses with every provider. */
 import { IdempotencyKeyReused } from "../../../errors/request.ts";
 import {
   furtherMembers,
@@ -40,7 +40,7 @@ import { newDigits, responseExecution, storedItems } from "./ids.ts";
 import { shownEvent, shownResponse, showsReasoning } from "./shown.ts";
 import { documentOf, type StoredResponse, storedResponse, streamStored } from "./stored.ts";
 
-/** Characters of an item that a conversation keeps. */
+/** Most characters of an item that a conversation keeps. */
 const MAX_ITEM = 1024 * 1024;
 
 /** `POST /v1/responses`. */
@@ -80,7 +80,7 @@ interface Made {
   headers: Record<string, string>;
 }
 
-/** One that is carried out in an object of its own, and kept there. */
+/** Creates a response in an object of its own, which keeps it. */
 async function stored(
   context: RequestContext,
   asked: ResponsesAsk,
@@ -95,7 +95,7 @@ async function stored(
   return answerBegun(context, asked, { begun, execution, request, headers });
 }
 
-/** A request with the key of an earlier one is answered as that one. `null`: there is none. @throws IdempotencyKeyReused */
+/** A request with the key of an earlier one gets the earlier response. `null`: there is none. @throws IdempotencyKeyReused */
 async function answerKnown(
   context: RequestContext,
   asked: ResponsesAsk,
@@ -131,7 +131,7 @@ async function answerBegun(
   return Response.json(shownResponse(document, reasoning), { headers: all });
 }
 
-/** One that nobody keeps. */
+/** Creates a response that nobody keeps. */
 async function passing(
   context: RequestContext,
   { stream, include }: ResponsesAsk,
@@ -184,7 +184,7 @@ async function passing(
   });
 }
 
-/** What the model's provider gets nothing of. @throws HullError where no model can be chosen, or its provider is not configured */
+/** Names what does not reach the model's provider. @throws HullError if no model can be chosen, or its provider is not configured */
 async function checkModel(
   context: RequestContext,
   { model, shell }: ResponsesAsk,
@@ -227,13 +227,13 @@ async function containerOf(
   return { id: opened.id, ...termsOf(opened), before: await outputFiles(opened) };
 }
 
-/** The same key is the same response. */
+/** The id of a response: the same key gives the same response. */
 async function digitsOf(context: RequestContext): Promise<string> {
   const key = idempotencyKey(context.request);
   return key === null ? newDigits() : (await callName(context, key, "responses")).slice(0, 32);
 }
 
-/** The request as it is kept: the container stands for what it was made of. */
+/** The request in the form that is kept: the id of the container replaces its terms. */
 function storedBody({ input: _, ...body }: JsonObject, container: ResponseContainer | null): JsonObject {
   return { ...body, tools: shownTools(body.tools, container) };
 }

@@ -8,7 +8,7 @@ import type { RequestContext } from "../../context.ts";
 import { MAX_MODEL_BODY_BYTES } from "../../operations.ts";
 import { itemsUpTo } from "./stored.ts";
 
-/** How many items of a conversation to read at once. */
+/** Items of a conversation that one read takes. */
 const PAGE = 20;
 
 /** The items before the request's own. @throws CallNotFound; InvalidRequest if they are too many to send */
@@ -46,7 +46,7 @@ export function withReferences(input: readonly JsonObject[], history: readonly J
     if (item.type !== "item_reference") return [item];
     const named = history.some(({ id }) => id === item.id);
     if (!named) throw wrong(`input.${n}.id`, "the conversation before has no item of this id");
-    // It is in the conversation already.
+    // The conversation already has it.
     return [];
   });
 }

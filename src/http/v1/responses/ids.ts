@@ -6,10 +6,10 @@ import { type ExecutionClient, executionOf } from "../../execution-client.ts";
 
 export const newDigits = (): string => crypto.randomUUID().replaceAll("-", "");
 
-/** Whose responses a request may see: the tenant's. */
+/** The owner of a response: the tenant. */
 const ownerOf = ({ tenant }: RequestContext): string => `${tenant}/`;
 
-/** @throws CallNotFound for what is no id of a response */
+/** @throws CallNotFound for an id that is not a response's */
 export function responseExecution(context: RequestContext, id: string): ExecutionClient {
   const digits = /^resp_([0-9a-f]{32})$/.exec(id)?.[1];
   if (digits === undefined) throw new CallNotFound({ what: "response", id });
@@ -26,7 +26,7 @@ const PREFIXES: Readonly<Record<string, string>> = {
   shell_call_output: "sho",
 };
 
-/** Items as they are kept and shown: each with an id, and messages with lists of parts. */
+/** Items as Hull keeps and shows them: each has an id, and messages have lists of parts. */
 export const storedItems = (items: readonly JsonObject[]): JsonObject[] => items.map(storedItem);
 
 function storedItem(item: JsonObject): JsonObject {

@@ -1,4 +1,4 @@
-/** `/v1/responses/input_tokens` and `/v1/responses/compact`: counts and shortens a conversation. */
+/** `/v1/responses/input_tokens` and `/v1/responses/compact`: count and shorten a conversation. */
 import { visibleText } from "../../../engine/visible-text.ts";
 import { ProviderBadResponse } from "../../../errors/provider.ts";
 import { compactedItems, summaryRequest } from "../../../llm/openai-api/compaction.ts";

@@ -1,14 +1,14 @@
-/** A response as its client is to see it. */
+/** A response in the form that its client sees. */
 import { isObject } from "../../../skill/json.ts";
 import type { Json, JsonObject } from "../../../skill/manifest.ts";
 
 const ENCRYPTED = "reasoning.encrypted_content";
 
-/** Whether the client sends reasoning back itself, or asked for it. Else Hull keeps it. */
+/** Whether the client sends reasoning back itself, or asked for it. Otherwise Hull keeps it. */
 export const showsReasoning = (include: readonly string[], store: boolean): boolean =>
   !store || include.includes(ENCRYPTED);
 
-/** An item without what only Hull needs. */
+/** An item without the members that only Hull needs. */
 export function shownItem(item: Json, reasoning: boolean): Json {
   if (reasoning || !isObject(item) || item.type !== "reasoning") return item;
   const { encrypted_content: _, ...rest } = item;

@@ -1,4 +1,4 @@
-/** `/v1/responses/{id}`: what is stored of a response, its stream from the beginning or later, its end. */
+/** `/v1/responses/{id}`: a stored response, its stream from the beginning or later, its end. */
 import * as z from "zod/mini";
 import { CallNotFound } from "../../../errors/llm.ts";
 import { BadRequest } from "../../../errors/request.ts";
@@ -21,7 +21,7 @@ type Params = Record<string, string>;
 
 const MAX_INCLUDED = 100;
 
-/** Answers what `ask` does. @throws CallNotFound where there is no such response of the tenant's */
+/** Gives the answer of `ask`. @throws CallNotFound if the tenant has no such response */
 async function found<T>(id: string, ask: () => Promise<T>): Promise<T> {
   try {
     return await ask();
@@ -41,12 +41,12 @@ export interface StoredResponse {
 export async function storedResponse(context: RequestContext, id: string): Promise<StoredResponse> {
   const execution = responseExecution(context, id);
   const text = await found(id, () => execution.input());
-  // Written by `operationInput`.
+  // `operationInput` wrote it.
   const request: ResponsesOperation = JSON.parse(await new Response(text).text());
   return { execution, request };
 }
 
-/** The response as it is now, or what it ended as. */
+/** The response as it is now, or as it ended. */
 export async function documentOf({ execution, request }: StoredResponse): Promise<JsonObject> {
   const { status, error } = await execution.status();
   if (status === "running") return { ...request.head, status: "in_progress" };
@@ -60,7 +60,7 @@ export async function documentOf({ execution, request }: StoredResponse): Promis
   return document;
 }
 
-/** A finished response, for what goes on from it: the items of its whole conversation. @throws InvalidRequest CallNotFound */
+/** A finished response that another one continues: the items of its whole conversation. @throws InvalidRequest CallNotFound */
 export async function itemsUpTo(context: RequestContext, id: string): Promise<JsonObject[]> {
   const stored = await storedResponse(context, id);
   const { status, output } = await documentOf(stored);
@@ -81,7 +81,7 @@ const reasoningShown = (context: RequestContext): boolean => {
   return showsReasoning([...query.getAll("include"), ...query.getAll("include[]")], true);
 };
 
-/** `GET /v1/responses/:id`; with `?stream=true` its events, those after `?starting_after=` alone. */
+/** `GET /v1/responses/:id`; with `?stream=true` its events, with `?starting_after=` only those after it. */
 export async function getResponse(context: RequestContext, { id = "" }: Params): Promise<Response> {
   const query = new URL(context.request.url).searchParams;
   const stored = await storedResponse(context, id);
@@ -140,11 +140,11 @@ function errorEvent(error: HullError, context: RequestContext): object {
 const BREAKS = 4;
 const MAX_EVENT = 256 * 1024 * 1024;
 
-/** Tells of all events of an execution up to its end, also while its process dies and comes back. */
+/** Reports all events of an execution up to its end, also while its process dies and comes back. */
 async function followed(
   execution: ExecutionClient,
   { early, signal }: { early: boolean; signal: AbortSignal },
-  tell: (event: RunEvent) => void,
+  report: (event: RunEvent) => void,
 ): Promise<void> {
   let seen = 0;
   let ended = false;
@@ -167,8 +167,8 @@ async function followed(
       await readFrames(events.body, options, ({ event = "", data, unfinished = false }) => {
         if (unfinished) return true;
         seen += 1;
-        const told: RunEvent = JSON.parse(`{"event":${JSON.stringify(event)},"data":${data}}`);
-        tell(told);
+        const read: RunEvent = JSON.parse(`{"event":${JSON.stringify(event)},"data":${data}}`);
+        report(read);
         ended = event === "done";
         return ended;
       });
@@ -179,7 +179,7 @@ async function followed(
   }
 }
 
-/** `DELETE /v1/responses/:id`: stops it where it runs, and removes everything of it. */
+/** `DELETE /v1/responses/:id`: stops it if it runs, and removes everything of it. */
 export async function deleteResponse(context: RequestContext, { id = "" }: Params): Promise<Response> {
   const execution = responseExecution(context, id);
   const done = await found(id, () => execution.cancel());

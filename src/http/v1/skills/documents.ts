@@ -1,4 +1,4 @@
-/** Skills and their versions as each dialect shows them. */
+/** Skills and their versions in the shape of each dialect. */
 import type { StoredSkill, StoredVersion } from "../../../registry/stored-skills/rows.ts";
 import type { Card } from "../../../skill/manifest.ts";
 import type { Dialect } from "../dialect.ts";

@@ -1,4 +1,4 @@
-/** `/v1/skills`: skills that a tenant stores, in three dialects over one store. */
+/** `/v1/skills`: a tenant's stored skills, in three dialects over one store. */
 import * as z from "zod/mini";
 import { BadRequest, SkillNotFound, SkillReadOnly } from "../../../errors/request.ts";
 import { readPointer } from "../../../registry/published.ts";
@@ -50,7 +50,7 @@ const VERSIONS_LIMIT: { [dialect in Dialect]: number } = {
   anthropic_legacy: 1000,
   openai: 100,
 };
-/** Bytes of `x-hull-diagnostics`. */
+/** Most bytes of `x-hull-diagnostics`. */
 const MAX_HEADER = 4000;
 
 export async function postSkill(context: RequestContext): Promise<Response> {
@@ -81,7 +81,7 @@ function noted(
   return response;
 }
 
-/** A JSON list as a header: as many of its items as fit. */
+/** A JSON list as a header, with as many of its items as fit. */
 function shortened(list: string): string {
   const items: unknown[] = z.array(z.unknown()).parse(JSON.parse(list));
   while (items.length > 1 && ascii(JSON.stringify(items)).length > MAX_HEADER) items.pop();
@@ -133,13 +133,13 @@ async function listPublished(context: RequestContext, dialect: Dialect, limit: n
   return jsonNow(listDocument(data, { dialect, next, hasMore }));
 }
 
-/** Unix ms; 0 where nobody published: the deployment brought its skill catalog along. */
+/** Unix ms; 0 if nobody published: the deployment brought its skill catalog along. */
 async function lastPublish({ env }: RequestContext): Promise<number> {
   const pointer = await readPointer(env);
   return pointer === null ? 0 : Date.parse(pointer.published_at);
 }
 
-/** Where the skill of `?after=` is in the list. @throws BadRequest */
+/** The place in the list of the skill in `?after=`. @throws BadRequest */
 async function placeOf({ env, tenant }: RequestContext, query: URLSearchParams): Promise<number | null> {
   const id = query.get("after");
   if (id === null || id === "") return null;
@@ -186,7 +186,7 @@ export async function getSkill(context: RequestContext, params: Params): Promise
   return jsonNow(skillDocument(skill, dialect));
 }
 
-/** A skill without versions exists in the legacy dialect alone. @throws BadRequest */
+/** Only the legacy dialect has skills without versions. @throws BadRequest */
 function checkNotEmpty(skill: StoredSkill, dialect: Dialect): void {
   if (skill.latest_id !== null || dialect === "anthropic_legacy") return;
   throw new BadRequest({ detail: `The skill "${skill.id}" has no version. Upload one, or delete it.` });
@@ -253,7 +253,7 @@ export async function getVersions(context: RequestContext, params: Params): Prom
   return jsonNow(listDocument(data, { dialect, next, hasMore }));
 }
 
-/** Number of the version of `?after=`. @throws BadRequest */
+/** The number of the version in `?after=`. @throws BadRequest */
 async function numberOf(
   { env, tenant }: RequestContext,
   id: string,
@@ -297,7 +297,7 @@ export async function getDefaultContent(context: RequestContext, params: Params)
   return getContent(context, { ...params, version: String(skill.default_number) });
 }
 
-/** The zip as it was uploaded, or one of the files that were. */
+/** The zip as it was uploaded, or one of the uploaded files. */
 export async function getContent(context: RequestContext, params: Params): Promise<Response> {
   const { env, tenant, request } = context;
   const version = await versionOf(context, params);

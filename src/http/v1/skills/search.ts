@@ -1,17 +1,17 @@
-/** `GET /v1/skills?query=&top_k=`: stored skills by the words that they share with a text. */
+/** `GET /v1/skills?query=&top_k=`: stored skills, ranked by the words that they share with a text. */
 import { significantWords } from "../../../engine/skill-choice/words.ts";
 import { indexTokens, wordScores, wordsOf } from "../../../engine/tool-vault/bm25.ts";
 import { BadRequest } from "../../../errors/request.ts";
 import { type StoredSkill, skillsWithWords } from "../../../registry/stored-skills/rows.ts";
 import type { RequestContext } from "../../context.ts";
 
-/** Characters of a query. */
+/** Most characters of a query. */
 const MAX_QUERY = 4000;
 const DEFAULT_TOP = 5;
 const MAX_TOP = 100;
 
 /**
- * The skills that fit a query best, the best one first: their names count twice, their labels and descriptions once.
+ * The skills that fit a query best, the best one first. Names count twice, labels and descriptions once.
  * @throws BadRequest
  */
 export async function searchedSkills(

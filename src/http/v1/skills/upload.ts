@@ -1,4 +1,4 @@
-/** Reads the form of an upload to `/v1/skills`: files one by one or as a zip, and the fields beside them. */
+/** Reads the form of an upload to `/v1/skills`: single files or a zip, and the other fields. */
 import { join } from "../../../bytes.ts";
 import { BadRequest, BodyTooLarge, BundleInvalid } from "../../../errors/request.ts";
 import { storeBundle } from "../../../registry/stored-skills/bundles.ts";
@@ -13,33 +13,33 @@ import { mediaType } from "../../skills/media-type.ts";
 import { type Dialect, dialectOf } from "../dialect.ts";
 import { VENDORS } from "./vendor.ts";
 
-/** Members of a zip, and parts of a form with room for its fields. */
+/** Most members of a zip; a form may have some more parts for its fields. */
 const MAX_MEMBERS = 10_000;
 const MAX_PARTS = MAX_MEMBERS + 10;
 const MAX_FIELD_BYTES = 4096;
 const OPENAI_LIMITS = { files: 500, file_bytes: 25 * 1024 * 1024 };
 const MAX_LABEL = { anthropic: 255, anthropic_legacy: 64 };
-/** Kept of what was found. */
+/** Most findings that are kept. */
 const MAX_FINDINGS = 20;
 /** The parts that hold files. */
 const FILE_PARTS = ["files[]", "files"];
-/** Fields that mean something here; all others are named in `x-hull-ignored`. */
+/** Fields that Hull reads; `x-hull-ignored` names all others. */
 const FIELDS = ["display_name", "display_title", "default", "custom_llm_provider"];
 
 interface SkillForm {
   dialect: Dialect;
   label: string | null;
   makeDefault: boolean;
-  /** Names of fields that mean nothing here. */
+  /** Names of fields that Hull does not read. */
   ignored: string[];
   version: NewVersion;
 }
 
-/** What came with an upload. */
+/** The contents of an upload. */
 interface SentSkill {
   files: SentFile[];
   fields: Map<string, string>;
-  /** Another store than Hull's, where the client wants it stored; `null`: none. */
+  /** Another store than Hull's, if the client wants that; `null`: Hull's own. */
   vendor: string | null;
 }
 
@@ -60,7 +60,7 @@ export async function readSentSkill(context: RequestContext): Promise<SentSkill>
 
 /**
  * Checks an upload for Hull's own store, and stores its bundle.
- * @param name that the skill has to have; `null`: any
+ * @param name that the skill must have; `null`: any
  * @throws BundleInvalid BodyTooLarge BadRequest
  */
 export async function storeSentSkill(
@@ -73,7 +73,7 @@ export async function storeSentSkill(
   const dialect = dialectOf(context);
   const label = dialect === "openai" ? null : labelOf(fields, dialect);
   const { files, zip } = await unpacked(parts, limit);
-  // Evaluated when first needed: it brings the YAML parser along.
+  // Loaded when first needed: it brings the YAML parser along.
   const { readStoredSkill } = await import("../../../skill/stored-skill.ts");
   const skill = await readStoredSkill(files, rulesOf(dialect, name));
   const [digest, original] = await Promise.all([
@@ -119,7 +119,7 @@ async function readParts(
             throw new BadRequest({ detail: `The field ${name} is too long.`, param: name });
           break;
         }
-        // What is read next may reuse the memory of this one.
+        // The next read may reuse the memory of this one.
         chunks.push(chunk.slice());
       }
       const bytes = new Uint8Array(join(chunks));
@@ -135,7 +135,7 @@ async function readParts(
 
 const tooLarge = (limit: number): Error => new BodyTooLarge({ limit, setting: "limits.max_upload_bytes" });
 
-/** By its first bytes, whatever its part says that it is. */
+/** Decides by its first bytes, whatever its part says. */
 const isZip = ({ bytes }: SentFile): boolean =>
   bytes[0] === 0x50 && bytes[1] === 0x4b && bytes[2] === 0x03 && bytes[3] === 0x04;
 

@@ -1,4 +1,4 @@
-/** Skills that a client wants stored at a vendor: the upload goes on to the vendor, with the key of this deployment. */
+/** Stores a skill at a vendor for a client that wants that: sends the upload on, with the key of this deployment. */
 import { ProviderNotConfigured, ProviderUnreachable } from "../../../errors/provider.ts";
 import { BadRequest } from "../../../errors/request.ts";
 import { join } from "../../../model/base-url.ts";
@@ -13,21 +13,21 @@ import { jsonNow } from "../../page.ts";
 
 /** Vendors that store skills, by the name that clients give them. */
 export const VENDORS: readonly string[] = ["anthropic", "openai", "azure"];
-/** What the vendor has for an upload, in ms. */
+/** Time for an upload at the vendor, in ms. */
 const TIMEOUT_MS = 120_000;
 const MAX_ERROR = 10_000;
-/** LiteLLM's clients speak the beta, and so does what is sent on for them. */
+/** LiteLLM's clients speak the beta, so Hull sends it for them. */
 const BETA = { "anthropic-version": "2023-06-01", "anthropic-beta": "skills-2025-10-02" };
 
-/** An upload as the client sent it; names of files are with their folders. */
+/** An upload as the client sent it; file names include their folders. */
 interface VendorUpload {
   files: readonly { name: string; bytes: Uint8Array<ArrayBuffer> }[];
   fields: ReadonlyMap<string, string>;
 }
 
 /**
- * Stores a skill at a vendor; answers what the vendor does.
- * @throws BadRequest where this deployment cannot reach it; the vendor's refusals, by their category
+ * Stores a skill at a vendor and gives the vendor's answer.
+ * @throws BadRequest if this deployment cannot reach it; the vendor's refusals, by their category
  */
 export async function storeAtVendor(
   context: RequestContext,
