@@ -46,6 +46,12 @@ const INDEX_MS = 1000;
 /** A run that ends within this time writes one row to the index of runs. In ms. */
 const BEGUN_MS = 250;
 
+/** A row of a list in D1, and what to do once it is stored. */
+export interface IndexEntry {
+  statement: D1PreparedStatement;
+  written(): void;
+}
+
 /** Callbacks of what builds on sessions, e.g. daemons. */
 export interface ConversationHooks {
   /** Reads what must be in memory before the session answers anything; `undefined`: it is there. */
@@ -176,10 +182,15 @@ export class Conversation {
     return row !== null && row.tenant === tenant && row.id === id && row.state !== "deleted";
   }
 
-  /** Makes the session unless it exists; `indexed` waits for its row in the list. @throws IdempotencyKeyReused */
+  /**
+   * Makes the session unless it exists; `indexed` waits for its row in the list.
+   * @param index `false`: the caller calls `index`
+   * @throws IdempotencyKeyReused
+   */
   async open(
     { tenant, id }: SessionCaller,
     { imported, parent_id = null, ...wanted }: SessionOperations["open"]["in"],
+    index = true,
   ): Promise<boolean> {
     const before = this.#store.session();
     if (before?.state === "deleted") await this.#clear(before);
@@ -201,7 +212,7 @@ export class Conversation {
       if (imported !== null) this.log.add([{ type: "session_imported", ...imported, skills: [] }]);
       this.#store.setDue({ index: now + RETRY_MS });
     });
-    this.background(this.#index());
+    if (index) this.background(this.index());
     return true;
   }
 
@@ -218,7 +229,7 @@ export class Conversation {
     const take = async (): Promise<Adopted> => {
       const adopted = await adopt({ log, files, clear, created }, step, part);
       if (adopted === "done") {
-        this.background(this.#index());
+        this.background(this.index());
         await this.indexed();
       }
       return adopted;
@@ -288,7 +299,7 @@ export class Conversation {
         this.#store.setDue({ index: now + RETRY_MS });
       },
     });
-    this.background(this.#index());
+    this.background(this.index());
   }
 
   /** Wakes an idle run; answers whether there was one. For what builds on sessions, e.g. daemons. */
@@ -370,7 +381,7 @@ export class Conversation {
         this.runs.kick();
         break;
       case "index":
-        this.background(this.#index());
+        this.background(this.index());
         break;
       case "delete":
         this.background(this.#clearLater(row));
@@ -447,14 +458,20 @@ export class Conversation {
     this.background(this.#indexing);
   }
 
-  /** Writes the session's present state to the index, one write after the other. */
-  #index(): Promise<void> {
+  /**
+   * Writes the session's present state to the index, one write after the other.
+   * @param also a further row, stored in the same transaction
+   */
+  index(also: () => Promise<IndexEntry | null> = async () => null): Promise<void> {
     const write = async (): Promise<void> => {
       const row = this.#store.session();
       if (row === null || row.state === "deleted") return;
       const { tenant, id, state, parent_id, metadata } = row;
       const created_at = new Date(row.created_at).toISOString();
-      await noteSession(this.env, tenant, { id, state, created_at, parent_id, metadata });
+      const more = await also();
+      const statements = more === null ? [] : [more.statement];
+      await noteSession(this.env, tenant, { id, state, created_at, parent_id, metadata }, statements);
+      more?.written();
       // Nothing is due any more, unless the session was changed or removed meanwhile.
       if (this.#store.session()?.state === row.state) this.#store.setDue({ index: null });
     };

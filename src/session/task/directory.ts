@@ -26,16 +26,16 @@ const listed = z.lazy(() =>
 
 const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, TASKS_SCHEMA);
 
-export async function noteTask(env: Bindings, note: TaskNote): Promise<void> {
+/** The statement that writes a task's row. */
+export async function taskRow(env: Bindings, note: TaskNote): Promise<D1PreparedStatement> {
   const db = await database(env);
   const { tenant, id, name, mode, status, parent_task_id, created_at } = note;
-  await db
+  return db
     .prepare(
       `INSERT INTO tasks (tenant, id, name, mode, status, parent_task_id, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (tenant, id) DO UPDATE SET name = excluded.name, status = excluded.status`,
     )
-    .bind(tenant, id, name, mode, status, parent_task_id, new Date(created_at).toISOString())
-    .run();
+    .bind(tenant, id, name, mode, status, parent_task_id, new Date(created_at).toISOString());
 }
 
 export async function forgetTask(env: Bindings, tenant: string, id: string): Promise<void> {

@@ -204,7 +204,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
     async spawn_task({ spec, settings, imported, listed, request }, caller) {
       const parent_id = settings.parent?.session_id ?? null;
       const of = { metadata: {}, request_hash: imported === null ? null : request.name, parent_id };
-      await conversation.open(caller, { ...of, imported });
+      const created = await conversation.open(caller, { ...of, imported }, false);
       const session = await conversation.ready(caller);
       if (store.request(request.name, log.now()) === null) await announced(settings, caller);
       conversation.once(request, () => {
@@ -231,10 +231,11 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
       });
       task.workflow.look();
       if (listed) {
-        const indexed = task.index();
+        const indexed = created ? conversation.index(() => task.entry()) : task.index();
         background(indexed);
         await within(indexed, INDEX_MS);
       } else {
+        if (created) background(conversation.index());
         setTimeout(() => {
           if (task.goesOn()) background(task.index());
         }, BEGUN_MS);

@@ -12,11 +12,11 @@ import { envelopeOf } from "../../run/task/envelope.ts";
 import type { TaskHandle, TaskStatus } from "../../run/task/handle.ts";
 import type { ShownRun } from "../../run/task/shown-above.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import type { Conversation } from "../conversation/conversation.ts";
+import type { Conversation, IndexEntry } from "../conversation/conversation.ts";
 import { persist } from "../daemon/persist.ts";
 import { within } from "../within.ts";
 import type { Workflow } from "../workflow/workflow.ts";
-import { forgetTask, noteTask } from "./directory.ts";
+import { forgetTask, taskRow } from "./directory.ts";
 import { RELAY, Relay } from "./relay.ts";
 import { type TaskRow, TaskStore } from "./store.ts";
 import { agentWork, type Work, workflowWork } from "./work.ts";
@@ -270,26 +270,35 @@ export class Task {
 
   /** Writes the task's present state to the directory, one write after the other. */
   index(): Promise<void> {
-    const write = async (): Promise<void> => {
-      const row = this.store.row();
-      const session = this.#conversation.log.store.session();
-      if (row === null || session === null || session.state === "deleted") return;
-      const status = this.status(row);
-      const { name, mode, parent } = row.settings;
-      const parent_task_id = parent?.task_id ?? null;
-      const { tenant, id } = session;
-      await noteTask(this.#conversation.env, {
-        tenant,
-        id,
-        name,
-        mode,
-        status,
-        parent_task_id,
-        created_at: row.created_at,
-      });
+    return this.#later(async () => {
+      const entry = await this.entry();
+      if (entry === null) return;
+      await entry.statement.run();
+      entry.written();
+    });
+  }
+
+  /** What the directory is to say of it as it is now; `null`: nothing. */
+  async entry(): Promise<IndexEntry | null> {
+    const row = this.store.row();
+    const session = this.#conversation.log.store.session();
+    if (row === null || session === null || session.state === "deleted") return null;
+    const status = this.status(row);
+    const { name, mode, parent } = row.settings;
+    const { tenant, id } = session;
+    const statement = await taskRow(this.#conversation.env, {
+      tenant,
+      id,
+      name,
+      mode,
+      status,
+      parent_task_id: parent?.task_id ?? null,
+      created_at: row.created_at,
+    });
+    const written = (): void => {
       if (this.status(this.row()) === status) this.#conversation.dueAt(INDEX, null);
     };
-    return this.#later(write);
+    return { statement, written };
   }
 
   /** Runs the writes one after the other. A write that fails is logged, and repeated when it is due. */
