@@ -105,7 +105,7 @@ export async function changeDaemon(api: Api, id: string, change: string): Promis
   return seeOther(`/console/daemons/${id}`);
 }
 
-/** Puts an event into its queue: JSON as its value, any other text as it is. */
+/** Puts an event into its queue: JSON as its value, any other text as a text. */
 export async function sendEvent(api: Api, id: string): Promise<Response> {
   const body = String((await api.form()).get("event") ?? "");
   const type = isJson(body) ? "application/json" : "text/plain";

@@ -53,7 +53,7 @@ export async function answerChatWithTools(context: RequestContext, asked: ChatRe
       // A comment, which clients skip. It keeps the stream alive while a tool runs.
       const call = ({ name }: ToolCallBlock): void => write(`: ${name.replace(/[^\w-]/g, "_")}\n\n`);
       const { turn, further } = await drive(context, run, asked, { text, reasoning, call });
-      chunks.finish(turn, { beside: run.beside, usage: asked.tells_usage, further });
+      chunks.finish(turn, { beside: run.beside, usage: asked.reports_usage, further });
       write("data: [DONE]\n\n");
     },
     failed: (error) => `data: ${JSON.stringify(errorBody(error, context, "openai"))}\n\n`,

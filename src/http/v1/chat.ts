@@ -44,7 +44,7 @@ async function streamed(context: RequestContext, asked: ChatRequest): Promise<Re
       const emit = (chunk: unknown): void => write(`data: ${JSON.stringify(chunk)}\n\n`);
       const chunks = new ChatChunks(call.reached.model, context, emit);
       const turn = await callModel(context, call, request, { stream: true, extra, sink: chunks.sink });
-      chunks.finish(turn, { beside: call.beside, usage: asked.tells_usage });
+      chunks.finish(turn, { beside: call.beside, usage: asked.reports_usage });
       write("data: [DONE]\n\n");
     },
     failed: (error) => `data: ${JSON.stringify(errorBody(error, context, "openai"))}\n\n`,

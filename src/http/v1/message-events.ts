@@ -62,7 +62,7 @@ export class MessageEvents {
     }
   }
 
-  /** Sends a block that is there at once. */
+  /** Sends a whole block at once. */
   block(block: JsonObject): void {
     this.#begin();
     this.#close();

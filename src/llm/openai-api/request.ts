@@ -14,7 +14,7 @@ export interface ChatRequest {
   model: string;
   stream: boolean;
   /** Whether the last event of a stream reports the usage. */
-  tells_usage: boolean;
+  reports_usage: boolean;
   request: ModelRequest;
   /** Members without a canonical form: targets of the same protocol get them unchanged. */
   extra: JsonObject;
@@ -62,7 +62,7 @@ export function readChatRequest(body: JsonObject): ChatRequest {
   return {
     model: modelMember(body.model),
     stream: body.stream === true,
-    tells_usage: isObject(body.stream_options) && body.stream_options.include_usage === true,
+    reports_usage: isObject(body.stream_options) && body.stream_options.include_usage === true,
     request: {
       system: system.filter((text) => text !== "").join("\n\n"),
       messages,

@@ -52,7 +52,7 @@ export interface IndexEntry {
   written(): void;
 }
 
-/** What builds on sessions, e.g. daemons. */
+/** Callbacks of what builds on sessions, e.g. daemons. */
 export interface ConversationHooks {
   /** Reads what must be in memory before the session answers anything; `undefined`: it is there. */
   ready?(): Promise<void> | undefined;
@@ -183,7 +183,7 @@ export class Conversation {
   }
 
   /**
-   * Makes the session unless it is there; `indexed` waits for its row in the list.
+   * Makes the session unless it exists; `indexed` waits for its row in the list.
    * @param index `false`: the caller calls `index`
    * @throws IdempotencyKeyReused
    */
@@ -459,8 +459,8 @@ export class Conversation {
   }
 
   /**
-   * The index shows the session as it is now, one write after the other.
-   * @param also goes with it, in one transaction
+   * Writes the session's present state to the index, one write after the other.
+   * @param also a further row, stored in the same transaction
    */
   index(also: () => Promise<IndexEntry | null> = async () => null): Promise<void> {
     const write = async (): Promise<void> => {

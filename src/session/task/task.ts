@@ -278,7 +278,7 @@ export class Task {
     });
   }
 
-  /** What the directory is to say of it as it is now; `null`: nothing. */
+  /** The task's present row for the directory; `null`: none. */
   async entry(): Promise<IndexEntry | null> {
     const row = this.store.row();
     const session = this.#conversation.log.store.session();
