@@ -231,7 +231,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
       });
       task.workflow.look();
       if (listed) {
-        const indexed = created ? conversation.index(() => task.entry()) : task.index();
+        const indexed = created ? task.indexNew() : task.index();
         background(indexed);
         await within(indexed, INDEX_MS);
       } else {

@@ -271,15 +271,20 @@ export class Task {
   /** Writes the task's present state to the directory, one write after the other. */
   index(): Promise<void> {
     return this.#later(async () => {
-      const entry = await this.entry();
+      const entry = await this.#entry();
       if (entry === null) return;
       await entry.statement.run();
       entry.written();
     });
   }
 
+  /** The directory and the list of sessions show a new task, by one write. */
+  indexNew(): Promise<void> {
+    return this.#later(() => this.#conversation.index(() => this.#entry()));
+  }
+
   /** The task's present row for the directory; `null`: none. */
-  async entry(): Promise<IndexEntry | null> {
+  async #entry(): Promise<IndexEntry | null> {
     const row = this.store.row();
     const session = this.#conversation.log.store.session();
     if (row === null || session === null || session.state === "deleted") return null;
