@@ -1,16 +1,11 @@
 /** The console's pages of workflows, as they are without a browser. */
 import { describe, expect, it } from "vitest";
+import { edge, said } from "../support/workflow-graphs.ts";
 import { Client, mockSkill } from "./served.ts";
 
 const client = new Client();
 const EVIL = `<script>alert(1)</script>"'><img src=x>`;
 
-const said = (text: string) => ({ model_policy: { provider: "mock", mock: [{ text }] } });
-const edge = (from: string, to: string, branch?: string) => ({
-  from,
-  to,
-  ...(branch === undefined ? {} : { branch }),
-});
 /** Drafts, asks a person, then publishes. */
 const GRAPH = {
   entry: "draft",

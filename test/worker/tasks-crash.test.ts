@@ -4,12 +4,11 @@ import { expect, it } from "vitest";
 import { Deployment } from "../../src/deployment.ts";
 import { NO_CEILINGS } from "../../src/engine/agent/delegation.ts";
 import type { AgentSpec } from "../../src/engine/agent/spec.ts";
-import { readGraph } from "../../src/engine/workflow/graph.ts";
-import type { WorkflowSpec } from "../../src/engine/workflow/records.ts";
 import { detachedContext } from "../../src/run/context.ts";
 import { type SessionClient, sessionClient } from "../../src/run/session-client.ts";
 import type { TaskSettings } from "../../src/run/task/handle.ts";
 import { readEvents } from "../support/sse.ts";
+import { said, specOf } from "../support/workflow-graphs.ts";
 import { bindings } from "./file-bindings.ts";
 import { inWorld, type Script, SPEC, tool, type World } from "./session-world.ts";
 
@@ -116,7 +115,6 @@ it.each([false, true])("loses and doubles nothing whatever write is the last (st
   expect(deaths).toBeGreaterThan(10);
 });
 
-const said = (text: string) => ({ model_policy: { provider: "mock", mock: [{ text }] } });
 const GRAPH = {
   entry: "r",
   nodes: { r: { kind: "reduce" }, s: { kind: "subagent", ...said("dug ##DONE##") } },
@@ -133,23 +131,8 @@ async function ended(world: World): Promise<void> {
 
 /** The same for a task whose work is a workflow run. */
 async function playGraph(world: World, parent: string): Promise<void> {
-  const read = readGraph(GRAPH, () => "g");
-  if ("faults" in read) return expect.fail(JSON.stringify(read.faults));
-  const spec: WorkflowSpec = {
-    run_id: world.id,
-    workflow: null,
-    graph: read.graph,
-    task: "Dig.",
-    max_steps: 100,
-    options: {},
-    policy: null,
-    artifacts: [],
-    deadline: null,
-    parent_run_id: null,
-    root_run_id: world.id,
-    metadata: {},
-    above: { ...NO_CEILINGS, session_id: parent, account: parent },
-  };
+  const above = { ...NO_CEILINGS, session_id: parent, account: parent };
+  const spec = specOf(world.id, GRAPH, { task: "Dig.", above });
   const settings: TaskSettings = { ...settingsOf(parent), mode: "workflow" };
   const task = { settings, imported: null, listed: false, request: request("spawn") };
   await world.ask("spawn_task", { spec: JSON.stringify(spec), ...task });

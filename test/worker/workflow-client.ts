@@ -20,15 +20,9 @@ export interface Run extends Body {
   artifacts: { kind: string; text: string }[];
 }
 
-export const said = (text: string) => ({ model_policy: { provider: "mock", mock: [{ text }] } });
 export const fails = {
   model_policy: { provider: "mock", mock: [{ error: { category: "auth", message: "no" } }] },
 };
-export const edge = (from: string, to: string, branch?: string) => ({
-  from,
-  to,
-  ...(branch === undefined ? {} : { branch }),
-});
 export const executed = (graph: object, more: object = {}, headers: Record<string, string> = {}) =>
   post("/workflows/execute", { task: "the task", graph, ...more }, headers);
 export async function run(graph: object, more: object = {}): Promise<Run> {

@@ -1,8 +1,8 @@
 /** A task run through a graph, and the sessions of workflows. */
 import { describe, expect, it } from "vitest";
+import { said } from "../support/workflow-graphs.ts";
 import { type Body, client, codeOf, post } from "./session-client.ts";
 
-const said = (text: string) => ({ model_policy: { provider: "mock", mock: [{ text }] } });
 interface Session extends Body {
   run: { id: string };
   transcript: { id: string };

@@ -1,8 +1,7 @@
 /** What a workflow run survives: its process dies at any of its writes, and the next one goes on. */
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
-import { readGraph } from "../../src/engine/workflow/graph.ts";
-import type { WorkflowRecord, WorkflowSpec } from "../../src/engine/workflow/records.ts";
+import type { WorkflowRecord } from "../../src/engine/workflow/records.ts";
 import { applyRecord, type WorkflowState } from "../../src/engine/workflow/state.ts";
 import { readText } from "../../src/run/long-text.ts";
 import { shownAbove } from "../../src/run/task/shown-above.ts";
@@ -10,16 +9,10 @@ import { childSessions } from "../../src/run/workflow/attempt.ts";
 import { Rows } from "../../src/session/conversation/rows.ts";
 import { ConversationStore } from "../../src/session/conversation/store.ts";
 import type { Json } from "../../src/skill/manifest.ts";
+import { edge, said, specOf } from "../support/workflow-graphs.ts";
 import { bindings } from "./file-bindings.ts";
 import { counting } from "./session-storage.ts";
 import { inWorld, type World } from "./session-world.ts";
-
-const said = (text: string) => ({ model_policy: { provider: "mock", mock: [{ text }] } });
-const edge = (from: string, to: string, branch?: string) => ({
-  from,
-  to,
-  ...(branch === undefined ? {} : { branch }),
-});
 
 /** A fork, a map, a retry, a person and a sub-agent. */
 const GRAPH = {
@@ -43,25 +36,6 @@ const GRAPH = {
     edge("s", "r"),
   ],
 };
-
-function specOf(run_id: string, graph: Json): WorkflowSpec {
-  const read = readGraph(graph, () => "g");
-  if ("faults" in read) return expect.fail(JSON.stringify(read.faults));
-  return {
-    run_id,
-    workflow: null,
-    graph: read.graph,
-    task: "the task",
-    max_steps: 100,
-    options: {},
-    policy: null,
-    artifacts: [],
-    deadline: null,
-    parent_run_id: null,
-    root_run_id: run_id,
-    metadata: {},
-  };
-}
 
 const begin = (world: World, graph: Json) => {
   const spec = JSON.stringify(specOf(world.id, graph));

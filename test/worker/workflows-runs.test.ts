@@ -1,8 +1,9 @@
 /** What becomes of a workflow run: its events, its undoing, other graphs and skills. */
 import { describe, expect, it } from "vitest";
 import { readEvents } from "../support/sse.ts";
+import { edge, said } from "../support/workflow-graphs.ts";
 import { ASK, asking, type Body, client, codeOf, get, post, until } from "./session-client.ts";
-import { edge, executed, fails, type Run, run, said, started } from "./workflow-client.ts";
+import { executed, fails, type Run, run, started } from "./workflow-client.ts";
 
 describe("the events of a run", () => {
   it("hold those of the runs inside, from any one on", async () => {

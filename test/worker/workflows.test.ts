@@ -1,8 +1,9 @@
 /** Workflows over HTTP: graphs, execution, waiting, hands on runs. */
 import { describe, expect, it } from "vitest";
 import { readEvents } from "../support/sse.ts";
+import { edge, said } from "../support/workflow-graphs.ts";
 import { ASK, asking, type Body, client, codeOf, get, post, send, until } from "./session-client.ts";
-import { edge, executed, fails, type Run, run, said, started } from "./workflow-client.ts";
+import { executed, fails, type Run, run, started } from "./workflow-client.ts";
 
 const map = (more: object) => ({
   kind: "map",

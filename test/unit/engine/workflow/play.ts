@@ -1,6 +1,5 @@
 /** Plays a workflow run without a process: the engine decides, the test says what comes of each attempt and how late it is. */
 import { expect } from "vitest";
-import { type Graph, readGraph } from "../../../../src/engine/workflow/graph.ts";
 import { decide, openAttempts } from "../../../../src/engine/workflow/next.ts";
 import { completed, failed } from "../../../../src/engine/workflow/outcomes.ts";
 import type {
@@ -11,12 +10,7 @@ import type {
 } from "../../../../src/engine/workflow/records.ts";
 import { advanced, applyRecord, type WorkflowState } from "../../../../src/engine/workflow/state.ts";
 import type { Json } from "../../../../src/skill/manifest.ts";
-
-export const graphOf = (given: Json): Graph => {
-  const read = readGraph(given, () => "wf_1");
-  if ("faults" in read) throw new TypeError(JSON.stringify(read.faults));
-  return read.graph;
-};
+import { specOf } from "../../../support/workflow-graphs.ts";
 
 const nameOf = ({ node, attempt, item }: AttemptKey): string =>
   `${node}${item === undefined ? "" : `[${item}]`}${attempt === 1 ? "" : `#${attempt}`}`;
@@ -31,21 +25,7 @@ export class Play {
   #ids = 0;
 
   constructor(graph: Json, more: Partial<WorkflowSpec> = {}) {
-    const spec: WorkflowSpec = {
-      run_id: "r",
-      workflow: null,
-      graph: graphOf(graph),
-      task: "Do it.",
-      max_steps: 100,
-      options: {},
-      policy: null,
-      artifacts: [],
-      deadline: null,
-      parent_run_id: null,
-      root_run_id: "r",
-      metadata: {},
-      ...more,
-    };
+    const spec = specOf("r", graph, more);
     const begun: WorkflowRecord = { type: "begun", at: 0, spec };
     const state = applyRecord(null, begun);
     this.#read = advanced(null, structuredClone(begun));
