@@ -7,6 +7,7 @@ import {
   type Attempt,
   type AttemptKey,
   COMPENSATION_MS,
+  type CrashPoint,
   type FinalStatus,
   NO_USAGE,
   type Outcome,
@@ -77,6 +78,8 @@ export interface WorkflowState {
   events: EarlyEvent[];
   /** How far its time is ahead of the clock, in ms. */
   ahead: number;
+  /** Where its process died because its author wanted it to. */
+  crashed: CrashPoint[];
   paused: boolean;
   stopped: { kill: boolean; reason: string; at: number } | null;
   finished: { status: FinalStatus; error: StageError | null; at: number } | null;
@@ -128,6 +131,9 @@ function advance(state: WorkflowState, record: Exclude<WorkflowRecord, { type: "
     case "skipped":
       state.ahead += record.by;
       break;
+    case "crashed":
+      state.crashed = [...state.crashed, record.point];
+      break;
     case "paused":
       state.paused = state.stopped === null;
       break;
@@ -171,6 +177,7 @@ function begun(spec: WorkflowSpec, at: number): WorkflowState {
     compensations: [],
     events: [],
     ahead: 0,
+    crashed: [],
     paused: false,
     stopped: null,
     finished: null,

@@ -79,6 +79,8 @@ interface ConversationOptions {
   deployment: Deployment;
   background: (work: Promise<unknown>) => void;
   parts: AgentParts;
+  /** Ends this life of the object once everything is stored; the next request or alarm begins another one. */
+  die: () => Promise<void>;
   /** Unix ms. */
   now?: () => number;
 }
@@ -88,6 +90,7 @@ export class Conversation {
   readonly env: Bindings;
   readonly background: (work: Promise<unknown>) => void;
   readonly parts: AgentParts;
+  readonly die: () => Promise<void>;
   readonly log: SessionLog;
   readonly files: SessionFiles;
   readonly runs: Runs;
@@ -106,12 +109,13 @@ export class Conversation {
   /** A write of the last run to the index failed, and must be repeated. */
   #runDue = false;
 
-  constructor({ storage, deployment, background, parts, now = Date.now }: ConversationOptions) {
+  constructor({ storage, deployment, background, parts, die, now = Date.now }: ConversationOptions) {
     const { env, settings } = deployment;
     this.deployment = deployment;
     this.env = env;
     this.background = background;
     this.parts = parts;
+    this.die = die;
     const { redactor: answers, eventRedactor: events, logsAll } = settings;
     this.#store = new ConversationStore(storage);
     this.log = new SessionLog(this.#store, now, { answers, events });

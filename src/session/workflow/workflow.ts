@@ -4,10 +4,18 @@
  * session may have several runs, one after the other, in one journal.
  */
 import { undoes } from "../../engine/workflow/compensation.ts";
+import { crashAt, crashesWith } from "../../engine/workflow/crash.ts";
 import { decide, openAttempts, skipsTo } from "../../engine/workflow/next.ts";
 import { failed } from "../../engine/workflow/outcomes.ts";
-import type { AttemptKey, Outcome, WorkflowRecord, WorkflowSpec } from "../../engine/workflow/records.ts";
+import type {
+  AttemptKey,
+  CrashPoint,
+  Outcome,
+  WorkflowRecord,
+  WorkflowSpec,
+} from "../../engine/workflow/records.ts";
 import { advanced, applyRecord, visitOf, type WorkflowState } from "../../engine/workflow/state.ts";
+import { providedFor } from "../../engine/workflow/trial.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { HullError } from "../../errors.ts";
 import { newId } from "../../llm/transcript.ts";
@@ -15,7 +23,6 @@ import { detachedContext } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
 import { sessionClient } from "../../run/session-client.ts";
 import { carryOutAttempt, childSessions, stopAttempt } from "../../run/workflow/attempt.ts";
-import type { Json } from "../../skill/manifest.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import { Rows } from "../conversation/rows.ts";
 import { WATCH_MS } from "../lives.ts";
@@ -60,6 +67,8 @@ export class Workflow {
   /** The write that has not begun. */
   #nextIndex: Promise<void> | null = null;
   #reading: Promise<void> | null = null;
+  /** This life is over: it stores nothing and answers nobody any more. */
+  #dying = false;
   readonly #followers: ((records: readonly WorkflowRecord[]) => void)[] = [];
 
   constructor(conversation: Conversation, storage: DurableObjectStorage, delegates: Delegates) {
@@ -127,8 +136,9 @@ export class Workflow {
     this.#conversation.dueAt(INDEX, log.now() + RETRY_MS);
   }
 
-  /** Resolves once all of the state is in memory; `undefined`: it is there. */
+  /** Resolves once all of the state is in memory, in a dying life never; `undefined`: it is there. */
   #ready(): Promise<void> | undefined {
+    if (this.#dying) return new Promise(() => {});
     this.#load();
     if (this.#unread.length === 0) return undefined;
     this.#reading ??= this.#read().finally(() => {
@@ -164,7 +174,7 @@ export class Workflow {
   /** Does what is due now, and schedules the rest. */
   look(): void {
     const state = this.#load();
-    if (state === null) return;
+    if (state === null || this.#dying) return;
     if (this.#unread.length > 0) {
       this.#conversation.background(Promise.resolve(this.#ready()).then(() => this.look()));
       return;
@@ -188,6 +198,7 @@ export class Workflow {
         return;
       }
       this.#append(records);
+      if (this.#dying) return;
     }
   }
 
@@ -291,8 +302,10 @@ export class Workflow {
     return outcome === undefined ? record : { ...record, outcome };
   }
 
-  #append(records: readonly WorkflowRecord[]): void {
+  #append(wanted: readonly WorkflowRecord[]): void {
     const before = this.#state ?? null;
+    const crashes = before === null ? [] : crashesWith(before, wanted);
+    const records = [...wanted, ...crashes];
     const shownAs = before === null ? null : listedAs(before);
     try {
       this.#conversation.together(() => {
@@ -324,6 +337,22 @@ export class Workflow {
     if (shownAs !== listedAs(this.state())) this.#conversation.background(this.index());
     for (const wake of this.#waiting) wake();
     this.#waiting.clear();
+    if (records.some(({ type }) => type === "crashed")) this.#die();
+  }
+
+  /** Ends this life where the run's author wants to see what follows. The next one begins at once. */
+  #die(): void {
+    this.#dying = true;
+    const { log, background, die } = this.#conversation;
+    this.#conversation.dueAt(LOOK, log.now());
+    background(die());
+  }
+
+  /** Whether this life is over. It ends here if the run's author wants it to. */
+  #isOver(key: AttemptKey, at: CrashPoint["at"]): boolean {
+    const point = this.#dying ? null : crashAt(this.state(), { ...key, at });
+    if (point !== null) this.#append([{ type: "crashed", at: this.now(), point }]);
+    return this.#dying;
   }
 
   /** Begins attempts that nobody carries out, and stops those that nobody wants any more. */
@@ -360,6 +389,7 @@ export class Workflow {
         await this.#ready();
         const now = this.state();
         if (!openAttempts(now).some((open) => nameOf(now.spec.run_id, open) === name)) return;
+        if (this.#isOver(key, "answered")) return;
         this.note([record]);
       })
       .catch((error: unknown) => {
@@ -385,8 +415,10 @@ export class Workflow {
     const context = detachedContext(deployment, origin, background);
     const known = {
       known: (execution: string) => log.store.handedIn.known(execution),
-      note: (execution: string, fact: Parameters<typeof log.store.handedIn.note>[1]) =>
-        log.store.handedIn.note(execution, fact),
+      note: (execution: string, fact: Parameters<typeof log.store.handedIn.note>[1]) => {
+        log.store.handedIn.note(execution, fact);
+        if (fact === "admitted") this.#isOver(key, "called");
+      },
     };
     if (signal.aborted) {
       // An earlier life may have begun it, and died before it could stop it.
@@ -396,7 +428,11 @@ export class Workflow {
     try {
       const announce = (child: string): void => this.#delegates.addStage(child, state.spec.run_id);
       const here = { session: session?.id ?? "", announce, account };
-      const place = { context, ...here, workspace: files, known, signal };
+      const stops = async (): Promise<void> => {
+        if (this.#isOver(key, "called")) await new Promise(() => {});
+      };
+      const called = state.spec.test?.crashes === undefined ? null : stops;
+      const place = { context, ...here, workspace: files, known, signal, called };
       const again = !this.#fresh.delete(nameOf(state.spec.run_id, key));
       return await carryOutAttempt(within(state, key), key, place, again);
     } catch (error) {
@@ -415,17 +451,10 @@ const nameOf = (run: string, { node, visit, attempt, item }: AttemptKey): string
 const wanted = (state: WorkflowState, key: AttemptKey): boolean =>
   state.stopped === null || undoes(state, visitOf(state, key));
 
-/** What the mock provider answers in an attempt of a run that tries a graph; `undefined`: the node's own model does. */
-function mocked({ spec }: WorkflowState, { node, attempt }: AttemptKey): Json[] | undefined {
-  const { mocks = {} } = spec.test ?? {};
-  const lists = Object.hasOwn(mocks, node) ? mocks[node] : undefined;
-  return lists?.[attempt - 1] ?? lists?.at(-1);
-}
-
 /** The run as an attempt sees it. The run's deadline does not hold for a compensation, which has a time of its own. */
 function within(state: WorkflowState, key: AttemptKey): WorkflowState {
   const { spec } = state;
-  const mock = mocked(state, key);
+  const mock = providedFor(spec.test?.mocks, key);
   const node = spec.graph.nodes[key.node];
   const nodes =
     mock === undefined || node === undefined
