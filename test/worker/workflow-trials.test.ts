@@ -2,8 +2,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { readEvents } from "../support/sse.ts";
 import { edge, said } from "../support/workflow-graphs.ts";
-import { type Body, client } from "./session-client.ts";
-import { executed, type Run, run } from "./workflow-client.ts";
+import { type Body, client, get } from "./session-client.ts";
+import { executed, type Run, run, started } from "./workflow-client.ts";
 
 interface Trial {
   crashed: Body[];
@@ -98,6 +98,12 @@ describe("a process that dies where the author wants it to", () => {
       expect(unmet).toEqual({ crashes: never.map(full), mocks: [], approvals: [], signals: [] });
     },
   );
+
+  it("is waited for until the end", async () => {
+    const path = await started(GRAPH, { options: { test: { ...TEST, crashes: points } } });
+    const done = await get<Run>(`${path}?wait=terminal`);
+    expect(await outcomeOf(done)).toEqual(undisturbed);
+  });
 });
 
 describe("a compensation", () => {
