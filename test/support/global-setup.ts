@@ -9,7 +9,8 @@ import { REPO } from "./hull-dev.ts";
 export async function setup(): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(tmpdir(), "hull-tests-"));
   process.env.HULL_WORKER_BUNDLE = join(folder, "worker.mjs");
-  process.env.HULL_TEST_CACHE = join(folder, "cache");
+  // Stays for the next run: Node looks at what a module says, so nothing in it is ever wrong.
+  process.env.HULL_TEST_CACHE = join(REPO, "node_modules", ".cache", "hull-tests");
   process.env.HULL_RUNNER_BUNDLE = join(folder, "runner.cjs");
   const [worker] = await Promise.all([
     bundleWorker(REPO, "src/worker.ts"),
