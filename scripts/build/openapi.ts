@@ -11,6 +11,12 @@ import { once } from "../../src/memo.ts";
 import type { JsonObject, Manifest } from "../../src/skill/manifest.ts";
 import { codeIdentity } from "./code-identity.ts";
 
+/** What is kept, and which code made it. */
+interface Kept {
+  code: string;
+  text: string;
+}
+
 /**
  * The document as text: it is stored under its SHA-256, and served.
  * @param stale slugs of skills whose folder is broken and whose last good version is served
@@ -24,14 +30,20 @@ export async function openapiOf(manifests: readonly Manifest[], stale: ReadonlyS
 const withoutSkills = once(async (): Promise<string> => {
   const cache = getCompileCacheDir();
   if (cache === undefined) return made();
-  const file = join(dirname(cache), `openapi-${codeIdentity()}.json`);
-  const kept = await readFile(file, "utf8").catch(() => null);
-  if (kept !== null) return kept;
+  const file = join(dirname(cache), "openapi.json");
+  const code = codeIdentity();
+  try {
+    const kept: Kept = JSON.parse(await readFile(file, "utf8"));
+    if (kept.code === code) return kept.text;
+  } catch {
+    // There is none, or not a whole one.
+  }
   const text = await made();
+  const kept: Kept = { code, text };
   try {
     const temporary = `${file}.${process.pid}.tmp`;
     await mkdir(dirname(file), { recursive: true });
-    await writeFile(temporary, text);
+    await writeFile(temporary, JSON.stringify(kept));
     await rename(temporary, file);
   } catch {
     // Where nothing can be kept, each process makes it.
