@@ -24,16 +24,14 @@ afterAll(() => hull?.stop());
 
 /** The process that runs the skills' processes, known by a flag that only it has. */
 const runners = async (): Promise<number[]> =>
-  [...(await hull.processes())].flatMap(([pid, command]) =>
-    command.includes(" --secret-file ") ? [pid] : [],
-  );
+  [...hull.processes()].flatMap(([pid, command]) => (command.includes(" --secret-file ") ? [pid] : []));
 const runnerPid = async (): Promise<number> => (await runners())[0] ?? expect.fail("there is no runner");
 const ready = async (): Promise<number> => (await hull.call("/readyz")).status;
 const echo = async (): Promise<string> => (await hull.call("/skills/echo", "again")).text();
 
 /** How many processes of the skills run. */
 const running = async (): Promise<number> =>
-  [...(await hull.processes()).values()].filter((command) => command === "sleep 90").length;
+  [...hull.processes().values()].filter((command) => command === "sleep 90").length;
 
 describe("the runner dies", () => {
   test("S56: readyz tells, health stays, the runner is started again and calls work", async () => {
@@ -106,7 +104,7 @@ describe("hull dev itself dies", () => {
     });
     const answers = Promise.allSettled(uploads);
     const working = async (): Promise<number> =>
-      [...(await hull.processes()).values()].filter((command) => command === "sleep 1.31").length;
+      [...hull.processes().values()].filter((command) => command === "sleep 1.31").length;
     await until(
       async () => answered,
       (count) => count > 3,
@@ -139,7 +137,7 @@ describe("hull dev itself dies", () => {
     try {
       await until(dead.processes, (all) => all.size === 0);
     } finally {
-      for (const pid of (await dead.processes()).keys()) process.kill(pid, "SIGKILL");
+      for (const pid of dead.processes().keys()) process.kill(pid, "SIGKILL");
       hull = await startHullDev({ from: dead, args });
     }
     expect([await ready(), await echo()]).toEqual([200, "again"]);

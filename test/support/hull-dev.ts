@@ -3,11 +3,11 @@
  * everything that it leaves behind can be told from the rest of the machine.
  */
 import { spawn } from "node:child_process";
-import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, cp, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { removeTree } from "../../container/tree.ts";
-import { until } from "./runner.ts";
+import { commandOf, ofProcess, otherProcesses, until } from "./runner.ts";
 
 export const REPO = new URL("../..", import.meta.url).pathname;
 /** How long `hull dev` may take until it serves, in ms. */
@@ -66,7 +66,7 @@ export interface HullDev {
   /** Posts JSON. */
   post(path: string, body: object, headers?: Record<string, string>): Promise<Response>;
   /** Processes that belong to this server: command line by pid, itself included. */
-  processes(): Promise<Map<number, string>>;
+  processes(): Map<number, string>;
   /** Sends a signal to `hull dev` itself and waits for its end; answers its exit code. */
   end(signal: NodeJS.Signals): Promise<number | null>;
   /** Stops it and removes its folder; throws when it leaves a process or a temporary file behind. */
@@ -114,7 +114,7 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
       (text) => pattern.test(text),
       limitMs,
     );
-  const processes = (): Promise<Map<number, string>> => processesBelow(root);
+  const processes = (): Map<number, string> => processesBelow(root);
   const end = async (signal: NodeJS.Signals): Promise<number | null> => {
     child.kill(signal);
     return exited;
@@ -148,7 +148,7 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
     async stop() {
       if (exit === null) await end("SIGTERM");
       await until(processes, (all) => all.size === 0).catch(() => {});
-      const left = [...(await processes()).values()];
+      const left = [...processes().values()];
       const files = await readdir(temporary, { recursive: true });
       const scratch = await readdir(join(stateDir, "runner", "scratch")).catch(() => []);
       await removeTree(root);
@@ -196,16 +196,11 @@ async function writeIn(folder: string, path: string, text: string | Uint8Array):
 }
 
 /** Every process whose environment or command line names the folder. */
-export async function processesBelow(root: string): Promise<Map<number, string>> {
+export function processesBelow(root: string): Map<number, string> {
   const found = new Map<number, string>();
-  for (const name of await readdir("/proc")) {
-    const pid = Number(name);
-    if (!Number.isInteger(pid) || pid === process.pid) continue;
-    const read = (file: string): Promise<string> => readFile(`/proc/${pid}/${file}`, "utf8").catch(() => "");
-    const [environment, command] = await Promise.all([read("environ"), read("cmdline")]);
-    if (environment.includes(root) || command.includes(root)) {
-      found.set(pid, command.replaceAll("\0", " ").trim());
-    }
+  for (const pid of otherProcesses()) {
+    const command = commandOf(pid);
+    if (command.includes(root) || ofProcess(pid, "environ").includes(root)) found.set(pid, command);
   }
   return found;
 }
