@@ -7,9 +7,12 @@ import { chmod, cp, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promi
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { removeTree } from "../../container/tree.ts";
+import { hullHere, isBusy } from "./hull-here.ts";
 import { commandOf, ofProcess, otherProcesses, until } from "./runner.ts";
 
 export const REPO = new URL("../..", import.meta.url).pathname;
+/** Read once: a command that runs here has variables of its own meanwhile. */
+const { PATH = "", HULL_WORKER_BUNDLE, HULL_RUNNER_BUNDLE, HULL_TEST_CACHE } = process.env;
 /** How long `hull dev` may take until it serves, in ms. */
 const START_MS = 90_000;
 
@@ -18,7 +21,6 @@ const START_MS = 90_000;
  * compiled.
  */
 export const shared = (repo: string): Record<string, string> => {
-  const { HULL_WORKER_BUNDLE, HULL_RUNNER_BUNDLE, HULL_TEST_CACHE } = process.env;
   const alone = HULL_WORKER_BUNDLE === undefined || HULL_RUNNER_BUNDLE === undefined || repo !== REPO;
   return {
     ...(HULL_TEST_CACHE === undefined ? {} : { XDG_CACHE_HOME: HULL_TEST_CACHE }),
@@ -89,7 +91,7 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
   const flags = ["dev", "--port", "0", ...roots, "--state", stateDir, ...args];
   const child = spawn(process.execPath, [join(repo, "bin", "hull.mjs"), ...flags], {
     cwd: root,
-    env: { PATH: process.env.PATH, HOME: join(root, "home"), TMPDIR: temporary, ...shared(repo), ...env },
+    env: { PATH, HOME: join(root, "home"), TMPDIR: temporary, ...shared(repo), ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";
@@ -165,15 +167,52 @@ export async function json<T = Record<string, unknown>>(response: Response): Pro
   return value;
 }
 
-/** Runs `hull` to its end. @param options `stdin`: what it reads there, nothing by default */
+/** Commands whose processes, or what these start, are what a test is about. */
+const PROCESSES: ReadonlySet<string | undefined> = new Set(["dev", "deploy"]);
+/** What `hull` runs with here, unless a test says otherwise. */
+const environmentIn = (cwd: string, repo: string, env: Record<string, string>): Record<string, string> => ({
+  PATH,
+  HOME: cwd,
+  TMPDIR: cwd,
+  ...shared(repo),
+  ...env,
+});
+
+interface Command {
+  cwd: string;
+  /** Variables in addition to PATH, HOME and TMPDIR; nothing else of the test's own environment reaches it. */
+  env?: Record<string, string>;
+  /** Where Hull is; default: here. */
+  repo?: string;
+  /** What it reads from its standard input; nothing by default. */
+  stdin?: string;
+  /** As a process, as everybody starts it. */
+  process?: true;
+}
+
+/**
+ * Runs `hull` to its end; answers its exit code and all that it printed. A start takes more than most commands do, so one
+ * runs in the process of the test, unless a reason is known for a process.
+ */
 export async function runHull(
   args: string[],
-  options: { cwd: string; env?: Record<string, string>; repo?: string; stdin?: string },
+  { cwd, env = {}, repo = REPO, stdin, process: wanted }: Command,
 ): Promise<{ code: number | null; output: string }> {
-  const { cwd, env = {}, repo = REPO, stdin = "" } = options;
+  const isProcess = wanted === true || repo !== REPO || stdin !== undefined || PROCESSES.has(args[0]);
+  const full = environmentIn(cwd, repo, env);
+  return isProcess || isBusy() ? hullProcess(args, cwd, full, repo, stdin) : hullHere(args, cwd, full);
+}
+
+async function hullProcess(
+  args: string[],
+  cwd: string,
+  env: Record<string, string>,
+  repo: string,
+  stdin = "",
+): Promise<{ code: number | null; output: string }> {
   const child = spawn(process.execPath, [join(repo, "bin", "hull.mjs"), ...args], {
     cwd,
-    env: { PATH: process.env.PATH, HOME: cwd, TMPDIR: cwd, ...shared(repo), ...env },
+    env,
     stdio: ["pipe", "pipe", "pipe"],
   });
   // A command that does not read its input may end before it is written.
