@@ -115,6 +115,37 @@ it.each([false, true])("loses and doubles nothing whatever write is the last (st
   expect(deaths).toBeGreaterThan(10);
 });
 
+it.each([false, true])("as a stage of a workflow neither (stored: %s)", async (after) => {
+  let deaths = 0;
+  for (let writes = 1; writes < 100; writes += 1) {
+    const parent = await above();
+    const died = await inWorld(
+      SCRIPT,
+      async (world) => {
+        await parent.ask("delegate", { child: world.id, run_id: "wf_1" });
+        const metadata = { workflow_run_id: "wf_1" };
+        await world.ask("open", { metadata, request_hash: null, imported: null, listed: false });
+        const delegation = { parent: { session_id: parent.id, run_id: null }, levels: 1, account: "a" };
+        await world.run("r1", "Dig.", { delegation });
+        await world.revive();
+        await world.over();
+        const shown = world.events().filter(({ event }) => !["start", "done", "error"].includes(event));
+        const events = (await told(parent)).map(({ event }) => event);
+        expect([writes, events]).toEqual([writes, shown.map(({ event }) => event)]);
+        expect(world.performed).toEqual(["r1 tool-0-0 write"]);
+        // Everything is told: nothing is due any more.
+        const kinds = world.store.due().map(({ kind }) => kind);
+        expect([writes, kinds.filter((kind) => kind === "watch" || kind === "relay")]).toEqual([writes, []]);
+        return world.deaths;
+      },
+      { writes, after },
+    );
+    deaths += died;
+    if (died === 0) break;
+  }
+  expect(deaths).toBeGreaterThan(5);
+});
+
 const GRAPH = {
   entry: "r",
   nodes: { r: { kind: "reduce" }, s: { kind: "subagent", ...said("dug ##DONE##") } },

@@ -21,7 +21,7 @@ import type { Wait } from "./rpc.ts";
 import { runEnvironment } from "./run-environment.ts";
 import type { RunRow } from "./run-rows.ts";
 import type { Also, SessionLog } from "./session-log.ts";
-import { type EndOptions, logEnd, logRun, loseRun, settleRun } from "./settle.ts";
+import { type EndOptions, logEnd, logRun, loseRun, settleRun, unwatched } from "./settle.ts";
 
 /** What a resting run waits for. */
 export type WaitStep = Extract<Rest["step"], { type: "wait" }>;
@@ -346,7 +346,8 @@ export class Runs {
     const { store } = this.#log;
     store.transaction(() => {
       if (life.status !== step.status) store.updateRun(life.run, { status: step.status });
-      store.setDue({ watch: null, approval: step.for === "approval" ? step.until : null });
+      const approval = step.for === "approval" ? step.until : null;
+      store.setDue({ ...unwatched(this.#options.reports()), approval });
       this.#options.rested(step);
     });
     life.status = step.status;

@@ -11,8 +11,9 @@ import { Internal, toProblem } from "../../errors.ts";
 import { envelopeOf } from "../../run/task/envelope.ts";
 import type { TaskHandle, TaskStatus } from "../../run/task/handle.ts";
 import type { ShownRun } from "../../run/task/shown-above.ts";
+import { isStage } from "../../run/workflow/attempt.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import type { Conversation, IndexEntry } from "../conversation/conversation.ts";
+import { type Conversation, type IndexEntry, WATCH } from "../conversation/conversation.ts";
 import { persist } from "../daemon/persist.ts";
 import { within } from "../within.ts";
 import type { Workflow } from "../workflow/workflow.ts";
@@ -44,7 +45,7 @@ export class Task {
       started: ({ delegation }) => {
         const { store } = conversation.log;
         const first = store.runs(2, Number.MAX_SAFE_INTEGER).length < 2;
-        if (delegation !== undefined && delegation.parent !== null) this.relay.due(first);
+        if (delegation !== undefined && delegation.parent !== null) this.relay.follow(first);
       },
       goesOn: () => this.#goesOn(),
       rested: (step) => {
@@ -58,8 +59,9 @@ export class Task {
       },
       due: (kind) => {
         if (kind === INDEX) this.#settled();
-        if (kind === RELAY) this.relay.ensure();
+        if (kind === RELAY || (kind === WATCH && this.#reports())) this.relay.ensure();
       },
+      reports: () => this.#reports(),
     });
     workflow.follow((records) => this.#followed(records));
   }
@@ -333,7 +335,14 @@ export class Task {
 
   #goesOn(): void {
     const { delegation } = this.#conversation.log.state().run?.spec ?? {};
-    if (delegation !== undefined && delegation.parent !== null) this.relay.due();
+    if (delegation !== undefined && delegation.parent !== null) this.relay.follow();
+  }
+
+  /** Whether a session above is told what happens here. It needs no records: reading them may be what kills the process. */
+  #reports(): boolean {
+    const row = this.store.row();
+    if (row !== null) return row.settings.parent !== null;
+    return isStage(this.#conversation.log.store.session()?.metadata ?? {});
   }
 
   #ended(run: string): void {
