@@ -61,6 +61,7 @@ async function play(world: World, parent: string): Promise<void> {
     settings,
     imported: null,
     listed: false,
+    wait: false,
     request: request("spawn"),
   });
   await world.ask("task_wait", { timeout_ms: null });
@@ -165,7 +166,7 @@ async function playGraph(world: World, parent: string): Promise<void> {
   const above = { ...NO_CEILINGS, session_id: parent, account: parent };
   const spec = specOf(world.id, GRAPH, { task: "Dig.", above });
   const settings: TaskSettings = { ...settingsOf(parent), mode: "workflow" };
-  const task = { settings, imported: null, listed: false, request: request("spawn") };
+  const task = { settings, imported: null, listed: false, wait: false, request: request("spawn") };
   await world.ask("spawn_task", { spec: JSON.stringify(spec), ...task });
   await ended(world);
   await world.ask("task_input", { run_id: "unused", task: "Dig on.", request: request("input") });

@@ -68,6 +68,8 @@ export interface ConversationHooks {
   woke?(wake: Wake): void;
   /** A run has ended, however it did. */
   ended?(run: string): void;
+  /** A further row of a list, stored with each row of a run. */
+  entry?(): Promise<IndexEntry | null>;
   /**
    * Whether somebody is told of a run that ends or rests. If so, the alarm stays, and with it the calls of `due` with `WATCH`, until
    * `Conversation.reported`.
@@ -463,7 +465,14 @@ export class Conversation {
         const known = run?.spec.run_id === id ? run : null;
         return [{ tenant: session.tenant, run: indexEntry(session.id, row, known) }];
       });
-      await noteRuns(this.env, rows);
+      const entries = await Promise.all(this.#hooks.map((hooks) => hooks.entry?.() ?? null));
+      const further = entries.filter((entry) => entry !== null);
+      await noteRuns(
+        this.env,
+        rows,
+        further.map(({ statement }) => statement),
+      );
+      for (const { written } of further) written();
       if (!this.#runDue) return;
       this.#runDue = false;
       this.#store.setDue({ run_index: null });
@@ -501,6 +510,13 @@ export class Conversation {
       console.error(JSON.stringify({ event: "session_not_indexed", error: String(error) }));
     });
     return this.#indexing;
+  }
+
+  /** Does work on the index after all that was begun earlier. @throws what the work throws */
+  inOrder(work: () => Promise<void>): Promise<void> {
+    const done = this.#indexing.then(work);
+    this.#indexing = done.catch(() => {});
+    return done;
   }
 
   /** Waits for the fork's step that is under way. No step runs in between, and a step that completed the fork keeps the session. */
