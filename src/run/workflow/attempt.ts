@@ -35,7 +35,7 @@ interface AttemptPlace {
   context: RunContext;
   /** The run's own session. */
   session: string;
-  /** Notes the session of an attempt, which sends its events to the run's session. */
+  /** Called with the session of an attempt, before it sends its events to the run's session. */
   announce: (child: string) => void;
   /** Name of the soft ledger that its calls count in. */
   account: string;
@@ -48,10 +48,13 @@ interface AttemptPlace {
 const OVERRIDES: readonly string[] = ["provider", "model", "model_tier", "temperature"];
 
 /** The session in which an attempt runs. */
-function childSession(run: string, { node, visit, attempt, item }: AttemptKey): string {
+export function stageSession(run: string, { node, visit, attempt, item }: AttemptKey): string {
   const place = item === undefined ? "" : `.i${item}`;
   return `wfs_${sha256(`${run}/${node}/${visit}/${attempt}${place}`).slice(0, 32)}`;
 }
+
+/** Whether a session with these metadata is that of an attempt. */
+export const isStage = ({ workflow_run_id }: JsonObject): boolean => workflow_run_id !== undefined;
 
 /** All sessions in which attempts of a run have run or are running. */
 export function childSessions(state: WorkflowState): string[] {
@@ -77,7 +80,7 @@ export function childSessions(state: WorkflowState): string[] {
         : Array.from({ length: map_policy?.items?.length ?? state.artifacts.length }, (_, item) => item);
     return Array.from({ length: attempts }, (_, i) =>
       items.map((item) =>
-        childSession(run_id, { node, visit, attempt: i + 1, ...(item === undefined ? {} : { item }) }),
+        stageSession(run_id, { node, visit, attempt: i + 1, ...(item === undefined ? {} : { item }) }),
       ),
     ).flat();
   });
@@ -190,7 +193,7 @@ async function runStage(
   { context, session: place, announce, account, signal }: AttemptPlace,
 ): Promise<Outcome> {
   const { spec } = state;
-  const id = childSession(spec.run_id, key);
+  const id = stageSession(spec.run_id, key);
   const run = childRun(id);
   const names = { child_run_id: run, child_session_id: id };
   const above = ceilingsIn(state, place);
@@ -287,7 +290,7 @@ export async function stopAttempt(
   key: AttemptKey,
   context: RunContext,
 ): Promise<void> {
-  const id = childSession(spec.run_id, key);
+  const id = stageSession(spec.run_id, key);
   const session = sessionClient(context, id);
   const task = spec.graph.nodes[key.node]?.kind === "subagent";
   const stopped = task ? session.ask("task_close", null) : session.ask("cancel", { run_id: childRun(id) });
