@@ -211,17 +211,21 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
         // A request that is repeated after a day is recognised by the id of its run.
         const { run_id: run }: { run_id: string } = JSON.parse(spec);
         const known = settings.mode === "workflow" ? task.workflow.here : store.run(run) !== null;
-        if (known) return null;
+        // Earlier versions of Hull began a workflow's sub-agent as a run that is no task: the run becomes the task's.
+        const adopted = known && settings.mode !== "workflow" && task.store.row() === null;
+        if (known && !adopted) return null;
         const at = log.now();
-        conversation.active(session);
-        conversation.quiet(session);
-        const { request_id, mock_scope } = caller;
-        if (settings.mode === "workflow") {
-          const begun: WorkflowSpec = JSON.parse(spec);
-          task.workflow.begin(begun, { account: accountIn(begun, caller.id), request_id, mock_scope });
-        } else {
-          const begun: AgentSpec = JSON.parse(spec);
-          runs.start(begun, { request_id, mock_scope });
+        if (!known) {
+          conversation.active(session);
+          conversation.quiet(session);
+          const { request_id, mock_scope } = caller;
+          if (settings.mode === "workflow") {
+            const begun: WorkflowSpec = JSON.parse(spec);
+            task.workflow.begin(begun, { account: accountIn(begun, caller.id), request_id, mock_scope });
+          } else {
+            const begun: AgentSpec = JSON.parse(spec);
+            runs.start(begun, { request_id, mock_scope });
+          }
         }
         const created_at = task.store.row()?.created_at ?? at;
         const { artifacts } = settings;
