@@ -255,6 +255,7 @@ export function workflowSchemas(): JsonObject {
       ["graph", "workflow", "artifacts", "options"],
     ),
     WorkflowResult: object({
+      id: TEXT,
       status: STATUS,
       run: schema("WorkflowRun"),
       artifacts: LIST,

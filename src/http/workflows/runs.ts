@@ -217,8 +217,9 @@ async function begin(context: RequestContext, body: object, wanted: WantedRun): 
 
 /** The result of an execution: the run's record, and the members of it that clients use most. */
 function resultOf(record: JsonObject): JsonObject {
-  const { status, artifacts, transcript } = record;
+  const { id, status, artifacts, transcript } = record;
   return {
+    id: id ?? null,
     status: status ?? null,
     run: record,
     artifacts: artifacts ?? [],
@@ -298,7 +299,7 @@ export const postWorkflowFork: Route = async (context, { id = "" }) => {
   const record = recordOf(await sessionOf(context, id).ask("workflow", { wait: "none" }));
   const graph = graphOf(record.graph);
   if (!Object.hasOwn(graph.nodes, from)) {
-    const message = `names no node; the graph has ${Object.keys(graph.nodes).join(", ")}`;
+    const message = `names no node: there is no "${from}"; the graph has ${Object.keys(graph.nodes).join(", ")}`;
     throw new InputInvalid({ reason: `from ${message}`, errors: [{ path: "from", message }] });
   }
   const before = continuing(record, graph);
