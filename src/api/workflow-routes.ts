@@ -155,7 +155,7 @@ export const WORKFLOW_OPERATIONS = {
           edge: OBJECT,
           from: TEXT,
           to: TEXT,
-          policy: OBJECT,
+          policy: { type: ["object", "string"] },
           left: schema("WorkflowGraph"),
           right: schema("WorkflowGraph"),
           reason: TEXT,
@@ -227,6 +227,7 @@ export function workflowSchemas(): JsonObject {
     artifacts: { type: "array", items: schema("WorkflowArtifact") },
     usage: OBJECT,
     error: { type: ["object", "null"] },
+    persisted_path: { ...TEXT, description: "Names the record in `resume_path`, `replay_path` and `session_restore`." },
   };
   const version = { name: TEXT, version: POSITIVE, digest: TEXT };
   const known = {
@@ -260,7 +261,7 @@ export function workflowSchemas(): JsonObject {
       run: schema("WorkflowRun"),
       artifacts: LIST,
       transcript: {},
-      path: { type: "null" },
+      path: TEXT,
     }),
     WorkflowRuns: page(
       object({

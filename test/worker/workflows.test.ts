@@ -51,6 +51,16 @@ describe("POST /workflows/validate", () => {
       { nodes: { a: { input_contract: { min_inputs: 2, max_inputs: 1 } } } },
       "nodes.a.input_contract.min_inputs",
     ],
+    [
+      "an option that no run has",
+      { nodes: { a: { model_policy: { max_tokenss: 1 } } } },
+      "nodes.a.model_policy.max_tokenss",
+    ],
+    [
+      "an option of another type",
+      { nodes: { a: { model_policy: { max_iterations: "x" } } } },
+      "nodes.a.model_policy.max_iterations",
+    ],
     ["a wait for nothing", { nodes: { a: { kind: "wait", wait: {} } } }, "nodes.a.wait"],
     [
       "a tool above the ceiling",
@@ -131,8 +141,11 @@ describe("POST /workflows/execute", () => {
       first.id,
     ]);
 
-    const again = await run(graph, { options: { replay_run: whole.id, replay_mode: "deterministic" } });
+    const replay_path = whole.persisted_path;
+    const again = await run(graph, { options: { replay_path, replay_mode: "deterministic" } });
     expect([visited(again), again.child_runs]).toEqual([visited(whole), []]);
+    const on = await run(graph, { options: { resume_path: first.persisted_path } });
+    expect(visited(on)).toEqual(visited(whole));
     const { edges: _, ...other } = graph;
     const mismatch = await executed({ ...other, entry: "verify" }, { options: { replay_run: whole.id } });
     expect(await codeOf(mismatch)).toEqual([409, "replay_mismatch"]);
@@ -341,6 +354,8 @@ describe("POST /workflows/execute", () => {
     [{ graph: { nodes: { a: {} } }, options: { max_steps: 0 } }, "options.max_steps"],
     [{ graph: { nodes: { a: {} } }, options: { no_such: 1 } }, "options.no_such"],
     [{ graph: { nodes: { a: {} } }, options: { tool_configs: {} } }, "options.tool_configs"],
+    [{ graph: { nodes: { a: {} } }, options: { persist_path: "a.json" } }, "options.persist_path"],
+    [{ graph: { nodes: { a: {} } }, options: { resume_path: "a.json" } }, "options.resume_path"],
     [{ graph: { nodes: { a: {} } }, workflow: "x" }, "workflow"],
     [{ graph: { nodes: { a: {} } }, artifacts: [{ kind: 1 }] }, "artifacts.0.kind"],
     [{}, "graph"],
@@ -619,9 +634,15 @@ describe("POST /workflows/{operation}", () => {
     expect(await edited("replace_node", { node_id: "b", node: { kind: "join" } })).toMatchObject({
       nodes: { b: { kind: "join" } },
     });
-    expect(await edited("rewire", { from: "a", to: "a" })).toMatchObject({ edges: [edge("a", "a")] });
+    expect(await edited("rewire", { from: "a", to: "a" })).toMatchObject({
+      edges: [edge("a", "a")],
+      audit_log: [{ op: "rewire", from: "a", to: "a" }],
+    });
     expect(await edited("set_model_policy", { node_id: "a", policy: { model: "m" } })).toMatchObject({
       nodes: { a: { model_policy: { model: "m" } } },
+    });
+    expect(await edited("set_output_visibility", { node_id: "a", policy: "internal" })).toMatchObject({
+      nodes: { a: { output_visibility: "internal" } },
     });
     expect(await edited("clone", {})).toMatchObject({ id: "g_clone", version: 2 });
     expect(await edited("inspect", {})).toMatchObject({ node_count: 2, valid: true });

@@ -1,10 +1,19 @@
 /** A workflow run as its routes show it, with the reason why it does not go on. Pure. */
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { uncompensated } from "./compensation.ts";
+import { recordPath } from "./origin.ts";
 import { requiredInputs, time, totalOutcomes, type Visit, type WorkflowState } from "./state.ts";
 
 /** The status of a run: `waiting` if only time or somebody outside can let it go on. */
-type WorkflowStatus = "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled";
+export const WORKFLOW_STATUSES = [
+  "running",
+  "waiting",
+  "paused",
+  "completed",
+  "failed",
+  "cancelled",
+] as const;
+type WorkflowStatus = (typeof WORKFLOW_STATUSES)[number];
 
 export function statusOf(state: WorkflowState): WorkflowStatus {
   if (state.finished !== null) return state.finished.status;
@@ -77,7 +86,7 @@ export function runDocument(state: WorkflowState, below: Underway): JsonObject {
     replay_fixture: null,
     virtual_time_ms: state.ahead,
     metadata: spec.metadata,
-    persisted_path: null,
+    persisted_path: recordPath(spec.run_id),
   };
   const json: JsonObject = JSON.parse(JSON.stringify(document));
   return json;

@@ -131,7 +131,7 @@ async function spawnGraph(context: RequestContext, id: string, body: TaskBody): 
     ...body.options,
     ...(permissions === undefined ? {} : { permissions: plain(permissions) }),
   };
-  for (const option of ["resume_run", "replay_run"])
+  for (const option of ["resume_run", "replay_run", "resume_path", "replay_path"])
     if (given[option] !== undefined)
       throw wrong(
         `options.${option}`,
