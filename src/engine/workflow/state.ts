@@ -265,6 +265,7 @@ function end(state: WorkflowState, key: AttemptKey, outcome: Outcome, at: number
     started_at: began === at ? finished_at : time(began),
     finished_at,
     child_run_id: outcome.child_run_id,
+    child_session_id: outcome.child_session_id,
     usage: outcome.usage,
   };
   const attempts = [...visit.attempts, attempt];
@@ -297,7 +298,8 @@ function retryAt(node: Node, visit: Visit, outcome: Outcome, made: number, at: n
   const { max_attempts = 1, backoff_ms = 0, backoff_multiplier = 2, retry_on } = node.retry_policy ?? {};
   if (outcome.branch !== "failed" && outcome.branch !== "error") return null;
   if (made >= max_attempts) return null;
-  const said = [outcome.branch, outcome.outcome, outcome.error?.code ?? ""];
+  const { code = "", category = "" } = outcome.error ?? {};
+  const said = [outcome.branch, outcome.outcome, code, category];
   if (retry_on !== undefined && !retry_on.some((word) => said.includes(word))) return null;
   const next = at + backoff_ms * backoff_multiplier ** (made - 1);
   return node.total_timeout_ms !== undefined && next >= visit.began + node.total_timeout_ms ? null : next;
