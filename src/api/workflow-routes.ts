@@ -156,7 +156,7 @@ export const WORKFLOW_OPERATIONS = {
           edge: OBJECT,
           from: TEXT,
           to: TEXT,
-          policy: OBJECT,
+          policy: { type: ["object", "string"] },
           left: schema("WorkflowGraph"),
           right: schema("WorkflowGraph"),
           reason: TEXT,
@@ -245,6 +245,7 @@ export function workflowSchemas(): JsonObject {
       anyOf: [object({ crashed: points, unmet }), { type: "null" }],
       description: "Of a run that tries a graph: where its process died, and what it has not needed so far.",
     },
+    persisted_path: { ...TEXT, description: "Names the record in `resume_path`, `replay_path` and `session_restore`." },
   };
   const version = { name: TEXT, version: POSITIVE, digest: TEXT };
   const known = {
@@ -273,11 +274,12 @@ export function workflowSchemas(): JsonObject {
       ["graph", "workflow", "artifacts", "options"],
     ),
     WorkflowResult: object({
+      id: TEXT,
       status: STATUS,
       run: schema("WorkflowRun"),
       artifacts: LIST,
       transcript: {},
-      path: { type: "null" },
+      path: TEXT,
     }),
     WorkflowRuns: page(
       object({
