@@ -13,6 +13,8 @@ import { readTestFile } from "../workflow-test/test-file.ts";
 
 /** How long a case may take, in ms. */
 const CASE_MS = 60_000;
+/** Cases that run at the same time. */
+const AT_ONCE = 4;
 
 interface ListedRun {
   id: string;
@@ -40,6 +42,7 @@ interface ShownRun {
   }[];
   active: { node_id: string }[];
   artifacts: { text: string | null; data: unknown }[];
+  test?: { crashed: object[]; unmet: { [part: string]: unknown[] } } | null;
 }
 
 interface Wanted {
@@ -157,14 +160,33 @@ async function test({ server, paths, timeout_ms, json }: Wanted): Promise<number
   const cases = [];
   for (const file of files) cases.push(...(await readTestFile(file)));
   const results: CaseResult[] = [];
-  for (const one of cases) {
-    const result = await runCase(server, one, timeout_ms);
+  const told = (result: CaseResult): void => {
     results.push(result);
     if (!json) process.stdout.write(resultText(result));
-  }
+  };
+  await inOrder(cases, (one) => runCase(server, one, timeout_ms), told);
   const failed = results.filter(({ ok }) => !ok).length;
   print(json, { cases: results }, `${counted(results.length, "case")}, ${failed} failed.\n`);
   return failed === 0 ? EXIT.ok : EXIT.failed;
+}
+
+/** Works on several items at once, and tells of each in the order of the items. */
+async function inOrder<T, R>(
+  items: readonly T[],
+  work: (item: T) => Promise<R>,
+  told: (result: R) => void,
+): Promise<void> {
+  const begun: Promise<R>[] = [];
+  try {
+    for (const [at, item] of items.entries()) {
+      begun.push(work(item));
+      const earliest = begun[at + 1 - AT_ONCE];
+      if (earliest !== undefined) told(await earliest);
+    }
+    for (const last of begun.slice(Math.max(0, items.length + 1 - AT_ONCE))) told(await last);
+  } finally {
+    await Promise.allSettled(begun);
+  }
 }
 
 /** A line for the case, and one for each difference. */
@@ -223,6 +245,18 @@ function ended(json: boolean, text: string): number {
   return result.status === "completed" ? EXIT.ok : EXIT.failed;
 }
 
+/** Where the process of the run died, and what its test provided in vain. */
+function trialFacts({ test: trial = null }: ShownRun): [string, string][] {
+  if (trial === null) return [];
+  const list = (values: readonly unknown[]): string =>
+    values.map((value) => JSON.stringify(value)).join(", ");
+  const unmet = Object.entries(trial.unmet).map(([part, values]): [string, string] => [
+    `${part} not met`,
+    list(values),
+  ]);
+  return [["died at", list(trial.crashed)], ...unmet];
+}
+
 function shown(json: boolean, run: ShownRun): number {
   const facts: [string, string][] = [
     ["run", run.id],
@@ -232,6 +266,7 @@ function shown(json: boolean, run: ShownRun): number {
     ["began", run.started_at],
     ["ended", run.finished_at ?? ""],
     ["now", run.explanation],
+    ...trialFacts(run),
   ];
   const stages = run.stages.map(({ node_id, kind, outcome, branch, attempts, error }) => [
     node_id,
