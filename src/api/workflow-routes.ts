@@ -245,7 +245,10 @@ export function workflowSchemas(): JsonObject {
       anyOf: [object({ crashed: points, unmet }), { type: "null" }],
       description: "Of a run that tries a graph: where its process died, and what it has not needed so far.",
     },
-    persisted_path: { ...TEXT, description: "Names the record in `resume_path`, `replay_path` and `session_restore`." },
+    persisted_path: {
+      ...TEXT,
+      description: "Names the record in `resume_path`, `replay_path` and `session_restore`.",
+    },
   };
   const version = { name: TEXT, version: POSITIVE, digest: TEXT };
   const known = {
