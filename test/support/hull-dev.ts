@@ -13,8 +13,6 @@ import { commandOf, ofProcess, otherProcesses, until } from "./runner.ts";
 export const REPO = new URL("../..", import.meta.url).pathname;
 /** Read once: a command that runs here has variables of its own meanwhile. */
 const { PATH = "", HULL_WORKER_BUNDLE, HULL_RUNNER_BUNDLE, HULL_TEST_CACHE } = process.env;
-/** How long `hull dev` may take until it serves, in ms. */
-const START_MS = 90_000;
 
 /**
  * What servers of this checkout have in common: Worker and runner as the run bundled them (`global-setup.ts`), and what Node
@@ -58,7 +56,7 @@ export interface HullDev {
   /** Everything that it printed so far, stdout and stderr. */
   output(): string;
   /** Waits until the output from index `after` on matches; answers that part of the output. */
-  printed(pattern: RegExp, limitMs?: number, after?: number): Promise<string>;
+  printed(pattern: RegExp, after?: number): Promise<string>;
   /** Writes a file below the skills folder; a text that begins with `#!` becomes executable. */
   write(path: string, text: string): Promise<void>;
   /** Removes a file or folder below the skills folder. */
@@ -107,14 +105,13 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
       resolve(code);
     });
   });
-  const printed = async (pattern: RegExp, limitMs = 60_000, after = 0): Promise<string> =>
+  const printed = async (pattern: RegExp, after = 0): Promise<string> =>
     until(
       () => {
         if (exit !== null) throw new Error(`hull dev ended with ${exit.code}:\n${output}`);
         return output.slice(after);
       },
       (text) => pattern.test(text),
-      limitMs,
     );
   const processes = (): Map<number, string> => processesBelow(root);
   const end = async (signal: NodeJS.Signals): Promise<number | null> => {
@@ -123,7 +120,7 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
   };
   const address = /Hull serves \d+ skills? on http:\/\/localhost:(\d+)/;
   try {
-    await printed(address, START_MS);
+    await printed(address);
   } catch (error) {
     await end("SIGKILL");
     await until(processes, (left) => left.size === 0);
