@@ -1,25 +1,12 @@
-import { statfsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
+import { MEMORY } from "../support/memory.ts";
 import { PREBUILT_RULES, prebuiltSources } from "../support/prebuilt-sources.ts";
-
-/** Files in memory, where Linux has them, and how many bytes must be free there: containers often have 64 MB. */
-const MEMORY = "/dev/shm";
-const ENOUGH = 2 ** 31;
-
-function isRoomy(folder: string): boolean {
-  try {
-    const { bavail, bsize } = statfsSync(folder);
-    return bavail * bsize >= ENOUGH;
-  } catch {
-    return false;
-  }
-}
 
 // Durable Objects wait for the disk at each of their writes: in memory these tests take a third less time. The processes of the
 // other projects have their own TMPDIR (vitest.config.ts).
-if (isRoomy(MEMORY)) process.env.TMPDIR = MEMORY;
+if (MEMORY !== null) process.env.TMPDIR = MEMORY;
 
 /** Tests inside workerd, with the bindings of wrangler.toml as miniflare runs them. */
 export default defineConfig({
