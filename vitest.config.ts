@@ -1,10 +1,13 @@
-import { availableParallelism } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer } from "vitest/node";
 
 const cores = availableParallelism();
 /** For what hangs: far longer than anything takes on a machine that is busy with other things. */
 const HANGS = { testTimeout: 240_000, hookTimeout: 240_000 };
+
+/** Temporary files of tests that run in Node: the project `worker` changes the variable for workerd. */
+const env = { TMPDIR: tmpdir() };
 
 /**
  * Short files that take long: at the end of a run they would go on alone. Otherwise vitest begins with what took long in the last
@@ -31,6 +34,7 @@ export default defineConfig({
       {
         test: {
           ...HANGS,
+          env,
           name: "unit",
           include: ["test/unit/**/*.test.ts"],
           // These tests share nothing that one of them changes, so files share a process and the modules in it.
@@ -41,6 +45,7 @@ export default defineConfig({
       {
         test: {
           ...HANGS,
+          env,
           name: "real",
           include: ["test/{runner,e2e}/**/*.test.ts"],
           globalSetup: "test/support/global-setup.ts",
@@ -49,8 +54,6 @@ export default defineConfig({
           // After the others, and more at once than there are cores: these tests mostly wait for processes.
           sequence: { groupOrder: 1 },
           maxWorkers: cores * 2 + 1,
-          // Real processes on CI's two shared cores: a test that fails there for want of a core runs once more.
-          retry: process.env.CI === undefined ? 0 : 1,
         },
       },
     ],

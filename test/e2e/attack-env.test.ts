@@ -114,7 +114,7 @@ test("attack: the names of x-env in tools.json reach the handler from the enviro
     const at = hull.output().length;
     const later = [{ ...tools[0], "x-env": ["TOKEN_OF_TOOL", "TOKEN_OF_NOBODY"] }];
     await hull.write("peeks/tools.json", JSON.stringify(later));
-    await hull.printed(/TOKEN_OF_NOBODY of the environment: .*restart to use it/, 30_000, at);
+    await hull.printed(/TOKEN_OF_NOBODY of the environment: .*restart to use it/, at);
   } finally {
     await hull.stop();
   }

@@ -27,7 +27,6 @@ const when = (id: string, fact: (daemon: Daemon) => boolean): Promise<Daemon | n
   until(
     () => daemon(id).catch(() => null),
     (found) => found !== null && fact(found),
-    40_000,
   );
 
 const cli = async (...args: string[]): Promise<string> => {
@@ -53,7 +52,7 @@ test("timers go on by themselves after the Worker was killed, and every event is
         .catch(() => null);
       return sent?.status === 202;
     };
-    await until(send, (stored) => stored, 40_000);
+    await until(send, (stored) => stored);
     if (n % 4 === 1) expect(await kill(hull, "worker")).toBeGreaterThan(0);
   }
   const handled = await when(
@@ -71,7 +70,6 @@ test("timers go on by themselves after the Worker was killed, and every event is
     await until(
       async () => (await hull.call("/healthz").catch(() => null))?.status,
       (status) => status === 200,
-      40_000,
     );
     // Nobody asks for it meanwhile.
     await sleep(ms);

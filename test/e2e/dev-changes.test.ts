@@ -29,7 +29,7 @@ test("a file that skill.ts imports from outside its folder is watched, also whil
   await until(described, (text) => text.includes("two"));
   const at = hull.output().length;
   await writeFile(file, "export const WORD = ;\n");
-  await hull.printed(/last good version kept of typed/, undefined, at);
+  await hull.printed(/last good version kept of typed/, at);
   await writeFile(file, tool("three"));
   await until(described, (text) => text.includes("three"));
 });
@@ -37,11 +37,11 @@ test("a file that skill.ts imports from outside its folder is watched, also whil
 test("changed files of settings are announced, each with one line", async () => {
   const at = hull.output().length;
   await writeFile(join(hull.root, ".env"), "OPENAI_API_KEY=sk-second-value-2\n");
-  await hull.printed(/\.env changed\. Restart hull dev to apply it\./, undefined, at);
+  await hull.printed(/\.env changed\. Restart hull dev to apply it\./, at);
   await writeFile(join(hull.root, "hull.toml"), 'name = "Other"\n');
-  await hull.printed(/hull\.toml changed\. Restart hull dev to apply it\./, undefined, at);
+  await hull.printed(/hull\.toml changed\. Restart hull dev to apply it\./, at);
   await writeFile(join(hull.root, ".env"), "OPENAI_API_KEY=sk-first-value-1\n");
-  await hull.printed(/\.env is again as it was at the start\./, undefined, at);
+  await hull.printed(/\.env is again as it was at the start\./, at);
   expect(hull.output().slice(at)).not.toContain("second-value");
   expect(
     hull
@@ -86,7 +86,7 @@ test("a stale skill says so on every surface", async () => {
   expect(before).toMatchObject({ tools: [], prompts: [], resources: [] });
   const at = hull.output().length;
   await hull.write("shout/SKILL.md", "---\nname: shout\ndescription: Says a word.\nrun: 3\n---\n");
-  await hull.printed(/last good version kept of shout/, undefined, at);
+  await hull.printed(/last good version kept of shout/, at);
   const after = await said();
   const marked = ["shout", { stale: true }];
   expect(after).toMatchObject({ list: ["shout"], card: true, page: true, openapi: true, run: "1" });

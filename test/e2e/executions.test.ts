@@ -54,7 +54,6 @@ const ready = (): Promise<number> =>
   until(
     async () => (await hull.call("/readyz").catch(() => null))?.status ?? 0,
     (status) => status === 200,
-    30_000,
   );
 
 async function problem(response: Response): Promise<[number, unknown]> {
@@ -164,7 +163,7 @@ describe("S84: run once, answered once", () => {
     await running(file);
     expect(await kill(hull, "worker")).toBeGreaterThan(0);
     await letGo(file);
-    await hull.printed(new RegExp(`^agent ${id} done `, "m"), 50_000);
+    await hull.printed(new RegExp(`^agent ${id} done `, "m"));
     expect(await json(await hull.call(`/executions/${id}`))).toMatchObject({ status: "done" });
     expect(await runs(file)).toBe(1);
   });
@@ -188,7 +187,7 @@ describe("a run without a session", () => {
     const { file, id, run_id } = await begun();
     expect(await kill(hull, "worker")).toBeGreaterThan(0);
     await letGo(file);
-    await hull.printed(new RegExp(`^runs ${id} done `, "m"), 50_000);
+    await hull.printed(new RegExp(`^runs ${id} done `, "m"));
     const document = await result(id);
     expect(document).toMatchObject({ run_id, session_id: null, status: "done", successful_tools: ["work"] });
     expect(JSON.stringify(document.transcript)).toContain("tool end");

@@ -42,11 +42,7 @@ describe("S31: a client who leaves before the first byte", () => {
     socket.destroy();
     await gone(mark);
     // Nobody was sent this status: it stands in the log, and is counted.
-    await hull.printed(
-      new RegExp(`POST ${path.split("?")[0]} ${status} client_closed_request`),
-      undefined,
-      at,
-    );
+    await hull.printed(new RegExp(`POST ${path.split("?")[0]} ${status} client_closed_request`), at);
     const metrics = await (await hull.call("/metrics")).text();
     expect(metrics).toMatch(/^hull_problems_total\{code="client_closed_request"\} [1-9]/m);
   });

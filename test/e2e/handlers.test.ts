@@ -101,7 +101,6 @@ test("a Worker that dies while a handler runs: the next life has its result, and
     async () =>
       json<Run>(await hull.call(`/sessions/h2/runs/${run_id}`)).catch((): Run => ({ status: "running" })),
     ({ status }) => status !== "running",
-    40_000,
   );
   expect([run.status, run.result?.text]).toEqual(["done", "all done"]);
   expect(JSON.stringify(run)).toContain("slow end");

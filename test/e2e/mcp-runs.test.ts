@@ -185,7 +185,6 @@ describe("mcp_servers", () => {
     const done = await until(
       async () => json(await hull.call(`/sessions/approving/runs/${waiting.run_id}`)),
       ({ status }) => status === "done",
-      10_000,
     );
     expect(done).toMatchObject({ result: { successful_tools: ["my_docs__echo"] } });
   });
@@ -198,7 +197,6 @@ describe("mcp_servers", () => {
     await until(
       async () => fake.requests.length,
       (count) => count === 2,
-      10_000,
     );
     expect(told()).toEqual([expect.stringContaining("echo: daemon")]);
     await hull.call(`/daemons/${spawned.id}`, undefined, { method: "DELETE" });
@@ -281,17 +279,15 @@ describe("a session whose Worker dies in a call of a bound server", () => {
     await until(
       async () => calls(),
       (count) => count === 1,
-      10_000,
     );
     await hull.end("SIGKILL");
-    await until(hull.processes, (left) => left.size === 0, 20_000);
+    await until(hull.processes, (left) => left.size === 0);
     remote.holds = false;
     remote.asked.length = 0;
     hull = await start(hull);
     const done = await until(
       async () => json(await hull.call(`/sessions/${id}/runs/${run_id}`)),
       ({ status }) => status !== "running",
-      20_000,
     );
     expect(done).toMatchObject({
       status: "done",

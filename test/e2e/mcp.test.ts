@@ -81,7 +81,7 @@ await script("test-tool-with-progress", "for n in 1 2 3; do echo $n >&2; sleep 0
 const png = `printf "${PNG}" > "$HULL_OUTPUT_FILE"`;
 await script("test-image-content", png, `${NONE}output: file\noutput_mime: image/png\n`);
 await script("json-schema-2020-12-tool", "cat", `input_schema: ${JSON.stringify(SCHEMA_2020)}\n`);
-await hull.printed(new RegExp(`Reloaded: ${examples.length + 12} skills`), 20_000);
+await hull.printed(new RegExp(`Reloaded: ${examples.length + 12} skills`));
 
 /** What both generations have alike. */
 async function connected(version: string): Promise<Client | ModernClient> {

@@ -35,7 +35,6 @@ test.each([
     await until(
       () => output,
       (text) => address.test(text),
-      90_000,
     );
     const url = `http://127.0.0.1:${address.exec(output)?.[1]}`;
     expect((await fetch(`${url}/healthz`)).status).toBe(200);

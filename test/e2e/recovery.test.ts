@@ -108,7 +108,6 @@ describe("hull dev itself dies", () => {
     await until(
       async () => answered,
       (count) => count > 3,
-      40_000,
     );
     await until(working, (count) => count > 0);
     expect(await hull.end("SIGTERM")).toBe(0);

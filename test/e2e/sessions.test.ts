@@ -54,7 +54,6 @@ const ended = (path: string): Promise<Run> =>
   until(
     async () => json<Run>(await hull.call(path)).catch((): Run => ({ status: "running", run_id: "" })),
     ({ status }) => status !== "running",
-    40_000,
   );
 const next = async (path: string): Promise<Run> =>
   json(await hull.post(`${path}/runs`, { prompt: "and now?", options: { mock: [{ text: "rest" }] } }));

@@ -135,7 +135,6 @@ async function talk(told: Told, over: () => boolean): Promise<void> {
     const run = await until(
       () => insist<Run>(`${path}/runs/${run_id}`),
       ({ status }) => status !== "running",
-      60_000,
     );
     told.runs.push({ ...run, deaths: deaths - before });
   }
@@ -184,7 +183,6 @@ async function flow({ id, marks: all, runs }: Flow, over: () => boolean): Promis
     const ended = await until(
       () => insist<FlowRun>(`/workflows/runs/${run.id}`),
       ({ status }) => status !== "running",
-      60_000,
     );
     runs.push({ ...ended, deaths: deaths - before });
   }
@@ -221,7 +219,7 @@ const VICTIMS: Record<string, () => Promise<unknown>> = {
   both: () => kill(hull, "worker", "runner"),
   everything: async () => {
     await hull.end("SIGKILL");
-    await until(hull.processes, (left) => left.size === 0, 20_000);
+    await until(hull.processes, (left) => left.size === 0);
     hull = await start(hull);
   },
 };

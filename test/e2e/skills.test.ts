@@ -141,7 +141,6 @@ test("so does the model of a served skill that has files", async () => {
     await until(
       async () => fake.requests.length,
       (count) => count === 3,
-      10_000,
     );
     const system = String(messages(0)[0]?.content);
     const dir = /^Base directory for this skill: (\S+)\n/.exec(system)?.[1];

@@ -76,9 +76,7 @@ test("a later root replaces a skill of an earlier one, and both are served", asy
 test("S10: broken in the later root, its last good version stays, not the earlier root's", async () => {
   const at = hull.output().length;
   await hull.write("../over/both/SKILL.md", broken("Both"));
-  expect(await hull.printed(/last good version kept of both/, undefined, at)).toMatch(
-    /over\/both\/SKILL\.md:4:/,
-  );
+  expect(await hull.printed(/last good version kept of both/, at)).toMatch(/over\/both\/SKILL\.md:4:/);
   expect([await said("both"), await stale("both")]).toEqual(["200 over", true]);
   await hull.write("../over/both/SKILL.md", says("Both", "mended"));
   expect(await becomes("both", /mended/)).toBe("200 mended");
@@ -107,7 +105,7 @@ test("S11: ignored files of either root rebuild nothing, a skill's own file that
   await sleep(500);
   expect(hull.output().slice(at)).not.toContain("Reloaded");
   await hull.write("../over/only/state.json", "{}");
-  await hull.printed(/Reloaded/, undefined, at);
+  await hull.printed(/Reloaded/, at);
   const after = await versions();
   expect(Object.keys(after).filter((slug) => after[slug] !== before[slug])).toEqual(["only"]);
 });
@@ -129,7 +127,7 @@ test("S13: reloads from both roots at the cap: never more than the cap runs", as
   const at = hull.output().length;
   await hull.write("base/SKILL.md", says("Base", "reloaded"));
   await hull.write("../over/only/SKILL.md", says("Only", "reloaded"));
-  await hull.printed(/Reloaded/, undefined, at);
+  await hull.printed(/Reloaded/, at);
   calls.push(...Array.from({ length: 4 }, () => said("timed")));
   const runs = (await Promise.all(calls)).map((answer) => answer.split(/\s/).slice(1).map(Number));
   // The most that run at once do so when one of them begins.

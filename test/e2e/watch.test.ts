@@ -55,7 +55,7 @@ test("S10: a manifest that breaks keeps answering, is shown as stale, and heals"
     "shout/SKILL.md",
     "---\nname: Shout\ndescription: Says a word.\nmode: LLM\nrun: [cat]\n---\n",
   );
-  const shown = await hull.printed(/last good version kept of shout/, undefined, at);
+  const shown = await hull.printed(/last good version kept of shout/, at);
   expect(shown).toMatch(/skills\/shout\/SKILL\.md:4:\d+ error mode:/);
   expect(await said("shout")).toBe("200 two");
   expect(await card("shout")).toMatchObject({ stale: true });
@@ -89,7 +89,7 @@ test("S11: ignored files rebuild nothing, and another skill keeps its version", 
   await hull.write("late/__pycache__/x.pyc", "x");
   await hull.write("late/.env", "A=1");
   await hull.write("shout/SKILL.md", shout("five"));
-  await hull.printed(/Reloaded/, undefined, at);
+  await hull.printed(/Reloaded/, at);
   expect(await becomes("shout", /five/)).toBe("200 five");
   expect((await card("late")).version).toBe(before.version);
 });
@@ -127,7 +127,7 @@ test("S13: reloads at the concurrency cap let no run more begin", async () => {
     calls.push(...Array.from({ length: 3 }, () => said("capped")));
     const at = hull.output().length;
     await hull.write("capped/SKILL.md", capped(n));
-    await hull.printed(/Reloaded/, undefined, at);
+    await hull.printed(/Reloaded/, at);
   }
   const answers = (await Promise.all(calls)).map((answer) => answer.split(/\s/).map(Number));
   expect(answers.map(([status]) => status)).toEqual(calls.map(() => 200));

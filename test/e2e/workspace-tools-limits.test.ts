@@ -70,7 +70,6 @@ async function begun(name: string): Promise<() => Promise<{ status: string; resu
           : { status: "running", result: {} };
       },
       ({ status }) => status !== "running",
-      60_000,
     );
 }
 const told = (): string => JSON.stringify(fake.requests.at(-1)?.body.messages);

@@ -4,12 +4,13 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
+import type { TestProject } from "vitest/node";
 import { bundleRunner } from "../../scripts/dev/runner.ts";
 import { bundleWorker } from "../../scripts/dev/worker-bundle.ts";
 import { REPO } from "./hull-dev.ts";
 
-export async function setup(): Promise<() => Promise<void>> {
-  const folder = await mkdtemp(join(tmpdir(), "hull-tests-"));
+export async function setup({ config }: TestProject): Promise<() => Promise<void>> {
+  const folder = await mkdtemp(join(config.env.TMPDIR ?? tmpdir(), "hull-tests-"));
   process.env.HULL_WORKER_BUNDLE = join(folder, "worker.mjs");
   // Stays for the next run: Node looks at what a module says, so nothing in it is ever wrong.
   process.env.HULL_TEST_CACHE = join(REPO, "node_modules", ".cache", "hull-tests");

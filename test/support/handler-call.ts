@@ -63,7 +63,7 @@ export function handlerCall(
     models: {},
     config: {},
     env: {},
-    timeoutMs: 20_000,
+    timeoutMs: 60_000,
     signal: new AbortController().signal,
     note: (note) => notes.push(note),
     ...rest,

@@ -3,18 +3,17 @@
  * everything that it leaves behind can be told from the rest of the machine.
  */
 import { spawn } from "node:child_process";
-import { chmod, cp, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { chmod, cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { removeTree } from "../../container/tree.ts";
 import { hullHere, isBusy } from "./hull-here.ts";
+import { MEMORY } from "./memory.ts";
 import { commandOf, ofProcess, otherProcesses, until } from "./runner.ts";
 
 export const REPO = new URL("../..", import.meta.url).pathname;
 /** Read once: a command that runs here has variables of its own meanwhile. */
 const { PATH = "", HULL_WORKER_BUNDLE, HULL_RUNNER_BUNDLE, HULL_TEST_CACHE } = process.env;
-/** How long `hull dev` may take until it serves, in ms. */
-const START_MS = 90_000;
 
 /**
  * What servers of this checkout have in common: Worker and runner as the run bundled them (`global-setup.ts`), and what Node
@@ -58,7 +57,7 @@ export interface HullDev {
   /** Everything that it printed so far, stdout and stderr. */
   output(): string;
   /** Waits until the output from index `after` on matches; answers that part of the output. */
-  printed(pattern: RegExp, limitMs?: number, after?: number): Promise<string>;
+  printed(pattern: RegExp, after?: number): Promise<string>;
   /** Writes a file below the skills folder; a text that begins with `#!` becomes executable. */
   write(path: string, text: string): Promise<void>;
   /** Removes a file or folder below the skills folder. */
@@ -83,6 +82,7 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
   const stateDir = join(root, "state");
   const temporary = join(root, "tmp");
   for (const dir of [skillsDir, temporary, join(root, "home")]) await mkdir(dir, { recursive: true });
+  if (from === undefined) await keepInMemory(root, stateDir);
   if (typeof skills === "string") await cp(skills, skillsDir, { recursive: true });
   else for (const [path, text] of Object.entries(skills)) await writeIn(skillsDir, path, text);
   for (const [path, text] of Object.entries(project)) await writeIn(root, path, text);
@@ -107,14 +107,13 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
       resolve(code);
     });
   });
-  const printed = async (pattern: RegExp, limitMs = 60_000, after = 0): Promise<string> =>
+  const printed = async (pattern: RegExp, after = 0): Promise<string> =>
     until(
       () => {
         if (exit !== null) throw new Error(`hull dev ended with ${exit.code}:\n${output}`);
         return output.slice(after);
       },
       (text) => pattern.test(text),
-      limitMs,
     );
   const processes = (): Map<number, string> => processesBelow(root);
   const end = async (signal: NodeJS.Signals): Promise<number | null> => {
@@ -123,11 +122,11 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
   };
   const address = /Hull serves \d+ skills? on http:\/\/localhost:(\d+)/;
   try {
-    await printed(address, START_MS);
+    await printed(address);
   } catch (error) {
     await end("SIGKILL");
     await until(processes, (left) => left.size === 0);
-    await removeTree(root);
+    await removeAll(root);
     throw error;
   }
   const url = `http://127.0.0.1:${address.exec(output)?.[1]}`;
@@ -153,12 +152,30 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
       const left = [...processes().values()];
       const files = await readdir(temporary, { recursive: true });
       const scratch = await readdir(join(stateDir, "runner", "scratch")).catch(() => []);
-      await removeTree(root);
+      await removeAll(root);
       if (left.length > 0) throw new Error(`processes left behind: ${left.join(", ")}`);
       if (files.length > 0) throw new Error(`temporary files left behind: ${files.join(", ")}`);
       if (scratch.length > 0) throw new Error(`scratch folders left behind: ${scratch.join(", ")}`);
     },
   };
+}
+
+/** The folder of a server's files in memory. */
+const inMemory = (root: string): string | null => MEMORY && join(MEMORY, basename(root));
+
+/** The Worker's storage waits for the disk at each write: where there is room for it, it is in memory. */
+async function keepInMemory(root: string, stateDir: string): Promise<void> {
+  const folder = inMemory(root);
+  if (folder === null) return;
+  await mkdir(folder, { mode: 0o700 });
+  await mkdir(stateDir, { recursive: true, mode: 0o700 });
+  await symlink(folder, join(stateDir, "worker"));
+}
+
+async function removeAll(root: string): Promise<void> {
+  const folder = inMemory(root);
+  if (folder !== null) await removeTree(folder);
+  await removeTree(root);
 }
 
 /** The JSON body of a response, of the shape that the caller expects of it. */

@@ -122,7 +122,7 @@ export function spec(fields: Partial<ExecutionSpec> & Pick<ExecutionSpec, "argv"
     request_id: id,
     skill: "test",
     env: {},
-    timeout_ms: 20_000,
+    timeout_ms: 60_000,
     grace_ms: 300,
     limits: { max_output_bytes: 104_857_600 },
     input: { mode: "none" },
@@ -262,7 +262,7 @@ export async function gone(mark: string): Promise<void> {
 export async function until<T>(
   read: () => Promise<T> | T,
   check: (value: T) => boolean,
-  limitMs = 60_000,
+  limitMs = 120_000,
 ): Promise<T> {
   const end = Date.now() + limitMs;
   // Looking costs processor time that what is waited for needs too: less and less often.

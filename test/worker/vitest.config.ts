@@ -1,7 +1,12 @@
 import { availableParallelism } from "node:os";
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
+import { MEMORY } from "../support/memory.ts";
 import { PREBUILT_RULES, prebuiltSources } from "../support/prebuilt-sources.ts";
+
+// Durable Objects wait for the disk at each of their writes: in memory these tests take a third less time. The processes of the
+// other projects have their own TMPDIR (vitest.config.ts).
+if (MEMORY !== null) process.env.TMPDIR = MEMORY;
 
 /** Tests inside workerd, with the bindings of wrangler.toml as miniflare runs them. */
 export default defineConfig({
