@@ -243,7 +243,6 @@ async function asStage(
   metadata: JsonObject,
 ): Promise<RunView> {
   announce(session.id);
-  await session.ask("open", { metadata, request_hash: null, imported: null, listed: false });
   signal.throwIfAborted();
   const stop = (): void => {
     // A later life that begins the attempt again also stops it.
@@ -251,7 +250,8 @@ async function asStage(
   };
   signal.addEventListener("abort", stop, { once: true });
   try {
-    return await session.ask("start", { run_id: run, spec: agent, request: null, wait: "terminal" });
+    const opens = metadata;
+    return await session.ask("start", { run_id: run, spec: agent, request: null, wait: "terminal", opens });
   } finally {
     signal.removeEventListener("abort", stop);
   }
