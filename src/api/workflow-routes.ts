@@ -155,7 +155,7 @@ export const WORKFLOW_OPERATIONS = {
           edge: OBJECT,
           from: TEXT,
           to: TEXT,
-          policy: OBJECT,
+          policy: { type: ["object", "string"] },
           left: schema("WorkflowGraph"),
           right: schema("WorkflowGraph"),
           reason: TEXT,
@@ -227,6 +227,7 @@ export function workflowSchemas(): JsonObject {
     artifacts: { type: "array", items: schema("WorkflowArtifact") },
     usage: OBJECT,
     error: { type: ["object", "null"] },
+    persisted_path: { ...TEXT, description: "Names the record in `resume_path`, `replay_path` and `session_restore`." },
   };
   const version = { name: TEXT, version: POSITIVE, digest: TEXT };
   const known = {
@@ -255,11 +256,12 @@ export function workflowSchemas(): JsonObject {
       ["graph", "workflow", "artifacts", "options"],
     ),
     WorkflowResult: object({
+      id: TEXT,
       status: STATUS,
       run: schema("WorkflowRun"),
       artifacts: LIST,
       transcript: {},
-      path: { type: "null" },
+      path: TEXT,
     }),
     WorkflowRuns: page(
       object({

@@ -18,6 +18,7 @@ import { checkBudgetOption } from "../model/budget-option.ts";
 import { systemClock } from "../model/clock.ts";
 import { promptTokens } from "../model/estimate.ts";
 import { callWithFallback } from "../model/fallback.ts";
+import type { Asker } from "../model/mock/default.ts";
 import { readMocks } from "../model/mock/read.ts";
 import { mockTarget } from "../model/mock/target.ts";
 import { gptVersion, isAtLeast } from "../model/model-version.ts";
@@ -52,6 +53,8 @@ interface LlmHostOptions {
   single?: boolean;
   /** Set for calls of a served skill: the deployment's model registry, without what the tenant installed. */
   served?: ModelRegistry;
+  /** The calls run a served skill by another route: the built-in mock plays its tools, as it does at `/skills/<slug>`. */
+  demo?: boolean;
 }
 
 /**
@@ -69,12 +72,17 @@ export async function llmHost(
   if (given !== null && "faults" in given) throw refused(given.faults);
   const mocking = await mocksFor(context, {
     given: given?.mocks ?? null,
-    asker: options.served !== undefined ? "demo" : options.single === true ? "call" : "run",
+    asker: askerOf(options),
   });
   const { skill, session, account } = options;
   const tariff = tariffOf(modelRegistry);
   const accounts = accountant(context, { skill, session, account }, tariff);
   return new Host(context, options, { modelRegistry, accounts, mocking, price: tariff.price });
+}
+
+function askerOf({ served, demo, single }: LlmHostOptions): Asker {
+  if (served !== undefined || demo === true) return "demo";
+  return single === true ? "call" : "run";
 }
 
 /** A limit, since names of models come from callers. */

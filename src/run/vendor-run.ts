@@ -124,7 +124,8 @@ export async function openAgentRun(
   { signal, account, execution, durable = null }: RunPlace,
 ): Promise<AgentRun> {
   const { container: wish, uploads, skills } = ask;
-  const host = await llmHost(context, { signal, session: null, skill: null, account });
+  const demo = ask.model.startsWith(SKILL_MODEL);
+  const host = await llmHost(context, { signal, session: null, skill: null, account, demo });
   const id = execution ?? `ex_${crypto.randomUUID().replaceAll("-", "")}`;
   const hosted = skills.native.length > 0;
   const wanted = hosted ? null : (wish?.id ?? null);
@@ -226,7 +227,7 @@ async function specOf(
   const whole = local.filter(({ wish }) => wish.full);
   const { thinking, schema, json, sampling = {}, tools, max_tokens } = request;
   const options: Record<string, unknown> = {
-    ...(served === null ? { model } : { skill: served }),
+    ...(served === null ? { model } : { skill: served, tool_format: "native" }),
     ...sampling,
     max_tokens,
     messages: request.messages.flatMap(messageJson),

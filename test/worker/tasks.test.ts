@@ -226,7 +226,8 @@ describe("a task", () => {
     const options = { mock: [{ tool_calls: [{ name: "exec", arguments: {} }] }, { text: "##DONE##" }] };
     const { id, result } = await spawn({ node, tools: ["read"], options, wait: true });
     expect(result).toMatchObject({ rejected_tools: ["exec"], successful_tools: [] });
-    expect(JSON.stringify(await get(`/sessions/${id}/transcript?view=raw`))).toContain("permission_denied");
+    const { messages } = await get<Body>(`/sessions/${id}/transcript?view=raw`);
+    expect(JSON.stringify(messages)).toMatch(/permission_denied.*"exec.*tool ceiling/);
   });
 
   it("is the same one for the same Idempotency-Key, and tells its events", async () => {

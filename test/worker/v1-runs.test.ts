@@ -11,9 +11,10 @@ const closed = new Client({ ...MOCKED, HULL_CONFIG: '{"workspace_tools":{"enable
 const messages = [{ role: "user", content: "Do it." }];
 const CODE = { tools: [{ type: "code_execution_20250825", name: "code_execution" }] };
 const ask = { model: "mock/mock", max_tokens: 100, messages };
+const TOOL = "tools: [{name: now, description: Tells the time, command: [date]}]\n";
 
 beforeAll(async () => {
-  await open.publish({ cat: mockSkill("cat") });
+  await open.publish({ cat: mockSkill("cat"), clock: mockSkill("clock", TOOL) });
 });
 beforeEach(async () => {
   await open.fetch("/llm/mocks", { method: "DELETE" });
@@ -71,4 +72,23 @@ it("attack: a stored skill is granted nothing under its name alone, which any te
   expect(granted(record)).toEqual(["OWN", "PLAIN"]);
   expect(granted({ ...record, stored: true })).toEqual(["OWN"]);
   expect(granted({ ...record, stored: true, uploaded_by: "other" })).toEqual([]);
+});
+
+it("without a key, the built-in mock plays a served skill's tools as it does at the skill's own route", async () => {
+  const model = "skill/clock";
+  const asked: [string, object][] = [
+    ["/skills/clock", { input: "The time?" }],
+    ["/v1/messages", { ...ask, model }],
+    ["/v1/chat/completions", { model, messages }],
+    ["/v1/responses", { model, input: "The time?", store: false }],
+  ];
+  for (const [path, body] of asked) {
+    const answer = await open.post(path, body);
+    // No runner is there, so the tool fails; that it was called is what counts.
+    expect([path, answer.status, await answer.text()]).toEqual([
+      path,
+      200,
+      expect.stringContaining("The tool now failed"),
+    ]);
+  }
 });

@@ -33,6 +33,8 @@ export async function run(graph: object, more: object = {}): Promise<Run> {
 }
 export async function started(graph: object, more: object = {}): Promise<string> {
   const response = await executed(graph, more, { prefer: "respond-async" });
-  expect(response.status).toBe(202);
-  return response.headers.get("location") ?? "";
+  const { id } = await response.json<{ id: string }>();
+  const location = response.headers.get("location") ?? "";
+  expect([response.status, location]).toEqual([202, `/workflows/runs/${id}`]);
+  return location;
 }

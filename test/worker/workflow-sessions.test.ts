@@ -65,7 +65,7 @@ describe("a workflow session", () => {
     const session = await answerOf("workflow_session", { result: await done() });
     expect(session).toMatchObject({
       _type: "workflow_session",
-      persisted_path: null,
+      persisted_path: expect.stringMatching(/^runs\/wf_\w+\.json$/),
       status: "completed",
       workflow: "workflow",
       task: "Write.",
@@ -98,10 +98,11 @@ describe("a workflow session", () => {
     expect(stored).toMatchObject({ persisted_path, run: { persisted_path } });
     expect(await answerOf("session_restore", { path: persisted_path })).toEqual(stored);
     expect(await answerOf("session_fork", { session: stored })).toMatchObject({ persisted_path: null });
-    expect(await answerOf("session_restore", { path: run.id })).toMatchObject({
-      transcript_state: "active",
-      run: { id: run.id },
-    });
+    for (const path of [run.id, `runs/${run.id}.json`])
+      expect(await answerOf("session_restore", { path })).toMatchObject({
+        transcript_state: "active",
+        run: { id: run.id },
+      });
     await client.fetch(`/workflows/runs/${run.id}`, { method: "DELETE" });
     expect(await codeOf(await post("/workflows/session_restore", { path: persisted_path }))).toEqual([
       404,

@@ -20,6 +20,13 @@ async function children(session: string): Promise<{ child_ids: string[] }> {
     if (found.child_ids.length > 0) return found;
   }
 }
+/** The record of a run, as soon as it says that something waits. */
+async function waits(path: string) {
+  for (;;) {
+    const found = await get<{ explanation: string; active: { child_session_ids: string[] }[] }>(path);
+    if (found.explanation.includes("waits")) return found;
+  }
+}
 const visited = ({ stages }: Run): string[] => stages.map(({ node_id, branch }) => `${node_id}:${branch}`);
 
 describe("POST /workflows/validate", () => {
@@ -43,6 +50,16 @@ describe("POST /workflows/validate", () => {
       "more inputs wanted than allowed",
       { nodes: { a: { input_contract: { min_inputs: 2, max_inputs: 1 } } } },
       "nodes.a.input_contract.min_inputs",
+    ],
+    [
+      "an option that no run has",
+      { nodes: { a: { model_policy: { max_tokenss: 1 } } } },
+      "nodes.a.model_policy.max_tokenss",
+    ],
+    [
+      "an option of another type",
+      { nodes: { a: { model_policy: { max_iterations: "x" } } } },
+      "nodes.a.model_policy.max_iterations",
     ],
     ["a wait for nothing", { nodes: { a: { kind: "wait", wait: {} } } }, "nodes.a.wait"],
     [
@@ -124,8 +141,11 @@ describe("POST /workflows/execute", () => {
       first.id,
     ]);
 
-    const again = await run(graph, { options: { replay_run: whole.id, replay_mode: "deterministic" } });
+    const replay_path = whole.persisted_path;
+    const again = await run(graph, { options: { replay_path, replay_mode: "deterministic" } });
     expect([visited(again), again.child_runs]).toEqual([visited(whole), []]);
+    const on = await run(graph, { options: { resume_path: first.persisted_path } });
+    expect(visited(on)).toEqual(visited(whole));
     const { edges: _, ...other } = graph;
     const mismatch = await executed({ ...other, entry: "verify" }, { options: { replay_run: whole.id } });
     expect(await codeOf(mismatch)).toEqual([409, "replay_mismatch"]);
@@ -206,8 +226,11 @@ describe("POST /workflows/execute", () => {
       }),
     ).toEqual(["completed", "mapped", 2]);
     expect(await kinds({ ...fails })).toEqual(["failed", "failed", 0]);
-    const plain = await run({ nodes: { m: { kind: "map", map_policy: { items: ["x", { y: 1 }] } } } });
+    const values = { kind: "map", map_policy: { items: ["x", { y: 1 }] } };
+    const plain = await run({ nodes: { m: values } });
     expect(plain.artifacts.map(({ text }) => text)).toEqual(["x", null]);
+    const first = await run({ nodes: { m: { ...values, join_policy: { strategy: "first" } } } });
+    expect(first.artifacts.map(({ text }) => text)).toEqual(["x"]);
   });
 
   it("tries a failed stage again, and records each attempt", async () => {
@@ -220,6 +243,41 @@ describe("POST /workflows/execute", () => {
     expect((await run({ nodes: { v: asks } })).stages[0]).toMatchObject({ usage: { call_count: 3 } });
     const once = { ...flaky, retry_policy: { max_attempts: 3, retry_on: ["timed_out"] } };
     expect((await run({ nodes: { v: once } })).stages[0]?.attempts).toHaveLength(1);
+    const refused = { ...fails, retry_policy: { max_attempts: 2, retry_on: ["auth"] } };
+    expect((await run({ nodes: { a: refused } })).stages[0]?.attempts).toHaveLength(2);
+  });
+
+  it("records what a stage's model reasoned, which model it was, and the policy that held", async () => {
+    const nodes = {
+      a: {
+        ...said("x"),
+        model_policy: { provider: "mock", mock: [{ text: "x", thinking: "hm", model: "m-1" }] },
+        capability_policy: { tools: ["read", "exec"] },
+      },
+    };
+    const { stages, usage } = await run({ nodes, capability_policy: { tools: ["read", "edit"] } });
+    expect([stages[0], usage]).toMatchObject([
+      { private_reasoning: "hm", metadata: { policy: { tools: ["read"] } } },
+      { models: ["m-1"] },
+    ]);
+  });
+
+  it("fails a stage to which the ceiling leaves none of its tools", async () => {
+    const nodes = { a: { ...said("x"), capability_policy: { tools: ["exec"] } } };
+    const { stages } = await run({ nodes, capability_policy: { tools: ["read"] } });
+    expect(stages).toMatchObject([
+      { branch: "error", error: { code: "tool_rejected", message: expect.stringContaining("exec") } },
+    ]);
+  });
+
+  it("shows long artifacts as far as the node's tokens go", async () => {
+    const long = { id: "long", text: Array.from({ length: 9000 }, (_, i) => `line ${i}`).join("\n") };
+    const nodes = { a: { ...said("x"), context_policy: { max_tokens: 1000, reserve_tokens: 200 } } };
+    const { stages } = await run({ nodes }, { artifacts: [long, { id: "short", text: "a note" }] });
+    expect(stages[0]?.consumed_artifact_ids).toEqual(["short", "long"]);
+    const prompt = JSON.stringify(stages[0]?.transcript);
+    expect(prompt).toContain("line 0");
+    expect(prompt).not.toContain("line 4500");
   });
 
   it("gives stages the task, the node's prompt and the artifacts of their context", async () => {
@@ -281,12 +339,23 @@ describe("POST /workflows/execute", () => {
         error: { code: "input_contract", message: expect.stringContaining('"a" wants at least 1') },
       },
     ]);
+    const schema = { type: "object", required: ["n"], properties: { n: { type: "integer" } } };
+    const nodes = { a: { input_contract: { schema }, ...said("x") } };
+    const fits = async (artifact: object) => (await run({ nodes }, { artifacts: [artifact] })).stages[0];
+    expect(await fits({ data: { n: 1 } })).toMatchObject({ branch: "success" });
+    expect(await fits({ text: '{"n": 1}' })).toMatchObject({ branch: "success" });
+    expect(await fits({ title: "Given", text: "none" })).toMatchObject({
+      branch: "error",
+      error: { code: "input_contract", message: expect.stringMatching(/"a".*"Given" does not/) },
+    });
   });
 
   it.each<[body: object, path: string]>([
     [{ graph: { nodes: { a: {} } }, options: { max_steps: 0 } }, "options.max_steps"],
     [{ graph: { nodes: { a: {} } }, options: { no_such: 1 } }, "options.no_such"],
     [{ graph: { nodes: { a: {} } }, options: { tool_configs: {} } }, "options.tool_configs"],
+    [{ graph: { nodes: { a: {} } }, options: { persist_path: "a.json" } }, "options.persist_path"],
+    [{ graph: { nodes: { a: {} } }, options: { resume_path: "a.json" } }, "options.resume_path"],
     [{ graph: { nodes: { a: {} } }, workflow: "x" }, "workflow"],
     [{ graph: { nodes: { a: {} } }, artifacts: [{ kind: 1 }] }, "artifacts.0.kind"],
     [{}, "graph"],
@@ -359,8 +428,21 @@ describe("a run that waits", () => {
     await post(`${early}/approvals`, { node: "s", decision: "approve" });
     await until(early, "completed");
 
-    const late = await run(waiting({ event: "never", timeout_ms: 20 }));
-    expect(late.stages[0]).toMatchObject({ branch: "failed", error: { code: "timed_out" } });
+    const never = waiting({ event: "never" });
+    const limited = (limit: object) => ({
+      ...never,
+      nodes: { ...never.nodes, w: { ...never.nodes.w, ...limit } },
+    });
+    for (const graph of [
+      waiting({ event: "never", timeout_ms: 20 }),
+      waiting({ sleep_ms: 60_000, timeout_ms: 20 }),
+      limited({ timeout_ms: 20 }),
+      limited({ total_timeout_ms: 20 }),
+    ])
+      expect((await run(graph)).stages[0]).toMatchObject({
+        branch: "failed",
+        error: { code: "timed_out" },
+      });
   });
 
   it("asks a person, once", async () => {
@@ -378,6 +460,20 @@ describe("a run that waits", () => {
       "workflow_ended",
     ]);
   });
+
+  it.each(["stage", "subagent"])(
+    "says where the run of a %s waits for a client or a person",
+    async (kind) => {
+      const model_policy = { provider: "mock", mock: asking };
+      const path = await started({ nodes: { s: { kind, tools: [ASK], model_policy } } });
+      const { explanation, active } = await waits(path);
+      const session = String(active[0]?.child_session_ids[0]);
+      expect(explanation).toBe(`s waits for a client to answer ask in the session ${session}.`);
+      await post(`/sessions/${session}/tool-results`, { tool_call_id: "mock_call_1", content: "42" });
+      const { stages } = await until(path, "completed");
+      expect(stages).toMatchObject([{ attempts: [{ child_session_id: session }] }]);
+    },
+  );
 
   it("hands a sub-agent's node over as a task, whose events are among its own", async () => {
     const nodes = { s: { kind: "subagent", task_label: "Dig", ...said("dug ##DONE##") } };
@@ -538,9 +634,15 @@ describe("POST /workflows/{operation}", () => {
     expect(await edited("replace_node", { node_id: "b", node: { kind: "join" } })).toMatchObject({
       nodes: { b: { kind: "join" } },
     });
-    expect(await edited("rewire", { from: "a", to: "a" })).toMatchObject({ edges: [edge("a", "a")] });
+    expect(await edited("rewire", { from: "a", to: "a" })).toMatchObject({
+      edges: [edge("a", "a")],
+      audit_log: [{ op: "rewire", from: "a", to: "a" }],
+    });
     expect(await edited("set_model_policy", { node_id: "a", policy: { model: "m" } })).toMatchObject({
       nodes: { a: { model_policy: { model: "m" } } },
+    });
+    expect(await edited("set_output_visibility", { node_id: "a", policy: "internal" })).toMatchObject({
+      nodes: { a: { output_visibility: "internal" } },
     });
     expect(await edited("clone", {})).toMatchObject({ id: "g_clone", version: 2 });
     expect(await edited("inspect", {})).toMatchObject({ node_count: 2, valid: true });

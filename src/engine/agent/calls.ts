@@ -8,7 +8,15 @@ import { refusedCall } from "../tool-result.ts";
 import { approvedBeforehand } from "../workspace-tools/approved.ts";
 import { ceilingsOf } from "./delegation.ts";
 import { skipped } from "./loop-detection.ts";
-import { callDigest, type GrantScope, grantOf, judgeApproval, judgeCall, keepsOrder } from "./policy.ts";
+import {
+  callDigest,
+  type GrantScope,
+  grantOf,
+  judgeApproval,
+  judgeCall,
+  keepsOrder,
+  outsideCeiling,
+} from "./policy.ts";
 import type { AgentRecordBody, AgentToolResult, ApprovalRequest, ToolStatus } from "./records.ts";
 import { runtimeTools } from "./runtime-tools.ts";
 import { dueCommands } from "./skill-commands.ts";
@@ -230,6 +238,8 @@ function stepOf(
       ({ definition }) => definition.name,
     );
     if (served !== undefined) return settle(unknownTool(call.name, listed));
+    const outside = outsideCeiling(run.spec.policies, call.name);
+    if (outside !== null) return settle(denied(call.name, outside));
     return settle(plainResult("rejected", unavailableTool(call.name, listed), "permission_denied"));
   }
   const given = numericArguments(call.arguments ?? {}, tool.definition.parameters);

@@ -80,6 +80,15 @@ export function grantOf(scope: GrantScope, tool: string, args: JsonObject): stri
   return scope === "approval" ? digest : `${scope}:${digest}`;
 }
 
+/** Why the run's policies refuse every call of a tool that it does not have; `null`: they do not. */
+export function outsideCeiling({ ceiling, policy }: RunPolicies, name: string): string | null {
+  const refuses = [ceiling, policy].some((one) => listOf(one?.tools)?.includes(name) === false);
+  return refuses ? beyond(name) : null;
+}
+
+const ADVICE = "Use only the tools that this run declares, as they are named.";
+const beyond = (name: string): string => `${name} is outside of the run's tool ceiling. ${ADVICE}`;
+
 function overCeiling(policy: JsonObject | null, tool: AgentTool, args: JsonObject): string | null {
   if (policy === null) return null;
   const { name } = tool.definition;
@@ -87,26 +96,25 @@ function overCeiling(policy: JsonObject | null, tool: AgentTool, args: JsonObjec
     ([key]) => key === name || (!key.includes("*") && isNamed(key, tool)),
   );
   const annotations = Object.assign({}, tool.annotations, ...said.map(([, own]) => objectOf(own)));
-  const advice = "Use only the tools that this run declares, as they are named.";
   if (listOf(policy.blocked_tools)?.some((glob) => isNamed(glob, tool)) === true)
-    return `${name} is blocked. ${advice}`;
+    return `${name} is blocked. ${ADVICE}`;
   const tools = listOf(policy.tools);
   if (tools !== null && !tools.some((one) => one === name || (!/[*?]/.test(one) && isNamed(one, tool))))
-    return `${name} is outside of the run's tool ceiling. ${advice}`;
+    return beyond(name);
   const capabilities = policy.capabilities;
   if (capabilities !== undefined && capabilities !== null) {
     const allowed = objectOf(capabilities);
     for (const [capability, ops] of Object.entries(objectOf(toJson(annotations.capabilities)))) {
       const missing = (listOf(ops) ?? []).find((op) => !(listOf(allowed[capability]) ?? []).includes(op));
       if (missing !== undefined) {
-        return `${name} needs ${capability}.${missing}, which is outside of the run's capability ceiling. ${advice}`;
+        return `${name} needs ${capability}.${missing}, which is outside of the run's capability ceiling. ${ADVICE}`;
       }
     }
   }
   const limit = rankOf(policy.side_effect_level);
   const level = rankOf(annotations.side_effect_level);
   if (limit !== -1 && (level === -1 ? LEVELS.length : level) > limit) {
-    return `${name} has side effects of level ${annotations.side_effect_level ?? "unknown"}; the run's ceiling is ${LEVELS[limit]}. ${advice}`;
+    return `${name} has side effects of level ${annotations.side_effect_level ?? "unknown"}; the run's ceiling is ${LEVELS[limit]}. ${ADVICE}`;
   }
   const roots = listOf(policy.workspace_roots);
   if (roots !== null) {

@@ -1,10 +1,19 @@
 /** A workflow run as its routes show it, with the reason why it does not go on. Pure. */
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { uncompensated } from "./compensation.ts";
+import { recordPath } from "./origin.ts";
 import { requiredInputs, time, totalOutcomes, type Visit, type WorkflowState } from "./state.ts";
 
 /** The status of a run: `waiting` if only time or somebody outside can let it go on. */
-type WorkflowStatus = "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled";
+export const WORKFLOW_STATUSES = [
+  "running",
+  "waiting",
+  "paused",
+  "completed",
+  "failed",
+  "cancelled",
+] as const;
+type WorkflowStatus = (typeof WORKFLOW_STATUSES)[number];
 
 export function statusOf(state: WorkflowState): WorkflowStatus {
   if (state.finished !== null) return state.finished.status;
@@ -16,8 +25,20 @@ export function statusOf(state: WorkflowState): WorkflowStatus {
     : "running";
 }
 
+/** The session of a stage's run under way. */
+export interface Below {
+  session: string;
+  /** What it waits for, as the end of a sentence: `for somebody to approve …`; `null`: it goes on by itself. */
+  awaits: string | null;
+}
+
+/** The sessions of the attempts under way, by `visitName`. */
+export type Underway = ReadonlyMap<string, readonly Below[]>;
+
+export const visitName = ({ node, visit }: { node: string; visit: number }): string => `${node}:${visit}`;
+
 /** The run's record. */
-export function runDocument(state: WorkflowState): JsonObject {
+export function runDocument(state: WorkflowState, below: Underway): JsonObject {
   const { spec, finished, stages, transitions, visits, ready, completed, artifacts } = state;
   const usage = totalOutcomes([...stages, ...state.compensations]);
   const document = {
@@ -31,7 +52,7 @@ export function runDocument(state: WorkflowState): JsonObject {
     options: spec.options,
     task: spec.task,
     status: statusOf(state),
-    explanation: explain(state),
+    explanation: explain(state, below),
     started_at: time(state.began),
     finished_at: finished === null ? null : time(finished.at),
     parent_run_id: spec.parent_run_id,
@@ -41,7 +62,7 @@ export function runDocument(state: WorkflowState): JsonObject {
     compensations: state.compensations,
     uncompensated: uncompensated(state).map(({ id }) => id),
     transitions,
-    active: visits.map(activeVisit),
+    active: visits.map((visit) => activeVisit(visit, below.get(visitName(visit)) ?? [])),
     checkpoints: [
       { kind: "start", at: time(state.began) },
       ...stages.map((stage) => ({ kind: "stage_complete", at: stage.finished_at, stage_id: stage.id })),
@@ -65,13 +86,13 @@ export function runDocument(state: WorkflowState): JsonObject {
     replay_fixture: null,
     virtual_time_ms: state.ahead,
     metadata: spec.metadata,
-    persisted_path: null,
+    persisted_path: recordPath(spec.run_id),
   };
   const json: JsonObject = JSON.parse(JSON.stringify(document));
   return json;
 }
 
-function activeVisit(active: Visit): Json {
+function activeVisit(active: Visit, below: readonly Below[]): Json {
   const { node, visit, began, running, retry_at, attempts, wait, running_items, compensates } = active;
   return {
     node_id: node,
@@ -79,6 +100,7 @@ function activeVisit(active: Visit): Json {
     started_at: time(began),
     attempt: running?.attempt ?? attempts.length,
     ...(compensates === null ? {} : { compensates }),
+    ...(below.length === 0 ? {} : { child_session_ids: below.map(({ session }) => session) }),
     ...(retry_at === null ? {} : { retry_at: time(retry_at) }),
     ...(wait === null ? {} : { waits_until: wait.until === null ? null : time(wait.until) }),
     ...(wait?.approval == null ? {} : { approval: wait.approval }),
@@ -87,7 +109,7 @@ function activeVisit(active: Visit): Json {
 }
 
 /** One sentence: what the run does, or why it does not go on. */
-export function explain(state: WorkflowState): string {
+function explain(state: WorkflowState, below: Underway): string {
   const { finished, paused, visits, ready, spec, arrived, steps, stopped } = state;
   if (finished !== null) {
     if (finished.status === "completed") return "The run has completed.";
@@ -111,7 +133,11 @@ export function explain(state: WorkflowState): string {
       if (asked?.approval !== undefined) return `${node} waits for somebody to approve${until}`;
       return `${node} waits${until}`;
     }
-    return retry_at === null ? `${node} runs` : `${node} is tried again at ${time(retry_at)}`;
+    if (retry_at !== null) return `${node} is tried again at ${time(retry_at)}`;
+    const awaited = (below.get(visitName(visit)) ?? []).flatMap(({ session, awaits }) =>
+      awaits === null ? [] : [`${awaits} in the session ${session}`],
+    );
+    return awaited.length === 0 ? `${node} runs` : `${node} waits ${awaited.join(" and ")}`;
   });
   const joins = ready.filter((id) => arrived[id] !== undefined).map((id) => joinWaits(state, id));
   return `${[...said, ...joins].join("; ") || "The run begins"}.`;

@@ -13,7 +13,8 @@ export interface EditInput {
   edge?: JsonObject;
   from?: string;
   to?: string;
-  policy?: JsonObject;
+  /** A text for `set_output_visibility`, else an object. */
+  policy?: JsonObject | string;
   left?: Json;
   right?: Json;
   reason?: string;
@@ -37,11 +38,13 @@ function changed(
   input: EditInput,
   { now, newId }: EditSource,
 ): Edited {
-  const { node_id, reason } = input;
+  const { node_id, from, to, reason } = input;
   const entry = {
     op,
     at: now,
     ...(node_id === undefined ? {} : { node_id }),
+    ...(from === undefined ? {} : { from }),
+    ...(to === undefined ? {} : { to }),
     ...(reason === undefined ? {} : { reason }),
   };
   const whole: JsonObject = { ...asJson(graph), ...change, audit_log: [...graph.audit_log, entry] };
@@ -70,9 +73,12 @@ const unknownNode = ({ nodes }: Graph, id: string): string =>
 
 /** A change that puts the input's `policy` into a field of a node. */
 const setting = (op: string, field: string): Operation =>
-  onNode(op, (node, { policy }) =>
-    policy === undefined ? { path: "policy", message: "is missing" } : { ...node, [field]: policy },
-  );
+  onNode(op, (node, { policy }) => {
+    if (policy === undefined) return { path: "policy", message: "is missing" };
+    return typeof policy === "string"
+      ? { path: "policy", message: "must be an object" }
+      : { ...node, [field]: policy };
+  });
 
 /** The operations by name, as `POST /workflows/{operation}` takes them. */
 export const EDIT_OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, Operation>([
@@ -117,10 +123,13 @@ export const EDIT_OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, O
   ["set_auto_compact", setting("set_auto_compact", "auto_compact")],
   [
     "set_output_visibility",
-    onNode("set_output_visibility", (node, { policy }) => ({
-      ...node,
-      output_visibility: textOf(policy?.output_visibility ?? policy?.visibility),
-    })),
+    onNode("set_output_visibility", (node, { policy }) => {
+      const visibility =
+        typeof policy === "string" ? policy : textOf(policy?.output_visibility ?? policy?.visibility);
+      return visibility === ""
+        ? { path: "policy", message: "is missing: who sees what the node says?" }
+        : { ...node, output_visibility: visibility };
+    }),
   ],
   [
     "clone",
@@ -138,7 +147,7 @@ export const EDIT_OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, O
   [
     "validate",
     (graph, { policy }) => {
-      const result = validateGraph(graph, policy);
+      const result = validateGraph(graph, typeof policy === "string" ? undefined : policy);
       return { answer: asJson(result) };
     },
   ],

@@ -4,10 +4,10 @@ import { sha256 } from "../sha256.ts";
 import type { WorkflowArtifact } from "./artifacts.ts";
 import { uncompensated, undoes } from "./compensation.ts";
 import type { Node } from "./graph.ts";
-import { failed, type IdSource, instantOutcome, mapOutcome, waitOutcome } from "./outcomes.ts";
+import { failed, type IdSource, instantOutcome, mapOutcome, waitOutcome, waitsUntil } from "./outcomes.ts";
 import type { AttemptKey, Outcome, Stage, StageError, WorkflowRecord } from "./records.ts";
 import { selectArtifacts } from "./select-artifacts.ts";
-import { requiredInputs, time, undoUntil, type Visit, type WorkflowState } from "./state.ts";
+import { requiredInputs, time, undoUntil, type Visit, visitOf, type WorkflowState } from "./state.ts";
 
 /** Most branches that run at once if the run's options set no limit, and most items of a map. */
 const MAX_CONCURRENT = 8;
@@ -135,7 +135,7 @@ function timesOf({ spec }: WorkflowState, { retry_at, wait, node, began, running
     retry_at,
     wait?.until ?? null,
     kind === "wait" || timeout_ms === undefined || running === null ? null : running.began + timeout_ms,
-    total_timeout_ms === undefined ? null : began + total_timeout_ms,
+    kind === "wait" || total_timeout_ms === undefined ? null : began + total_timeout_ms,
   ].filter((at) => at !== null);
 }
 
@@ -190,9 +190,13 @@ function attempt(
   const made = { newId, now: time(at) };
   if (INSTANT.has(node.kind))
     return [started, { type: "ended", at, ...key, outcome: instantOutcome(node, inputs, made) }];
-  if (node.kind === "wait") return [started, waits(node, key, at), ...answers(state, node, key, at)];
+  if (node.kind === "wait") {
+    const { began } = visitOf(state, key) ?? { began: at };
+    return [started, waits(node, key, at, began), ...answers(state, node, key, at)];
+  }
   if (node.kind === "map" && !isMapWork(node)) {
-    const items = itemsOf(node, inputs);
+    const given = itemsOf(node, inputs);
+    const items = given.slice(0, wantedItems(node, given.length));
     return [started, { type: "ended", at, ...key, outcome: mapOutcome(node, items, null, made) }];
   }
   return [started];
@@ -207,16 +211,16 @@ function answers({ spec }: WorkflowState, node: Node, { visit }: AttemptKey, at:
   return [{ type: "answered", at, node: node.id, visit, granted, by: "test", reason: null }];
 }
 
-function waits(node: Node, { node: id, visit }: AttemptKey, at: number): WorkflowRecord {
-  const { sleep_ms, until, approval, timeout_ms } = node.wait ?? {};
-  const due =
-    sleep_ms !== undefined
-      ? at + sleep_ms
-      : until !== undefined
-        ? Date.parse(until)
-        : timeout_ms === undefined
-          ? null
-          : at + timeout_ms;
+/** @param began when the visit began, which `total_timeout_ms` counts from */
+function waits(node: Node, { node: id, visit }: AttemptKey, at: number, began: number): WorkflowRecord {
+  const { approval, timeout_ms } = node.wait ?? {};
+  const ends = [
+    waitsUntil(node, at),
+    timeout_ms === undefined ? null : at + timeout_ms,
+    node.timeout_ms === undefined ? null : at + node.timeout_ms,
+    node.total_timeout_ms === undefined ? null : began + node.total_timeout_ms,
+  ].filter((end) => end !== null);
+  const due = ends.length === 0 ? null : Math.min(...ends);
   return {
     type: "waits",
     at,
@@ -283,8 +287,8 @@ function mapGoesOn(
   const key = { node: visit.node, visit: visit.visit, attempt };
   const items = itemsOf(node, consumedBy(state, visit));
   const done = Object.values(visit.items);
-  const { strategy = "all", min_completed = 1 } = node.join_policy ?? {};
-  const enough = strategy === "first" ? 1 : strategy === "quorum" ? min_completed : items.length;
+  const { strategy = "all" } = node.join_policy ?? {};
+  const enough = wantedItems(node, items.length);
   const good = done.filter(({ status }) => status === "completed").length;
   const counted = strategy === "all" ? done.length : good;
   if (counted >= enough || done.length === items.length) {
@@ -307,6 +311,11 @@ function mapGoesOn(
       input_digest: sha256(canonicalJson([visit.input_digest, item])),
       consumed: [],
     }));
+}
+
+/** How many items have to be done until the map's join lets it end. @param of all of them */
+function wantedItems({ join_policy: { strategy, min_completed = 1 } = {} }: Node, of: number): number {
+  return strategy === "first" ? 1 : strategy === "quorum" ? min_completed : of;
 }
 
 /** Whether a map does work on its items. Otherwise it passes on the artifacts as they are. */

@@ -26,6 +26,12 @@ export interface RunRecord {
   root_run_id: string;
 }
 
+/** The path by which requests may name a run's record. The record itself is the journal; there is no such file. */
+export const recordPath = (run: string): string => `runs/${run}.json`;
+
+/** The run whose record has this path; `null`: it is no such path. */
+export const runAt = (path: string): string | null => /^runs\/([^/]+)\.json$/.exec(path)?.[1] ?? null;
+
 /** Reads a record that a request brings; `null`: it is not one. */
 export function readRecord(given: Json): RunRecord | null {
   const record = objectOf(given);

@@ -3,7 +3,7 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { artifactOf, bodyOf, kindOf, type Made, type WorkflowArtifact } from "./artifacts.ts";
 import { type Node, outputKind } from "./graph.ts";
 import { NO_USAGE, type Outcome } from "./records.ts";
-import { type EarlyEvent, totalOutcomes, type Visit } from "./state.ts";
+import { type EarlyEvent, type ItemOutcome, totalOutcomes, type Visit } from "./state.ts";
 
 export type IdSource = () => string;
 
@@ -97,16 +97,22 @@ function holds({ metadata = {} }: Node, inputs: readonly WorkflowArtifact[]): bo
   return inputs.length > 0;
 }
 
+/** When a wait for time alone is over, Unix ms; `null`: it waits for something else. @param began when the attempt began */
+export function waitsUntil({ wait: { sleep_ms, until } = {} }: Node, began: number): number | null {
+  if (sleep_ms !== undefined) return began + sleep_ms;
+  return until === undefined ? null : Date.parse(until);
+}
+
 /** The outcome of a wait node; `null`: it still waits. @param at Unix ms */
 export function waitOutcome(
   node: Node,
-  { wait }: Visit,
+  { wait, running }: Visit,
   events: readonly EarlyEvent[],
   at: number,
   made: Made,
 ): Outcome | null {
   if (wait === null) return null;
-  const { event, key, sleep_ms, until, approval } = node.wait ?? {};
+  const { event, key, approval } = node.wait ?? {};
   if (event !== undefined) {
     const arrived = events.find((one) => one.name === event && (key === undefined || one.key === key));
     if (arrived !== undefined) {
@@ -130,7 +136,8 @@ export function waitOutcome(
       : failed("failed", "denied", reason ?? "It was denied.", { metadata });
   }
   if (wait.until === null || at < wait.until) return null;
-  if (sleep_ms !== undefined || until !== undefined) return completed("waited", "success");
+  const due = waitsUntil(node, running?.began ?? 0);
+  if (due !== null && at >= due) return completed("waited", "success");
   return failed(
     "failed",
     "timed_out",
@@ -145,7 +152,7 @@ export function waitOutcome(
 export function mapOutcome(
   node: Node,
   items: readonly (WorkflowArtifact | { value: unknown })[],
-  outcomes: { readonly [item: string]: Outcome } | null,
+  outcomes: { readonly [item: string]: ItemOutcome } | null,
   made: Made,
 ): Outcome {
   const kind = outputKind(node);

@@ -98,6 +98,8 @@ export const NO_USAGE: Usage = {
 
 export interface StageError {
   code: string;
+  /** Of a failed model call: what `retry_on` may name too, e.g. `rate_limit`. */
+  category?: string;
   message: string;
 }
 
@@ -134,6 +136,8 @@ export interface Attempt {
   started_at: string;
   finished_at: string;
   child_run_id: string | null;
+  /** The session of that run. Absent in attempts of runs before it was recorded. */
+  child_session_id?: string | null;
   usage: Usage;
 }
 

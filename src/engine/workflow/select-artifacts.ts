@@ -132,11 +132,27 @@ function shortened(
 ): WorkflowArtifact[] {
   if (max_tokens === undefined || artifacts.length === 0) return [...artifacts];
   const share = Math.min(max_tokens, Math.max(LEAST_SHARE, Math.floor(max_tokens / artifacts.length)));
-  return artifacts.map((artifact) => {
-    if (artifact.estimated_tokens <= 2 * share) return artifact;
-    const text = shortenOutput(bodyOf(artifact), share * 4);
-    return { ...artifact, text, estimated_tokens: Math.ceil(new TextEncoder().encode(text).length / 4) };
-  });
+  return artifacts.map((artifact) =>
+    artifact.estimated_tokens <= 2 * share ? artifact : cut(artifact, share),
+  );
+}
+
+function cut(artifact: WorkflowArtifact, tokens: number): WorkflowArtifact {
+  const text = shortenOutput(bodyOf(artifact), tokens * 4);
+  return { ...artifact, text, estimated_tokens: Math.ceil(new TextEncoder().encode(text).length / 4) };
+}
+
+/** Artifacts that the policy has selected, as a prompt shows them: long ones shortened until all fit its tokens. */
+export function fitted(
+  selected: readonly WorkflowArtifact[],
+  { max_tokens, reserve_tokens = 0 }: ContextPolicy,
+): WorkflowArtifact[] {
+  const shares = shortened(selected, max_tokens);
+  if (max_tokens === undefined) return shares;
+  const room = Math.max(0, max_tokens - reserve_tokens);
+  if (shares.reduce((sum, { estimated_tokens }) => sum + estimated_tokens, 0) <= room) return shares;
+  const share = Math.floor(room / shares.length);
+  return shares.map((artifact) => (artifact.estimated_tokens <= share ? artifact : cut(artifact, share)));
 }
 
 /** The beginning of an element of the prompt. In an artifact it could close the artifact's element and speak for the prompt. */

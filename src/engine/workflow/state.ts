@@ -32,12 +32,15 @@ export interface Visit {
   consumed: string[];
   /** Id of the stage that it undoes; `null`: it is no compensation. */
   compensates: string | null;
-  /** Of a map: the outcome of each item's attempt, and the items that run. */
-  items: { [item: string]: Outcome };
+  /** Of a map: what came of each item's attempt, and the items that run. */
+  items: { [item: string]: ItemOutcome };
   running_items: { [item: string]: number };
   /** Of a wait node. `until` as in its record. */
   wait: { until: number | null; approval: JsonObject | null; answer: Answer | null } | null;
 }
+
+/** What a map needs of an item's outcome; the journal has all of it, which many items together are too long for memory. */
+export type ItemOutcome = Pick<Outcome, "status" | "text" | "artifacts" | "usage">;
 
 interface Answer {
   granted: boolean;
@@ -248,7 +251,7 @@ function end(state: WorkflowState, key: AttemptKey, outcome: Outcome, at: number
   if (visit === undefined || node === undefined) return;
   if (key.item !== undefined) {
     delete visit.running_items[key.item];
-    visit.items[key.item] = outcome;
+    visit.items[key.item] = itemOutcome(outcome);
     return;
   }
   const began = visit.running?.began ?? at;
@@ -262,6 +265,7 @@ function end(state: WorkflowState, key: AttemptKey, outcome: Outcome, at: number
     started_at: began === at ? finished_at : time(began),
     finished_at,
     child_run_id: outcome.child_run_id,
+    child_session_id: outcome.child_session_id,
     usage: outcome.usage,
   };
   const attempts = [...visit.attempts, attempt];
@@ -276,6 +280,12 @@ function end(state: WorkflowState, key: AttemptKey, outcome: Outcome, at: number
   else settle(state, node, stage, outcome);
 }
 
+/** The text is mostly that of the artifact: where it is, both are one string. */
+function itemOutcome({ status, text, artifacts, usage }: Outcome): ItemOutcome {
+  const same = artifacts.find((artifact) => artifact.text === text);
+  return { status, text: same?.text ?? text, artifacts, usage };
+}
+
 /** Until when attempts may begin, Unix ms. */
 const startUntil = ({ stopped }: WorkflowState): number => (stopped === null ? Number.POSITIVE_INFINITY : 0);
 
@@ -288,7 +298,8 @@ function retryAt(node: Node, visit: Visit, outcome: Outcome, made: number, at: n
   const { max_attempts = 1, backoff_ms = 0, backoff_multiplier = 2, retry_on } = node.retry_policy ?? {};
   if (outcome.branch !== "failed" && outcome.branch !== "error") return null;
   if (made >= max_attempts) return null;
-  const said = [outcome.branch, outcome.outcome, outcome.error?.code ?? ""];
+  const { code = "", category = "" } = outcome.error ?? {};
+  const said = [outcome.branch, outcome.outcome, code, category];
   if (retry_on !== undefined && !retry_on.some((word) => said.includes(word))) return null;
   const next = at + backoff_ms * backoff_multiplier ** (made - 1);
   return node.total_timeout_ms !== undefined && next >= visit.began + node.total_timeout_ms ? null : next;

@@ -12,7 +12,7 @@ export interface GraphFinding {
   node?: string;
 }
 
-interface Validation {
+export interface Validation {
   valid: boolean;
   errors: GraphFinding[];
   warnings: GraphFinding[];

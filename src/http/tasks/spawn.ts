@@ -147,7 +147,7 @@ async function spawnGraph(
     ...body.options,
     ...(permissions === undefined ? {} : { permissions: plain(permissions) }),
   };
-  for (const option of ["resume_run", "replay_run"])
+  for (const option of ["resume_run", "replay_run", "resume_path", "replay_path"])
     if (given[option] !== undefined)
       throw wrong(
         `options.${option}`,

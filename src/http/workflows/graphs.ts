@@ -4,12 +4,12 @@ import type { Fault } from "../../engine/fault.ts";
 import { EDIT_OPERATIONS } from "../../engine/workflow/edit.ts";
 import { type Graph, readGraph } from "../../engine/workflow/graph.ts";
 import { graphDigest } from "../../engine/workflow/skill-file.ts";
-import { validateGraph } from "../../engine/workflow/validate.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { BadRequest, CatalogMissing, InputInvalid } from "../../errors/request.ts";
 import { WorkflowInvalid } from "../../errors/workflow.ts";
 import { HullError } from "../../errors.ts";
 import { newId } from "../../llm/transcript.ts";
+import { checkGraph } from "../../run/workflow/check-graph.ts";
 import {
   listWorkflows,
   removeWorkflow,
@@ -53,7 +53,7 @@ export function refusedAt(at: string, faults: readonly Fault[]): Error {
 export async function postValidate(context: RequestContext): Promise<Response> {
   const { graph, ceiling } = await readJson(context.request, validateBody, MAX_GRAPH_BYTES);
   const limit: JsonObject | undefined = ceiling == null ? undefined : JSON.parse(JSON.stringify(ceiling));
-  return jsonNow(validateGraph(graphOf(graph), limit));
+  return jsonNow(await checkGraph(context, graphOf(graph), limit));
 }
 
 /** `PUT /workflows/{name}`: the next version, unless the last one is the same. */
@@ -64,7 +64,7 @@ export const putWorkflow: Route = async (context, { name = "" }) => {
   }
   const body = await readJson(context.request, putBody, MAX_GRAPH_BYTES);
   const graph = { ...graphOf(body.graph), name };
-  const { valid, errors } = validateGraph(graph);
+  const { valid, errors } = await checkGraph(context, graph);
   if (!valid) throw new WorkflowInvalid({ errors });
   const digest = graphDigest(graph);
   const { created, ...stored } = await storeWorkflow(context.env, context.tenant, { name, digest, graph });

@@ -1,6 +1,7 @@
 /** `POST /workflows/{operation}`: edits of graphs, a task run through, workflow sessions. */
 import * as z from "zod/mini";
 import { diffGraphs, EDIT_OPERATIONS, type EditInput } from "../../engine/workflow/edit.ts";
+import { runAt } from "../../engine/workflow/origin.ts";
 import { BadPath, FileNotFound, InputInvalid, OperationNotFound } from "../../errors/request.ts";
 import { Internal } from "../../errors.ts";
 import { newId } from "../../llm/transcript.ts";
@@ -35,7 +36,7 @@ const editBody = z.lazy(() =>
     edge: maybe(object()),
     from: maybe(z.string()),
     to: maybe(z.string()),
-    policy: maybe(object()),
+    policy: maybe(z.union([z.string().check(z.minLength(1)), object()], "must be an object")),
     left: maybe(json()),
     right: maybe(json()),
     reason: maybe(z.string()),
@@ -178,9 +179,10 @@ async function postPersist(context: RequestContext): Promise<Response> {
 
 const restoreBody = z.lazy(() => z.strictObject({ path: z.string().check(z.minLength(1)) }));
 
-/** `session_restore {path}`: the `persisted_path` of a session, or the id of a run. */
+/** `session_restore {path}`: the `persisted_path` of a session or of a run's record, or the id of a run. */
 async function postRestore(context: RequestContext): Promise<Response> {
-  const { path: whole } = await readJson(context.request, restoreBody);
+  const { path: given } = await readJson(context.request, restoreBody);
+  const whole = runAt(given) ?? given;
   const [owner = "", ...rest] = whole.split("/");
   const session = sessionOf(context, owner);
   if (rest.length === 0)

@@ -1,6 +1,7 @@
 /** Workflow runs: begin, follow, stop, begin again from a node. */
 import * as z from "zod/mini";
 import { readArtifacts, type WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
+import { WORKFLOW_STATUSES } from "../../engine/workflow/document.ts";
 import type { Graph } from "../../engine/workflow/graph.ts";
 import {
   forkedFrom,
@@ -12,11 +13,11 @@ import {
   resumed,
 } from "../../engine/workflow/origin.ts";
 import type { WorkflowSpec } from "../../engine/workflow/records.ts";
-import { validateGraph } from "../../engine/workflow/validate.ts";
-import { InputInvalid } from "../../errors/request.ts";
+import { BadRequest, InputInvalid } from "../../errors/request.ts";
 import { ReplayMismatch, WorkflowInvalid } from "../../errors/workflow.ts";
 import { newId } from "../../llm/transcript.ts";
 import type { SessionClient } from "../../run/session-client.ts";
+import { checkGraph } from "../../run/workflow/check-graph.ts";
 import { pinSkills } from "../../run/workflow/pin-skills.ts";
 import { taskRun } from "../../run/workflow/task-run.ts";
 import { listWorkflowRuns } from "../../session/workflow/directory.ts";
@@ -217,13 +218,14 @@ async function begin(context: RequestContext, body: object, wanted: WantedRun): 
 
 /** The result of an execution: the run's record, and the members of it that clients use most. */
 function resultOf(record: JsonObject): JsonObject {
-  const { status, artifacts, transcript } = record;
+  const { id, status, artifacts, transcript, persisted_path } = record;
   return {
+    id: id ?? null,
     status: status ?? null,
     run: record,
     artifacts: artifacts ?? [],
     transcript: transcript ?? null,
-    path: null,
+    path: persisted_path ?? null,
   };
 }
 
@@ -235,7 +237,10 @@ function streamOf(body: ReadableStream<Uint8Array>, headers: Record<string, stri
 export const getWorkflowRuns: Route = async (context) => {
   const query = new URL(context.request.url).searchParams;
   const { env, tenant } = context;
-  const page = { tenant, limit: pageLimit(query), cursor: query.get("cursor"), status: query.get("status") };
+  const status = query.get("status");
+  if (status !== null && !WORKFLOW_STATUSES.some((one) => one === status))
+    throw new BadRequest({ detail: `status is one of ${WORKFLOW_STATUSES.join(", ")}, not "${status}".` });
+  const page = { tenant, limit: pageLimit(query), cursor: query.get("cursor"), status };
   return jsonNow(await listWorkflowRuns(env, page));
 };
 
@@ -298,7 +303,7 @@ export const postWorkflowFork: Route = async (context, { id = "" }) => {
   const record = recordOf(await sessionOf(context, id).ask("workflow", { wait: "none" }));
   const graph = graphOf(record.graph);
   if (!Object.hasOwn(graph.nodes, from)) {
-    const message = `names no node; the graph has ${Object.keys(graph.nodes).join(", ")}`;
+    const message = `names no node: there is no "${from}"; the graph has ${Object.keys(graph.nodes).join(", ")}`;
     throw new InputInvalid({ reason: `from ${message}`, errors: [{ path: "from", message }] });
   }
   const before = continuing(record, graph);
@@ -320,7 +325,7 @@ export const postWorkflowMigrate: Route = async (context, { id = "" }) => {
   const session = sessionOf(context, id);
   const record = recordOf(await session.ask("workflow", { wait: "none" }));
   const { graph, workflow } = await sourceOf(context, body, undefined);
-  const { valid, errors } = validateGraph(graph);
+  const { valid, errors } = await checkGraph(context, graph);
   if (!valid) throw new WorkflowInvalid({ errors });
   const skills = await pinSkills(context, graph, record.options, record.skills ?? null);
   const to = JSON.stringify({ graph, workflow, ...(skills === undefined ? {} : { skills }) });

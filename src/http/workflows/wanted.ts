@@ -3,13 +3,14 @@ import * as z from "zod/mini";
 import type { Ceilings } from "../../engine/agent/spec.ts";
 import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import type { Graph } from "../../engine/workflow/graph.ts";
+import { runAt } from "../../engine/workflow/origin.ts";
 import type { Origin, PinnedSkills, WorkflowSpec, WorkflowTest } from "../../engine/workflow/records.ts";
-import { validateGraph } from "../../engine/workflow/validate.ts";
 import { PUBLIC_TENANT } from "../../env.ts";
 import { InputInvalid } from "../../errors/request.ts";
 import { WorkflowInvalid } from "../../errors/workflow.ts";
 import { agentSpec } from "../../run/agent/options.ts";
 import { llmHost } from "../../run/llm-host.ts";
+import { checkGraph } from "../../run/workflow/check-graph.ts";
 import { pinSkills } from "../../run/workflow/pin-skills.ts";
 import { type Placement, policyOf } from "../../run/workflow/stage.ts";
 import { isObject } from "../../skill/json.ts";
@@ -47,6 +48,8 @@ const ownOptions = z.lazy(() =>
     compensation_ms: maybe(z.int().check(z.positive(), z.lte(MAX_COMPENSATION_MS))),
     resume_run: maybe(z.union([text(), object()], "must be a run's id or record")),
     replay_run: maybe(z.union([text(), object()], "must be a run's id or record")),
+    resume_path: maybe(text()),
+    replay_path: maybe(text()),
     replay_mode: maybe(z.literal("deterministic")),
     parent_run_id: maybe(text()),
     root_run_id: maybe(text()),
@@ -63,6 +66,8 @@ const OWN: ReadonlySet<string> = new Set([
   "compensation_ms",
   "resume_run",
   "replay_run",
+  "resume_path",
+  "replay_path",
   "replay_mode",
   "parent_run_id",
   "root_run_id",
@@ -72,14 +77,32 @@ const OWN: ReadonlySet<string> = new Set([
   "test",
 ]);
 
-type OwnOptions = z.infer<typeof ownOptions>;
+type OwnOptions = Omit<z.infer<typeof ownOptions>, "resume_path" | "replay_path">;
 
 /** @throws InputInvalid with a path below `at` for each fault */
 export function readOwnOptions(options: JsonObject, at = "options"): OwnOptions {
   const parsed = ownOptions.safeParse(options);
-  if (parsed.success) return parsed.data;
-  const faults = parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
-  throw refusedAt(at, faults);
+  if (!parsed.success) {
+    const faults = parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
+    throw refusedAt(at, faults);
+  }
+  if (options.persist_path !== undefined) {
+    const message = "is of no use: Hull keeps the record of every run, and path of the answer names it";
+    throw refusedAt(at, [{ path: "persist_path", message }]);
+  }
+  const { resume_path, replay_path, ...own } = parsed.data;
+  const run = (path: string | undefined, option: "resume_path" | "replay_path"): string | undefined => {
+    const named = path === undefined ? undefined : runAt(path);
+    if (named !== null) return named;
+    throw refusedAt(at, [{ path: option, message: "is the path of a run's record, as in runs/<id>.json" }]);
+  };
+  const resumed = own.resume_run ?? run(resume_path, "resume_path");
+  const replayed = own.replay_run ?? run(replay_path, "replay_path");
+  return {
+    ...own,
+    ...(resumed === undefined ? {} : { resume_run: resumed }),
+    ...(replayed === undefined ? {} : { replay_run: replayed }),
+  };
 }
 
 /** @throws InputInvalid for a node that the graph lacks, and for a caller without a key */
@@ -130,7 +153,7 @@ export async function workflowSpec(
   wanted: WantedRun,
 ): Promise<WorkflowSpec> {
   const { graph, own, origin, task, above, placement = {} } = wanted;
-  const { valid, errors } = validateGraph(graph);
+  const { valid, errors } = await checkGraph(context, graph);
   if (!valid) throw new WorkflowInvalid({ errors });
   if (wanted.options.tool_configs !== undefined) {
     const message = "holds secrets, which a stored run does not keep; configure the skill instead";

@@ -26,7 +26,7 @@ export function nextRun(
   at: number,
 ): WorkflowSpec {
   const { origin: _, above, ...before } = state.spec;
-  const record = recordOf(runDocument(state));
+  const record = recordOf(runDocument(state, new Map()));
   const goesOn = next.resumes && record.pending_nodes.length > 0 && state.compensations.length === 0;
   const { run_id, task } = next;
   return {

@@ -1,6 +1,6 @@
 /** Carries out one attempt of a workflow's node: a run in a session of its own, or a command. */
 import { narrowed, refusal } from "../../engine/agent/delegation.ts";
-import { mayExecute } from "../../engine/agent/policy.ts";
+import { droppedTools, mayExecute } from "../../engine/agent/policy.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { sha256 } from "../../engine/sha256.ts";
 import { artifactOf, type WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
@@ -8,14 +8,15 @@ import { type Node, outputKind } from "../../engine/workflow/graph.ts";
 import { consumedBy, itemsOf, suffix } from "../../engine/workflow/next.ts";
 import { completed, failed } from "../../engine/workflow/outcomes.ts";
 import { type AttemptKey, NO_USAGE, type Outcome, type Usage } from "../../engine/workflow/records.ts";
+import { fitted } from "../../engine/workflow/select-artifacts.ts";
 import { stagePrompt, stageTexts } from "../../engine/workflow/stage-prompt.ts";
 import { time, visitOf, type WorkflowState } from "../../engine/workflow/state.ts";
 import { PUBLIC_TENANT } from "../../env.ts";
-import { CallNotFound } from "../../errors/llm.ts";
+import { CallNotFound, ToolsRejected } from "../../errors/llm.ts";
 import { HullError } from "../../errors.ts";
 import { newId } from "../../llm/transcript.ts";
 import type { RunView } from "../../session/conversation/rpc.ts";
-import { objectOf } from "../../skill/json.ts";
+import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
 import { agentSpec } from "../agent/options.ts";
@@ -28,6 +29,7 @@ import { delegated, NOTHING_ASKED, ONCE } from "../task/sub-agent.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
 import { runBash } from "../workspace-tools/bash.ts";
 import { ceilingsIn } from "./ceilings.ts";
+import { inputFault } from "./input-contract.ts";
 import { placedAt, plain, policyOf, type Stage, stageOf, withNamed } from "./stage.ts";
 
 /** What an attempt needs from the object in which the run lives. */
@@ -86,7 +88,7 @@ export function childSessions(state: WorkflowState): string[] {
   });
 }
 
-const childRun = (session: string): string => session.replace(/^wfs_/, "run_");
+export const childRun = (session: string): string => session.replace(/^wfs_/, "run_");
 
 /** The command's name at the runner. A later life of the run follows the same execution. */
 const executionOf = (run: string, { node, visit, attempt }: AttemptKey): string =>
@@ -110,9 +112,12 @@ export async function carryOutAttempt(
     return failed("error", "internal_error", "The node is gone.");
   const recorded = spec.origin?.recorded;
   if (recorded !== undefined) return replayed(recorded, key, spec.run_id);
-  const inputs = consumedBy(state, visit);
+  const consumed = consumedBy(state, visit);
+  const wrong = inputFault(node, consumed);
+  if (wrong !== null) return failed("error", "input_contract", wrong);
+  const inputs = fitted(consumed, node.context_policy ?? {});
   if (node.kind === "verify") return verified(node, await verifyText(state, node, key, inputs, place, again));
-  const item = key.item === undefined ? null : { at: key.item, all: itemsOf(node, inputs) };
+  const item = key.item === undefined ? null : { at: key.item, all: itemsOf(node, consumed) };
   const shown = item === null ? inputs : itemInputs(item.all[item.at], node);
   const of = item === null ? null : { place: item.at + 1, of: item.all.length };
   const ran = await runStage(
@@ -220,11 +225,17 @@ async function runStage(
           ...visitAndAttempt(key),
         });
   if (view.error !== undefined) {
-    const { code, detail } = view.error;
+    const { code, detail, category } = view.error;
     const usage = usageOf(objectOf(view.result ?? {}), Date.now() - began);
-    return failed("error", String(code), String(detail), { ...names, usage });
+    const error = {
+      code: String(code),
+      ...(typeof category === "string" ? { category } : {}),
+      message: String(detail),
+    };
+    return failed("error", error.code, error.message, { ...names, usage, error });
   }
-  return stageOutcome(node, objectOf(view.result ?? {}), inputs, { ...names, began, stage });
+  const { policy } = agent.policies;
+  return stageOutcome(node, objectOf(view.result ?? {}), inputs, { ...names, began, stage, policy });
 }
 
 const visitAndAttempt = ({ visit, attempt }: AttemptKey) => ({ visit, attempt });
@@ -302,11 +313,16 @@ export async function stopAttempt(
 /**
  * The options of a stage's run, within all policies: its defaults, then those of the workflow run, then the node's. A model that
  * the workflow run chooses holds for every node.
+ * @throws ToolsRejected if the policies above the node's own leave none of the tools that it asks for
  */
 function stageOptions({ spec }: WorkflowState, node: Node, stage: Stage): JsonObject {
   const { graph, options } = spec;
   const { max_concurrent: _, deadline_ms: __, ...shared } = options;
-  const policy = policyOf([spec.policy, graph.capability_policy, stage.options.policy]);
+  const own = plain(stage.options.policy);
+  const policy = policyOf([spec.policy, graph.capability_policy, own]);
+  const lost = droppedTools(own, policy);
+  if (lost.length > 0 && Array.isArray(own?.tools) && lost.length === own.tools.length)
+    throw new ToolsRejected({ tools: lost });
   const approvals = node.approval_policy ?? graph.approval_policy;
   const overriding = Object.entries(shared).filter(([name]) => OVERRIDES.includes(name));
   return {
@@ -324,11 +340,17 @@ function stageOutcome(
   node: Node,
   result: JsonObject,
   inputs: readonly WorkflowArtifact[],
-  at: { child_run_id: string; child_session_id: string; began: number; stage: Stage },
+  at: {
+    child_run_id: string;
+    child_session_id: string;
+    began: number;
+    stage: Stage;
+    policy: JsonObject | null;
+  },
 ): Outcome {
   const text = textOf(result.visible_text) || textOf(result.text);
   const data = result.data ?? null;
-  const { began, stage, ...names } = at;
+  const { began, stage, policy, ...names } = at;
   const artifact = artifactOf(
     {
       kind: outputKind(node),
@@ -345,6 +367,7 @@ function stageOutcome(
   const shared: Partial<Outcome> = {
     ...names,
     text,
+    reasoning: reasoningIn(result),
     artifacts: text === "" && data === null ? [] : [artifact],
     usage: usageOf(result, Date.now() - began),
     transcript: result.transcript ?? null,
@@ -352,6 +375,7 @@ function stageOutcome(
       session_id: at.child_session_id,
       iterations,
       tools_used,
+      ...(policy === null ? {} : { policy }),
       ...(policy_dropped === undefined ? {} : { policy_dropped }),
     },
   };
@@ -367,9 +391,8 @@ function stageOutcome(
 
 function usageOf(result: JsonObject, total_duration_ms: number): Usage {
   const number = (value: Json | undefined): number => (typeof value === "number" ? value : 0);
-  const trace = Array.isArray(result.trace) ? result.trace : [];
-  const models = trace.flatMap((entry) => {
-    const { model } = objectOf(entry);
+  const models = eventsIn(result, "provider_payload").flatMap(({ metadata }) => {
+    const { model } = objectOf(metadata);
     return typeof model === "string" ? [model] : [];
   });
   return {
@@ -380,6 +403,18 @@ function usageOf(result: JsonObject, total_duration_ms: number): Usage {
     total_cost: number(result.cost_usd),
     models: [...new Set(models)],
   };
+}
+
+/** The events of a kind in the transcript of a run's result. */
+function eventsIn({ transcript }: JsonObject, kind: string): JsonObject[] {
+  const { events } = objectOf(transcript);
+  return Array.isArray(events) ? events.filter(isObject).filter((event) => event.kind === kind) : [];
+}
+
+/** What the models of a run reasoned; `null`: nothing. */
+function reasoningIn(result: JsonObject): string | null {
+  const texts = eventsIn(result, "private_reasoning").map(({ text }) => textOf(text));
+  return texts.length === 0 ? null : texts.join("\n\n");
 }
 
 const textOf = (value: Json | undefined): string => (typeof value === "string" ? value : "");

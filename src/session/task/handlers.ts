@@ -231,17 +231,24 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
       // A request that is repeated after a day is recognised by the id of its run.
       const known = (): boolean =>
         settings.mode === "workflow" ? task.workflow.here : store.run(run) !== null;
-      if (request === null ? !known() : store.request(request.name, log.now()) === null) {
+      // Earlier versions of Hull began a workflow's sub-agent as a run that is no task: the run becomes the task's.
+      const adopts = (): boolean => settings.mode !== "workflow" && known() && task.store.row() === null;
+      if (request === null ? !known() || adopts() : store.request(request.name, log.now()) === null) {
         await announced(settings, caller);
         await task.saved();
       }
       const spawn = (): null => {
-        if (known()) return null;
-        conversation.active(session);
-        conversation.quiet(session);
+        const adopted = adopts();
+        if (known() && !adopted) return null;
         const created_at = task.store.row()?.created_at ?? log.now();
-        if (settings.mode === "workflow") begin({ workflow: JSON.parse(spec) }, settings, caller);
-        else begin({ agent: JSON.parse(spec) }, settings, caller);
+        if (adopted) {
+          log.append([], { events: () => [task.update(settings, "running")] });
+        } else {
+          conversation.active(session);
+          conversation.quiet(session);
+          if (settings.mode === "workflow") begin({ workflow: JSON.parse(spec) }, settings, caller);
+          else begin({ agent: JSON.parse(spec) }, settings, caller);
+        }
         const { artifacts } = settings;
         const fresh = { closed_at: null, thrown: false };
         task.begun(

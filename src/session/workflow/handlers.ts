@@ -9,6 +9,7 @@ import type { Conversation } from "../conversation/conversation.ts";
 import type { SessionCaller } from "../conversation/rpc.ts";
 import { within } from "../within.ts";
 import type { WorkflowOperations } from "./rpc.ts";
+import { awaited, underway } from "./underway.ts";
 import type { Workflow } from "./workflow.ts";
 
 /** How long an answer waits for the index, in ms. */
@@ -23,7 +24,8 @@ type Handlers = {
 
 export function workflowHandlers(conversation: Conversation, workflow: Workflow): Handlers {
   const { log } = conversation;
-  const document = (): JsonObject => log.answered(runDocument(workflow.state()));
+  const document = (below = underway(workflow.state())): JsonObject =>
+    log.answered(runDocument(workflow.state(), below));
   /** For questions about a run that must exist. */
   const within404 =
     <I>(work: (input: I) => JsonObject | Promise<JsonObject>) =>
@@ -55,7 +57,7 @@ export function workflowHandlers(conversation: Conversation, workflow: Workflow)
     },
     workflow: within404(async ({ wait }) => {
       if (wait === "terminal") await workflow.ended();
-      return document();
+      return document(await awaited(conversation, workflow.state()));
     }),
     pauseWorkflow: within404(() => {
       under(runId());

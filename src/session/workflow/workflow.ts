@@ -21,7 +21,14 @@ import { Rows } from "../conversation/rows.ts";
 import { WATCH_MS } from "../lives.ts";
 import type { Delegates } from "../task/delegates.ts";
 import { forgetWorkflowRun, listedAs, noteWorkflowRun } from "./directory.ts";
-import { type JournalRecord, longOutcome, readOutcome, rowOf, storeOutcome } from "./outputs.ts";
+import {
+  type JournalRecord,
+  longOutcome,
+  readOutcome,
+  rowOf,
+  type StoredOutcome,
+  storeOutcome,
+} from "./outputs.ts";
 
 /** Due kinds of the session's table. */
 const LOOK = "workflow";
@@ -69,7 +76,7 @@ export class Workflow {
   /** Long outcomes: keys in R2 of those that are to be written, those read for the state, keys of those not read yet. */
   readonly #stored = new WeakMap<WorkflowRecord, string>();
   readonly #outcomes = new Map<string, Outcome>();
-  #unread: string[] = [];
+  #unread: StoredOutcome[] = [];
   #storing = false;
   #indexing: Promise<void> = Promise.resolve();
   /** The write that has not begun. */
@@ -154,8 +161,9 @@ export class Workflow {
 
   async #read(): Promise<void> {
     const { FILES } = this.#conversation.env;
-    for (const key of this.#unread) {
-      const outcome = await readOutcome(FILES, key);
+    for (const stored of this.#unread) {
+      const { key } = stored;
+      const outcome = await readOutcome(FILES, stored);
       if (outcome === null) console.error(JSON.stringify({ event: "output_lost", key }));
       else this.#outcomes.set(key, outcome);
     }
@@ -353,7 +361,7 @@ export class Workflow {
     if (!("stored" in row)) return row;
     const { stored, ...record } = row;
     const outcome = this.#outcomes.get(stored);
-    if (outcome === undefined) this.#unread.push(stored);
+    if (outcome === undefined) this.#unread.push({ key: stored, item: record.item !== undefined });
     return outcome === undefined ? record : { ...record, outcome };
   }
 

@@ -1,0 +1,31 @@
+/** Checks the artifacts that a node reads against the schema of its input contract. Pure. */
+import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
+import type { Node } from "../../engine/workflow/graph.ts";
+import { readSchema } from "../../llm/schema.ts";
+import { schemaErrors } from "../../llm/validate.ts";
+import type { Json } from "../../skill/manifest.ts";
+
+/**
+ * What is wrong with the first artifact that does not fit; `null`: all fit. An artifact without data is the value of its text if
+ * that is JSON, otherwise the text.
+ * @throws InvalidRequest for a schema that cannot be used
+ */
+export function inputFault({ id, input_contract }: Node, inputs: readonly WorkflowArtifact[]): string | null {
+  if (input_contract?.schema === undefined) return null;
+  const schema = readSchema(input_contract.schema, "input_contract.schema");
+  for (const { data, text, title } of inputs) {
+    const [first] = schemaErrors(schema, data ?? jsonIn(text ?? ""));
+    if (first !== undefined)
+      return `The node "${id}" wants artifacts that fit its input_contract.schema, and "${title}" does not: ${first}`;
+  }
+  return null;
+}
+
+function jsonIn(text: string): Json {
+  try {
+    const value: Json = JSON.parse(text);
+    return value;
+  } catch {
+    return text;
+  }
+}
