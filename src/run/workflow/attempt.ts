@@ -259,7 +259,6 @@ async function asStage(
   metadata: JsonObject,
 ): Promise<RunView> {
   announce(session.id);
-  await session.ask("open", { metadata, request_hash: null, imported: null, listed: false });
   signal.throwIfAborted();
   const stop = (): void => {
     // A later life that begins the attempt again also stops it.
@@ -267,7 +266,7 @@ async function asStage(
   };
   signal.addEventListener("abort", stop, { once: true });
   const start = (wait: "none" | "terminal"): Promise<RunView> =>
-    session.ask("start", { run_id: run, spec: agent, request: null, wait });
+    session.ask("start", { run_id: run, spec: agent, request: null, wait, opens: metadata });
   try {
     if (called !== null) {
       await start("none");

@@ -15,7 +15,7 @@ import type { RunEvent } from "../../run/events.ts";
 import { WATCH_MS } from "../lives.ts";
 import type { NamedRequest } from "../named-request.ts";
 import { forgetRuns, noteRuns } from "../run-index.ts";
-import { forgetSession, noteSession } from "../session-index.ts";
+import { forgetSession, sessionRow } from "../session-index.ts";
 import { within } from "../within.ts";
 import type { WatchedChange } from "../workspace/workspace.ts";
 import { documentStream } from "./documents.ts";
@@ -39,6 +39,8 @@ import { indexEntry, sessionView } from "./views.ts";
 
 /** Kind of the due time that keeps a run under way. */
 export const WATCH = "watch";
+/** Kind of the due time at which the session's row is written to the index, unless that has happened by then. */
+const INDEX = "index";
 /** Delay before something that failed is tried again, in ms. */
 const RETRY_MS = 60_000;
 /** Runs of a session whose rows in the index are removed with it; rows of earlier runs go by their age. */
@@ -198,7 +200,7 @@ export class Conversation {
 
   /**
    * Makes the session unless it exists; `indexed` waits for its row in the list.
-   * @param index `false`: the caller calls `index`
+   * @param index `false`: the caller calls `index`, or the row comes with that of the first run
    * @throws IdempotencyKeyReused
    */
   async open(
@@ -224,7 +226,7 @@ export class Conversation {
       const of = { parent_id, branched_at: null };
       this.#store.create({ id, tenant, ...times, state: "active", ...of, ...wanted });
       if (imported !== null) this.log.add([{ type: "session_imported", ...imported, skills: [] }]);
-      this.#store.setDue({ index: now + RETRY_MS });
+      this.#store.setDue({ [INDEX]: now + RETRY_MS });
     });
     if (index) this.background(this.index());
     return true;
@@ -239,7 +241,7 @@ export class Conversation {
   adopt(step: ForkStep, part: LongText): Promise<Adopted> {
     const { log, files } = this;
     const clear = (row: SessionRow): Promise<void> => this.#clear(row);
-    const created = (): void => this.#store.setDue({ index: log.now() + RETRY_MS });
+    const created = (): void => this.#store.setDue({ [INDEX]: log.now() + RETRY_MS });
     const take = async (): Promise<Adopted> => {
       const adopted = await adopt({ log, files, clear, created }, step, part);
       if (adopted === "done") {
@@ -310,7 +312,7 @@ export class Conversation {
     this.log.add([{ type: "session_state_changed", state }], {
       write: () => {
         this.#store.setState(state, now);
-        this.#store.setDue({ index: now + RETRY_MS });
+        this.#store.setDue({ [INDEX]: now + RETRY_MS });
       },
     });
     this.background(this.index());
@@ -400,7 +402,7 @@ export class Conversation {
       case "approval":
         this.runs.kick();
         break;
-      case "index":
+      case INDEX:
         this.background(this.index());
         break;
       case "delete":
@@ -470,7 +472,9 @@ export class Conversation {
         return [{ tenant: session.tenant, run: indexEntry(session.id, row, known) }];
       });
       const entries = await Promise.all(this.#hooks.map((hooks) => hooks.entry?.() ?? null));
-      const further = entries.filter((entry) => entry !== null);
+      // Nobody looks for the session in the list yet, so its row waited for the run's, or it could not be written before.
+      const own = this.#store.dueAt(INDEX) === null ? null : await this.#sessionEntry(session);
+      const further = [own, ...entries].filter((entry) => entry !== null);
       await noteRuns(
         this.env,
         rows,
@@ -501,19 +505,25 @@ export class Conversation {
     const write = async (): Promise<void> => {
       const row = this.#store.session();
       if (row === null || row.state === "deleted") return;
-      const { tenant, id, state, parent_id, metadata } = row;
-      const created_at = new Date(row.created_at).toISOString();
-      const more = await also();
-      const statements = more === null ? [] : [more.statement];
-      await noteSession(this.env, tenant, { id, state, created_at, parent_id, metadata }, statements);
-      more?.written();
-      // Nothing is due any more, unless the session was changed or removed meanwhile.
-      if (this.#store.session()?.state === row.state) this.#store.setDue({ index: null });
+      const entries = [await this.#sessionEntry(row), await also()].filter((entry) => entry !== null);
+      await this.env.DB.batch(entries.map(({ statement }) => statement));
+      for (const { written } of entries) written();
     };
     this.#indexing = this.#indexing.then(write).catch((error: unknown) => {
       console.error(JSON.stringify({ event: "session_not_indexed", error: String(error) }));
     });
     return this.#indexing;
+  }
+
+  async #sessionEntry(row: SessionRow): Promise<IndexEntry> {
+    const { tenant, id, state, parent_id, metadata } = row;
+    const created_at = new Date(row.created_at).toISOString();
+    const statement = await sessionRow(this.env, tenant, { id, state, created_at, parent_id, metadata });
+    const written = (): void => {
+      // Nothing is due any more, unless the session was changed or removed meanwhile.
+      if (this.#store.session()?.state === state) this.#store.setDue({ [INDEX]: null });
+    };
+    return { statement, written };
   }
 
   /** Does work on the index after all that was begun earlier. @throws what the work throws */
