@@ -1,7 +1,19 @@
 /** Sub-agents: as a route, and as a tool that a model calls. */
 import { describe, expect, it } from "vitest";
 import { dataOf, readEvents } from "../support/sse.ts";
-import { ASK, type Body, client, codeOf, get, post, run, session, texts } from "./session-client.ts";
+import {
+  ASK,
+  asking,
+  type Body,
+  client,
+  codeOf,
+  get,
+  post,
+  run,
+  send,
+  session,
+  texts,
+} from "./session-client.ts";
 
 const MOCK = { provider: "mock" };
 const subAgent = async (options: Body = {}, more: Body = {}): Promise<Body> => {
@@ -199,6 +211,20 @@ describe("what is above", () => {
     expect((await post(`${path}/runs/${run_id}/cancel`)).status).toBe(200);
     const waited = await (await post("/tasks/wait", { ids: [first.id, second.id] })).json();
     expect(waited).toMatchObject([{ status: "cancelled" }, { status: "cancelled" }]);
+  });
+
+  it.each([
+    ["is closed", (path: string) => post(`${path}/close`)],
+    ["is abandoned", (path: string) => post(`${path}/abandon`)],
+    ["is removed", (path: string) => send("DELETE", path)],
+  ])("takes what it delegated with it when it %s", async (_, end) => {
+    const path = await session();
+    const node = { model_policy: { ...MOCK, mock: asking }, tools: [ASK] };
+    const parent_session_id = path.replace("/sessions/", "");
+    const task = await (await post("/tasks", { task: "Ask.", node, parent_session_id })).json<Body>();
+    expect((await end(path)).ok).toBe(true);
+    const waited = await (await post("/tasks/wait", { ids: task.id })).json();
+    expect(waited).toMatchObject({ status: "cancelled" });
   });
 });
 

@@ -66,6 +66,8 @@ export interface ConversationHooks {
   woke?(wake: Wake): void;
   /** A run has ended, however it did. */
   ended?(run: string): void;
+  /** The session is over for now: it was closed or abandoned. */
+  closed?(): void;
   /** The session is being removed. The call is repeated until it succeeds. */
   cleared?(session: SessionIdentity): Promise<void>;
   /** Files have changed. Called in the transaction that changes them. @param own whether the session's run changed them */
@@ -299,6 +301,7 @@ export class Conversation {
         this.#store.setDue({ index: now + RETRY_MS });
       },
     });
+    if (state === "closed" || state === "abandoned") this.#call("closed", (hooks) => hooks.closed?.());
     this.background(this.index());
   }
 
