@@ -168,10 +168,12 @@ describe("what is above", () => {
   it("leaves less: tools, depth, and no more runs than there may be", async () => {
     const path = await session();
     const policy = { tools: ["sub_agent", "read"], recursion_limit: 0 };
-    const mock = [DELEGATE({ task: "Dig.", tools: ["exec"] }, { task: "Dig." }), { text: "Done." }];
+    const tasks = [{ task: "Dig.", tools: ["exec"] }, { task: "Dig." }, { task: "Go.", tools: ["dance"] }];
+    const mock = [DELEGATE(...tasks), { text: "Done." }];
     const tools = ["read", "exec"].map((name) => ({ name, description: name, parameters: {} }));
     const done = await (await run(path, "Go.", { sub_agents: true, policy, tools, mock })).json<Body>();
     expect(done).toMatchObject({ status: "done", rejected_tools: ["sub_agent"] });
+    expect((await texts(path)).join()).toContain("none of these tools: dance. There are: sub_agent,");
     const parent_session_id = path.replace("/sessions/", "");
     const { child_ids } = await get<{ child_ids: string[] }>(`${path}/ancestry`);
     expect(child_ids).toHaveLength(1);

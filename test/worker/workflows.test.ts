@@ -489,6 +489,7 @@ describe("a run that waits", () => {
     expect(await get(`/tasks/${id}`)).toMatchObject({
       mode: "delegated_stage",
       status: "completed",
+      parent_stage_id: `${String(events[0]?.data.run_id)}:s:1`,
       provenance: { parent_session_id: events[0]?.data.run_id },
     });
     const last = events.findIndex(({ data }) => data.status === "completed" && data.node_id === "s");
