@@ -137,6 +137,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "errors",
     "secrets",
     "redact",
+    "memo",
     "api",
     "skill",
     "typed",

@@ -3,7 +3,6 @@ import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
 import { basename, join, sep } from "node:path";
 import { setImmediate } from "node:timers/promises";
-import hull from "../../package.json" with { type: "json" };
 import type { ModelRegistry } from "../../src/model/registry/definition.ts";
 import type { Layer } from "../../src/model/registry/layer.ts";
 import { type CatalogBundle, claimAddress, makeCatalog } from "../../src/skill/bundle.ts";
@@ -17,6 +16,7 @@ import { NO_SIGNATURES, type SignaturePolicy } from "../../src/skill/trust.ts";
 import { type ProjectModels, projectModelRegistry, projectProviders } from "../models.ts";
 import type { BuildCache } from "./cache.ts";
 import { mapLimited } from "./limited.ts";
+import { openapiOf } from "./openapi.ts";
 import { mergedPackages, type Packages, readPackages } from "./packages.ts";
 import { type RootedDiagnostic, scanRoots } from "./roots.ts";
 import { type FoundFile, type Grounds, listFiles, type SkillFolder } from "./scan.ts";
@@ -116,20 +116,12 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
   const overrides = overridesOf(served.map(({ card, tools }) => ({ slug: card.slug, tools })));
   const stale = new Set(cards.flatMap((card) => (card.stale === true ? [card.slug] : [])));
   const catalog = publishable
-    ? await makeCatalog(cards, await documentOf(manifests, stale), manifests, nodeHash, overrides)
+    ? await makeCatalog(cards, await openapiOf(manifests, stale), manifests, nodeHash, overrides)
     : null;
   served.sort((a, b) => (a.card.slug < b.card.slug ? -1 : 1));
   const folders = served.map(({ folder }) => folder);
   const packages = mergedPackages(surroundings.packages, folders);
   return { skills: served, catalog, diagnostics, packages, imported: importedFiles(all) };
-}
-
-/**
- * The OpenAPI document. Its code is loaded only on demand: otherwise every command that reads skills would wait for it.
- */
-async function documentOf(manifests: readonly Manifest[], stale: ReadonlySet<string>): Promise<string> {
-  const { openapiText } = await import("../../src/api/document.ts");
-  return openapiText(manifests, hull.version, stale);
 }
 
 /** An import with a syntax error is known only from its finding. */

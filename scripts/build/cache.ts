@@ -3,11 +3,10 @@
  * processes in a file of the project's `.hull`. A folder is unchanged while the paths, sizes, times, inodes and modes
  * of its files are.
  */
-import { globSync, statSync } from "node:fs";
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import hull from "../../package.json" with { type: "json" };
 import type { Card, Diagnostic, Manifest, SkillTool } from "../../src/skill/manifest.ts";
+import { codeIdentity } from "./code-identity.ts";
 import type { FoundFile, SkillFolder } from "./scan.ts";
 import { type BuiltSkill, type Outcome, stampOf } from "./skill.ts";
 
@@ -168,23 +167,4 @@ function stored({ fingerprint, outcome }: Entry): StoredEntry {
     stamp,
     plugin,
   };
-}
-
-/** Changes whenever the code that makes an entry may have changed. */
-function codeIdentity(): string {
-  const root = join(import.meta.dirname, "..", "..");
-  const code = [
-    "src/skill/**/*.ts",
-    "src/model/registry/**/*.ts",
-    "src/typed/*.ts",
-    "typed/*",
-    "scripts/build/*.ts",
-    "scripts/*.ts",
-  ];
-  const files = globSync([...code, "src/*.ts", "package.json"], { cwd: root });
-  const lines = files.sort().map((file) => {
-    const { size, mtimeMs, ctimeMs } = statSync(join(root, file));
-    return [file, size, mtimeMs, ctimeMs];
-  });
-  return JSON.stringify([hull.version, root, lines]);
 }

@@ -3,22 +3,23 @@
  * bundle and the same bindings of wrangler.toml.
  */
 import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { join } from "node:path";
-import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from "miniflare";
-import { bundleWorker } from "./worker-bundle.ts";
 import type { WorkerOptions } from "./worker-process.ts";
-import { bindingsOf } from "./wrangler-toml.ts";
 
-/** The Worker's bundle and bindings, for miniflare. */
-export async function workerOptions({
+// An import would search the 5.8 MB of this CommonJS module for its format and its exports: 100 ms of processor time.
+const miniflare: typeof import("miniflare") = createRequire(import.meta.url)("miniflare");
+const { convertV4MiniflareOptions, Log, LogLevel, Miniflare } = miniflare;
+
+/** The Worker and its bindings, for miniflare. @param script its bundle: one ES module */
+export function workerOptions({
   repoDir,
+  config,
   host,
   port,
   variables,
-  bundle,
-}: Omit<WorkerOptions, "stateDir" | "onLine">) {
-  const config = await bindingsOf(repoDir);
-  const script = bundle === null ? await bundleWorker(repoDir, config.main) : await readFile(bundle, "utf8");
+  script,
+}: Omit<WorkerOptions, "stateDir" | "bundle" | "onLine"> & { script: string }) {
   const named = <T extends { binding: string }>(list: T[], id: (item: T) => string) =>
     Object.fromEntries(list.map((item) => [item.binding, id(item)]));
   return {
@@ -45,13 +46,14 @@ export async function workerOptions({
   };
 }
 
-/** Starts workerd, which ends with this process; returns its URL. */
+/** Starts workerd with the module in the file `bundle`; it ends with this process. Returns its URL. */
 export async function startDirect(
   options: WorkerOptions,
+  bundle: string,
 ): Promise<{ url: string; stop: () => Promise<void> }> {
   const miniflare = new Miniflare(
     convertV4MiniflareOptions({
-      ...(await workerOptions(options)),
+      ...workerOptions({ ...options, script: await readFile(bundle, "utf8") }),
       log: new Log(LogLevel.NONE),
       handleStructuredLogs: ({ message }) => options.onLine(message),
       // The folder that wrangler uses inside its --persist-to, so that both ways of serving share their state.

@@ -137,7 +137,6 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
       stateDir,
       host: options.front ? "127.0.0.1" : host,
       port: options.front ? await freePort("127.0.0.1", 0) : port,
-      direct,
       bundle: await bundle,
       variables,
       onLine: (line) => options.onLine(redactor.text(line), "worker"),

@@ -4,7 +4,7 @@
  * will do), and when it closes everything ends. One line of its output contains the URL, the others are the Worker's.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import * as z from "zod";
+import type { WranglerConfig } from "./wrangler-toml.ts";
 
 /** How long wrangler may take to end, in ms. */
 const GRACE_MS = 3000;
@@ -12,41 +12,39 @@ const GRACE_MS = 3000;
 export interface WorkerOptions {
   /** Where wrangler.toml and the sources are. */
   repoDir: string;
+  /** The content of wrangler.toml. */
+  config: WranglerConfig;
   host: string;
   port: number;
   /** Folder of the persistent state. */
   stateDir: string;
   variables: ReadonlyMap<string, string>;
-  /** A file with the Worker's bundle; `null`: it is made from the sources. */
-  bundle: string | null;
   onLine: (line: string) => void;
 }
 
-const optionsLine = z.object({
-  repoDir: z.string(),
-  host: z.string(),
-  port: z.int(),
-  stateDir: z.string(),
-  direct: z.boolean(),
-  variables: z.array(z.tuple([z.string(), z.string()])),
-  bundle: z.string().nullable(),
-});
+/** The first line, as `startWorker` of the same code writes it: checking it with zod would take longer than the rest. */
+export interface WorkerInput extends Omit<WorkerOptions, "variables" | "onLine"> {
+  /** A file with the Worker's bundle, for workerd; `null`: wrangler bundles the sources and serves them. */
+  bundle: string | null;
+  variables: [name: string, value: string][];
+}
 
 /** Loads only the code that starts the Worker: wrangler takes a second of processor time to load. */
-const startDirect = async (options: WorkerOptions) => (await import("./direct.ts")).startDirect(options);
+const startDirect = async (options: WorkerOptions, bundle: string) =>
+  (await import("./direct.ts")).startDirect(options, bundle);
 const startWrangler = async (options: WorkerOptions) =>
   (await import("./wrangler.ts")).startWrangler(options);
 
 let stop = async (): Promise<void> => {};
 
 async function start(line: string): Promise<void> {
-  const { direct, ...given } = optionsLine.parse(JSON.parse(line));
+  const { bundle, ...given }: WorkerInput = JSON.parse(line);
   const options: WorkerOptions = {
     ...given,
     variables: new Map(given.variables),
     onLine: (text) => process.stdout.write(`${text}\n`),
   };
-  const worker = await (direct ? startDirect(options) : startWrangler(options));
+  const worker = await (bundle === null ? startWrangler(options) : startDirect(options, bundle));
   stop = worker.stop;
   process.stdout.write(`${JSON.stringify({ event: "listening", url: worker.url })}\n`);
 }

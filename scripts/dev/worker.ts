@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { CommandError, EXIT } from "../command.ts";
 import { TYPESCRIPT_FLAGS } from "./places.ts";
 import { Supervised } from "./supervised.ts";
+import type { WorkerInput } from "./worker-process.ts";
+import { bindingsOf } from "./wrangler-toml.ts";
 
 /** How long the Worker may take until it answers, in ms. */
 const START_MS = 60_000;
@@ -13,8 +15,7 @@ interface LocalWorkerOptions {
   stateDir: string;
   host: string;
   port: number;
-  direct: boolean;
-  /** Its bundle, if workerd is started directly. */
+  /** Its bundle, if workerd is started directly; `null`: wrangler serves it. */
   bundle: string | null;
   variables: ReadonlyMap<string, string>;
   onLine: (line: string) => void;
@@ -30,13 +31,15 @@ export interface LocalWorker {
  * @throws CommandError (exit 4) if it does not answer in time
  */
 export async function startWorker(options: LocalWorkerOptions): Promise<LocalWorker> {
-  const { repoDir, host, port, direct, onLine } = options;
+  const { repoDir, host, port, onLine } = options;
   const stateDir = join(options.stateDir, "worker");
   await mkdir(stateDir, { recursive: true, mode: 0o700 });
   const listening = Promise.withResolvers<string>();
   const bundle = options.bundle === null ? null : join(options.stateDir, "worker.mjs");
   if (bundle !== null && options.bundle !== null) await writeFile(bundle, options.bundle);
-  const input = { repoDir, stateDir, host, port, direct, variables: [...options.variables], bundle };
+  const config = await bindingsOf(repoDir);
+  const variables = [...options.variables];
+  const input: WorkerInput = { repoDir, config, stateDir, host, port, variables, bundle };
   const recent: string[] = [];
   const child = new Supervised({
     name: "worker",

@@ -26,8 +26,11 @@ const wranglerConfig = z.object({
   ),
 });
 
+/** What wrangler.toml binds to the Worker. */
+export type WranglerConfig = z.infer<typeof wranglerConfig>;
+
 /** Reads wrangler.toml. @throws ZodError if a required binding is missing */
-export async function bindingsOf(repoDir: string): Promise<z.infer<typeof wranglerConfig>> {
+export async function bindingsOf(repoDir: string): Promise<WranglerConfig> {
   return wranglerConfig.parse(parse(await readFile(join(repoDir, "wrangler.toml"), "utf8")));
 }
 

@@ -3,13 +3,11 @@
  * fixed routes. Pure; the same skills give the same bytes.
  */
 import type { JsonObject, Manifest } from "../skill/manifest.ts";
-import { byteOrder } from "../skill/path.ts";
-import { Components } from "./components.ts";
+import { addSkills } from "./add-skills.ts";
 import { fixedPaths } from "./fixed-routes.ts";
 import { answer, answerHeaders, headerComponents, query, ref, runHeaders, TEXT } from "./parts.ts";
 import { problemResponses } from "./problems.ts";
 import { schemaComponents } from "./schemas.ts";
-import { skillOperations } from "./skill-routes.ts";
 
 const DESCRIPTION =
   "Skills as HTTPS endpoints. HEAD works wherever GET reads and runs no script and no model; OPTIONS answers 204 " +
@@ -26,11 +24,13 @@ export function openapiDocument(
   version: string,
   stale: ReadonlySet<string> = new Set(),
 ): JsonObject {
-  const components = new Components();
-  const paths = fixedPaths();
-  for (const manifest of [...manifests].sort((a, b) => byteOrder(a.slug, b.slug))) {
-    paths[manifest.route] = skillOperations(shown(manifest, stale), components);
-  }
+  const document = fixedDocument(version);
+  addSkills(document, manifests, stale);
+  return document;
+}
+
+/** The document of a deployment without skills: the same for every build with this version of Hull. */
+function fixedDocument(version: string): JsonObject {
   return {
     openapi: "3.1.1",
     info: { title: "Hull", version, description: DESCRIPTION },
@@ -46,7 +46,7 @@ export function openapiDocument(
       { name: "operation", description: "State of the deployment" },
       { name: "publishing", description: "Bringing skills here" },
     ],
-    paths,
+    paths: fixedPaths(),
     components: {
       securitySchemes: {
         bearer: { type: "http", scheme: "bearer", description: "An API key with the scope in question." },
@@ -54,9 +54,9 @@ export function openapiDocument(
       },
       headers: headerComponents(),
       parameters: parameterComponents(),
-      responses: { ...problemResponses(), ...responseComponents(), ...components.all("responses") },
-      requestBodies: components.all("requestBodies"),
-      schemas: { ...schemaComponents(), ...components.all("schemas") },
+      responses: { ...problemResponses(), ...responseComponents() },
+      requestBodies: {},
+      schemas: schemaComponents(),
     },
   };
 }
@@ -68,12 +68,6 @@ export function openapiText(
   stale?: ReadonlySet<string>,
 ): string {
   return JSON.stringify(openapiDocument(manifests, version, stale));
-}
-
-function shown(manifest: Manifest, stale: ReadonlySet<string>): Manifest {
-  if (!stale.has(manifest.slug)) return manifest;
-  const description = `${manifest.description} (Stale: the folder is broken, and its last good version is served.)`;
-  return { ...manifest, description };
 }
 
 function parameterComponents(): JsonObject {

@@ -22,10 +22,14 @@ const COLUMNS =
 
 const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, RUNS_SCHEMA);
 
-/** Writes rows, of any tenants. One that tells of a run's end stays, unless the same id began anew. */
+/**
+ * Writes rows, of any tenants. One that tells of a run's end stays, unless the same id began anew.
+ * @param also stored with them, in one transaction
+ */
 export async function noteRuns(
   env: Bindings,
   runs: readonly { tenant: string; run: RunEntry }[],
+  also: readonly D1PreparedStatement[] = [],
 ): Promise<void> {
   const db = await database(env);
   const statement = db.prepare(
@@ -51,7 +55,8 @@ export async function noteRuns(
       run.code,
     ),
   );
-  if (written.length > 0) await db.batch(written);
+  const statements = [...written, ...also];
+  if (statements.length > 0) await db.batch(statements);
 }
 
 /** Removes rows of runs whose session is removed. */

@@ -8,7 +8,7 @@ import { startHull, startProvider, writeProject } from "./subjects.ts";
 const STAGES = 10;
 const ITEMS = 100;
 const AT_ONCE = 20;
-/** Rows of the journal that a new process reads. */
+/** Records of the journal that a new process reads. */
 const JOURNAL = 10_000;
 
 const SKILLS = {
@@ -62,7 +62,7 @@ export async function workflowRows(rounds: number): Promise<Row[]> {
     const [floor, mine] = [middle(floors), middle(ours)];
     rows.push(
       row(
-        `a workflow run of ${JOURNAL} journal rows goes on in a new process, over one of 10`,
+        `a workflow run of ${JOURNAL} journal records goes on in a new process, over one of 10`,
         ms(floor),
         ms(mine),
         mine - floor,
@@ -146,7 +146,7 @@ async function taskRow(url: string, rounds: number): Promise<Row> {
   );
 }
 
-/** A run that paused with so many rows. */
+/** A run that paused with so many records. */
 async function journalOf(url: string, journal: number): Promise<string> {
   const steps = Math.floor(journal / 2);
   const edge = (from: string, to: string, branch: string) => ({ from, to, branch });

@@ -157,7 +157,7 @@ describe("an address that others reach", () => {
   });
 
   test("attack: --public lets strangers run skills, and do nothing else", async () => {
-    const hull = await startHullDev({ skills: SKILLS, args: ["-H", "0.0.0.0", "--public"] });
+    const hull = await startHullDev({ skills: SKILLS, args: ["-H", "0.0.0.0", "--public", "--direct"] });
     try {
       expect((await hull.call("/skills/hello", "x")).status).toBe(200);
       // A client's own key is ignored where there is none.

@@ -36,7 +36,7 @@ const cli = (args: string[], stdin?: string) =>
   runHull([...args, "--url", hull.url], { cwd: hull.root, ...(stdin === undefined ? {} : { stdin }) });
 
 test("hull run prints what an agent says, also with a skill, and fails where the run does", async () => {
-  const plain = await cli(["run", "Who are you?", "--provider", "mock"]);
+  const plain = await cli(["run", "Who are you?", "--provider", "mock"], "");
   expect(plain).toMatchObject({ code: 0, output: expect.stringContaining("Who are you?") });
   const asked = await cli(["run", "Look.", "--skill", "asker"]);
   expect(asked).toMatchObject({ code: 0, output: expect.stringMatching(/^The mock model .*Look\.\n$/) });

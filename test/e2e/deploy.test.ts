@@ -130,7 +130,6 @@ class Account {
       stateDir: join(this.root, "state"),
       host: "127.0.0.1",
       port: 0,
-      direct: true,
       bundle: await workerBundle(REPO),
       variables: new Map(Object.entries({ ...config.vars, HULL_ADMIN_KEY: KEY })),
       onLine: () => {},

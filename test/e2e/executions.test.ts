@@ -103,7 +103,7 @@ describe("S83", () => {
     const result = await hull.call(`/executions/${other}/result`);
     expect(await problem(result)).toEqual([409, "execution_cancelled"]);
     await until(
-      async () => [...(await hull.processes()).values()].filter((line) => line.includes("work.sh")).length,
+      () => [...hull.processes().values()].filter((line) => line.includes("work.sh")).length,
       (left) => left === 0,
     );
   });

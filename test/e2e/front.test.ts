@@ -11,6 +11,7 @@ const script = (name: string, line: string): Record<string, string> => ({
 });
 
 const hull = await sharedHull({
+  args: ["--direct"],
   skills: {
     ...script("silent", "sh -c 'sleep 41.25; echo done'"),
     ...script("quick", "cat"),

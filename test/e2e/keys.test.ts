@@ -25,7 +25,11 @@ afterAll(() => hull?.stop());
 
 /** `hull keys …` with its stdout and stderr in one. */
 const keys = (args: string[], key = ADMIN) =>
-  runHull(["keys", ...args, "--url", hull.url], { cwd: hull.root, env: { HULL_API_KEY: key } });
+  runHull(["keys", ...args, "--url", hull.url], {
+    cwd: hull.root,
+    env: { HULL_API_KEY: key },
+    ...(args[0] === "list" ? { process: true } : {}),
+  });
 const run = (key: string, headers: Record<string, string> = {}) =>
   hull.call("/skills/hi", "hello", { headers: { authorization: `Bearer ${key}`, ...headers } });
 

@@ -15,6 +15,7 @@ const many = Array.from(
   (_, i) => `"alias-${i} '\`$HOME# ü" = { id = "m${i}", provider = "mock" }`,
 );
 const hull = await sharedHull({
+  args: ["--direct"],
   project: {
     "hull.toml": `
 [llm.providers.my_proxy]

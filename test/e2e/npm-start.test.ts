@@ -47,7 +47,7 @@ test.each([
     );
     await expect(fetch(`${url}/healthz`)).rejects.toThrow("fetch failed");
   } finally {
-    for (const pid of (await processesBelow(root)).keys()) process.kill(pid, "SIGKILL");
+    for (const pid of processesBelow(root).keys()) process.kill(pid, "SIGKILL");
     await removeTree(root);
   }
 });

@@ -18,6 +18,7 @@ function clean(): NodeJS.ProcessEnv {
     PATH: [join(dir, "node"), ...path].join(":"),
     npm_config_prefix: undefined,
     NODE_OPTIONS: "",
+    XDG_CACHE_HOME: join(dir, "cache"),
   };
 }
 

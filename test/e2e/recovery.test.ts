@@ -18,22 +18,20 @@ const SKILLS = {
 
 let hull: HullDev;
 beforeAll(async () => {
-  hull = await startHullDev({ skills: SKILLS });
+  hull = await startHullDev({ skills: SKILLS, args: ["--direct"] });
 });
 afterAll(() => hull?.stop());
 
 /** The process that runs the skills' processes, known by a flag that only it has. */
 const runners = async (): Promise<number[]> =>
-  [...(await hull.processes())].flatMap(([pid, command]) =>
-    command.includes(" --secret-file ") ? [pid] : [],
-  );
+  [...hull.processes()].flatMap(([pid, command]) => (command.includes(" --secret-file ") ? [pid] : []));
 const runnerPid = async (): Promise<number> => (await runners())[0] ?? expect.fail("there is no runner");
 const ready = async (): Promise<number> => (await hull.call("/readyz")).status;
 const echo = async (): Promise<string> => (await hull.call("/skills/echo", "again")).text();
 
 /** How many processes of the skills run. */
 const running = async (): Promise<number> =>
-  [...(await hull.processes()).values()].filter((command) => command === "sleep 90").length;
+  [...hull.processes().values()].filter((command) => command === "sleep 90").length;
 
 describe("the runner dies", () => {
   test("S56: readyz tells, health stays, the runner is started again and calls work", async () => {
@@ -81,8 +79,8 @@ describe("hull dev itself dies", () => {
   };
 
   test.each([
-    ["SIGINT", 130, ["--direct"]],
-    ["SIGTERM", 0, []],
+    ["SIGINT", 130, []],
+    ["SIGTERM", 0, ["--direct"]],
   ] as const)("%s in mid-run ends everything in order: exit %i", async (signal, code, args) => {
     const [call] = await begin("slow");
     expect(await hull.end(signal)).toBe(code);
@@ -106,7 +104,7 @@ describe("hull dev itself dies", () => {
     });
     const answers = Promise.allSettled(uploads);
     const working = async (): Promise<number> =>
-      [...(await hull.processes()).values()].filter((command) => command === "sleep 1.31").length;
+      [...hull.processes().values()].filter((command) => command === "sleep 1.31").length;
     await until(
       async () => answered,
       (count) => count > 3,
@@ -122,28 +120,28 @@ describe("hull dev itself dies", () => {
     await until(hull.processes, (all) => all.size === 0);
     expect(await readdir(join(hull.stateDir, "runner", "scratch")).catch(() => [])).toEqual([]);
     expect(await readdir(join(hull.root, "tmp"))).toEqual([]);
-    hull = await startHullDev({ from: hull, args: ["--direct"] });
+    // wrangler's, which is killed next.
+    hull = await startHullDev({ from: hull });
     expect(await echo()).toBe("again");
   });
 
-  // The first one kills wrangler's parent, the second one workerd's.
-  test.each([
-    ["slow", ["--direct"]],
-    ["slow", []],
-    ["escapes", []],
-  ])("SIGKILL in mid-run (%s) leaves no process behind, and its state serves on", async (slug, args) => {
-    const [call] = await begin(slug);
-    await hull.end("SIGKILL");
-    await call;
-    const dead = hull;
-    try {
-      await until(dead.processes, (all) => all.size === 0);
-    } finally {
-      for (const pid of (await dead.processes()).keys()) process.kill(pid, "SIGKILL");
-      hull = await startHullDev({ from: dead, args });
-    }
-    expect([await ready(), await echo()]).toEqual([200, "again"]);
-  });
+  // The first one kills wrangler's parent, the others workerd's.
+  test.each(["slow", "slow", "escapes"])(
+    "SIGKILL in mid-run (%s) leaves no process behind, and its state serves on",
+    async (slug) => {
+      const [call] = await begin(slug);
+      await hull.end("SIGKILL");
+      await call;
+      const dead = hull;
+      try {
+        await until(dead.processes, (all) => all.size === 0);
+      } finally {
+        for (const pid of dead.processes().keys()) process.kill(pid, "SIGKILL");
+        hull = await startHullDev({ from: dead, args: ["--direct"] });
+      }
+      expect([await ready(), await echo()]).toEqual([200, "again"]);
+    },
+  );
 });
 
 describe("S113, S4, S71: refusals at the start", () => {

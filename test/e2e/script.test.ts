@@ -282,7 +282,7 @@ test.each([
   await hull.write("../bad/b/SKILL.md", "---\nname: b\ndescription: Test.\nmode: lmm\n---\nTest.\n");
   const ended = await runHull(
     args.map((arg) => (arg === "URL" ? hull.url : arg)),
-    { cwd: hull.root },
+    { cwd: hull.root, process: true },
   );
   expect([ended.code, ended.output]).toEqual([code, expect.stringContaining(says)]);
 });

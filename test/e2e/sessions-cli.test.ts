@@ -10,6 +10,9 @@ import { sharedHull } from "../support/shared.ts";
 const hull = await sharedHull({ args: ["--direct"] });
 
 const cli = (...args: string[]) => runHull([...args, "--url", hull.url], { cwd: hull.root });
+/** As everybody starts it: once for each command, since most of them run in the process of the test. */
+const started = (...args: string[]) =>
+  runHull([...args, "--url", hull.url], { cwd: hull.root, process: true });
 const sessions = (...args: string[]) => cli("sessions", ...args);
 const run = (id: string, mock: object[], more: object = {}) =>
   hull.post(`/sessions/${id}/runs`, { prompt: "go", options: { provider: "mock", mock, ...more } });
@@ -21,12 +24,12 @@ test("a session is listed, shown, told something, read as a log, removed", async
     output: "Kept for the next run.\n",
   });
   await run("desk", [{ text: "hello there" }]);
-  expect((await sessions("ls")).output).toMatch(/^ID +STATE .*\ndesk +active /);
+  expect((await started("sessions", "ls")).output).toMatch(/^ID +STATE .*\ndesk +active /);
   const { output } = await sessions("show", "desk");
   for (const part of [/^state +active$/m, /^run_\w+ +done /m, "a word before", "hello there"]) {
     expect(output).toMatch(part);
   }
-  const log = await cli("logs", "desk");
+  const log = await started("logs", "desk");
   expect(log.output.split("\n").map((line) => line.trim().split(/ +/)[1])).toEqual(
     expect.arrayContaining(["start", "delta", "round", "done"]),
   );
@@ -70,7 +73,7 @@ test("tasks are listed, shown, waited for, given more to do and closed", async (
   const { id } = await json<{ id: string }>(begun);
   const tasks = (...words: string[]) => cli("tasks", ...words);
   expect(await tasks("wait", id, "--timeout", "30")).toEqual({ code: 0, output: "one\n" });
-  expect((await tasks("ls")).output).toMatch(new RegExp(`^${id} +counter +stage +completed`, "m"));
+  expect((await started("tasks", "ls")).output).toMatch(new RegExp(`^${id} +counter +stage +completed`, "m"));
   expect((await tasks("send", id, "Count on.")).output).toMatch(/^cycles +2$/m);
   expect(await tasks("wait", id)).toEqual({ code: 0, output: "two\n" });
   expect((await tasks("close", id)).output).toMatch(/^status +cancelled$/m);

@@ -15,7 +15,7 @@ const post = async (path: string, body: object): Promise<void> => {
   expect(response.ok).toBe(true);
 };
 async function residentMb(): Promise<number> {
-  const sizes = [...(await hull.processes())].map(async ([pid, command]) => {
+  const sizes = [...hull.processes()].map(async ([pid, command]) => {
     if (!command.includes("workerd")) return 0;
     const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
     return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024;

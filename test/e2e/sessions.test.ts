@@ -89,7 +89,7 @@ describe("in the middle of a tool", () => {
     const cancelled = await json<Run>(await hull.post(`${run}/cancel`, {}));
     expect([cancelled.status, cancelled.error?.code]).toEqual(["cancelled", "run_cancelled"]);
     await until(
-      async () => [...(await hull.processes()).values()].filter((line) => line.includes("work.sh")).length,
+      () => [...hull.processes().values()].filter((line) => line.includes("work.sh")).length,
       (processes) => processes === 0,
     );
     expect(await marksIn(file)).toBe("run\n");

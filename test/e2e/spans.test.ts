@@ -7,6 +7,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { buildRoots } from "../../scripts/build/build.ts";
 import { workerOptions } from "../../scripts/dev/direct.ts";
 import { REPO_DIR } from "../../scripts/dev/places.ts";
+import { workerBundle } from "../../scripts/dev/worker-bundle.ts";
+import { bindingsOf } from "../../scripts/dev/wrangler-toml.ts";
 import { RegistryClient } from "../../scripts/publish/registry-client.ts";
 import { type FakeProvider, startFakeProvider } from "../support/fake-provider.ts";
 import { startRunner, type TestRunner, until } from "../support/runner.ts";
@@ -97,12 +99,13 @@ describe.each([
       HULL_LLM_TIMEOUT: "2",
       ...more,
     };
-    const main = await workerOptions({
+    const main = workerOptions({
       repoDir: REPO_DIR,
+      config: await bindingsOf(REPO_DIR),
       host: "127.0.0.1",
       port: 0,
       variables: new Map(Object.entries(variables)),
-      bundle: null,
+      script: await workerBundle(REPO_DIR),
     });
     const flags = ["streaming_tail_worker", "experimental"];
     worker = new Miniflare(

@@ -35,7 +35,11 @@ function write(files: Record<string, string>): void {
 }
 
 const command = (args: string[], key: string) =>
-  runHull([...args, "--url", hull.url], { cwd: hull.root, env: { HULL_API_KEY: key, NO_COLOR: "1" } });
+  runHull([...args, "--url", hull.url], {
+    cwd: hull.root,
+    env: { HULL_API_KEY: key, NO_COLOR: "1" },
+    ...(args[0] === "remove" ? { process: true } : {}),
+  });
 const run = (key: string) =>
   hull.call("/skills/bounce", "ball", { headers: { authorization: `Bearer ${key}` } });
 async function keyOf(tenant: string): Promise<string> {

@@ -245,7 +245,7 @@ describe.each([
   afterAll(async () => {
     const { stateDir } = runner;
     await runner.stop();
-    expect(await processesWith(stateDir)).toEqual([]);
+    expect(processesWith(stateDir)).toEqual([]);
   });
 
   test.each(PYTHON)("H1 H2 H3 H5 %s", async (name, _text, args, expected) => {

@@ -78,7 +78,7 @@ describe.runIf(root)("a uid of their own (only where the test runs as root)", ()
   });
 
   test("the spawner, which has their uid, hides its memory and environment from them", async () => {
-    const spawners = (await processesWith("hull-spawner")).map((line) => line.trim().split(/\s+/)[0]);
+    const spawners = processesWith("hull-spawner").map((line) => line.trim().split(/\s+/)[0]);
     const own: string[] = [];
     for (const spawner of spawners) {
       const status = await readFile(`/proc/${spawner}/status`, "utf8").catch(() => "");

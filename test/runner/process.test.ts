@@ -35,7 +35,7 @@ beforeAll(async () => {
 afterAll(async () => {
   const { stateDir } = runner;
   await runner.stop();
-  expect(await processesWith(stateDir)).toEqual([]);
+  expect(processesWith(stateDir)).toEqual([]);
 });
 
 const sh = (script: string): { argv: string[] } => ({ argv: ["sh", "-c", script] });

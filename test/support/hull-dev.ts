@@ -3,13 +3,16 @@
  * everything that it leaves behind can be told from the rest of the machine.
  */
 import { spawn } from "node:child_process";
-import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, cp, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { removeTree } from "../../container/tree.ts";
-import { until } from "./runner.ts";
+import { hullHere, isBusy } from "./hull-here.ts";
+import { commandOf, ofProcess, otherProcesses, until } from "./runner.ts";
 
 export const REPO = new URL("../..", import.meta.url).pathname;
+/** Read once: a command that runs here has variables of its own meanwhile. */
+const { PATH = "", HULL_WORKER_BUNDLE, HULL_RUNNER_BUNDLE, HULL_TEST_CACHE } = process.env;
 /** How long `hull dev` may take until it serves, in ms. */
 const START_MS = 90_000;
 
@@ -18,7 +21,6 @@ const START_MS = 90_000;
  * compiled.
  */
 export const shared = (repo: string): Record<string, string> => {
-  const { HULL_WORKER_BUNDLE, HULL_RUNNER_BUNDLE, HULL_TEST_CACHE } = process.env;
   const alone = HULL_WORKER_BUNDLE === undefined || HULL_RUNNER_BUNDLE === undefined || repo !== REPO;
   return {
     ...(HULL_TEST_CACHE === undefined ? {} : { XDG_CACHE_HOME: HULL_TEST_CACHE }),
@@ -66,7 +68,7 @@ export interface HullDev {
   /** Posts JSON. */
   post(path: string, body: object, headers?: Record<string, string>): Promise<Response>;
   /** Processes that belong to this server: command line by pid, itself included. */
-  processes(): Promise<Map<number, string>>;
+  processes(): Map<number, string>;
   /** Sends a signal to `hull dev` itself and waits for its end; answers its exit code. */
   end(signal: NodeJS.Signals): Promise<number | null>;
   /** Stops it and removes its folder; throws when it leaves a process or a temporary file behind. */
@@ -89,7 +91,7 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
   const flags = ["dev", "--port", "0", ...roots, "--state", stateDir, ...args];
   const child = spawn(process.execPath, [join(repo, "bin", "hull.mjs"), ...flags], {
     cwd: root,
-    env: { PATH: process.env.PATH, HOME: join(root, "home"), TMPDIR: temporary, ...shared(repo), ...env },
+    env: { PATH, HOME: join(root, "home"), TMPDIR: temporary, ...shared(repo), ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";
@@ -114,7 +116,7 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
       (text) => pattern.test(text),
       limitMs,
     );
-  const processes = (): Promise<Map<number, string>> => processesBelow(root);
+  const processes = (): Map<number, string> => processesBelow(root);
   const end = async (signal: NodeJS.Signals): Promise<number | null> => {
     child.kill(signal);
     return exited;
@@ -148,7 +150,7 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
     async stop() {
       if (exit === null) await end("SIGTERM");
       await until(processes, (all) => all.size === 0).catch(() => {});
-      const left = [...(await processes()).values()];
+      const left = [...processes().values()];
       const files = await readdir(temporary, { recursive: true });
       const scratch = await readdir(join(stateDir, "runner", "scratch")).catch(() => []);
       await removeTree(root);
@@ -165,15 +167,52 @@ export async function json<T = Record<string, unknown>>(response: Response): Pro
   return value;
 }
 
-/** Runs `hull` to its end. @param options `stdin`: what it reads there, nothing by default */
+/** Commands whose processes, or what these start, are what a test is about. */
+const PROCESSES: ReadonlySet<string | undefined> = new Set(["dev", "deploy"]);
+/** What `hull` runs with here, unless a test says otherwise. */
+const environmentIn = (cwd: string, repo: string, env: Record<string, string>): Record<string, string> => ({
+  PATH,
+  HOME: cwd,
+  TMPDIR: cwd,
+  ...shared(repo),
+  ...env,
+});
+
+interface Command {
+  cwd: string;
+  /** Variables in addition to PATH, HOME and TMPDIR; nothing else of the test's own environment reaches it. */
+  env?: Record<string, string>;
+  /** Where Hull is; default: here. */
+  repo?: string;
+  /** What it reads from its standard input; nothing by default. */
+  stdin?: string;
+  /** As a process, as everybody starts it. */
+  process?: true;
+}
+
+/**
+ * Runs `hull` to its end; answers its exit code and all that it printed. A start takes more than most commands do, so one
+ * runs in the process of the test, unless a reason is known for a process.
+ */
 export async function runHull(
   args: string[],
-  options: { cwd: string; env?: Record<string, string>; repo?: string; stdin?: string },
+  { cwd, env = {}, repo = REPO, stdin, process: wanted }: Command,
 ): Promise<{ code: number | null; output: string }> {
-  const { cwd, env = {}, repo = REPO, stdin = "" } = options;
+  const isProcess = wanted === true || repo !== REPO || stdin !== undefined || PROCESSES.has(args[0]);
+  const full = environmentIn(cwd, repo, env);
+  return isProcess || isBusy() ? hullProcess(args, cwd, full, repo, stdin) : hullHere(args, cwd, full);
+}
+
+async function hullProcess(
+  args: string[],
+  cwd: string,
+  env: Record<string, string>,
+  repo: string,
+  stdin = "",
+): Promise<{ code: number | null; output: string }> {
   const child = spawn(process.execPath, [join(repo, "bin", "hull.mjs"), ...args], {
     cwd,
-    env: { PATH: process.env.PATH, HOME: cwd, TMPDIR: cwd, ...shared(repo), ...env },
+    env,
     stdio: ["pipe", "pipe", "pipe"],
   });
   // A command that does not read its input may end before it is written.
@@ -196,16 +235,11 @@ async function writeIn(folder: string, path: string, text: string | Uint8Array):
 }
 
 /** Every process whose environment or command line names the folder. */
-export async function processesBelow(root: string): Promise<Map<number, string>> {
+export function processesBelow(root: string): Map<number, string> {
   const found = new Map<number, string>();
-  for (const name of await readdir("/proc")) {
-    const pid = Number(name);
-    if (!Number.isInteger(pid) || pid === process.pid) continue;
-    const read = (file: string): Promise<string> => readFile(`/proc/${pid}/${file}`, "utf8").catch(() => "");
-    const [environment, command] = await Promise.all([read("environ"), read("cmdline")]);
-    if (environment.includes(root) || command.includes(root)) {
-      found.set(pid, command.replaceAll("\0", " ").trim());
-    }
+  for (const pid of otherProcesses()) {
+    const command = commandOf(pid);
+    if (command.includes(root) || ofProcess(pid, "environ").includes(root)) found.set(pid, command);
   }
   return found;
 }

@@ -41,7 +41,7 @@ const PARTS = { worker: ["worker-process.ts", "workerd serve"], runner: [" --sec
 /** Sends SIGKILL to the processes of parts of a server, as far as there are any now; answers how many. */
 export async function kill(hull: HullDev, ...parts: (keyof typeof PARTS)[]): Promise<number> {
   const words = parts.flatMap((part) => PARTS[part]);
-  const all = [...(await hull.processes())].filter(([, line]) => words.some((word) => line.includes(word)));
+  const all = [...hull.processes()].filter(([, line]) => words.some((word) => line.includes(word)));
   for (const [pid] of all) process.kill(pid, "SIGKILL");
   return all.length;
 }

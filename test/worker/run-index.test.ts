@@ -1,9 +1,11 @@
 /** The index of a tenant's runs over all surfaces, and the traces of runs. */
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import type { TraceStep } from "../../src/session/conversation/trace.ts";
 import type { RunEntry } from "../../src/session/run-entry.ts";
-import { noteRuns, sweepRuns } from "../../src/session/run-index.ts";
+import { listIndexedRuns, noteRuns, sweepRuns } from "../../src/session/run-index.ts";
+import { bindings } from "./file-bindings.ts";
 import { Client, mockSkill } from "./served.ts";
+import { inWorld } from "./session-world.ts";
 
 const client = new Client();
 const MOCK = { provider: "mock" };
@@ -65,6 +67,33 @@ describe("a run is listed", () => {
     await expect.poll(async () => (await running()).data.length).toBe(1);
     expect((await waits).status).toBe(200);
     await expect.poll(async () => (await running()).data.length).toBe(0);
+  });
+
+  it("of which nobody waits for the end, before a moment has passed", async () => {
+    const real = setTimeout;
+    const moment = 250;
+    vi.spyOn(globalThis, "setTimeout").mockImplementation((work, ms, ...more) =>
+      real(ms === moment ? () => {} : work, ms, ...more),
+    );
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+    await inWorld({ replies: ["hi"], asked: () => answered }, async (world) => {
+      const listed = async (): Promise<string[]> => {
+        const any = { cursor: null, state: null, kind: null, name: null, code: null };
+        const { data } = await listIndexedRuns(bindings, {
+          tenant: "t",
+          limit: 10,
+          session: world.id,
+          ...any,
+        });
+        return data.map(({ id, state }) => `${id} ${state}`);
+      };
+      await world.open();
+      await world.start("r1", "go");
+      await expect.poll(listed, { timeout: 10_000 }).toEqual(["r1 running"]);
+      answer();
+      await world.ask("answer", { run_id: "r1", wait: "terminal" });
+    });
+    vi.restoreAllMocks();
   });
 
   it("that fails: with the error's code", async () => {

@@ -7,6 +7,7 @@ function through(
     query: string,
     run: () => SqlStorageCursor<Record<string, SqlStorageValue>>,
   ) => SqlStorageCursor<Record<string, SqlStorageValue>>,
+  alarm = (): void => {},
 ): DurableObjectStorage {
   const sql = new Proxy(storage.sql, {
     get: (target, name) => {
@@ -17,24 +18,32 @@ function through(
   return new Proxy(storage, {
     get: (target, name) => {
       if (name === "sql") return sql;
+      if (name === "setAlarm" || name === "deleteAlarm") alarm();
       const value: unknown = Reflect.get(target, name, target);
       return typeof value === "function" ? value.bind(target) : value;
     },
   });
 }
 
-/** Counts rows that pass through a storage. */
+/** Counts rows that pass through a storage, those of indexes too. An alarm that is set or removed counts as a row. */
 export function counting() {
   const cursors: SqlStorageCursor<Record<string, SqlStorageValue>>[] = [];
+  let alarms = 0;
   return {
     wrap: (storage: DurableObjectStorage) =>
-      through(storage, (_, run) => {
-        const cursor = run();
-        cursors.push(cursor);
-        return cursor;
-      }),
+      through(
+        storage,
+        (_, run) => {
+          const cursor = run();
+          cursors.push(cursor);
+          return cursor;
+        },
+        () => {
+          alarms += 1;
+        },
+      ),
     read: () => cursors.reduce((sum, { rowsRead }) => sum + rowsRead, 0),
-    written: () => cursors.reduce((sum, { rowsWritten }) => sum + rowsWritten, 0),
+    written: () => cursors.reduce((sum, { rowsWritten }) => sum + rowsWritten, alarms),
   };
 }
 

@@ -50,6 +50,10 @@ export interface Script {
   /** Bindings in place of the test's own. */
   env?: Partial<Bindings>;
   hooks?: (conversation: Conversation) => ConversationHooks;
+  /** What carries out the runs. Absent: `replies` and `during` say what they do. */
+  parts?: AgentParts;
+  /** The session's id. Absent: a new one. */
+  id?: string;
 }
 
 /** A message, by the same name however often it is sent. */
@@ -122,7 +126,7 @@ export class World {
       storage,
       deployment: new Deployment(Object.assign({}, bindings, this.script.env)),
       background: (promise) => void work.push(promise),
-      parts: this.#parts(),
+      parts: this.script.parts ?? this.#parts(),
       now: () => ++this.now,
     });
     const daemon = new Daemon(conversation, storage);
@@ -316,7 +320,7 @@ export async function inWorld<T>(
   wrap = (storage: DurableObjectStorage): DurableObjectStorage => storage,
 ): Promise<T> {
   const { SESSIONS } = bindings;
-  const id = newName();
+  const id = script.id ?? newName();
   return runInDurableObject(SESSIONS.get(SESSIONS.idFromName(`t/${id}`)), async (object, state) => {
     const world = new World(id, wrap(state.storage), script, death);
     // What other sessions ask this one is for the life that it has.

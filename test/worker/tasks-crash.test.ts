@@ -61,6 +61,7 @@ async function play(world: World, parent: string): Promise<void> {
     settings,
     imported: null,
     listed: false,
+    wait: false,
     request: request("spawn"),
   });
   await world.ask("task_wait", { timeout_ms: null });
@@ -115,6 +116,37 @@ it.each([false, true])("loses and doubles nothing whatever write is the last (st
   expect(deaths).toBeGreaterThan(10);
 });
 
+it.each([false, true])("as a stage of a workflow neither (stored: %s)", async (after) => {
+  let deaths = 0;
+  for (let writes = 1; writes < 100; writes += 1) {
+    const parent = await above();
+    const died = await inWorld(
+      SCRIPT,
+      async (world) => {
+        await parent.ask("delegate", { child: world.id, run_id: "wf_1" });
+        const metadata = { workflow_run_id: "wf_1" };
+        await world.ask("open", { metadata, request_hash: null, imported: null, listed: false });
+        const delegation = { parent: { session_id: parent.id, run_id: null }, levels: 1, account: "a" };
+        await world.run("r1", "Dig.", { delegation });
+        await world.revive();
+        await world.over();
+        const shown = world.events().filter(({ event }) => !["start", "done", "error"].includes(event));
+        const events = (await told(parent)).map(({ event }) => event);
+        expect([writes, events]).toEqual([writes, shown.map(({ event }) => event)]);
+        expect(world.performed).toEqual(["r1 tool-0-0 write"]);
+        // Everything is told: nothing is due any more.
+        const kinds = world.store.due().map(({ kind }) => kind);
+        expect([writes, kinds.filter((kind) => kind === "watch" || kind === "relay")]).toEqual([writes, []]);
+        return world.deaths;
+      },
+      { writes, after },
+    );
+    deaths += died;
+    if (died === 0) break;
+  }
+  expect(deaths).toBeGreaterThan(5);
+});
+
 const GRAPH = {
   entry: "r",
   nodes: { r: { kind: "reduce" }, s: { kind: "subagent", ...said("dug ##DONE##") } },
@@ -134,7 +166,7 @@ async function playGraph(world: World, parent: string): Promise<void> {
   const above = { ...NO_CEILINGS, session_id: parent, account: parent };
   const spec = specOf(world.id, GRAPH, { task: "Dig.", above });
   const settings: TaskSettings = { ...settingsOf(parent), mode: "workflow" };
-  const task = { settings, imported: null, listed: false, request: request("spawn") };
+  const task = { settings, imported: null, listed: false, wait: false, request: request("spawn") };
   await world.ask("spawn_task", { spec: JSON.stringify(spec), ...task });
   await ended(world);
   await world.ask("task_input", { run_id: "unused", task: "Dig on.", request: request("input") });

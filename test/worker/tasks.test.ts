@@ -86,6 +86,31 @@ describe("a task", () => {
     expect(files).toMatchObject([{ path: `tasks/${begun.id}.json` }]);
   });
 
+  it("has the handle of its last run among its files, for whoever looks there, until its owner removes it", async () => {
+    const begun = await spawn({ options: said("one", "two"), wait: true });
+    const path = `/sessions/${begun.id}/files/tasks/${begun.id}.json`;
+    const saved = await get<Handle>(path);
+    expect(saved).toMatchObject({ id: begun.id, status: "completed", result: { visible_text: "one" } });
+    const headers = { "content-type": "application/json" };
+    const mine = await client.fetch(path, { method: "PUT", body: "{}", headers });
+    expect(mine.status).toBe(200);
+    expect(await get(path)).toEqual({});
+    await input(begun.id, "Count on.");
+    await wait(begun.id);
+    expect(await get(path)).toMatchObject({
+      history: ["Count.", "Count on."],
+      result: { visible_text: "two" },
+    });
+    expect((await client.fetch(path, { method: "DELETE" })).status).toBe(204);
+    expect(await get(`/sessions/${begun.id}/files`)).toMatchObject({ data: [] });
+
+    // What the next run finds there is the run before, whether anybody looked or not.
+    const unseen = await spawn({ options: said("one", "two"), wait: true });
+    await input(unseen.id, "Count on.");
+    const { data } = await get<{ data: Body[] }>(`/sessions/${unseen.id}/files`);
+    expect(data).toMatchObject([{ path: `tasks/${unseen.id}.json` }]);
+  });
+
   it("says what is missing, and what it is no task of", async () => {
     const graph = { nodes: { a: {} } };
     for (const body of [

@@ -58,10 +58,12 @@ async function played(world: World) {
   }
 }
 
+type JournalRow = WorkflowRecord | { type: "head" };
+
 function journal(world: World): { state: WorkflowState; records: WorkflowRecord[] } {
-  const rows = new Rows<WorkflowRecord | { type: "head" }>(world.storage.sql, "journal");
+  const rows = new Rows<JournalRow | JournalRow[]>(world.storage.sql, "journal");
   const records = [...rows.after(0)].flatMap((row) =>
-    row.ok && row.value.type !== "head" ? [row.value] : [],
+    row.ok ? [row.value].flat().flatMap((record) => (record.type === "head" ? [] : [record])) : [],
   );
   const state = records.reduce<WorkflowState | null>(applyRecord, null);
   return { state: state ?? expect.fail("no run"), records };
@@ -200,6 +202,31 @@ describe("a workflow run", () => {
     expect(deaths).toBeGreaterThan(10);
   });
 
+  it("goes on where its journal has a row for each record, and its stages' sessions are noted as they begin", async () => {
+    await inWorld({ replies: [] }, async (world) => {
+      await begin(world, GRAPH);
+      const statusOf = async () => (await world.ask("workflow", { wait: "none" })).status;
+      while ((await statusOf()) !== "waiting") await new Promise((resolve) => setTimeout(resolve, 2));
+      await world.over();
+      const before = await world.ask("workflow", { wait: "none" });
+      const { sql } = world.storage;
+      const rows = new Rows<JournalRow | JournalRow[]>(sql, "journal");
+      const records = [...rows.after(0)].flatMap((row) => (row.ok ? [row.value].flat() : []));
+      sql.exec("DELETE FROM journal");
+      for (const [n, record] of records.entries()) rows.insert(n + 1, record);
+      // Its stage has sent nothing yet.
+      const [child] = childSessions(journal(world).state);
+      sql.exec("UPDATE delegate SET relayed = 0, over = 0 WHERE child = ?", child);
+
+      await world.revive();
+      await world.over();
+      expect(await world.ask("workflow", { wait: "none" })).toEqual(before);
+      const relay = { child: child ?? "", after: 0, events: [], last: 1, over: true };
+      expect(await world.ask("relay", relay)).toEqual({ known: 1, goes_on: true });
+      expect(await played(world)).toMatchObject({ status: "completed" });
+    });
+  });
+
   it("keeps long outputs beside its journal, and has them again in its next life", async () => {
     const long = "x".repeat(300_000);
     await inWorld({ replies: [] }, async (world) => {
@@ -242,7 +269,7 @@ describe("a workflow run", () => {
     });
   });
 
-  it("sleeps with one due time, and writes few rows for each stage", async () => {
+  it("sleeps with one due time, and writes nothing when it is looked at", async () => {
     const storage = counting();
     await inWorld(
       { replies: [] },

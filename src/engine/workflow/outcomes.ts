@@ -3,7 +3,7 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { artifactOf, bodyOf, kindOf, type Made, type WorkflowArtifact } from "./artifacts.ts";
 import { type Node, outputKind } from "./graph.ts";
 import { NO_USAGE, type Outcome } from "./records.ts";
-import { type EarlyEvent, totalOutcomes, type Visit } from "./state.ts";
+import { type EarlyEvent, type ItemOutcome, totalOutcomes, type Visit } from "./state.ts";
 
 export type IdSource = () => string;
 
@@ -152,7 +152,7 @@ export function waitOutcome(
 export function mapOutcome(
   node: Node,
   items: readonly (WorkflowArtifact | { value: unknown })[],
-  outcomes: { readonly [item: string]: Outcome } | null,
+  outcomes: { readonly [item: string]: ItemOutcome } | null,
   made: Made,
 ): Outcome {
   const kind = outputKind(node);

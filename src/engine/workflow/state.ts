@@ -32,12 +32,15 @@ export interface Visit {
   consumed: string[];
   /** Id of the stage that it undoes; `null`: it is no compensation. */
   compensates: string | null;
-  /** Of a map: the outcome of each item's attempt, and the items that run. */
-  items: { [item: string]: Outcome };
+  /** Of a map: what came of each item's attempt, and the items that run. */
+  items: { [item: string]: ItemOutcome };
   running_items: { [item: string]: number };
   /** Of a wait node. `until` as in its record. */
   wait: { until: number | null; approval: JsonObject | null; answer: Answer | null } | null;
 }
+
+/** What a map needs of an item's outcome; the journal has all of it, which many items together are too long for memory. */
+export type ItemOutcome = Pick<Outcome, "status" | "text" | "artifacts" | "usage">;
 
 interface Answer {
   granted: boolean;
@@ -248,7 +251,7 @@ function end(state: WorkflowState, key: AttemptKey, outcome: Outcome, at: number
   if (visit === undefined || node === undefined) return;
   if (key.item !== undefined) {
     delete visit.running_items[key.item];
-    visit.items[key.item] = outcome;
+    visit.items[key.item] = itemOutcome(outcome);
     return;
   }
   const began = visit.running?.began ?? at;
@@ -275,6 +278,12 @@ function end(state: WorkflowState, key: AttemptKey, outcome: Outcome, at: number
   const stage = stageOf(state.spec, node, visit, attempts, outcome);
   if (visit.compensates !== null) state.compensations.push(stage);
   else settle(state, node, stage, outcome);
+}
+
+/** The text is mostly that of the artifact: where it is, both are one string. */
+function itemOutcome({ status, text, artifacts, usage }: Outcome): ItemOutcome {
+  const same = artifacts.find((artifact) => artifact.text === text);
+  return { status, text: same?.text ?? text, artifacts, usage };
 }
 
 /** Until when attempts may begin, Unix ms. */

@@ -20,6 +20,8 @@ import type { Carry, TaskHandle, TaskSettings } from "../../run/task/handle.ts";
 import { NOTHING_ASKED } from "../../run/task/sub-agent.ts";
 import { type Placement, placedAt, plain, policyOf, stageOf, withNamed } from "../../run/workflow/stage.ts";
 import { thrownBy } from "../../session/conversation/done.ts";
+import type { NamedRequest } from "../../session/named-request.ts";
+import type { TaskOperations } from "../../session/task/rpc.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
@@ -38,6 +40,8 @@ type Above = Ceilings & { task_id: string | null };
 /** A run to be handed over. */
 interface Handed {
   id: string;
+  /** Whether to wait for its end. */
+  wait: boolean;
   settings: Omit<TaskSettings, "parent" | "token_budget">;
   input: RunInput;
   /** Names of its tools; `null`: all. */
@@ -54,11 +58,19 @@ export async function postTask(context: RequestContext): Promise<Response> {
   if (node === undefined && graph === undefined)
     throw wrong("node", "is missing, and so is graph: one of them says how the task is carried out");
   const id = await idOf(context, "/tasks");
-  const begun =
-    node === undefined ? await spawnGraph(context, id, body) : await spawnNode(context, id, body, node);
-  if (wantsEvents(context.request) !== "no") return followed(context, begun);
-  return handled(context, body.wait === true ? await done(context, id) : begun, 201);
+  const streaming = wantsEvents(context.request) !== "no";
+  const wait = body.wait === true && !streaming;
+  const { task, thrown } =
+    node === undefined
+      ? await spawnGraph(context, { id, wait }, body)
+      : await spawnNode(context, { id, wait }, body, node);
+  if (streaming) return followed(context, task);
+  if (thrown !== null) throw thrownBy(thrown);
+  return handled(context, task, 201);
 }
+
+/** The answer to a task's beginning, or to its end. */
+type Spawned = TaskOperations["spawn_task"]["out"];
 
 function wrong(path: string, message: string): HullError {
   return new InputInvalid({ reason: `${path} ${message}.`, errors: [{ path, message }] });
@@ -67,10 +79,10 @@ function wrong(path: string, message: string): HullError {
 /** Spawns a task that one run carries out. */
 async function spawnNode(
   context: RequestContext,
-  id: string,
+  { id, wait }: { id: string; wait: boolean },
   body: TaskBody,
   node: NonNullable<TaskBody["node"]>,
-): Promise<TaskHandle> {
+): Promise<Spawned> {
   const { task, name = "task" } = body;
   const stage = stageOf({ ...node, kind: node.kind ?? "stage" });
   const above = await aboveOf(context, body.parent_session_id);
@@ -105,7 +117,7 @@ async function spawnNode(
   };
   const imported = importOf(body);
   const placement = placementOf(body);
-  return handOver(context, { id, settings, input, allowed, imported, above, placement }, body);
+  return handOver(context, { id, wait, settings, input, allowed, imported, above, placement }, body);
 }
 
 /** The folder in which the task's commands begin, and their variables. */
@@ -115,7 +127,11 @@ function placementOf({ execution = {} }: TaskBody): Placement {
 }
 
 /** Spawns a task that a workflow run in its session carries out. */
-async function spawnGraph(context: RequestContext, id: string, body: TaskBody): Promise<TaskHandle> {
+async function spawnGraph(
+  context: RequestContext,
+  { id, wait }: { id: string; wait: boolean },
+  body: TaskBody,
+): Promise<Spawned> {
   const { task, name = "task", carry = {}, permissions } = body;
   if (body.transcript !== undefined)
     throw wrong("transcript", "is for a node: the stages of a graph begin without a conversation");
@@ -175,7 +191,8 @@ async function spawnGraph(context: RequestContext, id: string, body: TaskBody): 
     settings,
     imported: null,
     listed: true,
-    request: await requestName(context, body),
+    wait,
+    request: await namedRequest(context, body),
   });
 }
 
@@ -229,12 +246,16 @@ export async function postSubAgent(context: RequestContext): Promise<Response> {
   };
   const imported = fork && parent_session_id !== undefined ? await copied(context, parent_session_id) : null;
   const allowed = allowed_tools ?? null;
-  const begun = await handOver(context, { id, settings, input, allowed, imported, above }, body);
-  if (background) return handled(context, begun, 201);
-  const wait = waitIn(context.request);
-  if (wait === "none") return later(begun);
-  if (wantsEvents(context.request) !== "no") return followed(context, begun);
-  const { result, error } = await done(context, id);
+  const streaming = wantsEvents(context.request) !== "no";
+  const later = waitIn(context.request) === "none";
+  const wait = !background && !later && !streaming;
+  const spawned = await handOver(context, { id, wait, settings, input, allowed, imported, above }, body);
+  const { task: handle, thrown } = spawned;
+  if (background) return handled(context, handle, 201);
+  if (later) return accepted(handle);
+  if (streaming) return followed(context, handle);
+  if (thrown !== null) throw thrownBy(thrown);
+  const { result, error } = handle;
   if (result === null) throw thrownBy(error ?? {});
   return Response.json(shown(context, result), { headers: { "cache-control": "no-store" } });
 }
@@ -263,9 +284,9 @@ async function aboveOf(context: RequestContext, session: string | undefined): Pr
 
 async function handOver(
   context: RequestContext,
-  { id, settings, input, allowed, imported, above, placement = {} }: Handed,
+  { id, wait, settings, input, allowed, imported, above, placement = {} }: Handed,
   body: object,
-): Promise<TaskHandle> {
+): Promise<Spawned> {
   const session = sessionOf(context, id);
   const run = newRunId();
   const payer = above?.account ?? id;
@@ -277,12 +298,13 @@ async function handOver(
   const offered = withToolsAbove(placed, input.options, above?.tools ?? []);
   const spec = narrowed(withNamed(offered, allowed), above ?? NO_CEILINGS, id);
   const parent = parentOf(above);
-  const request = await requestName(context, body);
+  const request = await namedRequest(context, body);
   return session.ask("spawn_task", {
     spec: JSON.stringify(spec),
     settings: { ...settings, parent, token_budget: spec.token_budget },
     imported,
     listed: true,
+    wait,
     request,
   });
 }
@@ -291,11 +313,9 @@ function both(a: string[] | null, b: string[] | null): string[] | null {
   return a === null || b === null ? (a ?? b) : a.filter((name) => b.includes(name));
 }
 
-/** Waits for its end, and throws the error of a failed task. */
-async function done(context: RequestContext, id: string): Promise<TaskHandle> {
-  const { task, thrown } = await sessionOf(context, id).ask("task_wait", { timeout_ms: null });
-  if (thrown !== null) throw thrownBy(thrown);
-  return task;
+/** Identifies a request with an `Idempotency-Key`; `null`: it has none. */
+async function namedRequest(context: RequestContext, body: object): Promise<NamedRequest | null> {
+  return idempotencyKey(context.request) === null ? null : requestName(context, body);
 }
 
 export function handled(context: RequestContext, task: TaskHandle, status = 200): Response {
@@ -306,7 +326,7 @@ export function handled(context: RequestContext, task: TaskHandle, status = 200)
   });
 }
 
-function later({ id, child_run_id: run_id, status }: TaskHandle): Response {
+function accepted({ id, child_run_id: run_id, status }: TaskHandle): Response {
   const document = { id, run_id, session_id: id, status };
   const headers = {
     location: `/tasks/${id}`,

@@ -72,7 +72,8 @@ export async function delegated(
     settings,
     imported: null,
     listed: false,
-    request: { name: `spawn ${spec.run_id}`, hash: "" },
+    wait: false,
+    request: null,
   });
   const followed = follow?.();
   const { task, spent } = await ended(session, signal);

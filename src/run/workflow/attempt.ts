@@ -37,7 +37,7 @@ interface AttemptPlace {
   context: RunContext;
   /** The run's own session. */
   session: string;
-  /** Notes the session of an attempt, which sends its events to the run's session. */
+  /** Called with the session of an attempt, before it sends its events to the run's session. */
   announce: (child: string) => void;
   /** Name of the soft ledger that its calls count in. */
   account: string;
@@ -54,6 +54,9 @@ export function stageSession(run: string, { node, visit, attempt, item }: Attemp
   const place = item === undefined ? "" : `.i${item}`;
   return `wfs_${sha256(`${run}/${node}/${visit}/${attempt}${place}`).slice(0, 32)}`;
 }
+
+/** Whether a session with these metadata is that of an attempt. */
+export const isStage = ({ workflow_run_id }: JsonObject): boolean => workflow_run_id !== undefined;
 
 /** All sessions in which attempts of a run have run or are running. */
 export function childSessions(state: WorkflowState): string[] {

@@ -37,6 +37,8 @@ import { SessionLog } from "./session-log.ts";
 import { ConversationStore, type SessionIdentity, type SessionRow } from "./store.ts";
 import { indexEntry, sessionView } from "./views.ts";
 
+/** Kind of the due time that keeps a run under way. */
+export const WATCH = "watch";
 /** Delay before something that failed is tried again, in ms. */
 const RETRY_MS = 60_000;
 /** Runs of a session whose rows in the index are removed with it; rows of earlier runs go by their age. */
@@ -68,11 +70,18 @@ export interface ConversationHooks {
   ended?(run: string): void;
   /** The session is over for now: it was closed or abandoned. */
   closed?(): void;
+  /** A further row of a list, stored with each row of a run. */
+  entry?(): Promise<IndexEntry | null>;
+  /**
+   * Whether somebody is told of a run that ends or rests. If so, the alarm stays, and with it the calls of `due` with `WATCH`, until
+   * `Conversation.reported`.
+   */
+  reports?(): boolean;
   /** The session is being removed. The call is repeated until it succeeds. */
   cleared?(session: SessionIdentity): Promise<void>;
   /** Files have changed. Called in the transaction that changes them. @param own whether the session's run changed them */
   filesChanged?(changes: readonly WatchedChange[], own: boolean): void;
-  /** A due time has come, of a kind that is not the session's own. It comes again in a minute unless the hook sets it otherwise. */
+  /** A due time has come: `WATCH`, or one of a kind that is not the session's own. It comes again in a minute unless the hook sets it otherwise. */
   due?(kind: string, now: number): void;
 }
 
@@ -145,6 +154,7 @@ export class Conversation {
         this.#noteLive();
         this.#call("woke", (hooks) => hooks.woke?.(wake));
       },
+      reports: () => this.#reports(),
       ended: (run) => {
         this.#noteRuns([run]);
         this.#call("ended", (hooks) => hooks.ended?.(run));
@@ -315,6 +325,11 @@ export class Conversation {
     this.#store.setDue({ [kind]: at });
   }
 
+  /** Whoever is told of the session's runs knows all there is. The alarm for that goes, unless a run is under way. */
+  reported(): void {
+    if (this.#store.liveRun()?.status !== "running") this.#store.setDue({ [WATCH]: null });
+  }
+
   /** The session's events without an end, or those of a run up to its end. @throws CallNotFound */
   async events({ caller, run_id, after }: SessionEventsCall): Promise<ReadableStream<Uint8Array>> {
     const { id } = await this.ready(caller);
@@ -364,7 +379,7 @@ export class Conversation {
     for (const { kind, at } of this.#store.due()) {
       if (at > now) continue;
       // It sets its successor first, so whatever happens next, the alarm comes again.
-      this.#store.setDue({ [kind]: now + (kind === "watch" ? WATCH_MS : RETRY_MS) });
+      this.#store.setDue({ [kind]: now + (kind === WATCH ? WATCH_MS : RETRY_MS) });
       try {
         this.#due(kind, row, now);
       } catch (error) {
@@ -376,9 +391,10 @@ export class Conversation {
 
   #due(kind: string, row: SessionRow, now: number): void {
     switch (kind) {
-      case "watch":
+      case WATCH:
         this.runs.ensure();
-        if (this.#store.liveRun()?.status !== "running") this.#store.setDue({ watch: null });
+        if (!this.#reports()) this.reported();
+        this.#callDue(kind, now);
         break;
       case "approval":
         this.runs.kick();
@@ -397,8 +413,16 @@ export class Conversation {
         this.background(this.files.collect());
         break;
       default:
-        for (const hooks of this.#hooks) hooks.due?.(kind, now);
+        this.#callDue(kind, now);
     }
+  }
+
+  #callDue(kind: string, now: number): void {
+    for (const hooks of this.#hooks) hooks.due?.(kind, now);
+  }
+
+  #reports(): boolean {
+    return this.#hooks.some((hooks) => hooks.reports?.() === true);
   }
 
   /** Calls the hooks. Their failures do not break the session. */
@@ -444,7 +468,14 @@ export class Conversation {
         const known = run?.spec.run_id === id ? run : null;
         return [{ tenant: session.tenant, run: indexEntry(session.id, row, known) }];
       });
-      await noteRuns(this.env, rows);
+      const entries = await Promise.all(this.#hooks.map((hooks) => hooks.entry?.() ?? null));
+      const further = entries.filter((entry) => entry !== null);
+      await noteRuns(
+        this.env,
+        rows,
+        further.map(({ statement }) => statement),
+      );
+      for (const { written } of further) written();
       if (!this.#runDue) return;
       this.#runDue = false;
       this.#store.setDue({ run_index: null });
@@ -482,6 +513,13 @@ export class Conversation {
       console.error(JSON.stringify({ event: "session_not_indexed", error: String(error) }));
     });
     return this.#indexing;
+  }
+
+  /** Does work on the index after all that was begun earlier. @throws what the work throws */
+  inOrder(work: () => Promise<void>): Promise<void> {
+    const done = this.#indexing.then(work);
+    this.#indexing = done.catch(() => {});
+    return done;
   }
 
   /** Waits for the fork's step that is under way. No step runs in between, and a step that completed the fork keeps the session. */

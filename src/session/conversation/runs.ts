@@ -12,6 +12,7 @@ import { type ErrorData, HullError } from "../../errors.ts";
 import { systemClock } from "../../model/clock.ts";
 import type { RunEnvironment } from "../../run/agent/parts.ts";
 import type { SpanNote } from "../../run/context.ts";
+import type { RunEvent } from "../../run/events.ts";
 import { runAttributes, tracedRun } from "../../run/gen-ai.ts";
 import type { WorkspaceAccess } from "../../run/workspace/access.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
@@ -21,7 +22,7 @@ import type { Wait } from "./rpc.ts";
 import { runEnvironment } from "./run-environment.ts";
 import type { RunRow } from "./run-rows.ts";
 import type { Also, SessionLog } from "./session-log.ts";
-import { type EndOptions, logEnd, logRun, loseRun, settleRun } from "./settle.ts";
+import { type EndOptions, logEnd, logRun, loseRun, settleRun, unwatched } from "./settle.ts";
 
 /** What a resting run waits for. */
 export type WaitStep = Extract<Rest["step"], { type: "wait" }>;
@@ -101,14 +102,19 @@ export class Runs {
     });
   }
 
-  /** Begins a run. @throws RunInProgress */
-  start(spec: AgentSpec, by: Pick<RunRow, "request_id" | "mock_scope">): void {
+  /** Begins a run. @param events stored after its own @throws RunInProgress */
+  start(
+    spec: AgentSpec,
+    by: Pick<RunRow, "request_id" | "mock_scope">,
+    events: readonly RunEvent[] = [],
+  ): void {
     const { store } = this.#log;
     const live = store.liveRun();
     if (live !== null) throw new RunInProgress({ session: this.#options.session().id, run: live.id });
     const now = this.#log.now();
     const first_event = store.lastEvent() + 1;
     this.#log.add([{ type: "run_started", run: spec.run_id, spec }], {
+      events: () => [...events],
       write: () => {
         const first_record = store.lastRecord();
         store.addRun({ id: spec.run_id, ...by, created_at: now, first_event, first_record });
@@ -346,7 +352,8 @@ export class Runs {
     const { store } = this.#log;
     store.transaction(() => {
       if (life.status !== step.status) store.updateRun(life.run, { status: step.status });
-      store.setDue({ watch: null, approval: step.for === "approval" ? step.until : null });
+      const approval = step.for === "approval" ? step.until : null;
+      store.setDue({ ...unwatched(this.#options.reports()), approval });
       this.#options.rested(step);
     });
     life.status = step.status;

@@ -38,17 +38,35 @@ export class SessionFiles implements WorkspaceAccess {
   readonly #options: SessionFilesOptions;
   /** The session's run is making a change now. */
   #own = false;
+  #prepare: () => Promise<void> | undefined = () => undefined;
   #made: { of: SessionRow["id"]; workspace: Workspace } | null = null;
 
   constructor(options: SessionFilesOptions) {
     this.#options = options;
   }
 
+  /** @param prepare called before anybody looks at the files; `undefined`: there is nothing to do first */
+  preparedBy(prepare: () => Promise<void> | undefined): void {
+    this.#prepare = prepare;
+  }
+
+  async #prepared(): Promise<Workspace> {
+    const preparing = this.#prepare();
+    if (preparing !== undefined) await preparing;
+    return this.#workspace();
+  }
+
+  /** When a path last changed, Unix ms; `null`: that is not known. */
+  changedAt(path: string): number | null {
+    return this.#workspace().changedAt(path);
+  }
+
   async listFiles(after: string | null, limit: number) {
-    return this.#workspace().list(after, limit);
+    return (await this.#prepared()).list(after, limit);
   }
 
   async findFile(path: string) {
+    await this.#prepared();
     return this.#changed((workspace) => workspace.find(path));
   }
 
@@ -93,11 +111,11 @@ export class SessionFiles implements WorkspaceAccess {
   }
 
   async workspaceVersion() {
-    return this.#workspace().version();
+    return (await this.#prepared()).version();
   }
 
   async workspaceManifest() {
-    return this.#workspace().manifest();
+    return (await this.#prepared()).manifest();
   }
 
   async contentKeys(digests: readonly string[]) {

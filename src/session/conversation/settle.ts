@@ -17,6 +17,8 @@ export interface EndOptions {
   session: () => SessionIdentity;
   /** Whether successful runs are logged too. */
   logsAll: boolean;
+  /** Whether the watch stays after a run has ended or rests, since somebody is told of it. */
+  reports: () => boolean;
 }
 
 /** Facts that only the last life of a run knows. */
@@ -45,7 +47,7 @@ export function settleRun(
   batch: readonly Applied[],
   { further, memo }: LastLife,
 ): void {
-  const { log, parts, session } = options;
+  const { log, parts, session, reports } = options;
   // Clocks may go back.
   const settled_at = Math.max(log.now(), row.created_at);
   const facts = { run_id: row.id, session_id: session().id, created_at: row.created_at, settled_at };
@@ -58,20 +60,20 @@ export function settleRun(
       // A daemon or a task that is started again continues where its effects stopped.
       const goesOn = run !== null && (run.spec.daemon !== null || run.spec.delegation !== undefined);
       const kept = !goesOn ? { memo: null } : memo === null ? {} : { memo };
-      noteEnd(log, row, run?.status ?? "error", { settled_at, done_event, ...kept });
+      noteEnd(log, row, run?.status ?? "error", { settled_at, done_event, ...kept }, reports());
     },
   });
 }
 
 /** Gives a run up without reading its records: reading may be what kills the process. */
 export function loseRun(options: EndOptions, row: RunRow): ErrorData {
-  const { log, session } = options;
+  const { log, session, reports } = options;
   const { data } = new RunLost({ run: row.id });
   const facts = { run_id: row.id, session_id: session().id };
   log.appendUnseen(
     [{ type: "run_settled", run: row.id, status: "error", error: data }],
     lostEvents(row, facts, data),
-    (last) => noteEnd(log, row, "error", { settled_at: log.now(), done_event: last, memo: null }),
+    (last) => noteEnd(log, row, "error", { settled_at: log.now(), done_event: last, memo: null }, reports()),
   );
   logEnd(options, row, null);
   return data;
@@ -82,12 +84,16 @@ function noteEnd(
   { id }: RunRow,
   status: RunRow["status"],
   end: { settled_at: number; done_event: number; memo?: null | string },
+  watched: boolean,
 ): void {
   store.updateRun(id, { status, ...end });
   store.touch(end.settled_at);
-  store.setDue({ watch: null, approval: null });
+  store.setDue({ ...unwatched(watched), approval: null });
   store.handedIn.clear();
 }
+
+/** The due time of a run that has ended or rests. @param watched whether it stays as it is */
+export const unwatched = (watched: boolean): { watch?: null } => (watched ? {} : { watch: null });
 
 /** One line per run, or per failed one. @param state `null`: it is lost */
 export function logEnd(

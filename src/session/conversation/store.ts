@@ -80,6 +80,7 @@ export class ConversationStore implements EventSource {
   #known: Known = {};
   /** Whether code runs inside a transaction of its own. */
   #inside = false;
+  #forgotten = 0;
 
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage;
@@ -106,6 +107,11 @@ export class ConversationStore implements EventSource {
     } finally {
       this.#inside = outer;
     }
+  }
+
+  /** Another number once knowledge of what is stored is invalid, for whoever keeps some of its own tables. */
+  get forgotten(): number {
+    return this.#forgotten;
   }
 
   session(): SessionRow | null {
@@ -305,6 +311,7 @@ export class ConversationStore implements EventSource {
     this.handedIn.forget();
     this.tables.forget();
     this.#known = {};
+    this.#forgotten += 1;
   }
 
   /** The answer to a request of this name within the last day. */

@@ -21,6 +21,7 @@ interface DelegateRow {
 export class Delegates {
   readonly #conversation: Conversation;
   readonly #sql: SqlStorage;
+  #stageRun: (child: string) => string | null = () => null;
 
   constructor(conversation: Conversation, sql: SqlStorage) {
     this.#conversation = conversation;
@@ -66,27 +67,27 @@ export class Delegates {
     });
   }
 
-  /** Notes the session of a workflow run's stage. The run itself limits how many there are at once, and removes them. */
-  addStage(child: string, run_id: string): void {
-    const { store } = this.#conversation.log;
-    store.transaction(() => {
-      store.tables.need("delegate");
-      const insert =
-        "INSERT INTO delegate (child, run, relayed, over) VALUES (?, ?, 0, 0) ON CONFLICT DO NOTHING";
-      this.#sql.exec(insert, child, run_id);
-    });
+  /**
+   * Also takes in the events of a workflow run's stages. The run itself limits how many there are at once, and removes them; a
+   * stage has a row from its first events on.
+   * @param runOf the run of which the session is a stage; `null`: it is none
+   */
+  withStages(runOf: (child: string) => string | null): void {
+    this.#stageRun = runOf;
   }
 
   /** Stores the child's new events, together with the number of the last one. */
   relay({ child, after, events, last, over }: TaskOperations["relay"]["in"]): TaskOperations["relay"]["out"] {
     const { log } = this.#conversation;
-    const row = this.#row(child);
+    const row = this.#row(child) ?? this.#stage(child);
     if (row === undefined) return { known: last, goes_on: true };
     const goes_on = !this.#stopped(row);
     if (after !== row.relayed) return { known: row.relayed, goes_on };
     const write = (): void => {
-      const set = "UPDATE delegate SET relayed = ?, over = ? WHERE child = ?";
-      this.#sql.exec(set, last, Number(over), child);
+      log.store.tables.need("delegate");
+      const put = `INSERT INTO delegate (child, run, relayed, over) VALUES (?1, ?2, ?3, ?4)
+        ON CONFLICT (child) DO UPDATE SET relayed = ?3, over = ?4`;
+      this.#sql.exec(put, child, row.run, last, Number(over));
     };
     if (last !== after || (over && row.over === 0)) log.append([], { events: () => events, write });
     return { known: last, goes_on };
@@ -96,6 +97,11 @@ export class Delegates {
     if (!this.#conversation.log.store.tables.has("delegate")) return undefined;
     const query = "SELECT child, run, relayed, over FROM delegate WHERE child = ?";
     return this.#sql.exec<DelegateRow & Record<string, SqlStorageValue>>(query, child).toArray()[0];
+  }
+
+  #stage(child: string): DelegateRow | undefined {
+    const run = this.#stageRun(child);
+    return run === null ? undefined : { child, run, relayed: 0, over: 0 };
   }
 
   #rows(): DelegateRow[] {

@@ -117,11 +117,31 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
     }
   };
 
-  /** Begins the task's next run, once its session is ready for it. */
-  const begin = (row: TaskRow, { action, task: text }: Pick<Cycle, "action" | "task">): void => {
-    task.store.put(row);
-    task.store.addCycle({ at: log.now(), action, run: row.run, task: text });
-    task.begun();
+  /** Begins a run of the task, and tells watchers. */
+  const begin = (
+    spec: { agent: AgentSpec } | { workflow: WorkflowSpec },
+    settings: TaskSettings,
+    { id, request_id, mock_scope }: SessionCaller,
+  ): void => {
+    const running = task.update(settings, "running");
+    if ("agent" in spec) {
+      runs.start(spec.agent, { request_id, mock_scope }, [running]);
+      return;
+    }
+    const account = accountIn(spec.workflow, id);
+    task.workflow.begin(spec.workflow, { account, request_id, mock_scope });
+    log.append([], { events: () => [running] });
+  };
+
+  /** The task once it has ended, or after this time; `null`: no limit. */
+  const waited = async (timeout_ms: number | null) => {
+    await task.wait(timeout_ms);
+    const row = task.row();
+    const handle = task.handle();
+    const failed = handle.status === "failed" && !row.thrown;
+    if (failed) task.store.noteThrown();
+    if (handle.status !== "running") await task.relay.flushed();
+    return { task: handle, thrown: failed ? handle.error : null, spent: task.spent() };
   };
 
   const again = async (
@@ -136,27 +156,27 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
     const next: TaskSettings = { ...settings, task: text, parent: own };
     if (!known) {
       await announced(next, caller).catch(ignoreMissing);
+      // What the files say of the run before is to be found there, also once the next one runs.
+      await task.saved();
       await conversation.changing(() => carry(row, session, caller));
     }
     conversation.once(request, () => {
       conversation.active(session);
       conversation.quiet(session);
       const artifacts = task.carried(row);
-      const { request_id, mock_scope } = caller;
       const run = next.mode === "workflow" ? runAfter(row) : run_id;
       if (next.mode === "workflow") {
         const { context_policy, policy, resume_workflow: resumes = true } = next.carry;
         const shown = selectArtifacts(artifacts, context_policy);
         const asked = { run_id: run, task: withPayload(text, payload), artifacts: shown, policy, resumes };
-        const spec = nextRun(task.workflow.state(), asked, log.now());
-        task.workflow.begin(spec, { account: accountIn(spec, session.id), request_id, mock_scope });
+        begin({ workflow: nextRun(task.workflow.state(), asked, log.now()) }, next, caller);
       } else {
-        const spec = nextSpec(task.lastSpec(row), next, { run_id, artifacts, payload });
-        runs.start(spec, { request_id, mock_scope });
+        const agent = nextSpec(task.lastSpec(row), next, { run_id, artifacts, payload });
+        begin({ agent }, next, caller);
       }
       const { created_at } = row;
-      const fresh = { closed_at: null, told: null, thrown: false };
-      begin({ run, created_at, ...fresh, settings: next, artifacts }, { action, task: text });
+      const fresh = { closed_at: null, thrown: false };
+      task.begun({ run, created_at, ...fresh, settings: next, artifacts }, { action, task: text });
       return null;
     });
     task.workflow.look();
@@ -201,34 +221,44 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
   };
 
   return {
-    async spawn_task({ spec, settings, imported, listed, request }, caller) {
+    async spawn_task({ spec, settings, imported, listed, wait, request }, caller) {
+      const { run_id: run }: { run_id: string } = JSON.parse(spec);
       const parent_id = settings.parent?.session_id ?? null;
-      const of = { metadata: {}, request_hash: imported === null ? null : request.name, parent_id };
+      const request_hash = imported === null ? null : (request?.name ?? run);
+      const of = { metadata: {}, request_hash, parent_id };
       const created = await conversation.open(caller, { ...of, imported }, false);
       const session = await conversation.ready(caller);
-      if (store.request(request.name, log.now()) === null) await announced(settings, caller);
-      conversation.once(request, () => {
-        // A request that is repeated after a day is recognised by the id of its run.
-        const { run_id: run }: { run_id: string } = JSON.parse(spec);
-        const known = settings.mode === "workflow" ? task.workflow.here : store.run(run) !== null;
-        if (known) return null;
-        const at = log.now();
-        conversation.active(session);
-        conversation.quiet(session);
-        const { request_id, mock_scope } = caller;
-        if (settings.mode === "workflow") {
-          const begun: WorkflowSpec = JSON.parse(spec);
-          task.workflow.begin(begun, { account: accountIn(begun, caller.id), request_id, mock_scope });
+      // A request that is repeated after a day is recognised by the id of its run.
+      const known = (): boolean =>
+        settings.mode === "workflow" ? task.workflow.here : store.run(run) !== null;
+      // Earlier versions of Hull began a workflow's sub-agent as a run that is no task: the run becomes the task's.
+      const adopts = (): boolean => settings.mode !== "workflow" && known() && task.store.row() === null;
+      if (request === null ? !known() || adopts() : store.request(request.name, log.now()) === null) {
+        await announced(settings, caller);
+        await task.saved();
+      }
+      const spawn = (): null => {
+        const adopted = adopts();
+        if (known() && !adopted) return null;
+        const created_at = task.store.row()?.created_at ?? log.now();
+        if (adopted) {
+          log.append([], { events: () => [task.update(settings, "running")] });
         } else {
-          const begun: AgentSpec = JSON.parse(spec);
-          runs.start(begun, { request_id, mock_scope });
+          conversation.active(session);
+          conversation.quiet(session);
+          if (settings.mode === "workflow") begin({ workflow: JSON.parse(spec) }, settings, caller);
+          else begin({ agent: JSON.parse(spec) }, settings, caller);
         }
-        const created_at = task.store.row()?.created_at ?? at;
         const { artifacts } = settings;
-        const fresh = { closed_at: null, told: null, thrown: false };
-        begin({ run, created_at, ...fresh, settings, artifacts }, { action: "spawn", task: settings.task });
+        const fresh = { closed_at: null, thrown: false };
+        task.begun(
+          { run, created_at, ...fresh, settings, artifacts },
+          { action: "spawn", task: settings.task },
+        );
         return null;
-      });
+      };
+      if (request === null) conversation.together(spawn);
+      else conversation.once(request, spawn);
       task.workflow.look();
       if (listed) {
         const indexed = created ? task.indexNew() : task.index();
@@ -240,18 +270,10 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
           if (task.goesOn()) background(task.index());
         }, BEGUN_MS);
       }
-      return task.handle();
+      return wait ? waited(null) : { task: task.handle(), thrown: null, spent: task.spent() };
     },
     task: within404(() => task.handle()),
-    task_wait: within404(async ({ timeout_ms }) => {
-      await task.wait(timeout_ms);
-      const row = task.row();
-      const handle = task.handle();
-      const failed = handle.status === "failed" && !row.thrown;
-      if (failed) task.store.noteThrown();
-      if (handle.status !== "running") await task.relay.flushed();
-      return { task: handle, thrown: failed ? handle.error : null, spent: task.spent() };
-    }),
+    task_wait: within404(({ timeout_ms }) => waited(timeout_ms)),
     task_input: within404(async ({ run_id, task: text, request }, row, at) => {
       if (store.request(request.name, log.now()) === null) mayRun(row, at.session.id);
       await again({ action: "input", run_id, task: text, request }, row, at);

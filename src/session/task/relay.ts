@@ -7,7 +7,7 @@ import { type SessionClient, sessionClient } from "../../run/session-client.ts";
 import { type ShownRun, shownAbove } from "../../run/task/shown-above.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 
-/** The due time at which a failed relay tries again. */
+/** The due time at which a failed relay tries again, where no run of the session has one. */
 export const RELAY = "relay";
 const RETRY_MS = 15_000;
 /** Between two messages to the session above, in ms. Text comes in pieces, and this gathers some. */
@@ -37,13 +37,18 @@ export class Relay {
     this.#task = task;
   }
 
+  /** A workflow run goes on: sends what happens, now or after a failure later. To be called in a transaction. */
+  due(): void {
+    this.#conversation.dueAt(RELAY, this.#conversation.log.now() + RETRY_MS);
+    this.ensure();
+  }
+
   /**
-   * A run goes on: sends what happens, now or after a failure later. To be called in a transaction.
+   * A run of the session goes on: sends what happens, now or after a failure when the run's watch is due.
    * @param fresh the session above has no event of this session yet
    */
-  due(fresh = false): void {
+  follow(fresh = false): void {
     if (fresh) this.#known = 0;
-    this.#conversation.dueAt(RELAY, this.#conversation.log.now() + RETRY_MS);
     this.ensure();
   }
 
@@ -74,21 +79,26 @@ export class Relay {
     const session = log.store.session();
     const parent = this.#task.parent();
     if (session === null) return;
-    if (parent === null) return this.#conversation.dueAt(RELAY, null);
+    if (parent === null) return this.#over();
     const origin = { requestId: crypto.randomUUID(), tenant: session.tenant, startedAt: log.now() };
     const above = sessionClient(detachedContext(deployment, origin, background), parent.session_id);
     const stop = log.events.watch(() => this.#news());
     try {
       await this.#sendAll(above, session.id);
-      this.#conversation.dueAt(RELAY, null);
+      this.#over();
     } catch (error) {
       if (!(error instanceof HullError) || error.code !== CallNotFound.code) throw error;
-      this.#conversation.dueAt(RELAY, null);
+      this.#over();
       // The session above is gone, and with it everybody who wanted the answer.
       if (parent.run_id !== null) this.#task.close();
     } finally {
       stop();
     }
+  }
+
+  #over(): void {
+    this.#conversation.dueAt(RELAY, null);
+    this.#conversation.reported();
   }
 
   /** Sends until the run has ended or rests. */

@@ -8,12 +8,20 @@ import type { NamedRequest } from "../named-request.ts";
 
 type Named = { request: NamedRequest };
 
+/** A task, and what it took. `thrown`: the error of a failed one, in the first answer after its end only. */
+interface Waited {
+  task: TaskHandle;
+  thrown: JsonObject | null;
+  spent: { tokens: number; cost_usd: number };
+}
+
 /** By name: the questions to a session that is a task, or that has delegated some. JSON-safe. */
 export interface TaskOperations {
   /**
    * Makes the session and begins the task's first run.
    * @param spec `AgentSpec` as JSON; with the mode `workflow` `WorkflowSpec`
    * @param imported the conversation with which it begins
+   * @param request `null`: the id of the run identifies a repetition
    */
   spawn_task: {
     in: {
@@ -22,17 +30,20 @@ export interface TaskOperations {
       imported: { messages: Message[]; summary: string | null } | null;
       /** Whether the answer waits until lists show it. Otherwise lists show the task in a moment, or when it has ended. */
       listed: boolean;
-    } & Named;
-    out: TaskHandle;
+      /** Whether the answer also waits until the task has ended. */
+      wait: boolean;
+      request: NamedRequest | null;
+    };
+    out: Waited;
   };
   task: { in: null; out: TaskHandle };
   /**
-   * Waits while the task runs or awaits. `thrown`: the error of a failed one, in the first answer only.
+   * Waits while the task runs or awaits.
    * @param timeout_ms `null`: no limit
    */
   task_wait: {
     in: { timeout_ms: number | null };
-    out: { task: TaskHandle; thrown: JsonObject | null; spent: { tokens: number; cost_usd: number } };
+    out: Waited;
   };
   /** Runs it again. @param task `null`: the same task, with this payload */
   task_input: { in: { run_id: string; task: string } & Named; out: TaskHandle };

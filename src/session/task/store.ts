@@ -39,6 +39,8 @@ type Raw = Omit<TaskRow, "thrown" | "settings" | "artifacts"> & {
 export class TaskStore {
   readonly #sql: SqlStorage;
   readonly #store: ConversationStore;
+  /** The row that was last read or written, and `ConversationStore.forgotten` then. Nobody else writes the table. */
+  #known: { at: number; row: TaskRow | null } | null = null;
 
   constructor(sql: SqlStorage, store: ConversationStore) {
     this.#sql = sql;
@@ -47,6 +49,15 @@ export class TaskStore {
 
   /** `null`: the session is no task. */
   row(): TaskRow | null {
+    if (this.#known?.at !== this.#store.forgotten) this.#know(this.#read());
+    return this.#known?.row ?? null;
+  }
+
+  #know(row: TaskRow | null): void {
+    this.#known = { at: this.#store.forgotten, row };
+  }
+
+  #read(): TaskRow | null {
     if (!this.#store.tables.has("task")) return null;
     const [raw] = this.#sql.exec<Raw & Record<string, SqlStorageValue>>("SELECT * FROM task").toArray();
     if (raw === undefined) return null;
@@ -60,8 +71,13 @@ export class TaskStore {
   }
 
   put(row: TaskRow): void {
+    const before = this.row();
     this.#store.tables.need("task");
-    this.#sql.exec("DELETE FROM task");
+    if (before !== null) {
+      // From here on it does not follow from the row any more.
+      if (this.#storedCycles().length === 0) this.addCycle(firstCycle(before));
+      this.#sql.exec("DELETE FROM task");
+    }
     const { run, created_at, closed_at, told, thrown, settings, artifacts } = row;
     this.#sql.exec(
       "INSERT INTO task (run, created_at, closed_at, told, thrown, settings, artifacts) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -73,16 +89,22 @@ export class TaskStore {
       JSON.stringify(settings),
       JSON.stringify(artifacts),
     );
+    this.#know(row);
   }
 
-  noteReported(status: string): void {
-    this.#sql.exec("UPDATE task SET told = ?", status);
+  noteReported(told: string): void {
+    const row = this.row();
+    this.#sql.exec("UPDATE task SET told = ?", told);
+    if (row !== null) this.#know({ ...row, told });
   }
 
   noteThrown(): void {
+    const row = this.row();
     this.#sql.exec("UPDATE task SET thrown = 1");
+    if (row !== null) this.#know({ ...row, thrown: true });
   }
 
+  /** Notes an action after the first one, after `put`. */
   addCycle({ at, action, run, task }: Cycle): void {
     this.#store.tables.need("task_cycle");
     const next = "(SELECT coalesce(max(seq), 0) + 1 FROM task_cycle)";
@@ -97,8 +119,22 @@ export class TaskStore {
 
   /** Oldest first. */
   cycles(): Cycle[] {
+    const stored = this.#storedCycles();
+    const row = stored.length === 0 ? this.row() : null;
+    return row === null ? stored : [firstCycle(row)];
+  }
+
+  #storedCycles(): Cycle[] {
     if (!this.#store.tables.has("task_cycle")) return [];
     const query = "SELECT at, action, run, task FROM task_cycle ORDER BY seq";
     return this.#sql.exec<Cycle & Record<string, SqlStorageValue>>(query).toArray();
   }
 }
+
+/** The beginning of a task that nothing else has happened to. */
+const firstCycle = ({ created_at, run, settings }: TaskRow): Cycle => ({
+  at: created_at,
+  action: "spawn",
+  run,
+  task: settings.task,
+});

@@ -3,22 +3,26 @@
  * so the next life of its object knows as much.
  */
 import type { AgentSpec } from "../../engine/agent/spec.ts";
+import type { AgentState } from "../../engine/agent/state.ts";
 import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import type { WorkflowRecord } from "../../engine/workflow/records.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { TaskClosed } from "../../errors/task.ts";
 import { Internal, toProblem } from "../../errors.ts";
+import type { RunEvent } from "../../run/events.ts";
 import { envelopeOf } from "../../run/task/envelope.ts";
-import type { TaskHandle, TaskStatus } from "../../run/task/handle.ts";
+import type { TaskHandle, TaskSettings, TaskStatus } from "../../run/task/handle.ts";
 import type { ShownRun } from "../../run/task/shown-above.ts";
+import { isStage } from "../../run/workflow/attempt.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import type { Conversation, IndexEntry } from "../conversation/conversation.ts";
+import { type Conversation, type IndexEntry, WATCH } from "../conversation/conversation.ts";
+import type { RunRow } from "../conversation/run-rows.ts";
 import { persist } from "../daemon/persist.ts";
 import { within } from "../within.ts";
 import type { Workflow } from "../workflow/workflow.ts";
 import { forgetTask, taskRow } from "./directory.ts";
 import { RELAY, Relay } from "./relay.ts";
-import { type TaskRow, TaskStore } from "./store.ts";
+import { type Cycle, type TaskRow, TaskStore } from "./store.ts";
 import { agentWork, type Work, workflowWork } from "./work.ts";
 
 /** The due time at which the task writes to the directory again what failed before. */
@@ -33,33 +37,45 @@ export class Task {
   readonly workflow: Workflow;
   readonly #conversation: Conversation;
   readonly #waiting = new Set<() => void>();
-  #indexing: Promise<void> = Promise.resolve();
+  /** The work of an agent run, and what it follows from: its result may be long. */
+  #known: { row: TaskRow; run: RunRow; state: AgentState; work: Work } | null = null;
+  /** The end of the run whose handle is among the files, as far as this life knows, Unix ms. */
+  #savedOf = 0;
+  #saving: Promise<void> | undefined;
 
   constructor(conversation: Conversation, storage: DurableObjectStorage, workflow: Workflow) {
     this.#conversation = conversation;
     this.workflow = workflow;
     this.store = new TaskStore(storage.sql, conversation.log.store);
     this.relay = new Relay(conversation, this);
+    conversation.files.preparedBy(() => this.saved());
     conversation.extend({
       started: ({ delegation }) => {
         const { store } = conversation.log;
         const first = store.runs(2, Number.MAX_SAFE_INTEGER).length < 2;
-        if (delegation !== undefined && delegation.parent !== null) this.relay.due(first);
+        if (delegation !== undefined && delegation.parent !== null) this.relay.follow(first);
       },
       goesOn: () => this.#goesOn(),
       rested: (step) => {
         if (step.for !== "wake") this.#report("awaiting_input");
       },
-      ended: (run) => this.#ended(run),
+      ended: (run) => {
+        if (this.store.row()?.run === run) this.#settled();
+      },
+      // A task's row follows the rows of its runs.
+      entry: () => this.#entry(),
       cleared: async ({ tenant, id }) => {
         if (this.store.row() === null) return;
-        await this.#indexing;
         await forgetTask(conversation.env, tenant, id);
       },
       due: (kind) => {
-        if (kind === INDEX) this.#settled();
-        if (kind === RELAY) this.relay.ensure();
+        if (kind === INDEX) {
+          this.#settled();
+          void this.index();
+        }
+        if (kind === RELAY || (kind === WATCH && this.#reports())) this.relay.ensure();
       },
+      reports: () => this.#reports(),
     });
     workflow.follow((records) => this.#followed(records));
   }
@@ -79,7 +95,18 @@ export class Task {
       return workflowWork(this.workflow.state(), session, this.workflow.requestId);
     const run = store.run(row.run);
     if (run === null) throw new Internal({ cause: `the run ${row.run} of a task is not there` });
-    return agentWork(this.#conversation, session, row, run);
+    const state = this.#conversation.log.state();
+    const known = this.#known;
+    if (known?.row === row && known.run === run && known.state === state) return known.work;
+    const work = agentWork(this.#conversation, session, row, run);
+    this.#known = { row, run, state, work };
+    return work;
+  }
+
+  /** When its last run ended, Unix ms; `null`: it has not. */
+  #settledAt({ run, settings }: TaskRow): number | null {
+    if (settings.mode === "workflow") return this.workflow.state().finished?.at ?? null;
+    return this.#conversation.log.store.run(run)?.settled_at ?? null;
   }
 
   status(row: TaskRow, { how } = this.work(row)): TaskStatus {
@@ -230,7 +257,7 @@ export class Task {
       this.store.put({ ...row, closed_at: at });
       this.store.addCycle({ at, action: "close", run: null, task: "" });
     });
-    if (this.work(row).settled_at !== null) this.#settled();
+    if (this.#settledAt(row) !== null) this.#settled();
     else if (row.settings.mode !== "workflow") runs.cancel(row.run);
     else if (this.workflow.state().stopped === null)
       this.workflow.note([{ type: "stopped", at: log.now(), kill: false, reason: "Its task was closed." }]);
@@ -268,19 +295,22 @@ export class Task {
     return row !== null && this.status(row) === "running";
   }
 
-  /** Writes the task's present state to the directory, one write after the other. */
-  index(): Promise<void> {
-    return this.#later(async () => {
+  /** Writes the task's present state to the directory. A write that fails is logged, and repeated when it is due. */
+  async index(): Promise<void> {
+    const write = async (): Promise<void> => {
       const entry = await this.#entry();
       if (entry === null) return;
       await entry.statement.run();
       entry.written();
+    };
+    await this.#conversation.inOrder(write).catch((error: unknown) => {
+      console.error(JSON.stringify({ event: "task_not_noted", error: String(error) }));
     });
   }
 
   /** The directory and the list of sessions show a new task, by one write. */
   indexNew(): Promise<void> {
-    return this.#later(() => this.#conversation.index(() => this.#entry()));
+    return this.#conversation.index(() => this.#entry());
   }
 
   /** The task's present row for the directory; `null`: none. */
@@ -306,14 +336,6 @@ export class Task {
     return { statement, written };
   }
 
-  /** Runs the writes one after the other. A write that fails is logged, and repeated when it is due. */
-  #later(work: () => Promise<void>): Promise<void> {
-    this.#indexing = this.#indexing.then(work).catch((error: unknown) => {
-      console.error(JSON.stringify({ event: "task_not_noted", error: String(error) }));
-    });
-    return this.#indexing;
-  }
-
   /** Looks at what the session's workflow run has stored, if this run is the task's. */
   #followed(records: readonly WorkflowRecord[]): void {
     const row = this.store.row();
@@ -327,21 +349,25 @@ export class Task {
         (graph.nodes[record.node]?.wait?.approval ?? graph.nodes[record.node]?.wait?.event) !== undefined,
     );
     if (asks) this.#report("awaiting_input");
-    if (records.some(({ type }) => type === "finished")) this.#settled();
-    else if (row.settings.parent !== null) this.relay.due();
+    if (records.some(({ type }) => type === "finished")) {
+      this.#settled();
+      void this.index();
+    } else if (row.settings.parent !== null) this.relay.due();
   }
 
   #goesOn(): void {
     const { delegation } = this.#conversation.log.state().run?.spec ?? {};
-    if (delegation !== undefined && delegation.parent !== null) this.relay.due();
+    if (delegation !== undefined && delegation.parent !== null) this.relay.follow();
   }
 
-  #ended(run: string): void {
+  /** Whether a session above is told what happens here. It needs no records: reading them may be what kills the process. */
+  #reports(): boolean {
     const row = this.store.row();
-    if (row?.run === run) this.#settled();
+    if (row !== null) return row.settings.parent !== null;
+    return isStage(this.#conversation.log.store.session()?.metadata ?? {});
   }
 
-  /** Does what follows from a new status. It may run again, where it was not finished. */
+  /** Does what follows from a new status, but for its row in the directory. It may run again, where it was not finished. */
   #settled(): void {
     const row = this.store.row();
     if (row === null) return;
@@ -353,8 +379,6 @@ export class Task {
     const waiting = [...this.#waiting];
     this.#waiting.clear();
     for (const wake of waiting) wake();
-    void this.index();
-    this.#conversation.background(this.#later(() => this.#save(row)));
     if (row.settings.parent !== null) this.relay.ensure();
   }
 
@@ -363,26 +387,48 @@ export class Task {
     const row = this.store.row();
     if (row === null || `${row.run} ${status}` === row.told) return;
     this.store.noteReported(`${row.run} ${status}`);
-    const task_id = this.#conversation.log.store.session()?.id ?? "";
-    const { name } = row.settings;
-    this.#conversation.log.append([], {
-      events: () => [{ event: "task_update", data: { task_id, name, status } }],
-    });
+    this.#conversation.log.append([], { events: () => [this.update(row.settings, status)] });
   }
 
-  /** Reports that the task runs, in the transaction that begins its run. */
-  begun(): void {
-    this.#report("running");
-    const { settings } = this.row();
+  /** What watchers are told of a status. */
+  update({ name }: TaskSettings, status: Reported): RunEvent {
+    const task_id = this.#conversation.log.store.session()?.id ?? "";
+    return { event: "task_update", data: { task_id, name, status } };
+  }
+
+  /** Stores a task whose run has begun, in the same transaction; watchers were told that it runs. */
+  begun(row: Omit<TaskRow, "told">, { action, task }: Pick<Cycle, "action" | "task">): void {
+    const { settings, run } = row;
+    const again = this.store.row() !== null;
+    this.store.put({ ...row, told: `${run} running` });
+    if (again) this.store.addCycle({ at: this.#conversation.log.now(), action, run, task });
     if (settings.mode === "workflow" && settings.parent !== null) this.relay.due();
     this.#conversation.dueAt(INDEX, this.#conversation.log.now() + RETRY_MS);
   }
 
-  async #save({ settings }: TaskRow): Promise<void> {
+  /**
+   * Resolves when the handle of a task that has ended is among its files; `undefined`: it is there, or is not to be. It is written
+   * for whoever looks at the files, since it follows from what is stored, and nearly nobody does.
+   */
+  saved(): Promise<void> | undefined {
+    const row = this.store.row();
+    if (row?.settings.carry.persist_state !== true) return undefined;
+    const settled_at = this.#settledAt(row);
+    const since = settled_at === null ? 0 : Math.max(settled_at, row.closed_at ?? 0);
+    if (since <= this.#savedOf) return undefined;
+    this.#saving ??= this.#save(since).finally(() => {
+      this.#saving = undefined;
+    });
+    return this.#saving;
+  }
+
+  async #save(since: number): Promise<void> {
     const { files, env, log } = this.#conversation;
-    const id = log.store.session()?.id;
-    if (id === undefined || !settings.carry.persist_state) return;
-    await persist(env.FILES, files.byRun(), { [snapshotPath(id)]: log.answered(this.handle()) });
+    const path = snapshotPath(log.store.session()?.id ?? "");
+    // An earlier life may have written it, and its owner may have changed it since.
+    if ((files.changedAt(path) ?? 0) <= since)
+      await persist(env.FILES, files.byRun(), { [path]: log.answered(this.handle()) });
+    this.#savedOf = since;
   }
 
   #result({ settings }: TaskRow, { result, error, spent: { tokens } }: Work): JsonObject | null {

@@ -110,7 +110,6 @@ export async function removeWorkflow(env: Bindings, tenant: string, name: string
   return meta.changes > 0;
 }
 
-/** @param session in which the run lives, under whose id its routes find it */
 /** The run's state in the list of all runs. A run that waits for a person says so, whatever else it does. */
 export function listedAs(state: WorkflowState): string {
   const { finished, paused, stopped, visits } = state;
@@ -118,6 +117,7 @@ export function listedAs(state: WorkflowState): string {
   return asks && finished === null && !paused && stopped === null ? "awaiting_approval" : statusOf(state);
 }
 
+/** @param session in which the run lives, under whose id its routes find it */
 export async function noteWorkflowRun(
   env: Bindings,
   { tenant, id }: { tenant: string; id: string },
@@ -144,8 +144,7 @@ export async function noteWorkflowRun(
     cost_usd: total_cost,
     code: finished?.error?.code ?? null,
   };
-  await noteRuns(env, [{ tenant, run }]);
-  await db
+  const row = db
     .prepare(
       `INSERT INTO workflow_runs (tenant, id, workflow, task, status, created_at, finished_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
        ON CONFLICT (tenant, id) DO UPDATE SET task = ?4, status = ?5, finished_at = ?7`,
@@ -158,8 +157,8 @@ export async function noteWorkflowRun(
       statusOf(state),
       time(began),
       finished === null ? null : time(finished.at),
-    )
-    .run();
+    );
+  await noteRuns(env, [{ tenant, run }], [row]);
 }
 
 export async function forgetWorkflowRun(env: Bindings, tenant: string, id: string): Promise<void> {

@@ -31,10 +31,19 @@ export async function storeOutcome(
   return key;
 }
 
-/** An outcome that was stored; `null`: somebody removed it. */
-export async function readOutcome(bucket: R2Bucket, key: string): Promise<Outcome | null> {
+/** An outcome that was stored. */
+export interface StoredOutcome {
+  key: string;
+  /** Of an item of a map: the state keeps its text and its artifacts alone. */
+  item: boolean;
+}
+
+/** What the state keeps of an outcome that was stored; `null`: somebody removed it. */
+export async function readOutcome(bucket: R2Bucket, { key, item }: StoredOutcome): Promise<Outcome | null> {
   const object = await bucket.get(key);
-  return object === null ? null : object.json<Outcome>();
+  if (object === null) return null;
+  const outcome = await object.json<Outcome>();
+  return item ? { ...outcome, reasoning: null, transcript: null, verification: null, metadata: {} } : outcome;
 }
 
 /** The row of an attempt whose outcome is stored under a key. */

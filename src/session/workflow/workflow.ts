@@ -21,7 +21,14 @@ import { Rows } from "../conversation/rows.ts";
 import { WATCH_MS } from "../lives.ts";
 import type { Delegates } from "../task/delegates.ts";
 import { forgetWorkflowRun, listedAs, noteWorkflowRun } from "./directory.ts";
-import { type JournalRecord, longOutcome, readOutcome, rowOf, storeOutcome } from "./outputs.ts";
+import {
+  type JournalRecord,
+  longOutcome,
+  readOutcome,
+  rowOf,
+  type StoredOutcome,
+  storeOutcome,
+} from "./outputs.ts";
 
 /** Due kinds of the session's table. */
 const LOOK = "workflow";
@@ -38,11 +45,24 @@ interface Origin {
 interface JournalHead extends Origin {
   type: "head";
 }
+/** Records that were stored together; one alone stands without a list. */
+type JournalRow = JournalHead | JournalRecord | JournalRecord[];
+
+/** A row with so many records takes no more. */
+const MAX_TOGETHER = 32;
+
+/** Records that follow from the same cause, folded and not stored yet. */
+interface Batch {
+  /** The run in lists before them. */
+  shownAs: string | null;
+  state: WorkflowState | null;
+  records: WorkflowRecord[];
+  events: RunEvent[];
+}
 
 export class Workflow {
   readonly #conversation: Conversation;
-  readonly #delegates: Delegates;
-  readonly #rows: Rows<JournalRecord | JournalHead>;
+  readonly #rows: Rows<JournalRow>;
   /** `undefined`: not read yet. */
   #state: WorkflowState | null | undefined;
   #origin: Origin = { account: "", request_id: "", mock_scope: "" };
@@ -50,11 +70,13 @@ export class Workflow {
   readonly #working = new Map<string, AbortController>();
   /** Attempts that this life has stored and not carried out yet. All others may have begun in an earlier life. */
   readonly #fresh = new Set<string>();
+  /** Sessions of stages that this life carries out, and their runs. */
+  readonly #stages = new Map<string, string>();
   readonly #waiting = new Set<() => void>();
   /** Long outcomes: keys in R2 of those that are to be written, those read for the state, keys of those not read yet. */
   readonly #stored = new WeakMap<WorkflowRecord, string>();
   readonly #outcomes = new Map<string, Outcome>();
-  #unread: string[] = [];
+  #unread: StoredOutcome[] = [];
   #storing = false;
   #indexing: Promise<void> = Promise.resolve();
   /** The write that has not begun. */
@@ -64,8 +86,8 @@ export class Workflow {
 
   constructor(conversation: Conversation, storage: DurableObjectStorage, delegates: Delegates) {
     this.#conversation = conversation;
-    this.#delegates = delegates;
     this.#rows = new Rows(storage.sql, "journal");
+    delegates.withStages((child) => this.#runOfStage(child));
     conversation.extend({
       ready: () => this.#ready(),
       due: (kind) => {
@@ -139,8 +161,9 @@ export class Workflow {
 
   async #read(): Promise<void> {
     const { FILES } = this.#conversation.env;
-    for (const key of this.#unread) {
-      const outcome = await readOutcome(FILES, key);
+    for (const stored of this.#unread) {
+      const { key } = stored;
+      const outcome = await readOutcome(FILES, stored);
       if (outcome === null) console.error(JSON.stringify({ event: "output_lost", key }));
       else this.#outcomes.set(key, outcome);
     }
@@ -155,39 +178,80 @@ export class Workflow {
     return this.#conversation.log.now() + (this.#load()?.ahead ?? 0);
   }
 
-  /** Stores records that come from outside, and goes on. */
-  note(records: readonly WorkflowRecord[]): void {
-    this.#append(records);
-    this.look();
-  }
-
   /** Does what is due now, and schedules the rest. */
   look(): void {
-    const state = this.#load();
-    if (state === null) return;
+    this.note([]);
+  }
+
+  /** Stores records that come from outside, together with what follows from them, and schedules the rest. */
+  note(given: readonly WorkflowRecord[]): void {
+    if (this.#load() === null) return;
     if (this.#unread.length > 0) {
+      this.#append(given);
       this.#conversation.background(Promise.resolve(this.#ready()).then(() => this.look()));
       return;
     }
+    this.#intact(() => {
+      const batch = this.#batch();
+      this.#add(batch, given);
+      this.#goOn(batch);
+    });
+  }
+
+  /** Decides, stores and schedules until nothing more follows by now. @param batch what is known and not stored yet */
+  #goOn(batch: Batch): void {
     const { log } = this.#conversation;
-    for (;;) {
-      const now = this.now();
-      const { records, wake } = decide(this.state(), now, newId);
+    for (let next = batch; ; ) {
+      const state = next.state ?? this.state();
+      const now = log.now() + state.ahead;
+      const { records, wake } = decide(state, now, newId);
       if (records.length === 0) {
-        const next = skipsTo(this.state());
-        if (next !== null && next > now) {
-          this.#append([{ type: "skipped", at: now, by: next - now }]);
+        const skipped = skipsTo(state);
+        if (skipped !== null && skipped > now) {
+          this.#add(next, [{ type: "skipped", at: now, by: skipped - now }]);
           continue;
         }
-        this.#dispatch(wake === null ? null : wake - this.state().ahead);
+        this.#store(next);
+        this.#dispatch(wake === null ? null : wake - state.ahead);
         return;
       }
       if (records.some((record) => record.type === "ended" && longOutcome(record) !== null)) {
+        this.#store(next);
         this.#conversation.dueAt(LOOK, log.now() + WATCH_MS);
         this.#conversation.background(this.#decided(this.state(), records));
         return;
       }
-      this.#append(records);
+      // What followers tell of these stands between the events of what was before and their own.
+      const told = records.some(({ type }) => type === "waits" || type === "finished");
+      if (told || next.records.length >= MAX_TOGETHER) {
+        this.#store(next);
+        next = this.#batch();
+      }
+      this.#add(next, records);
+    }
+  }
+
+  #batch(): Batch {
+    const state = this.#load();
+    return { shownAs: state === null ? null : listedAs(state), state, records: [], events: [] };
+  }
+
+  #add(batch: Batch, records: readonly WorkflowRecord[]): void {
+    for (const record of records) {
+      batch.state = applyRecord(batch.state, record);
+      batch.records.push(record);
+      batch.events.push(...eventsOf(record, batch.state));
+    }
+  }
+
+  /** Reads the state again after a failure: what grows in it has grown beyond what is stored. */
+  #intact(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.#rows.forget();
+      this.#state = undefined;
+      throw error;
     }
   }
 
@@ -268,18 +332,28 @@ export class Workflow {
   /** The runs of the journal, the last one as it is now, those before it as they ended. */
   #runs(): WorkflowState[] {
     const runs: WorkflowState[] = [];
+    const add = (record: JournalRecord): void => {
+      const before = record.type === "begun" ? null : (runs.pop() ?? null);
+      const state = advanced(before, this.#whole(record));
+      if (state !== null) runs.push(state);
+    };
     for (const batch of this.#rows.batches()) {
       for (const row of batch) {
-        if (row.type === "head") {
-          this.#origin = row;
-          continue;
-        }
-        const before = row.type === "begun" ? null : (runs.pop() ?? null);
-        const state = advanced(before, this.#whole(row));
-        if (state !== null) runs.push(state);
+        if (Array.isArray(row)) for (const record of row) add(record);
+        else if (row.type === "head") this.#origin = row;
+        else add(row);
       }
     }
     return runs;
+  }
+
+  /** The run of which a session is a stage; `null`: it is none. */
+  #runOfStage(child: string): string | null {
+    if (!this.here) return null;
+    const known = this.#stages.get(child);
+    if (known !== undefined) return known;
+    // An earlier life began it.
+    return this.#runs().find((run) => childSessions(run).includes(child))?.spec.run_id ?? null;
   }
 
   /** The record of a row; without its texts where they were not read yet. */
@@ -287,37 +361,34 @@ export class Workflow {
     if (!("stored" in row)) return row;
     const { stored, ...record } = row;
     const outcome = this.#outcomes.get(stored);
-    if (outcome === undefined) this.#unread.push(stored);
+    if (outcome === undefined) this.#unread.push({ key: stored, item: record.item !== undefined });
     return outcome === undefined ? record : { ...record, outcome };
   }
 
   #append(records: readonly WorkflowRecord[]): void {
-    const before = this.#state ?? null;
-    const shownAs = before === null ? null : listedAs(before);
-    try {
-      this.#conversation.together(() => {
-        let state = before;
-        const events: RunEvent[] = [];
-        for (const record of records) {
-          const stored = this.#stored.get(record);
-          const row = record.type === "ended" && stored !== undefined ? rowOf(record, stored) : record;
-          this.#rows.insert(this.#rows.last() + 1, row);
-          const after = applyRecord(state, record);
-          events.push(...eventsOf(record, after));
-          state = after;
-        }
-        this.#state = state;
-        const { log } = this.#conversation;
-        for (const follower of this.#followers) follower(records);
-        log.store.appendEvents(events.map((event) => log.redacted(event)));
-        if (records.some(({ type }) => type === "finished"))
-          this.#conversation.dueAt(INDEX, log.now() + RETRY_MS);
+    this.#intact(() => {
+      const batch = this.#batch();
+      this.#add(batch, records);
+      this.#store(batch);
+    });
+  }
+
+  /** Stores records as one row, and their events as another. */
+  #store({ records, events, state, shownAs }: Batch): void {
+    if (records.length === 0) return;
+    this.#conversation.together(() => {
+      const rows = records.map((record): JournalRecord => {
+        const stored = this.#stored.get(record);
+        return record.type === "ended" && stored !== undefined ? rowOf(record, stored) : record;
       });
-    } catch (error) {
-      this.#rows.forget();
-      this.#state = undefined;
-      throw error;
-    }
+      this.#rows.insert(this.#rows.last() + 1, rows.length === 1 ? rows[0] : rows);
+      this.#state = state;
+      const { log } = this.#conversation;
+      for (const follower of this.#followers) follower(records);
+      log.store.appendEvents(events.map((event) => log.redacted(event)));
+      if (records.some(({ type }) => type === "finished"))
+        this.#conversation.dueAt(INDEX, log.now() + RETRY_MS);
+    });
     const { run_id } = this.state().spec;
     for (const record of records) if (record.type === "started") this.#fresh.add(nameOf(run_id, record));
     this.#conversation.log.events.announce();
@@ -337,9 +408,16 @@ export class Workflow {
       if (key === undefined || !wanted(state, key)) abort.abort();
     }
     for (const [name, key] of open) if (!this.#working.has(name)) this.#work(name, key);
-    const watch = open.size > 0 ? log.now() + WATCH_MS : null;
+    const watch = open.size > 0 ? this.#watchAt(log.now()) : null;
     const times = [wake, watch].filter((at) => at !== null);
     this.#conversation.dueAt(LOOK, times.length === 0 ? null : Math.min(...times));
+  }
+
+  /** When to look after attempts that run. A time that stands and is near enough stays, so that not every stage sets the alarm. */
+  #watchAt(now: number): number {
+    const latest = now + WATCH_MS;
+    const known = this.#conversation.log.store.dueAt(LOOK);
+    return known !== null && known > now && known < latest ? known : latest;
   }
 
   #work(name: string, key: AttemptKey): void {
@@ -393,8 +471,12 @@ export class Workflow {
       await stopAttempt(state, key, context);
       return failed("error", "cancelled", "The run was stopped.");
     }
+    let stage: string | null = null;
+    const announce = (child: string): void => {
+      stage = child;
+      this.#stages.set(child, state.spec.run_id);
+    };
     try {
-      const announce = (child: string): void => this.#delegates.addStage(child, state.spec.run_id);
       const here = { session: session?.id ?? "", announce, account };
       const place = { context, ...here, workspace: files, known, signal };
       const again = !this.#fresh.delete(nameOf(state.spec.run_id, key));
@@ -404,6 +486,8 @@ export class Workflow {
       if (error instanceof HullError)
         return failed("error", error.code, context.redacted(String(error.data.detail ?? error.message)));
       throw error;
+    } finally {
+      if (stage !== null) this.#stages.delete(stage);
     }
   }
 }

@@ -135,6 +135,13 @@ export class Workspace {
     return { changes, version, complete: changes[0]?.version === after + 1 };
   }
 
+  /** When a path last changed, Unix ms; `null`: never, or so long ago that it is forgotten. */
+  changedAt(path: string): number | null {
+    if (!this.#exists) return null;
+    const query = "SELECT max(at) AS at FROM workspace_change WHERE path = ?";
+    return this.#sql.exec<{ at: number | null }>(query, path).one().at;
+  }
+
   /** Names the present state; makes the workspace if there is none. */
   version(): Pick<Manifest, "id" | "version"> {
     const { id, version } = this.#create();

@@ -1,0 +1,58 @@
+/**
+ * The OpenAPI document of a catalog. What it says without skills follows from the code of Hull alone and takes longer to
+ * make than the rest of a build, so that part is kept where Node keeps what it compiled.
+ */
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { getCompileCacheDir } from "node:module";
+import { dirname, join } from "node:path";
+import hull from "../../package.json" with { type: "json" };
+import { addSkills } from "../../src/api/add-skills.ts";
+import { once } from "../../src/memo.ts";
+import type { JsonObject, Manifest } from "../../src/skill/manifest.ts";
+import { codeIdentity } from "./code-identity.ts";
+
+/** What is kept, and which code made it. */
+interface Kept {
+  code: string;
+  text: string;
+}
+
+/**
+ * The document as text: it is stored under its SHA-256, and served.
+ * @param stale slugs of skills whose folder is broken and whose last good version is served
+ */
+export async function openapiOf(manifests: readonly Manifest[], stale: ReadonlySet<string>): Promise<string> {
+  const document: JsonObject = JSON.parse(await withoutSkills());
+  addSkills(document, manifests, stale);
+  return JSON.stringify(document);
+}
+
+const withoutSkills = once(async (): Promise<string> => {
+  const cache = getCompileCacheDir();
+  if (cache === undefined) return made();
+  const file = join(dirname(cache), "openapi.json");
+  const code = codeIdentity();
+  try {
+    const kept: Kept = JSON.parse(await readFile(file, "utf8"));
+    if (kept.code === code) return kept.text;
+  } catch {
+    // There is none, or not a whole one.
+  }
+  const text = await made();
+  const kept: Kept = { code, text };
+  try {
+    const temporary = `${file}.${process.pid}.tmp`;
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(temporary, JSON.stringify(kept));
+    await rename(temporary, file);
+  } catch {
+    // Where nothing can be kept, each process makes it.
+  }
+  return text;
+});
+
+/** Its code is loaded only on demand: otherwise every command that reads skills would wait for it. */
+async function made(): Promise<string> {
+  const { openapiText } = await import("../../src/api/document.ts");
+  return openapiText([], hull.version);
+}

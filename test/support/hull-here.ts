@@ -1,0 +1,43 @@
+/** Commands of `hull` inside the test's own process: what they print and how they end, without the start of a Node for each. */
+import { vi } from "vitest";
+import { runCli } from "../../scripts/cli.ts";
+
+let busy = false;
+
+/** Whether a command runs here now: a process has one working directory, one environment and one output. */
+export const isBusy = (): boolean => busy;
+
+/** Runs one command to its end, with these variables and no others. */
+export async function hullHere(
+  args: string[],
+  cwd: string,
+  env: Record<string, string>,
+): Promise<{ code: number; output: string }> {
+  busy = true;
+  const before = { cwd: process.cwd(), env: { ...process.env } };
+  let output = "";
+  const collect = (text: string | Uint8Array): boolean => {
+    output += typeof text === "string" ? text : Buffer.from(text).toString();
+    return true;
+  };
+  const spies = [
+    vi.spyOn(process.stdout, "write").mockImplementation(collect),
+    vi.spyOn(process.stderr, "write").mockImplementation(collect),
+  ];
+  replaceVariables(env);
+  process.chdir(cwd);
+  try {
+    const code = await runCli(args);
+    return { code, output };
+  } finally {
+    process.chdir(before.cwd);
+    replaceVariables(before.env);
+    for (const spy of spies) spy.mockRestore();
+    busy = false;
+  }
+}
+
+function replaceVariables(env: NodeJS.ProcessEnv): void {
+  for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name];
+  Object.assign(process.env, env);
+}
