@@ -35,7 +35,43 @@ describe("the events of a run", () => {
   });
 });
 
+/** The record of a run, as soon as it says that something waits. */
+async function waits(path: string) {
+  for (;;) {
+    const found = await get<{ explanation: string; active: { child_session_ids: string[] }[] }>(path);
+    if (found.explanation.includes("waits")) return found;
+  }
+}
+
 describe("a stage", () => {
+  it.each(["stage", "subagent"])(
+    "says where the run of a %s waits for a client or a person",
+    async (kind) => {
+      const model_policy = { provider: "mock", mock: asking };
+      const path = await started({ nodes: { s: { kind, tools: [ASK], model_policy } } });
+      const { explanation, active } = await waits(path);
+      const session = String(active[0]?.child_session_ids[0]);
+      expect(explanation).toBe(`s waits for a client to answer ask in the session ${session}.`);
+      await post(`/sessions/${session}/tool-results`, { tool_call_id: "mock_call_1", content: "42" });
+      const { stages } = await until(path, "completed");
+      expect(stages).toMatchObject([{ attempts: [{ child_session_id: session }] }]);
+    },
+  );
+
+  it("of a map that failed works on all items again", async () => {
+    const no = { error: { category: "auth", message: "no" } };
+    const m = {
+      kind: "map",
+      prompt: "x",
+      map_policy: { items: ["a", "b"] },
+      retry_policy: { max_attempts: 2 },
+    };
+    const test = { mocks: { m: [[no], [{ text: "ok" }]] } };
+    const { stages, artifacts } = await run({ nodes: { m } }, { options: { provider: "mock", test } });
+    expect(stages).toMatchObject([{ attempts: [{ status: "failed" }, { status: "completed" }] }]);
+    expect(artifacts.map(({ text }) => text)).toEqual(["ok", "ok"]);
+  });
+
   it("records what a stage's model reasoned, which model it was, and the policy that held", async () => {
     const nodes = {
       a: {

@@ -20,13 +20,6 @@ async function children(session: string): Promise<{ child_ids: string[] }> {
     if (found.child_ids.length > 0) return found;
   }
 }
-/** The record of a run, as soon as it says that something waits. */
-async function waits(path: string) {
-  for (;;) {
-    const found = await get<{ explanation: string; active: { child_session_ids: string[] }[] }>(path);
-    if (found.explanation.includes("waits")) return found;
-  }
-}
 const visited = ({ stages }: Run): string[] => stages.map(({ node_id, branch }) => `${node_id}:${branch}`);
 
 describe("POST /workflows/validate", () => {
@@ -407,20 +400,6 @@ describe("a run that waits", () => {
       "workflow_ended",
     ]);
   });
-
-  it.each(["stage", "subagent"])(
-    "says where the run of a %s waits for a client or a person",
-    async (kind) => {
-      const model_policy = { provider: "mock", mock: asking };
-      const path = await started({ nodes: { s: { kind, tools: [ASK], model_policy } } });
-      const { explanation, active } = await waits(path);
-      const session = String(active[0]?.child_session_ids[0]);
-      expect(explanation).toBe(`s waits for a client to answer ask in the session ${session}.`);
-      await post(`/sessions/${session}/tool-results`, { tool_call_id: "mock_call_1", content: "42" });
-      const { stages } = await until(path, "completed");
-      expect(stages).toMatchObject([{ attempts: [{ child_session_id: session }] }]);
-    },
-  );
 
   it("hands a sub-agent's node over as a task, whose events are among its own", async () => {
     const nodes = { s: { kind: "subagent", task_label: "Dig", ...said("dug ##DONE##") } };
