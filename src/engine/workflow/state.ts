@@ -222,7 +222,9 @@ function start(state: WorkflowState, key: Extract<WorkflowRecord, { type: "start
   }
   const running = { attempt, began: at };
   if (open !== undefined) {
-    replace(state, open, { ...open, running, retry_at: null, input_digest, consumed });
+    // A map works on all of its items again.
+    const again = { running, retry_at: null, input_digest, consumed, items: {}, running_items: {} };
+    replace(state, open, { ...open, ...again });
     return;
   }
   const fresh: Visit = {

@@ -222,7 +222,7 @@ async function runStage(
   const begin = { session, run, agent, signal, called };
   const view =
     node.kind === "subagent"
-      ? await asTask(begin, settingsOf(state, node, { stage, inputs, session: place, agent }))
+      ? await asTask(begin, settingsOf(state, node, { stage, inputs, session: place, agent, key }))
       : await asStage(begin, announce, {
           workflow_run_id: spec.run_id,
           node_id: node.id,
@@ -291,9 +291,16 @@ async function asTask(
 function settingsOf(
   { spec }: WorkflowState,
   node: Node,
-  at: { stage: Stage; inputs: readonly WorkflowArtifact[]; session: string; agent: AgentSpec },
+  at: {
+    stage: Stage;
+    inputs: readonly WorkflowArtifact[];
+    session: string;
+    agent: AgentSpec;
+    key: AttemptKey;
+  },
 ): TaskSettings {
-  const { stage, inputs, session, agent } = at;
+  const { stage, inputs, session, agent, key } = at;
+  const stage_id = `${spec.run_id}:${key.node}:${key.visit}`;
   return {
     name: (node.task_label ?? node.id).slice(0, 128),
     task: spec.task,
@@ -303,7 +310,7 @@ function settingsOf(
     carry: { ...ONCE, context_policy: node.context_policy ?? {} },
     execution: null,
     artifacts: [...inputs],
-    parent: { session_id: session, run_id: spec.run_id, task_id: null },
+    parent: { session_id: session, run_id: spec.run_id, task_id: null, stage_id },
     token_budget: agent.token_budget,
   };
 }
@@ -334,8 +341,10 @@ function stageOptions({ spec }: WorkflowState, node: Node, stage: Stage): JsonOb
   const own = plain(stage.options.policy);
   const policy = policyOf([spec.policy, graph.capability_policy, own]);
   const lost = droppedTools(own, policy);
-  if (lost.length > 0 && Array.isArray(own?.tools) && lost.length === own.tools.length)
-    throw new ToolsRejected({ tools: lost });
+  if (lost.length > 0 && Array.isArray(own?.tools) && lost.length === own.tools.length) {
+    const reason = `The policies of the run leave the node "${node.id}" none of its tools: ${lost.join(", ")}.`;
+    throw new ToolsRejected({ tools: lost, reason });
+  }
   const approvals = node.approval_policy ?? graph.approval_policy;
   const overriding = Object.entries(shared).filter(([name]) => OVERRIDES.includes(name));
   return {

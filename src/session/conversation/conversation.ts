@@ -70,6 +70,8 @@ export interface ConversationHooks {
   woke?(wake: Wake): void;
   /** A run has ended, however it did. */
   ended?(run: string): void;
+  /** The session is over for now: it was closed or abandoned. */
+  closed?(): void;
   /** A further row of a list, stored with each row of a run. */
   entry?(): Promise<IndexEntry | null>;
   /**
@@ -315,6 +317,7 @@ export class Conversation {
         this.#store.setDue({ [INDEX]: now + RETRY_MS });
       },
     });
+    if (state === "closed" || state === "abandoned") this.#call("closed", (hooks) => hooks.closed?.());
     this.background(this.index());
   }
 
