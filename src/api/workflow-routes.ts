@@ -227,7 +227,10 @@ export function workflowSchemas(): JsonObject {
     artifacts: { type: "array", items: schema("WorkflowArtifact") },
     usage: OBJECT,
     error: { type: ["object", "null"] },
-    persisted_path: { ...TEXT, description: "Names the record in `resume_path`, `replay_path` and `session_restore`." },
+    persisted_path: {
+      ...TEXT,
+      description: "Names the record in `resume_path`, `replay_path` and `session_restore`.",
+    },
   };
   const version = { name: TEXT, version: POSITIVE, digest: TEXT };
   const known = {
