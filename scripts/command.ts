@@ -91,3 +91,12 @@ export function parseFlags<O extends FlagOptions>(argv: string[], options: O, po
     );
   }
 }
+
+/** The value of `--timeout` in ms; `undefined`: not given. Throws `CommandError` (exit 2) where it is none. */
+export function timeoutMs(seconds: string | undefined): number | undefined {
+  if (seconds === undefined) return undefined;
+  const number = Number(seconds);
+  if (seconds !== "" && number >= 0 && number <= 3600) return Math.round(number * 1000);
+  const message = `--timeout is a number of seconds up to 3600, not ${JSON.stringify(seconds)}.`;
+  throw new CommandError(EXIT.usage, "bad_arguments", message);
+}

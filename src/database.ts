@@ -4,16 +4,17 @@
  */
 import { memo } from "./memo.ts";
 
-/** Applies a schema once, and again if that failed. */
+/**
+ * Applies a schema until that has succeeded once. Nobody waits for another one's attempt: whoever made it may be gone, and then
+ * it never ends.
+ */
 const tablesOf = memo((db: D1Database) =>
   memo((schema: readonly string[]) => {
-    let applied: Promise<unknown> | null = null;
-    return (): Promise<unknown> => {
-      applied ??= db.batch(schema.map((statement) => db.prepare(statement))).catch((error: unknown) => {
-        applied = null;
-        throw error;
-      });
-      return applied;
+    let applied = false;
+    return async (): Promise<void> => {
+      if (applied) return;
+      await db.batch(schema.map((statement) => db.prepare(statement)));
+      applied = true;
     };
   }),
 );

@@ -1,7 +1,7 @@
 /** `hull tasks`: the tasks of a running Hull. */
 import { text as read } from "node:stream/consumers";
 import { AdminClient, pathOf, target } from "../admin-client.ts";
-import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { type Command, EXIT, parseFlags, timeoutMs } from "../command.ts";
 import { remoteAction } from "../remote-action.ts";
 import { endedLine, factTable, print } from "../report.ts";
 import { eventNumber, FOLLOW_FLAGS, type SessionEvent, tailSession } from "../session-events.ts";
@@ -73,7 +73,7 @@ where it failed. close ends the task and all that it delegated; resume lets a cl
     const hint = `hull tasks ls, send <id> <task>, ${named.join("|")} <id>`;
     const usage = { question: "Which action, on which task?", hint };
     const { name, id, text, action } = remoteAction(ACTIONS, positionals, usage);
-    const timeout_ms = secondsOf(values.timeout);
+    const timeout_ms = timeoutMs(values.timeout);
     const { url, key } = await target(values, `hull tasks ${name} … --url https://…`);
     return action({
       server: new AdminClient(url, key),
@@ -86,14 +86,6 @@ where it failed. close ends the task and all that it delegated; resume lets a cl
     });
   },
 };
-
-function secondsOf(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const seconds = Number(text);
-  if (text !== "" && seconds >= 0 && seconds <= 3600) return Math.round(seconds * 1000);
-  const message = `--timeout is a number of seconds up to 3600, not ${JSON.stringify(text)}.`;
-  throw new CommandError(EXIT.usage, "bad_arguments", message);
-}
 
 async function ls({ server, json }: Wanted): Promise<number> {
   const tasks = await server.list<ListedTask>("/tasks");

@@ -1,12 +1,20 @@
 /** `hull workflow`: workflows of a running Hull, and their runs. */
-import { readFile } from "node:fs/promises";
-import { readYaml } from "../../src/skill/frontmatter/yaml.ts";
-import type { Json } from "../../src/skill/manifest.ts";
-import { toJson } from "../../src/skill/tree.ts";
+import { relative } from "node:path";
 import { AdminClient, pathOf, target } from "../admin-client.ts";
-import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { type Command, CommandError, EXIT, parseFlags, timeoutMs } from "../command.ts";
+import { readDocument } from "../document-file.ts";
+import { counted } from "../plural.ts";
+import { openProject } from "../project.ts";
 import { endedLine, factTable, print } from "../report.ts";
 import { table } from "../table.ts";
+import { findTests } from "../workflow-test/find.ts";
+import { type CaseResult, runCase } from "../workflow-test/run-case.ts";
+import { readTestFile } from "../workflow-test/test-file.ts";
+
+/** How long a case may take, in ms. */
+const CASE_MS = 60_000;
+/** Cases that run at the same time. */
+const AT_ONCE = 4;
 
 interface ListedRun {
   id: string;
@@ -34,12 +42,17 @@ interface ShownRun {
   }[];
   active: { node_id: string }[];
   artifacts: { text: string | null; data: unknown }[];
+  test?: { crashed: object[]; unmet: { [part: string]: unknown[] } } | null;
 }
 
 interface Wanted {
   server: AdminClient;
   /** Id of a run; with `run` the file or name of a workflow. */
   id: string;
+  /** With `test`: files and folders of tests. */
+  paths: string[];
+  /** With `test`: how long a case may take, in ms. */
+  timeout_ms: number;
   task: string | undefined;
   /** A file with options of the run. */
   options: string | undefined;
@@ -48,13 +61,22 @@ interface Wanted {
   json: boolean;
 }
 
-const ACTIONS: Record<string, (wanted: Wanted) => Promise<number>> = { run, ls, show, explain, cancel, fork };
+const ACTIONS: Record<string, (wanted: Wanted) => Promise<number>> = {
+  run,
+  test,
+  ls,
+  show,
+  explain,
+  cancel,
+  fork,
+};
 
 export const command: Command = {
   name: "workflow",
-  summary: "Run workflows in a running Hull, list, explain, cancel and fork their runs",
+  summary: "Run and test workflows in a running Hull, list, explain, cancel and fork their runs",
   usage: `
 Usage: hull workflow run <file|name> --task TEXT [--options FILE] [--url URL] [--json]
+       hull workflow test [file|folder…] [--timeout SECONDS] [--url URL] [--json]
        hull workflow ls [--url URL] [--json]
        hull workflow show|explain <run> [--url URL] [--json]
        hull workflow cancel <run> [--reason TEXT] [--url URL] [--json]
@@ -64,13 +86,16 @@ Usage: hull workflow run <file|name> --task TEXT [--options FILE] [--url URL] [-
   --key KEY      an API key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
   --task TEXT    the task of the run; with fork in place of the earlier one
   --options FILE with run: options of the run from a JSON or YAML file, e.g. {"test": {"virtual_time": true}}
+  --timeout SECONDS  with test: how long a case may take (default 60)
   --from NODE    with fork: the node where the new run begins
   --reason TEXT  with cancel: what the record says of it
   --json         print the server's answer
 
 run takes a graph from a file that ends in .json, .yaml or .yml, a stored workflow by its name or name@version, or one of a
 served skill as <skill>/<name>. It waits for the end, prints the last
-artifact, and ends with exit code 1 where the run did not complete. explain prints one sentence: what the run does, or why it
+artifact, and ends with exit code 1 where the run did not complete. test runs the cases of test files (docs/testing.md), of a
+folder those in it and in the folders workflows below, without a path those of the project's skills. It prints a line for each
+case and what differs, and ends with exit code 1 if a case failed, 3 if there are none. explain prints one sentence: what the run does, or why it
 does not go on.
 `,
   async run(argv) {
@@ -82,12 +107,19 @@ does not go on.
       options: { type: "string" },
       from: { type: "string" },
       reason: { type: "string" },
+      timeout: { type: "string" },
     } as const;
-    const { values, positionals } = parseFlags(argv, flags, 2);
-    const [name = "", id = ""] = positionals;
+    const { values, positionals } = parseFlags(
+      argv,
+      flags,
+      argv.includes("test") ? Number.POSITIVE_INFINITY : 2,
+    );
+    const [name = "", ...paths] = positionals;
+    const [id = ""] = paths;
     const action = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined;
-    if (action === undefined || (name === "ls") !== (id === "")) {
-      const hint = "hull workflow ls, run <file|name> --task TEXT, show|explain|cancel|fork <run>";
+    if (action === undefined || (name !== "test" && (name === "ls") !== (id === ""))) {
+      const hint =
+        "hull workflow ls, run <file|name> --task TEXT, test [file|folder…], show|explain|cancel|fork <run>";
       throw new CommandError(EXIT.usage, "bad_arguments", "Which action, on which workflow or run?", hint);
     }
     const missing =
@@ -100,39 +132,71 @@ does not go on.
       throw new CommandError(EXIT.usage, "bad_arguments", `hull workflow ${name} needs ${missing}.`);
     const { url, key } = await target(values, `hull workflow ${name} … --url https://…`);
     const { task, options, from, reason, json = false } = values;
-    return action({ server: new AdminClient(url, key), id, task, options, from, reason, json });
+    const timeout_ms = timeoutMs(values.timeout) ?? CASE_MS;
+    return action({
+      server: new AdminClient(url, key),
+      id,
+      paths,
+      timeout_ms,
+      task,
+      options,
+      from,
+      reason,
+      json,
+    });
   },
 };
 
 async function run({ server, id, task, options: file, json }: Wanted): Promise<number> {
-  const source = DOCUMENT.test(id) ? { graph: await documentIn(id) } : { workflow: id };
-  const options = file === undefined ? {} : { options: await documentIn(file) };
+  const source = DOCUMENT.test(id) ? { graph: (await readDocument(id)).value } : { workflow: id };
+  const options = file === undefined ? {} : { options: (await readDocument(file)).value };
   return ended(json, await server.send("POST", "/workflows/execute", { task, ...source, ...options }));
 }
 
 const DOCUMENT = /\.(?:json|ya?ml)$/;
 
-async function documentIn(file: string): Promise<Json> {
-  const text = await readFile(file, "utf8").catch((error: unknown) => {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new CommandError(EXIT.missing, "not_found", `${file} cannot be read: ${why}.`);
-  });
-  if (!file.endsWith(".json")) {
-    const { node, fault } = readYaml(text, { line: 1, column: 1 });
-    if (node !== null) return toJson(node);
-    const where = `${file}:${fault?.at.line ?? 1}:${fault?.at.column ?? 1}`;
-    throw new CommandError(
-      EXIT.failed,
-      "bad_yaml",
-      `${where} is no YAML: ${fault?.message ?? "it is empty"}.`,
-    );
-  }
+async function test({ server, paths, timeout_ms, json }: Wanted): Promise<number> {
+  const files = await findTests(paths.length > 0 ? paths : (await openProject(undefined)).roots);
+  const cases = [];
+  for (const file of files) cases.push(...(await readTestFile(file)));
+  const results: CaseResult[] = [];
+  const told = (result: CaseResult): void => {
+    results.push(result);
+    if (!json) process.stdout.write(resultText(result));
+  };
+  await inOrder(cases, (one) => runCase(server, one, timeout_ms), told);
+  const failed = results.filter(({ ok }) => !ok).length;
+  print(json, { cases: results }, `${counted(results.length, "case")}, ${failed} failed.\n`);
+  return failed === 0 ? EXIT.ok : EXIT.failed;
+}
+
+/** Works on several items at once, and tells of each in the order of the items. */
+async function inOrder<T, R>(
+  items: readonly T[],
+  work: (item: T) => Promise<R>,
+  told: (result: R) => void,
+): Promise<void> {
+  const begun: Promise<R>[] = [];
   try {
-    return JSON.parse(text);
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new CommandError(EXIT.failed, "bad_json", `${file} is no JSON: ${why}.`);
+    for (const [at, item] of items.entries()) {
+      begun.push(work(item));
+      const earliest = begun[at + 1 - AT_ONCE];
+      if (earliest !== undefined) told(await earliest);
+    }
+    for (const last of begun.slice(Math.max(0, items.length + 1 - AT_ONCE))) told(await last);
+  } finally {
+    await Promise.allSettled(begun);
   }
+}
+
+/** A line for the case, and one for each difference. */
+function resultText({ file, name, ok, run_id, differences }: CaseResult): string {
+  const path = relative(process.cwd(), file);
+  const run = run_id === null || ok ? "" : ` (${run_id})`;
+  const lines = differences.map(
+    ({ path, expected, actual }) => `  ${path}: expected ${expected}, got ${actual}\n`,
+  );
+  return `${ok ? "ok  " : "FAIL"} ${path}: ${name}${run}\n${lines.join("")}`;
 }
 
 async function ls({ server, json }: Wanted): Promise<number> {
@@ -181,6 +245,18 @@ function ended(json: boolean, text: string): number {
   return result.status === "completed" ? EXIT.ok : EXIT.failed;
 }
 
+/** Where the process of the run died, and what its test provided in vain. */
+function trialFacts({ test: trial = null }: ShownRun): [string, string][] {
+  if (trial === null) return [];
+  const list = (values: readonly unknown[]): string =>
+    values.map((value) => JSON.stringify(value)).join(", ");
+  const unmet = Object.entries(trial.unmet).map(([part, values]): [string, string] => [
+    `${part} not met`,
+    list(values),
+  ]);
+  return [["died at", list(trial.crashed)], ...unmet];
+}
+
 function shown(json: boolean, run: ShownRun): number {
   const facts: [string, string][] = [
     ["run", run.id],
@@ -190,6 +266,7 @@ function shown(json: boolean, run: ShownRun): number {
     ["began", run.started_at],
     ["ended", run.finished_at ?? ""],
     ["now", run.explanation],
+    ...trialFacts(run),
   ];
   const stages = run.stages.map(({ node_id, kind, outcome, branch, attempts, error }) => [
     node_id,

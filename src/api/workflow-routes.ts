@@ -1,6 +1,7 @@
 /** The routes of workflows and their runs, and the shapes that they take and give. */
 import { artifactShape } from "../engine/workflow/artifacts.ts";
 import { graphShape, nodeShape } from "../engine/workflow/graph.ts";
+import { CRASH_PLACES } from "../engine/workflow/records.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { json, type Operation, type Operations, schema } from "./operation.ts";
 import { answer, COUNT, inPath, MAYBE_TEXT, object, query, ref, TEXT } from "./parts.ts";
@@ -204,6 +205,19 @@ export function workflowSchemas(): JsonObject {
     input_digest: TEXT,
     metadata: OBJECT,
   });
+  const points: JsonObject = {
+    type: "array",
+    items: object(
+      { node: TEXT, visit: POSITIVE, attempt: POSITIVE, item: COUNT, at: { enum: [...CRASH_PLACES] } },
+      ["item"],
+    ),
+  };
+  const unmet = object({
+    crashes: points,
+    mocks: { type: "array", items: object({ node: TEXT, attempt: POSITIVE }) },
+    approvals: { type: "array", items: TEXT },
+    signals: { type: "array", items: object({ name: TEXT, key: MAYBE_TEXT }) },
+  });
   const run: JsonObject = {
     _type: { const: "run_record" },
     id: TEXT,
@@ -227,6 +241,10 @@ export function workflowSchemas(): JsonObject {
     artifacts: { type: "array", items: schema("WorkflowArtifact") },
     usage: OBJECT,
     error: { type: ["object", "null"] },
+    test: {
+      anyOf: [object({ crashed: points, unmet }), { type: "null" }],
+      description: "Of a run that tries a graph: where its process died, and what it has not needed so far.",
+    },
     persisted_path: {
       ...TEXT,
       description: "Names the record in `resume_path`, `replay_path` and `session_restore`.",

@@ -20,6 +20,7 @@ export class EventLog {
   readonly #store: EventSource;
   readonly #encoder = new TextEncoder();
   readonly #followers = new Set<() => void>();
+  readonly #watchers = new Set<() => void>();
   #closed = new AbortController();
   #gathered: TextEvent | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -69,16 +70,16 @@ export class EventLog {
     this.announce(true);
   }
 
-  /** Calls `news` whenever there are more events; counts as a follower. The returned function ends it. */
+  /** Calls `news` whenever there are more events. It is no follower: text may be gathered first. The returned function ends it. */
   watch(news: () => void): () => void {
-    this.#followers.add(news);
-    return () => this.#followers.delete(news);
+    this.#watchers.add(news);
+    return () => this.#watchers.delete(news);
   }
 
   /** Wakes followers after events were stored. @param text whether the last of them is text */
   announce(text = false): void {
     this.#textAt = text ? Date.now() : 0;
-    for (const wake of this.#followers) wake();
+    for (const wake of [...this.#followers, ...this.#watchers]) wake();
   }
 
   /** Ends all streams: their source is gone. */

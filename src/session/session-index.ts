@@ -37,22 +37,23 @@ const OF_STAGE = `(substr(id, 1, 4) = 'wfs_' AND (parent_id IS NOT NULL OR json_
 
 const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, SESSIONS_SCHEMA);
 
-/** @param also stored with it, in one transaction */
-export async function noteSession(
+/** The statement that writes a session's row. */
+export async function sessionRow(
   env: Bindings,
   tenant: string,
-  session: SessionEntry,
-  also: readonly D1PreparedStatement[] = [],
-): Promise<void> {
+  { id, state, created_at, parent_id, metadata }: SessionEntry,
+): Promise<D1PreparedStatement> {
   const db = await database(env);
-  const { id, state, created_at, parent_id, metadata } = session;
-  const row = db
+  return db
     .prepare(
       `INSERT INTO sessions (tenant, id, state, created_at, parent_id, metadata) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
        ON CONFLICT (tenant, id) DO UPDATE SET state = ?3, created_at = ?4, parent_id = ?5, metadata = ?6`,
     )
     .bind(tenant, id, state, created_at, parent_id, JSON.stringify(metadata));
-  await db.batch([row, ...also]);
+}
+
+export async function noteSession(env: Bindings, tenant: string, session: SessionEntry): Promise<void> {
+  await (await sessionRow(env, tenant, session)).run();
 }
 
 export async function forgetSession(env: Bindings, tenant: string, id: string): Promise<void> {

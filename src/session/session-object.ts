@@ -46,7 +46,11 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
     const deployment = deploymentOf(env);
     // Answers and stored values pass redactors, which must know all secrets by then.
     if (!deployment.isOpen) void ctx.blockConcurrencyWhile(() => deployment.open(background));
-    this.#conversation = new Conversation({ storage, deployment, background, parts: SESSION_PARTS });
+    const die = async (): Promise<void> => {
+      await storage.sync();
+      ctx.abort("The workflow run that lives here dies where its author wants it to.");
+    };
+    this.#conversation = new Conversation({ storage, deployment, background, parts: SESSION_PARTS, die });
     this.#unlisted = new UnlistedSession({ storage, deployment, background, log: this.#conversation.log });
     const daemon = new Daemon(this.#conversation, storage);
     keepSnapshots(this.#conversation, daemon);

@@ -86,3 +86,20 @@ export function child(map: MapNode, key: string, parent = ""): Slot | undefined 
 export function items(list: ListNode, parent: string): Slot[] {
   return list.items.map((node, i) => ({ path: `${parent}[${i}]`, node, at: node.at }));
 }
+
+/** The position of a dotted path, or of its longest prefix that exists: keys may contain dots themselves. */
+export function positionOf(node: Node, path: string): Position {
+  if (path === "") return node.at;
+  if (node.kind === "list") {
+    const [index = "", ...rest] = path.split(".");
+    const item = node.items[Number(index)];
+    return item === undefined ? node.at : positionOf(item, rest.join("."));
+  }
+  if (node.kind === "scalar") return node.at;
+  const keys = [...node.entries.keys()].filter((key) => path === key || path.startsWith(`${key}.`));
+  const longest = keys.toSorted((a, b) => b.length - a.length)[0];
+  const entry = longest === undefined ? undefined : node.entries.get(longest);
+  if (longest === undefined || entry === undefined) return node.at;
+  const rest = path.slice(longest.length + 1);
+  return rest === "" || entry.value.kind === "scalar" ? entry.keyAt : positionOf(entry.value, rest);
+}

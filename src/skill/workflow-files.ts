@@ -9,10 +9,12 @@ import { Findings } from "./findings.ts";
 import { readYaml } from "./frontmatter/yaml.ts";
 import type { Diagnostic, Json, JsonObject, SkillWorkflow } from "./manifest.ts";
 import { parseJsonTree } from "./tools-json/json-tree.ts";
-import { type Node, type Position, toJson } from "./tree.ts";
+import { type Node, type Position, positionOf, toJson } from "./tree.ts";
 
 const FOLDER = "workflows/";
 const FILE = /^workflows\/([A-Za-z0-9][A-Za-z0-9._-]{0,63}?)\.(ya?ml|json)$/;
+/** How names of files end that hold tests of workflows (`hull workflow test`). */
+const TEST = ".test";
 /** Of one file. A run keeps a copy of its graph. */
 const MAX_BYTES = 256 * 1024;
 const TOP: Position = { line: 1, column: 1 };
@@ -45,7 +47,7 @@ export async function findWorkflows(
   const diagnostics: Diagnostic[] = [];
   for (const file of files.toSorted((a, b) => (a.path < b.path ? -1 : 1))) {
     const name = FILE.exec(file.path)?.[1];
-    if (name === undefined) continue;
+    if (name === undefined || name.endsWith(TEST)) continue;
     const findings = new Findings(folder, base + file.path);
     if (workflows.some((one) => one.name === name)) {
       const hint = "Rename one of them.";
@@ -97,21 +99,4 @@ function treeOf(path: string, bytes: Uint8Array, findings: Findings): Node | nul
   }
   const { node, fault } = readYaml(text, TOP);
   return node ?? refused(fault?.at ?? TOP, (fault?.message ?? "it is empty").replace(/\.$/, ""));
-}
-
-/** The position of a dotted path, or of its longest prefix that exists: keys may contain dots themselves. */
-function positionOf(node: Node, path: string): Position {
-  if (path === "") return node.at;
-  if (node.kind === "list") {
-    const [index = "", ...rest] = path.split(".");
-    const item = node.items[Number(index)];
-    return item === undefined ? node.at : positionOf(item, rest.join("."));
-  }
-  if (node.kind === "scalar") return node.at;
-  const keys = [...node.entries.keys()].filter((key) => path === key || path.startsWith(`${key}.`));
-  const longest = keys.toSorted((a, b) => b.length - a.length)[0];
-  const entry = longest === undefined ? undefined : node.entries.get(longest);
-  if (longest === undefined || entry === undefined) return node.at;
-  const rest = path.slice(longest.length + 1);
-  return rest === "" || entry.value.kind === "scalar" ? entry.keyAt : positionOf(entry.value, rest);
 }

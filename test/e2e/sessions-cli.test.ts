@@ -1,11 +1,13 @@
 /** `hull sessions` and `hull logs` against a real `hull dev --direct`. */
-import { writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { expect, test } from "vitest";
-import { json, runHull } from "../support/hull-dev.ts";
+import { describe, expect, test } from "vitest";
+import { blocks } from "../support/documents.ts";
+import { json, REPO, runHull } from "../support/hull-dev.ts";
 import { sharedHull } from "../support/shared.ts";
+import { edge } from "../support/workflow-graphs.ts";
 
 const hull = await sharedHull({ args: ["--direct"] });
 
@@ -125,6 +127,90 @@ test("workflows are run from a file or by name, shown, explained and forked", as
   writeFileSync(yaml, "nodes: [");
   expect(await workflow("run", yaml, "--task", "x")).toMatchObject({
     output: expect.stringContaining("night.yaml:1:9 is no YAML"),
+  });
+});
+
+describe("tests of workflows", () => {
+  const folder = join(hull.root, "skills", "brief", "workflows");
+  const tested = (...words: string[]) => cli("workflow", "test", ...words);
+  const written = (name: string, text: string): void => {
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, name), text);
+  };
+  const FLOW = "nodes: {v: {kind: verify, verify: {command: echo x >> times; grep -c x times}}}";
+
+  test("docs/testing.md: what the document says", async () => {
+    const document = readFileSync(join(REPO, "docs/testing.md"), "utf8");
+    const [graph = "", cases = ""] = blocks(document).flatMap(({ language, text }) =>
+      language === "yaml" ? [text] : [],
+    );
+    written("notes.yaml", graph);
+    written("notes.test.yaml", cases);
+    const script = blocks(document).find(({ text }) => text.includes("hull workflow test"))?.text ?? "";
+    const printed = Array.from(script.matchAll(/^# (.*)$/gm), ([, line]) => `${line}\n`);
+    const [, path = ""] = /hull workflow test (\S+)/.exec(script) ?? [];
+    expect(await tested(path)).toEqual({ code: 0, output: printed.join("") });
+  });
+
+  test("a command that the runner had when the process died is not run again", async () => {
+    written("once.yaml", FLOW);
+    const crashes = ["begun", "called", "answered"].map((at) => ({ node: "v", at }));
+    const expected = { nodes: { v: { output: "1" } } };
+    const one = { name: "once", graph: "once.yaml", task: "t", test: { crashes }, expect: expected };
+    written("once.test.json", JSON.stringify({ cases: [one] }));
+    const { output } = await tested(join(folder, "once.test.json"), "--json");
+    expect(JSON.parse(output)).toMatchObject({ cases: [{ name: "once", differences: [] }] });
+  });
+
+  test("what differs is told, and the run stays", async () => {
+    const graph = { nodes: { a: {}, b: {} }, entry: "a", edges: [edge("a", "b")] };
+    const expected = {
+      status: "failed",
+      error: "x",
+      nodes: {
+        a: { attempts: 2, branch: "failed", error: "x", text: ["on", "off"] },
+        b: { visits: 2 },
+        c: { status: "x" },
+      },
+      order: ["b", "a"],
+      compensated: ["a"],
+      result: { x: 1 },
+      artifacts: [{ node: "a", text: "one" }, { kind: "plan" }],
+      model_calls: 3,
+      unmet: { mocks: [{ node: "a" }] },
+    };
+    const mocks = { a: [{ text: "one" }], b: [[{ text: "two" }], [{ text: "never" }]] };
+    const refused = { name: "refused", test: { mocks: { x: [] } } };
+    const cases = [{ name: "all", test: { mocks }, expect: expected }, refused];
+    written("wrong.test.json", JSON.stringify({ graph, task: "t", cases }));
+    const { code, output } = await tested(join(folder, "wrong.test.json"));
+    const [first = "", ...lines] = output.split("\n");
+    expect(code).toBe(1);
+    expect(first).toMatch(/^FAIL skills\/brief\/workflows\/wrong\.test\.json: all \(wf_\w+\)$/);
+    expect(lines).toEqual([
+      "  status: expected failed, got completed. The run has completed.",
+      '  error: expected "x", got null',
+      '  nodes.a.branch: expected "failed", got "success"',
+      "  nodes.a.attempts: expected 2, got 1",
+      '  nodes.a.error: expected "x", got null',
+      '  nodes.a.text: expected a text with "off", got "one"',
+      "  nodes.b.visits: expected 2, got 1",
+      "  nodes.c: expected a stage, got the run has none of this node",
+      "  order: expected b, a, got a, b",
+      '  compensated: expected ["a"], got []',
+      '  result: expected {"x":1}, got "two"',
+      expect.stringMatching(/^ {2}artifacts\.1: expected \{"kind":"plan"\}, got \{"node":"a",/),
+      "  model_calls: expected 3, got 2",
+      '  unmet.mocks: expected none, got {"node":"b","attempt":2}',
+      '  unmet.mocks: expected {"node":"a"}, got it was of use, or is not in the test',
+      "FAIL skills/brief/workflows/wrong.test.json: refused",
+      expect.stringMatching(/^ {2}request: expected a run, got .*options\.test\.mocks\.x names no node/),
+      "2 cases, 2 failed.",
+      "",
+    ]);
+    const [run = ""] = /wf_\w+/.exec(first) ?? [];
+    const { output: shown } = await cli("workflow", "show", run);
+    expect(shown).toMatch(/^mocks not met +\{"node":"b","attempt":2\}$/m);
   });
 });
 

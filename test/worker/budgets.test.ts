@@ -336,6 +336,25 @@ describe("/usage", () => {
       expect([response.status, (await response.json<Problem>()).code]).toEqual([400, "bad_request"]);
     },
   );
+
+  it("of a session are met below it too, and those who wait for a task or sub-agent learn of it", async () => {
+    const post = (path: string, body: unknown) => own.send("POST", path, body);
+    expect((await post("/sessions", { id: "desk" })).status).toBe(201);
+    await own.put("/budgets/session:desk", { window: "total", max_input_tokens: 1 });
+    const below = { task: "Look at all of it.", parent_session_id: "desk" };
+    const node = { model_policy: { provider: "mock" } };
+    const task = await (await post("/tasks", { ...below, node })).json<{ id: string }>();
+    const waited = await post("/tasks/wait", { ids: task.id });
+    expect([waited.status, await waited.json()]).toMatchObject([
+      402,
+      { code: "budget_exceeded", scope: "session:desk" },
+    ]);
+    const envelope = await post("/sub-agents", { ...below, options: { provider: "mock" } });
+    expect([envelope.status, await envelope.json()]).toMatchObject([
+      200,
+      { ok: false, error: { category: "budget_exceeded" } },
+    ]);
+  });
 });
 
 describe("/llm/budget and /llm/session-cost", () => {

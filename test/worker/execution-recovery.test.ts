@@ -25,7 +25,7 @@ function lasting(skill: string, answer: string): unknown {
 }
 
 describe("a run whose process dies at any of its writes", () => {
-  const processes: Record<string, number> = { asks: 1, script: 1, runs: 1 };
+  const processes: Record<string, number> = { asks: 1, script: 1, runs: 1, responses: 1 };
   const skills = ["asks", "script", ...Object.keys(OPERATIONS)];
   it.each(skills.flatMap((skill) => [false, true].map((stored) => ({ skill, stored }))))(
     "$skill: ends once, with the same answer, and runs its process once (last write stored: $stored)",

@@ -114,7 +114,13 @@ export function life(env: Bindings, storage: DurableObjectStorage): Life {
   const deployment = deploymentOf(env);
   const work: Promise<unknown>[] = [];
   const background = (promise: Promise<unknown>): void => void work.push(promise);
-  const { log } = new Conversation({ storage, deployment, background, parts: SESSION_PARTS });
+  const { log } = new Conversation({
+    storage,
+    deployment,
+    background,
+    parts: SESSION_PARTS,
+    die: async () => {},
+  });
   const over = async (): Promise<void> => {
     for (let seen = -1; seen !== work.length; ) {
       seen = work.length;

@@ -1,5 +1,6 @@
 /** The index of a tenant's runs over all surfaces, and the traces of runs. */
 import { beforeAll, describe, expect, it, vi } from "vitest";
+import { databaseWith } from "../../src/database.ts";
 import type { TraceStep } from "../../src/session/conversation/trace.ts";
 import type { RunEntry } from "../../src/session/run-entry.ts";
 import { listIndexedRuns, noteRuns, sweepRuns } from "../../src/session/run-index.ts";
@@ -234,5 +235,22 @@ describe("a trace", () => {
     await settled(id, "done");
     const { data } = await json<{ data: TraceStep[] }>(`/executions/${id}/trace`);
     expect(data.some(({ kind }) => kind === "model")).toBe(true);
+  });
+});
+
+describe("tables in D1", () => {
+  it("are there for others though whoever was to make them is gone", async () => {
+    let batches = 0;
+    const db = new Proxy(bindings.DB, {
+      get(target, key) {
+        if (key === "batch") return () => (++batches === 1 ? new Promise(() => {}) : Promise.resolve([]));
+        const value: unknown = Reflect.get(target, key);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+    const schema = ["SELECT 1"];
+    void databaseWith(db, schema);
+    for (let users = 0; users < 3; users += 1) await databaseWith(db, schema);
+    expect(batches).toBe(2);
   });
 });

@@ -127,6 +127,7 @@ export class World {
       deployment: new Deployment(Object.assign({}, bindings, this.script.env)),
       background: (promise) => void work.push(promise),
       parts: this.script.parts ?? this.#parts(),
+      die: () => this.revive(),
       now: () => ++this.now,
     });
     const daemon = new Daemon(conversation, storage);

@@ -1,7 +1,19 @@
 /** Sub-agents: as a route, and as a tool that a model calls. */
 import { describe, expect, it } from "vitest";
 import { dataOf, readEvents } from "../support/sse.ts";
-import { ASK, type Body, client, codeOf, get, post, run, session, texts } from "./session-client.ts";
+import {
+  ASK,
+  asking,
+  type Body,
+  client,
+  codeOf,
+  get,
+  post,
+  run,
+  send,
+  session,
+  texts,
+} from "./session-client.ts";
 
 const MOCK = { provider: "mock" };
 const subAgent = async (options: Body = {}, more: Body = {}): Promise<Body> => {
@@ -156,10 +168,12 @@ describe("what is above", () => {
   it("leaves less: tools, depth, and no more runs than there may be", async () => {
     const path = await session();
     const policy = { tools: ["sub_agent", "read"], recursion_limit: 0 };
-    const mock = [DELEGATE({ task: "Dig.", tools: ["exec"] }, { task: "Dig." }), { text: "Done." }];
+    const tasks = [{ task: "Dig.", tools: ["exec"] }, { task: "Dig." }, { task: "Go.", tools: ["dance"] }];
+    const mock = [DELEGATE(...tasks), { text: "Done." }];
     const tools = ["read", "exec"].map((name) => ({ name, description: name, parameters: {} }));
     const done = await (await run(path, "Go.", { sub_agents: true, policy, tools, mock })).json<Body>();
     expect(done).toMatchObject({ status: "done", rejected_tools: ["sub_agent"] });
+    expect((await texts(path)).join()).toContain("none of these tools: dance. There are: sub_agent,");
     const parent_session_id = path.replace("/sessions/", "");
     const { child_ids } = await get<{ child_ids: string[] }>(`${path}/ancestry`);
     expect(child_ids).toHaveLength(1);
@@ -199,6 +213,20 @@ describe("what is above", () => {
     expect((await post(`${path}/runs/${run_id}/cancel`)).status).toBe(200);
     const waited = await (await post("/tasks/wait", { ids: [first.id, second.id] })).json();
     expect(waited).toMatchObject([{ status: "cancelled" }, { status: "cancelled" }]);
+  });
+
+  it.each([
+    ["is closed", (path: string) => post(`${path}/close`)],
+    ["is abandoned", (path: string) => post(`${path}/abandon`)],
+    ["is removed", (path: string) => send("DELETE", path)],
+  ])("takes what it delegated with it when it %s", async (_, end) => {
+    const path = await session();
+    const node = { model_policy: { ...MOCK, mock: asking }, tools: [ASK] };
+    const parent_session_id = path.replace("/sessions/", "");
+    const task = await (await post("/tasks", { task: "Ask.", node, parent_session_id })).json<Body>();
+    expect((await end(path)).ok).toBe(true);
+    const waited = await (await post("/tasks/wait", { ids: task.id })).json();
+    expect(waited).toMatchObject({ status: "cancelled" });
   });
 });
 

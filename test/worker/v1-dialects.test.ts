@@ -108,6 +108,7 @@ describe("attack: without a key, where the deployment is public", () => {
     ["/runs", { prompt: "x", options: { provider: "mock", workspace_tools: true } }],
     ["/runs", { prompt: "x", options: { provider: "mock", workspace_tools: ["Bash"] } }],
     ["/workflows/execute", { task: "t", graph, options: { provider: "mock" } }],
+    ["/workflows/execute", { task: "t", graph, options: { test: { mocks: { v: [{}] } } } }],
   ])("%s runs no command that %j asks for", async (path, body) => {
     expect(await (await open.post(path, body)).text()).toContain("for callers with a key");
   });

@@ -35,6 +35,97 @@ describe("the events of a run", () => {
   });
 });
 
+/** The record of a run, as soon as it says that something waits. */
+async function waits(path: string) {
+  for (;;) {
+    const found = await get<{ explanation: string; active: { child_session_ids: string[] }[] }>(path);
+    if (found.explanation.includes("waits")) return found;
+  }
+}
+
+describe("a stage", () => {
+  it.each(["stage", "subagent"])(
+    "says where the run of a %s waits for a client or a person",
+    async (kind) => {
+      const model_policy = { provider: "mock", mock: asking };
+      const path = await started({ nodes: { s: { kind, tools: [ASK], model_policy } } });
+      const { explanation, active } = await waits(path);
+      const session = String(active[0]?.child_session_ids[0]);
+      expect(explanation).toBe(`s waits for a client to answer ask in the session ${session}.`);
+      await post(`/sessions/${session}/tool-results`, { tool_call_id: "mock_call_1", content: "42" });
+      const { stages } = await until(path, "completed");
+      expect(stages).toMatchObject([{ attempts: [{ child_session_id: session }] }]);
+    },
+  );
+
+  it("of a map that failed works on all items again", async () => {
+    const no = { error: { category: "auth", message: "no" } };
+    const m = {
+      kind: "map",
+      prompt: "x",
+      map_policy: { items: ["a", "b"] },
+      retry_policy: { max_attempts: 2 },
+    };
+    const test = { mocks: { m: [[no], [{ text: "ok" }]] } };
+    const { stages, artifacts } = await run({ nodes: { m } }, { options: { provider: "mock", test } });
+    expect(stages).toMatchObject([{ attempts: [{ status: "failed" }, { status: "completed" }] }]);
+    expect(artifacts.map(({ text }) => text)).toEqual(["ok", "ok"]);
+  });
+
+  it("records what a stage's model reasoned, which model it was, and the policy that held", async () => {
+    const nodes = {
+      a: {
+        ...said("x"),
+        model_policy: { provider: "mock", mock: [{ text: "x", thinking: "hm", model: "m-1" }] },
+        capability_policy: { tools: ["read", "exec"] },
+      },
+    };
+    const { stages, usage } = await run({ nodes, capability_policy: { tools: ["read", "edit"] } });
+    expect([stages[0], usage]).toMatchObject([
+      { private_reasoning: "hm", metadata: { policy: { tools: ["read"] } } },
+      { models: ["m-1"] },
+    ]);
+  });
+
+  it("fails a stage to which the ceiling leaves none of its tools", async () => {
+    const nodes = { a: { ...said("x"), capability_policy: { tools: ["exec"] } } };
+    const { stages } = await run({ nodes, capability_policy: { tools: ["read"] } });
+    expect(stages).toMatchObject([
+      { branch: "error", error: { code: "tool_rejected", message: expect.stringContaining("exec") } },
+    ]);
+  });
+
+  it("shows long artifacts as far as the node's tokens go", async () => {
+    const long = { id: "long", text: Array.from({ length: 9000 }, (_, i) => `line ${i}`).join("\n") };
+    const nodes = { a: { ...said("x"), context_policy: { max_tokens: 1000, reserve_tokens: 200 } } };
+    const { stages } = await run({ nodes }, { artifacts: [long, { id: "short", text: "a note" }] });
+    expect(stages[0]?.consumed_artifact_ids).toEqual(["short", "long"]);
+    const prompt = JSON.stringify(stages[0]?.transcript);
+    expect(prompt).toContain("line 0");
+    expect(prompt).not.toContain("line 4500");
+  });
+
+  it("fails a stage whose inputs are not what its contract says", async () => {
+    const { stages } = await run({ nodes: { a: { input_contract: { min_inputs: 1 }, ...said("x") } } });
+    expect(stages).toMatchObject([
+      {
+        status: "failed",
+        branch: "error",
+        error: { code: "input_contract", message: expect.stringContaining('"a" wants at least 1') },
+      },
+    ]);
+    const schema = { type: "object", required: ["n"], properties: { n: { type: "integer" } } };
+    const nodes = { a: { input_contract: { schema }, ...said("x") } };
+    const fits = async (artifact: object) => (await run({ nodes }, { artifacts: [artifact] })).stages[0];
+    expect(await fits({ data: { n: 1 } })).toMatchObject({ branch: "success" });
+    expect(await fits({ text: '{"n": 1}' })).toMatchObject({ branch: "success" });
+    expect(await fits({ title: "Given", text: "none" })).toMatchObject({
+      branch: "error",
+      error: { code: "input_contract", message: expect.stringMatching(/"a".*"Given" does not/) },
+    });
+  });
+});
+
 describe("a run that tries a graph", () => {
   const graph = {
     entry: "a",

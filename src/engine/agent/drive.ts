@@ -290,7 +290,9 @@ class AgentDrive {
       this.#state = applyAgentRecord(this.#state, record);
     const run = this.#run();
     if (run.stage === "ended") return;
-    if (fault.code === "budget_exceeded" && !answersCaller(run.spec)) {
+    // Whoever waits for a delegated run learns of a limit that the tenant set.
+    const told = run.spec.delegation !== undefined && fault.data.members.budget === "hard";
+    if (fault.code === "budget_exceeded" && !answersCaller(run.spec) && !told) {
       this.#add(settled(run, "budget_exhausted"));
       return;
     }

@@ -3,6 +3,7 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { uncompensated } from "./compensation.ts";
 import { recordPath } from "./origin.ts";
 import { requiredInputs, time, totalOutcomes, type Visit, type WorkflowState } from "./state.ts";
+import { trialOf } from "./trial.ts";
 
 /** The status of a run: `waiting` if only time or somebody outside can let it go on. */
 export const WORKFLOW_STATUSES = [
@@ -85,6 +86,7 @@ export function runDocument(state: WorkflowState, below: Underway): JsonObject {
     max_steps: spec.max_steps,
     replay_fixture: null,
     virtual_time_ms: state.ahead,
+    test: trialOf(state),
     metadata: spec.metadata,
     persisted_path: recordPath(spec.run_id),
   };

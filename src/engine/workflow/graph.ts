@@ -21,7 +21,7 @@ const NODE_KINDS = [
   "subagent",
   "wait",
 ] as const;
-type NodeKind = (typeof NODE_KINDS)[number];
+export type NodeKind = (typeof NODE_KINDS)[number];
 
 /** The form of a node's id, which is part of the ids of stages and events. */
 const NODE_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;

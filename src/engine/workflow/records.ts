@@ -55,10 +55,32 @@ export interface WorkflowTest {
   virtual_time?: boolean;
   /** By node, the mock provider's answers in each attempt; the last list also answers all further attempts. */
   mocks?: { [node: string]: Json[][] };
+  /** By verify node, what its command says in each attempt; the last one also holds for all further attempts. */
+  commands?: { [node: string]: CommandMock[] };
   /** By node, the decision about its approval. */
   approvals?: { [node: string]: "approve" | "deny" };
   /** Events that are there from the beginning. */
   signals?: { name: string; key: string | null; payload: Json }[];
+  /** Where the process of the run dies, once each. */
+  crashes?: CrashPoint[];
+}
+
+/** A command's end. `exit_code`: `null` if it did not end by itself. */
+export interface CommandMock {
+  exit_code: number | null;
+  output: string;
+}
+
+/**
+ * The last write of a process before it dies. `begun`: the attempt is in the journal, nothing else has happened. `called`: its run
+ * has begun in its session, or the runner has its command. `answered`: its work is over, which the journal does not know yet.
+ * `settled`: the journal has its outcome, nothing that follows has begun.
+ */
+export const CRASH_PLACES = ["begun", "called", "answered", "settled"] as const;
+
+/** Of a map without `item`: the map as a whole, or the first item that is called or answers. */
+export interface CrashPoint extends AttemptKey {
+  at: (typeof CRASH_PLACES)[number];
 }
 
 /** What a run takes over from an earlier one. */
@@ -201,6 +223,8 @@ export type WorkflowRecord = At &
     | { type: "answered"; node: string; visit: number; granted: boolean; by: string; reason: string | null }
     /** So much time passes at once, in ms. */
     | { type: "skipped"; by: number }
+    /** The process dies here, since the run's author wants to see what follows. */
+    | { type: "crashed"; point: CrashPoint }
     | { type: "paused" }
     | { type: "resumed" }
     /** The run goes on with another graph, which fits its journal (`migrate.ts`). */

@@ -7,6 +7,7 @@ import {
   type Attempt,
   type AttemptKey,
   COMPENSATION_MS,
+  type CrashPoint,
   type FinalStatus,
   NO_USAGE,
   type Outcome,
@@ -80,6 +81,8 @@ export interface WorkflowState {
   events: EarlyEvent[];
   /** How far its time is ahead of the clock, in ms. */
   ahead: number;
+  /** Where its process died because its author wanted it to. */
+  crashed: CrashPoint[];
   paused: boolean;
   stopped: { kill: boolean; reason: string; at: number } | null;
   finished: { status: FinalStatus; error: StageError | null; at: number } | null;
@@ -131,6 +134,9 @@ function advance(state: WorkflowState, record: Exclude<WorkflowRecord, { type: "
     case "skipped":
       state.ahead += record.by;
       break;
+    case "crashed":
+      state.crashed = [...state.crashed, record.point];
+      break;
     case "paused":
       state.paused = state.stopped === null;
       break;
@@ -174,6 +180,7 @@ function begun(spec: WorkflowSpec, at: number): WorkflowState {
     compensations: [],
     events: [],
     ahead: 0,
+    crashed: [],
     paused: false,
     stopped: null,
     finished: null,
@@ -215,7 +222,9 @@ function start(state: WorkflowState, key: Extract<WorkflowRecord, { type: "start
   }
   const running = { attempt, began: at };
   if (open !== undefined) {
-    replace(state, open, { ...open, running, retry_at: null, input_digest, consumed });
+    // A map works on all of its items again.
+    const again = { running, retry_at: null, input_digest, consumed, items: {}, running_items: {} };
+    replace(state, open, { ...open, ...again });
     return;
   }
   const fresh: Visit = {

@@ -14,10 +14,11 @@ import { checkGraph } from "../../run/workflow/check-graph.ts";
 import { pinSkills } from "../../run/workflow/pin-skills.ts";
 import { type Placement, policyOf } from "../../run/workflow/stage.ts";
 import { isObject } from "../../skill/json.ts";
-import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
 import { accountOf } from "../llm/account.ts";
 import { refusedAt } from "./graphs.ts";
+import { readTest, testShape } from "./trial.ts";
 
 const maybe = z.exactOptional;
 const object = () => z.custom<JsonObject>(isObject, "must be an object");
@@ -25,19 +26,6 @@ const text = () => z.string().check(z.minLength(1));
 
 /** A day. */
 const MAX_COMPENSATION_MS = 24 * 3_600_000;
-
-const json = () => z.custom<Json>((value) => value !== undefined);
-
-/** Replaces the world in a run that tries a graph. A list of mocks answers every attempt; a list of lists has one for each attempt. */
-const testShape = () =>
-  z.strictObject({
-    virtual_time: maybe(z.boolean()),
-    mocks: maybe(z.record(z.string(), z.array(json()))),
-    approvals: maybe(z.record(z.string(), z.enum(["approve", "deny"]))),
-    signals: maybe(
-      z.array(z.strictObject({ name: text(), key: maybe(z.nullable(z.string())), payload: maybe(json()) })),
-    ),
-  });
 
 /** The options of the workflow run itself; all others are run options, for every stage. */
 const ownOptions = z.lazy(() =>
@@ -105,27 +93,12 @@ export function readOwnOptions(options: JsonObject, at = "options"): OwnOptions 
   };
 }
 
-/** @throws InputInvalid for a node that the graph lacks, and for a caller without a key */
+/** @throws InputInvalid for what does not fit the graph, and for a caller without a key */
 function testOf(context: RequestContext, { test }: OwnOptions, graph: Graph): WorkflowTest | undefined {
   if (test === undefined) return undefined;
-  const refuse = (path: string, message: string): Error =>
-    new InputInvalid({ reason: `${path} ${message}`, errors: [{ path, message }] });
-  if (context.tenant === PUBLIC_TENANT) throw refuse("options.test", "is for callers with a key");
-  const { virtual_time = false, mocks = {}, approvals = {}, signals = [] } = test;
-  for (const part of ["mocks", "approvals"] as const) {
-    const missing = Object.keys(test[part] ?? {}).find((id) => !Object.hasOwn(graph.nodes, id));
-    if (missing !== undefined) throw refuse(`options.test.${part}.${missing}`, "names no node");
-  }
-  const lists = Object.entries(mocks).map(([node, list]): [string, Json[][]] => {
-    const byAttempt = list.filter(Array.isArray);
-    return [node, byAttempt.length > 0 && byAttempt.length === list.length ? byAttempt : [list]];
-  });
-  return {
-    virtual_time,
-    mocks: Object.fromEntries(lists),
-    approvals,
-    signals: signals.map(({ name, key = null, payload = null }) => ({ name, key, payload })),
-  };
+  if (context.tenant !== PUBLIC_TENANT) return readTest(test, graph);
+  const fault = { path: "options.test", message: "is for callers with a key" };
+  throw new InputInvalid({ reason: `${fault.path} ${fault.message}`, errors: [fault] });
 }
 
 export interface WantedRun {

@@ -1,6 +1,7 @@
 /** The specification of a run that a run delegates. Pure. */
 import { narrowed } from "../../engine/agent/delegation.ts";
 import type { AgentSkill, AgentSpec, AgentTool, Ceilings } from "../../engine/agent/spec.ts";
+import { ToolsRejected } from "../../errors/llm.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { specOf } from "../agent/options.ts";
 import { profileOf } from "../agent/profile.ts";
@@ -29,6 +30,18 @@ function toolsBelow(tools: readonly AgentTool[], allowed: readonly string[] | nu
   );
 }
 
+/** Tools that Hull adds by itself, where a run has skills. */
+const ADDED: readonly string[] = ["load_skill", "search_skills", "read_skill_resource"];
+
+/** @throws ToolsRejected if a run asks for tools, and has none of them */
+function checkNamed(tools: readonly AgentTool[], allowed: readonly string[] | null): void {
+  if (allowed === null || allowed.length === 0) return;
+  const names = [...tools.map(({ definition }) => definition.name), ...ADDED];
+  if (allowed.some((name) => names.includes(name))) return;
+  const reason = `There is none of these tools: ${allowed.join(", ")}. There are: ${names.join(", ")}.`;
+  throw new ToolsRejected({ tools: allowed, reason });
+}
+
 /** Gives the options the tools of the session above if they name none. */
 export function withToolsAbove(spec: AgentSpec, options: JsonObject, above: readonly AgentTool[]): AgentSpec {
   const own = ["tools", "skill", "skills", "workspace_tools", "mcp_servers"];
@@ -46,7 +59,7 @@ function ownTool(tool: AgentTool, skill: AgentSkill | undefined): AgentTool {
   return own;
 }
 
-/** @throws ToolsRejected if it may use none of its tools */
+/** @throws ToolsRejected if it has, or may use, none of its tools */
 export function childSpec(
   parent: AgentSpec,
   above: Ceilings,
@@ -57,6 +70,7 @@ export function childSpec(
   const call: JsonObject = Object.fromEntries(
     Object.entries(given).filter(([name]) => INHERITED.includes(name)),
   );
+  checkNamed(toolsBelow(above.tools, null), allowed);
   const policy = allowed === null ? null : { tools: [...allowed] };
   const { skills_key, own_skill, mcp_servers, tool_configs, bot, models, fallback, hooks } = parent;
   const spec = specOf(

@@ -32,7 +32,8 @@ export interface TaskSettings {
   carry: Carry;
   execution: JsonObject | null;
   artifacts: WorkflowArtifact[];
-  parent: { session_id: string; run_id: string | null; task_id: string | null } | null;
+  /** `stage_id`: the stage of a workflow run that hands it over. */
+  parent: { session_id: string; run_id: string | null; task_id: string | null; stage_id?: string } | null;
   /** Tokens after which an envelope says that its budget was exceeded. */
   token_budget: number | null;
   /** Tools of a workflow's policy that the session above does not allow. Absent: none. */

@@ -58,14 +58,14 @@ export async function runSubAgent(
 /**
  * Begins a run in a session of its own, or finds the run that was begun under its id, and waits for its end. An aborted signal
  * closes it.
- * @param follow emits the run's events, for a run without a session above
+ * @param begun called once the run has begun
  * @throws TooManyDelegated from the session above, and the signal's reason
  */
 export async function delegated(
   session: SessionClient,
   { spec, settings }: Delegated,
   signal: AbortSignal,
-  follow: (() => Promise<void>) | null = null,
+  begun: (() => Promise<void>) | null = null,
 ): Promise<{ task: TaskHandle; spent: { tokens: number; cost_usd: number } }> {
   await session.ask("spawn_task", {
     spec: JSON.stringify(spec),
@@ -75,7 +75,7 @@ export async function delegated(
     wait: false,
     request: null,
   });
-  const followed = follow?.();
+  const followed = begun?.();
   const { task, spent } = await ended(session, signal);
   await followed;
   return { task, spent };

@@ -11,6 +11,8 @@ import { type AttemptKey, NO_USAGE, type Outcome, type Usage } from "../../engin
 import { fitted } from "../../engine/workflow/select-artifacts.ts";
 import { stagePrompt, stageTexts } from "../../engine/workflow/stage-prompt.ts";
 import { time, visitOf, type WorkflowState } from "../../engine/workflow/state.ts";
+import { providedFor } from "../../engine/workflow/trial.ts";
+import { commandText } from "../../engine/workspace-tools/command-result.ts";
 import { PUBLIC_TENANT } from "../../env.ts";
 import { CallNotFound, ToolsRejected } from "../../errors/llm.ts";
 import { HullError } from "../../errors.ts";
@@ -44,6 +46,8 @@ interface AttemptPlace {
   workspace: WorkspaceAccess;
   known: KnownExecutions;
   signal: AbortSignal;
+  /** To be called once the attempt's work has begun elsewhere; never returns where the process dies there. `null`: it does not. */
+  called: (() => Promise<void>) | null;
 }
 
 /** Options of the workflow run that win over those of its nodes. */
@@ -195,7 +199,7 @@ async function runStage(
   node: Node,
   key: AttemptKey,
   { prompt, inputs }: StageWork,
-  { context, session: place, announce, account, signal }: AttemptPlace,
+  { context, session: place, announce, account, signal, called }: AttemptPlace,
 ): Promise<Outcome> {
   const { spec } = state;
   const id = stageSession(spec.run_id, key);
@@ -215,10 +219,10 @@ async function runStage(
   const offered = stage.agent ? withToolsAbove(made, options, above.tools) : made;
   const placed = placedAt(offered, spec);
   const agent = narrowed(withNamed(placed, stage.allowed), above, id);
-  const begin = { session, run, agent, signal };
+  const begin = { session, run, agent, signal, called };
   const view =
     node.kind === "subagent"
-      ? await asTask(begin, settingsOf(state, node, { stage, inputs, session: place, agent }))
+      ? await asTask(begin, settingsOf(state, node, { stage, inputs, session: place, agent, key }))
       : await asStage(begin, announce, {
           workflow_run_id: spec.run_id,
           node_id: node.id,
@@ -245,42 +249,58 @@ interface Begin {
   run: string;
   agent: AgentSpec;
   signal: AbortSignal;
+  called: (() => Promise<void>) | null;
 }
 
 /** A run in a session of its own, whose events appear among those of the workflow run. */
 async function asStage(
-  { session, run, agent, signal }: Begin,
+  { session, run, agent, signal, called }: Begin,
   announce: (child: string) => void,
   metadata: JsonObject,
 ): Promise<RunView> {
   announce(session.id);
-  await session.ask("open", { metadata, request_hash: null, imported: null, listed: false });
   signal.throwIfAborted();
   const stop = (): void => {
     // A later life that begins the attempt again also stops it.
     session.ask("cancel", { run_id: run }).catch(() => {});
   };
   signal.addEventListener("abort", stop, { once: true });
+  const start = (wait: "none" | "terminal"): Promise<RunView> =>
+    session.ask("start", { run_id: run, spec: agent, request: null, wait, opens: metadata });
   try {
-    return await session.ask("start", { run_id: run, spec: agent, request: null, wait: "terminal" });
+    if (called !== null) {
+      await start("none");
+      await called();
+    }
+    return await start("terminal");
   } finally {
     signal.removeEventListener("abort", stop);
   }
 }
 
 /** A task of the workflow run: its events appear among those of the run, and it ends with the run. */
-async function asTask({ session, run, agent, signal }: Begin, settings: TaskSettings): Promise<RunView> {
+async function asTask(
+  { session, run, agent, signal, called }: Begin,
+  settings: TaskSettings,
+): Promise<RunView> {
   signal.throwIfAborted();
-  await delegated(session, { spec: agent, settings }, signal);
+  await delegated(session, { spec: agent, settings }, signal, called);
   return session.ask("run", { run_id: run });
 }
 
 function settingsOf(
   { spec }: WorkflowState,
   node: Node,
-  at: { stage: Stage; inputs: readonly WorkflowArtifact[]; session: string; agent: AgentSpec },
+  at: {
+    stage: Stage;
+    inputs: readonly WorkflowArtifact[];
+    session: string;
+    agent: AgentSpec;
+    key: AttemptKey;
+  },
 ): TaskSettings {
-  const { stage, inputs, session, agent } = at;
+  const { stage, inputs, session, agent, key } = at;
+  const stage_id = `${spec.run_id}:${key.node}:${key.visit}`;
   return {
     name: (node.task_label ?? node.id).slice(0, 128),
     task: spec.task,
@@ -290,7 +310,7 @@ function settingsOf(
     carry: { ...ONCE, context_policy: node.context_policy ?? {} },
     execution: null,
     artifacts: [...inputs],
-    parent: { session_id: session, run_id: spec.run_id, task_id: null },
+    parent: { session_id: session, run_id: spec.run_id, task_id: null, stage_id },
     token_budget: agent.token_budget,
   };
 }
@@ -321,8 +341,10 @@ function stageOptions({ spec }: WorkflowState, node: Node, stage: Stage): JsonOb
   const own = plain(stage.options.policy);
   const policy = policyOf([spec.policy, graph.capability_policy, own]);
   const lost = droppedTools(own, policy);
-  if (lost.length > 0 && Array.isArray(own?.tools) && lost.length === own.tools.length)
-    throw new ToolsRejected({ tools: lost });
+  if (lost.length > 0 && Array.isArray(own?.tools) && lost.length === own.tools.length) {
+    const reason = `The policies of the run leave the node "${node.id}" none of its tools: ${lost.join(", ")}.`;
+    throw new ToolsRejected({ tools: lost, reason });
+  }
   const approvals = node.approval_policy ?? graph.approval_policy;
   const overriding = Object.entries(shared).filter(([name]) => OVERRIDES.includes(name));
   return {
@@ -443,7 +465,8 @@ async function verifyText(
     const ran = await runStage(state, node, key, { prompt, inputs }, place);
     return { text: ran.text, exit_code: null, ran };
   }
-  const { context, workspace, known, signal } = place;
+  const { context, workspace, known, signal, called } = place;
+  const mock = providedFor(spec.test?.commands, key);
   const { policy: outer = null, ceiling = null } = spec.above?.policies ?? {};
   const policy = policyOf([
     ceiling,
@@ -455,7 +478,7 @@ async function verifyText(
   const refused =
     context.tenant === PUBLIC_TENANT
       ? "commands are for callers with a key"
-      : context.settings.workspace_tools.enabled === "never"
+      : mock === undefined && context.settings.workspace_tools.enabled === "never"
         ? "this deployment has no workspace tools"
         : mayExecute(policy)
           ? null
@@ -463,6 +486,13 @@ async function verifyText(
   if (refused !== null) {
     const message = `The command of the node "${node.id}" may not run: ${refused}.`;
     return { text: "", exit_code: null, ran: failed("error", "tool_rejected", message) };
+  }
+  if (mock !== undefined) {
+    await called?.();
+    const { exit_code, output } = mock;
+    const remark = exit_code === null ? "it did not end by itself" : null;
+    const end = { exit_code, remark, notKept: [], offline: false, memory_bytes: null };
+    return { text: commandText(command, output, end), exit_code, ran: null };
   }
   const execution = executionOf(spec.run_id, key);
   const args: JsonObject = {

@@ -22,10 +22,7 @@ export async function checkGraph(
 }
 
 /** What is wrong with the options in a node's `model_policy`. */
-function modelFaults(
-  { id, model_policy = {} }: Node,
-  isProvider: (name: string) => boolean,
-): GraphFinding[] {
+function modelFaults({ id, model_policy = {} }: Node, isProvider: (name: string) => boolean): GraphFinding[] {
   const { run, call } = divide(model_policy);
   return [readRunOptions(run), readOptions(call, isProvider, runOptionNames())].flatMap((read) =>
     "faults" in read

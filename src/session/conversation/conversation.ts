@@ -15,7 +15,7 @@ import type { RunEvent } from "../../run/events.ts";
 import { WATCH_MS } from "../lives.ts";
 import type { NamedRequest } from "../named-request.ts";
 import { forgetRuns, noteRuns } from "../run-index.ts";
-import { forgetSession, noteSession } from "../session-index.ts";
+import { forgetSession, sessionRow } from "../session-index.ts";
 import { within } from "../within.ts";
 import type { WatchedChange } from "../workspace/workspace.ts";
 import { documentStream } from "./documents.ts";
@@ -39,6 +39,8 @@ import { indexEntry, sessionView } from "./views.ts";
 
 /** Kind of the due time that keeps a run under way. */
 export const WATCH = "watch";
+/** Kind of the due time at which the session's row is written to the index, unless that has happened by then. */
+const INDEX = "index";
 /** Delay before something that failed is tried again, in ms. */
 const RETRY_MS = 60_000;
 /** Runs of a session whose rows in the index are removed with it; rows of earlier runs go by their age. */
@@ -68,6 +70,8 @@ export interface ConversationHooks {
   woke?(wake: Wake): void;
   /** A run has ended, however it did. */
   ended?(run: string): void;
+  /** The session is over for now: it was closed or abandoned. */
+  closed?(): void;
   /** A further row of a list, stored with each row of a run. */
   entry?(): Promise<IndexEntry | null>;
   /**
@@ -88,6 +92,8 @@ interface ConversationOptions {
   deployment: Deployment;
   background: (work: Promise<unknown>) => void;
   parts: AgentParts;
+  /** Ends this life of the object once everything is stored; the next request or alarm begins another one. */
+  die: () => Promise<void>;
   /** Unix ms. */
   now?: () => number;
 }
@@ -97,6 +103,7 @@ export class Conversation {
   readonly env: Bindings;
   readonly background: (work: Promise<unknown>) => void;
   readonly parts: AgentParts;
+  readonly die: () => Promise<void>;
   readonly log: SessionLog;
   readonly files: SessionFiles;
   readonly runs: Runs;
@@ -115,12 +122,13 @@ export class Conversation {
   /** A write of the last run to the index failed, and must be repeated. */
   #runDue = false;
 
-  constructor({ storage, deployment, background, parts, now = Date.now }: ConversationOptions) {
+  constructor({ storage, deployment, background, parts, die, now = Date.now }: ConversationOptions) {
     const { env, settings } = deployment;
     this.deployment = deployment;
     this.env = env;
     this.background = background;
     this.parts = parts;
+    this.die = die;
     const { redactor: answers, eventRedactor: events, logsAll } = settings;
     this.#store = new ConversationStore(storage);
     this.log = new SessionLog(this.#store, now, { answers, events });
@@ -194,7 +202,7 @@ export class Conversation {
 
   /**
    * Makes the session unless it exists; `indexed` waits for its row in the list.
-   * @param index `false`: the caller calls `index`
+   * @param index `false`: the caller calls `index`, or the row comes with that of the first run
    * @throws IdempotencyKeyReused
    */
   async open(
@@ -220,7 +228,7 @@ export class Conversation {
       const of = { parent_id, branched_at: null };
       this.#store.create({ id, tenant, ...times, state: "active", ...of, ...wanted });
       if (imported !== null) this.log.add([{ type: "session_imported", ...imported, skills: [] }]);
-      this.#store.setDue({ index: now + RETRY_MS });
+      this.#store.setDue({ [INDEX]: now + RETRY_MS });
     });
     if (index) this.background(this.index());
     return true;
@@ -235,7 +243,7 @@ export class Conversation {
   adopt(step: ForkStep, part: LongText): Promise<Adopted> {
     const { log, files } = this;
     const clear = (row: SessionRow): Promise<void> => this.#clear(row);
-    const created = (): void => this.#store.setDue({ index: log.now() + RETRY_MS });
+    const created = (): void => this.#store.setDue({ [INDEX]: log.now() + RETRY_MS });
     const take = async (): Promise<Adopted> => {
       const adopted = await adopt({ log, files, clear, created }, step, part);
       if (adopted === "done") {
@@ -306,9 +314,10 @@ export class Conversation {
     this.log.add([{ type: "session_state_changed", state }], {
       write: () => {
         this.#store.setState(state, now);
-        this.#store.setDue({ index: now + RETRY_MS });
+        this.#store.setDue({ [INDEX]: now + RETRY_MS });
       },
     });
+    if (state === "closed" || state === "abandoned") this.#call("closed", (hooks) => hooks.closed?.());
     this.background(this.index());
   }
 
@@ -396,7 +405,7 @@ export class Conversation {
       case "approval":
         this.runs.kick();
         break;
-      case "index":
+      case INDEX:
         this.background(this.index());
         break;
       case "delete":
@@ -466,7 +475,9 @@ export class Conversation {
         return [{ tenant: session.tenant, run: indexEntry(session.id, row, known) }];
       });
       const entries = await Promise.all(this.#hooks.map((hooks) => hooks.entry?.() ?? null));
-      const further = entries.filter((entry) => entry !== null);
+      // Nobody looks for the session in the list yet, so its row waited for the run's, or it could not be written before.
+      const own = this.#store.dueAt(INDEX) === null ? null : await this.#sessionEntry(session);
+      const further = [own, ...entries].filter((entry) => entry !== null);
       await noteRuns(
         this.env,
         rows,
@@ -497,19 +508,25 @@ export class Conversation {
     const write = async (): Promise<void> => {
       const row = this.#store.session();
       if (row === null || row.state === "deleted") return;
-      const { tenant, id, state, parent_id, metadata } = row;
-      const created_at = new Date(row.created_at).toISOString();
-      const more = await also();
-      const statements = more === null ? [] : [more.statement];
-      await noteSession(this.env, tenant, { id, state, created_at, parent_id, metadata }, statements);
-      more?.written();
-      // Nothing is due any more, unless the session was changed or removed meanwhile.
-      if (this.#store.session()?.state === row.state) this.#store.setDue({ index: null });
+      const entries = [await this.#sessionEntry(row), await also()].filter((entry) => entry !== null);
+      await this.env.DB.batch(entries.map(({ statement }) => statement));
+      for (const { written } of entries) written();
     };
     this.#indexing = this.#indexing.then(write).catch((error: unknown) => {
       console.error(JSON.stringify({ event: "session_not_indexed", error: String(error) }));
     });
     return this.#indexing;
+  }
+
+  async #sessionEntry(row: SessionRow): Promise<IndexEntry> {
+    const { tenant, id, state, parent_id, metadata } = row;
+    const created_at = new Date(row.created_at).toISOString();
+    const statement = await sessionRow(this.env, tenant, { id, state, created_at, parent_id, metadata });
+    const written = (): void => {
+      // Nothing is due any more, unless the session was changed or removed meanwhile.
+      if (this.#store.session()?.state === state) this.#store.setDue({ [INDEX]: null });
+    };
+    return { statement, written };
   }
 
   /** Does work on the index after all that was begun earlier. @throws what the work throws */

@@ -122,9 +122,9 @@ function handlersOf(conversation: Conversation, reported: () => Promise<void>): 
     return runAnswer(log, parts, id, runs.row(run_id));
   };
   return {
-    async open({ listed = true, ...input }, caller) {
+    async open(input, caller) {
       const created = await conversation.open(caller, input);
-      if (created && listed) await conversation.indexed();
+      if (created) await conversation.indexed();
       return { created, session: conversation.view() };
     },
     exists: (_, caller) => conversation.exists(caller),
@@ -243,23 +243,25 @@ function handlersOf(conversation: Conversation, reported: () => Promise<void>): 
       const { run_id }: { run_id: string } = JSON.parse(known.answer);
       return run_id;
     }),
-    start: within(
-      async ({ run_id, spec, request, wait, followed = false }, row, { request_id, mock_scope }) => {
-        const begin = () => {
-          conversation.active(row);
-          conversation.quiet(row);
-          runs.start(spec, { request_id, mock_scope });
-          return { run_id };
-        };
-        // A request without a key that is repeated on the way is recognised by the id of its run.
-        const named = request !== null ? conversation.once(request, begin) : null;
-        if (named === null && store.run(run_id) === null) begin();
-        if (wait === "none" && !followed) conversation.noteBegun();
-        const view = await answer(named?.run_id ?? run_id, wait, row);
-        if (wait === "terminal") await reported();
-        return view;
-      },
-    ),
+    async start({ run_id, spec, request, wait, opens, followed = false }, caller) {
+      const made = { request_hash: null, imported: null };
+      if (opens !== undefined) await conversation.open(caller, { metadata: opens, ...made }, false);
+      const row = await conversation.ready(caller);
+      const { request_id, mock_scope } = caller;
+      const begin = () => {
+        conversation.active(row);
+        conversation.quiet(row);
+        runs.start(spec, { request_id, mock_scope });
+        return { run_id };
+      };
+      // A request without a key that is repeated on the way is recognised by the id of its run.
+      const named = request !== null ? conversation.once(request, begin) : null;
+      if (named === null && store.run(run_id) === null) begin();
+      if (wait === "none" && !followed) conversation.noteBegun();
+      const view = await answer(named?.run_id ?? run_id, wait, row);
+      if (wait === "terminal") await reported();
+      return view;
+    },
     runs: within(({ limit, before }, { id }) => {
       const rows = store.runs(limit + 1, before);
       const page = rows.slice(0, limit);

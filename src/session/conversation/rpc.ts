@@ -146,8 +146,6 @@ export interface SessionOperations
       imported: { messages: Message[]; summary: string | null } | null;
       /** The session that it belongs to. Absent: none. */
       parent_id?: string | null;
-      /** `false`: the caller does not look for it in the list. */
-      listed?: boolean;
     };
     out: { created: boolean; session: SessionView };
   };
@@ -177,6 +175,7 @@ export interface SessionOperations
   /**
    * Begins a run, and waits for it as `answer` does, unless `wait` is `none`.
    * @param request `null`: it has no key
+   * @param opens metadata of the session, which is made unless it exists. The list shows it with the run.
    * @param followed the caller reads its events, so the list of runs need not show it immediately
    */
   start: {
@@ -185,6 +184,7 @@ export interface SessionOperations
       spec: AgentSpec;
       request: NamedRequest | null;
       wait: Wait | null;
+      opens?: JsonObject;
       followed?: boolean;
     };
     out: RunView;

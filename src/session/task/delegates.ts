@@ -26,7 +26,15 @@ export class Delegates {
   constructor(conversation: Conversation, sql: SqlStorage) {
     this.#conversation = conversation;
     this.#sql = sql;
-    conversation.extend({ ended: (run) => this.#ended(run) });
+    conversation.extend({
+      ended: (run) => this.#ended(run),
+      closed: () => {
+        for (const { child } of this.#live()) conversation.background(this.#close(child));
+      },
+      cleared: async () => {
+        await Promise.all(this.#live().map(({ child }) => this.#close(child)));
+      },
+    });
   }
 
   /** The limits for a run that is delegated now. */
@@ -102,27 +110,33 @@ export class Delegates {
     return this.#sql.exec<DelegateRow & Record<string, SqlStorageValue>>(query).toArray();
   }
 
-  /** Whether the run above was stopped, or broke off. */
+  #live(): DelegateRow[] {
+    return this.#rows().filter(({ over }) => over === 0);
+  }
+
+  /** Whether the run above was stopped, or broke off, or its session was closed. */
   #stopped({ run }: DelegateRow): boolean {
+    const { state } = this.#conversation.log.store.session() ?? {};
+    if (state === "closed" || state === "abandoned") return true;
     const above = run === null ? null : this.#conversation.log.store.run(run);
     return above?.status === "cancelled" || above?.status === "error";
   }
 
-  /** Ends what a run delegated. A child that this message does not reach learns it when it sends its next event. */
+  /** Ends what a run delegated. */
   #ended(run: string): void {
+    const { background } = this.#conversation;
+    for (const row of this.#live())
+      if (row.run === run && this.#stopped(row)) background(this.#close(row.child));
+  }
+
+  /** Ends a delegated run. One that this message does not reach learns it when it sends its next event. */
+  async #close(child: string): Promise<void> {
     const { log, deployment, background } = this.#conversation;
-    const session = log.store.session();
-    const left = this.#rows().filter((row) => row.over === 0 && row.run === run && this.#stopped(row));
-    if (session === null || left.length === 0) return;
-    const origin = { requestId: crypto.randomUUID(), tenant: session.tenant, startedAt: log.now() };
-    const context = detachedContext(deployment, origin, background);
-    for (const { child } of left) {
-      const closed = sessionClient(context, child).ask("task_close", null);
-      background(
-        closed.catch((error: unknown) =>
-          console.error(JSON.stringify({ event: "delegate_not_closed", child, error: String(error) })),
-        ),
-      );
-    }
+    const tenant = log.store.session()?.tenant ?? "";
+    const origin = { requestId: crypto.randomUUID(), tenant, startedAt: log.now() };
+    const session = sessionClient(detachedContext(deployment, origin, background), child);
+    await session.ask("task_close", null).catch((error: unknown) => {
+      console.error(JSON.stringify({ event: "delegate_not_closed", child, error: String(error) }));
+    });
   }
 }

@@ -4,10 +4,18 @@
  * session may have several runs, one after the other, in one journal.
  */
 import { undoes } from "../../engine/workflow/compensation.ts";
+import { crashAt, crashesWith } from "../../engine/workflow/crash.ts";
 import { decide, openAttempts, skipsTo } from "../../engine/workflow/next.ts";
 import { failed } from "../../engine/workflow/outcomes.ts";
-import type { AttemptKey, Outcome, WorkflowRecord, WorkflowSpec } from "../../engine/workflow/records.ts";
+import type {
+  AttemptKey,
+  CrashPoint,
+  Outcome,
+  WorkflowRecord,
+  WorkflowSpec,
+} from "../../engine/workflow/records.ts";
 import { advanced, applyRecord, visitOf, type WorkflowState } from "../../engine/workflow/state.ts";
+import { providedFor } from "../../engine/workflow/trial.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { HullError } from "../../errors.ts";
 import { newId } from "../../llm/transcript.ts";
@@ -15,12 +23,12 @@ import { detachedContext } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
 import { sessionClient } from "../../run/session-client.ts";
 import { carryOutAttempt, childSessions, stopAttempt } from "../../run/workflow/attempt.ts";
-import type { Json } from "../../skill/manifest.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import { Rows } from "../conversation/rows.ts";
 import { WATCH_MS } from "../lives.ts";
 import type { Delegates } from "../task/delegates.ts";
 import { forgetWorkflowRun, listedAs, noteWorkflowRun } from "./directory.ts";
+import { eventsOf } from "./events.ts";
 import {
   type JournalRecord,
   longOutcome,
@@ -82,6 +90,8 @@ export class Workflow {
   /** The write that has not begun. */
   #nextIndex: Promise<void> | null = null;
   #reading: Promise<void> | null = null;
+  /** This life is over: it stores nothing and answers nobody any more. */
+  #dying = false;
   readonly #followers: ((records: readonly WorkflowRecord[]) => void)[] = [];
 
   constructor(conversation: Conversation, storage: DurableObjectStorage, delegates: Delegates) {
@@ -149,8 +159,9 @@ export class Workflow {
     this.#conversation.dueAt(INDEX, log.now() + RETRY_MS);
   }
 
-  /** Resolves once all of the state is in memory; `undefined`: it is there. */
+  /** Resolves once all of the state is in memory, in a dying life never; `undefined`: it is there. */
   #ready(): Promise<void> | undefined {
+    if (this.#dying) return new Promise(() => {});
     this.#load();
     if (this.#unread.length === 0) return undefined;
     this.#reading ??= this.#read().finally(() => {
@@ -185,7 +196,7 @@ export class Workflow {
 
   /** Stores records that come from outside, together with what follows from them, and schedules the rest. */
   note(given: readonly WorkflowRecord[]): void {
-    if (this.#load() === null) return;
+    if (this.#load() === null || this.#dying) return;
     if (this.#unread.length > 0) {
       this.#append(given);
       this.#conversation.background(Promise.resolve(this.#ready()).then(() => this.look()));
@@ -202,6 +213,10 @@ export class Workflow {
   #goOn(batch: Batch): void {
     const { log } = this.#conversation;
     for (let next = batch; ; ) {
+      if (next.records.at(-1)?.type === "crashed") {
+        this.#store(next);
+        return;
+      }
       const state = next.state ?? this.state();
       const now = log.now() + state.ahead;
       const { records, wake } = decide(state, now, newId);
@@ -236,8 +251,10 @@ export class Workflow {
     return { shownAs: state === null ? null : listedAs(state), state, records: [], events: [] };
   }
 
+  /** Adds records, and where the process dies with them. */
   #add(batch: Batch, records: readonly WorkflowRecord[]): void {
-    for (const record of records) {
+    const crashes = batch.state === null ? [] : crashesWith(batch.state, records);
+    for (const record of [...records, ...crashes]) {
       batch.state = applyRecord(batch.state, record);
       batch.records.push(record);
       batch.events.push(...eventsOf(record, batch.state));
@@ -395,6 +412,22 @@ export class Workflow {
     if (shownAs !== listedAs(this.state())) this.#conversation.background(this.index());
     for (const wake of this.#waiting) wake();
     this.#waiting.clear();
+    if (records.some(({ type }) => type === "crashed")) this.#die();
+  }
+
+  /** Ends this life where the run's author wants to see what follows. The next one begins at once. */
+  #die(): void {
+    this.#dying = true;
+    const { log, background, die } = this.#conversation;
+    this.#conversation.dueAt(LOOK, log.now());
+    background(die());
+  }
+
+  /** Whether this life is over. It ends here if the run's author wants it to. */
+  #isOver(key: AttemptKey, at: CrashPoint["at"]): boolean {
+    const point = this.#dying ? null : crashAt(this.state(), { ...key, at });
+    if (point !== null) this.#append([{ type: "crashed", at: this.now(), point }]);
+    return this.#dying;
   }
 
   /** Begins attempts that nobody carries out, and stops those that nobody wants any more. */
@@ -438,6 +471,7 @@ export class Workflow {
         await this.#ready();
         const now = this.state();
         if (!openAttempts(now).some((open) => nameOf(now.spec.run_id, open) === name)) return;
+        if (this.#isOver(key, "answered")) return;
         this.note([record]);
       })
       .catch((error: unknown) => {
@@ -463,8 +497,10 @@ export class Workflow {
     const context = detachedContext(deployment, origin, background);
     const known = {
       known: (execution: string) => log.store.handedIn.known(execution),
-      note: (execution: string, fact: Parameters<typeof log.store.handedIn.note>[1]) =>
-        log.store.handedIn.note(execution, fact),
+      note: (execution: string, fact: Parameters<typeof log.store.handedIn.note>[1]) => {
+        log.store.handedIn.note(execution, fact);
+        if (fact === "admitted") this.#isOver(key, "called");
+      },
     };
     if (signal.aborted) {
       // An earlier life may have begun it, and died before it could stop it.
@@ -478,7 +514,11 @@ export class Workflow {
     };
     try {
       const here = { session: session?.id ?? "", announce, account };
-      const place = { context, ...here, workspace: files, known, signal };
+      const stops = async (): Promise<void> => {
+        if (this.#isOver(key, "called")) await new Promise(() => {});
+      };
+      const called = state.spec.test?.crashes === undefined ? null : stops;
+      const place = { context, ...here, workspace: files, known, signal, called };
       const again = !this.#fresh.delete(nameOf(state.spec.run_id, key));
       return await carryOutAttempt(within(state, key), key, place, again);
     } catch (error) {
@@ -499,17 +539,10 @@ const nameOf = (run: string, { node, visit, attempt, item }: AttemptKey): string
 const wanted = (state: WorkflowState, key: AttemptKey): boolean =>
   state.stopped === null || undoes(state, visitOf(state, key));
 
-/** What the mock provider answers in an attempt of a run that tries a graph; `undefined`: the node's own model does. */
-function mocked({ spec }: WorkflowState, { node, attempt }: AttemptKey): Json[] | undefined {
-  const { mocks = {} } = spec.test ?? {};
-  const lists = Object.hasOwn(mocks, node) ? mocks[node] : undefined;
-  return lists?.[attempt - 1] ?? lists?.at(-1);
-}
-
 /** The run as an attempt sees it. The run's deadline does not hold for a compensation, which has a time of its own. */
 function within(state: WorkflowState, key: AttemptKey): WorkflowState {
   const { spec } = state;
-  const mock = mocked(state, key);
+  const mock = providedFor(spec.test?.mocks, key);
   const node = spec.graph.nodes[key.node];
   const nodes =
     mock === undefined || node === undefined
@@ -520,60 +553,4 @@ function within(state: WorkflowState, key: AttemptKey): WorkflowState {
         };
   const deadline = undoes(state, visitOf(state, key)) ? null : spec.deadline;
   return { ...state, spec: { ...spec, deadline, graph: { ...spec.graph, nodes } } };
-}
-
-/** The events of a record, for watchers. */
-function eventsOf(record: WorkflowRecord, state: WorkflowState | null): RunEvent[] {
-  if (state === null) return [];
-  const { spec } = state;
-  switch (record.type) {
-    case "begun":
-      return [{ event: "start", data: { run_id: spec.run_id, operation: "workflows" } }];
-    case "started":
-    case "ended": {
-      const { node, visit, attempt, item } = record;
-      const data = {
-        stage_id: `${spec.run_id}:${node}:${visit}`,
-        node_id: node,
-        attempt,
-        ...(item === undefined ? {} : { item }),
-        ...compensating(record, state),
-      };
-      if (record.type === "started") return [{ event: "stage", data: { ...data, status: "running" } }];
-      const { status, outcome, branch } = record.outcome;
-      return [{ event: "stage", data: { ...data, status, outcome, branch } }];
-    }
-    case "waits": {
-      const { node, visit, until } = record;
-      const data = { stage_id: `${spec.run_id}:${node}:${visit}`, node_id: node, attempt: 1 };
-      const waits_until = until === null ? {} : { waits_until: new Date(until).toISOString() };
-      return [{ event: "stage", data: { ...data, status: "waiting", ...waits_until } }];
-    }
-    case "finished": {
-      const { status } = record;
-      return [
-        {
-          event: "done",
-          data: { ok: status === "completed" || status === "paused", run_id: spec.run_id, status },
-        },
-      ];
-    }
-    default:
-      return [];
-  }
-}
-
-/** The stage that an attempt undoes, if it undoes one. */
-function compensating(
-  record: Extract<WorkflowRecord, { type: "started" | "ended" }>,
-  state: WorkflowState,
-): { compensates?: string } {
-  if (record.type === "started")
-    return record.compensates === undefined ? {} : { compensates: record.compensates };
-  // After its last attempt, the visit is no longer in the state.
-  const id = `${state.spec.run_id}:${record.node}:${record.visit}`;
-  const compensates =
-    visitOf(state, record)?.compensates ??
-    state.compensations.find((stage) => stage.id === id)?.metadata.compensates;
-  return typeof compensates === "string" ? { compensates } : {};
 }

@@ -33,6 +33,7 @@ test("graphs are read from YAML and JSON, the same to the same digest", async ()
     "other/workflows/no.yaml": GOOD,
     "workflows/deep/no.yaml": GOOD,
     "workflows/README.md": "text",
+    "workflows/flow.test.yaml": "graph: flow.yaml\ncases: [{name: it goes through}]",
   });
   expect(told).toEqual([]);
   expect(workflows.map(({ name, graph }) => [name, graph.name, graph.entry])).toEqual([

@@ -1,0 +1,40 @@
+/** Reads a JSON or YAML file that a user names, and knows where in it each value is. */
+import { readFile } from "node:fs/promises";
+import { readYaml } from "../src/skill/frontmatter/yaml.ts";
+import type { Json } from "../src/skill/manifest.ts";
+import { parseJsonTree } from "../src/skill/tools-json/json-tree.ts";
+import { type Node, type Position, positionOf, toJson } from "../src/skill/tree.ts";
+import { CommandError, EXIT } from "./command.ts";
+
+export interface DocumentFile {
+  value: Json;
+  /** `<file>:<line>:<column>` of a dotted path, or of its longest prefix that exists. */
+  at(path: string): string;
+}
+
+/** Throws `CommandError`: exit 3 if there is no such file, exit 1 with the place of the fault if it cannot be parsed. */
+export async function readDocument(file: string): Promise<DocumentFile> {
+  const text = await readFile(file, "utf8").catch((error: unknown) => {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new CommandError(EXIT.missing, "not_found", `${file} cannot be read: ${why}.`);
+  });
+  const tree = file.endsWith(".json") ? jsonIn(file, text) : yamlIn(file, text);
+  return { value: toJson(tree), at: (path) => placeIn(file, positionOf(tree, path)) };
+}
+
+const placeIn = (file: string, { line, column }: Position): string => `${file}:${line}:${column}`;
+
+function jsonIn(file: string, text: string): Node {
+  const tree = parseJsonTree(text);
+  if ("node" in tree) return tree.node;
+  const { at, message } = tree.fault;
+  throw new CommandError(EXIT.failed, "bad_json", `${placeIn(file, at)} is no JSON: ${message}`);
+}
+
+function yamlIn(file: string, text: string): Node {
+  const top = { line: 1, column: 1 };
+  const { node, fault } = readYaml(text, top);
+  if (node !== null) return node;
+  const where = placeIn(file, fault?.at ?? top);
+  throw new CommandError(EXIT.failed, "bad_yaml", `${where} is no YAML: ${fault?.message ?? "it is empty"}.`);
+}

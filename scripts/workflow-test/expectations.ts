@@ -1,0 +1,189 @@
+/** Compares the record of a workflow run with what its test expects. Pure. */
+import { isDeepStrictEqual } from "node:util";
+import * as z from "zod";
+import type { Json, JsonObject } from "../../src/skill/manifest.ts";
+import type { ArtifactExpectation, Expectation, NodeExpectation } from "./test-file.ts";
+
+const json = z.custom<Json>((value) => value !== undefined);
+const fault = z.object({ code: z.string() }).nullable();
+const artifact = z.object({
+  kind: z.string(),
+  title: z.string().nullish(),
+  text: z.string().nullish(),
+  data: json.nullish(),
+});
+const stage = z.object({
+  node_id: z.string(),
+  kind: z.string(),
+  status: z.string(),
+  branch: z.string(),
+  visible_text: z.string(),
+  attempts: z.array(z.unknown()),
+  artifacts: z.array(artifact),
+  error: fault,
+});
+const points = z.array(z.record(z.string(), json));
+
+/** The members of a run's record that tests look at. */
+export const runRecord = z.object({
+  id: z.string(),
+  status: z.string(),
+  explanation: z.string(),
+  finished_at: z.string().nullable(),
+  stages: z.array(stage),
+  compensations: z.array(stage),
+  usage: z.object({ call_count: z.number() }),
+  error: fault,
+  test: z.object({
+    unmet: z.object({ crashes: points, mocks: points, approvals: z.array(z.string()), signals: points }),
+  }),
+});
+
+export type RunRecord = z.infer<typeof runRecord>;
+type Stage = z.infer<typeof stage>;
+
+/** `expected` and `actual` as people read them. */
+export interface Difference {
+  /** The member of `expect`, e.g. `nodes.draft.attempts`. */
+  path: string;
+  expected: string;
+  actual: string;
+}
+
+/** In the order of the test's members; empty: the run is as expected. */
+export function differences(wanted: Expectation, run: RunRecord): Difference[] {
+  const { status, error, nodes, order, compensated, result, artifacts, model_calls } = wanted;
+  const ended = run.stages.map(({ node_id }) => node_id);
+  const undone = run.compensations.map(({ node_id }) => node_id);
+  return [
+    ...(status === run.status
+      ? []
+      : [{ path: "status", expected: status, actual: `${run.status}. ${run.explanation}` }]),
+    ...equal("error", error, run.error?.code ?? null),
+    ...Object.entries(nodes).flatMap(([id, node]) =>
+      ofNode(
+        `nodes.${id}`,
+        node,
+        [...run.stages, ...run.compensations].filter(({ node_id }) => node_id === id),
+      ),
+    ),
+    ...(order === undefined || comesIn(order, ended)
+      ? []
+      : [{ path: "order", expected: order.join(", "), actual: ended.join(", ") || "no node" }]),
+    ...equal("compensated", compensated, undone),
+    ...equal("result", result, resultOf(run)),
+    ...artifacts.flatMap((one, at) => ofArtifact(`artifacts.${at}`, one, run.stages)),
+    ...equal("model_calls", model_calls, run.usage.call_count),
+    ...ofUnmet(wanted.unmet, run.test.unmet),
+  ];
+}
+
+function equal(path: string, expected: Json | undefined, actual: Json): Difference[] {
+  if (expected === undefined || isDeepStrictEqual(expected, actual)) return [];
+  return [{ path, expected: shown(expected), actual: shown(actual) }];
+}
+
+function contains(path: string, expected: string | string[] | undefined, actual: string): Difference[] {
+  const missing = [expected ?? []].flat().filter((part) => !actual.includes(part));
+  return missing.map((part) => ({ path, expected: `a text with ${shown(part)}`, actual: shown(actual) }));
+}
+
+/** All but `visits` is about the node's last visit. */
+function ofNode(path: string, wanted: NodeExpectation, visits: readonly Stage[]): Difference[] {
+  const count = equal(`${path}.visits`, wanted.visits, visits.length);
+  const last = visits.at(-1);
+  const { visits: _, ...others } = wanted;
+  if (last === undefined) {
+    if (Object.keys(others).length === 0) return count;
+    return [...count, { path, expected: "a stage", actual: "the run has none of this node" }];
+  }
+  const { status, branch, attempts, error, text, output } = others;
+  return [
+    ...count,
+    ...equal(`${path}.status`, status, last.status),
+    ...equal(`${path}.branch`, branch, last.branch),
+    ...equal(`${path}.attempts`, attempts, last.attempts.length),
+    ...equal(`${path}.error`, error, last.error?.code ?? null),
+    ...contains(`${path}.text`, text, last.visible_text),
+    ...equal(`${path}.output`, output, outputOf(last)),
+  ];
+}
+
+/** The data of a stage if it has any, otherwise its text. The data of a verify node is its verdict. */
+const outputOf = ({ kind, artifacts, visible_text }: Stage): Json =>
+  kind === "verify" ? visible_text : (artifacts.at(-1)?.data ?? visible_text);
+
+/** The output of the last stage that said anything. */
+function resultOf({ stages }: RunRecord): Json {
+  const last = stages.findLast((stage) => outputOf(stage) !== "");
+  return last === undefined ? null : outputOf(last);
+}
+
+/** Whether these come in this order; others may come in between. */
+function comesIn(order: readonly string[], ended: readonly string[]): boolean {
+  let from = 0;
+  return order.every((node) => {
+    const at = ended.indexOf(node, from);
+    from = at + 1;
+    return at !== -1;
+  });
+}
+
+function ofArtifact(path: string, wanted: ArtifactExpectation, stages: readonly Stage[]): Difference[] {
+  const { node, kind, title, text, data } = wanted;
+  const made = stages
+    .filter(({ node_id }) => node === undefined || node_id === node)
+    .flatMap((stage) => stage.artifacts.map((one) => ({ node: stage.node_id, ...one })));
+  const fits = made.some(
+    (one) =>
+      (kind === undefined || one.kind === kind) &&
+      (title === undefined || one.title === title) &&
+      contains(path, text, one.text ?? "").length === 0 &&
+      (data === undefined || isDeepStrictEqual(data, one.data ?? null)),
+  );
+  if (fits) return [];
+  const there = made.map((one) => shown({ node: one.node, kind: one.kind, text: one.text ?? null }));
+  return [{ path, expected: shown(given(wanted)), actual: there.join("; ") || "no artifact" }];
+}
+
+/** Each thing that was of no use must be expected, and each expected one must have been of no use. */
+function ofUnmet(wanted: Expectation["unmet"], unmet: RunRecord["test"]["unmet"]): Difference[] {
+  return (["crashes", "mocks", "approvals", "signals"] as const).flatMap((part) => {
+    const path = `unmet.${part}`;
+    const left: Json[] = [...unmet[part]];
+    const missing: Json[] = [];
+    for (const one of wanted[part]) {
+      const at = left.findIndex((other) => hasAll(other, one));
+      if (at === -1) missing.push(one);
+      else left.splice(at, 1);
+    }
+    return [
+      ...left.map((one) => ({ path, expected: "none", actual: shown(one) })),
+      ...missing.map((one) => ({
+        path,
+        expected: shown(one),
+        actual: "it was of use, or is not in the test",
+      })),
+    ];
+  });
+}
+
+/** Whether a value is the wanted one, or an object with all wanted members. */
+function hasAll(value: Json, wanted: Json): boolean {
+  if (isDeepStrictEqual(value, wanted)) return true;
+  if (!isRecord(value) || !isRecord(wanted)) return false;
+  return Object.entries(wanted).every(([name, member]) => isDeepStrictEqual(value[name], member));
+}
+
+const isRecord = (value: Json): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** The same as JSON: without members that are not there. */
+const given = (value: object): Json => JSON.parse(JSON.stringify(value));
+
+const MAX_SHOWN = 300;
+
+function shown(value: Json): string {
+  const text = JSON.stringify(value);
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
+}

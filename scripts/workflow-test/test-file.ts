@@ -1,0 +1,168 @@
+/** Reads a file of workflow tests (docs/testing.md): what each case runs, and what it expects. */
+import { dirname, join } from "node:path";
+import * as z from "zod";
+import type { Json, JsonObject } from "../../src/skill/manifest.ts";
+import { CommandError, EXIT } from "../command.ts";
+import { type DocumentFile, readDocument } from "../document-file.ts";
+
+const json = z.custom<Json>((value) => value !== undefined);
+const object = z.record(z.string(), json);
+const text = z.string().min(1);
+const count = z.int().min(0);
+/** One text that must be in another one, or several. */
+const parts = z.union([z.string(), z.array(z.string())]);
+
+const nodeExpectation = z.strictObject({
+  visits: count.optional(),
+  status: z.string().optional(),
+  branch: z.string().optional(),
+  attempts: count.optional(),
+  error: z.string().nullable().optional(),
+  text: parts.optional(),
+  output: json.optional(),
+});
+
+const artifactExpectation = z.strictObject({
+  node: z.string().optional(),
+  kind: z.string().optional(),
+  title: z.string().optional(),
+  text: parts.optional(),
+  data: json.optional(),
+});
+
+const expectation = z.strictObject({
+  status: z.string().default("completed"),
+  error: z.string().nullable().optional(),
+  nodes: z.record(z.string(), nodeExpectation).default({}),
+  order: z.array(z.string()).optional(),
+  compensated: z.array(z.string()).optional(),
+  result: json.optional(),
+  artifacts: z.array(artifactExpectation).default([]),
+  model_calls: count.optional(),
+  unmet: z
+    .strictObject({
+      crashes: z.array(object).default([]),
+      mocks: z.array(object).default([]),
+      approvals: z.array(z.string()).default([]),
+      signals: z.array(object).default([]),
+    })
+    .prefault({}),
+});
+
+const trial = z.strictObject({
+  virtual_time: z.boolean().optional(),
+  mocks: object.optional(),
+  approvals: object.optional(),
+  signals: z.array(object).optional(),
+  crashes: z.array(object).optional(),
+});
+
+/** What a case says, or the file for all of its cases. */
+const shared = {
+  graph: z.union([text, object]).optional(),
+  workflow: text.optional(),
+  task: text.optional(),
+  artifacts: z.array(object).optional(),
+  options: object.optional(),
+  test: trial.optional(),
+};
+
+const testFile = z.strictObject({
+  ...shared,
+  cases: z.array(z.strictObject({ name: text, ...shared, expect: expectation.prefault({}) })).min(1),
+});
+
+type TestFile = z.infer<typeof testFile>;
+type Case = TestFile["cases"][number];
+export type Expectation = z.infer<typeof expectation>;
+export type NodeExpectation = z.infer<typeof nodeExpectation>;
+export type ArtifactExpectation = z.infer<typeof artifactExpectation>;
+
+export interface WorkflowTestCase {
+  /** As the user names it. */
+  file: string;
+  name: string;
+  /** The body of `POST /workflows/execute`. */
+  request: JsonObject;
+  virtual_time: boolean;
+  expect: Expectation;
+}
+
+/** Throws `CommandError` with the place of each fault. */
+export async function readTestFile(file: string): Promise<WorkflowTestCase[]> {
+  const document = await readDocument(file);
+  const parsed = testFile.safeParse(document.value);
+  if (!parsed.success) throw refused(parsed.error.issues.flatMap((issue) => faultsOf(document, issue)));
+  const { cases, ...all } = parsed.data;
+  const twice = cases.findIndex(({ name }, at) =>
+    cases.some((other, first) => first < at && other.name === name),
+  );
+  if (twice !== -1) throw refused([`${document.at(`cases.${twice}.name`)}: another case has this name.`]);
+  const made: WorkflowTestCase[] = [];
+  for (const [at, one] of cases.entries()) {
+    const request = { ...(await sourceOf(file, all, one)), ...settingsOf(all, one) };
+    if (request.task === undefined) throw refused([`${document.at(`cases.${at}`)}: the case has no task.`]);
+    if (request.graph === undefined && request.workflow === undefined)
+      throw refused([`${document.at(`cases.${at}`)}: the case has neither graph nor workflow.`]);
+    made.push({ file, name: one.name, request, virtual_time: virtualTime(all, one), expect: one.expect });
+  }
+  return made;
+}
+
+type Shared = Omit<TestFile, "cases">;
+
+/** The graph of a case; a text is the path of a file, from the folder of the test file. */
+async function sourceOf(file: string, all: Shared, one: Case): Promise<JsonObject> {
+  const { graph, workflow } = one.graph === undefined && one.workflow === undefined ? all : one;
+  if (workflow !== undefined) return { workflow };
+  if (graph === undefined) return {};
+  return {
+    graph: typeof graph === "string" ? (await readDocument(join(dirname(file), graph))).value : graph,
+  };
+}
+
+/**
+ * Everything else of a request. The mock provider answers unless the case names another one, and time passes at once unless the
+ * case says otherwise.
+ */
+function settingsOf(all: Shared, one: Case): JsonObject {
+  const task = one.task ?? all.task;
+  const artifacts = one.artifacts ?? all.artifacts;
+  const options = { ...all.options, ...one.options };
+  const free =
+    options.provider === undefined && options.model === undefined && options.model_tier === undefined;
+  const { signals, crashes } = { ...all.test, ...one.test };
+  const test: JsonObject = {
+    virtual_time: virtualTime(all, one),
+    mocks: { ...all.test?.mocks, ...one.test?.mocks },
+    approvals: { ...all.test?.approvals, ...one.test?.approvals },
+    ...(signals === undefined ? {} : { signals }),
+    ...(crashes === undefined ? {} : { crashes }),
+  };
+  return {
+    ...(task === undefined ? {} : { task }),
+    ...(artifacts === undefined ? {} : { artifacts }),
+    options: { ...(free ? { provider: "mock" } : {}), ...options, test },
+  };
+}
+
+const virtualTime = (all: Shared, one: Case): boolean =>
+  one.test?.virtual_time ?? all.test?.virtual_time ?? true;
+
+function faultsOf({ at }: DocumentFile, issue: z.core.$ZodIssue): string[] {
+  const path = issue.path.join(".");
+  if (issue.code !== "unrecognized_keys")
+    return [`${at(path)}: ${path === "" ? "the file" : path}: ${issue.message}.`];
+  return issue.keys.map((key) => {
+    const whole = [...issue.path, key].join(".");
+    return `${at(whole)}: ${whole}: there is no such field.`;
+  });
+}
+
+const refused = (faults: readonly string[]): CommandError =>
+  new CommandError(
+    EXIT.failed,
+    "bad_test",
+    faults.join("\n"),
+    "docs/testing.md lists the fields of a test file.",
+  );

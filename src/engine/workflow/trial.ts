@@ -1,0 +1,62 @@
+/** What a run that tries a graph has to tell: where its process died, and what its author provided in vain. Pure. */
+import { unmetCrashes } from "./crash.ts";
+import type { AttemptKey, CrashPoint } from "./records.ts";
+import type { WorkflowState } from "./state.ts";
+
+interface Trial {
+  crashed: CrashPoint[];
+  /** What the run has not needed so far. */
+  unmet: {
+    crashes: CrashPoint[];
+    /** Answers for attempts that did not happen, from 1. */
+    mocks: { node: string; attempt: number }[];
+    /** Nodes that did not ask. */
+    approvals: string[];
+    signals: { name: string; key: string | null }[];
+  };
+}
+
+/** `null`: the run does not try a graph. */
+export function trialOf(state: WorkflowState): Trial | null {
+  const { test } = state.spec;
+  if (test === undefined) return null;
+  const { mocks = {}, commands = {}, approvals = {}, signals = [] } = test;
+  const answers = Object.entries({ ...mocks, ...commands });
+  const unused = answers.flatMap(([node, list]) => {
+    const made = attemptsOf(state, node);
+    return list.flatMap((_, index) => (index < made ? [] : [{ node, attempt: index + 1 }]));
+  });
+  return {
+    crashed: state.crashed,
+    unmet: {
+      crashes: unmetCrashes(state),
+      mocks: unused,
+      approvals: Object.keys(approvals).filter((node) => attemptsOf(state, node) === 0),
+      signals: signals
+        .filter(({ name, key }) => state.events.some((left) => left.name === name && left.key === key))
+        .map(({ name, key }) => ({ name, key })),
+    },
+  };
+}
+
+/** What the author provided for an attempt of a node: the last entry also holds for all further attempts. */
+export function providedFor<T>(
+  lists: { [node: string]: T[] } | undefined,
+  { node, attempt }: AttemptKey,
+): T | undefined {
+  const list = lists !== undefined && Object.hasOwn(lists, node) ? lists[node] : undefined;
+  return list?.[attempt - 1] ?? list?.at(-1);
+}
+
+/** The most attempts that a visit of the node has had in this run. */
+function attemptsOf({ spec, stages, compensations, visits }: WorkflowState, node: string): number {
+  const own = [...stages, ...compensations].filter(
+    ({ id, node_id }) => node_id === node && id.startsWith(`${spec.run_id}:`),
+  );
+  const open = visits.filter((visit) => visit.node === node);
+  const made = [
+    ...own.map(({ attempts }) => attempts.length),
+    ...open.map(({ attempts, running }) => running?.attempt ?? attempts.length),
+  ];
+  return Math.max(0, ...made);
+}

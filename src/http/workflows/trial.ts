@@ -1,0 +1,141 @@
+/** Reads `options.test` of a workflow run: what replaces models, commands, people, the clock, and where the process dies. */
+import * as z from "zod/mini";
+import type { Graph, NodeKind } from "../../engine/workflow/graph.ts";
+import {
+  type CommandMock,
+  CRASH_PLACES,
+  type CrashPoint,
+  type WorkflowTest,
+} from "../../engine/workflow/records.ts";
+import { InputInvalid } from "../../errors/request.ts";
+import { readMocks } from "../../model/mock/read.ts";
+import { isObject } from "../../skill/json.ts";
+import type { Json } from "../../skill/manifest.ts";
+
+const maybe = z.exactOptional;
+const text = () => z.string().check(z.minLength(1));
+const json = () => z.custom<Json>((value) => value !== undefined);
+const ordinal = () => maybe(z.int().check(z.positive()));
+
+const MAX_CRASHES = 100;
+const MAX_OUTPUT = 256 * 1024;
+
+/** A list of mocks answers every attempt; a list of lists has one for each attempt. */
+export const testShape = () =>
+  z.strictObject({
+    virtual_time: maybe(z.boolean()),
+    mocks: maybe(z.record(z.string(), z.array(json()))),
+    approvals: maybe(z.record(z.string(), z.enum(["approve", "deny"]))),
+    signals: maybe(
+      z.array(z.strictObject({ name: text(), key: maybe(z.nullable(z.string())), payload: maybe(json()) })),
+    ),
+    crashes: maybe(
+      z
+        .array(
+          z.strictObject({
+            node: text(),
+            visit: ordinal(),
+            attempt: ordinal(),
+            item: maybe(z.int().check(z.nonnegative())),
+            at: z.enum(CRASH_PLACES),
+          }),
+        )
+        .check(z.maxLength(MAX_CRASHES)),
+    ),
+  });
+
+const commandShape = () =>
+  z.strictObject({
+    exit_code: maybe(z.nullable(z.int().check(z.gte(0), z.lte(255)))),
+    output: maybe(z.string().check(z.maxLength(MAX_OUTPUT))),
+  });
+
+/** The places that attempts of nodes pass. Nodes of all other kinds begin and end in one write. */
+const PLACES: { [kind in NodeKind]?: readonly CrashPoint["at"][] } = {
+  stage: CRASH_PLACES,
+  verify: CRASH_PLACES,
+  subagent: CRASH_PLACES,
+  map: CRASH_PLACES,
+  wait: ["begun", "settled"],
+};
+const ASKS: ReadonlySet<NodeKind> = new Set(["stage", "verify", "subagent", "map"]);
+
+/** @throws InputInvalid with the path of what does not fit the graph */
+export function readTest(test: z.infer<ReturnType<typeof testShape>>, graph: Graph): WorkflowTest {
+  const { virtual_time = false, mocks = {}, approvals = {}, signals = [], crashes } = test;
+  for (const id of Object.keys(approvals)) nodeOf(graph, id, `approvals.${id}`);
+  const models: [string, Json[][]][] = [];
+  const commands: [string, CommandMock[]][] = [];
+  for (const [id, list] of Object.entries(mocks)) {
+    const path = `mocks.${id}`;
+    const node = nodeOf(graph, id, path);
+    if (!ASKS.has(node.kind)) throw refused(path, `names a node of kind ${node.kind}, which asks nobody`);
+    const lists = byAttempt(list, path);
+    if (node.kind === "verify" && node.verify?.command !== undefined)
+      commands.push([id, lists.map(commandIn)]);
+    else models.push([id, lists.map(modelIn)]);
+  }
+  return {
+    virtual_time,
+    mocks: Object.fromEntries(models),
+    commands: Object.fromEntries(commands),
+    approvals,
+    signals: signals.map(({ name, key = null, payload = null }) => ({ name, key, payload })),
+    ...(crashes === undefined
+      ? {}
+      : { crashes: crashes.map((point, at) => crashIn(point, graph, `crashes.${at}`)) }),
+  };
+}
+
+/** The answers in an attempt, and their place. */
+interface Answers {
+  answers: Json[];
+  path: string;
+}
+
+function byAttempt(list: Json[], path: string): Answers[] {
+  const lists = list.filter(Array.isArray);
+  return lists.length > 0 && lists.length === list.length
+    ? lists.map((answers, at) => ({ answers, path: `${path}.${at}` }))
+    : [{ answers: list, path }];
+}
+
+function modelIn({ answers, path }: Answers): Json[] {
+  const read = readMocks(answers, `options.test.${path}`);
+  if ("mocks" in read) return answers;
+  throw new InputInvalid({ reason: read.faults[0]?.message ?? "", errors: read.faults });
+}
+
+function commandIn({ answers, path }: Answers): CommandMock {
+  const [answer, ...more] = answers;
+  const parsed = commandShape().safeParse(answer);
+  if (!parsed.success || more.length > 0 || !isObject(answer))
+    throw refused(path, "must be one {exit_code?, output?}: a command ends once in each attempt");
+  const { exit_code = 0, output = "" } = parsed.data;
+  return { exit_code, output };
+}
+
+function crashIn(
+  { node: id, visit = 1, attempt = 1, item, at }: Partial<CrashPoint> & Pick<CrashPoint, "node" | "at">,
+  graph: Graph,
+  path: string,
+): CrashPoint {
+  const { kind } = nodeOf(graph, id, `${path}.node`);
+  const places = PLACES[kind] ?? ["settled"];
+  if (!places.includes(at))
+    throw refused(`${path}.at`, `must be ${places.join(" or ")}, since ${id} is a node of kind ${kind}`);
+  if (item !== undefined && kind !== "map")
+    throw refused(`${path}.item`, `is for nodes of kind map, and ${id} is of kind ${kind}`);
+  return { node: id, visit, attempt, at, ...(item === undefined ? {} : { item }) };
+}
+
+function nodeOf({ nodes }: Graph, id: string, path: string) {
+  const node = Object.hasOwn(nodes, id) ? nodes[id] : undefined;
+  if (node === undefined) throw refused(path, "names no node");
+  return node;
+}
+
+function refused(place: string, message: string): Error {
+  const path = `options.test.${place}`;
+  return new InputInvalid({ reason: `${path} ${message}`, errors: [{ path, message }] });
+}
