@@ -1,6 +1,7 @@
 /**
  * Whatever is killed at whatever moment, sessions and workflows keep their word: each message that was accepted is answered, each
- * run is settled once, and what a tool did is neither lost nor done again. `HULL_KILLS` says how many kills, `HULL_KILL_SEED` which.
+ * run is settled once, and what a tool did is neither lost nor done again. `HULL_KILLS` says how many kills, `HULL_KILL_SEED` which,
+ * `HULL_KILL_FLOWS` how many workflow runs are under way meanwhile.
  */
 import { mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -20,8 +21,15 @@ import { readEvents } from "../support/sse.ts";
 const KILLS = Number(process.env.HULL_KILLS ?? 8);
 const SEED = Number(process.env.HULL_KILL_SEED ?? 1);
 const SESSIONS = 4;
-/** How many workflow runs are under way at a time. */
 const FLOWS = Number(process.env.HULL_KILL_FLOWS ?? 2);
+/** A kill comes once this many notes were made since the last one: all that is under way begins anew after each. */
+const NOTES_BETWEEN = Math.floor(FLOWS / 10);
+/** How long a workflow waits before each stage, at most, in ms: many of them do not all work at once. */
+const MOST_SLEEP_MS = 10 + FLOWS * 300;
+/** How long a run may take: with the others, and once more for each kill. In ms. */
+const limitOf = (kills: number): number => 60_000 + (FLOWS * 1000 + 10_000) * (1 + kills);
+/** How often a run's client looks for it, in ms: all of them together leave the machine to the runs. */
+const LOOK_MS = Math.max(50, FLOWS * 20);
 
 /** Numbers from 0 to 1 that follow from the seed (mulberry32). */
 function numbers(seed: number): () => number {
@@ -74,12 +82,18 @@ const start = (from?: HullDev): Promise<HullDev> =>
     env: { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "k" },
   });
 
+/** Lines that the model knows to be noted. */
+const notes = new Set<string>();
+
 /** A prompt is noted by the tool, then answered. */
 function answer({ text, body }: FakeRequest): FakeTurn {
   const paced = { delay_ms: upTo(40, pace), delta_ms: upTo(10, pace) };
   const last = JSON.stringify(body.messages.at(-1));
-  if (last.includes("tool_result")) return { text: ["all ", "of ", "it ", "is ", "noted"], ...paced };
   const line = /\bmark (\S+)/.exec(text)?.[1] ?? text;
+  if (last.includes("tool_result")) {
+    notes.add(line);
+    return { text: ["all ", "of ", "it ", "is ", "noted"], ...paced };
+  }
   const file = join(marks, line.split(/[ .]/)[0] ?? "");
   return { tool_calls: [{ name: "note", arguments: { file, line } }], ...paced };
 }
@@ -105,6 +119,18 @@ const post = <T>(path: string, body: object, key: string): Promise<T> =>
     headers: { "content-type": "application/json", "idempotency-key": key },
   });
 
+/** A run, once it has ended. */
+async function settled<T extends { status: string }>(path: string): Promise<T> {
+  const begun = Date.now();
+  const before = killed;
+  for (;;) {
+    const run = await insist<T>(path);
+    if (run.status !== "running" && run.status !== "waiting") return run;
+    if (Date.now() - begun > limitOf(killed - before)) expect.fail(`still ${JSON.stringify(run)}`);
+    await pause(LOOK_MS);
+  }
+}
+
 interface Run {
   run_id: string;
   status: string;
@@ -118,6 +144,7 @@ interface Told {
   runs: (Run & { deaths: number })[];
 }
 let deaths = 0;
+let killed = 0;
 /** A run may be given up after four lives in a row that got nothing done (docs/sessions.md). */
 const MOST_LIVES = 4;
 
@@ -132,10 +159,7 @@ async function talk(told: Told, over: () => boolean): Promise<void> {
     const before = deaths;
     const { run_id } = await post<Run>(`${path}/runs?wait=none`, { prompt, options }, prompt);
     told.prompts.push(prompt);
-    const run = await until(
-      () => insist<Run>(`${path}/runs/${run_id}`),
-      ({ status }) => status !== "running",
-    );
+    const run = await settled<Run>(`${path}/runs/${run_id}`);
     told.runs.push({ ...run, deaths: deaths - before });
   }
 }
@@ -152,23 +176,31 @@ interface Flow {
   runs: (FlowRun & { deaths: number })[];
 }
 
-/** Two branches that note something side by side, a join, and a stage after it that notes something too. */
+/** Two branches that note something side by side, a join, and a stage after it that notes something too; each waits first. */
 function graphOf(marked: { [node: string]: string }) {
   const stage = (node: string) => ({
     mode: "agent",
     prompt: `mark ${marked[node]}`,
     model_policy: { skill: "agent", tool_retries: 0, persistent: false },
   });
+  const wait = () => ({ kind: "wait", wait: { sleep_ms: upTo(MOST_SLEEP_MS, pace) } });
+  const edges = ["f wa", "f wb", "wa a", "wb b", "a j", "b j", "j wc", "wc c"];
   return {
     entry: "f",
-    nodes: { f: { kind: "fork" }, a: stage("a"), b: stage("b"), j: { kind: "join" }, c: stage("c") },
-    edges: [
-      { from: "f", to: "a" },
-      { from: "f", to: "b" },
-      { from: "a", to: "j" },
-      { from: "b", to: "j" },
-      { from: "j", to: "c" },
-    ],
+    nodes: {
+      f: { kind: "fork" },
+      wa: wait(),
+      wb: wait(),
+      a: stage("a"),
+      b: stage("b"),
+      j: { kind: "join" },
+      wc: wait(),
+      c: stage("c"),
+    },
+    edges: edges.map((edge) => {
+      const [from, to] = edge.split(" ");
+      return { from, to };
+    }),
   };
 }
 
@@ -180,10 +212,7 @@ async function flow({ id, marks: all, runs }: Flow, over: () => boolean): Promis
     const body = { task: "note", graph: graphOf(marked) };
     const { run } = await post<{ run: FlowRun }>("/workflows/execute?wait=none", body, `${id}.${n}`);
     all.push(marked);
-    const ended = await until(
-      () => insist<FlowRun>(`/workflows/runs/${run.id}`),
-      ({ status }) => status !== "running",
-    );
+    const ended = await settled<FlowRun>(`/workflows/runs/${run.id}`);
     runs.push({ ...ended, deaths: deaths - before });
   }
 }
@@ -195,7 +224,7 @@ async function checkFlow({ id, marks: all, runs }: Flow): Promise<void> {
   for (const [n, run] of runs.entries()) {
     expect([id, n, run.status]).toEqual([id, n, "completed"]);
     const nodes = run.stages.map(({ node_id }) => node_id).toSorted();
-    expect(nodes, run.id).toEqual(["a", "b", "c", "f", "j"]);
+    expect(nodes, run.id).toEqual(["a", "b", "c", "f", "j", "wa", "wb", "wc"]);
     for (const { node_id, branch, transcript, error } of run.stages) {
       const mark = all[n]?.[node_id];
       if (mark === undefined) continue;
@@ -224,7 +253,7 @@ const VICTIMS: Record<string, () => Promise<unknown>> = {
   },
 };
 
-test(`${KILLS} kills (seed ${SEED}) under load`, { timeout: 60_000 + KILLS * 20_000 }, async () => {
+test(`${KILLS} kills (seed ${SEED}) under load`, { timeout: 2 * limitOf(KILLS) }, async () => {
   let over = false;
   const all = Array.from({ length: SESSIONS }, (_, n): Told => ({ id: `s${n + 1}`, prompts: [], runs: [] }));
   const flows = Array.from({ length: FLOWS }, (_, n): Flow => ({ id: `w${n + 1}`, marks: [], runs: [] }));
@@ -233,13 +262,21 @@ test(`${KILLS} kills (seed ${SEED}) under load`, { timeout: 60_000 + KILLS * 20_
     ...flows.map((one) => flow(one, () => over)),
   ]);
   talks.catch(() => {});
+  let noted = 0;
   for (let n = 0; n < KILLS; n += 1) {
     await insist("/readyz");
     await pause(upTo(1000));
+    await until(
+      () => notes.size - noted,
+      (made) => made >= NOTES_BETWEEN,
+      limitOf(0),
+    );
     const names = Object.keys(VICTIMS);
     const name = names[upTo(names.length)] ?? "";
     deaths += name === "runner" ? 0 : 1;
+    killed += 1;
     await VICTIMS[name]?.();
+    noted = notes.size;
   }
   over = true;
   await talks;

@@ -446,6 +446,14 @@ describe("a run that waits", () => {
     expect((await client.fetch(task)).status).toBe(404);
   });
 
+  it("is stopped when its session is closed", async () => {
+    const nodes = { s: { tools: [ASK], model_policy: { provider: "mock", mock: asking } }, z: said("z") };
+    const path = await started({ entry: "s", nodes, edges: [edge("s", "z")] });
+    expect((await post(`${path.replace("/workflows/runs", "/sessions")}/close`)).status).toBe(200);
+    const { stages, explanation } = await until<Run>(path, "cancelled");
+    expect([stages.length, explanation]).toEqual([1, "The run ended as cancelled: Its session was closed."]);
+  });
+
   it("is paused, goes on, is cancelled", async () => {
     const path = await started(waiting({ event: "e" }));
     await until(path, "waiting");

@@ -104,6 +104,11 @@ export class Workflow {
         if (kind === LOOK) this.look();
         if (kind === INDEX) conversation.background(this.index());
       },
+      closed: () => {
+        const state = this.#load();
+        if (state === null || state.finished !== null || state.stopped !== null) return;
+        this.note([{ type: "stopped", at: this.now(), kill: false, reason: "Its session was closed." }]);
+      },
       cleared: async ({ tenant, id }) => {
         if (this.#load() === null) return;
         for (const abort of this.#working.values()) abort.abort();
