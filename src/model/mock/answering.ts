@@ -15,6 +15,8 @@ import type { MockSource } from "./source.ts";
 export function answering(source: MockSource, asker: Asker): Intercept {
   return {
     async call(request, target, { sink }) {
+      // As a provider's answer would, a mock's comes in a later turn of the event loop: many runs would leave no turn for others.
+      await new Promise((resolve) => setTimeout(resolve, 0));
       const prompt = request.cache === true ? await promptOf(request) : null;
       const taken = await source.take(mockCallOf(request), prompt);
       if (taken.mock !== null) return answerOf(taken.mock, request, target, sink);
