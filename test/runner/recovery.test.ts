@@ -156,6 +156,13 @@ describe("a runner that died", () => {
 });
 
 describe("load", () => {
+  /** Resolves when no call has or awaits a slot: one that is answered may still be tidied up. */
+  const idle = async (runner: Runner): Promise<void> => {
+    await until(
+      async () => (await fetch(`${runner.url}/metrics`)).text(),
+      (text) => /^hull_runner_running 0$/m.test(text) && /^hull_runner_waiting 0$/m.test(text),
+    );
+  };
   /** How so many calls at once end, all held by a gate that opens when so many of them have ended. */
   const flood = async (
     runner: Runner,
@@ -163,6 +170,7 @@ describe("load", () => {
     before: number,
     fields: Partial<ExecutionSpec> = {},
   ) => {
+    await idle(runner);
     const gate = await mkdtemp(join(dir, "gate-"));
     const argv = ["sh", "-c", 'until [ -e "$0" ]; do sleep 0.05; done', join(gate, "open")];
     const counts: Record<string, number> = {};
@@ -222,10 +230,7 @@ describe("load", () => {
       }
       await ended;
       await gone("sleep 65.5");
-      await until(
-        async () => (await fetch(`${runner.url}/metrics`)).text(),
-        (text) => /^hull_runner_running 0$/m.test(text) && /^hull_runner_waiting 0$/m.test(text),
-      );
+      await idle(runner);
     } finally {
       await runner.stop();
     }
