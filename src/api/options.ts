@@ -319,7 +319,7 @@ const LOOP = {
     default: [],
   },
   exit_when_verified: {
-    text: "The sentinel counts only if the last call of the tool `run` succeeded.",
+    text: "The sentinel counts only if the last call of the tool `run` succeeded: it ended with exit status 0, or its result has `exit_code` 0.",
     default: false,
   },
   break_unless_phase: {
