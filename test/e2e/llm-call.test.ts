@@ -271,6 +271,11 @@ describe("tools", () => {
     expect(names(0)).toEqual(["hull_tool_search", "eager"]);
     expect(names(1)).toEqual(["hull_tool_search", "eager", "open_file"]);
     expect(result.tool_calls).toMatchObject([{ name: "open_file" }]);
+    expect(result.blocks).toMatchObject([
+      { type: "tool_search_query", query: { query: "open file" }, visibility: "internal" },
+      { type: "tool_search_result", tool_references: [{ tool_name: "open_file" }] },
+      { type: "tool_call", name: "open_file" },
+    ]);
     expect(result.transcript.events.map(({ kind }) => kind)).toEqual(
       expect.arrayContaining(["tool_search_query", "tool_search_result"]),
     );

@@ -160,7 +160,8 @@ function outcomeOf(prepared: Prepared, log: RunLog, host: LlmHost): CallOutcome 
   const retries: JsonObject[] = [];
   let figures: CallFigures | null = null;
   let last: ModelTurn | null = null;
-  /** Searches that Hull made after the last turn. */
+  /** Searches that Hull made before the last turn, and after it. */
+  const earlier: SearchEvent[] = [];
   let searched: SearchEvent[] = [];
   for (const record of log.records()) {
     if (record.type === "search_refused") warnings.push(...record.warnings);
@@ -170,6 +171,7 @@ function outcomeOf(prepared: Prepared, log: RunLog, host: LlmHost): CallOutcome 
     }
     if (record.type !== "model_call_settled") continue;
     last = record.turn;
+    earlier.push(...searched);
     searched = [];
     figures = added(figures, { ...host.figures(last), cost_usd: record.cost_usd });
     warnings.push(...record.warnings);
@@ -193,6 +195,7 @@ function outcomeOf(prepared: Prepared, log: RunLog, host: LlmHost): CallOutcome 
   ];
   const result = resultOf({
     turn,
+    searches: earlier.map(searchBlock),
     figures,
     data: checked?.data,
     structured: model.structured !== null,
