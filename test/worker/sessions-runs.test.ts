@@ -66,6 +66,21 @@ describe("a run", () => {
     expect(on.transcript).toMatchObject({ id: Object(transcript).id, messages: { length: 4 } });
   });
 
+  it("asks no model without any message", async () => {
+    for (const to of ["/runs", `${await session()}/runs`]) {
+      const response = await post(to, { system: "S", options: { provider: "mock" } });
+      const problem = await response.json();
+      expect([response.status, problem]).toEqual([
+        400,
+        expect.objectContaining({ code: "invalid_request", option: "prompt" }),
+      ]);
+    }
+    const path = await session();
+    await post(`${path}/messages`, { content: "left for it" });
+    const options = { provider: "mock", mock: [{ text: "ok" }] };
+    expect(await (await post(`${path}/runs`, { options })).json()).toMatchObject({ text: "ok" });
+  });
+
   it("says what the loop did beside its messages, in its result and in the session's transcript", async () => {
     const path = await session();
     const skills = [{ name: "alpha", description: "d", prompt: "A", allowed_tools: ["*"] }];
