@@ -66,6 +66,21 @@ describe("a run", () => {
     expect(on.transcript).toMatchObject({ id: Object(transcript).id, messages: { length: 4 } });
   });
 
+  it.each(["budget.max_usd", "budget.max_cost_usd", "budgets"])(
+    "names the path of options.%s",
+    async (at) => {
+      const [first = "", second] = at.split(".");
+      const options = { provider: "mock", [first]: second === undefined ? {} : { [second]: "1" } };
+      for (const to of ["/runs", "/llm/call"]) {
+        const response = await post(to, { prompt: "x", options });
+        expect([response.status, await response.json()]).toEqual([
+          422,
+          expect.objectContaining({ errors: [expect.objectContaining({ path: `options.${at}` })] }),
+        ]);
+      }
+    },
+  );
+
   it("asks no model without any message", async () => {
     for (const to of ["/runs", `${await session()}/runs`]) {
       const response = await post(to, { system: "S", options: { provider: "mock" } });
