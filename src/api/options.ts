@@ -107,7 +107,7 @@ const STRUCTURED = {
     },
   },
   output_validation: {
-    text: "What happens if the answer does not match: nothing, a warning, or 422 `schema_validation`.",
+    text: "What happens if the answer does not match: nothing, the warning `schema_mismatch` of the result, or 422 `schema_validation`.",
     default: "off",
     values: ["off", "warn", "error"],
   },

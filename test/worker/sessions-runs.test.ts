@@ -81,6 +81,22 @@ describe("a run", () => {
     },
   );
 
+  it("warns of an answer that does not match the schema, where that is asked for", async () => {
+    const asked = { json_schema: { type: "object", required: ["a"] }, schema_retries: 0 };
+    for (const [validation, codes] of [
+      ["warn", ["schema_mismatch"]],
+      ["off", []],
+    ])
+      for (const to of ["/runs", "/llm/call"]) {
+        const options = { ...asked, provider: "mock", mock: [{ text: "{}" }], output_validation: validation };
+        const { warnings = [], text } = await (await post(to, { prompt: "x", options })).json<{
+          warnings?: { code: string }[];
+          text: string;
+        }>();
+        expect([text, warnings.map(({ code }) => code)]).toEqual(["{}", codes]);
+      }
+  });
+
   it("asks no model without any message", async () => {
     for (const to of ["/runs", `${await session()}/runs`]) {
       const response = await post(to, { system: "S", options: { provider: "mock" } });

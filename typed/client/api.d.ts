@@ -107,7 +107,7 @@ export type CallOptions = {
         };
         strict?: boolean;
     };
-    /** What happens if the answer does not match: nothing, a warning, or 422 `schema_validation`. */
+    /** What happens if the answer does not match: nothing, the warning `schema_mismatch` of the result, or 422 `schema_validation`. */
     output_validation?: "off" | "warn" | "error";
     /** How often Hull asks again after an answer that does not match. */
     schema_retries?: number;
