@@ -107,7 +107,7 @@ const STRUCTURED = {
     },
   },
   output_validation: {
-    text: "What happens if the answer does not match: nothing, a warning, or 422 `schema_validation`.",
+    text: "What happens if the answer does not match: nothing, the warning `schema_mismatch` of the result, or 422 `schema_validation`.",
     default: "off",
     values: ["off", "warn", "error"],
   },
@@ -319,7 +319,7 @@ const LOOP = {
     default: [],
   },
   exit_when_verified: {
-    text: "The sentinel counts only if the last call of the tool `run` succeeded.",
+    text: "The sentinel counts only if the last call of the tool `run` succeeded: it ended with exit status 0, or its result has `exit_code` 0.",
     default: false,
   },
   break_unless_phase: {

@@ -165,7 +165,7 @@ export const ProviderRateLimited = define<Foreseen & { retry_after_s: number }>(
   429,
   "Provider rate limit",
   (d) => ({
-    detail: `${d.provider} limits the rate of calls.`,
+    detail: `${d.provider} limits the rate of calls${d.provider_status === undefined ? "" : ` (HTTP ${d.provider_status})`}.`,
     members: answered(d),
     retry_after_s: d.retry_after_s,
     operator: wordsOf(d),

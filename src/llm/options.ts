@@ -1,6 +1,7 @@
 /** The options of a model call: this file checks known names and types (422); their users check the meaning (400). */
 
 import * as z from "zod/mini";
+import { shapeFaults, shown } from "../engine/fault.ts";
 import { once } from "../memo.ts";
 import { reservedMembers } from "../model/reserved.ts";
 import { isObject, withoutNulls } from "../skill/json.ts";
@@ -151,13 +152,9 @@ export function readOptions(
   }
   const parsed = parseGiven(schema(), known);
   if (!parsed.success) {
-    for (const issue of parsed.error.issues) {
-      const path = ["options", ...issue.path].join(".");
-      const option = issue.path[0];
-      faults.push({
-        path,
-        message: `${path}: ${issue.message}; got ${shown(known[String(option)])}`,
-      });
+    for (const { path, message } of shapeFaults(parsed.error)) {
+      const at = ["options", ...path].join(".");
+      faults.push({ path: at, message: `${at}: ${message}; got ${shown(known[String(path[0])])}` });
     }
   }
   return faults.length > 0 || !parsed.success ? { faults } : { options: inMilliseconds(parsed.data), own };
@@ -183,9 +180,4 @@ function reservedIn(provider: string, part: JsonObject): OptionFault[] {
 function suggestion(name: string, known: readonly string[]): string {
   const [near] = nearest(name, known);
   return near === undefined ? "" : `; did you mean "${near}"?`;
-}
-
-function shown(value: unknown): string {
-  const text = JSON.stringify(value) ?? "nothing";
-  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
 }

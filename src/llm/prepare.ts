@@ -4,6 +4,7 @@ import type { Fault } from "../engine/fault.ts";
 import type { Message, ModelRequest, Sampling, Warning } from "../engine/messages.ts";
 import { InvalidRequest } from "../errors/llm.ts";
 import { InputInvalid } from "../errors/request.ts";
+import type { HullError } from "../errors.ts";
 import type { JsonObject, ModelTarget } from "../skill/manifest.ts";
 import type { ExchangeOptions, LlmHost, ModelChoice } from "./host.ts";
 import { readMessages } from "./messages.ts";
@@ -67,6 +68,12 @@ export function conversation(
       : readMessages(given, "options.messages");
   const texts = [system ?? "", ...before.system, ...now.system].filter((text) => text.trim() !== "");
   return { system: texts.join("\n\n"), history: before.messages, added: now.messages };
+}
+
+/** The error of a call or run whose model would get no message: no provider takes that. */
+export function nothingToAnswer(): HullError {
+  const detail = "There is nothing to answer: give a prompt or messages.";
+  return new InvalidRequest({ option: "prompt", detail });
 }
 
 const userText = (text: string): Message => ({ role: "user", content: [{ type: "text", text }] });

@@ -39,6 +39,8 @@ export interface LlmResult extends Record<string, unknown> {
 
 interface ResultParts {
   turn: CallTurn;
+  /** Tool searches by Hull that led to this turn. The transcript has them as messages of their own. */
+  searches: readonly Block[];
   figures: CallFigures;
   /** `undefined`: the request did not ask for JSON, or there is none. */
   data: Json | undefined;
@@ -77,7 +79,7 @@ export function resultOf(parts: ResultParts): LlmResult {
     ...(calls.length === 0 ? {} : { tool_calls: calls }),
     ...(thinking === "" ? {} : { thinking, private_reasoning: thinking }),
     ...(summary === "" ? {} : { thinking_summary: summary }),
-    blocks: turn.blocks.flatMap((block) => resultBlock(block) ?? []),
+    blocks: [...parts.searches, ...turn.blocks].flatMap((block) => resultBlock(block) ?? []),
     stop_reason: shownReason(turn),
     raw_stop_reason: turn.raw_stop_reason,
     transcript: parts.transcript,

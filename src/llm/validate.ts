@@ -46,7 +46,8 @@ export function validate(schema: JsonObject, value: Json, strict: boolean): Verd
     const counted = countingLooks(withoutPatterns(schema, costly));
     const { errors } = new Validator(counted, "2020-12", false).validate(value);
     const findings = errors.map(({ instanceLocation, keyword, error }) => {
-      return { pointer: instanceLocation.replace(/^#/, ""), keyword, message: error };
+      const message = keyword === "false" ? "the schema allows nothing here" : error.replace(/\.$/, "");
+      return { pointer: instanceLocation.replace(/^#/, ""), keyword, message };
     });
     return { findings };
   } catch (error) {

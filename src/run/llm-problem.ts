@@ -21,7 +21,8 @@ const NAMED = new Map<string, string>([
 export function llmError(thrown: unknown, context: RunContext): HullError {
   const error = toHullError(thrown);
   const { code, members } = error.data;
-  if (typeof members.provider !== "string" || !code.startsWith("provider_")) return error;
+  const ofProvider = code.startsWith("provider_") || code === "mocked_failure";
+  if (typeof members.provider !== "string" || !ofProvider) return error;
   const failure = failureClassOf(error.data);
   const words = error.operator.provider_message;
   const said = typeof words === "string" ? ` It says: ${words.slice(0, MAX_WORDS)}` : "";
@@ -44,8 +45,18 @@ function statusOf(code: string, { reason, category }: FailureClass): number {
   if (reason === "context_overflow" || reason === "content_policy" || reason === "invalid_request")
     return 400;
   switch (category) {
+    case "budget_exceeded":
+      return 402;
+    case "tool_rejected":
+    case "egress_blocked":
+      return 403;
+    case "schema_validation":
+      return 422;
     case "rate_limit":
       return 429;
+    case "cancelled":
+      return 499;
+    case "circuit_open":
     case "overloaded":
       return 503;
     case "timeout":

@@ -195,10 +195,11 @@ describe("failures", () => {
     [{ status: 404, body: { error: { message: "model_not_found" } } }, 502, "model_unavailable", "not_found"],
     [{ status: 429, headers: { "retry-after": "600" } }, 429, "provider_rate_limited", "rate_limit"],
     [{ body: "<html>", headers: { "content-type": "text/html" } }, 502, "provider_bad_response", "generic"],
-  ])("%j is told by its class", async (turn, status, code, category) => {
+  ])("%j is told by its class, with its HTTP status", async (turn, status, code, category) => {
     fake.script(() => turn);
     const { status: got, code: told, body } = await problem(await call({ ...OPENAI, llm_retries: 0 }));
     expect([got, told, body.category]).toEqual([status, code, category]);
+    expect(String(body.detail)).toContain("status" in turn ? `HTTP ${turn.status}` : "openai");
   });
 
   test("transient ones are tried again", async () => {
@@ -271,6 +272,11 @@ describe("tools", () => {
     expect(names(0)).toEqual(["hull_tool_search", "eager"]);
     expect(names(1)).toEqual(["hull_tool_search", "eager", "open_file"]);
     expect(result.tool_calls).toMatchObject([{ name: "open_file" }]);
+    expect(result.blocks).toMatchObject([
+      { type: "tool_search_query", query: { query: "open file" }, visibility: "internal" },
+      { type: "tool_search_result", tool_references: [{ tool_name: "open_file" }] },
+      { type: "tool_call", name: "open_file" },
+    ]);
     expect(result.transcript.events.map(({ kind }) => kind)).toEqual(
       expect.arrayContaining(["tool_search_query", "tool_search_result"]),
     );

@@ -19,7 +19,7 @@ export function callFaults(ask: Ask, proxied: Ask, limited: Ask): Record<string,
     tool_rejected: () => limited("/runs", { prompt: "hi", options: { policy: { tools: ["edit"] } } }),
     operation_not_found: () => ask("/transcripts/shorten", {}),
     mocked_failure: () =>
-      ask("/llm/call", { prompt: "hi", options: { mock: [{ error: { category: "egress_blocked" } }] } }),
+      ask("/llm/call", { prompt: "hi", options: { mock: [{ error: { category: "tool_error" } }] } }),
     replay_missing: () => {
       const headers = { [REPLAY_HEADER]: "missing" };
       vi.stubGlobal("fetch", async () => new Response("no recording fits", { status: 502, headers }));

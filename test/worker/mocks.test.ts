@@ -93,6 +93,24 @@ describe("where mock_routes is on", () => {
     expect(await asked()).toEqual(["x", "x", "y"]);
   });
 
+  it.each([
+    ["budget_exceeded", 402],
+    ["tool_rejected", 403],
+    ["egress_blocked", 403],
+    ["schema_validation", 422],
+    ["cancelled", 499],
+    ["tool_error", 502],
+    ["circuit_open", 503],
+  ])("an error %s that no provider causes has the status %i and its words", async (category, status) => {
+    const options = { mock: [{ error: { category, message: "the words" } }] };
+    const response = await call(plain, "/llm/call", { prompt: "x", options });
+    const problem = await response.json();
+    expect([response.status, problem]).toEqual([
+      status,
+      expect.objectContaining({ category, status, detail: expect.stringContaining("the words") }),
+    ]);
+  });
+
   it("scopes know nothing of each other", async () => {
     await queue({ text: "of a" }, { scope: "a" });
     await queue({ text: "of b" }, { scope: "b" });

@@ -66,6 +66,52 @@ describe("a run", () => {
     expect(on.transcript).toMatchObject({ id: Object(transcript).id, messages: { length: 4 } });
   });
 
+  it.each(["budget.max_usd", "budget.max_cost_usd", "budgets"])(
+    "names the path of options.%s",
+    async (at) => {
+      const [first = "", second] = at.split(".");
+      const options = { provider: "mock", [first]: second === undefined ? {} : { [second]: "1" } };
+      for (const to of ["/runs", "/llm/call"]) {
+        const response = await post(to, { prompt: "x", options });
+        expect([response.status, await response.json()]).toEqual([
+          422,
+          expect.objectContaining({ errors: [expect.objectContaining({ path: `options.${at}` })] }),
+        ]);
+      }
+    },
+  );
+
+  it("warns of an answer that does not match the schema, where that is asked for", async () => {
+    const asked = { json_schema: { type: "object", required: ["a"] }, schema_retries: 0 };
+    for (const [validation, codes] of [
+      ["warn", ["schema_mismatch"]],
+      ["off", []],
+    ])
+      for (const to of ["/runs", "/llm/call"]) {
+        const options = { ...asked, provider: "mock", mock: [{ text: "{}" }], output_validation: validation };
+        const { warnings = [], text } = await (await post(to, { prompt: "x", options })).json<{
+          warnings?: { code: string }[];
+          text: string;
+        }>();
+        expect([text, warnings.map(({ code }) => code)]).toEqual(["{}", codes]);
+      }
+  });
+
+  it("asks no model without any message", async () => {
+    for (const to of ["/runs", `${await session()}/runs`]) {
+      const response = await post(to, { system: "S", options: { provider: "mock" } });
+      const problem = await response.json();
+      expect([response.status, problem]).toEqual([
+        400,
+        expect.objectContaining({ code: "invalid_request", option: "prompt" }),
+      ]);
+    }
+    const path = await session();
+    await post(`${path}/messages`, { content: "left for it" });
+    const options = { provider: "mock", mock: [{ text: "ok" }] };
+    expect(await (await post(`${path}/runs`, { options })).json()).toMatchObject({ text: "ok" });
+  });
+
   it("says what the loop did beside its messages, in its result and in the session's transcript", async () => {
     const path = await session();
     const skills = [{ name: "alpha", description: "d", prompt: "A", allowed_tools: ["*"] }];

@@ -107,7 +107,7 @@ export type CallOptions = {
         };
         strict?: boolean;
     };
-    /** What happens if the answer does not match: nothing, a warning, or 422 `schema_validation`. */
+    /** What happens if the answer does not match: nothing, the warning `schema_mismatch` of the result, or 422 `schema_validation`. */
     output_validation?: "off" | "warn" | "error";
     /** How often Hull asks again after an answer that does not match. */
     schema_retries?: number;
@@ -774,7 +774,7 @@ export type RunOptions = CallOptions & {
     loop_detect_block?: number;
     /** After this many, the call is not carried out. */
     loop_detect_skip?: number;
-    /** The sentinel counts only if the last call of the tool `run` succeeded. */
+    /** The sentinel counts only if the last call of the tool `run` succeeded: it ended with exit status 0, or its result has `exit_code` 0. */
     exit_when_verified?: boolean;
     /** The most tokens of the run, input and output together. */
     token_budget?: number;

@@ -1,4 +1,5 @@
 /** How a run changes when one of its tool calls has its result. Pure. */
+import { objectOf } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { withArtifacts } from "../artifact.ts";
 import type { Message, ToolResultMessage } from "../messages.ts";
@@ -112,9 +113,10 @@ function clientTools({ tools }: AgentSpec): ReadonlySet<string> {
 const withName = (names: readonly string[], name: string): string[] =>
   names.includes(name) ? [...names] : [...names, name];
 
-/** Whether a verification passed: by its exit status, else by its text. */
-function verified({ exit_code, content, status }: AgentToolResult): RunState["verification"] {
-  if (exit_code !== null) return { ok: exit_code === 0, exit_code };
+/** Whether a verification passed: by its exit status, that of the process or of the result, else by its text. */
+function verified({ exit_code, value, content, status }: AgentToolResult): RunState["verification"] {
+  const ended = exit_code ?? objectOf(value).exit_code;
+  if (typeof ended === "number") return { ok: ended === 0, exit_code: ended };
   const said = /\bexit_code=(\d+)/.exec(content)?.[1];
   if (said !== undefined) return { ok: said === "0", exit_code: Number(said) };
   return { ok: status === "ok" && /\bsuccess=true\b/.test(content), exit_code: null };

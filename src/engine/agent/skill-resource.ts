@@ -25,8 +25,12 @@ function readable({ spec }: RunState, known: AgentState["known"] = {}): AgentSki
   return [...new Set([...open, ...activated])].filter(hasFiles);
 }
 
-/** The definition, if any skill of the run has files; `null`: none has. It stays the same for the run's whole life. */
-export const resourceDefinition = memo(({ skills, own_skill }: AgentSpec): ToolDefinition | null => {
+/**
+ * The definition, if any skill of the run has files; `null`: none has, or the run has its own tool of this name. It stays
+ * the same for the run's whole life.
+ */
+export const resourceDefinition = memo(({ skills, own_skill, tools }: AgentSpec): ToolDefinition | null => {
+  if (tools.some(({ definition }) => definition.name === READ_SKILL_RESOURCE)) return null;
   const own = own_skill !== undefined && hasFiles(own_skill);
   return own || skills.some(hasFiles) ? resourceToolDefinition() : null;
 });

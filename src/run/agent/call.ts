@@ -7,12 +7,18 @@ import type { AgentState } from "../../engine/agent/state.ts";
 import type { Block, Message, ModelTurn, Warning } from "../../engine/messages.ts";
 import { type SearchEvent, searchBlock } from "../../engine/tool-vault/events.ts";
 import { definitionOf, readTools, type Tool } from "../../engine/tools.ts";
-import { InvalidRequest } from "../../errors/llm.ts";
 import { Internal } from "../../errors.ts";
 import { added } from "../../llm/figures.ts";
 import type { LlmHost, ModelChoice } from "../../llm/host.ts";
 import { type CallOptions, readOptions } from "../../llm/options.ts";
-import { type CallInput, checkConflicts, conversation, refused, tooManyTools } from "../../llm/prepare.ts";
+import {
+  type CallInput,
+  checkConflicts,
+  conversation,
+  nothingToAnswer,
+  refused,
+  tooManyTools,
+} from "../../llm/prepare.ts";
 import { type CallFigures, type CallTurn, resultOf, turnText } from "../../llm/result.ts";
 import { checkAnswer } from "../../llm/structured.ts";
 import type { CallOutcome } from "../../llm/structured-call.ts";
@@ -92,10 +98,7 @@ function prepare(context: RunContext, input: CallInput, host: LlmHost): Prepared
   const choice = host.choose(options);
   const chosen = chosenModel(read, choice, host);
   const { system, history, added: said } = conversation(input, options);
-  if (history.length + said.length === 0) {
-    const detail = "There is nothing to answer: give a prompt or messages.";
-    throw new InvalidRequest({ option: "prompt", detail });
-  }
+  if (history.length + said.length === 0) throw nothingToAnswer();
   const tools = toolsOf(options);
   const spec: AgentSpec = {
     ...specOf(
@@ -160,7 +163,8 @@ function outcomeOf(prepared: Prepared, log: RunLog, host: LlmHost): CallOutcome 
   const retries: JsonObject[] = [];
   let figures: CallFigures | null = null;
   let last: ModelTurn | null = null;
-  /** Searches that Hull made after the last turn. */
+  /** Searches that Hull made before the last turn, and after it. */
+  const earlier: SearchEvent[] = [];
   let searched: SearchEvent[] = [];
   for (const record of log.records()) {
     if (record.type === "search_refused") warnings.push(...record.warnings);
@@ -170,6 +174,7 @@ function outcomeOf(prepared: Prepared, log: RunLog, host: LlmHost): CallOutcome 
     }
     if (record.type !== "model_call_settled") continue;
     last = record.turn;
+    earlier.push(...searched);
     searched = [];
     figures = added(figures, { ...host.figures(last), cost_usd: record.cost_usd });
     warnings.push(...record.warnings);
@@ -193,6 +198,7 @@ function outcomeOf(prepared: Prepared, log: RunLog, host: LlmHost): CallOutcome 
   ];
   const result = resultOf({
     turn,
+    searches: earlier.map(searchBlock),
     figures,
     data: checked?.data,
     structured: model.structured !== null,

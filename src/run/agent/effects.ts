@@ -17,7 +17,7 @@ import { OutputWindow, type ToolOutcome } from "../../engine/tool-result.ts";
 import { ClientClosedRequest } from "../../errors/run.ts";
 import { HullError } from "../../errors.ts";
 import type { CallWatcher, LlmHost } from "../../llm/host.ts";
-import { exchangeTerms } from "../../llm/prepare.ts";
+import { exchangeTerms, nothingToAnswer } from "../../llm/prepare.ts";
 import { turnText } from "../../llm/result.ts";
 import { systemClock } from "../../model/clock.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
@@ -151,6 +151,7 @@ async function callModel(
   { request: asked, iteration }: { request: AgentRequest & Pick<ModelRequest, "beside">; iteration: number },
   { provider, signal }: AgentEffectContext,
 ): ReturnType<AgentEffects["callModel"]> {
+  if (asked.messages.length === 0) throw nothingToAnswer();
   // Once a fallback of the skill has answered, the run stays with it.
   const stays = spec.fallback === undefined ? -1 : all.findIndex((target) => target.provider === provider);
   const targets = all.slice(Math.max(0, stays));

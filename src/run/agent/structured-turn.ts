@@ -49,8 +49,10 @@ export async function structuredTurn(
     const last = attempt > structured.retries;
     if (errors.length > 0 && last && validation === "error")
       throw schemaFailure(structured, answer.turn, errors, attempt);
-    if (errors.length > 0 && last && validation === "warn")
+    if (errors.length > 0 && last && validation === "warn") {
       log({ event: "schema_mismatch", errors, attempts: attempt });
+      answer = { ...answer, turn: withWarning(answer.turn, errors) };
+    }
     if (errors.length === 0 || last) return retries.length === 0 ? answer : { ...answer, retries };
     const nudge = correction(structured.nudge, errors, check);
     const retry = { attempt, errors, nudge_used: nudge !== null };
@@ -59,6 +61,12 @@ export async function structuredTurn(
     const next = await ask(nudge === null ? request : withMessage(request, nudge), attempt);
     answer = { turn: withUsage(next.turn, answer.turn), cost_usd: answer.cost_usd + next.cost_usd };
   }
+}
+
+function withWarning(turn: ModelTurn, errors: readonly string[]): ModelTurn {
+  const message = `The answer does not match the schema: ${errors.join("; ")}`;
+  const warning = { code: "schema_mismatch", message, option: "output_validation" };
+  return { ...turn, warnings: [...(turn.warnings ?? []), warning] };
 }
 
 const withMessage = (request: AgentRequest, text: string): AgentRequest => ({

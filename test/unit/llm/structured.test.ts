@@ -133,6 +133,17 @@ describe("schemas", () => {
     expect(schemaErrors(often, "a".repeat(5000))).toEqual([]);
   });
 
+  it("errors say what is wrong, a field that is not allowed included, and can be joined", () => {
+    const closed = readSchema(
+      { type: "object", properties: { a: {} }, required: ["a"], additionalProperties: false },
+      "schema",
+    );
+    expect(schemaErrors(closed, { b: 1 })).toEqual([
+      'Instance does not have required property "a"',
+      "b: the schema allows nothing here",
+    ]);
+  });
+
   it("one that refers to itself through its properties is followed, as deep as can be done", () => {
     const tree = readSchema(
       { type: "object", properties: { left: { $ref: "#" }, value: { type: "integer" } } },

@@ -101,6 +101,15 @@ describe("read_skill_resource", () => {
     expect(toolTexts(requests[1] ?? expect.fail())).toEqual(["y".repeat(500)]);
   });
 
+  test("gives way to the run's own tool of its name", async () => {
+    const { executed, requests } = await play({
+      spec: { skills, tools: [tool("read_skill_resource")] },
+      replies: [{ calls: [["read_skill_resource", { anything: 1 }]] }, "ok"],
+    });
+    expect(offered(requests[0] ?? expect.fail())).toEqual(["read_skill_resource", "load_skill"]);
+    expect(executed).toMatchObject([{ name: "read_skill_resource", args: { anything: 1 } }]);
+  });
+
   test.each([
     [{ skill: "s", path: "../../x" }, "not inside"],
     [{ skill: "s", path: "/etc/passwd" }, "not inside"],

@@ -34,6 +34,18 @@ describe("a turn with calls and a sentinel", () => {
       ["done", 4, ["verification_gate"]],
     ],
     [
+      "nor where the result of the verification holds a failure, until it holds a success",
+      verified,
+      [run, run],
+      {
+        run: [
+          { exit_code: null, value: { exit_code: 2 } },
+          { exit_code: null, value: { exit_code: 0 } },
+        ],
+      },
+      ["done", 2, ["verification_gate"]],
+    ],
+    [
       "nor where items are open",
       { ...open, tools: [tool("edit")] },
       [{ text: DONE, calls: [["edit", {}]] }, closes],
