@@ -16,6 +16,7 @@ import {
   runOptions,
   spec,
   startRunner,
+  type TestRunner,
   until,
 } from "../support/runner.ts";
 
@@ -157,7 +158,7 @@ describe("a runner that died", () => {
 
 describe("load", () => {
   /** Resolves when no call has or awaits a slot: one that is answered may still be tidied up. */
-  const idle = async (runner: Runner): Promise<void> => {
+  const idle = async (runner: TestRunner): Promise<void> => {
     await until(
       async () => (await fetch(`${runner.url}/metrics`)).text(),
       (text) => /^hull_runner_running 0$/m.test(text) && /^hull_runner_waiting 0$/m.test(text),
@@ -165,7 +166,7 @@ describe("load", () => {
   };
   /** How so many calls at once end, all held by a gate that opens when so many of them have ended. */
   const flood = async (
-    runner: Runner,
+    runner: TestRunner,
     calls: number,
     before: number,
     fields: Partial<ExecutionSpec> = {},
