@@ -159,3 +159,19 @@ it.each([
     expect(later).toBe(then);
   },
 );
+
+it("a call without its command runs nothing and says so", async () => {
+  const client = clientWith(true);
+  await client.fetch("/llm/mocks", { method: "DELETE" });
+  await client.post("/llm/mocks", [
+    { tool_calls: [{ name: "bash_code_execution", arguments: {} }] },
+    { text: "Done." },
+  ]);
+  const tools = [{ type: "code_execution_20250825", name: "code_execution" }];
+  const messages = [{ role: "user", content: "Go." }];
+  const answer = await client.post("/v1/messages", { model: "mock/any", max_tokens: 100, tools, messages });
+  expect(await answer.json()).toMatchObject({
+    content: [{}, { content: { error_code: "invalid_tool_input" } }, { text: "Done." }],
+  });
+  expect(runner.begun).toEqual([]);
+});
