@@ -23,6 +23,8 @@ const MAX_LABEL = { anthropic: 255, anthropic_legacy: 64 };
 const MAX_FINDINGS = 20;
 /** The parts that hold files. */
 const FILE_PARTS = ["files[]", "files"];
+/** What `custom_llm_provider` says for Hull's own store; empty: the field is absent. */
+const HERE: readonly string[] = ["", "litellm_proxy"];
 /** Fields that Hull reads; `x-hull-ignored` names all others. */
 const FIELDS = ["display_name", "display_title", "default", "custom_llm_provider"];
 
@@ -43,7 +45,7 @@ interface SentSkill {
   vendor: string | null;
 }
 
-/** Reads the form of an upload. @throws BundleInvalid BodyTooLarge BadRequest MalformedMultipart */
+/** Reads the form of an upload; names of stores that it does not know are refused. @throws BundleInvalid BodyTooLarge BadRequest MalformedMultipart */
 export async function readSentSkill(context: RequestContext): Promise<SentSkill> {
   const { request, settings } = context;
   if (mediaType(request.headers.get("content-type")) !== "multipart/form-data") {
@@ -55,7 +57,12 @@ export async function readSentSkill(context: RequestContext): Promise<SentSkill>
   if (fields.has("custom_llm_provider")) context.namesProvider = true;
   const named = fields.get("custom_llm_provider");
   const provider = named ?? new URL(request.url).searchParams.get("custom_llm_provider") ?? "";
-  return { files, fields, vendor: VENDORS.includes(provider) ? provider : null };
+  if (HERE.includes(provider)) return { files, fields, vendor: null };
+  if (VENDORS.includes(provider)) return { files, fields, vendor: provider };
+  throw new BadRequest({
+    detail: `Skills cannot be stored at ${JSON.stringify(provider)}. custom_llm_provider is one of litellm_proxy, ${VENDORS.join(", ")}; leave it out to store them here.`,
+    param: "custom_llm_provider",
+  });
 }
 
 /**
