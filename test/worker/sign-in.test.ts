@@ -45,7 +45,11 @@ describe("a browser", () => {
     expect(text).toContain('name="next" value="/skills?q=');
     const page = await keyed.fetch(`${AT}/console/sign-in?next=/docs`);
     expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('value="/docs"')]);
-    expect(page.headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
+    const policy = page.headers.get("content-security-policy");
+    expect(policy).toContain("frame-ancestors 'none'");
+    const style = /<style>([\s\S]*)<\/style>/.exec(text)?.[1] ?? "";
+    const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(style)));
+    expect(policy).toContain(`style-src 'sha256-${btoa(String.fromCharCode(...digest))}';`);
   });
 
   it("that signs in has a cookie in place of the key, for 12 hours, until it signs out", async () => {

@@ -1,6 +1,7 @@
 /** Stored skills after crashes and deletions, their bundles as clients get them, and faults of the original. */
 import { describe, expect, it } from "vitest";
 import { sweepBundles } from "../../src/registry/stored-skills/bundles.ts";
+import { sha256 } from "../../src/run/digest.ts";
 import { readZip } from "../../src/skill/zip.ts";
 import { Client } from "./served.ts";
 import { keyed, Tenant } from "./tenant.ts";
@@ -79,6 +80,34 @@ describe("bundles", () => {
     expect(await count()).toBe(0);
     const again = await created(form(FOX));
     expect((await red.fetch(`/v1/skills/${again}/content`)).status).toBe(200);
+  });
+
+  it("are sent in one form, however they were uploaded", async () => {
+    const zipped = await created(
+      await zipForm([
+        { name: "fox/z.txt", content: "z" },
+        { name: "fox/.DS_Store", content: "x" },
+        { name: "fox/SKILL.md", content: skill() },
+      ]),
+    );
+    const loose = await created(
+      form([
+        ["fox/SKILL.md", skill()],
+        ["fox/z.txt", "z"],
+      ]),
+    );
+    const sent = await Promise.all(
+      [zipped, loose].map(async (id) => {
+        const response = await red.fetch(`/v1/skills/${id}/content`);
+        const bytes = await response.arrayBuffer();
+        const digest = await sha256(new Uint8Array(bytes));
+        expect(response.headers.get("x-hull-bundle")).toBe(digest);
+        const files = await readZip(new Uint8Array(bytes), { max_bytes: 1e6, max_entries: 10 });
+        return [digest, files.map(({ path }) => path)];
+      }),
+    );
+    expect(sent[0]).toEqual(sent[1]);
+    expect(sent[0]?.[1]).toEqual(["fox/SKILL.md", "fox/z.txt"]);
   });
 
   it("are sent whole, in ranges, and not again to who has them", async () => {

@@ -123,3 +123,55 @@ it.each<[string, () => void]>([
     ],
   });
 });
+
+it.each([
+  ["out\n", 3, "out", "out\nexit code 3"],
+  ["", 0, "", "[hull: no output]"],
+])(
+  "a result of %j and exit code %j has what the command printed, and goes back as the model read it",
+  async (printed, exit_code, stdout, read) => {
+    runner.behave = (execution) => {
+      execution.stdout.push(printed);
+      execution.end = { exit_code };
+      execution.ended = true;
+    };
+    const client = clientWith(true);
+    await client.fetch("/llm/mocks", { method: "DELETE" });
+    await client.post("/llm/mocks", [
+      { tool_calls: [{ name: "bash_code_execution", arguments: { command: "true" } }] },
+      { text: "Done." },
+      { text: "More." },
+    ]);
+    const asked = { role: "user", content: "Go." };
+    const body = {
+      model: "mock/any",
+      max_tokens: 100,
+      tools: [{ type: "code_execution_20250825", name: "code_execution" }],
+    };
+    const first = await client.post("/v1/messages", { ...body, messages: [asked] });
+    const { content } = await first.json<{ content: unknown[] }>();
+    expect(content[1]).toMatchObject({ content: { stdout, stderr: "", return_code: exit_code } });
+    const messages = [asked, { role: "assistant", content }, { role: "user", content: "On." }];
+    expect((await client.post("/v1/messages", { ...body, messages })).status).toBe(200);
+    const calls = await (await client.fetch("/llm/mocks/calls")).json<{ data: { messages: unknown[] }[] }>();
+    const [, then, later] = calls.data.map(({ messages }) => JSON.stringify(messages[2]));
+    expect(then).toContain(JSON.stringify(`>\n${read}\n<`).slice(1, -1));
+    expect(later).toBe(then);
+  },
+);
+
+it("a call without its command runs nothing and says so", async () => {
+  const client = clientWith(true);
+  await client.fetch("/llm/mocks", { method: "DELETE" });
+  await client.post("/llm/mocks", [
+    { tool_calls: [{ name: "bash_code_execution", arguments: {} }] },
+    { text: "Done." },
+  ]);
+  const tools = [{ type: "code_execution_20250825", name: "code_execution" }];
+  const messages = [{ role: "user", content: "Go." }];
+  const answer = await client.post("/v1/messages", { model: "mock/any", max_tokens: 100, tools, messages });
+  expect(await answer.json()).toMatchObject({
+    content: [{}, { content: { error_code: "invalid_tool_input" } }, { text: "Done." }],
+  });
+  expect(runner.begun).toEqual([]);
+});

@@ -255,6 +255,13 @@ describe("an upload that is refused says why, and leaves nothing", () => {
       400,
       /no such provider/,
     ],
+    [
+      "a skill for a store of another kind",
+      () => form(FOX, { custom_llm_provider: "bedrock" }),
+      {},
+      400,
+      /"bedrock".*litellm_proxy/,
+    ],
   ])("%s", async (_, make, headers, status, message) => {
     const stored = async () => (await keyed.env.FILES.list({ prefix: "skill-bundles/red/" })).objects.length;
     const before = await stored();

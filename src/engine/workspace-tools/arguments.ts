@@ -1,9 +1,13 @@
-/** Checks the types of a call's arguments against a workspace tool's declaration. Pure. */
+/** Checks a call's arguments against a workspace tool's declaration. Pure. */
 import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 
 /** What is wrong with the arguments, as a sentence for the model; `null`: nothing. Undeclared arguments are ignored. */
 export function argumentsFault(parameters: JsonObject, args: JsonObject): string | null {
+  const { required } = parameters;
+  for (const name of Array.isArray(required) ? required : []) {
+    if (typeof name === "string" && (args[name] ?? null) === null) return `${name} is missing.`;
+  }
   for (const [name, schema] of Object.entries(objectOf(parameters.properties))) {
     const value = args[name];
     if (value === undefined || value === null) continue;

@@ -16,6 +16,19 @@ interface CommandEnd {
 
 const MOST_NAMED = 10;
 
+const NO_OUTPUT = "[hull: no output]";
+const exitLine = (exit_code: number | null): string[] =>
+  exit_code === null || exit_code === 0 ? [] : [`exit code ${exit_code}`];
+
+/** The parts of such a text that a client gets one by one. */
+interface CommandParts {
+  /** What the command printed. */
+  output: string;
+  exit_code: number | null;
+  /** Hull's own lines after it; empty: none. */
+  remarks: string;
+}
+
 /** The shown output and further remarks. */
 export function commandText(command: string, output: string, end: CommandEnd): string {
   const { exit_code, remark, notKept, offline, memory_bytes } = end;
@@ -25,15 +38,34 @@ export function commandText(command: string, output: string, end: CommandEnd): s
   const lines = [
     output.replace(/\n$/, ""),
     ...(remark === null ? [] : [`[hull: ${remark}]`]),
-    ...(exit_code === null || exit_code === 0 ? [] : [`exit code ${exit_code}`]),
+    ...exitLine(exit_code),
     ...(offline && lackedNetwork(command, output, failed) ? [NO_NETWORK] : []),
     ...(memory_bytes !== null && failed && MEMORY_FAULTS.test(`${remark ?? ""}\n${output}`)
       ? [`[hull: it may have ${memory_bytes} bytes of memory in this container, by its memory_limit]`]
       : []),
     ...(named.length === 0 ? [] : [`[hull: not kept among the files: ${[...named, ...more].join(", ")}]`]),
-  ].filter((line) => line !== "");
-  return lines.length === 0 ? "[hull: no output]" : lines.join("\n");
+  ];
+  return textOf(lines);
 }
+
+const textOf = (lines: readonly string[]): string =>
+  lines.filter((line) => line !== "").join("\n") || NO_OUTPUT;
+
+/** Splits the text of a command that ended with `exit_code`. */
+export function commandParts(text: string, exit_code: number | null): CommandParts {
+  if (text === NO_OUTPUT) return { output: "", exit_code, remarks: "" };
+  const lines = text.split("\n");
+  let end = lines.length;
+  while (end > 0 && /^\[hull: .*\]$/.test(lines[end - 1] ?? "")) end -= 1;
+  const remarks = lines.slice(end).join("\n");
+  const [exit] = exitLine(exit_code);
+  if (exit !== undefined && lines[end - 1] === exit) end -= 1;
+  return { output: lines.slice(0, end).join("\n"), exit_code, remarks };
+}
+
+/** The text that was split into these parts. */
+export const joinedCommand = ({ output, exit_code, remarks }: CommandParts): string =>
+  textOf([output, ...exitLine(exit_code), remarks]);
 
 const NO_NETWORK =
   "[hull: commands have no network here: this deployment's hull.toml says [workspace_tools] network = false. Do without, or say what you would need.]";

@@ -1,6 +1,7 @@
 /** Calls that Hull carried out, in the form that an Anthropic client gets and sends back: pairs of a call and its result. */
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { ToolCallBlock, ToolResultMessage } from "../../engine/messages.ts";
+import { commandParts, joinedCommand } from "../../engine/workspace-tools/command-result.ts";
 import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
@@ -8,6 +9,8 @@ import type { JsonObject } from "../../skill/manifest.ts";
 const BASH = "bash_code_execution";
 const PYTHON = "code_execution";
 const NAMES: readonly string[] = [BASH, PYTHON, EDITOR_TOOL];
+/** Whether the tool's result is the text of a command. */
+const isCommand = (name: string): boolean => name === BASH || name === PYTHON;
 
 /** The block of a call. A call of a tool other than those for code appears as a command, with its real name and arguments. */
 export function callBlock({ id, name, arguments: given, raw }: ToolCallBlock): JsonObject {
@@ -32,13 +35,17 @@ export function resultBlock(
     return { type: `${name}_tool_result`, tool_use_id: id, content: editorContent(result) };
   }
   const kind = name === PYTHON ? PYTHON : BASH;
-  const fault = name === BASH || name === PYTHON ? faultOf(result) : null;
+  const command = isCommand(name);
+  const fault = command ? faultOf(result) : null;
+  const { output, remarks } = command
+    ? commandParts(result.content, result.exit_code)
+    : { output: result.content, remarks: "" };
   const content: JsonObject =
     fault === null
       ? {
           type: `${kind}_result`,
-          stdout: result.content,
-          stderr: "",
+          stdout: output,
+          stderr: remarks,
           return_code: result.exit_code ?? (result.status === "ok" ? 0 : 1),
           content: files.map((file_id) => ({ type: `${kind}_output`, file_id })),
         }
@@ -80,6 +87,8 @@ function faultOf({ status, exit_code, error_category, value }: AgentToolResult):
   return error_category === "schema_validation" ? "invalid_tool_input" : "unavailable";
 }
 
+const textIn = (value: unknown): string => (typeof value === "string" ? value : "");
+
 /** The call that a block shows; `null`: it shows none. */
 export function executedCall({ type, id, name, input }: JsonObject): ToolCallBlock | null {
   if (type !== "server_tool_use" || typeof id !== "string" || typeof name !== "string") return null;
@@ -98,12 +107,19 @@ export function executedResult(
   if (typeof tool_use_id !== "string" || !isObject(content)) return null;
   const { stdout, stderr, return_code, error_code } = content;
   const failed = typeof error_code === "string";
+  const name = names.get(tool_use_id) ?? "";
+  const exit_code = typeof return_code === "number" ? return_code : null;
   const said = type === `${EDITOR_TOOL}_tool_result` ? [editorText(content)] : [stdout, stderr];
-  const texts = failed ? [`[hull: ${error_code}]`, ...said] : said;
+  const texts = (failed ? [`[hull: ${error_code}]`, ...said] : said).filter(
+    (text): text is string => typeof text === "string" && text !== "",
+  );
   return {
     call_id: tool_use_id,
-    name: names.get(tool_use_id) ?? "",
-    content: texts.filter((text) => typeof text === "string" && text !== "").join("\n"),
-    is_error: failed || (typeof return_code === "number" && return_code !== 0),
+    name,
+    content:
+      isCommand(name) && !failed
+        ? joinedCommand({ output: textIn(stdout), exit_code, remarks: textIn(stderr) })
+        : texts.join("\n"),
+    is_error: failed || (exit_code !== null && exit_code !== 0),
   };
 }

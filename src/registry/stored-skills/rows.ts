@@ -37,17 +37,12 @@ export interface StoredVersion {
   directory: string;
   /** SHA-256 of the canonical zip. */
   digest: string;
-  /** SHA-256 of the uploaded zip; `null`: the upload consisted of files. */
-  original: string | null;
   /** JSON list of the findings that did not stop the upload. */
   diagnostics: string;
 }
 
 /** The parts of a new version. */
-export type NewVersion = Pick<
-  StoredVersion,
-  "name" | "description" | "directory" | "digest" | "original" | "diagnostics"
->;
+export type NewVersion = Pick<StoredVersion, "name" | "description" | "directory" | "digest" | "diagnostics">;
 
 const skillShape = z.lazy(() =>
   z.object({
@@ -73,12 +68,11 @@ const versionShape = z.lazy(() =>
     description: z.string(),
     directory: z.string(),
     digest: z.string(),
-    original: z.nullable(z.string()),
     diagnostics: z.string(),
   }),
 );
 
-const VERSION = "skill, number, epoch, id, name, description, directory, digest, original, diagnostics";
+const VERSION = "skill, number, epoch, id, name, description, directory, digest, diagnostics";
 const SKILLS = `SELECT s.id, s.name, s.label, s.default_number, d.description, l.id AS latest_id,
     l.number AS latest_number, l.epoch AS latest_epoch, s.created_us, s.updated_us
   FROM stored_skills AS s
@@ -103,28 +97,26 @@ function insertVersion(
   skill: string,
   version: NewVersion,
 ): D1PreparedStatement {
-  const { name, description, directory, digest, original, diagnostics } = version;
+  const { name, description, directory, digest, diagnostics } = version;
   return db
     .prepare(
       `INSERT INTO stored_skill_versions (tenant, ${VERSION})
-       SELECT s.tenant, s.id, s.last_number, s.last_epoch, ?3, ?4, ?5, ?6, ?7, ?8, ?9 FROM stored_skills AS s
+       SELECT s.tenant, s.id, s.last_number, s.last_epoch, ?3, ?4, ?5, ?6, ?7, ?8 FROM stored_skills AS s
        WHERE s.tenant = ?1 AND s.id = ?2
        RETURNING ${VERSION}`,
     )
-    .bind(tenant, skill, newId(), name, description, directory, digest, original, diagnostics);
+    .bind(tenant, skill, newId(), name, description, directory, digest, diagnostics);
 }
 
-/** Marks bundles as used by a version. */
-function holdBundles(db: D1Database, tenant: string, { digest, original }: NewVersion): D1PreparedStatement {
+/** Marks the bundle as used by a version. */
+function holdBundle(db: D1Database, tenant: string, { digest }: NewVersion): D1PreparedStatement {
   return db
-    .prepare(
-      "UPDATE stored_bundles SET loose_ms = NULL WHERE tenant = ?1 AND digest IN (?2, ?3) AND doomed = 0",
-    )
-    .bind(tenant, digest, original);
+    .prepare("UPDATE stored_bundles SET loose_ms = NULL WHERE tenant = ?1 AND digest = ?2 AND doomed = 0")
+    .bind(tenant, digest);
 }
 
 /**
- * Stores a new skill with its first version, whose bundles are already stored.
+ * Stores a new skill with its first version, whose bundle is already stored.
  * @param unique whether the label must be unique in the tenant; if so, the result may be `"label_taken"`
  */
 export async function createSkill(
@@ -150,7 +142,7 @@ export async function createSkill(
     .bind(tenant, id, version.name, label, by, nowUs(), unique ? 1 : 0);
   const [, , added, found] = await db.batch([
     insert,
-    holdBundles(db, tenant, version),
+    holdBundle(db, tenant, version),
     insertVersion(db, tenant, id, version),
     oneSkill(db, tenant, id),
   ]);
@@ -159,7 +151,7 @@ export async function createSkill(
   return stored === undefined || skill === undefined ? "label_taken" : { skill, version: stored };
 }
 
-/** Adds a version, whose bundles are already stored. `null`: there is no such skill. */
+/** Adds a version, whose bundle is already stored. `null`: there is no such skill. */
 export async function addVersion(
   env: Bindings,
   tenant: string,
@@ -176,7 +168,7 @@ export async function addVersion(
     .bind(tenant, id, nowUs(), by, makeDefault ? 1 : 0);
   const [, , added] = await db.batch([
     count,
-    holdBundles(db, tenant, version),
+    holdBundle(db, tenant, version),
     insertVersion(db, tenant, id, version),
   ]);
   return z.array(versionShape).parse(added?.results)[0] ?? null;
@@ -315,6 +307,7 @@ export async function setDefault(
     .run();
 }
 
+// Versions of earlier releases hold the zip that was uploaded too, as `original`; it goes with them.
 const LOOSEN = `UPDATE stored_bundles SET loose_ms = ?3 WHERE tenant = ?1 AND digest IN (
   SELECT digest FROM stored_skill_versions WHERE tenant = ?1 AND skill = ?2 UNION
   SELECT original FROM stored_skill_versions WHERE tenant = ?1 AND skill = ?2)`;

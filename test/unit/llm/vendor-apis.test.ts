@@ -73,7 +73,7 @@ it("calls that Hull carried out are turns of their own", () => {
   const results = messages.flatMap((message: Message) => (message.role === "tool" ? message.results : []));
   expect(messages.map(({ role }) => role)).toEqual(["assistant", "tool", "assistant", "tool"]);
   expect(results).toEqual([
-    { call_id: "s1", name: "bash_code_execution", content: "7", is_error: true },
+    { call_id: "s1", name: "bash_code_execution", content: "7\nexit code 1", is_error: true },
     { call_id: "t1", name: "weather", content: "29", is_error: false },
   ]);
 });

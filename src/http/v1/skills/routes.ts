@@ -297,19 +297,19 @@ export async function getDefaultContent(context: RequestContext, params: Params)
   return getContent(context, { ...params, version: String(skill.default_number) });
 }
 
-/** The zip as it was uploaded, or one of the uploaded files. */
+/** The version's files as one zip: the same bytes for the same files, however they were uploaded. */
 export async function getContent(context: RequestContext, params: Params): Promise<Response> {
   const { env, tenant, request } = context;
   const version = await versionOf(context, params);
   const gone = (): Error => new SkillNotFound({ id: version.skill, version: params.version ?? "" });
-  const digest = version.original ?? version.digest;
+  const { digest } = version;
   const bundle = await findBundle(env, tenant, digest);
   if (bundle === null) throw gone();
   const headers = new Headers({
     "content-type": "application/zip",
     "content-disposition": contentDisposition("attachment", `${version.name}.zip`),
     "cache-control": "private, no-cache",
-    "x-hull-bundle": version.digest,
+    "x-hull-bundle": digest,
   });
   const open = async (range: ByteRange | null): Promise<ReadableStream<Uint8Array>> => {
     const part = range === null ? {} : { range: { offset: range.start, length: range.end - range.start } };

@@ -23,6 +23,8 @@ const MAX_LABEL = { anthropic: 255, anthropic_legacy: 64 };
 const MAX_FINDINGS = 20;
 /** The parts that hold files. */
 const FILE_PARTS = ["files[]", "files"];
+/** What `custom_llm_provider` says for Hull's own store; empty: the field is absent. */
+const HERE: readonly string[] = ["", "litellm_proxy"];
 /** Fields that Hull reads; `x-hull-ignored` names all others. */
 const FIELDS = ["display_name", "display_title", "default", "custom_llm_provider"];
 
@@ -43,7 +45,7 @@ interface SentSkill {
   vendor: string | null;
 }
 
-/** Reads the form of an upload. @throws BundleInvalid BodyTooLarge BadRequest MalformedMultipart */
+/** Reads the form of an upload; names of stores that it does not know are refused. @throws BundleInvalid BodyTooLarge BadRequest MalformedMultipart */
 export async function readSentSkill(context: RequestContext): Promise<SentSkill> {
   const { request, settings } = context;
   if (mediaType(request.headers.get("content-type")) !== "multipart/form-data") {
@@ -55,7 +57,12 @@ export async function readSentSkill(context: RequestContext): Promise<SentSkill>
   if (fields.has("custom_llm_provider")) context.namesProvider = true;
   const named = fields.get("custom_llm_provider");
   const provider = named ?? new URL(request.url).searchParams.get("custom_llm_provider") ?? "";
-  return { files, fields, vendor: VENDORS.includes(provider) ? provider : null };
+  if (HERE.includes(provider)) return { files, fields, vendor: null };
+  if (VENDORS.includes(provider)) return { files, fields, vendor: provider };
+  throw new BadRequest({
+    detail: `Skills cannot be stored at ${JSON.stringify(provider)}. custom_llm_provider is one of litellm_proxy, ${VENDORS.join(", ")}; leave it out to store them here.`,
+    param: "custom_llm_provider",
+  });
 }
 
 /**
@@ -72,14 +79,11 @@ export async function storeSentSkill(
   const { max_upload_bytes: limit } = context.settings.limits;
   const dialect = dialectOf(context);
   const label = dialect === "openai" ? null : labelOf(fields, dialect);
-  const { files, zip } = await unpacked(parts, limit);
+  const files = await unpacked(parts, limit);
   // Loaded when first needed: it brings the YAML parser along.
   const { readStoredSkill } = await import("../../../skill/stored-skill.ts");
   const skill = await readStoredSkill(files, rulesOf(dialect, name));
-  const [digest, original] = await Promise.all([
-    storeBundle(env, tenant, skill.zip),
-    zip === null ? null : storeBundle(env, tenant, zip),
-  ]);
+  const digest = await storeBundle(env, tenant, skill.zip);
   return {
     dialect,
     label,
@@ -90,7 +94,6 @@ export async function storeSentSkill(
       description: skill.description,
       directory: skill.directory,
       digest,
-      original,
       diagnostics: JSON.stringify(skill.diagnostics.slice(0, MAX_FINDINGS)),
     },
   };
@@ -139,17 +142,13 @@ const tooLarge = (limit: number): Error => new BodyTooLarge({ limit, setting: "l
 const isZip = ({ bytes }: SentFile): boolean =>
   bytes[0] === 0x50 && bytes[1] === 0x4b && bytes[2] === 0x03 && bytes[3] === 0x04;
 
-async function unpacked(
-  parts: readonly SentFile[],
-  limit: number,
-): Promise<{ files: SourceFile[]; zip: Uint8Array<ArrayBuffer> | null }> {
+async function unpacked(parts: readonly SentFile[], limit: number): Promise<SourceFile[]> {
   const [first] = parts;
   if (first === undefined)
     throw new BundleInvalid({ reason: "it has no SKILL.md: the form has no part files[]" });
   if (parts.length === 1 && isZip(first)) {
     try {
-      const files = await readZip(first.bytes, { max_bytes: limit, max_entries: MAX_MEMBERS });
-      return { files, zip: first.bytes };
+      return await readZip(first.bytes, { max_bytes: limit, max_entries: MAX_MEMBERS });
     } catch (error) {
       if (!(error instanceof ZipError)) throw error;
       throw error.tooLarge ? tooLarge(limit) : new BundleInvalid({ reason: error.reason });
@@ -165,7 +164,7 @@ async function unpacked(
     const reason = `two files are called ${JSON.stringify(twice)}; older clients send names without their folders, so send a zip`;
     throw new BundleInvalid({ reason });
   }
-  return { files: parts.map(({ name, bytes }) => ({ path: name, mode: 0o644, bytes })), zip: null };
+  return parts.map(({ name, bytes }) => ({ path: name, mode: 0o644, bytes }));
 }
 
 function rulesOf(dialect: Dialect, name: string | null): UploadRules {
