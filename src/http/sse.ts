@@ -110,7 +110,11 @@ export class EventStream {
 /** Whether the client asked for events, and whether it accepts anything else. */
 export function wantsEvents(request: Request): "yes" | "only" | "no" {
   const accept = request.headers.get("accept") ?? "";
-  const types = accept.split(",").map((part) => part.split(";")[0]?.trim().toLowerCase());
+  // A type with the weight 0 is one that the client does not accept.
+  const types = accept
+    .split(",")
+    .filter((part) => !/;\s*q=0(?:\.0*)?\s*(?:;|$)/i.test(part))
+    .map((part) => part.split(";")[0]?.trim().toLowerCase());
   const listed = types.includes("text/event-stream");
   if (!listed) return /[?&]stream=1(&|#|$)/.test(request.url) ? "only" : "no";
   return types.some((type) => type !== "" && type !== "text/event-stream") ? "yes" : "only";

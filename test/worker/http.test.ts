@@ -229,6 +229,13 @@ describe("inputs", () => {
     ["a JSON string", "application/json", '"hello"', 200, "hello"],
     ["a JSON envelope", "application/json", '{"input":"hello"}', 200, "hello"],
     ["an object inside it", "application/json", '{"input":{"a":1}}', 200, '{"a":1}'],
+    [
+      "a long number inside it",
+      "application/json",
+      '{"input":{"id": 1234567890123456789}}',
+      200,
+      '{"id":1234567890123456789}',
+    ],
     ["a multipart field", null, form("prompt", "hello"), 200, "hello"],
     ["S61: broken JSON", "application/json", '{"input": ', 400, "malformed_json"],
     ["S62: an object without input", "application/json", '{"a":1}', 422, "input_invalid"],
@@ -308,6 +315,16 @@ describe("failures", () => {
 });
 
 describe("S80 in small: events of a mock run", () => {
+  it.each([
+    ["text/event-stream;q=0, */*", "text/plain; charset=utf-8"],
+    ["text/event-stream; q=0.0, text/plain", "text/plain; charset=utf-8"],
+    ["text/event-stream;q=0.1, */*;q=0", "text/event-stream; charset=utf-8"],
+  ])("Accept: %s is answered as %s", async (accept, type) => {
+    const response = await client.fetch("/skills/cat", { method: "POST", body: "one", headers: { accept } });
+    expect(response.headers.get("content-type")).toBe(type);
+    await response.text();
+  });
+
   it("start first, deltas in order, done last, ids counted", async () => {
     const response = await client.fetch("/skills/cat", {
       method: "POST",

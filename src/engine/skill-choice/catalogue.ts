@@ -92,7 +92,9 @@ const described = ({ description, when_to_use }: AgentSkill): string =>
 function entry(skill: AgentSkill, most: number): string {
   const whole = described(skill);
   const text = whole.length <= most ? whole : `${firstOf(whole, most)}…`;
-  const location = skill.dir === undefined ? "" : `<location>\n${skill.dir}/SKILL.md\n</location>\n`;
+  // A skill of the request's own has no files, so there is nothing that a location could lead to.
+  const folder = skill.dir ?? (skill.files === undefined ? null : `skill://${skill.name}`);
+  const location = folder === null ? "" : `<location>\n${folder}/SKILL.md\n</location>\n`;
   return `<skill>\n<name>\n${escaped(skill.name)}\n</name>\n<description>\n${escaped(text)}\n</description>\n${location}</skill>\n`;
 }
 

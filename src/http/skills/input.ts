@@ -9,6 +9,7 @@ import {
 } from "../../errors/request.ts";
 import { type HullError, toHullError } from "../../errors.ts";
 import { validate } from "../../llm/validate.ts";
+import { compactPart } from "../../run/exact-json.ts";
 import { Gathered } from "../../run/large-body.ts";
 import { decodeUtf8 } from "../../run/utf8.ts";
 import type { Json, JsonObject, Manifest } from "../../skill/manifest.ts";
@@ -68,10 +69,10 @@ function queryInput(request: Request, manifest: Manifest): SentInput {
 }
 
 async function jsonInput(request: Request, manifest: Manifest, limit: number): Promise<SentInput> {
-  const value = parseJson(decodeUtf8(await readBody(request, limit), "The body"));
-  const { input, ids } = envelope(value);
+  const body = decodeUtf8(await readBody(request, limit), "The body");
+  const { input, ids } = envelope(parseJson(body));
   if (manifest.input_schema !== undefined) checkInputSchema(manifest.input_schema, input);
-  const text = typeof input === "string" ? input : JSON.stringify(input);
+  const text = typeof input === "string" ? input : compactPart(body, input, (value) => envelope(value).input);
   return { text: new TextEncoder().encode(text), files: [], ids };
 }
 

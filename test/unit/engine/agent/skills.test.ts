@@ -207,6 +207,7 @@ describe("catalogue", () => {
     const skills = [
       skill("b", { description: `R&D <x> "q" 'a'`, when_to_use: "asked", dir: "/s/b" }),
       skill("a"),
+      skill("c", { files: { paths: [], count: 0 } }),
     ];
     const text = catalogue(skills, 4000, false);
     expect(text.slice(text.indexOf("<available_skills>"))).toBe(
@@ -229,6 +230,17 @@ describe("catalogue", () => {
         "</description>",
         "<location>",
         "/s/b/SKILL.md",
+        "</location>",
+        "</skill>",
+        "<skill>",
+        "<name>",
+        "c",
+        "</name>",
+        "<description>",
+        "About c",
+        "</description>",
+        "<location>",
+        "skill://c/SKILL.md",
         "</location>",
         "</skill>",
         "</available_skills>",
