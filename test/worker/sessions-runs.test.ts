@@ -403,3 +403,15 @@ it("options that have no effect are told of in the result", async () => {
   expect(await told("", { daemon: true, watch_paths: ["in"] })).toEqual([["option_ignored", "watch_paths"]]);
   expect(await told(path, { daemon: true, watch_paths: ["in"], wake_interval_ms: 60_000 })).toEqual([]);
 });
+
+it.each([
+  [7, "options.skills.0", /name of a skill/],
+  [[{ name: "a", paths: 7 }], "options.skills.0.paths", /expected array, received number; got 7/],
+  [[{ name: "a", promt: "x" }], "options.skills.0.promt", /no such field/],
+])("a skill of the wrong type is 422 with its path: %j", async (skills, path, message) => {
+  const response = await post("/runs", { prompt: "x", options: { provider: "mock", skills } });
+  expect([response.status, await response.json()]).toEqual([
+    422,
+    expect.objectContaining({ errors: [{ path, message: expect.stringMatching(message) }] }),
+  ]);
+});
