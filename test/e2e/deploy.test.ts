@@ -63,7 +63,12 @@ test("--dry-run builds with the real wrangler, and says what it would do", async
   });
   expect(output).not.toContain("was deployed as");
   await writeFile(join(dir, "hull.toml"), 'name = "Pantry"\n');
-  const renamed = await runHull(["deploy", "--dry-run"], { cwd: dir });
+  // What the name leads to is said without wrangler: any program does.
+  await writeFile(join(dir, "wrangler.mjs"), "");
+  const renamed = await runHull(["deploy", "--dry-run"], {
+    cwd: dir,
+    env: { HULL_WRANGLER: join(dir, "wrangler.mjs") },
+  });
   expect(renamed.output).toContain("This project was deployed as kitchen before. pantry is another Worker");
   expect(renamed.output).toContain("--worker kitchen");
 });

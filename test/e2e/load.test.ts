@@ -72,7 +72,7 @@ describe("two slots", () => {
     let over = false;
     const watching = (async () => {
       while (!over) {
-        most = Math.max(most, atOnce(join(gates, "all")));
+        most = Math.max(most, await atOnce(join(gates, "all")));
         await sleep(200);
       }
     })();

@@ -209,7 +209,7 @@ describe("tests of workflows", () => {
       "",
     ]);
     const [run = ""] = /wf_\w+/.exec(first) ?? [];
-    const { output: shown } = await cli("workflow", "show", run);
+    const { output: shown } = await started("workflow", "show", run);
     expect(shown).toMatch(/^mocks not met +\{"node":"b","attempt":2\}$/m);
   });
 });
@@ -261,6 +261,7 @@ test("ids that no URL can have are those of nothing, and another server than a H
     expect([id, await cli("logs", id)]).toMatchObject([id, { code: 3 }]);
     expect([id, await cli("daemons", "stop", id)]).toMatchObject([id, { code: 3 }]);
   }
+  expect(await started("daemons", "stop", "none")).toMatchObject({ code: 3 });
   const server = createServer((_, response) => response.end("<!doctype html>\nHello."));
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
   const { port }: Pick<AddressInfo, "port"> = JSON.parse(JSON.stringify(server.address()));

@@ -149,7 +149,10 @@ test("S119: a rollback serves the digests of before; a call under way ends on it
   await until(version, (now) => now !== before);
   const begun = said("shout");
   await running(`until [ -e ${gate} ]`);
-  const rolled = await runHull(["publish", "--rollback", "--url", hull.url], { cwd: hull.root });
+  const rolled = await runHull(["publish", "--rollback", "--url", hull.url], {
+    cwd: hull.root,
+    process: true,
+  });
   expect(rolled.code).toBe(0);
   const answer = await hull.call("/skills/shout", "");
   expect([await answer.text(), answer.headers.get("x-hull-skill")]).toEqual([

@@ -4,7 +4,7 @@ import { createServer, type Server } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runPython } from "../../src/tool/handler/process.ts";
 import { callScript, handlerCall, processDeps } from "../support/handler-call.ts";
-import { type Bundle, bundle, run, startRunner, type TestRunner } from "../support/runner.ts";
+import { type Bundle, bundle, run, startRunner, type TestRunner, until } from "../support/runner.ts";
 
 const ASK_PYTHON = "import urllib.request\nurllib.request.urlopen(url, timeout=5).read().decode()";
 
@@ -245,7 +245,10 @@ test("with `--network open` a declaration changes nothing, and /readyz says so",
 test("a runner that cannot take the network away says so when it starts", async () => {
   const runner = await startRunner({ flags: ["--spawners", "0"] });
   try {
-    expect(runner.log()).toContain("declared_network_not_enforced");
+    await until(
+      () => runner.log(),
+      (text) => text.includes("declared_network_not_enforced"),
+    );
     expect((await callScript(runner, files, "ask.js", { url })).value).toBe("reached");
   } finally {
     await runner.stop();

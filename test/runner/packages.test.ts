@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { createServer } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { callScript } from "../support/handler-call.ts";
-import { type Bundle, bundle, run, startRunner, type TestRunner } from "../support/runner.ts";
+import { type Bundle, bundle, run, startRunner, type TestRunner, until } from "../support/runner.ts";
 
 const canUnshare = (() => {
   try {
@@ -29,6 +29,12 @@ sys.stdout.buffer.write(out.getvalue())`;
 const HANDLER = "import hullpkg\ndef handler(a):\n    return [hullpkg.answer, hullpkg.__file__]\n";
 const block = (lines: string[]): string =>
   ["# /// script", ...lines.map((line) => `# ${line}`), "# ///", ""].join("\n");
+/** The log is another stream than the answer: its lines may come later. */
+const installed = (of: TestRunner, count: number) =>
+  until(
+    () => installs(of).length,
+    (found) => found === count,
+  );
 const installs = (of: TestRunner) =>
   of
     .log()
@@ -58,7 +64,7 @@ test("requirements.txt is installed once, whoever asks; its files cannot be chan
   for (const outcome of await Promise.all(calls)) {
     expect(outcome).toMatchObject({ value: [42, expect.stringContaining("bundles")], fault: null });
   }
-  expect(installs(offline)).toHaveLength(1);
+  await installed(offline, 1);
   await offline.kill("SIGTERM");
   offline = await startRunner({ flags: ["--installs", "off"], from: offline });
   expect(await callScript(offline, packed, "scripts/use.py")).toMatchObject({ fault: null });

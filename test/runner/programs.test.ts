@@ -20,9 +20,10 @@ test("Python compiles each of them, Node and bash parse theirs", async () => {
     for (const name of names) {
       const file = join(FOLDER, name);
       if (name.endsWith(".mjs")) execFileSync(process.execPath, ["--check", file]);
-      else if (name.endsWith(".sh")) execFileSync("bash", ["-n", file]);
-      else execFileSync("python3", ["-X", `pycache_prefix=${compiled}`, "-m", "py_compile", file]);
+      if (name.endsWith(".sh")) execFileSync("bash", ["-n", file]);
     }
+    const python = names.filter((name) => name.endsWith(".py")).map((name) => join(FOLDER, name));
+    execFileSync("python3", ["-X", `pycache_prefix=${compiled}`, "-m", "py_compile", ...python]);
   } finally {
     await removeTree(compiled);
   }

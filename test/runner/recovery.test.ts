@@ -218,7 +218,7 @@ describe("load", () => {
       await running("sleep 65.5", 2);
       for (const controller of controllers) {
         controller.abort();
-        expect(atOnce("sleep 65.5")).toBeLessThanOrEqual(2);
+        expect(await atOnce("sleep 65.5")).toBeLessThanOrEqual(2);
       }
       await ended;
       await gone("sleep 65.5");

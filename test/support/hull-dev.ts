@@ -3,12 +3,11 @@
  * everything that it leaves behind can be told from the rest of the machine.
  */
 import { spawn } from "node:child_process";
-import { chmod, cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, cp, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { removeTree } from "../../container/tree.ts";
 import { hullHere, isBusy } from "./hull-here.ts";
-import { MEMORY } from "./memory.ts";
 import { commandOf, ofProcess, otherProcesses, until } from "./runner.ts";
 
 export const REPO = new URL("../..", import.meta.url).pathname;
@@ -82,7 +81,6 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
   const stateDir = join(root, "state");
   const temporary = join(root, "tmp");
   for (const dir of [skillsDir, temporary, join(root, "home")]) await mkdir(dir, { recursive: true });
-  if (from === undefined) await keepInMemory(root, stateDir);
   if (typeof skills === "string") await cp(skills, skillsDir, { recursive: true });
   else for (const [path, text] of Object.entries(skills)) await writeIn(skillsDir, path, text);
   for (const [path, text] of Object.entries(project)) await writeIn(root, path, text);
@@ -126,7 +124,7 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
   } catch (error) {
     await end("SIGKILL");
     await until(processes, (left) => left.size === 0);
-    await removeAll(root);
+    await removeTree(root);
     throw error;
   }
   const url = `http://127.0.0.1:${address.exec(output)?.[1]}`;
@@ -152,30 +150,12 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
       const left = [...processes().values()];
       const files = await readdir(temporary, { recursive: true });
       const scratch = await readdir(join(stateDir, "runner", "scratch")).catch(() => []);
-      await removeAll(root);
+      await removeTree(root);
       if (left.length > 0) throw new Error(`processes left behind: ${left.join(", ")}`);
       if (files.length > 0) throw new Error(`temporary files left behind: ${files.join(", ")}`);
       if (scratch.length > 0) throw new Error(`scratch folders left behind: ${scratch.join(", ")}`);
     },
   };
-}
-
-/** The folder of a server's files in memory. */
-const inMemory = (root: string): string | null => MEMORY && join(MEMORY, basename(root));
-
-/** The Worker's storage waits for the disk at each write: where there is room for it, it is in memory. */
-async function keepInMemory(root: string, stateDir: string): Promise<void> {
-  const folder = inMemory(root);
-  if (folder === null) return;
-  await mkdir(folder, { mode: 0o700 });
-  await mkdir(stateDir, { recursive: true, mode: 0o700 });
-  await symlink(folder, join(stateDir, "worker"));
-}
-
-async function removeAll(root: string): Promise<void> {
-  const folder = inMemory(root);
-  if (folder !== null) await removeTree(folder);
-  await removeTree(root);
 }
 
 /** The JSON body of a response, of the shape that the caller expects of it. */

@@ -229,13 +229,17 @@ export function ofProcess(pid: number, file: "cmdline" | "environ"): string {
   }
 }
 
+/** Longer than a fork has its parent's command line, before it starts its own program. */
+const BETWEEN_MS = 50;
+
 /**
- * How many processes have `mark` at one moment: those that two looks in a row find. A single look takes its time, and may
- * find one that ends and the next one, which begins after that.
+ * How many processes have `mark` at one moment: those that two looks in a row find. A single look may find one that ends and
+ * the next one, or a fork that is about to start something else.
  */
-export function atOnce(mark: string): number {
+export async function atOnce(mark: string): Promise<number> {
   const pids = () => processesWith(mark).map((line) => /\d+/.exec(line)?.[0]);
   const before = new Set(pids());
+  await sleep(BETWEEN_MS);
   return pids().filter((pid) => before.has(pid)).length;
 }
 

@@ -215,6 +215,26 @@ describe("what is above", () => {
     expect(waited).toMatchObject([{ status: "cancelled" }, { status: "cancelled" }]);
   });
 
+  it("has the task above it as its parent, whoever handed it over", async () => {
+    const mock = [DELEGATE({ task: "Dig." }), { text: "Dug." }, { text: "Done." }];
+    const node = { model_policy: { ...MOCK, sub_agents: true, mock } };
+    const above = await (await post("/tasks", { task: "Delve.", node, wait: true })).json<Body>();
+    const graph = { nodes: { dig: { kind: "subagent", model_policy: { ...MOCK, ...said("Dug.") } } } };
+    const flow = await (await post("/tasks", { task: "Delve.", graph, wait: true })).json<Body>();
+    expect([above.status, flow.status]).toEqual(["completed", "completed"]);
+    const all = (await get("/tasks?limit=100")).data as Body[];
+    const below = (id: unknown) => all.filter(({ parent_task_id }) => parent_task_id === id);
+    expect([below(above.id), below(flow.id)]).toMatchObject([
+      [{ mode: "sub_agent" }],
+      [{ mode: "delegated_stage" }],
+    ]);
+    const [{ id } = { id: "" }] = below(flow.id);
+    expect(await get(`/tasks/${id}`)).toMatchObject({
+      parent_task_id: flow.id,
+      provenance: { parent_task_id: flow.id },
+    });
+  });
+
   it.each([
     ["is closed", (path: string) => post(`${path}/close`)],
     ["is abandoned", (path: string) => post(`${path}/abandon`)],

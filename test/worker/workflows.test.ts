@@ -45,6 +45,15 @@ describe("POST /workflows/validate", () => {
       "nodes.a.input_contract.min_inputs",
     ],
     [
+      "a contract whose schema names a type that there is not",
+      {
+        nodes: {
+          a: { output_contract: { schema: { type: "object", properties: { n: { type: "objekt" } } } } },
+        },
+      },
+      "nodes.a.output_contract.schema.properties.n.type",
+    ],
+    [
       "an option that no run has",
       { nodes: { a: { model_policy: { max_tokenss: 1 } } } },
       "nodes.a.model_policy.max_tokenss",

@@ -1,5 +1,6 @@
 /** Checks that a graph makes sense and stays within a ceiling. Pure. */
 import { objectOf } from "../../skill/json.ts";
+import { schemaFaults } from "../../skill/json-schema.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { exceeds } from "./ceiling.ts";
 import type { Edge, Graph, Node } from "./graph.ts";
@@ -41,8 +42,8 @@ export function validateGraph(graph: Graph, ceiling?: JsonObject): Validation {
   for (const node of Object.values(nodes)) {
     const outgoing = edges.filter(({ from }) => from === node.id);
     const incoming = edges.filter(({ to }) => to === node.id);
-    for (const { at, message } of [...nodeErrors(node, outgoing), ...compensationErrors(node, nodes)])
-      errors.push(finding(node, at, message));
+    const said = [...nodeErrors(node, outgoing), ...compensationErrors(node, nodes), ...schemaErrors(node)];
+    for (const { at, message } of said) errors.push(finding(node, at, message));
     for (const { at, message } of nodeWarnings(node, incoming)) warnings.push(finding(node, at, message));
     if (ceiling === undefined) continue;
     for (const policy of [node.capability_policy, graph.capability_policy]) {
@@ -78,6 +79,16 @@ const finding = ({ id }: Node, at: string, message: string): GraphFinding => ({
 interface Said {
   at: string;
   message: string;
+}
+
+/** Contracts whose schema says what JSON Schema does not know. */
+function schemaErrors(node: Node): Said[] {
+  return (["input_contract", "output_contract"] as const).flatMap((contract) =>
+    schemaFaults(node[contract]?.schema ?? {}).map((pointer) => ({
+      at: [contract, "schema", ...pointer.split("/").slice(1)].join("."),
+      message: `The node "${node.id}" has a schema that is no JSON Schema 2020-12: see ${pointer} in its ${contract}.`,
+    })),
+  );
 }
 
 function nodeErrors(node: Node, outgoing: readonly Edge[]): Said[] {

@@ -17,13 +17,20 @@ export function answering(source: MockSource, asker: Asker): Intercept {
     async call(request, target, { sink }) {
       const prompt = request.cache === true ? await promptOf(request) : null;
       const taken = await source.take(mockCallOf(request), prompt);
-      if (taken.mock !== null) return answerOf(taken.mock, request, target, sink);
+      if (taken.mock !== null) return later(answerOf(taken.mock, request, target, sink));
       if (typeof taken.otherwise === "object") return unmatched(request, target, taken.otherwise.error);
       if (taken.otherwise === "provider" && target.protocol !== "mock") return null;
-      return { ok: true, turn: defaultTurn(request, named(target), { asker, seen: taken.seen }, sink) };
+      return later({
+        ok: true,
+        turn: defaultTurn(request, named(target), { asker, seen: taken.seen }, sink),
+      });
     },
   };
 }
+
+/** As a provider's answer does, a mock's ends in a later turn of the event loop. Many runs would leave no turn for others. */
+const later = (outcome: Outcome): Promise<Outcome> =>
+  new Promise((resolve) => setTimeout(resolve, 0, outcome));
 
 const named = ({ provider, model }: ResolvedTarget) => ({ provider, model });
 

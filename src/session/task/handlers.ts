@@ -65,12 +65,17 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
     };
 
   /** The session above notes the run before it begins. @throws TooManyDelegated */
-  const announced = async ({ parent }: TaskSettings, { tenant, id }: SessionCaller): Promise<void> => {
-    if (parent === null) return;
+  const announced = async (settings: TaskSettings, { tenant, id }: SessionCaller): Promise<TaskSettings> => {
+    const { parent } = settings;
+    if (parent === null) return settings;
     const origin = { requestId: crypto.randomUUID(), tenant, startedAt: log.now() };
     const above = sessionClient(detachedContext(deployment, origin, background), parent.session_id);
-    await above.ask("delegate", { child: id, run_id: parent.run_id });
+    const { task_id } = await above.ask("delegate", { child: id, run_id: parent.run_id });
+    return { ...settings, parent: { ...parent, task_id } };
   };
+
+  /** `null`: the session is no task's. */
+  const ownTask = ({ id }: SessionCaller): string | null => (task.store.row() === null ? null : id);
 
   /** Prepares the conversation as the next run is to find it. */
   const carry = async (row: TaskRow, session: SessionRow, caller: SessionCaller): Promise<void> => {
@@ -221,8 +226,9 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
   };
 
   return {
-    async spawn_task({ spec, settings, imported, listed, wait, request }, caller) {
+    async spawn_task({ spec, settings: asked, imported, listed, wait, request }, caller) {
       const { run_id: run }: { run_id: string } = JSON.parse(spec);
+      let settings = asked;
       const parent_id = settings.parent?.session_id ?? null;
       const request_hash = imported === null ? null : (request?.name ?? run);
       const of = { metadata: {}, request_hash, parent_id };
@@ -234,7 +240,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
       // Earlier versions of Hull began a workflow's sub-agent as a run that is no task: the run becomes the task's.
       const adopts = (): boolean => settings.mode !== "workflow" && known() && task.store.row() === null;
       if (request === null ? !known() || adopts() : store.request(request.name, log.now()) === null) {
-        await announced(settings, caller);
+        settings = await announced(settings, caller);
         await task.saved();
       }
       const spawn = (): null => {
@@ -323,12 +329,12 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
       await conversation.ready(caller);
       const { workflow } = task;
       const left = workflow.here ? ceilingsBelow(workflow.state(), caller.id) : delegates.ceilings();
-      return { ...left, task_id: task.store.row() === null ? null : caller.id };
+      return { ...left, task_id: ownTask(caller) };
     },
     async delegate(input, caller) {
       conversation.active(await conversation.ready(caller));
       delegates.add(input);
-      return null;
+      return { task_id: ownTask(caller) };
     },
     async relay(input, caller) {
       await conversation.ready(caller);

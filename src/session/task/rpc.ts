@@ -55,8 +55,8 @@ export interface TaskOperations {
   said: { in: null; out: { visible: Message[]; summary: string | null } };
   /** The limits for a run that this session delegates. */
   ceilings: { in: null; out: Ceilings & { task_id: string | null } };
-  /** Notes a delegated run of this session. */
-  delegate: { in: { child: string; run_id: string | null }; out: null };
+  /** Notes a delegated run of this session. Answers the task that the session carries out; `null`: none. */
+  delegate: { in: { child: string; run_id: string | null }; out: { task_id: string | null } };
   /**
    * Takes in a delegated run's events, each once. Answers the last event that it knows, and whether the run is to go on.
    * @param after the number in the child's log after which the events begin
