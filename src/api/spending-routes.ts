@@ -76,14 +76,14 @@ export const SPENDING = {
     summary: "What a session's calls, or the caller's without session, cost so far",
     parameters: [SESSION],
     answers: { 200: answer("Sums", json(schema("SessionCost"))) },
-    faults: [400],
+    faults: [400, 404],
   },
   getSoftBudget: {
     tag: "spending",
     summary: "The soft budget of a session, or of the caller's calls without session",
     parameters: [SESSION],
     answers: { 200: answer("What is left of it", json(schema("SoftBudget"))) },
-    faults: [400],
+    faults: [400, 404],
   },
   putSoftBudget: {
     tag: "spending",
@@ -91,14 +91,14 @@ export const SPENDING = {
     parameters: [SESSION],
     body: body("NewSoftBudget"),
     answers: { 200: answer("What is left of it", json(schema("SoftBudget"))) },
-    faults: BODY_FAULTS,
+    faults: [...BODY_FAULTS, 404],
   },
   deleteSoftBudget: {
     tag: "spending",
     summary: "Removes the soft budget",
     parameters: [SESSION],
     answers: { 204: answer("There is none", null) },
-    faults: [400],
+    faults: [400, 404],
   },
   getRateLimit: {
     tag: "spending",

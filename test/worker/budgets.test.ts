@@ -363,6 +363,10 @@ describe("/llm/budget and /llm/session-cost", () => {
     expect(await own.get("/llm/budget")).toEqual(none);
     expect(await own.put("/llm/budget", { max_cost: 0.5 })).toEqual([200, { budget: 0.5, remaining: 0.5 }]);
     expect(await own.get("/llm/budget")).toEqual({ budget: 0.5, remaining: 0.5 });
+    const missing = await own.send("PUT", "/llm/budget?session_id=s1", { max_cost: 2 });
+    expect([missing.status, (await missing.json<Problem>()).code]).toEqual([404, "not_found"]);
+    expect((await own.send("GET", "/llm/session-cost?session_id=s1")).status).toBe(404);
+    await own.send("POST", "/sessions", { id: "s1" });
     expect(await own.get("/llm/budget?session_id=s1")).toEqual(none);
     await own.put("/llm/budget?session_id=s1", { max_cost: 2 });
     expect(await own.get("/llm/budget?session_id=s1")).toEqual({ budget: 2, remaining: 2 });

@@ -262,6 +262,16 @@ describe("files", () => {
         { content: "more" },
       ],
     });
+    // A snapshot of its own counts nothing twice.
+    const watched = { provider: "mock", daemon: true, idle_watchdog_attempts: 0 };
+    const ended = "/sessions/self/runs?wait=terminal";
+    await post("/sessions", { id: "self" });
+    await post(ended, { prompt: "Watch.", options: { ...watched, persist_path: "own.json" } });
+    await post(ended, { prompt: "ignored", options: { ...watched, resume_path: "own.json" } });
+    expect(await (await client.fetch("/sessions/self/files/own.json")).json()).toMatchObject({
+      daemon_state: "watchdog",
+      total_iterations: 1,
+    });
     await post("/sessions", { id: "stranger" });
     const none = await post("/sessions/stranger/runs", { prompt: "x", options });
     expect(await codeOf(none)).toEqual([400, "invalid_request"]);

@@ -446,6 +446,29 @@ it("options that have no effect are told of in the result", async () => {
   expect(await told(path, { cron: "0 9 * * *", watch_paths: "in", skills })).toEqual(
     ["cron", "watch_paths", "skills.0.model", "skills.0.effort"].map((option) => ["option_ignored", option]),
   );
-  expect(await told("", { daemon: true, watch_paths: ["in"] })).toEqual([["option_ignored", "watch_paths"]]);
+  expect(await told("", { daemon: true, watch_paths: ["in"], persist_path: "a" })).toEqual([
+    ["option_ignored", "watch_paths"],
+    ["option_ignored", "persist_path"],
+  ]);
   expect(await told(path, { daemon: true, watch_paths: ["in"], wake_interval_ms: 60_000 })).toEqual([]);
+});
+
+it.each(["../a.json", "/a.json", "a/"])("no snapshot can be kept at %s", async (persist_path) => {
+  const response = await run(await session(), "x", { daemon: true, persist_path });
+  expect([response.status, await response.json()]).toMatchObject([
+    422,
+    { errors: [{ path: "options.persist_path", message: expect.stringContaining(persist_path) }] },
+  ]);
+});
+
+it.each([
+  [7, "options.skills.0", /name of a skill/],
+  [[{ name: "a", paths: 7 }], "options.skills.0.paths", /expected array, received number; got 7/],
+  [[{ name: "a", promt: "x" }], "options.skills.0.promt", /no such field/],
+])("a skill of the wrong type is 422 with its path: %j", async (skills, path, message) => {
+  const response = await post("/runs", { prompt: "x", options: { provider: "mock", skills } });
+  expect([response.status, await response.json()]).toEqual([
+    422,
+    expect.objectContaining({ errors: [{ path, message: expect.stringMatching(message) }] }),
+  ]);
 });

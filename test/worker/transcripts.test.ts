@@ -174,6 +174,8 @@ describe("what is refused", () => {
     ["add_user", { content: "x" }, 422, "transcript", /needed/],
     ["stats", { transcript: EMPTY, messages: [] }, 422, "messages", /not both/],
     ["add_user", { messages: [], content: 1 }, 422, "content", /content/],
+    ["add_user", { messages: [] }, 422, "content", /required/],
+    ["add_system", { messages: [], content: null }, 422, "content", /required/],
     ["add_tool_result", { messages: [] }, 422, "tool_call_id", /tool_call_id/],
     ["auto_compact", { messages: [], keep_lst: 1 }, 422, "keep_lst", /keep_last|keep_first/],
     ["auto_compact", { messages: [], compact_keep_last: -1 }, 422, "compact_keep_last", /got -1/],

@@ -1,6 +1,8 @@
 /** Soft ledgers: a session's, or that of the caller's calls without one. */
+import { CallNotFound } from "../../errors/llm.ts";
 import { BadRequest } from "../../errors/request.ts";
 import type { RequestContext } from "../context.ts";
+import { sessionOf } from "../sessions/object.ts";
 
 /** Name of the soft ledger for a session's calls; `null`: the caller's own. */
 export function accountOf({ caller }: Pick<RequestContext, "caller">, session: string | null): string {
@@ -8,8 +10,20 @@ export function accountOf({ caller }: Pick<RequestContext, "caller">, session: s
 }
 
 /** The session that a request names: `?session_id=`. @throws BadRequest */
-export function sessionIn({ request }: RequestContext): string | null {
+function sessionIn({ request }: RequestContext): string | null {
   const id = new URL(request.url).searchParams.get("session_id");
   if (id === null || /^[A-Za-z0-9._:-]{1,128}$/.test(id)) return id;
   throw new BadRequest({ detail: "The parameter session_id must be the id of a session." });
+}
+
+/**
+ * Name of the soft ledger that a request names.
+ * @throws CallNotFound if the tenant has no such session: a budget of it would limit nothing
+ */
+export async function ledgerIn(context: RequestContext): Promise<string> {
+  const session = sessionIn(context);
+  if (session !== null && !(await sessionOf(context, session).ask("exists", null))) {
+    throw new CallNotFound({ what: "session", id: session });
+  }
+  return accountOf(context, session);
 }

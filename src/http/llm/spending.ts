@@ -9,7 +9,7 @@ import type { Account } from "../../session/ledger/rpc.ts";
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow } from "../page.ts";
-import { accountOf, sessionIn } from "./account.ts";
+import { ledgerIn } from "./account.ts";
 
 /** Larger sums of nano-USD are not exact. */
 const MAX_USD = 1_000_000;
@@ -50,16 +50,16 @@ export async function deleteSoftBudget(context: RequestContext): Promise<Respons
 }
 
 async function accountIn(context: RequestContext): Promise<Account> {
-  const name = accountOf(context, sessionIn(context));
+  const name = await ledgerIn(context);
   await sendUsage(context);
   return askTenant(context, async (ledger) => await ledger.account(name));
 }
 
-/** @throws Unauthenticated for callers without a key, since they would share the setting */
+/** @throws Unauthenticated for callers without a key, since they would share the setting; CallNotFound */
 async function setBudget(context: RequestContext, max: number | null): Promise<Account> {
   const { key_id, operator } = context.caller;
   if (key_id === null && !operator) throw new Unauthenticated({ reason: "A budget needs an API key." });
-  const name = accountOf(context, sessionIn(context));
+  const name = await ledgerIn(context);
   await sendUsage(context);
   const { account } = await askWithPolicy(context, async (ledger) => await ledger.putAccount(name, max));
   return account;

@@ -12,17 +12,28 @@ import { faultsOf, refused, wrong } from "./read-body.ts";
 import { eventsOf, fromMessages, renderFull, renderVisible, statsOf } from "./view.ts";
 
 const maybe = z.exactOptional;
-const json = () => z.custom<Json>((value) => value !== undefined);
+const json = (message?: string) => z.custom<Json>((value) => value !== undefined, message);
 const metadata = () => ({ metadata: maybe(z.record(z.string(), json())) });
 
 /** An operation that reads a conversation, if there is one. */
 const look = (see: (seen: Transcript | null, deps: OperationDeps) => unknown): Operation =>
   operation(conversation, (body, deps) => see(maybeGiven(body, deps.ids), deps));
 
-/** An operation that adds one message to a transcript or a list, and returns the same form. */
-const append = (role: PublicMessage["role"], fields: readonly string[]): Operation =>
+/**
+ * An operation that adds one message to a transcript or a list, and returns the same form.
+ * @param needed fields that must be given
+ */
+const append = (
+  role: PublicMessage["role"],
+  fields: readonly string[],
+  needed: readonly string[] = [],
+): Operation =>
   operation(
-    () => ({ ...conversation(), ...Object.fromEntries(fields.map((name) => [name, maybe(json())])) }),
+    () => ({
+      ...conversation(),
+      ...Object.fromEntries(fields.map((name) => [name, maybe(json())])),
+      ...Object.fromEntries(needed.map((name) => [name, json("is required")])),
+    }),
     (body: Given & JsonFields, { ids }) => {
       const whole = taken(body, ids);
       const { transcript, messages, ...message } = body;
@@ -81,9 +92,9 @@ const OPERATIONS: Record<string, Operation> = {
     () => ({ ...conversation(), asset: assetShape }),
     ({ asset, ...body }, { ids }) => withAsset(taken(body, ids), asset, ids),
   ),
-  add_user: append("user", ["content"]),
+  add_user: append("user", [], ["content"]),
   add_assistant: append("assistant", ["content", "tool_calls", "blocks"]),
-  add_system: append("system", ["content"]),
+  add_system: append("system", [], ["content"]),
   add_tool_result: append("tool", ["tool_call_id", "content", "name", "is_error"]),
   render_visible: look((transcript, { ids }) =>
     transcript === null ? "" : renderVisible(eventsOf(transcript, ids)),

@@ -2,10 +2,14 @@
 import type { DaemonOptions } from "../../engine/agent/spec.ts";
 import { refused } from "../../llm/prepare.ts";
 import { isTimeZone, parseCron } from "../../skill/cron.ts";
+import { pathFault } from "../../tool/workspace-path.ts";
 import { listOf, type RunOptions } from "./option-shapes.ts";
 
-/** @throws InputInvalid for an invalid schedule, and for paths that no file of a session can have */
-export function daemonOptions(options: RunOptions): DaemonOptions {
+/**
+ * @param session `null`: an anonymous run, which has no files
+ * @throws InputInvalid for an invalid schedule, and for paths that no file of a session can have
+ */
+export function daemonOptions(options: RunOptions, session: string | null): DaemonOptions {
   const { cron = null, time_zone = "UTC" } = options;
   const parsed = cron === null ? null : parseCron(cron);
   const path = "options.cron";
@@ -23,6 +27,13 @@ export function daemonOptions(options: RunOptions): DaemonOptions {
     const message = `${at}: "${outside}" is outside of the session's files: relative, without ..`;
     throw refused([{ path: at, message }]);
   }
+  for (const name of ["persist_path", "resume_path"] as const) {
+    const given = options[name];
+    const fault = given === undefined ? null : pathFault(given);
+    if (fault === null) continue;
+    const at = `options.${name}`;
+    throw refused([{ path: at, message: `${at}: "${given}" ${fault}` }]);
+  }
   return {
     bounded: options.max_iterations !== undefined,
     ...(options.wake_budget === undefined ? {} : { wake_budget: options.wake_budget }),
@@ -33,7 +44,7 @@ export function daemonOptions(options: RunOptions): DaemonOptions {
     watch_events: options.watch_events ?? ["change", "create", "delete"],
     consolidate_on_idle: options.consolidate_on_idle ?? false,
     idle_watchdog_attempts: options.idle_watchdog_attempts ?? null,
-    persist_path: options.persist_path ?? null,
+    persist_path: session === null ? null : (options.persist_path ?? null),
     resume_path: options.resume_path ?? null,
   };
 }

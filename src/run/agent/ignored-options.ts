@@ -19,8 +19,11 @@ export function ignoredOptions(options: RunOptions, call: CallOptions, session: 
       if (options[name] !== undefined && options[name] !== false) found.push(ignored(name, why));
   };
   if (options.daemon !== true) given(OF_DAEMONS, "the run is no daemon");
-  else if (session === null && listOf(options.watch_paths).length > 0)
-    given(["watch_paths"], "a run without a session has no files");
+  else if (session === null) {
+    const why = "a run without a session has no files";
+    if (listOf(options.watch_paths).length > 0) given(["watch_paths"], why);
+    given(["persist_path"], why);
+  }
   if (options.persistent !== true) given(OF_PERSISTENT, "the run is not persistent");
   if (options.turn_policy !== undefined) given(["nudge"], "turn_policy has words of its own");
   if (options.context_callback !== undefined) given(["context_filter"], "context_callback is given");

@@ -161,7 +161,7 @@ export async function agentSpec(
     ...(options.deadline_ms === undefined
       ? {}
       : { deadline: { at: Date.now() + options.deadline_ms, ms: options.deadline_ms } }),
-    daemon: options.daemon === true ? { ...daemonOptions(options), ...resumed?.daemon } : null,
+    daemon: options.daemon === true ? { ...daemonOptions(options, at.session), ...resumed?.daemon } : null,
     ...(readStructured(model.options) === null ? {} : { structured: true as const }),
     ...(served === null || typeof call.max_tokens === "number" ? {} : { skill_max_tokens: true as const }),
   };

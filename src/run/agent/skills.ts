@@ -3,10 +3,12 @@
 import * as z from "zod/mini";
 import type { AgentSkill, AgentTool } from "../../engine/agent/spec.ts";
 import { toolDefinition } from "../../engine/arguments.ts";
+import { shapeFaults, shown, wrongValue } from "../../engine/fault.ts";
 import { sha256 } from "../../engine/sha256.ts";
 import type { Settings } from "../../env.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
 import { SkillNotFound } from "../../errors/request.ts";
+import { refused } from "../../llm/prepare.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Card, Json, SkillRecord } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
@@ -46,7 +48,7 @@ const inline = z.lazy(() => {
 
 /**
  * Reads the option `skills`: one skill, a list of slugs and skills, or an object whose `skills` is such a list.
- * @throws SkillNotFound, InvalidRequest
+ * @throws SkillNotFound, InvalidRequest, InputInvalid with a path per finding
  */
 export async function readSkills(context: RunContext, given: Json | undefined): Promise<RunSkills> {
   if (given === undefined || given === null) return { skills: [], tools: [], records: [] };
@@ -203,11 +205,18 @@ function toolTerms(
 }
 
 function inlineSkill(given: Json, option: string): AgentSkill {
+  const at = `options.${option}`;
+  if (!isObject(given)) {
+    throw refused([wrongValue(at, at, "the name of a skill, or a skill: an object with a name", given)]);
+  }
   const parsed = inline.safeParse(given);
   if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    const path = [option, ...(issue?.path ?? [])].join(".");
-    throw new InvalidRequest({ option: path, detail: `${path}: ${issue?.message ?? "is not a skill"}.` });
+    throw refused(
+      shapeFaults(parsed.error).map(({ path, message }) => {
+        const place = [at, ...path].join(".");
+        return { path: place, message: `${place}: ${message}; got ${shown(given[String(path[0])])}` };
+      }),
+    );
   }
   const skill = parsed.data;
   const odd = (skill.allowed_tools ?? []).find(

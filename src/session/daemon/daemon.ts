@@ -238,7 +238,9 @@ export class Daemon {
     if (daemon === null) return;
     const now = this.#conversation.log.now();
     const before = this.store.row();
-    const iterations = (before === null ? 0 : this.iterations(before)) + (daemon.earlier_iterations ?? 0);
+    // A snapshot of this session counts what the session has counted too.
+    const counted = before === null ? 0 : this.iterations(before);
+    const iterations = Math.max(counted, daemon.earlier_iterations ?? 0);
     const cron_at = cronAfter(daemon, now);
     this.#conversation.together(() => {
       const known = before ?? { ...NEW_DAEMON, created_at: now };

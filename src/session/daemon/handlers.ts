@@ -180,7 +180,7 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
         const begins_idle = !row.interrupted && !said;
         const { memo } = runs.row(row.run);
         const call = memo === null ? spec.call : { ...spec.call, mock: JSON.parse(memo) };
-        const of = spec.daemon === null ? null : { ...spec.daemon, begins_idle, earlier_iterations: 0 };
+        const of = spec.daemon === null ? null : { ...spec.daemon, begins_idle };
         const { request_id, mock_scope } = caller;
         runs.start({ ...spec, call, run_id, prompt: [], daemon: of }, { request_id, mock_scope });
         return null;
