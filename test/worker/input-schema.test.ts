@@ -79,3 +79,20 @@ describe("attack: an input that keeps the validator busy", () => {
     expect((await run(name, input))[0]).toBe(status);
   });
 });
+
+it("checks the query of a skill that answers GET", async () => {
+  const schema = { type: ["object", "string"], required: ["n"], maxLength: 3 };
+  const extra = `method: GET\ninput_schema: ${JSON.stringify(schema)}\n`;
+  await client.publish({ "asked-by-get": mockSkill("asked-by-get", extra) });
+  const get = async (query: string) => {
+    const response = await client.fetch(`/skills/asked-by-get${query}`);
+    const text = await response.text();
+    return response.status === 200 ? 200 : JSON.parse(text).code;
+  };
+  expect(await get("?input=%7B%22n%22%3A1%7D")).toBe(200);
+  expect(await get("?q=abc")).toBe(200);
+  expect(await get("?input=%7B%22m%22%3A1%7D")).toBe("input_schema_mismatch");
+  expect(await get("?input=12345")).toBe("input_schema_mismatch");
+  expect(await get("?input=plain")).toBe("input_schema_mismatch");
+  expect(await get("")).toBe("input_required");
+});

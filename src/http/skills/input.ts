@@ -10,6 +10,7 @@ import {
 import { type HullError, toHullError } from "../../errors.ts";
 import { validate } from "../../llm/validate.ts";
 import { compactPart } from "../../run/exact-json.ts";
+import { parseWithOffset } from "../../run/json.ts";
 import { Gathered } from "../../run/large-body.ts";
 import { decodeUtf8 } from "../../run/utf8.ts";
 import type { Json, JsonObject, Manifest } from "../../skill/manifest.ts";
@@ -65,7 +66,20 @@ function queryInput(request: Request, manifest: Manifest): SentInput {
   if (manifest.input === "file") throw new FileRequired({ hint: "Files cannot be sent with GET." });
   const params = new URL(request.url).searchParams;
   const text = params.get("input") ?? params.get("q") ?? params.get("text") ?? params.get("prompt");
+  const schema = manifest.input_schema;
+  if (schema !== undefined) {
+    if (text === null) throw new InputRequired({ hint: "Add ?input= with a text, or with JSON." });
+    checkInputSchema(schema, queryValue(schema, text));
+  }
   return text === null ? NO_INPUT : { ...NO_INPUT, text: new TextEncoder().encode(text) };
+}
+
+/** What a text in the query means: itself where the schema takes it or it is no JSON, else the JSON value. */
+function queryValue(schema: JsonObject, text: string): Json {
+  const verdict = validate(schema, text, true);
+  if ("refused" in verdict || verdict.findings.length === 0) return text;
+  const parsed = parseWithOffset(text);
+  return parsed.ok ? parsed.value : text;
 }
 
 async function jsonInput(request: Request, manifest: Manifest, limit: number): Promise<SentInput> {
