@@ -49,7 +49,6 @@ test("system first, token field by provider, JSON mode only where the prompt spe
     ],
     max_completion_tokens: 512,
     tools: [{ type: "function", function: TOOL }],
-    tool_choice: "auto",
     stream: true,
     stream_options: { include_usage: true },
   });
