@@ -112,6 +112,11 @@ describe("a runner that died", () => {
       const broken = collect(runExecution(runner, value, {}, runOptions(files)));
       broken.catch(() => {});
       await running("sleep 64.5", 2);
+      // An end is written soon after its answer.
+      await until(
+        () => readFile(join(runner.stateDir, "journal", "1.log"), "latin1"),
+        (text) => text.split('"event":"end"').length === 3,
+      );
       await runner.kill("SIGKILL");
       await expect(broken).rejects.toMatchObject({ code: "execution_lost", status: 502 });
       // The end of a journal that was cut in mid-record is left out, not fatal.
