@@ -45,6 +45,19 @@ function mocked(queue: Mock[]) {
   return { options, calls, clock };
 }
 
+test.each([
+  ["queued", [{ text: "Done." }]],
+  ["default", []],
+])("a %s answer leaves a turn of the event loop to what waits", async (_, queue) => {
+  const { options } = mocked(queue);
+  let turned = false;
+  setTimeout(() => {
+    turned = true;
+  }, 0);
+  await callModel(REQUEST, ANTHROPIC, options);
+  expect(turned).toBe(true);
+});
+
 test("a queued mock answers for any provider, without a key, past every gate", async () => {
   const image: Message = { role: "user", content: [{ type: "image", url: "https://e.example/a.png" }] };
   const request = {
