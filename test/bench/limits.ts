@@ -1,4 +1,4 @@
-/** The gates of serving.md §8, second table, and issue 3: limits in time, many skills, memory, starts. */
+/** What limits cost: limits in time, many skills, memory, starts. */
 import { spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { request } from "node:http";

@@ -1,4 +1,4 @@
-/** One Hull with a skill for each row of serving.md §8, and a bare Worker that does the same without Hull. */
+/** One Hull with a skill for each row of the bench, and a bare Worker that does the same without Hull. */
 import { execFileSync } from "node:child_process";
 import { delimiter, dirname } from "node:path";
 import type { LocalServer } from "../../scripts/dev/server.ts";

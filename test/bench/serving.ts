@@ -1,4 +1,4 @@
-/** The gates of serving.md §8, first table: each mode at one call at a time and at eight. */
+/** What serving costs: each mode at one call at a time and at eight. */
 import { join } from "node:path";
 import { type Ask, ask, compare, load, median } from "./load.ts";
 import { gateRow, ms, perSecond, type Row } from "./row.ts";

@@ -1,4 +1,4 @@
-/** The checks of agent-runtime.md §16 over HTTP: mocks that come with a call, and mocks that wait in a scope. */
+/** Mocks over HTTP: those that come with a call, and mocks that wait in a scope. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { ERROR_CATEGORIES } from "../../src/errors/failure-class.ts";
 import { sharedHull } from "../support/shared.ts";

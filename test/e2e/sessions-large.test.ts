@@ -1,4 +1,4 @@
-/** What a session with much in it takes of the memory of a real workerd while all of it is read (issue 5, "Figures"). */
+/** What a session with much in it takes of the memory of a real workerd while all of it is read. */
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { sharedHull } from "../support/shared.ts";

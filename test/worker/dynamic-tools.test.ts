@@ -1,4 +1,4 @@
-/** Tools that a run's model defines (skill-formats.md §5 and its Checks). */
+/** Tools that a run's model defines. */
 import { evictDurableObject } from "cloudflare:test";
 import { beforeAll, describe, expect, it } from "vitest";
 import { Client, mockSkill } from "./served.ts";

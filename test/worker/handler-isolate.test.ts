@@ -1,4 +1,4 @@
-/** What isolates of handlers are: the measured facts and rules of skill-formats.md §6, one test for each row. */
+/** What isolates of handlers are: what the platform gives them and what Hull takes away, one test for each. */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { handle } from "./handler-world.ts";
 
@@ -12,7 +12,7 @@ export default async (args, ctx) => await attempt(async () => (${expression}));`
 const value = async (source: string, ...scene: [Parameters<typeof handle>[1]?]) =>
   (await handle(source, ...scene)).value;
 
-describe("§6: what an isolate is", () => {
+describe("what an isolate is", () => {
   it.each([
     ["node:path", "path.join('a', '..', 'b')", "b", "import path from 'node:path';"],
     ["child_process", "cp.execSync('ls')", /^ERR .*not implemented/, "import cp from 'node:child_process';"],

@@ -155,7 +155,7 @@ describe("H1 to H4: the contract", () => {
   });
 });
 
-describe("§4.5: the work folder", () => {
+describe("the work folder", () => {
   const SOURCE = `import fs from "node:fs"; import path from "node:path";
     export default ({ __workDir: dir, text }, ctx) => {
       if (dir !== ctx.workDir || process.cwd() !== dir) throw new Error("where?");
@@ -197,7 +197,7 @@ describe("§4.5: the work folder", () => {
   });
 });
 
-describe("§7: what a handler says, and what it is told", () => {
+describe("what a handler says, and what it is told", () => {
   it("ctx names the call, the session, the models; plain handlers ignore it", async () => {
     const source =
       "export default (args, { emit, artifact, python, signal, ...rest }) => ({ ...rest, aborted: signal.aborted })";

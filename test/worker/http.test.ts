@@ -163,7 +163,7 @@ describe("S53: the listing of 500 skills", () => {
       for (const { slug } of cards) slugs.add(slug);
       next = /<([^>]+)>; rel="next"/.exec(response.headers.get("link") ?? "")?.[1] ?? "";
       expect(next !== "").toBe(page < 5);
-      // serving.md §8: HUSK's answer with all of 500 cards was 470 KB.
+      // A list with all of 500 cards would be 470 KB.
       expect(text.length).toBeLessThan(470_000);
     }
     expect(slugs.size).toBe(500);

@@ -1,4 +1,4 @@
-/** Policies of runs below the deployment's own, through POST /runs (agent-runtime.md §9 and its Checks). */
+/** Policies of runs below the deployment's own, through POST /runs. */
 
 import { beforeAll, describe, expect, it } from "vitest";
 import { detachedContext } from "../../src/run/context.ts";

@@ -1,4 +1,4 @@
-/** What supervises a session's runs, what long and broken storage does to it, and what it costs (design.md §2.3–2.5). */
+/** What supervises a session's runs, what long and broken storage does to it, and what it costs. */
 import { describe, expect, it } from "vitest";
 import type { AgentRecord } from "../../src/engine/agent/records.ts";
 import type { DaemonOptions } from "../../src/engine/agent/spec.ts";

@@ -1,4 +1,4 @@
-/** Runs in sessions over HTTP: agent-runtime.md §0.2, §7.11, §9.2, contract.md "Rulings". */
+/** Runs in sessions over HTTP: how they begin, wait, go on and end. */
 import { describe, expect, it } from "vitest";
 import { readEvents } from "../support/sse.ts";
 import { mockSkill } from "./served.ts";

@@ -1,4 +1,4 @@
-/** Sessions over HTTP: agent-runtime.md §12.1, contract.md "Rulings". */
+/** Sessions over HTTP: their life, their limits and their errors. */
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { beforeAll, describe, expect, it } from "vitest";
 import { deploymentOf } from "../../src/deployment.ts";

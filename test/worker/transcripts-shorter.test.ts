@@ -1,4 +1,4 @@
-/** compact, summarize and auto_compact over HTTP (agent-runtime.md §8, §12.4 and their Checks), models by the mock provider. */
+/** compact, summarize and auto_compact over HTTP, models by the mock provider. */
 import { describe, expect, it } from "vitest";
 import type { Transcript } from "../../src/llm/transcript.ts";
 import { ask, client, MOCK, TALK, TOOLS, transcriptOf } from "./conversations.ts";

@@ -1,4 +1,4 @@
-/** POST /transcripts/:operation (agent-runtime.md §12.4 and its Checks); what shortens is in transcripts-shorter.test.ts. */
+/** POST /transcripts/:operation; what shortens is in transcripts-shorter.test.ts. */
 import { describe, expect, it } from "vitest";
 import type { Transcript } from "../../src/llm/transcript.ts";
 import { TRANSCRIPT_OPERATIONS } from "../../src/llm/transcript-operations/operations.ts";

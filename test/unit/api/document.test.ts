@@ -183,7 +183,7 @@ describe("S54: the OpenAPI document", () => {
     }
   });
 
-  it("has every code of serving.md §5.5 at its status", () => {
+  it("has every code of an error at its status", () => {
     for (const [status, codes] of Object.entries(SPECIFIED)) {
       const content = at(document, "components", "responses", status, "content", "application/problem+json");
       expect(at(content, "schema", "properties", "code", "enum")).toEqual(

@@ -1,4 +1,4 @@
-/** Paths, conditions and ranges of any kind (serving.md §5.1, §3.2; RFC 9110 §13, §14). */
+/** Paths, conditions and ranges of any kind (RFC 9110 §13, §14). */
 
 import { expect, test } from "vitest";
 import { noneMatch, requestedRange, sliceStream } from "../../../src/http/conditional.ts";

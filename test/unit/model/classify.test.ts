@@ -1,4 +1,4 @@
-/** The table of agent-runtime.md §2.2, row by row. */
+/** How failures of providers are classified: each category by status, code and message. */
 import { expect, test } from "vitest";
 import { failureClassOf } from "../../../src/errors/failure-class.ts";
 import { ProviderNotConfigured } from "../../../src/errors/provider.ts";

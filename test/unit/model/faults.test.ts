@@ -1,4 +1,4 @@
-/** Answers that no provider should give: each has a defined outcome, in time that grows with its length (issue 4). */
+/** Answers that no provider should give: each has a defined outcome, in time that grows with its length. */
 import { createServer, type Server } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";

@@ -236,7 +236,7 @@ const TABLE: Record<string, [string, string[]][]> = {
   ],
 };
 
-describe("rules of serving.md §2", () => {
+describe("rules of the manifest", () => {
   describe.each(Object.entries(TABLE))("%s", (_, cases) => {
     test.each(cases)("%s", (fields, expected) => {
       const { diagnostics, manifest } = parse(fields);

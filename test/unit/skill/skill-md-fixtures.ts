@@ -1,4 +1,4 @@
-/** The fixtures of skill-formats.md §1.7, by their numbers. */
+/** SKILL.md files as they are found in the wild, by number. */
 import type { AgentSkillText } from "../../../src/skill/agent-skill.ts";
 
 export interface Fixture {

@@ -1,4 +1,4 @@
-/** agent-runtime.md §8 and its Checks. */
+/** Compaction: when it begins, what it keeps, and what it puts in place of the rest. */
 import { describe, expect, it } from "vitest";
 import { applyAgentRecord } from "../../../../src/engine/agent/apply.ts";
 import {

@@ -1,4 +1,4 @@
-/** What a search finds, against the formula as it stands in agent-runtime.md §6.4 and against the platform's matches. */
+/** What a search finds, against the formula of BM25 and against the platform's matches. */
 
 import { describe, expect, it, test } from "vitest";
 import { compilePattern } from "../../../../src/engine/regex/pattern.ts";

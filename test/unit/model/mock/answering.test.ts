@@ -113,7 +113,7 @@ describe("stop reasons", () => {
   });
 });
 
-test("failures are tried again at once, and each attempt is noted (§16 check)", async () => {
+test("failures are tried again at once, and each attempt is noted", async () => {
   const error = { category: "rate_limit" as const, retry_after_ms: 5 };
   const { options, calls, clock } = mocked([{ error }, { error }, { text: "at last" }]);
   const turn = await callModel(REQUEST, ANTHROPIC, options);

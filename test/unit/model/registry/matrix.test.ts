@@ -1,4 +1,4 @@
-/** The capability matrix of agent-runtime.md §4.3, row by row, and the lookup of §4.1. */
+/** The capability matrix, row by row, and how a model is found in it. */
 import { describe, expect, test } from "vitest";
 import type { Capabilities } from "../../../../src/model/capabilities.ts";
 import { type CapabilityTables, capabilityTables } from "../../../../src/model/registry/layer.ts";

@@ -1,4 +1,4 @@
-/** tools.json as text: each rule of Skill Tools 1.0.0 on the build side by its row in skill-formats.md §3. */
+/** tools.json as text: each rule of Skill Tools 1.0.0 on the build side. */
 import { describe, expect, test } from "vitest";
 import type { Diagnostic } from "../../../../src/skill/manifest.ts";
 import { parametersOf } from "../../../../src/skill/tools-json/parameters.ts";
