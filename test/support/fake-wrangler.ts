@@ -80,8 +80,6 @@ function whoami(): void {
 }
 
 async function deploy(): Promise<void> {
-  // The next deployments of the account bundle the same sources.
-  if (!has("worker")) real("--dry-run", "--outdir", join(FAKE_DIR, "bundle"), "--containers-rollout=none");
   const config = readFileSync(args[args.indexOf("--config") + 1] ?? "", "utf8");
   const answer = await fetch(FAKE_CLOUD, { method: "POST", body: config });
   if (!answer.ok) refuse(await answer.text());
