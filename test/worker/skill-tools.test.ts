@@ -1,5 +1,5 @@
 /** Tools of tools.json as callers meet them: served skills, runs, sessions. */
-import { beforeAll, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { readEvents } from "../support/sse.ts";
 import { Client, mockSkill } from "./served.ts";
 
@@ -235,6 +235,36 @@ describe("a run", () => {
   it("a served skill as the run's own brings its tools along", async () => {
     const { results } = await run([["count_words", { text: "a b c" }]], { skill: "count-words" });
     expect(results).toEqual(['{"count":3}']);
+  });
+});
+
+describe("a skill that is withdrawn while its run calls the model", () => {
+  afterEach(async () => {
+    vi.restoreAllMocks();
+    await client.publish(FOLDERS);
+  });
+
+  it.each<[string, Body]>([
+    ["skills", { skills: ["count-words"] }],
+    ["skill", { skill: "count-words" }],
+  ])("stays as it was for a run with the option %s", async (_, options) => {
+    const asking = new Client({ HULL_ENV: "local", OPENAI_API_KEY: "sk-canary-1234567890" });
+    const call = { name: "count_words", arguments: JSON.stringify({ text: "a b" }) };
+    const answers = [
+      { tool_calls: [{ id: "call_1", type: "function", function: call }] },
+      { content: "end", tool_calls: undefined },
+    ];
+    vi.spyOn(globalThis, "fetch").mockImplementation(async () => {
+      const { "count-words": _withdrawn, ...others } = FOLDERS;
+      await asking.publish(others);
+      const message = { role: "assistant", content: null, ...answers.shift() };
+      return Response.json({ choices: [{ message, finish_reason: "stop" }] });
+    });
+    const response = await asking.post("/runs", {
+      prompt: "go",
+      options: { provider: "openai", ...options },
+    });
+    expect(resultsOf(await response.json<Body>())).toEqual(['{"count":2}']);
   });
 });
 
