@@ -238,6 +238,20 @@ describe("a run", () => {
   });
 });
 
+it("names that every object inherits are names like others", async () => {
+  const config = [{ name: "valueOf", type: "secret" }];
+  const tool = declared("constructor", { parameters: {}, "x-config": config });
+  const scripts = { constructor: "export default () => 'made'" };
+  await client.publish({ constructor: folder("constructor", [tool], scripts), first: FOLDERS.first });
+  const { results } = await run([["load_skill", { name: "constructor" }], ["constructor"]], {
+    skills: ["constructor"],
+  });
+  const read = await (await client.fetch("/skills/constructor/config")).json();
+  await client.publish(FOLDERS);
+  expect(results).toEqual([expect.stringContaining("<skill_content"), "made"]);
+  expect(read).toMatchObject({ tools: { constructor: { values: { valueOf: { set: false } } } } });
+});
+
 describe("a skill that is withdrawn while its run calls the model", () => {
   afterEach(async () => {
     vi.restoreAllMocks();
