@@ -67,6 +67,7 @@ const FOLDERS = {
       says_error: "export default () => ({ error: 'no' })",
     },
   ),
+  writes: { "SKILL.md": mockSkill("writes", "workspace_tools: true\n") },
   risky: folder("risky", [declared("wipe", { "x-risk": "dangerous" })], {
     wipe: "export default () => 'wiped'",
   }),
@@ -143,6 +144,21 @@ describe("a served skill", () => {
     expect([response.status, text]).toEqual([200, expect.stringMatching(/permission_denied.*dangerous/)]);
     const free = await client.fetch("/skills/risky", { method: "POST", body: "now" });
     expect(await free.text()).toContain("wiped");
+  });
+
+  it("names as many of its files in a header as HTTP clients take, and all of them in JSON", async () => {
+    const tool_calls = Array.from({ length: 60 }, (_, i) => {
+      return { name: "Write", arguments: { file_path: `ä b/${i}.txt`, content: "x" } };
+    });
+    await post("/llm/mocks", [{ tool_calls }, { text: "end" }]);
+    const headers = { accept: "application/json" };
+    const response = await client.fetch("/skills/writes", { method: "POST", body: "go", headers });
+    await client.fetch("/llm/mocks", { method: "DELETE" });
+    const { files } = await response.json<{ files: object[] }>();
+    const [, listed = "", more = ""] =
+      /^(.*), more;count=(\d+)$/.exec(response.headers.get("x-hull-files") ?? "") ?? [];
+    expect([files.length, listed.split(", ").length + Number(more)]).toEqual([60, 60]);
+    expect(listed.length).toBeLessThanOrEqual(6000);
   });
 
   it("logs each call, without its arguments", async () => {
