@@ -67,6 +67,8 @@ const FOLDERS = {
       says_error: "export default () => ({ error: 'no' })",
     },
   ),
+  marked: { "SKILL.md": mockSkill("marked", "output_mime: text/markdown\n") },
+  "told-json": { "SKILL.md": mockSkill("told-json", "output: json\n") },
   writes: { "SKILL.md": mockSkill("writes", "workspace_tools: true\n") },
   risky: folder("risky", [declared("wipe", { "x-risk": "dangerous" })], {
     wipe: "export default () => 'wiped'",
@@ -308,6 +310,26 @@ describe("a session", () => {
     const second = await run([["append", { text: "two" }]], options, "/sessions/w1/runs");
     expect([...first.results, ...second.results]).toEqual(["one ", "one two"]);
     expect(await text("/sessions/w1/files/notes/append.txt")).toBe("one two");
+  });
+
+  it("holds the calls of any llm skill that name it, in the form that the skill promises", async () => {
+    await post("/sessions", { id: "w3" });
+    const ask = (slug: string, body: BodyInit) =>
+      client.fetch(`/skills/${slug}?session_id=w3`, { method: "POST", body });
+    const first = await ask("marked", "first");
+    expect([first.headers.get("content-type"), await first.text()]).toEqual([
+      "text/markdown",
+      expect.stringMatching(/: first$/),
+    ]);
+    const second = await ask("told-json", "second");
+    expect([second.status, await second.json()]).toMatchObject([500, { code: "output_invalid_json" }]);
+    const { data } = await (await client.fetch("/sessions/w3/messages")).json<{ data: { role: string }[] }>();
+    expect(data.map(({ role }) => role)).toEqual(["user", "assistant", "user", "assistant"]);
+    const form = new FormData();
+    form.set("text", "fourth");
+    form.set("file", new File(["a"], "a.txt", { type: "text/plain" }));
+    const refused = await ask("marked", form);
+    expect([refused.status, await refused.json()]).toMatchObject([400, { option: "session_id" }]);
   });
 
   it("repeats a failing call only where it is idempotent", async () => {
