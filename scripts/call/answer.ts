@@ -1,6 +1,6 @@
 /** Shows a call's answer: text on stdout, files in a folder, failures with their code. */
 import { mkdir, writeFile } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { createParser } from "eventsource-parser";
 import { CommandError, EXIT, type ExitCode } from "../command.ts";
 
@@ -8,6 +8,10 @@ interface AnswerOptions {
   outDir: string;
   /** Print failures as problem documents. */
   json: boolean;
+  /** Fetches a file of the answer from its path on the server. Absent: the answer's files stay there. */
+  fetchFile?: (path: string) => Promise<Response>;
+  /** The answer is `{text, files}`, as a client that accepts JSON gets it of an agent run. */
+  listsFiles?: boolean;
   /** Called with each event of a stream after it is printed. */
   onEvent?: (event: string | undefined, value: Record<string, unknown>) => void;
 }
@@ -28,29 +32,77 @@ export async function printAnswer(response: Response, options: AnswerOptions): P
   if (note !== null) process.stderr.write(`${decodeURIComponent(note)}\n`);
   const disposition = response.headers.get("content-disposition");
   if (disposition !== null) {
-    await writeOut(options.outDir, fileName(disposition), bytes);
+    await writeOut(options.outDir, basename(fileName(disposition)), bytes);
     return EXIT.ok;
   }
-  const files = response.headers.get("content-type") === "application/json" ? filesOf(bytes) : null;
+  const isJson = response.headers.get("content-type") === "application/json";
+  const files = isJson ? filesOf(bytes) : null;
   if (files === null) {
-    process.stdout.write(bytes);
-    if (process.stdout.isTTY && bytes.at(-1) !== 0x0a) process.stdout.write("\n");
-    return EXIT.ok;
+    const made = isJson && options.listsFiles === true ? madeOf(bytes) : null;
+    const text = made === null ? bytes : Buffer.from(made.text);
+    process.stdout.write(text);
+    if (process.stdout.isTTY && text.at(-1) !== 0x0a) process.stdout.write("\n");
+    return writeMade(made?.files ?? listedFiles(response.headers.get("x-hull-files") ?? ""), options);
   }
-  for (const { filename, dataBase64, url } of files) {
-    const content =
-      dataBase64 === undefined
-        ? Buffer.from(await (await fetch(new URL(url ?? "", response.url))).arrayBuffer())
-        : Buffer.from(dataBase64, "base64");
-    await writeOut(options.outDir, filename, content);
+  for (const { filename, dataBase64, url = "" } of files) {
+    if (dataBase64 !== undefined)
+      await writeOut(options.outDir, basename(filename), Buffer.from(dataBase64, "base64"));
+    else if (!(await fetchOut(url, basename(filename), options))) return EXIT.failed;
   }
   return EXIT.ok;
+}
+
+/** A file that a run made in its work folder. */
+interface MadeFile {
+  id: string;
+  /** In the work folder. */
+  path: string;
+}
+
+/** The text and files of an agent run's answer; `null` for any other JSON. */
+function madeOf(bytes: Buffer): { text: string; files: MadeFile[] } | null {
+  const value: { text?: unknown; files?: unknown } | null = JSON.parse(bytes.toString("utf8"));
+  if (typeof value !== "object" || typeof value?.text !== "string") return null;
+  return Array.isArray(value.files) ? { text: value.text, files: value.files.filter(isMade) } : null;
+}
+
+function isMade(value: Partial<MadeFile> | null): value is MadeFile {
+  return typeof value?.id === "string" && typeof value.path === "string";
+}
+
+/** The files that the header `x-hull-files` names. */
+const listedFiles = (header: string): MadeFile[] =>
+  Array.from(header.matchAll(/(file_\w+);path="([^"]*)"/g), ([, id = "", path = ""]) => ({
+    id,
+    path: decodeURI(path),
+  }));
+
+/** Writes the files of a run into the folder, each below its path; returns the exit code. */
+async function writeMade(files: readonly MadeFile[], options: AnswerOptions): Promise<ExitCode> {
+  let exit: ExitCode = EXIT.ok;
+  for (const { id, path } of options.fetchFile === undefined ? [] : files) {
+    // Whatever the server says, nothing is written outside of the folder.
+    const parts = path.split("/").filter((part) => !["", ".", ".."].includes(part));
+    if (!(await fetchOut(`/files/${id}`, parts.join("/"), options))) exit = EXIT.failed;
+  }
+  return exit;
+}
+
+/** Fetches a file and writes it; `false`: the server does not have it. */
+async function fetchOut(url: string, path: string, options: AnswerOptions): Promise<boolean> {
+  const response = await options.fetchFile?.(url);
+  if (response === undefined) return true;
+  const content = Buffer.from(await response.arrayBuffer());
+  if (response.ok) await writeOut(options.outDir, path, content);
+  else printFailure(content.toString("utf8"), response.status, options);
+  return response.ok;
 }
 
 /** Follows an event stream: text on stdout, tool calls and stderr on stderr. */
 export async function printStream(response: Response, options: AnswerOptions): Promise<number> {
   let exit: number = EXIT.failed;
   let finished = false;
+  let files: MadeFile[] = [];
   const parser = createParser({
     onEvent: ({ event, data }) => {
       const value: Record<string, unknown> = JSON.parse(data);
@@ -60,6 +112,7 @@ export async function printStream(response: Response, options: AnswerOptions): P
       else if (event === "done") {
         finished = true;
         if (value.ok === true) exit = EXIT.ok;
+        if (Array.isArray(value.files)) files = value.files.filter(isMade);
       }
     },
   });
@@ -67,7 +120,7 @@ export async function printStream(response: Response, options: AnswerOptions): P
   for await (const chunk of response.body ?? []) parser.feed(decoder.decode(chunk, { stream: true }));
   if (!finished) throw new CommandError(EXIT.unreachable, "stream_cut", "The server broke off its answer.");
   if (process.stdout.isTTY) process.stdout.write("\n");
-  return exit;
+  return (await writeMade(files, options)) || exit;
 }
 
 /** Text on stdout; actions of tools and other facts for people on stderr. */
@@ -133,9 +186,10 @@ function fileName(disposition: string): string {
   return encoded === undefined ? "output" : decodeURIComponent(encoded);
 }
 
-async function writeOut(dir: string, filename: string, content: Buffer): Promise<void> {
-  await mkdir(dir, { recursive: true });
-  const path = join(dir, basename(filename));
+/** @param name below the folder */
+async function writeOut(dir: string, name: string, content: Buffer): Promise<void> {
+  const path = join(dir, name);
+  await mkdir(dirname(path), { recursive: true });
   await writeFile(path, content);
   process.stderr.write(`${path} (${content.length} bytes)\n`);
 }

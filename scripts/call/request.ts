@@ -8,6 +8,8 @@ export interface SkillAddress {
   route: string;
   method: string;
   input: string;
+  output: string;
+  workspaceTools?: boolean;
 }
 
 export interface CallInput {

@@ -97,14 +97,21 @@ interface Call {
 }
 
 async function callAt(url: string, key: string | undefined, call: Call): Promise<number> {
-  const headers: Record<string, string> =
+  const authorization: Record<string, string> =
     key === undefined || key === "" ? {} : { authorization: `Bearer ${key}` };
+  const headers = { ...authorization };
   const card = await answerOf(new URL(`/skills/${call.slug}/card`, url), { headers });
   if (!card.ok) return printAnswer(card, call);
   const address: SkillAddress = JSON.parse(await card.text());
   const { target, init } = await callRequest(url, address, call.input);
   if (call.stream) headers.accept = "text/event-stream";
+  // Only this form names all files that an agent run made.
+  const listsFiles = !call.stream && address.workspaceTools === true && address.output === "text";
+  if (listsFiles) headers.accept = "application/json";
   const answer = await answerOf(target, { ...init, headers: { ...headers, ...init.headers } });
   const streams = answer.headers.get("content-type")?.startsWith("text/event-stream");
-  return streams ? printStream(answer, call) : printAnswer(answer, call);
+  const fetchFile = (path: string): Promise<Response> =>
+    answerOf(new URL(path, url), { headers: authorization });
+  const options = { ...call, fetchFile, listsFiles };
+  return streams ? printStream(answer, options) : printAnswer(answer, options);
 }

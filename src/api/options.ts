@@ -239,7 +239,7 @@ const CALL_TEXTS: { readonly [name in CallOption]-?: OptionText } = {
 const SKILLS = {
   skill: { text: "The served llm skill to run, with its body, model, limits and tools." },
   skills: {
-    text: 'Skills that the run may use: slugs, [inline skills](runs.md#skills), or `"*"` for all that are served.',
+    text: 'Skills that the run may use: slugs, ids or names of [stored skills](skills-api.md), [inline skills](runs.md#skills), or `"*"` for all that are served.',
     default: [],
     schema: { anyOf: [TEXT, { type: "array", items: { type: ["string", "object"] } }, { type: "object" }] },
   },

@@ -9,6 +9,7 @@ import type { RequestContext } from "./context.ts";
 import { executionOf } from "./execution-client.ts";
 import { jsonNow, pageLimit } from "./page.ts";
 import { mediaType } from "./skills/media-type.ts";
+import { withShortList } from "./skills/produced-files.ts";
 
 /** Longer results are not part of the status document, which has their URL. */
 const MAX_INLINE_BYTES = 1024 * 1024;
@@ -61,9 +62,11 @@ export async function getExecutionResult(
   const answer = await executionOf(context, id).answer();
   if (!answer.ok) throw storedError(answer);
   const { body, headers } = answer;
-  return new Response(body, {
-    headers: { "cache-control": "no-store", ...headers, "x-hull-execution-id": id },
-  });
+  return withShortList(
+    new Response(body, {
+      headers: { "cache-control": "no-store", ...headers, "x-hull-execution-id": id },
+    }),
+  );
 }
 
 /** The error that ended a run. */

@@ -282,7 +282,8 @@ class Host implements LlmHost {
       provider,
       model,
       ...(protocol === undefined ? {} : { protocol }),
-      how: this.#how,
+      // A skill names its provider itself.
+      ...(this.#how === "" ? {} : { how: this.#how }),
     };
     const known = resolvedTargets(this.#settings)(this.#modelRegistry);
     const key = JSON.stringify([provider, model, protocol]);

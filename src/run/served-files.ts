@@ -148,6 +148,19 @@ function filesHeader(files: readonly ProducedFile[]): string {
     .join(", ");
 }
 
+/** Most characters of that header in an answer: HTTP clients and proxies refuse all headers together from 16 KiB on. */
+const MOST_HEADER_CHARS = 6000;
+
+/** The header as an answer has it: the files that fit, then `more;count=<n>` for the others. */
+export function shortFilesHeader(header: string): string {
+  if (header.length <= MOST_HEADER_CHARS) return header;
+  // Paths are percent-encoded, so a blank after a comma ends an item.
+  const end = header.lastIndexOf(", ", MOST_HEADER_CHARS);
+  const fitting = end === -1 ? [] : [header.slice(0, end)];
+  const others = header.slice(end === -1 ? 0 : end + 2).split(", ");
+  return [...fitting, `more;count=${others.length}`].join(", ");
+}
+
 /** The files that such a header names. */
 export function filesInHeader(header: string): ProducedFile[] {
   const item = /(file_[0-9a-f]{32});path="([^"]*)";size=(\d+);type="([^"]*)";sha256="([0-9a-f]{64})"/g;

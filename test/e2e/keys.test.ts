@@ -1,5 +1,5 @@
 /** `hull keys`, rates and CORS of a configured project, against a real `hull dev --direct` (S57, S72, S73, S114). */
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { get } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -12,6 +12,8 @@ let hull: HullDev;
 beforeAll(async () => {
   hull = await startHullDev({
     skills: {
+      "write/SKILL.md":
+        "---\nname: Write\ndescription: Writes.\nprovider: mock\nworkspace_tools: [Write]\n---\nWrite.\n",
       "hi/SKILL.md": "---\nname: Hi\ndescription: Says hi.\nmode: llm\nprovider: mock\n---\nSay hi.\n",
     },
     project: {
@@ -60,6 +62,15 @@ test("a key is made, listed, used up to its rate, and revoked", async () => {
   const left = await keys(["list", "--tenant", "acme", "--json"]);
   expect(JSON.parse(left.output)).toEqual({ data: [] });
   expect(hull.output()).not.toContain(key);
+});
+
+test("hull call writes the files of a run, which it may read with its key alone", async () => {
+  const made = await keys(["add", "--tenant", "acme"]);
+  const key = /^(hull_[A-Za-z0-9_-]{43})$/m.exec(made.output)?.[1] ?? "";
+  const args = ["call", "write", "-i", "note", "-o", "made", "--url", hull.url, "--key", key];
+  const called = await runHull(args, { cwd: hull.root });
+  expect([called.code, called.output]).toEqual([0, expect.stringContaining("made/note (4 bytes)")]);
+  expect(await readFile(join(hull.root, "made", "note"), "utf8")).toBe("note");
 });
 
 test.each<[string[], string, number]>([

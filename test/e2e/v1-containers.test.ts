@@ -128,6 +128,29 @@ describe("a container", () => {
     expect(second.container?.id).toBe(container);
   });
 
+  test("a file belongs to the command that made it, though another call ends first", async () => {
+    const waits = `import os, time
+def handler(args):
+    while not os.path.exists("output/made.txt"): time.sleep(0.01)
+    open("seen", "w").close()
+`;
+    const tools = '[{"name": "constructor", "description": "Waits.", "script": "waits.py"}]';
+    const skill_id = await storedSkill("beside", { "tools.json": tools, "waits.py": waits });
+    const command = 'echo 1 > "$OUTPUT_DIR/made.txt"; until [ -e seen ]; do sleep 0.01; done; sleep 0.5';
+    const calls = [{ id: "c0", name: "constructor", arguments: {} }, ...bash(command).tool_calls];
+    fake.script([{ tool_calls: calls }, { text: "Done." }]);
+    const skills = [{ type: "custom" as const, skill_id, version: "latest" }];
+    const body = { ...ask, model: "gpt-4o", tools: [CODE], container: { skills } };
+    const { content } = await client.messages.create(body);
+    const results = content.flatMap((block) =>
+      block.type === "bash_code_execution_tool_result" ? [block] : [],
+    );
+    expect(results).toMatchObject([
+      { tool_use_id: "c0", content: { content: [] } },
+      { tool_use_id: "c1", content: { content: [{ type: "bash_code_execution_output" }] } },
+    ]);
+  });
+
   test("has the files that the user sends in", async () => {
     const stored = await hull.call("/files?filename=in.txt", "from the user");
     const { id } = (await stored.json()) as { id: string };

@@ -293,6 +293,7 @@ describe("failures", () => {
       expect(await problem(response)).toMatchObject({
         code: "provider_not_configured",
         variable: "OPENAI_API_KEY",
+        detail: expect.not.stringContaining("It was chosen ."),
         request_id: response.headers.get("x-request-id"),
       });
       expect(response.headers.has("retry-after")).toBe(false);

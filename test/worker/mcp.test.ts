@@ -304,3 +304,23 @@ describe("keys and tenants", () => {
     expect(statuses).toEqual([200, 200, 429]);
   });
 });
+
+it("a skill of a namespace and another skill's own tool have names of their own, and both are called", async () => {
+  const tool = (name: string) => ({
+    "SKILL.md": mockSkill("box"),
+    "tools.json": JSON.stringify([{ name, description: "d", script: "a.js" }]),
+    "a.js": `export default () => "own ${name}"`,
+  });
+  await client.publish({ box: tool("lid"), "box--lid": tool("knob") });
+  const { result } = await read(await send(rpc("tools/list")));
+  expect(result?.tools).toMatchObject(
+    ["box", "box__lid", "box___lid", "box___lid__knob"].map((name) => ({ name })),
+  );
+  const says = async (name: string) => {
+    const { result: said } = await read(await send(rpc("tools/call", { name, arguments: { input: "hi" } })));
+    return said?.content;
+  };
+  expect(await says("box__lid")).toMatchObject([{ text: "own lid" }]);
+  expect(await says("box___lid__knob")).toMatchObject([{ text: "own knob" }]);
+  expect(await says("box___lid")).toMatchObject([{ text: expect.stringContaining("hi") }]);
+});

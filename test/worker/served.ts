@@ -86,6 +86,8 @@ export class Client {
       }));
       const { skill, diagnostics } = await assembleSkill(sources, {
         folder,
+        // Only a namespace brings such a slug about.
+        ...(folder.includes("--") ? { slug: folder } : {}),
         file: `${folder}/SKILL.md`,
         providers,
         hooks: asTheyAre,

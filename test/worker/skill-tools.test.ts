@@ -1,5 +1,5 @@
 /** Tools of tools.json as callers meet them: served skills, runs, sessions. */
-import { beforeAll, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { readEvents } from "../support/sse.ts";
 import { Client, mockSkill } from "./served.ts";
 
@@ -67,6 +67,9 @@ const FOLDERS = {
       says_error: "export default () => ({ error: 'no' })",
     },
   ),
+  marked: { "SKILL.md": mockSkill("marked", "output_mime: text/markdown\n") },
+  "told-json": { "SKILL.md": mockSkill("told-json", "output: json\n") },
+  writes: { "SKILL.md": mockSkill("writes", "workspace_tools: true\n") },
   risky: folder("risky", [declared("wipe", { "x-risk": "dangerous" })], {
     wipe: "export default () => 'wiped'",
   }),
@@ -143,6 +146,21 @@ describe("a served skill", () => {
     expect([response.status, text]).toEqual([200, expect.stringMatching(/permission_denied.*dangerous/)]);
     const free = await client.fetch("/skills/risky", { method: "POST", body: "now" });
     expect(await free.text()).toContain("wiped");
+  });
+
+  it("names as many of its files in a header as HTTP clients take, and all of them in JSON", async () => {
+    const tool_calls = Array.from({ length: 60 }, (_, i) => {
+      return { name: "Write", arguments: { file_path: `ä b/${i}.txt`, content: "x" } };
+    });
+    await post("/llm/mocks", [{ tool_calls }, { text: "end" }]);
+    const headers = { accept: "application/json" };
+    const response = await client.fetch("/skills/writes", { method: "POST", body: "go", headers });
+    await client.fetch("/llm/mocks", { method: "DELETE" });
+    const { files } = await response.json<{ files: object[] }>();
+    const [, listed = "", more = ""] =
+      /^(.*), more;count=(\d+)$/.exec(response.headers.get("x-hull-files") ?? "") ?? [];
+    expect([files.length, listed.split(", ").length + Number(more)]).toEqual([60, 60]);
+    expect(listed.length).toBeLessThanOrEqual(6000);
   });
 
   it("logs each call, without its arguments", async () => {
@@ -238,6 +256,50 @@ describe("a run", () => {
   });
 });
 
+it("names that every object inherits are names like others", async () => {
+  const config = [{ name: "valueOf", type: "secret" }];
+  const tool = declared("constructor", { parameters: {}, "x-config": config });
+  const scripts = { constructor: "export default () => 'made'" };
+  await client.publish({ constructor: folder("constructor", [tool], scripts), first: FOLDERS.first });
+  const { results } = await run([["load_skill", { name: "constructor" }], ["constructor"]], {
+    skills: ["constructor"],
+  });
+  const read = await (await client.fetch("/skills/constructor/config")).json();
+  await client.publish(FOLDERS);
+  expect(results).toEqual([expect.stringContaining("<skill_content"), "made"]);
+  expect(read).toMatchObject({ tools: { constructor: { values: { valueOf: { set: false } } } } });
+});
+
+describe("a skill that is withdrawn while its run calls the model", () => {
+  afterEach(async () => {
+    vi.restoreAllMocks();
+    await client.publish(FOLDERS);
+  });
+
+  it.each<[string, Body]>([
+    ["skills", { skills: ["count-words"] }],
+    ["skill", { skill: "count-words" }],
+  ])("stays as it was for a run with the option %s", async (_, options) => {
+    const asking = new Client({ HULL_ENV: "local", OPENAI_API_KEY: "sk-canary-1234567890" });
+    const call = { name: "count_words", arguments: JSON.stringify({ text: "a b" }) };
+    const answers = [
+      { tool_calls: [{ id: "call_1", type: "function", function: call }] },
+      { content: "end", tool_calls: undefined },
+    ];
+    vi.spyOn(globalThis, "fetch").mockImplementation(async () => {
+      const { "count-words": _withdrawn, ...others } = FOLDERS;
+      await asking.publish(others);
+      const message = { role: "assistant", content: null, ...answers.shift() };
+      return Response.json({ choices: [{ message, finish_reason: "stop" }] });
+    });
+    const response = await asking.post("/runs", {
+      prompt: "go",
+      options: { provider: "openai", ...options },
+    });
+    expect(resultsOf(await response.json<Body>())).toEqual(['{"count":2}']);
+  });
+});
+
 describe("a session", () => {
   const text = async (path: string) => (await client.fetch(path)).text();
 
@@ -248,6 +310,26 @@ describe("a session", () => {
     const second = await run([["append", { text: "two" }]], options, "/sessions/w1/runs");
     expect([...first.results, ...second.results]).toEqual(["one ", "one two"]);
     expect(await text("/sessions/w1/files/notes/append.txt")).toBe("one two");
+  });
+
+  it("holds the calls of any llm skill that name it, in the form that the skill promises", async () => {
+    await post("/sessions", { id: "w3" });
+    const ask = (slug: string, body: BodyInit) =>
+      client.fetch(`/skills/${slug}?session_id=w3`, { method: "POST", body });
+    const first = await ask("marked", "first");
+    expect([first.headers.get("content-type"), await first.text()]).toEqual([
+      "text/markdown",
+      expect.stringMatching(/: first$/),
+    ]);
+    const second = await ask("told-json", "second");
+    expect([second.status, await second.json()]).toMatchObject([500, { code: "output_invalid_json" }]);
+    const { data } = await (await client.fetch("/sessions/w3/messages")).json<{ data: { role: string }[] }>();
+    expect(data.map(({ role }) => role)).toEqual(["user", "assistant", "user", "assistant"]);
+    const form = new FormData();
+    form.set("text", "fourth");
+    form.set("file", new File(["a"], "a.txt", { type: "text/plain" }));
+    const refused = await ask("marked", form);
+    expect([refused.status, await refused.json()]).toMatchObject([400, { option: "session_id" }]);
   });
 
   it("repeats a failing call only where it is idempotent", async () => {

@@ -579,3 +579,29 @@ it("a stored skill becomes an endpoint by its id, and stays one without it", asy
   expect(await (await red.run("/skills/owl")).text()).toContain("hi");
   await red.remove("owl");
 });
+
+it("a run names a stored skill by id or name, and gets its newest version with its tools", async () => {
+  const version = (n: number): [string, string][] => [
+    ["owl/SKILL.md", skill("owl", "", `Hoot ${n} times.`)],
+    ["owl/tools.json", '[{"name": "hoots", "description": "Hoots", "script": "scripts/hoots.js"}]'],
+    ["owl/scripts/hoots.js", `export default () => "hoots: ${n}";`],
+  ];
+  const id = await created(form(version(1)));
+  const tool_calls = ["load_skill", "hoots"].map((name) => ({ name, arguments: { name: "owl" } }));
+  const run = async (named: string, of = red) => {
+    const options = { skills: [named], mock: [{ tool_calls }, { text: "end" }] };
+    const response = await of.fetch("/runs", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ prompt: "go", options }),
+    });
+    const said = (await response.text()).match(/Hoot \d times|hoots: \d|skill_not_found/g);
+    return [response.status, [...new Set(said)]];
+  };
+  expect(await run(id)).toEqual([200, ["Hoot 1 times", "hoots: 1"]]);
+  await send(red, "POST", `/v1/skills/${id}/versions`, GA, form(version(2)));
+  for (const named of [id, "owl"]) expect(await run(named)).toEqual([200, ["Hoot 2 times", "hoots: 2"]]);
+  expect(await run(id, blue)).toEqual([404, ["skill_not_found"]]);
+  await send(red, "DELETE", `/v1/skills/${id}`, GA);
+  expect(await run("owl")).toEqual([404, ["skill_not_found"]]);
+});

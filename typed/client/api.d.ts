@@ -705,7 +705,7 @@ export type RunOptions = CallOptions & {
     profile?: "tool_using" | "researcher" | "verifier" | "completer";
     /** The served llm skill to run, with its body, model, limits and tools. */
     skill?: string;
-    /** Skills that the run may use: slugs, inline skills, or `"*"` for all that are served. */
+    /** Skills that the run may use: slugs, ids or names of stored skills, inline skills, or `"*"` for all that are served. */
     skills?: string | (string | {
         [name: string]: unknown;
     })[] | {

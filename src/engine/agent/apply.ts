@@ -3,7 +3,7 @@ import { withArtifacts } from "../artifact.ts";
 import type { Message } from "../messages.ts";
 import { calledAs, isSessionGrant, judgedArguments } from "./calls.ts";
 import { withoutArchived } from "./compaction.ts";
-import { afterActivation, afterInvocation } from "./known-skills.ts";
+import { afterActivation, afterInvocation, knownSkill } from "./known-skills.ts";
 import { grantOf } from "./policy.ts";
 import type { AgentRecord, AgentToolResult, Compacted, Delivery, Feedback, Wake } from "./records.ts";
 import { changedTools } from "./session-tools.ts";
@@ -242,7 +242,7 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       return settleCall(state, { ...run, ledger }, effect, result, true);
     }
     case "skill_loaded": {
-      const given = state.known?.[record.name]?.arguments ?? "";
+      const given = knownSkill(state, record.name)?.arguments ?? "";
       const changed = afterActivation(state, run, record.name, given);
       return settleCall(changed.state, changed.run, record.effect, record.result, true);
     }

@@ -3,6 +3,22 @@ import type { AgentRecord } from "./records.ts";
 import { withoutPrefix } from "./skill-prefix.ts";
 import type { AgentState, RunState } from "./state.ts";
 
+/** What the session knows of a skill, whose name may be one that every object inherits; `undefined`: nothing. */
+export function knownSkill(
+  { known = {} }: Pick<AgentState, "known">,
+  name: string,
+): { digest: string; arguments: string } | undefined {
+  return Object.hasOwn(known, name) ? known[name] : undefined;
+}
+
+/** What the commands in a skill's text wrote; `undefined`: they have not run. */
+export function skillOutputs(
+  { outputs = {} }: Pick<AgentState, "outputs">,
+  name: string,
+): { [command: string]: string } | undefined {
+  return Object.hasOwn(outputs, name) ? outputs[name] : undefined;
+}
+
 /** After a message that activates a skill. */
 export function afterInvocation(
   state: AgentState,

@@ -13,6 +13,7 @@ import {
   summaryInstructions,
   withoutArchived,
 } from "./compaction.ts";
+import { skillOutputs } from "./known-skills.ts";
 import type { AgentRecordBody, Feedback } from "./records.ts";
 import { runtimeTools } from "./runtime-tools.ts";
 import { laterTools } from "./session-tools.ts";
@@ -272,7 +273,7 @@ function systemText(state: AgentState, run: RunState, further: readonly string[]
   const tools = scopedTools(run).map(({ definition }) => definition);
   const contract = toolContract(run, [...tools, ...runtimeTools(run)], further);
   return [
-    ownSystem(spec.system, spec.own_skill, state.outputs?.[spec.own_skill?.name ?? ""]),
+    ownSystem(spec.system, spec.own_skill, skillOutputs(state, spec.own_skill?.name ?? "")),
     ...skillSections(state, run),
     ...contract,
     ...(spec.persistent ? [persistentInstruction(spec)] : []),

@@ -3,6 +3,7 @@
 import { objectOf } from "../../skill/json.ts";
 import type { Json } from "../../skill/manifest.ts";
 import { approvedBeforehand } from "../workspace-tools/approved.ts";
+import { skillOutputs } from "./known-skills.ts";
 import { judgeCall } from "./policy.ts";
 import { commandsOf } from "./skill-text.ts";
 import type { AgentSkill, AgentSpec } from "./spec.ts";
@@ -14,7 +15,7 @@ const MARK = "!";
 
 /** The commands of a skill that must run before its text is shown; `null`: there are none, or they have run. */
 export function dueCommands(state: AgentState, run: RunState, skill: AgentSkill): AgentStep | null {
-  if (state.outputs?.[skill.name] !== undefined) return null;
+  if (skillOutputs(state, skill.name) !== undefined) return null;
   const commands = commandsOf(skill);
   if (commands.length === 0 || !commands.every((command) => mayRun(run.spec, skill, command))) return null;
   return {

@@ -3,6 +3,7 @@ import { memo } from "../../memo.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { insidePath } from "../../skill/path.ts";
 import type { ToolDefinition } from "../messages.ts";
+import { knownSkill } from "./known-skills.ts";
 import { skillCalled } from "./skill-prefix.ts";
 import { listedSkills } from "./skill-text.ts";
 import type { AgentSkill, AgentSpec, AgentTool } from "./spec.ts";
@@ -19,8 +20,8 @@ const hasFiles = ({ files }: AgentSkill): boolean => files !== undefined && file
 /**
  * The skills whose files the model may read: the run's own, listed ones, and hidden ones that a person has activated.
  */
-function readable({ spec }: RunState, known: AgentState["known"] = {}): AgentSkill[] {
-  const activated = spec.skills.filter(({ name }) => known[name] !== undefined);
+function readable({ spec }: RunState, state: Pick<AgentState, "known">): AgentSkill[] {
+  const activated = spec.skills.filter(({ name }) => knownSkill(state, name) !== undefined);
   const open = [...(spec.own_skill === undefined ? [] : [spec.own_skill]), ...listedSkills(spec.skills)];
   return [...new Set([...open, ...activated])].filter(hasFiles);
 }
@@ -87,7 +88,7 @@ export function resourceArguments({ skills, own_skill }: AgentSpec, args: JsonOb
 
 /** Why a call is refused; `null`: it is not. */
 export function resourceFault(state: AgentState, run: RunState, args: JsonObject | null): string | null {
-  const names = readable(run, state.known).map(({ name }) => name);
+  const names = readable(run, state).map(({ name }) => name);
   const { skill, path, offset = 0, limit = SLICE_CHARS } = args ?? {};
   if (names.every((name) => name !== skill)) {
     return `There is no skill ${JSON.stringify(skill ?? null)} with files. There are: ${names.join(", ")}.`;

@@ -10,6 +10,7 @@ import { CATALOGUE_TOKENS, catalogue, MOST_LISTED } from "../skill-choice/catalo
 import { type Candidate, chooseSkills, indexSkills, rankSkills } from "../skill-choice/choose.ts";
 import { fitsEntries } from "../workspace-tools/approved.ts";
 import { isNamed } from "../workspace-tools/definitions.ts";
+import { knownSkill, skillOutputs } from "./known-skills.ts";
 import { brokenConstraint } from "./policy.ts";
 import type { AgentRecordBody } from "./records.ts";
 import { allTools } from "./session-tools.ts";
@@ -198,7 +199,6 @@ export function skillHooks(run: RunState, active: readonly string[]): string[] {
  * no longer shows; and those that the model can load.
  */
 export function skillSections(state: AgentState, { spec, active }: RunState): string[] {
-  const { known = {} } = state;
   const shown = shownInSystem(state, spec, active);
   const sections = shown.map((skill) =>
     [
@@ -206,19 +206,16 @@ export function skillSections(state: AgentState, { spec, active }: RunState): st
       skill.description,
       ...(skill.when_to_use === "" ? [] : [`When to use: ${skill.when_to_use}`]),
       ...(skill.allowed_tools.length === 0 ? [] : [`Tools: ${skill.allowed_tools.join(", ")}`]),
-      activation(skill, readerOf(state, spec, skill, known[skill.name]?.arguments ?? ""), false),
+      activation(skill, readerOf(state, spec, skill, knownSkill(state, skill.name)?.arguments ?? ""), false),
     ].join("\n\n"),
   );
   return [...sections, catalogueOf(state, spec, shown)];
 }
 
-function shownInSystem(
-  { known = {}, visible }: AgentState,
-  spec: AgentSpec,
-  active: readonly string[],
-): AgentSkill[] {
+function shownInSystem(state: AgentState, spec: AgentSpec, active: readonly string[]): AgentSkill[] {
   return spec.skills.filter(
-    ({ name }) => active.includes(name) || (known[name] !== undefined && !isBrought(visible, name)),
+    ({ name }) =>
+      active.includes(name) || (knownSkill(state, name) !== undefined && !isBrought(state.visible, name)),
   );
 }
 
@@ -228,8 +225,8 @@ export function shownSkills(state: AgentState, { spec, active }: RunState): Agen
   return [...own, ...shownInSystem(state, spec, active)];
 }
 
-function readerOf({ outputs }: AgentState, spec: AgentSpec, { name }: AgentSkill, given: string): Reader {
-  const own = outputs?.[name];
+function readerOf(state: AgentState, spec: AgentSpec, { name }: AgentSkill, given: string): Reader {
+  const own = skillOutputs(state, name);
   return {
     session_id: spec.session_id,
     arguments: given,
@@ -443,7 +440,6 @@ export function loadSkill(
   { spec, active }: RunState,
   args: JsonObject | null,
 ): LoadedSkill {
-  const { known = {} } = state;
   const fail = (error: string, skill: Json, message: string): LoadedSkill => ({
     name: null,
     content: JSON.stringify({ error, skill, message }),
@@ -479,7 +475,7 @@ export function loadSkill(
           `The skill "${wanted}" is signed by ${signature.signer}, who is not trusted to do so.`,
         );
   }
-  const before = known[skill.name];
+  const before = knownSkill(state, skill.name);
   const same = before?.digest === skill.digest;
   if (active.includes(skill.name) || (before !== undefined && same))
     return { name: skill.name, content: activeAlready(skill.name) };

@@ -71,7 +71,7 @@ export interface AgentSkill {
   fork?: true;
   /** The skill was uploaded, so it approves no calls. */
   uploaded?: true;
-  /** It has no address: only its digest finds it. Absent: its name does. */
+  /** It has no address. Absent: it has one. */
   stored?: true;
   /** Calls that need no approval while the skill is active, as entries of `allowed-tools`. Absent: none. */
   approved_tools?: string[];

@@ -82,7 +82,8 @@ export function containerTool(name: ContainerTool, terms: CodeTerms = {}): Agent
   };
 }
 
-export const isCodeTool = (name: Json): name is CodeTool => typeof name === "string" && name in FACTS;
+export const isCodeTool = (name: Json): name is CodeTool =>
+  typeof name === "string" && Object.hasOwn(FACTS, name);
 
 /** What the handler of a tool for code says; `null`: it is another tool's. */
 export function codeHandler(handler: Json): { code: CodeTool; terms: CodeTerms } | null {

@@ -77,7 +77,7 @@ function serverInfo({ settings }: Exchange["context"]): JsonObject {
 }
 
 const INSTRUCTIONS =
-  "Each tool without __ in its name is a skill of this deployment; <skill>__<tool> is one of its own tools. " +
+  "Each tool is a skill of this deployment, except that <skill>__<tool> is one of its own tools; ___ follows a namespace. " +
   "Prompts hold the skills' instructions, resources their files.";
 
 function initialize({ context }: Exchange, { protocolVersion }: JsonObject): Outcome {

@@ -4,8 +4,10 @@ import { cursorAfter, keyOf } from "./cursor.ts";
 import { type Exchange, type Served, skillOf, skillsAfter, staleMeta } from "./exchange.ts";
 import { invalidParams, type Outcome } from "./message.ts";
 
-/** Separates a skill's name from that of one of its own tools. No slug contains it. */
+/** Separates a skill's name from that of one of its own tools, which begins with a letter. */
 const SEPARATOR = "__";
+/** In a tool's name for the `--` between the namespace and the name of a slug. */
+const NAMESPACE = "___";
 
 /** `tools/list`: each skill, followed by its own tools. */
 export async function listTools(exchange: Exchange, params: JsonObject): Promise<Outcome> {
@@ -25,14 +27,15 @@ export async function listTools(exchange: Exchange, params: JsonObject): Promise
 export type Named = Served & { tool: SkillTool | null };
 
 export async function toolNamed(exchange: Exchange, name: string): Promise<Named | null> {
-  const [, skill = "", own] = /^([a-z0-9]+(?:_[a-z0-9]+)*)(?:__(.+))?$/.exec(name) ?? [];
-  const served = skill === "" ? null : await skillOf(exchange, skill.replaceAll("_", "-"));
+  const [, skill = "", own] = /^([a-z0-9]+(?:_(?:__)?[a-z0-9]+)*)(?:__([a-z].*))?$/.exec(name) ?? [];
+  const slug = skill.replaceAll(NAMESPACE, "--").replaceAll("_", "-");
+  const served = slug === "" ? null : await skillOf(exchange, slug);
   if (served === null || own === undefined) return served === null ? null : { ...served, tool: null };
   const tool = served.record.tools?.find((known) => known.name === own);
   return tool === undefined ? null : { ...served, tool };
 }
 
-const toolName = ({ slug }: Manifest): string => slug.replaceAll("-", "_");
+const toolName = ({ slug }: Manifest): string => slug.replaceAll("--", NAMESPACE).replaceAll("-", "_");
 
 function skillAsTool({ manifest }: SkillRecord): JsonObject {
   const still = manifest.mode === "static-file";

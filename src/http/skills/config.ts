@@ -107,7 +107,7 @@ async function shown(context: RequestContext, record: SkillRecord, bot: string |
     const layers = await layersOf(opening, own, { tenant, record, tool: name });
     const { values, sources, diagnostics } = effectiveConfig(config, layers);
     for (const { name: param, type } of config) {
-      if (type === "secret") values[param] = { set: values[param] !== undefined };
+      if (type === "secret") values[param] = { set: Object.hasOwn(values, param) };
     }
     const all = [...diagnostics, ...(await oldKeys(context, own))];
     tools[name] = {

@@ -6,7 +6,7 @@ import { FileNotFound } from "../../errors/request.ts";
 import { OutputMissing } from "../../errors/run.ts";
 import { findFile, readFile } from "../../run/files.ts";
 import { contentDisposition, isActive } from "../../run/output-files.ts";
-import { filesInHeader, type ProducedFile } from "../../run/served-files.ts";
+import { filesInHeader, type ProducedFile, shortFilesHeader } from "../../run/served-files.ts";
 import type { Manifest } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
 
@@ -21,7 +21,19 @@ export async function withProducedFiles(
   manifest: Manifest,
   answer: Response,
 ): Promise<Response> {
-  if (answer.status !== 200) return answer;
+  return answer.status === 200 ? withShortList(await inForm(context, manifest, answer)) : answer;
+}
+
+/** An answer whose headers every client takes, however many files it names. */
+export function withShortList(answer: Response): Response {
+  const listed = answer.headers.get("x-hull-files");
+  if (listed === null) return answer;
+  const headers = new Headers(answer.headers);
+  headers.set("x-hull-files", shortFilesHeader(listed));
+  return new Response(answer.body, { status: answer.status, headers });
+}
+
+async function inForm(context: RequestContext, manifest: Manifest, answer: Response): Promise<Response> {
   const files = filesInHeader(answer.headers.get("x-hull-files") ?? "");
   const wanted = new URL(context.request.url).searchParams.get("file");
   if (wanted !== null) {

@@ -1,6 +1,7 @@
 /** A call of a skill in a session: it uses the session's files and conversation. */
 
 import type { RunInput } from "../../run/input.ts";
+import { checkedJson, withoutFence } from "../../run/json-output.ts";
 import { digestsOf, producedFiles, promptText, writeInputs } from "../../run/served-files.ts";
 import { clientWorkspace } from "../../run/session-client.ts";
 import { isObject } from "../../skill/json.ts";
@@ -12,6 +13,7 @@ import { runIn } from "../sessions/runs.ts";
 /**
  * The run's last text with the files that it made. An answer that is not a result, or of a waiting run, stays
  * unchanged.
+ * @throws OutputInvalidJson where the skill promises JSON
  */
 export async function runInSession(
   context: RequestContext,
@@ -33,7 +35,11 @@ export async function runInSession(
   const { headers } = await producedFiles(context, workspace, before);
   const all = new Headers(answer.headers);
   all.delete("content-length");
-  all.set("content-type", "text/plain; charset=utf-8");
+  const { output, output_mime } = manifest;
+  const isJson = output === "json";
+  const own = output === "file" ? undefined : output_mime;
+  all.set("content-type", own ?? (isJson ? "application/json" : "text/plain; charset=utf-8"));
   for (const [name, value] of Object.entries(headers)) all.set(name, value);
-  return new Response(String(ended.visible_text ?? ""), { headers: all });
+  const text = String(ended.visible_text ?? "");
+  return new Response(isJson ? checkedJson(withoutFence(text)) : text, { headers: all });
 }

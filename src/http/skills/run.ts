@@ -2,6 +2,7 @@
  * One run of a skill over HTTP: reads the input, runs the mode, and answers with the result or as events.
  */
 
+import { InvalidRequest } from "../../errors/llm.ts";
 import { NotAcceptable } from "../../errors/request.ts";
 import { type HullError, toHullError } from "../../errors.ts";
 import { takesAnyFile } from "../../run/agent/workspace-option.ts";
@@ -75,14 +76,12 @@ export async function runSkill(
   const anyFile = takesAnyFile(context, record);
   const sent = await readInput(context, manifest, limit, state, anyFile);
   const session = sent.session ?? new URL(request.url).searchParams.get("session_id");
-  if (anyFile && session !== null) {
-    const answer = await runInSession(
-      context,
-      manifest,
-      session,
-      await withStoredFiles(context, manifest, sent, limit),
-    );
-    return withProducedFiles(context, manifest, withHeaders(answer, headers));
+  if (manifest.mode === "llm" && session !== null) {
+    const input = await withStoredFiles(context, manifest, sent, limit);
+    if (!anyFile && input.files.length > 0)
+      throw new InvalidRequest({ option: "session_id", detail: NO_FILES_IN_SESSION });
+    const answer = withHeaders(await runInSession(context, manifest, session, input), headers);
+    return anyFile ? withProducedFiles(context, manifest, answer) : answer;
   }
   if (durable !== null) {
     const skill = { card, record };
@@ -99,6 +98,9 @@ export async function runSkill(
   const answer = await whole(run, headers, watch);
   return anyFile ? withProducedFiles(context, manifest, answer) : answer;
 }
+
+const NO_FILES_IN_SESSION =
+  "A skill without workspace tools takes no files together with session_id. Send the text alone, or leave session_id out.";
 
 /** Names the run. In local dev the front names it, so that it can stop the run of a client that left. */
 export function runId({ request, settings }: RequestContext): string {

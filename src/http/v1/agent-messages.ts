@@ -73,6 +73,8 @@ async function drive(
   const made: GeneratedFile[] = [];
   const events = new MessageEvents(spec.model.model, context, emit);
   let executions = 0;
+  /** Commands under way: files that appear beside them are theirs, although other calls may end first. */
+  let commands = 0;
   // One after the other: a result waits until the files of its call are found, and later events wait for the result.
   let reported: Promise<void> = Promise.resolve();
   const then = (report: () => void | Promise<void>): void => {
@@ -84,12 +86,20 @@ async function drive(
     reasoning: (text) => then(() => events.sink.onReasoning?.(text)),
     // Calls are sent one by one.
     turn: ({ blocks }) => then(() => events.rest(blocks.filter(({ type }) => type !== "tool_call"))),
-    call: (call) => then(() => events.block(callBlock(call))),
+    call: (call) =>
+      then(() => {
+        if (isCodeTool(call.name)) commands += 1;
+        events.block(callBlock(call));
+      }),
     result: (call, result) =>
       then(async () => {
-        if (isCodeTool(call.name)) executions += 1;
+        const command = isCodeTool(call.name);
+        if (command) {
+          executions += 1;
+          commands -= 1;
+        }
         // The text editor's results name no files: the next command's result names the files that it made.
-        const names = call.name !== EDITOR_TOOL;
+        const names = call.name !== EDITOR_TOOL && (command || commands === 0);
         const from = { anywhere: call.name === LITELLM_TOOL, copies };
         const { files, refused } = (names ? await container?.generated(from) : null) ?? NOTHING;
         made.push(...files);

@@ -58,7 +58,8 @@ export function readChatRequest(body: JsonObject): ChatRequest {
   const { system, messages } = readChat(body.messages);
   const sampling = samplingOf(body);
   const thinking = effortOf(body.reasoning_effort, "reasoning_effort");
-  const limit = body.max_completion_tokens ?? body.max_tokens ?? null;
+  const limited = (body.max_completion_tokens ?? null) === null ? "max_tokens" : "max_completion_tokens";
+  const limit = body[limited] ?? null;
   return {
     model: modelMember(body.model),
     stream: body.stream === true,
@@ -68,7 +69,7 @@ export function readChatRequest(body: JsonObject): ChatRequest {
       messages,
       tools: toolsOf(body.tools),
       tool_choice: toolChoiceOf(body.tool_choice, (choice) => objectOf(choice.function).name),
-      max_tokens: limit === null ? DEFAULT_MAX_TOKENS : tokensMember("max_completion_tokens", limit),
+      max_tokens: limit === null ? DEFAULT_MAX_TOKENS : tokensMember(limited, limit),
       ...formatOf(body.response_format, "response_format", (format) => format.json_schema),
       ...(Object.keys(sampling).length === 0 ? {} : { sampling }),
       ...(thinking === null ? {} : { thinking }),

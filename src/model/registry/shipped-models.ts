@@ -39,6 +39,7 @@ export const PROVIDER_PREFIXES: readonly (readonly [prefix: string, provider: st
 ];
 
 export const SHIPPED_INFERENCE_RULES: readonly InferenceRule[] = [
+  { exact: "mock", provider: "mock" },
   { pattern: "@cf/*", provider: "workers-ai" },
   { pattern: "@hf/*", provider: "workers-ai" },
   { slashes: 1, provider: "openrouter" },

@@ -184,6 +184,18 @@ export async function findSkill(env: Bindings, tenant: string, id: string): Prom
   return z.array(skillShape).parse(results)[0] ?? null;
 }
 
+/** The id of the skill that has this id or name and a version; the newest of several with one name. */
+export async function findSkillNamed(env: Bindings, tenant: string, name: string): Promise<string | null> {
+  const db = await skillsDatabase(env);
+  return db
+    .prepare(
+      `SELECT id FROM stored_skills WHERE tenant = ?1 AND (id = ?2 OR name = ?2) AND default_number IS NOT NULL
+       ORDER BY created_us DESC LIMIT 1`,
+    )
+    .bind(tenant, name)
+    .first<string>("id");
+}
+
 /** Selects the skills of a page: those after a position in the order of time. */
 interface SkillsPage {
   limit: number;

@@ -35,6 +35,7 @@ import { RunServers } from "../mcp/servers.ts";
 import { runnerEndpoint, runOptions } from "../runner.ts";
 import { openSpan } from "../spans.ts";
 import { runSubAgent } from "../task/sub-agent.ts";
+import { checkTrust } from "../trust.ts";
 import { grantsOf } from "../variables.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
 import { toolWorkspace } from "../workspace/transfer.ts";
@@ -262,12 +263,16 @@ async function runTool(
 const isForModel = (error: unknown): error is HullError =>
   error instanceof HullError && !(error instanceof ClientClosedRequest);
 
-/** The skill of a name, as the run has it. */
+/** The skill of a name in the version with which the run began, whatever is served by now. */
 async function skillNamed({ context, own, spec }: EffectsOptions, slug: string): Promise<SkillRecord> {
   if (own?.record.manifest.slug === slug) return own.record;
-  const stored = spec.skills.find((skill) => skill.name === slug && skill.stored === true);
-  if (stored?.digest !== undefined) return context.deployment.registry.skill(stored.digest);
-  return servedSkill(context, slug);
+  const known = spec.own_skill === undefined ? spec.skills : [spec.own_skill, ...spec.skills];
+  // Only skills that Hull has have files; the digest of an inline one finds no record.
+  const skill = known.find(({ name, files }) => name === slug && files !== undefined);
+  if (skill?.digest === undefined) return servedSkill(context, slug);
+  const record = await context.deployment.registry.skill(skill.digest);
+  if (skill.stored !== true) checkTrust(context.settings, record);
+  return record;
 }
 
 /** The answer of a handler or server, cut to the limit of the served skill. Commands are limited while they write. */

@@ -1,4 +1,4 @@
-/** The skills of a run: served ones by slug, and those that the request contains. */
+/** The skills of a run: served ones by slug, stored ones by id or name, and those that the request contains. */
 
 import * as z from "zod/mini";
 import type { AgentSkill, AgentTool } from "../../engine/agent/spec.ts";
@@ -9,6 +9,7 @@ import type { Settings } from "../../env.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
 import { SkillNotFound } from "../../errors/request.ts";
 import { refused } from "../../llm/prepare.ts";
+import { findSkillNamed } from "../../registry/stored-skills/rows.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Card, Json, SkillRecord } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
@@ -16,6 +17,7 @@ import { signatureFault } from "../../skill/trust.ts";
 import type { RunContext } from "../context.ts";
 import { listedFiles, ownFiles } from "../own-skill.ts";
 import { checkTrust } from "../trust.ts";
+import { namedSkill } from "../v1-skills.ts";
 import { commandAnnotations } from "./command-annotations.ts";
 
 interface RunSkills {
@@ -47,7 +49,7 @@ const inline = z.lazy(() => {
 });
 
 /**
- * Reads the option `skills`: one skill, a list of slugs and skills, or an object whose `skills` is such a list.
+ * Reads the option `skills`: one skill, a list of names and skills, or an object whose `skills` is such a list.
  * @throws SkillNotFound, InvalidRequest, InputInvalid with a path per finding
  */
 export async function readSkills(context: RunContext, given: Json | undefined): Promise<RunSkills> {
@@ -62,7 +64,7 @@ export async function readSkills(context: RunContext, given: Json | undefined): 
   const records: SkillRecord[] = [];
   for (const [index, item] of (await named(context, list)).entries()) {
     if (typeof item === "string") {
-      const { record, digest } = await servedVersion(context, item);
+      const { record, digest } = await listedVersion(context, item);
       records.push(record);
       skills.push({ ...skillOf(context.settings, record, digest), ...signatureOf(context, record) });
       tools.push(...toolsOf(record));
@@ -113,7 +115,7 @@ export async function ownSkill(
 }
 
 /** The version of a skill that a run gets: the one that it keeps to, else the one that is served. @throws SkillNotFound */
-export async function servedVersion(
+async function servedVersion(
   context: RunContext,
   slug: string,
 ): Promise<{ record: SkillRecord; digest: string }> {
@@ -139,6 +141,26 @@ export async function servedVersion(
   const record = await context.deployment.registry.skill(card.version);
   checkTrust(context.settings, record);
   return { record, digest: card.version };
+}
+
+/**
+ * The version that a run gets of a skill in the option `skills`: the served one, else the newest of one that the tenant
+ * stored, by its id or name.
+ * @throws SkillNotFound
+ */
+export async function listedVersion(
+  context: RunContext,
+  name: string,
+): Promise<{ record: SkillRecord; digest: string }> {
+  try {
+    return await servedVersion(context, name);
+  } catch (error) {
+    if (!(error instanceof SkillNotFound)) throw error;
+    const id = await findSkillNamed(context.env, context.tenant, name);
+    const stored = id === null ? null : await namedSkill(context, id, null);
+    if (stored === null) throw error;
+    return stored;
+  }
 }
 
 /** The argv tools of a served skill. The runner finds the skill by its digest. */

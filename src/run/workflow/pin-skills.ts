@@ -3,7 +3,7 @@ import type { Graph } from "../../engine/workflow/graph.ts";
 import type { PinnedSkills } from "../../engine/workflow/records.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import { everySkill, servedVersion } from "../agent/skills.ts";
+import { everySkill, listedVersion } from "../agent/skills.ts";
 import type { RunContext } from "../context.ts";
 
 /**
@@ -26,7 +26,7 @@ export async function pinSkills(
   const all = named.delete("*") ? (before?.all ?? (await everySkill(context))) : undefined;
   const digests = { ...before?.digests };
   for (const name of [...named, ...(all ?? [])])
-    digests[name] ??= (await servedVersion(context, name)).digest;
+    digests[name] ??= (await listedVersion(context, name)).digest;
   return { digests, ...(all === undefined ? {} : { all }) };
 }
 

@@ -6,6 +6,7 @@ import { readConversation } from "../../../src/llm/anthropic-api/conversation.ts
 import { readMessagesRequest } from "../../../src/llm/anthropic-api/request.ts";
 import { completionOf } from "../../../src/llm/openai-api/answer.ts";
 import { readChat } from "../../../src/llm/openai-api/conversation.ts";
+import { readChatRequest } from "../../../src/llm/openai-api/request.ts";
 import type { Json, JsonObject } from "../../../src/skill/manifest.ts";
 
 const BLOCKS: Block[] = [
@@ -90,6 +91,14 @@ it.each([
   expect(() => readMessagesRequest(body, new Headers())).toThrow(
     new RegExp(`^${path.replaceAll(".", "\\.")}: `),
   );
+});
+
+it.each([
+  [{ max_tokens: -1 }, "max_tokens"],
+  [{ max_tokens: 5, max_completion_tokens: 0 }, "max_completion_tokens"],
+])("a limit of a chat completion is refused by the name that it was given: %j", (limits, name) => {
+  const body = { model: "m", messages: [{ role: "user", content: "x" }], ...limits };
+  expect(() => readChatRequest(body)).toThrow(new RegExp(`^${name}: `));
 });
 
 it.each([{ speed: "fast" }, { mcp_servers: [] }, { tools: [{ type: "web_search_20250305" }] }])(

@@ -8,6 +8,7 @@ import type { ModelWish } from "../../../../src/model/registry/resolve.ts";
 import { ANTHROPIC, choose, env, LOCAL, layered, OPENAI, type Variables } from "./support.ts";
 
 test.each([
+  ["mock", "mock", "mock"],
   ["local:qwen3", "ollama", "qwen3"],
   ["ollama:gpt-oss", "ollama", "gpt-oss"],
   ["hf:org/model", "huggingface", "org/model"],
