@@ -228,6 +228,17 @@ describe("a run", () => {
     expect((await run(path, "again")).status).toBe(200);
   });
 
+  it("tells the tools of a turn in the order of its calls, whichever is answered first", async () => {
+    const path = await session();
+    const tools = ["first", "second"].map((name) => ({ name, description: "Asks a person." }));
+    const mock = [{ tool_calls: tools.map(({ name }) => ({ name, arguments: {} })) }, { text: "thanks" }];
+    const waiting = await (await run(path, "go", { tools, mock })).json<Body & { awaiting: Body[] }>();
+    for (const { tool_call_id } of waiting.awaiting.toReversed())
+      await post(`${path}/tool-results`, { tool_call_id, content: "yes" });
+    const { result } = await until<{ result: Body }>(`${path}/runs/${waiting.run_id}`, "done");
+    expect(result.tools_used).toEqual(["first", "second"]);
+  });
+
   it("waits for the client's own tool; a second run is refused meanwhile", async () => {
     const path = await session();
     const response = await run(path, "go", { tools: [ASK], mock: asking });
