@@ -18,6 +18,7 @@ import { type SubAgentBody, subAgentBody, type TaskBody, taskBody } from "../../
 import { withToolsAbove } from "../../run/task/child-spec.ts";
 import type { Carry, TaskHandle, TaskSettings } from "../../run/task/handle.ts";
 import { NOTHING_ASKED } from "../../run/task/sub-agent.ts";
+import { nodeFaults } from "../../run/workflow/check-graph.ts";
 import { type Placement, placedAt, plain, policyOf, stageOf, withNamed } from "../../run/workflow/stage.ts";
 import { thrownBy } from "../../session/conversation/done.ts";
 import type { NamedRequest } from "../../session/named-request.ts";
@@ -31,7 +32,7 @@ import { eventStream } from "../sessions/runs.ts";
 import { callName, idempotencyKey } from "../skills/idempotency.ts";
 import { wantsEvents } from "../sse.ts";
 import { waitIn } from "../wait.ts";
-import { graphOf } from "../workflows/graphs.ts";
+import { graphOf, refusedAt } from "../workflows/graphs.ts";
 import { readOwnOptions, workflowSpec } from "../workflows/wanted.ts";
 
 /** What a run that is handed over needs to know of the session above. */
@@ -84,6 +85,8 @@ async function spawnNode(
   node: NonNullable<TaskBody["node"]>,
 ): Promise<Spawned> {
   const { task, name = "task" } = body;
+  const faults = await nodeFaults(context, node);
+  if (faults.length > 0) throw refusedAt("node", faults);
   const stage = stageOf({ ...node, kind: node.kind ?? "stage" });
   const above = await aboveOf(context, body.parent_session_id);
   const artifacts = artifactsOf(body, id);
