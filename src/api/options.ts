@@ -280,7 +280,7 @@ const RUN_TOOLS = {
     default: false,
   },
   deadline_ms: {
-    text: "The whole run takes at most this many ms: 504 `deadline_exceeded`.",
+    text: "The whole run, its waits included, takes at most this many ms: 504 `deadline_exceeded`.",
     otherwise: "no limit",
   },
   tool_retries: { text: "How often Hull repeats a failed tool call.", otherwise: "of the `profile`" },

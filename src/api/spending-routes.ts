@@ -113,6 +113,6 @@ export const SPENDING = {
     parameters: [PROVIDER],
     body: body("NewProviderRate"),
     answers: { 200: answer("The rate that holds now", json(schema("ProviderRate"))) },
-    faults: BODY_FAULTS,
+    faults: [...BODY_FAULTS, 404],
   },
 } satisfies Operations;

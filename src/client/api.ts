@@ -772,7 +772,7 @@ export type RunOptions = CallOptions & {
   parallel_tool_calls?: boolean;
   /** Whether the model may hand work to sub-agents with the tool `sub_agent`. */
   sub_agents?: boolean;
-  /** The whole run takes at most this many ms: 504 `deadline_exceeded`. */
+  /** The whole run, its waits included, takes at most this many ms: 504 `deadline_exceeded`. */
   deadline_ms?: number;
   /** How often Hull repeats a failed tool call. */
   tool_retries?: number;

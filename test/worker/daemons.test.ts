@@ -104,6 +104,30 @@ describe("a daemon", () => {
     });
   });
 
+  it("keeps an event or a message that a budget kept from the model", async () => {
+    // Another object's isolate learns at once only of further limits of a tenant.
+    await send("PUT", "/budgets/tenant", { window: "total", max_output_tokens: 1_000_000 });
+    const { id } = await spawn({ mock: [{ text: "ready" }, { text: "one" }, { text: "two" }] });
+    const limit = (max_output_tokens: number) =>
+      send("PUT", `/budgets/session:${id}`, { window: "total", max_output_tokens });
+    const spent = { daemon_state: "budget_exhausted", status: "stopped" };
+    await limit(1);
+    await event(id, { mail: 1 });
+    expect(await until(id, spent)).toMatchObject({ pending_event_count: 1, total_text: "ready" });
+    await limit(1_000_000);
+    await post(`/daemons/${id}/resume`);
+    expect(await until(id, { daemon_state: "idle", queued_event_count: 0 })).toMatchObject({
+      last_iteration_text: "one",
+    });
+    await limit(1);
+    await post(`/sessions/${id}/messages`, { content: "And you?" });
+    await until(id, spent);
+    await limit(1_000_000);
+    await post(`/daemons/${id}/resume`);
+    await until(id, { daemon_state: "idle", last_iteration_text: "two" });
+    await send("DELETE", "/budgets/tenant");
+  });
+
   it("a path belongs to one that runs, and finds the daemon again", async () => {
     const { id } = await spawn({ persist_path: "state/a" });
     const second = await post("/daemons", { task: "x", provider: "mock", state_dir: "state/a" });

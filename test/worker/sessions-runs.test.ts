@@ -228,6 +228,33 @@ describe("a run", () => {
     expect((await run(path, "again")).status).toBe(200);
   });
 
+  it.each([
+    ["awaiting_tool", {}],
+    ["awaiting_approval", { approval_policy: { require_approval: ["ask"] } }],
+    ["idle", { daemon: true, tools: [], mock: [{ text: "later" }] }],
+  ])("that rests ends at its deadline: %s", async (status, more) => {
+    const path = await session();
+    const options = { tools: [ASK], mock: asking, deadline_ms: 400, ...more };
+    const body = { prompt: "go", options: { provider: "mock", ...options } };
+    const resting = await post(`${path}/runs?wait=idle`, body);
+    const { run_id, ...answer } = await resting.json<Body>();
+    expect(answer).toMatchObject({ status });
+    const ended = await until<{ error: Body }>(`${path}/runs/${run_id}`, "error");
+    expect(ended.error.code).toBe("deadline_exceeded");
+    expect((await run(path, "and now?")).status).toBe(200);
+  });
+
+  it("tells the tools of a turn in the order of its calls, whichever is answered first", async () => {
+    const path = await session();
+    const tools = ["first", "second"].map((name) => ({ name, description: "Asks a person." }));
+    const mock = [{ tool_calls: tools.map(({ name }) => ({ name, arguments: {} })) }, { text: "thanks" }];
+    const waiting = await (await run(path, "go", { tools, mock })).json<Body & { awaiting: Body[] }>();
+    for (const { tool_call_id } of waiting.awaiting.toReversed())
+      await post(`${path}/tool-results`, { tool_call_id, content: "yes" });
+    const { result } = await until<{ result: Body }>(`${path}/runs/${waiting.run_id}`, "done");
+    expect(result.tools_used).toEqual(["first", "second"]);
+  });
+
   it("waits for the client's own tool; a second run is refused meanwhile", async () => {
     const path = await session();
     const response = await run(path, "go", { tools: [ASK], mock: asking });

@@ -85,6 +85,18 @@ describe("POST /sub-agents", () => {
     });
   });
 
+  it("runs in a session that exists, unless that is above it", async () => {
+    const [top, within] = [await session(), await session()].map((path) => path.replace("/sessions/", ""));
+    const below = { parent_session_id: top };
+    expect(await subAgent({ ...said("In."), session_id: within }, below)).toMatchObject({ ok: true });
+    const inside = async (session_id: unknown, parent_session_id: unknown) =>
+      codeOf(await post("/sub-agents", { task: "x", options: { ...MOCK, session_id }, parent_session_id }));
+    // Each of these would report to itself for ever.
+    expect(await inside(top, top)).toEqual([422, "input_invalid"]);
+    expect(await inside(top, within)).toEqual([422, "input_invalid"]);
+    expect(await get(`/sessions/${top}`)).toMatchObject({ child_ids: [within] });
+  });
+
   it("starts clean or from a copy, and is told of in the session above", async () => {
     const path = await session();
     await run(path, "Remember 17.", said("Yes."));

@@ -126,6 +126,14 @@ describe("a task", () => {
       { task: "x", node: NODE, execution: { env: { "A=B": "x" } } },
     ])
       expect(await codeOf(await post("/tasks", body))).toEqual([422, "input_invalid"]);
+    const policies = { model_policy: { max_iterations: "3", temprature: 1 } };
+    const { errors } = await (
+      await post("/tasks", { task: "x", node: { ...NODE, ...policies } })
+    ).json<Body>();
+    expect(errors).toMatchObject([
+      { path: "node.model_policy.max_iterations" },
+      { path: "node.model_policy.temprature", message: expect.stringContaining('"temperature"') },
+    ]);
     const path = await session();
     for (const name of ["", "/input", "/trigger", "/close"]) {
       const at = path.replace("/sessions", "/tasks") + name;

@@ -225,6 +225,42 @@ describe("another graph for a run", () => {
   });
 });
 
+describe("a run that goes on from another one", () => {
+  it("has copies of its files, and a fork too", async () => {
+    const graph = { entry: "a", nodes: { a: said("a"), b: said("b") }, edges: [edge("a", "b")] };
+    const first = await run(graph, { options: { max_steps: 1 } });
+    const file = (id: unknown, init?: RequestInit) =>
+      client.fetch(`/sessions/${id}/files/made/by-a.txt`, init);
+    await file(first.id, { method: "PUT", body: "what a wrote" });
+    const key = { "idempotency-key": "again" };
+    const path = `/workflows/runs/${first.id}`;
+    const later = [
+      () => executed(graph, { options: { resume_run: first.id } }, key),
+      () => executed(graph, { options: { resume_run: first } }),
+      () => post(`${path}/resume`, {}),
+      () => post(`${path}/fork`, { from: "b" }, key),
+    ];
+    const runs = await Promise.all(later.map(async (go) => (await go()).json<Run>()));
+    expect(runs.map(({ status }) => status)).toEqual(later.map(() => "completed"));
+    // A key counts for one route.
+    expect(new Set(runs.map(({ id }) => id)).size).toBe(later.length);
+    const [on, , , fork] = runs;
+    for (const { id } of runs) expect(await (await file(id)).text()).toBe("what a wrote");
+    await file(fork?.id, { method: "PUT", body: "changed" });
+    expect(await (await file(first.id)).text()).toBe("what a wrote");
+    // The same request again is the same run, and a record whose run is gone has no files.
+    expect(await (await later[3]?.())?.json()).toMatchObject({ id: fork?.id });
+    expect(await (await file(fork?.id)).text()).toBe("changed");
+    await client.fetch(path, { method: "DELETE" });
+    const without = await run(graph, { options: { resume_run: first } });
+    expect([without.status, (await file(without.id)).status, (await file(on?.id)).status]).toEqual([
+      "completed",
+      404,
+      200,
+    ]);
+  });
+});
+
 describe("compensations", () => {
   /** Two stages that can be undone, one that fails, one that waits; `undo b` fails once. */
   const undone = {

@@ -53,12 +53,15 @@ export function settleCall(
     ...withArtifacts(run.artifacts, artifacts),
   };
   if (calls.some(({ stage }) => stage !== "settled")) return { ...state, run: settled };
+  // Until now they stood in the order of their ends.
+  const before = run.tools_used.slice(0, run.tools_used.length - (calls.length - 1));
+  const tools_used = [...before, ...calls.map(({ call }) => call.name)];
   const parts = calls.flatMap(({ result }) => result?.parts ?? []);
   const further: Message[] = parts.length === 0 ? [] : [{ role: "user", content: parts }];
   return {
     ...state,
     visible: [...state.visible, { role: "tool", results: calls.map(resultMessage) }, ...further],
-    run: { ...settled, stage: "after" },
+    run: { ...settled, tools_used, stage: "after" },
   };
 }
 

@@ -28,6 +28,8 @@ export function wokenRun(run: RunState): RunState {
     stage: "open",
     status: "running",
     wakeIterations: 0,
+    taken: null,
+    calls: [],
     textOnly: 0,
     loop: {},
     texts: latestTexts(run.texts),

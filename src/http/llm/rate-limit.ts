@@ -1,10 +1,12 @@
 /** `/llm/rate-limit/:provider`: the calls per minute that the caller's tenant may make to a provider. */
 import * as z from "zod/mini";
-import { BadRequest } from "../../errors/request.ts";
+import { BadRequest, ProviderNotFound } from "../../errors/request.ts";
+import { canonicalProvider } from "../../model/registry/registry.ts";
 import { tariffOf } from "../../run/accounting.ts";
 import { configuredRpm } from "../../run/provider-rate.ts";
 import { askWithPolicy } from "../../run/tenant-policy.ts";
 import type { Policy } from "../../session/ledger/rpc.ts";
+import { nearest } from "../../skill/match.ts";
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow } from "../page.ts";
@@ -18,18 +20,22 @@ export async function getRateLimit(
   context: RequestContext,
   params: Record<string, string>,
 ): Promise<Response> {
-  const provider = providerIn(params);
+  const { provider } = await providerIn(context, params);
   const { policy } = await askWithPolicy(context, async (ledger) => await ledger.policy());
   return jsonNow(await rateOf(context, provider, policy));
 }
 
-/** `PUT {rpm}`: sets the tenant's own rate; 0: removes it, so that the deployment's rate applies again. */
+/**
+ * `PUT {rpm}`: sets the tenant's own rate; 0: removes it, so that the deployment's rate applies again.
+ * @throws ProviderNotFound: a rate of no provider would limit nothing
+ */
 export async function putRateLimit(
   context: RequestContext,
   params: Record<string, string>,
 ): Promise<Response> {
-  const provider = providerIn(params);
+  const { provider, known, near } = await providerIn(context, params);
   const { rpm } = await readJson(context.request, newRate);
+  if (rpm > 0 && !known) throw new ProviderNotFound({ name: provider, near });
   const { policy } = await askWithPolicy(context, async (ledger) => await ledger.putRpm(provider, rpm));
   return jsonNow(await rateOf(context, provider, policy));
 }
@@ -42,7 +48,15 @@ async function rateOf(context: RequestContext, provider: string, { rpm }: Policy
   return { provider, rpm: configured, source: configured === null ? null : "deployment" };
 }
 
-function providerIn({ provider = "" }: Record<string, string>): string {
-  if (/^[a-z0-9][a-z0-9._-]{0,63}$/.test(provider)) return provider;
-  throw new BadRequest({ detail: `"${provider}" cannot be the name of a provider.` });
+/** The provider by the name that its calls count under. @throws BadRequest */
+async function providerIn(
+  { deployment, tenant, background }: RequestContext,
+  { provider: name = "" }: Record<string, string>,
+): Promise<{ provider: string; known: boolean; near: string[] }> {
+  if (!/^[a-z0-9][a-z0-9._-]{0,63}$/.test(name))
+    throw new BadRequest({ detail: `"${name}" cannot be the name of a provider.` });
+  const registry = await deployment.tenantRules.registryOf(tenant, background);
+  const provider = canonicalProvider(registry, name);
+  const known = registry.providers.has(provider);
+  return { provider, known, near: known ? [] : nearest(name, registry.providers.keys()) };
 }

@@ -18,6 +18,7 @@ import { type SubAgentBody, subAgentBody, type TaskBody, taskBody } from "../../
 import { withToolsAbove } from "../../run/task/child-spec.ts";
 import type { Carry, TaskHandle, TaskSettings } from "../../run/task/handle.ts";
 import { NOTHING_ASKED } from "../../run/task/sub-agent.ts";
+import { nodeFaults } from "../../run/workflow/check-graph.ts";
 import { type Placement, placedAt, plain, policyOf, stageOf, withNamed } from "../../run/workflow/stage.ts";
 import { thrownBy } from "../../session/conversation/done.ts";
 import type { NamedRequest } from "../../session/named-request.ts";
@@ -31,7 +32,7 @@ import { eventStream } from "../sessions/runs.ts";
 import { callName, idempotencyKey } from "../skills/idempotency.ts";
 import { wantsEvents } from "../sse.ts";
 import { waitIn } from "../wait.ts";
-import { graphOf } from "../workflows/graphs.ts";
+import { graphOf, refusedAt } from "../workflows/graphs.ts";
 import { readOwnOptions, workflowSpec } from "../workflows/wanted.ts";
 
 /** What a run that is handed over needs to know of the session above. */
@@ -84,6 +85,8 @@ async function spawnNode(
   node: NonNullable<TaskBody["node"]>,
 ): Promise<Spawned> {
   const { task, name = "task" } = body;
+  const faults = await nodeFaults(context, node);
+  if (faults.length > 0) throw refusedAt("node", faults);
   const stage = stageOf({ ...node, kind: node.kind ?? "stage" });
   const above = await aboveOf(context, body.parent_session_id);
   const artifacts = artifactsOf(body, id);
@@ -223,6 +226,7 @@ export async function postSubAgent(context: RequestContext): Promise<Response> {
   if (fork && above === null) {
     throw wrong("options.fork", "wants parent_session_id, whose transcript is copied");
   }
+  if (session_id !== undefined) await checkBelow(context, session_id, parent_session_id);
   const id = session_id ?? (await idOf(context, "/sub-agents"));
   const limits = allowed_tools === undefined ? null : { tools: allowed_tools };
   const policy = policyOf([options.policy, limits]);
@@ -280,6 +284,24 @@ async function aboveOf(context: RequestContext, session: string | undefined): Pr
   const reason = refusal(above, Date.now());
   if (reason !== null) throw new ToolsRejected({ tools: ["sub_agent"], reason });
   return above;
+}
+
+/**
+ * Two sessions below each other would report the same events to each other for ever.
+ * @throws InputInvalid if the session is the one above, or further above
+ */
+async function checkBelow(context: RequestContext, id: string, parent: string | undefined): Promise<void> {
+  const seen = new Set<string>();
+  let above = parent ?? null;
+  while (above !== null && !seen.has(above)) {
+    if (above === id)
+      throw wrong(
+        "options.session_id",
+        "names a session above the sub-agent: give another one, or none for a new one",
+      );
+    seen.add(above);
+    above = (await sessionOf(context, above).ask("above", null)).session_id;
+  }
 }
 
 async function handOver(

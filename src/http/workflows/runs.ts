@@ -13,14 +13,17 @@ import {
   resumed,
 } from "../../engine/workflow/origin.ts";
 import type { WorkflowSpec } from "../../engine/workflow/records.ts";
+import { CallNotFound } from "../../errors/llm.ts";
 import { BadRequest, InputInvalid } from "../../errors/request.ts";
+import { SessionExists } from "../../errors/session.ts";
 import { ReplayMismatch, WorkflowInvalid } from "../../errors/workflow.ts";
 import { HullError } from "../../errors.ts";
 import { newId } from "../../llm/transcript.ts";
-import type { SessionClient } from "../../run/session-client.ts";
+import { type SessionClient, sessionClient } from "../../run/session-client.ts";
 import { checkGraph } from "../../run/workflow/check-graph.ts";
 import { pinSkills } from "../../run/workflow/pin-skills.ts";
 import { taskRun } from "../../run/workflow/task-run.ts";
+import type { NamedRequest } from "../../session/named-request.ts";
 import { listWorkflowRuns } from "../../session/workflow/directory.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -180,14 +183,18 @@ interface Started {
 async function start(context: RequestContext, body: object, wanted: WantedRun): Promise<Started> {
   const { request } = context;
   const key = idempotencyKey(request);
+  // A key counts for one route.
+  const { pathname } = new URL(request.url);
   const unique =
-    key === null ? crypto.randomUUID().replaceAll("-", "") : await callName(context, key, "/workflows");
+    key === null ? crypto.randomUUID().replaceAll("-", "") : await callName(context, key, pathname);
   const run_id = `wf_${unique.slice(0, 32)}`;
   const session = sessionOf(context, run_id);
   const account = accountOf(context, run_id);
   const spec = await workflowSpec(context, run_id, wanted);
   context.log.run_id = run_id;
   const named = await requestName(context, body);
+  if (wanted.origin !== null && wanted.origin.how !== "replay")
+    await copyFiles(context, wanted.origin.run_id, { dst: run_id, request: named });
   const begun = await session.ask("beginWorkflow", { spec: JSON.stringify(spec), account, request: named });
   const headers = {
     "cache-control": "no-store",
@@ -195,6 +202,24 @@ async function start(context: RequestContext, body: object, wanted: WantedRun): 
     "x-hull-run-id": run_id,
   };
   return { session, run_id, begun, headers };
+}
+
+/** A run that goes on from another one, or begins again in it, finds the files that its stages wrote. */
+async function copyFiles(
+  context: RequestContext,
+  run: string,
+  to: { dst: string; request: NamedRequest },
+): Promise<void> {
+  // A task's runs share its session.
+  const owner = run.replace(/\.r\d+$/, "");
+  try {
+    const { files = owner } = await sessionClient(context, owner).ask("ceilings", null);
+    await sessionClient(context, files).ask("copyFiles", to);
+  } catch (error) {
+    // A run that was removed has left no files, and a request that is repeated finds the run that it began.
+    const expected = [CallNotFound.code, SessionExists.code];
+    if (!(error instanceof HullError) || !expected.includes(error.code)) throw error;
+  }
 }
 
 async function begin(context: RequestContext, body: object, wanted: WantedRun): Promise<Response> {

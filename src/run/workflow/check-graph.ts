@@ -1,4 +1,5 @@
 /** Checks a graph before anything begins, with the options of its nodes' runs, which the engine does not know. */
+import type { Fault } from "../../engine/fault.ts";
 import type { Graph, Node } from "../../engine/workflow/graph.ts";
 import { type GraphFinding, type Validation, validateGraph } from "../../engine/workflow/validate.ts";
 import { readOptions } from "../../llm/options.ts";
@@ -9,28 +10,47 @@ import type { RunContext } from "../context.ts";
 
 /** @param ceiling a capability policy that limits every node; absent: none */
 export async function checkGraph(
-  { deployment, tenant, background }: RunContext,
+  context: RunContext,
   graph: Graph,
   ceiling?: JsonObject,
 ): Promise<Validation> {
   const validation = validateGraph(graph, ceiling);
-  const registry = await deployment.tenantRules.registryOf(tenant, background);
-  const isProvider = (name: string): boolean => registry.providers.has(canonicalProvider(registry, name));
+  const isProvider = await providersOf(context);
   const wrong = Object.values(graph.nodes).flatMap((node) => modelFaults(node, isProvider));
   const errors = [...validation.errors, ...wrong];
   return { ...validation, valid: errors.length === 0, errors };
 }
 
-/** What is wrong with the options in a node's `model_policy`. */
+/** What is wrong with the options in the `model_policy` of a node that stands alone: paths within the node. */
+export async function nodeFaults(
+  context: RunContext,
+  { model_policy = {} }: Pick<Node, "model_policy">,
+): Promise<Fault[]> {
+  return policyFaults(model_policy, await providersOf(context));
+}
+
+async function providersOf({
+  deployment,
+  tenant,
+  background,
+}: RunContext): Promise<(name: string) => boolean> {
+  const registry = await deployment.tenantRules.registryOf(tenant, background);
+  return (name) => registry.providers.has(canonicalProvider(registry, name));
+}
+
 function modelFaults({ id, model_policy = {} }: Node, isProvider: (name: string) => boolean): GraphFinding[] {
+  return policyFaults(model_policy, isProvider).map(({ path, message }) => ({
+    path: `nodes.${id}.${path}`,
+    node: id,
+    message: `The node "${id}" has an option that cannot be used: ${message.replace(/\.$/, "")}.`,
+  }));
+}
+
+function policyFaults(model_policy: JsonObject, isProvider: (name: string) => boolean): Fault[] {
   const { run, call } = divide(model_policy);
   return [readRunOptions(run), readOptions(call, isProvider, runOptionNames())].flatMap((read) =>
     "faults" in read
-      ? read.faults.map(({ path, message }) => ({
-          path: `nodes.${id}.${inPolicy(path)}`,
-          node: id,
-          message: `The node "${id}" has an option that cannot be used: ${inPolicy(message).replace(/\.$/, "")}.`,
-        }))
+      ? read.faults.map(({ path, message }) => ({ path: inPolicy(path), message: inPolicy(message) }))
       : [],
   );
 }

@@ -39,20 +39,28 @@ export interface Parent {
   files: SessionFiles;
 }
 
+export interface Fork {
+  dst: string;
+  /** How many messages of the conversation it begins with; `null`: all; `files`: it gets the files and nothing else. */
+  keep_first: number | null | "files";
+  /** Names the request for the fork. */
+  request: string;
+  request_id: string;
+}
+
+const NOTHING_SAID = { visible: [], summary: null, skills: [], known: undefined };
+
 /**
  * Makes `dst` a fork of this session in its present state, whatever happens to it meanwhile. A fork that the same
  * request made before its process died counts as this one.
  * @throws SessionExists; CallNotFound if the session was removed meanwhile
  */
-export async function forkInto(
-  { env, log, files }: Parent,
-  row: SessionRow,
-  fork: { dst: string; keep_first: number | null; request: string; request_id: string },
-): Promise<void> {
+export async function forkInto({ env, log, files }: Parent, row: SessionRow, fork: Fork): Promise<void> {
   const { dst, keep_first, request, request_id } = fork;
-  const { visible, summary, skills, known } = log.state();
+  const bare = keep_first === "files";
+  const { visible, summary, skills, known } = bare ? NOTHING_SAID : log.state();
   const { tenant, id, metadata } = row;
-  const messages = keep_first === null ? visible : headOf(visible, keep_first);
+  const messages = typeof keep_first === "number" ? headOf(visible, keep_first) : visible;
   const call: ForkCall = {
     caller: { tenant, id: dst, request_id, mock_scope: "" },
     parent_id: id,
@@ -63,7 +71,7 @@ export async function forkInto(
     skills,
     ...(known === undefined ? {} : { known }),
   };
-  const made = log.store.artifacts.versions();
+  const made = bare ? [] : log.store.artifacts.versions();
   const listed = await allFiles(files);
   const end = { files: listed.length, artifacts: made.length };
   const send = async (step: Omit<ForkStep, "call">, part: ForkPart): Promise<boolean> => {

@@ -17,7 +17,7 @@ import type { Workflow } from "../workflow/workflow.ts";
 import { answerCall, decide, listApprovals } from "./approvals.ts";
 import type { Conversation } from "./conversation.ts";
 import { eventPage } from "./event-page.ts";
-import { forkInto } from "./fork.ts";
+import { type Fork, forkInto } from "./fork.ts";
 import { compactNow } from "./manual-compaction.ts";
 import type {
   LongText,
@@ -104,6 +104,11 @@ function handlersOf(conversation: Conversation, reported: () => Promise<void>): 
   const { store } = log;
   /** Forks under way, by request: a request repeated meanwhile gets the same fork. */
   const forks = new Map<string, Promise<void>>();
+  const forked = async (row: SessionRow, fork: Fork): Promise<void> => {
+    const under = forks.get(fork.request) ?? forkInto({ env, log, files }, row, fork);
+    forks.set(fork.request, under);
+    await under.finally(() => forks.delete(fork.request));
+  };
   /** For questions about a session that must exist. */
   const within =
     <I, O>(work: (input: I, row: SessionRow, caller: SessionCaller) => O | Promise<O>) =>
@@ -194,10 +199,7 @@ function handlersOf(conversation: Conversation, reported: () => Promise<void>): 
       if (known === null) {
         conversation.quiet(row);
         const { request_id } = caller;
-        const of = { dst, keep_first, request: request.name, request_id };
-        const under = forks.get(request.name) ?? forkInto({ env, log, files }, row, of);
-        forks.set(request.name, under);
-        await under.finally(() => forks.delete(request.name));
+        await forked(row, { dst, keep_first, request: request.name, request_id });
       }
       // Its parent may be gone by now.
       if (!conversation.exists(caller)) return dst;
@@ -205,6 +207,11 @@ function handlersOf(conversation: Conversation, reported: () => Promise<void>): 
         store.addChild(dst);
         return dst;
       });
+    }),
+    copyFiles: within(async ({ dst, request }, row, { request_id }) => {
+      if (files.count(row) > 0)
+        await forked(row, { dst, keep_first: "files", request: request.name, request_id });
+      return null;
     }),
     remove: within(async (_, row) => {
       await conversation.remove(row);

@@ -164,6 +164,8 @@ export interface SessionOperations
   compact: { in: CompactCall; out: SessionView & { compacted: JsonObject | null } };
   /** Returns the fork's id. @param keep_first number of messages to begin with; `null`: all */
   fork: { in: { dst: string; keep_first: number | null } & Named; out: string };
+  /** Makes a session that begins with copies of the files and nothing else, if there are any. @throws SessionExists */
+  copyFiles: { in: { dst: string } & Named; out: null };
   remove: { in: null; out: null };
   message: {
     in: { message: Message; delivery: Delivery } & Named;

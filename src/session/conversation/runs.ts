@@ -347,12 +347,14 @@ export class Runs {
     );
   }
 
-  /** Nothing happens until a record comes; only due times still have an alarm. */
+  /** Nothing happens until a record comes, an approval expires, or the run's time is over; other due times keep their alarm. */
   #rest(life: AgentLife, step: WaitStep): void {
     const { store } = this.#log;
+    const deadline = this.#log.state().run?.spec.deadline?.at ?? Number.POSITIVE_INFINITY;
+    const until = Math.min(step.until ?? Number.POSITIVE_INFINITY, deadline);
     store.transaction(() => {
       if (life.status !== step.status) store.updateRun(life.run, { status: step.status });
-      const approval = step.for === "approval" ? step.until : null;
+      const approval = until === Number.POSITIVE_INFINITY ? null : until;
       store.setDue({ ...unwatched(this.#options.reports()), approval });
       this.#options.rested(step);
     });

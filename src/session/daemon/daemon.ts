@@ -187,7 +187,7 @@ export class Daemon {
     if (run === null) return false;
     const iterations = run.iterations - (row.inflight_at ?? 0);
     if (run.stage === "idle" || iterations > 1) return true;
-    return run.stage === "ended" && iterations > 0 && run.status !== "cancelled" && run.status !== "error";
+    return run.stage === "ended" && iterations > 0 && !isBroken(run);
   }
 
   /** Number of waiting events, without the one in flight. */
@@ -315,8 +315,7 @@ export class Daemon {
     if (row?.run !== id) return;
     const run = this.run(row);
     // An event that was not handled will be, once the daemon is started again.
-    const broken = run?.status === "cancelled" || run?.status === "error";
-    const interrupted = row.idle_at === null && row.inflight === null && broken;
+    const interrupted = row.idle_at === null && row.inflight === null && run !== null && isBroken(run);
     this.#conversation.together(() => {
       const idle = {
         idle_at: null,
@@ -400,3 +399,7 @@ function messageOf(payload: Json): Message {
   const text = typeof payload === "string" ? payload : JSON.stringify(payload);
   return { role: "user", content: [{ type: "text", text }] };
 }
+
+/** Whether the run ended before it was done with what it had before it; a budget may end it before the model answers at all. */
+const isBroken = ({ status, taken }: RunState): boolean =>
+  status === "cancelled" || status === "error" || (status === "budget_exhausted" && taken === null);

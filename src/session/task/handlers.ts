@@ -331,6 +331,10 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
       const left = workflow.here ? ceilingsBelow(workflow.state(), caller.id) : delegates.ceilings();
       return { ...left, task_id: ownTask(caller) };
     },
+    async above(_, caller) {
+      await conversation.ready(caller);
+      return { session_id: task.parent()?.session_id ?? null };
+    },
     async delegate(input, caller) {
       conversation.active(await conversation.ready(caller));
       delegates.add(input);

@@ -55,6 +55,8 @@ export interface TaskOperations {
   said: { in: null; out: { visible: Message[]; summary: string | null } };
   /** The limits for a run that this session delegates. */
   ceilings: { in: null; out: Ceilings & { task_id: string | null } };
+  /** The session to which this one reports what happens in it; `null`: none. */
+  above: { in: null; out: { session_id: string | null } };
   /** Notes a delegated run of this session. Answers the task that the session carries out; `null`: none. */
   delegate: { in: { child: string; run_id: string | null }; out: { task_id: string | null } };
   /**
