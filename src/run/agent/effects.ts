@@ -98,13 +98,15 @@ export function agentEffects(options: EffectsOptions): AgentEffects & { close():
     return model;
   };
   const beside = besideOf(options.spec);
+  const { system_blocks } = options.spec;
+  const marks = system_blocks === undefined ? {} : { system_blocks };
   return {
     close: () => servers.close(),
     async callModel(step, at) {
       const answer = await callModel(
         options,
         chosen(),
-        { ...step, request: { ...step.request, ...beside.now() } },
+        { ...step, request: { ...step.request, ...marks, ...beside.now() } },
         at,
       );
       if ("turn" in answer) beside.answered(answer.turn);
@@ -148,7 +150,10 @@ function besideOf({ beside }: AgentSpec) {
 async function callModel(
   { host, spec, vault, watcher }: EffectsOptions,
   { targets: all, settings, options, own, structured }: RunModel,
-  { request: asked, iteration }: { request: AgentRequest & Pick<ModelRequest, "beside">; iteration: number },
+  {
+    request: asked,
+    iteration,
+  }: { request: AgentRequest & Pick<ModelRequest, "beside" | "system_blocks">; iteration: number },
   { provider, signal }: AgentEffectContext,
 ): ReturnType<AgentEffects["callModel"]> {
   if (asked.messages.length === 0) throw nothingToAnswer();
@@ -204,7 +209,6 @@ async function summarize(
       system: "",
       messages: [{ role: "user", content: [{ type: "text", text: instructions }] }],
       tools: [],
-      tool_choice: "auto",
     }),
     own: {},
     native_search: false,

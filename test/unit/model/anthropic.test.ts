@@ -27,7 +27,6 @@ const request = (messages: Message[], more: Partial<ModelRequest> = {}): ModelRe
   system: "",
   messages,
   tools: [],
-  tool_choice: "auto",
   max_tokens: 100,
   json: false,
   ...more,

@@ -84,7 +84,7 @@ describe("text-only turns", () => {
   });
 });
 
-const SPEC_REQUEST = { system: "", messages: [], tools: [], tool_choice: "auto" as const };
+const SPEC_REQUEST = { system: "", messages: [], tools: [] };
 
 describe("status", () => {
   it.each([
