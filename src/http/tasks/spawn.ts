@@ -337,7 +337,8 @@ function accepted({ id, child_run_id: run_id, status }: TaskHandle): Response {
 }
 
 async function followed(context: RequestContext, { id, child_run_id }: TaskHandle): Promise<Response> {
-  return eventStream(await sessionOf(context, id).events(child_run_id, lastSeen(context.request, id)));
+  const after = lastSeen(context.request, id);
+  return eventStream(await sessionOf(context, id).events(child_run_id, after, "answer"));
 }
 
 /** The conversation of the session above so far, in a form that can go on. */
