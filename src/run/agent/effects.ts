@@ -14,6 +14,7 @@ import type {
 import { isArtifact } from "../../engine/artifact.ts";
 import type { ModelRequest, ModelTurn } from "../../engine/messages.ts";
 import { OutputWindow, type ToolOutcome } from "../../engine/tool-result.ts";
+import { ProviderEmptyAnswer } from "../../errors/provider.ts";
 import { ClientClosedRequest } from "../../errors/run.ts";
 import { HullError } from "../../errors.ts";
 import type { CallWatcher, LlmHost } from "../../llm/host.ts";
@@ -196,6 +197,7 @@ async function callModel(
   return { ...answer, ...exceeded, ...searched, warnings: answer.turn.warnings ?? [] };
 }
 
+/** @throws HullError of the provider, also if the model answers no text */
 async function summarize(
   { host }: EffectsOptions,
   { targets, settings, options }: RunModel,
@@ -219,7 +221,11 @@ async function summarize(
     budget: null,
     max_tokens_given: null,
   });
-  return turnText(turn.blocks);
+  const text = turnText(turn.blocks);
+  if (text.trim() !== "") return text;
+  const finish_reason = turn.raw_stop_reason ?? turn.stop_reason;
+  const { max_tokens } = settings({ provider: turn.provider, model: turn.model });
+  throw new ProviderEmptyAnswer({ provider: turn.provider, finish_reason, max_tokens });
 }
 
 async function runTool(
