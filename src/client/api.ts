@@ -1134,6 +1134,7 @@ export type Transcript = {
   version: 2;
   id: string;
   messages: Message[];
+  visible_messages?: Message[];
   events: {
     id: string;
     kind: string;

@@ -9,8 +9,8 @@ import { stagePrompt } from "../../engine/workflow/stage-prompt.ts";
 import { ToolsRejected } from "../../errors/llm.ts";
 import { InputInvalid } from "../../errors/request.ts";
 import type { HullError } from "../../errors.ts";
-import { readMessages } from "../../llm/messages.ts";
 import { withResults } from "../../llm/open-calls.ts";
+import { transcriptHistory } from "../../llm/transcript-history.ts";
 import { newRunId } from "../../run/agent/daemon-spec.ts";
 import { agentSpec, type RunInput } from "../../run/agent/options.ts";
 import { llmHost } from "../../run/llm-host.ts";
@@ -349,7 +349,7 @@ async function copied(context: RequestContext, session: string): Promise<NonNull
 
 function importOf({ transcript }: TaskBody): Handed["imported"] {
   if (transcript === undefined) return null;
-  const { messages } = readMessages(transcript.messages, "transcript.messages");
+  const { messages } = transcriptHistory(transcript, "transcript");
   return { messages, summary: transcript.summary ?? null };
 }
 
