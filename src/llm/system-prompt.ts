@@ -9,10 +9,13 @@ export function systemBlock(text: string, block: Json | undefined): SystemBlock 
   return isObject(mark) ? { text, cache_control: mark } : { text };
 }
 
-/** The prompt as one text, and its blocks if one of them has a mark. */
-export function systemPrompt(given: readonly SystemBlock[]): Pick<ModelRequest, "system" | "system_blocks"> {
+/** The prompt as one text, and its blocks if one of them has a mark. @param listed the blocks count without a mark too */
+export function systemPrompt(
+  given: readonly SystemBlock[],
+  listed = false,
+): Pick<ModelRequest, "system" | "system_blocks"> {
   const blocks = given.filter(({ text }) => text !== "");
   const system = blocks.map(({ text }) => text).join("\n\n");
   const marked = blocks.some(({ cache_control }) => cache_control !== undefined);
-  return marked ? { system, system_blocks: blocks } : { system };
+  return marked || (listed && blocks.length > 0) ? { system, system_blocks: blocks } : { system };
 }

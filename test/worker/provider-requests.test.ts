@@ -89,11 +89,14 @@ describe("the cache marks of a system prompt", () => {
   ];
   const whole = { skills: [{ type: "custom", skill_id: "cat" }], injection: "full" };
 
-  it("survive where Hull runs the tools of a model of Anthropic", async () => {
+  it("survive where Hull runs the tools of a model of Anthropic; a list stays one without them", async () => {
     const ask = { model: CLAUDE, max_tokens: 99, messages, container: whole };
     const { system: blocks } = await sent("/v1/messages", { ...ask, system });
     const skills = { type: "text", text: expect.stringContaining("# Available Skills") };
     expect(blocks).toEqual([...system, skills]);
+    bodies = [];
+    const unmarked = [{ type: "text", text: "Be brief." }];
+    expect((await sent("/v1/messages", { ...ask, system: unmarked })).system).toEqual([...unmarked, skills]);
   });
 
   it("survive from a chat completion to a model of Anthropic", async () => {

@@ -97,7 +97,7 @@ export function readMessagesRequest(body: JsonObject, headers: Headers, counting
     model,
     stream: body.stream === true,
     request: {
-      ...systemPrompt([...textBlocks(body.system, "system"), ...system]),
+      ...systemPrompt([...textBlocks(body.system, "system"), ...system], Array.isArray(body.system)),
       messages,
       tools: tools.definitions,
       ...toolChoiceOf(body.tool_choice),
