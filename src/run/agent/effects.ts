@@ -1,6 +1,7 @@
 /** How Hull carries out the effects of an agent run: models through the host, commands in the runner. */
 
 import { plainResult } from "../../engine/agent/calls.ts";
+import { onlyReads } from "../../engine/agent/policy.ts";
 import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
 import { READ_SKILL_RESOURCE } from "../../engine/agent/skill-resource.ts";
 import type { AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
@@ -326,6 +327,7 @@ async function carryOut(
   if (typeof text === "string") return plainResult("ok", text, null);
   if (tool.executor === "builtin") return runDynamicTool(planned, { context, spec }, at);
   if (tool.executor === "hook" && typeof tool.handler === "string") {
+    if (again && tool.annotations.idempotent !== true && !onlyReads(tool)) return interrupted();
     const made = artifacts.call(effect);
     const hook = { reference: tool.handler, payload: call.arguments ?? {}, signal };
     return hookResult(context, spec, hook, made);
@@ -335,13 +337,7 @@ async function carryOut(
     return plainResult("error", `The tool ${call.name} cannot be carried out here.`, "tool_error");
   }
   // A run that dies with its process has no second life, so its call is always found by its id.
-  if (again && known === null) {
-    return plainResult(
-      "error",
-      "The call was interrupted. It may or may not have taken effect.",
-      "cancelled",
-    );
-  }
+  if (again && known === null) return interrupted();
   const record = await skillNamed(options, handler.slug);
   const { settings } = context;
   const executionId = `${run}-${effect}`;
@@ -408,7 +404,11 @@ function begunAt(records: Iterable<AgentRecord>, run: string, effect: string): n
   return null;
 }
 
-/** A hook computes without effects, so a hook that an earlier life began is simply called again. */
+/** The result of a call that an earlier life of the run began, and whose outcome nobody knows. */
+const interrupted = (): AgentToolResult =>
+  plainResult("error", "The call was interrupted. It may or may not have taken effect.", "cancelled");
+
+/** A tool that a hook carries out. The hook reaches nothing outside, but its module may keep state between calls. */
 async function hookResult(
   context: RunContext,
   spec: AgentSpec,
