@@ -1,30 +1,45 @@
 /** What a provider is sent for a request of a caller, in each wire protocol. The provider is a stand-in that keeps the bodies. */
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { anthropicAnswer, openAiAnswer } from "../support/fake-answers.ts";
-import type { FakeRequest } from "../support/fake-provider.ts";
+import type { FakeRequest, FakeTurn } from "../support/fake-provider.ts";
 import { responsesAnswer } from "../support/fake-responses.ts";
 import { Client, mockSkill } from "./served.ts";
 
-const client = new Client({ HULL_ENV: "local", ANTHROPIC_API_KEY: "sk-a", OPENAI_API_KEY: "sk-o" });
+const KEYS = { HULL_ENV: "local", ANTHROPIC_API_KEY: "sk-a", OPENAI_API_KEY: "sk-o" };
+const client = new Client(KEYS);
+const HOST = "https://host.example/";
+const LONG = "12345678901234567890";
 const [GPT, CLAUDE] = ["gpt-4o", "claude-sonnet-4-5"];
 
 let bodies: FakeRequest["body"][];
+let turns: FakeTurn[];
+/** Texts of what a host was asked. */
+let asked: string[];
 const TOOL = "tools: [{name: now, description: Tells the time, command: [date]}]\n";
 beforeAll(() => client.publish({ cat: mockSkill("cat"), clock: mockSkill("clock", TOOL) }));
 beforeEach(() => {
   bodies = [];
+  turns = [];
+  asked = [];
   vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
     const request = new Request(input, init);
+    if (request.url.startsWith(HOST)) {
+      asked.push(await request.text());
+      return Response.json("booked");
+    }
     const body = await request.json<FakeRequest["body"]>();
     bodies.push(body);
-    const asked = { path: "/", headers: {}, body, text: "", at: 0, left: Promise.resolve(false) };
+    const sent = { path: "/", headers: {}, body, text: "", at: 0, left: Promise.resolve(false) };
     const { pathname } = new URL(request.url);
     const answer = pathname.endsWith("/messages")
       ? anthropicAnswer
       : pathname.endsWith("/responses")
         ? responsesAnswer
         : openAiAnswer;
-    return Response.json(answer({ text: "Done." }, asked).whole);
+    const { whole } = answer(turns.shift() ?? { text: "Done." }, sent);
+    // The digits of a call's arguments would be lost in an object.
+    const text = JSON.stringify(whole).replaceAll('"LONG"', LONG);
+    return new Response(text, { headers: { "content-type": "application/json" } });
   });
 });
 afterEach(() => vi.unstubAllGlobals());
@@ -113,5 +128,22 @@ describe("the cache marks of a system prompt", () => {
     const { messages: told } = await sent("/v1/messages", { model: GPT, max_tokens: 99, messages, system });
     const content = "Be brief.\n\n\nA long text.\n\nToday is Monday.\n";
     expect(told).toMatchObject([{ role: "system", content }, { role: "user" }]);
+  });
+});
+
+describe("a number in the arguments of a call", () => {
+  const tools = [
+    { name: "book", description: "Books.", parameters: { id: { type: "integer" } }, executor: "webhook" },
+  ];
+  const hosted = new Client({ ...KEYS, HULL_CONFIG: JSON.stringify({ host: { url: HOST } }) });
+
+  it.each<[string, string, FakeTurn["tool_calls"]]>([
+    ["chat completions", GPT, [{ name: "book", arguments: `{"id": ${LONG}}` }]],
+    ["Anthropic", CLAUDE, [{ name: "book", arguments: { id: "LONG" } }]],
+  ])("keeps its digits from a model to a tool: %s", async (_, model, tool_calls) => {
+    turns = [{ tool_calls: tool_calls ?? [] }];
+    const answer = await hosted.post("/runs", { prompt: "Hi.", options: { model, tools } });
+    expect([answer.status, await answer.json()]).toMatchObject([200, { successful_tools: ["book"] }]);
+    expect(asked).toEqual([expect.stringContaining(`"arguments":{"id":${LONG}}`)]);
   });
 });
