@@ -158,7 +158,7 @@ const CALL_TOOLS = {
     default: [],
   },
   tool_choice: {
-    text: "Whether the model must call a tool.",
+    text: "Whether the model must call a tool. OpenAI's protocols get it only if it is given.",
     default: "auto",
     schema: {
       oneOf: [

@@ -145,7 +145,7 @@ export type CallOptions = {
   tools?: unknown[] | {
     [name: string]: unknown;
   };
-  /** Whether the model must call a tool. */
+  /** Whether the model must call a tool. OpenAI's protocols get it only if it is given. */
   tool_choice?: "auto" | "none" | "required" | {
     name: string;
   };
@@ -1134,6 +1134,7 @@ export type Transcript = {
   version: 2;
   id: string;
   messages: Message[];
+  visible_messages?: Message[];
   events: {
     id: string;
     kind: string;

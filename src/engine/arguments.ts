@@ -2,6 +2,7 @@
  * Turns a model's arguments into a command line. Pure: decides whether a call may run and with which argv, but executes
  * nothing.
  */
+import { exactJson } from "../skill/exact-json.ts";
 import { isObject } from "../skill/json.ts";
 import type { CommandTool, Json, JsonObject, ToolParameter } from "../skill/manifest.ts";
 import type { ToolCallBlock, ToolDefinition } from "./messages.ts";
@@ -56,7 +57,8 @@ export function commandLine(call: ToolCallBlock, tool: CommandTool): CommandLine
         return fail("missing_argument", `The argument "${parameter.name}" is required.`);
       continue;
     }
-    const text = argumentText(value, parameter);
+    const json = exactJson(value, call.raw, (sent) => (isObject(sent) ? sent[parameter.name] : undefined));
+    const text = argumentText(value, parameter, json);
     if (typeof text !== "string") return text;
     const size = new TextEncoder().encode(text).length;
     total += size;
@@ -72,9 +74,9 @@ export function commandLine(call: ToolCallBlock, tool: CommandTool): CommandLine
   return { ok: true, argv };
 }
 
-/** The text of one value on the command line, or why it is not permitted there. */
-function argumentText(value: Json, parameter: ToolParameter): string | ArgumentError {
-  const typed = coerce(value, parameter);
+/** The text of one value on the command line, or why it is not permitted there. @param json the value as JSON, with all digits */
+function argumentText(value: Json, parameter: ToolParameter, json: string): string | ArgumentError {
+  const typed = coerce(value, parameter, json);
   if (typed === undefined) {
     return fail("bad_arguments", `The argument "${parameter.name}" must be ${describeType(parameter)}.`);
   }
@@ -93,18 +95,19 @@ function argumentText(value: Json, parameter: ToolParameter): string | ArgumentE
 }
 
 /** The value in the declared type and its text form; `undefined` if it does not fit the type. */
-function coerce(value: Json, parameter: ToolParameter): { value: Json; text: string } | undefined {
+function coerce(
+  value: Json,
+  parameter: ToolParameter,
+  json: string,
+): { value: Json; text: string } | undefined {
   switch (parameter.type) {
     case "string":
       if (typeof value === "string") return { value, text: value };
-      if (typeof value === "number" || typeof value === "boolean") {
-        const text = JSON.stringify(value);
-        return { value: text, text };
-      }
+      if (typeof value === "number" || typeof value === "boolean") return { value: json, text: json };
       return undefined;
     case "number":
     case "integer": {
-      const text = typeof value === "number" ? JSON.stringify(value) : value;
+      const text = typeof value === "number" ? json : value;
       if (typeof text !== "string" || !NUMERIC.test(text)) return undefined;
       const number = Number(text);
       if (!Number.isFinite(number)) return undefined;
@@ -119,11 +122,11 @@ function coerce(value: Json, parameter: ToolParameter): { value: Json; text: str
       if (!Array.isArray(value)) return undefined;
       const items = parameter.items;
       const fits = items === undefined || value.every((item) => itemFits(item, items));
-      return fits ? { value, text: JSON.stringify(value) } : undefined;
+      return fits ? { value, text: json } : undefined;
     }
     case "object":
       if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
-      return { value, text: JSON.stringify(value) };
+      return { value, text: json };
   }
 }
 

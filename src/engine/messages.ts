@@ -140,14 +140,27 @@ export interface Sampling {
   presence_penalty?: number;
 }
 
+/** A text of the system prompt. */
+export interface SystemBlock {
+  text: string;
+  /** The provider caches the prompt up to here: its own mark, unchanged. Absent: no mark. */
+  cache_control?: JsonObject;
+}
+
 /** One model call, independent of provider. */
 export interface ModelRequest {
   system: string;
+  /**
+   * Texts of `system` with the caller's marks: joined by blank lines they stand in it. For providers that take marks;
+   * others get `system` alone.
+   */
+  system_blocks?: SystemBlock[];
   messages: Message[];
   tools: ToolDefinition[];
   /** Replaces `tools` for a model without a channel for them: the tools that `system` describes. Not sent. */
   tools_in_text?: ToolDefinition[];
-  tool_choice: ToolChoice;
+  /** Absent: nobody chose, and the provider's own default holds. */
+  tool_choice?: ToolChoice;
   max_tokens: number;
   /** Ask for a JSON answer if the provider has such a mode. */
   json: boolean;

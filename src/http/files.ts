@@ -1,6 +1,5 @@
 /** `/files`: files that clients uploaded and runs produced, separate for each tenant. */
 import { BadRequest, FileRequired, IdempotencyKeyReused, InputInvalid } from "../errors/request.ts";
-import { removeFileRow } from "../registry/stored-files/rows.ts";
 import { sha256 } from "../run/digest.ts";
 import {
   claimUpload,
@@ -14,6 +13,7 @@ import {
 } from "../run/files.ts";
 import type { Body } from "../run/large-body.ts";
 import { contentDisposition, isActive } from "../run/output-files.ts";
+import { listUpload, removeFile } from "../run/stored-files.ts";
 import { isMediaType, mediaTypeOf } from "../skill/media.ts";
 import { dispositionFilename, parseParameters } from "../tool/header-parameters.ts";
 import { bodyChunks, withFirst } from "./body.ts";
@@ -35,7 +35,10 @@ export async function postFile(context: RequestContext): Promise<Response> {
   const form = mediaType(context.request.headers.get("content-type")) === "multipart/form-data";
   const file = form ? await takeForm(context) : await takeBody(context);
   context.log.file = file.id;
-  if (key === null) return created(file, {});
+  if (key === null) {
+    await listUpload(context, file);
+    return created(file, {});
+  }
   const { tenant, env } = context;
   const upload = {
     name: await callName(context, key, "/files"),
@@ -43,11 +46,16 @@ export async function postFile(context: RequestContext): Promise<Response> {
     answer: JSON.stringify(file),
   };
   const earlier = await claimUpload(env, tenant, file.id, upload);
-  if (earlier === null) return created(file, {});
+  if (earlier === null) {
+    await listUpload(context, file);
+    return created(file, {});
+  }
   await dropFile(env, tenant, file.id);
   if (earlier.request_hash !== upload.request_hash) throw new IdempotencyKeyReused({ key });
   const first: FileDocument = JSON.parse(earlier.answer);
   context.log.file = first.id;
+  // The process that stored it may have died before it listed it.
+  await listUpload(context, first);
   return created(first, { "x-hull-replayed": "1" });
 }
 
@@ -176,7 +184,6 @@ export async function deleteFile(
   { id = "" }: Record<string, string>,
 ): Promise<Response> {
   await findFile(context.env, context.tenant, id);
-  await dropFile(context.env, context.tenant, id);
-  await removeFileRow(context.env, context.tenant, id);
+  await removeFile(context.env, context.tenant, id);
   return new Response(null, { status: 204 });
 }

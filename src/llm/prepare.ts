@@ -11,6 +11,7 @@ import { readMessages } from "./messages.ts";
 import type { CallOptions } from "./options.ts";
 import { notOneOf, type Structured } from "./structured.ts";
 import { readEffort, readThinking } from "./thinking.ts";
+import { transcriptHistory } from "./transcript-history.ts";
 
 export interface CallInput {
   prompt: string | null;
@@ -60,7 +61,11 @@ export function conversation(
   { prompt, system }: Pick<CallInput, "prompt" | "system">,
   options: CallOptions,
 ): { system: string; history: Message[]; added: Message[] } {
-  const before = readMessages(options.transcript?.messages ?? [], "options.transcript.messages");
+  const { transcript } = options;
+  const before =
+    transcript === undefined
+      ? { system: [], messages: [] }
+      : transcriptHistory(transcript, "options.transcript");
   const given = options.messages;
   const now =
     given === undefined

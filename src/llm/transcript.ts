@@ -15,6 +15,8 @@ export const transcriptShape = z.lazy(() =>
     version: z.literal(2),
     id: z.string(),
     messages: z.array(messageShape),
+    /** What the next model call receives in their place; absent: the messages. */
+    visible_messages: maybe(z.array(messageShape)),
     events: z.array(z.looseObject({ id: z.string(), kind: z.string() })),
     assets: z.array(json()),
     summary: maybe(z.string()),
@@ -49,9 +51,11 @@ export function withPublic(
   added: readonly PublicMessage[],
   ids: IdSource,
 ): Transcript {
+  const { visible_messages: seen } = transcript;
   return {
     ...transcript,
     messages: [...transcript.messages, ...added],
+    ...(seen === undefined ? {} : { visible_messages: [...seen, ...added] }),
     events: [...transcript.events, ...added.map((message) => messageEvent(message, ids))],
   };
 }

@@ -2,8 +2,9 @@
 
 import * as z from "zod/mini";
 import type { Block, ModelTurn, StopReason } from "../engine/messages.ts";
-import { isObject } from "../skill/json.ts";
-import type { JsonObject } from "../skill/manifest.ts";
+import { exactJson } from "../skill/exact-json.ts";
+import { isObject, objectOf } from "../skill/json.ts";
+import type { Json, JsonObject } from "../skill/manifest.ts";
 import { orElse } from "./or-else.ts";
 import { readShape } from "./provider-document.ts";
 import { readUsage } from "./usage.ts";
@@ -22,7 +23,7 @@ const messageShape = z.lazy(() => {
 const textBlock = z.lazy(() => z.object({ text: z.string() }));
 const thinkingBlock = z.lazy(() => z.object({ thinking: z.string(), signature: z.optional(z.string()) }));
 const toolUseBlock = z.lazy(() =>
-  z.object({ id: z.nullish(z.string()), name: z.string(), input: z.optional(z.unknown()) }),
+  z.object({ id: z.nullish(z.string()), name: z.string(), input: z.optional(z.custom<Json>()) }),
 );
 const serverToolUse = z.lazy(() => z.object({ id: z.string(), name: z.string() }));
 const searchResult = z.lazy(() => {
@@ -41,16 +42,27 @@ const STOP_REASONS = new Map<string, StopReason>([
 ]);
 
 /** @throws ProviderBadResponse if it is an error object or has another shape */
-export function parseMessage(answer: unknown, target: WireTarget, callId: CallIdSource): ModelTurn {
+export function parseMessage(
+  answer: unknown,
+  target: WireTarget,
+  callId: CallIdSource,
+  text = "",
+): ModelTurn {
   const message = readShape(messageShape, answer, target);
   const raw = message.stop_reason ?? null;
   const stop_reason = (raw === null ? undefined : STOP_REASONS.get(raw)) ?? "other";
   const last = message.content.at(-1);
   return {
     // The answer does not show whether the token limit cut a call's arguments, so its last call counts as cut.
-    blocks: message.content.map((block) =>
-      parseBlock(block, block === last && stop_reason === "max_tokens", target, callId),
-    ),
+    blocks: message.content.map((block, index) => {
+      const written = (input: Json): string => exactJson(input, text, (sent) => inputAt(sent, index));
+      return parseBlock(
+        block,
+        { cut: block === last && stop_reason === "max_tokens", written },
+        target,
+        callId,
+      );
+    }),
     stop_reason,
     raw_stop_reason: raw,
     usage: readUsage(message.usage),
@@ -60,7 +72,25 @@ export function parseMessage(answer: unknown, target: WireTarget, callId: CallId
   };
 }
 
-function parseBlock(block: { type: string }, cut: boolean, target: WireTarget, callId: CallIdSource): Block {
+/** The input of a block of the document, by its index. */
+function inputAt(document: Json, index: number): Json | undefined {
+  const blocks = isObject(document) && Array.isArray(document.content) ? document.content : [];
+  return objectOf(blocks[index]).input;
+}
+
+interface BlockFacts {
+  /** Whether the token limit may have cut it. */
+  cut: boolean;
+  /** An input as JSON, with all its digits. */
+  written: (input: Json) => string;
+}
+
+function parseBlock(
+  block: { type: string },
+  facts: BlockFacts,
+  target: WireTarget,
+  callId: CallIdSource,
+): Block {
   const value: JsonObject = isObject(block) ? block : {};
   const native = { provider: target.provider, value };
   switch (block.type) {
@@ -72,7 +102,7 @@ function parseBlock(block: { type: string }, cut: boolean, target: WireTarget, c
     }
     case "tool_use": {
       const { id, name, input } = readShape(toolUseBlock, block, target);
-      return { type: "tool_call", id: callId(id), name, ...readInput(input, cut) };
+      return { type: "tool_call", id: callId(id), name, ...readInput(input, facts) };
     }
     case "server_tool_use": {
       const { id, name } = readShape(serverToolUse, block, target);
@@ -90,8 +120,11 @@ function parseBlock(block: { type: string }, cut: boolean, target: WireTarget, c
 }
 
 /** A text instead of an object is a streamed input that did not parse. */
-function readInput(input: unknown, cut: boolean): { arguments: JsonObject | null; raw: string } {
+function readInput(
+  input: Json | undefined,
+  { cut, written }: BlockFacts,
+): { arguments: JsonObject | null; raw: string } {
   const given = input === undefined || input === "" ? {} : input;
-  const raw = typeof given === "string" ? given : JSON.stringify(given);
+  const raw = typeof given === "string" ? given : written(given);
   return { arguments: isObject(given) && !cut ? given : null, raw };
 }

@@ -111,7 +111,16 @@ export function createAnthropicStream(target: WireTarget, sink: Sink): StreamRea
       const content = blocks.flatMap((open) => (open === undefined ? [] : [closeBlock(open)]));
       return { ...head, content, stop_reason: stopReason, usage: tokens };
     },
+    text() {
+      const texts = blocks.flatMap((open) => (open === undefined ? [] : [inputText(open)]));
+      return `{"content":[${texts.map((input) => `{"input":${input}}`).join(",")}]}`;
+    },
   };
+}
+
+/** The collected input, if it is JSON. */
+function inputText({ input }: OpenBlock): string {
+  return input === null || parsedJson(input) === undefined ? "null" : input;
 }
 
 /** Stores the collected input: parsed, or as text if it is not JSON. */

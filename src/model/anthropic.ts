@@ -50,7 +50,8 @@ interface WireMessage {
 }
 
 type WireTool = Tool | ToolSearchToolBm25_20251119 | ToolSearchToolRegex20251119;
-type WireBody = Omit<MessageCreateParamsBase, "messages" | "tools"> & {
+type WireBody = Omit<MessageCreateParamsBase, "messages" | "tools" | "system"> & {
+  system?: string | JsonObject[];
   messages: WireMessage[];
   tools?: WireTool[];
 };
@@ -73,7 +74,6 @@ function anthropicBody(request: ModelRequest, target: WireTarget, stream: boolea
     searches: request.tool_search !== undefined,
   };
   const { sampling = {}, thinking, prefill } = request;
-  const system = systemText(request);
   const messages = request.messages.flatMap((message) => wireMessage(message, to));
   // Anthropic refuses trailing blanks.
   const begun = prefill?.trimEnd() ?? "";
@@ -82,7 +82,7 @@ function anthropicBody(request: ModelRequest, target: WireTarget, stream: boolea
     model: target.model,
     max_tokens: tokensToAsk(request.max_tokens),
     messages,
-    ...(isBlank(system) ? {} : { system }),
+    ...systemMember(request),
     ...toolMembers(request),
     ...(sampling.temperature === undefined ? {} : { temperature: sampling.temperature }),
     ...(sampling.top_p === undefined ? {} : { top_p: sampling.top_p }),
@@ -138,6 +138,23 @@ const answersByTool = (request: ModelRequest): boolean =>
 const describesObject = (schema: JsonObject = {}): boolean =>
   schema.type === undefined || schema.type === "object";
 
+/** The prompt as one text, or as blocks if the caller marked some; what Hull added is in blocks around them. */
+function systemMember(request: ModelRequest): Pick<WireBody, "system"> {
+  const system = systemText(request);
+  if (isBlank(system)) return {};
+  const { system_blocks: blocks = [] } = request;
+  const marked = blocks
+    .map(({ text }) => text)
+    .join("\n\n")
+    .trim();
+  const at = system.indexOf(marked);
+  if (marked === "" || at === -1) return { system };
+  const before = system.slice(0, at).trim();
+  const after = system.slice(at + marked.length).trim();
+  const all = [{ text: before }, ...blocks, { text: after }].filter(({ text }) => !isBlank(text));
+  return { system: all.map((block) => ({ type: "text", ...block })) };
+}
+
 /** If no tool's arguments can have the schema, Hull asks for it in words. */
 function systemText({ system, json, schema }: ModelRequest): string {
   return json && schema !== undefined && !describesObject(schema.schema)
@@ -153,7 +170,7 @@ function jsonToolOf({ schema }: ModelRequest): ToolDefinition {
   };
 }
 
-function wireChoice({ tool_choice: choice }: ModelRequest): WireToolChoice {
+function wireChoice({ tool_choice: choice = "auto" }: ModelRequest): WireToolChoice {
   if (typeof choice === "object") return { type: "tool", name: sendableName(choice.name) };
   return { type: choice === "required" ? "any" : choice };
 }

@@ -110,7 +110,7 @@ export async function exchange<Request extends Sent>(
     const { onEvent: _, ...sink } = options.sink;
     const reader = wire.stream(target, verbatim === null ? sink : options.sink);
     const answer = await readAnswer(response, wire.framing, reader, target, options);
-    const turn = wire.parse(answer.document, target, callIdSource(request.messages ?? []));
+    const turn = wire.parse(answer.document, target, callIdSource(request.messages ?? []), answer.text);
     if (!answer.streamed) announce(turn, options.sink);
     const { document } = answer;
     return { ok: true, turn: verbatim !== null && isObject(document) ? { ...turn, document } : turn };
@@ -152,12 +152,12 @@ async function readAnswer(
   reader: StreamReader,
   target: WireTarget,
   options: ExchangeOptions,
-): Promise<{ document: unknown; streamed: boolean }> {
+): Promise<{ document: unknown; text: string | undefined; streamed: boolean }> {
   const type = response.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
   if (response.body !== null && (framing === "sse" ? type === STREAM_TYPES.sse : LINES.has(type))) {
     options.onBytes?.();
     const document = await readStream(response.body, framing, reader, target, options);
-    return { document, streamed: true };
+    return { document, text: reader.text?.(), streamed: true };
   }
   if (type !== "" && type !== "application/json" && !type.endsWith("+json")) {
     const text = await readBeginning(response);
@@ -171,7 +171,7 @@ async function readAnswer(
     const reason = "it is not valid JSON";
     throw isHalf(text.value) ? cutOff(target, reason) : failedAnswer(target, reason, text.value);
   }
-  return { document, streamed: false };
+  return { document, text: text.value, streamed: false };
 }
 
 /** Begins like a document, but does not end like one. */

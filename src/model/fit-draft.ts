@@ -64,7 +64,8 @@ export class Draft {
   /** A tool choice that forces a call becomes `auto`. */
   freeChoice(why: string): void {
     const { tool_choice, tools } = this.request;
-    if (tool_choice === "auto" || tool_choice === "none" || tools.length === 0) return;
+    if (tool_choice === undefined || tool_choice === "auto" || tool_choice === "none") return;
+    if (tools.length === 0) return;
     this.request = { ...this.request, tool_choice: "auto" };
     this.warn("option_changed", "tool_choice", `tool_choice is sent as auto, ${why}`);
   }

@@ -65,7 +65,7 @@ function toolMembers(request: ModelRequest): Pick<ChatBody, "tools" | "tool_choi
   const search = tool_search === undefined ? [] : [searchTool(tools)];
   return {
     tools: [...search, ...tools.map(wireTool)],
-    ...(tool_choice === "auto" ? {} : { tool_choice: toolChoice(tool_choice) }),
+    ...(tool_choice === undefined ? {} : { tool_choice: toolChoice(tool_choice) }),
   };
 }
 

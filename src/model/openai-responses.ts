@@ -61,7 +61,7 @@ function toolMembers(request: ModelRequest): Pick<WireBody, "tools" | "tool_choi
   const { tools, tool_choice, tool_search } = request;
   if (tools.length === 0) return {};
   const declared = tool_search === undefined ? tools.map(functionTool) : searchableTools(tools);
-  return { tools: declared, ...(tool_choice === "auto" ? {} : { tool_choice: toolChoice(tool_choice) }) };
+  return { tools: declared, ...(tool_choice === undefined ? {} : { tool_choice: toolChoice(tool_choice) }) };
 }
 
 function toolChoice(choice: ToolChoice): ToolChoiceOptions | ToolChoiceFunction {

@@ -32,9 +32,10 @@ export interface Wire<Request = ModelRequest> {
   headers?(request: Request, target: WireTarget): { [name: string]: string };
   /**
    * Reads an answer that came as one JSON document.
+   * @param text the document as it was sent, where numbers may have more digits than a double; absent: unknown
    * @throws ProviderBadResponse if it is an error object or has another shape
    */
-  parse(answer: unknown, target: WireTarget, callId: CallIdSource): ModelTurn;
+  parse(answer: unknown, target: WireTarget, callId: CallIdSource, text?: string): ModelTurn;
   stream(target: WireTarget, sink: Sink): StreamReader;
 }
 
@@ -44,6 +45,8 @@ export interface StreamReader {
   push(event: StreamEvent): boolean;
   /** The document, for `parse`. @throws ProviderBadResponse if the stream ended before its terminal event */
   answer(): unknown;
+  /** Once the stream has ended: the parts of the document that came as JSON texts, as a JSON text. Absent: none did. */
+  text?(): string;
 }
 
 /** Turns the received id of a tool call into one that is unique in the conversation. */

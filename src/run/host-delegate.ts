@@ -6,6 +6,7 @@ import * as z from "zod/mini";
 import type { SearchDelegate } from "../engine/tool-vault/search.ts";
 import { HostDelegateFailed } from "../errors/run.ts";
 import { HullError } from "../errors.ts";
+import { exactJson } from "../skill/exact-json.ts";
 import type { Json } from "../skill/manifest.ts";
 import type { RunContext } from "./context.ts";
 
@@ -17,8 +18,12 @@ export type HostMethod =
   | "tool/call";
 
 interface HostDelegate {
-  /** The host's answer. @throws HostDelegateFailed, and the signal's reason */
-  ask(method: HostMethod, params: Json, signal?: AbortSignal): Promise<Json>;
+  /**
+   * The host's answer.
+   * @param raw of a tool's call, the arguments as they were sent: the host gets their numbers with all their digits
+   * @throws HostDelegateFailed, and the signal's reason
+   */
+  ask(method: HostMethod, params: Json, signal?: AbortSignal, raw?: string): Promise<Json>;
 }
 
 /** The longest answer, in characters. */
@@ -39,9 +44,9 @@ export function hostDelegate({
   if (host === undefined) return null;
   const { url = "https://host.internal/", binding, secret_env = "HULL_HOST_SECRET", timeout_ms } = host;
   return {
-    async ask(method, params, signal) {
+    async ask(method, params, signal, raw = "") {
       const limit = AbortSignal.timeout(timeout_ms ?? DEFAULT_TIMEOUT_MS);
-      const body = JSON.stringify({ method, params });
+      const body = exactJson({ method, params }, `{"params":{"arguments":${raw}}}`);
       const fail = (reason: string) => {
         log.host_delegate = { method, reason };
         return new HostDelegateFailed({ method, reason });

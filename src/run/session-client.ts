@@ -10,6 +10,7 @@ import type {
   SessionOperation,
   SessionOperations,
   Streamed,
+  StreamUntil,
 } from "../session/conversation/rpc.ts";
 import type { RunContext } from "./context.ts";
 import { readText, sendText } from "./long-text.ts";
@@ -42,10 +43,11 @@ export interface SessionClient {
     after: number | null,
   ): Promise<{ run: RunView; events: ReadableStream<Uint8Array> }>;
   /**
-   * Server-sent events after a number; `null`: only future ones. @param run the only run whose events to send, up to
-   * its end
+   * Server-sent events after a number; `null`: only future ones.
+   * @param run the only run whose events to send
+   * @param until where the stream of a run ends; absent: with the run
    */
-  events(run: string | null, after: number | null): Promise<ReadableStream<Uint8Array>>;
+  events(run: string | null, after: number | null, until?: StreamUntil): Promise<ReadableStream<Uint8Array>>;
   /**
    * A document, streamed while it is made. The stream breaks off if the session's process dies or the session is
    * removed.
@@ -79,9 +81,10 @@ export function sessionClient({ env, tenant, requestId, mockScope }: RunContext,
         return { text: await readText(answer), body };
       });
       const run = answered<RunView>(text);
-      return { run, events: body ?? (await this.events(run.run_id, after)) };
+      return { run, events: body ?? (await this.events(run.run_id, after, input.followed)) };
     },
-    events: (run_id, after) => streamed(() => object().events({ caller, run_id, after })),
+    events: (run_id, after, until = "end") =>
+      streamed(() => object().events({ caller, run_id, after, until })),
     document: (what) => streamed(() => object().document(caller, what)),
   };
 }

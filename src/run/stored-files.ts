@@ -1,18 +1,20 @@
 /**
- * Files that stay until they are deleted or expire; `/v1/files` lists them. They are also files of `/files`, under the
- * same ids.
+ * The files that `/v1/files` lists: its own, which stay until they are deleted or expire, and uploads of `/files`. Both are files of
+ * either, under the same ids.
  */
 import type { Bindings } from "../env.ts";
 import { StorageQuotaExceeded } from "../errors/request.ts";
 import {
+  addFile,
   beginFile,
   type FileRow,
   finishFile,
   removeFileRow,
   sweepFileRows,
 } from "../registry/stored-files/rows.ts";
+import { extensionOf } from "../skill/media.ts";
 import type { RunContext } from "./context.ts";
-import { fileKey, storeOn } from "./files.ts";
+import { dropFile, type FileDocument, fileKey, storeOn } from "./files.ts";
 import type { Body } from "./large-body.ts";
 
 /** Facts about a file that are known once its body has been read. */
@@ -52,9 +54,43 @@ export async function saveFile(
   }
 }
 
-/** Removes a file with its bytes. */
+/** The purpose of an upload that names none, in OpenAI's terms. */
+export const UPLOAD_PURPOSE = "user_data";
+
+/** The name of a file that has none. */
+export const unnamed = (mime: string): string => `unnamed${extensionOf(mime)}`;
+
+/** Lists an upload of `/files`. Its bytes are stored; if this fails they are removed. @throws StorageQuotaExceeded */
+export async function listUpload({ env, tenant, settings }: RunContext, file: FileDocument): Promise<void> {
+  const { id, filename, mime, size, expires_at } = file;
+  const row = {
+    id,
+    filename: filename?.split("/").at(-1) || unnamed(mime),
+    mime,
+    size,
+    purpose: UPLOAD_PURPOSE,
+    downloadable: false,
+    expires_ms: Date.parse(expires_at),
+  };
+  const limit = settings.limits.max_stored_bytes;
+  try {
+    if (!(await addFile(env, tenant, row, limit))) throw new StorageQuotaExceeded({ limit });
+  } catch (error) {
+    // If this fails, the index of files removes it later.
+    await dropFile(env, tenant, id).catch(() => {});
+    throw error;
+  }
+}
+
+/** Removes a file of `/v1/files` with its bytes. */
 export async function dropStoredFile(env: Bindings, tenant: string, id: string): Promise<void> {
   await env.FILES.delete(fileKey(tenant, id));
+  await removeFileRow(env, tenant, id);
+}
+
+/** Removes a file of either kind with its bytes, and the record of its upload. */
+export async function removeFile(env: Bindings, tenant: string, id: string): Promise<void> {
+  await dropFile(env, tenant, id);
   await removeFileRow(env, tenant, id);
 }
 

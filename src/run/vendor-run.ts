@@ -225,7 +225,7 @@ async function specOf(
   const { model, request } = ask;
   const served = model.startsWith(SKILL_MODEL) ? model.slice(SKILL_MODEL.length) : null;
   const whole = local.filter(({ wish }) => wish.full);
-  const { thinking, schema, json, sampling = {}, tools, max_tokens } = request;
+  const { thinking, schema, json, sampling = {}, tools, tool_choice, max_tokens } = request;
   const options: Record<string, unknown> = {
     ...(served === null ? { model } : { skill: served, tool_format: "native" }),
     ...sampling,
@@ -237,6 +237,7 @@ async function specOf(
       ? { output_format: schema === undefined ? "json_object" : { kind: "json_schema", ...schema } }
       : {}),
     ...(tools.length === 0 ? {} : { tools }),
+    ...(tool_choice === "auto" ? { tool_choice } : {}),
     ...(served === null ? { workspace_tools: false } : {}),
   };
   const given: JsonObject = JSON.parse(JSON.stringify(options));
@@ -261,6 +262,7 @@ async function specOf(
   return {
     ...spec,
     system: system.trim(),
+    ...(request.system_blocks === undefined ? {} : { system_blocks: request.system_blocks }),
     skills: spec.skills.map((skill) => {
       if (!hidden.has(skill.name)) return skill;
       // The model reads the skill through the shell, in its folder.

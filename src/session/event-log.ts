@@ -16,6 +16,19 @@ export interface EventSource {
   ended(): boolean;
 }
 
+/** How a follower's stream ends. */
+export interface Ending {
+  /** Whether an event is the last one. */
+  last(event: RunEvent): boolean;
+  /** The data of the last event in place of the stored ones; absent: as stored. */
+  data?(event: RunEvent): object;
+  /** Ends the stream once all stored events are sent: an event that is not stored, with the number of the one before. `null`: not yet. */
+  rest?(): RunEvent | null;
+}
+
+/** Ends when no further event will come. */
+const NEVER: Ending = { last: () => false };
+
 export class EventLog {
   readonly #store: EventSource;
   readonly #encoder = new TextEncoder();
@@ -89,17 +102,10 @@ export class EventLog {
     this.announce();
   }
 
-  /**
-   * The events after number `after`, stored and future ones, up to the last.
-   * @param last whether an event is the last one for this follower
-   */
-  follow(
-    id: string,
-    after: number,
-    last: (event: RunEvent) => boolean = () => false,
-  ): ReadableStream<Uint8Array> {
+  /** The events after number `after`, stored and future ones, up to the last. */
+  follow(id: string, after: number, ending = NEVER): ReadableStream<Uint8Array> {
     const { readable, writable } = new IdentityTransformStream();
-    void this.#feed(id, after, writable.getWriter(), last);
+    void this.#feed(id, after, writable.getWriter(), ending);
     return readable;
   }
 
@@ -107,7 +113,7 @@ export class EventLog {
     id: string,
     after: number,
     writer: WritableStreamDefaultWriter<Uint8Array>,
-    last: (event: RunEvent) => boolean,
+    { last, data: shown, rest }: Ending,
   ): Promise<void> {
     const { signal } = this.#closed;
     // Stores what was gathered while nobody followed.
@@ -121,13 +127,21 @@ export class EventLog {
         const end = stored.findIndex(last);
         const events = end === -1 ? stored : stored.slice(0, end + 1);
         if (events.length > 0) {
-          const text = events.map(({ seq, event, data }) => formatEvent(id, seq, event, data)).join("");
+          const text = events
+            .map((event, n) =>
+              formatEvent(id, event.seq, event.event, n === end && shown ? shown(event) : event.data),
+            )
+            .join("");
           await writer.write(this.#encoder.encode(text));
           seen = events.at(-1)?.seq ?? seen;
           if (end !== -1) return await writer.close();
-        } else if (this.#store.ended()) {
-          return await writer.close();
-        } else if (silent || !(await this.#news())) {
+          continue;
+        }
+        const resting = rest?.() ?? null;
+        if (resting !== null)
+          await writer.write(this.#encoder.encode(formatEvent(id, seen, resting.event, resting.data)));
+        if (resting !== null || this.#store.ended()) return await writer.close();
+        if (silent || !(await this.#news())) {
           await writer.write(this.#encoder.encode(HEARTBEAT));
         }
       }

@@ -226,6 +226,7 @@ beforeAll(async () => {
     ...Object.fromEntries(scripts.map(([name, text]) => [`scripts/${name}`, text])),
     "scripts/helper_of_import.py": "def handler(a):\n    return a['x']\n",
     "scripts/calendar.py": "MINE = 'own calendar'\n",
+    "scripts/exact.py": "def handler(a):\n    return str(a['id'])\n",
     "scripts/cmdline.py": "def handler(a):\n    return open('/proc/self/cmdline').read()\n",
     "scripts/environment.py": "import os\ndef handler(a):\n    return dict(os.environ)\n",
     "scripts/environment.js": "export default (args, ctx) => ({ ...process.env, ctx: ctx.env.GRANTED });",
@@ -255,6 +256,12 @@ describe.each([
   // They do not depend on who starts Python.
   test.each(forked ? OTHERS : [])("L4 H6 %s", async (name, _text, args, expected) => {
     expect(await callScript(runner, files, `scripts/${name}`, args)).toMatchObject(expected);
+  });
+
+  test("Python gets numbers with all their digits", async () => {
+    const raw = '{"id": 12345678901234567890}';
+    const { value } = await callScript(runner, files, "scripts/exact.py", JSON.parse(raw), { raw });
+    expect(value).toBe("12345678901234567890");
   });
 
   test("Python is started as it is said", async () => {

@@ -55,6 +55,7 @@ export function handlerCall(
       ...tool,
     },
     args,
+    raw: JSON.stringify(args),
     callId: "call_1",
     executionId: randomUUID(),
     runId: randomUUID(),

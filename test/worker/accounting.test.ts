@@ -40,7 +40,6 @@ const REQUEST: ModelRequest = {
   system: "",
   messages: [{ role: "user", content: [{ type: "text", text: "hello there" }] }],
   tools: [],
-  tool_choice: "auto",
   max_tokens: 100,
   json: false,
 };

@@ -1,6 +1,7 @@
 /** Daemons over HTTP. */
 import { describe, expect, it } from "vitest";
-import { type Body, client, codeOf, get, post, send } from "./session-client.ts";
+import { readEvents } from "../support/sse.ts";
+import { ASK, asking, type Body, client, codeOf, get, post, send } from "./session-client.ts";
 
 interface Summary extends Body {
   id: string;
@@ -170,6 +171,49 @@ describe("a daemon", () => {
     expect(await codeOf(await send("GET", "/daemons/plain"))).toEqual([404, "not_found"]);
     expect(await codeOf(await send("DELETE", "/daemons/plain"))).toEqual([404, "not_found"]);
     expect((await send("GET", "/sessions/plain")).status).toBe(200);
+  });
+});
+
+describe("the stream of a daemon's run", () => {
+  const EVENTS = { accept: "text/event-stream" };
+  const go = async (id: string, query: string, options: Body = {}): Promise<Response> => {
+    await post("/sessions", { id });
+    const given = { provider: "mock", daemon: true, mock: [{ text: "one" }, { text: "two" }], ...options };
+    return post(`/sessions/${id}/runs${query}`, { prompt: "go", options: given }, EVENTS);
+  };
+
+  it.each(["?wait=idle", ""])("ends when it is idle: %j", async (query) => {
+    const id = query === "" ? "usual" : "asked";
+    const events = await readEvents(await go(id, query));
+    expect(events.at(-1)).toMatchObject({
+      event: "done",
+      data: { ok: true, status: "idle", text: "one", wake_sources: ["message", "event", "resume"] },
+    });
+    // The last number goes on with what comes next.
+    await event(id, "knock");
+    await until(id, { total_iterations: 2, daemon_state: "idle" });
+    const { data } = await get<{ data: { id: string; event: string }[] }>(
+      `/sessions/${id}/events/list?limit=500`,
+    );
+    const seen = data.findIndex((each) => each.id === events.at(-1)?.id);
+    expect(data.slice(seen + 1).map((each) => each.event)).toContain("daemon_wake");
+    expect(data.map((each) => each.event)).not.toContain("done");
+  });
+
+  it("ends with its run where the caller waits for that, with calls for the client where a run rests", async () => {
+    const ended = await readEvents(
+      await go("terminal", "?wait=terminal", { wake_interval_ms: 1, max_iterations: 2 }),
+    );
+    expect(ended.at(-1)).toMatchObject({
+      event: "done",
+      data: { status: "budget_exhausted", text: "onetwo" },
+    });
+    const asks = { daemon: false, tools: [ASK], mock: asking };
+    const events = await readEvents(await go("asks", "?wait=idle", asks));
+    expect(events.at(-1)).toMatchObject({
+      event: "done",
+      data: { status: "awaiting_tool", awaiting: [{ name: "ask" }] },
+    });
   });
 });
 

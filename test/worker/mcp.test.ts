@@ -1,5 +1,5 @@
 /** `POST /mcp`: what its revisions want of a server, and whom it shows what. The official clients are in test/e2e. */
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import hull from "../../package.json";
 import { HULL_VERSION } from "../../src/tool/mcp/versions.ts";
 import { Client, mockSkill } from "./served.ts";
@@ -323,4 +323,26 @@ it("a skill of a namespace and another skill's own tool have names of their own,
   expect(await says("box__lid")).toMatchObject([{ text: "own lid" }]);
   expect(await says("box___lid__knob")).toMatchObject([{ text: "own knob" }]);
   expect(await says("box___lid")).toMatchObject([{ text: expect.stringContaining("hi") }]);
+});
+
+// The last test: it publishes other skills.
+it("the arguments of a call reach a skill with all the digits of their numbers", async () => {
+  const proxy = "---\nname: up\ndescription: The up skill\nproxy: https://up.example/x\n---\n";
+  const own = new Client();
+  await own.publish({ up: proxy });
+  const bodies: string[] = [];
+  vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
+    bodies.push(await new Request(input, init).text());
+    return new Response("ok");
+  });
+  const text = JSON.stringify(rpc("tools/call", { name: "up", arguments: { input: { id: "ID" } } }));
+  const call = text.replace('"ID"', "12345678901234567890");
+  const batch = { "mcp-protocol-version": "2025-03-26" };
+  for (const [body, headers] of [
+    [call, {}],
+    [`[${call}]`, batch],
+  ] as const) {
+    expect((await send(body, headers, own)).status).toBe(200);
+  }
+  expect(bodies).toEqual(['{"id":12345678901234567890}', '{"id":12345678901234567890}']);
 });

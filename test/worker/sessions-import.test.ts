@@ -27,6 +27,71 @@ it("an exported transcript begins another session, once", async () => {
   expect(await texts("/sessions/imported")).toContain("go on");
 });
 
+it.each<[string, (path: string) => Promise<unknown>]>([
+  ["compacted", (path) => post(`${path}/compact`, { keep_first: 2, keep_last: 2, summary: "they talked" })],
+  [
+    "compacted by its runs",
+    (path) => run(path, "on", { auto_compact: true, compact_threshold: 1, compact_keep_last: 1 }),
+  ],
+  ["trimmed", (path) => post(`${path}/trim`, { keep_last: 3 })],
+  ["not shortened", async () => {}],
+])("what the model is told after an import is what it was told before: %s", async (_, shorten) => {
+  const path = await session();
+  for (const prompt of ["one", "two", "three"]) await run(path, prompt, { mock: [{ text: `${prompt}!` }] });
+  await shorten(path);
+  const transcript = await get<Transcript & { visible_messages?: Body[] }>(`${path}/transcript?view=raw`);
+  const { id } = await (await post("/sessions", { transcript })).json<{ id: string }>();
+  const told = async (at: string): Promise<unknown> => {
+    const { mock_calls } = await (await run(at, "and?", { mock: [{ text: "yes" }] })).json<{
+      mock_calls: Body[];
+    }>();
+    return mock_calls[0]?.messages;
+  };
+  const before = await told(path);
+  expect(await told(`/sessions/${id}`)).toEqual(before);
+  const answer = await post("/llm/call", {
+    prompt: "and?",
+    options: { provider: "mock", mock: [{ text: "yes" }], transcript },
+  });
+  const call = await answer.json<{ mock_calls: Body[]; transcript: typeof transcript }>();
+  expect(call.mock_calls[0]?.messages).toEqual(before);
+  // Nothing is lost, and the transcript of the answer goes on in the same way.
+  expect(JSON.stringify(call.transcript.messages)).toContain("one!");
+  expect(call.transcript.visible_messages?.length).toBe(
+    transcript.visible_messages === undefined ? undefined : transcript.visible_messages.length + 2,
+  );
+});
+
+it("a call and a run go on from a transcript's summary, and from what a run was left with", async () => {
+  const told = async (path: string, transcript: Body, more: Body = {}) => {
+    const options = { provider: "mock", mock: [{ text: "ok" }], transcript, ...more };
+    const answer = await (await post(path, { prompt: "go", options })).json<{
+      mock_calls: Body[];
+      transcript: Body;
+    }>();
+    return { messages: answer.mock_calls.at(-1)?.messages, transcript: answer.transcript };
+  };
+  const base = { _type: "transcript", version: 2, id: "t", events: [], assets: [], summary: "they met" };
+  const summarised = { ...base, messages: [{ role: "user", content: "and then?" }] };
+  const first = "[Older messages were compacted: this replaces them]\nthey met";
+  for (const path of ["/llm/call", "/runs"]) {
+    const { messages, transcript } = await told(path, summarised);
+    expect(messages).toMatchObject([{ content: first }, { content: "and then?" }, { content: "go" }]);
+    const next = await told(path, transcript);
+    expect(next.messages).toMatchObject([{ content: first }, {}, {}, { content: "ok" }, { content: "go" }]);
+  }
+  const long = {
+    ...base,
+    summary: undefined,
+    messages: Array.from({ length: 9 }, (_, n) => ({ role: "user", content: `n${n}` })),
+  };
+  const short = { auto_compact: true, compact_threshold: 1, compact_keep_last: 1 };
+  const run1 = await told("/runs", long, short);
+  const run2 = await told("/runs", run1.transcript, { auto_compact: false });
+  expect(run1.messages).toHaveLength(2);
+  expect(run2.messages).toMatchObject([...Object(run1.messages), { content: "ok" }, { content: "go" }]);
+});
+
 it("what a run was in the middle of is told to be interrupted, but for the answers that there are", async () => {
   const path = await session();
   const calls = ["a", "b"].map((q) => ({ name: "ask", arguments: { q } }));

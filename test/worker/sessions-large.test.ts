@@ -53,7 +53,10 @@ it.each([false, true])(
     const made = await whole(path);
     expect(made.messages.length).toBeGreaterThan(5);
     expect(made.summary).toBe(reset ? "and talked" : "they met\n\nand talked");
-    expect(withoutIds(await get(`${path}/transcript?view=raw`))).toEqual(withoutIds(made));
+    const { visible_messages, ...raw } = await get<Body>(`${path}/transcript?view=raw`);
+    expect(withoutIds(raw)).toEqual(withoutIds(made));
+    const { data } = await get<{ data: Body[] }>(`${path}/messages`);
+    expect(visible_messages).toEqual(data);
     expect(await textOf(`${path}/transcript`)).toBe(renderVisible(made.events));
     expect(await textOf(`${path}/transcript?view=full`)).toBe(renderFull(made.events));
     const empty = await session();

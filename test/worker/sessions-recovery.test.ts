@@ -1,9 +1,12 @@
 /** What supervises a session's runs, what long and broken storage does to it, and what it costs. */
 import { describe, expect, it } from "vitest";
 import type { AgentRecord } from "../../src/engine/agent/records.ts";
-import type { DaemonOptions } from "../../src/engine/agent/spec.ts";
+import type { DaemonOptions, ToolAnnotations } from "../../src/engine/agent/spec.ts";
+import { SESSION_PARTS } from "../../src/run/agent/session-parts.ts";
+import { sha256 } from "../../src/run/digest.ts";
 import { listSessions } from "../../src/session/session-index.ts";
 import { bindings } from "./file-bindings.ts";
+import { Client, mockSkill } from "./served.ts";
 import { counting, refusing } from "./session-storage.ts";
 import { inWorld, type Reply, said, tool, type World } from "./session-world.ts";
 
@@ -34,6 +37,40 @@ const until = async (fact: () => boolean): Promise<void> => {
   while (!fact()) await new Promise((resolve) => setTimeout(resolve, 1));
 };
 const statusOf = (world: World, run_id = "r1") => world.store.run(run_id)?.status;
+
+describe("a tool that a hook carries out, in whose call the process died", () => {
+  /** Its first call never answers; each further one says how many there were. */
+  const SOURCE = `let calls = 0;
+export const count = () => (++calls === 1 ? new Promise(() => {}) : "call " + calls);`;
+
+  it.each<[string, ToolAnnotations, unknown]>([
+    ["is not called again", {}, expect.stringContaining("interrupted")],
+    ["is called again if that is harmless", { idempotent: true }, "call 2"],
+    ["is called again if it only reads", { kind: "read" }, "call 2"],
+  ])("%s", async (name, annotations, content) => {
+    await new Client().publish(
+      { counter: mockSkill("counter") },
+      // A module of its own, whose state no other test has.
+      { "hooks.js": new TextEncoder().encode(`// ${name}\n${SOURCE}`) },
+    );
+    const module = await sha256(`// ${name}\n${SOURCE}`);
+    const hooks = { "counter#count": { slug: "counter", module, exportName: "count", fresh: false } };
+    const counts = { ...tool("count", annotations), executor: "hook" as const, handler: "counter#count" };
+    const mock = [{ tool_calls: [{ name: "count", arguments: {} }] }, { text: "done" }];
+    const spec = { tools: [counts], hooks, call: { provider: "mock", mock } };
+    await inWorld({ spec, parts: SESSION_PARTS, replies: [] }, async (world) => {
+      await world.open();
+      await world.start("r1", "go");
+      await until(() => world.records().some(({ type }) => type === "tools_started"));
+      await world.revive();
+      expect(await world.ask("answer", { run_id: "r1", wait: "terminal" })).toMatchObject({
+        status: "done",
+        result: { text: "done" },
+      });
+      expect((await visibleTexts(world)).at(2)).toEqual(content);
+    });
+  });
+});
 
 describe("a run that gets nowhere", () => {
   /** A run whose first life hangs in its model call. */

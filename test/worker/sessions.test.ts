@@ -198,6 +198,22 @@ describe("the conversation", () => {
     expect((await texts(path))[0]).toContain("All about numbers.");
   });
 
+  it.each<[string, Body, string]>([
+    ["fails", { error: { category: "auth", message: "no such key" } }, "provider_auth_failed"],
+    ["writes nothing", { text: " ", output_tokens: 0 }, "provider_empty_answer"],
+  ])(
+    "a model that %s leaves the conversation as it was, and the caller learns of it",
+    async (_, mock, code) => {
+      const path = await session();
+      for (const prompt of ["one", "two"]) await run(path, prompt, { mock: [{ text: `${prompt}!` }] });
+      const options = { provider: "mock", llm_retries: 0, mock: [mock] };
+      const answer = await post(`${path}/compact`, { strategy: "llm", keep_last: 2, options });
+      expect(await codeOf(answer)).toEqual([502, code]);
+      expect(await texts(path)).toEqual(["one", "one!", "two", "two!"]);
+      expect((await run(path, "three", { mock: [{ text: "three!" }] })).status).toBe(200);
+    },
+  );
+
   it("forks: a copy with its lineage, which goes its own way", async () => {
     const path = await session();
     const id = path.slice("/sessions/".length);

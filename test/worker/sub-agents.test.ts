@@ -41,6 +41,20 @@ describe("POST /sub-agents", () => {
     expect(await get(`/tasks/${envelope.session_id}`)).toMatchObject({ mode: "sub_agent", result: envelope });
   });
 
+  it.each<[string, Body]>([
+    ["that succeeds", said("All is well.")],
+    ["that fails", { mock: [{ error: { category: "auth", message: "no such key" } }] }],
+  ])("ends its stream with the envelope of a run %s", async (_, options) => {
+    const body = { task: "Look.", options: { ...MOCK, ...options } };
+    const events = await readEvents(await post("/sub-agents", body, { accept: "text/event-stream" }));
+    const done = events.at(-1);
+    const { result } = await get<{ result: Body }>(`/tasks/${done?.data.session_id}`);
+    expect([done?.event, done?.data]).toEqual(["done", result]);
+    const { session_id: own, ...whole } = await subAgent(options);
+    expect(own).not.toBe(done?.data.session_id);
+    expect(done?.data).toMatchObject(whole);
+  });
+
   it("says when its budget was exceeded, and gives data that fits its schema or says why not", async () => {
     const long = await subAgent({ ...said("one two three four five six seven"), token_budget: 8 });
     expect(long).toMatchObject({ ok: true, budget_exceeded: true, status: "budget_exhausted" });

@@ -1,4 +1,4 @@
-/** `/v1/files` inside workerd: names, expiry, quotas, pages, tenants, and crashes. */
+/** `/v1/files` inside workerd: names, expiry, quotas, pages, tenants, crashes, and uploads of `/files`. */
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { LOCAL_CALLER } from "../../src/auth/caller.ts";
 import { RequestContext } from "../../src/http/context.ts";
@@ -289,4 +289,61 @@ it("another tenant's file is an unknown one", async () => {
     expect([foreign, foreign?.[0]]).toEqual([none, 404]);
   }
   expect((await get(`/v1/files/${id}`)).status).toBe(200);
+});
+
+describe("an upload of /files", () => {
+  const native = (
+    content: string | Uint8Array<ArrayBuffer>,
+    query = "?filename=a/b.csv",
+    headers: Headers = {},
+  ) => red.fetch(`/files${query}`, { method: "POST", body: content, headers });
+  const made = async (...of: Parameters<typeof native>) => {
+    const response = await native(...of);
+    expect(response.status).toBe(201);
+    return response.json<{ id: string; expires_at: string }>();
+  };
+
+  it("is a file of each dialect, until it expires or somebody deletes it", async () => {
+    const { id, expires_at } = await made("a,b\n");
+    const shown = { id, filename: "b.csv", expires_at };
+    expect((await get(`/v1/files/${id}`)).body).toMatchObject({
+      ...shown,
+      mime_type: "text/plain;charset=UTF-8",
+      size_bytes: 4,
+    });
+    expect((await get(`/v1/files/${id}`, OPENAI)).body).toMatchObject({ id, purpose: "user_data", bytes: 4 });
+    for (const headers of [GA, LEGACY, OPENAI]) {
+      expect((await get("/v1/files", headers)).body).toMatchObject({ data: [{ id }] });
+    }
+    expect(await (await red.fetch(`/v1/files/${id}/content`)).text()).toBe("a,b\n");
+    expect((await get(`/v1/files/${id}/content`)).status).toBe(400);
+    expect((await get(`/v1/files/${id}`, GA, blue)).status).toBe(404);
+    const real = Date.now();
+    vi.spyOn(Date, "now").mockImplementation(() => real + 24 * 3_600_000 + 1);
+    expect((await get(`/v1/files/${id}/content`, OPENAI)).body).toMatchObject({
+      error: { code: "file_expired" },
+    });
+  });
+
+  it("that is deleted there is gone here, and its key names another one", async () => {
+    const key = { "idempotency-key": "again" };
+    const { id } = await made("a,b\n", "", key);
+    expect(await made("a,b\n", "", key)).toMatchObject({ id });
+    expect((await get<{ data: object[] }>("/v1/files")).body.data).toMatchObject([
+      { filename: "unnamed.txt" },
+    ]);
+    await red.fetch(`/v1/files/${id}`, { method: "DELETE" });
+    expect((await red.fetch(`/files/${id}`)).status).toBe(404);
+    const { id: next } = await made("a,b\n", "", key);
+    expect(next).not.toBe(id);
+    await red.fetch(`/files/${next}`, { method: "DELETE" });
+    expect((await get<{ data: object[] }>("/v1/files")).body.data).toEqual([]);
+  });
+
+  it("counts among what a tenant may store", async () => {
+    for (const _ of [1, 2]) await made(new Uint8Array(99_000));
+    const refused = await native(new Uint8Array(99_000));
+    expect([refused.status, await refused.json()]).toMatchObject([400, { code: "storage_quota_exceeded" }]);
+    expect((await open.env.FILES.list({ prefix: "files/red/" })).objects).toHaveLength(2);
+  });
 });

@@ -301,6 +301,7 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
         {
           status: record.status,
           error: record.error,
+          iterations: record.uncalled === true ? run.iterations - 1 : run.iterations,
           stage: "ended",
           turn: null,
           calls: [],

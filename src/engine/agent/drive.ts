@@ -12,7 +12,7 @@ import type { AgentState, RunState } from "./state.ts";
 import { answersCaller, deadlineError } from "./status.ts";
 import type { AgentEffectContext, AgentEffects, AgentStep, PlannedCall } from "./step.ts";
 import { goesThroughHooks } from "./tool-hooks.ts";
-import { settled } from "./turn.ts";
+import { refused } from "./turn.ts";
 
 interface AgentDriveOptions {
   effects: AgentEffects;
@@ -293,7 +293,7 @@ class AgentDrive {
     // Whoever waits for a delegated run learns of a limit that the tenant set.
     const told = run.spec.delegation !== undefined && fault.data.members.budget === "hard";
     if (fault.code === "budget_exceeded" && !answersCaller(run.spec) && !told) {
-      this.#add(settled(run, "budget_exhausted"));
+      this.#add(refused(run));
       return;
     }
     const status = this.#options.signal.aborted ? "cancelled" : "error";

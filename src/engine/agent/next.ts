@@ -1,7 +1,7 @@
 /** Decides what an agent run does next, from its state alone. Pure. */
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import type { Message, ToolChoice, ToolDefinition } from "../messages.ts";
+import type { Message, ToolDefinition } from "../messages.ts";
 import { asTextFormat, textToolContract } from "../text-tools/contract.ts";
 import { nextCallStep, type SearchTool } from "./calls.ts";
 import {
@@ -234,7 +234,7 @@ function modelStep(state: AgentState, run: RunState, { offer, system }: Asking):
     messages: text ? asTextFormat(messages) : messages,
     tools: text ? [] : offer.tools,
     ...(text && offer.tools.length > 0 ? { tools_in_text: offer.tools } : {}),
-    tool_choice: text ? "auto" : toolChoice(run, offer.tools),
+    ...(text ? {} : toolChoice(run, offer.tools)),
     ...(offer.tool_search === undefined ? {} : { tool_search: offer.tool_search }),
     ...(run.prefill === null ? {} : { prefill: run.prefill }),
   };
@@ -299,14 +299,16 @@ function toolContract(run: RunState, tools: readonly ToolDefinition[], further: 
   return [nativeToolContract(spec), ...further];
 }
 
-function toolChoice(run: RunState, tools: readonly ToolDefinition[]): ToolChoice {
+function toolChoice(run: RunState, tools: readonly ToolDefinition[]): Pick<AgentRequest, "tool_choice"> {
   const { spec } = run;
-  if (spec.served !== undefined) return run.iterations <= spec.served.max_tool_rounds ? "auto" : "none";
+  if (spec.served !== undefined && run.iterations > spec.served.max_tool_rounds) {
+    return { tool_choice: "none" };
+  }
   const given = spec.tool_choice;
-  if (given === "none" || given === "required") return given;
-  if (isObject(given) && typeof given.name === "string") return { name: given.name };
+  if (given === "auto" || given === "none" || given === "required") return { tool_choice: given };
+  if (isObject(given) && typeof given.name === "string") return { tool_choice: { name: given.name } };
   const forced = given === null && spec.turn_policy?.require_action_or_yield === true && tools.length > 0;
-  return forced ? "required" : "auto";
+  return forced ? { tool_choice: "required" } : {};
 }
 
 /** The step after the tools of a turn. */

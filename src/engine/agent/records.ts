@@ -222,7 +222,8 @@ export type AgentRecord = { v: 1; at: number } & (
   /** `reached`: the limit that ended its wake. Absent: it had finished. */
   | { type: "went_idle"; run: string; reached?: WakeLimit }
   | { type: "woke"; run: string; wake: Wake }
-  | { type: "run_settled"; run: string; status: RunStatus; error: ErrorData | null }
+  /** `uncalled`: a budget refused the model call of the last iteration, which does not count. */
+  | { type: "run_settled"; run: string; status: RunStatus; error: ErrorData | null; uncalled?: true }
 );
 
 /** A record without its version and time. */

@@ -1,6 +1,6 @@
 /** The specification of an agent run: options with their defaults filled in, fixed for the run's life. JSON-safe. */
 import type { Json, JsonObject, McpServer, Risk, SideEffectLevel, ToolKind } from "../../skill/manifest.ts";
-import type { Beside, Message, Thinking, ToolDefinition, Warning } from "../messages.ts";
+import type { Beside, Message, SystemBlock, Thinking, ToolDefinition, Warning } from "../messages.ts";
 import type { TaskLedger } from "./task-ledger.ts";
 
 /** How a tool call is carried out; the driver decides the rest. `isolate`: a handler of Skill Tools. */
@@ -201,6 +201,8 @@ export interface AgentSpec {
   /** `null`: an anonymous run. */
   session_id: string | null;
   system: string;
+  /** See `ModelRequest`. */
+  system_blocks?: SystemBlock[];
   /** What this run adds to the conversation before its first model call. */
   prompt: Message[];
   tools: AgentTool[];

@@ -14,7 +14,8 @@ export interface AgentRequest {
   tools: ToolDefinition[];
   /** See `ModelRequest`. */
   tools_in_text?: ToolDefinition[];
-  tool_choice: ToolChoice;
+  /** See `ModelRequest`. */
+  tool_choice?: ToolChoice;
   tool_search?: { variant: "bm25" | "regex" | "hosted" };
   prefill?: string;
 }

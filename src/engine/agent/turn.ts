@@ -156,6 +156,17 @@ export function settled(run: RunState, status: RunStatus): AgentRecordBody {
   return { type: "run_settled", run: run.spec.run_id, status: finalStatus(run, status), error: null };
 }
 
+/** The end of a run by a budget that leaves nothing for the next step. */
+export function refused(run: RunState): AgentRecordBody {
+  const status = finalStatus(run, "budget_exhausted");
+  const uncalled = CALLS.has(run.stage) && run.turn === null;
+  const end = { type: "run_settled" as const, run: run.spec.run_id, status, error: null };
+  return uncalled ? { ...end, uncalled } : end;
+}
+
+/** Stages of an iteration up to its model call. */
+const CALLS = new Set<RunState["stage"]>(["match", "skill_hooks", "compact", "context", "model", "turn"]);
+
 const overBudget = (run: RunState): boolean => finalStatus(run, "done") === "budget_exhausted";
 
 function readTurn({ visible }: AgentState, run: RunState, turn: ModelTurn): ReadTurn {

@@ -37,7 +37,7 @@ export async function callHandlerTool(
       again: false,
       bot,
       models: {},
-      call: { type: "tool_call", id, name: tool.name, arguments: given, raw: JSON.stringify(given) },
+      call: { type: "tool_call", id, name: tool.name, arguments: given, raw: exchange.written(given) },
       executionId: id,
       runId: id,
       sessionId: null,

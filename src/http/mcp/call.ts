@@ -92,12 +92,16 @@ async function run(
 }
 
 /** The request for these arguments. @throws InputInvalid, InputRequired */
-function skillRequest({ context, signal }: Exchange, manifest: Manifest, given: JsonObject): Request {
+function skillRequest(
+  { context, signal, written }: Exchange,
+  manifest: Manifest,
+  given: JsonObject,
+): Request {
   const { route, method } = manifest;
   const url = new URL(route, context.request.url);
   const headers = new Headers([...context.request.headers].filter(([name]) => !OWN_HEADERS.test(name)));
   headers.set("accept", "*/*");
-  const sent = bodyOf(manifest, given);
+  const sent = bodyOf(manifest, given, written);
   if (method === "GET") {
     for (const [name, value] of sent.query) url.searchParams.set(name, value);
     return new Request(url, { method, headers, signal });
@@ -116,7 +120,7 @@ interface Sent {
 
 const JSON_TYPE = "application/json";
 
-function bodyOf(manifest: Manifest, given: JsonObject): Sent {
+function bodyOf(manifest: Manifest, given: JsonObject, written: Exchange["written"]): Sent {
   const { input, input_schema, mode } = manifest;
   if (input === "none") return { body: null, type: null, query: [] };
   const whole = input_schema !== undefined && takesWhole(input_schema);
@@ -124,16 +128,17 @@ function bodyOf(manifest: Manifest, given: JsonObject): Sent {
   const value = whole ? given : given.input;
   if (input === "file") return filesOf(mode, given);
   if (value === undefined || value === null) throw new InputRequired({ hint: 'Give the argument "input".' });
-  const text = typeof value === "string" ? value : JSON.stringify(value);
+  const json = whole ? written(value) : written(value, "input");
+  const text = typeof value === "string" ? value : json;
   const query: [string, string][] = whole
     ? Object.entries(given).map(([name, part]) => [
         name,
-        typeof part === "string" ? part : JSON.stringify(part),
+        typeof part === "string" ? part : written(part, name),
       ])
     : [["input", text]];
   // A proxy skill passes a body on unchanged; other skills take it in an envelope.
   if (mode !== "proxy") {
-    return { body: JSON.stringify({ input: value }), type: JSON_TYPE, query: [["input", text]] };
+    return { body: `{"input":${json}}`, type: JSON_TYPE, query: [["input", text]] };
   }
   return { body: text, type: isJsonText(text) ? JSON_TYPE : "text/plain; charset=utf-8", query };
 }

@@ -8,6 +8,8 @@ import { toHullError } from "../../errors.ts";
 import { parseWithOffset } from "../../run/json.ts";
 import { logError } from "../../run/problem.ts";
 import { decodeUtf8 } from "../../run/utf8.ts";
+import { exactJson } from "../../skill/exact-json.ts";
+import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { readBody } from "../body.ts";
 import type { RequestContext } from "../context.ts";
@@ -43,13 +45,14 @@ export async function postMcp(context: RequestContext): Promise<Response> {
   const type = mediaType(request.headers.get("content-type"));
   if (!isJson(type)) throw new UnsupportedMediaType({ type, accepted: ["application/json"] });
   const limit = Math.min(MAX_MESSAGE_BYTES, context.settings.max_body_bytes);
-  const parsed = parseWithOffset(decodeUtf8(await readBody(request, limit), "The body"));
+  const text = decodeUtf8(await readBody(request, limit), "The body");
+  const parsed = parseWithOffset(text);
   if (!parsed.ok) {
     return json(responseTo(null, fault(FAULT_CODES.parse, `Parse error: ${parsed.reason}`)), 400);
   }
-  if (Array.isArray(parsed.value)) return batch(context, parsed.value);
+  if (Array.isArray(parsed.value)) return batch(context, parsed.value, text);
   const message = readMessage(parsed.value);
-  return message.kind === "request" ? single(context, message) : unanswered(context, message);
+  return message.kind === "request" ? single(context, message, text) : unanswered(context, message);
 }
 
 function checkAccept({ headers }: Request): void {
@@ -78,7 +81,7 @@ function unanswered(context: RequestContext, message: Exclude<Message, RpcReques
 }
 
 /** Carries out the messages of a batch one after the other. */
-async function batch(context: RequestContext, values: Json[]): Promise<Response> {
+async function batch(context: RequestContext, values: Json[], text: string): Promise<Response> {
   const spoken = spokenByHeader(context.request.headers);
   if ("fault" in spoken) return refusal(null, spoken);
   const reason =
@@ -97,17 +100,38 @@ async function batch(context: RequestContext, values: Json[]): Promise<Response>
     if (message.kind !== "request") continue;
     // The first one was counted with the request itself.
     if (index > 0) await checkRate(context);
-    const exchange = exchangeOf(context, spoken, context.request.signal);
+    const at = (sent: Json): Json | undefined => (Array.isArray(sent) ? sent[index] : undefined);
+    const exchange = exchangeOf(context, spoken, context.request.signal, { text, at });
     answers.push(responseTo(message.id, await outcomeOf(exchange, message, null)));
   }
   return answers.length === 0 ? new Response(null, { status: 202 }) : json(answers);
 }
 
-function exchangeOf(context: RequestContext, spoken: Spoken, signal: AbortSignal): Exchange {
-  return { context, spoken, invokes: grants(context.caller.scopes, "invoke"), signal };
+/** The text of a body, and the place of a message in it. */
+interface SentText {
+  text: string;
+  at: (sent: Json) => Json | undefined;
 }
 
-async function single(context: RequestContext, request: RpcRequest): Promise<Response> {
+function exchangeOf(
+  context: RequestContext,
+  spoken: Spoken,
+  signal: AbortSignal,
+  { text, at }: SentText,
+): Exchange {
+  const written = (part: Json, ...path: string[]): string =>
+    exactJson(part, text, (sent) =>
+      ["params", "arguments", ...path].reduce<Json | undefined>(
+        (value, name) => objectOf(value)[name],
+        at(sent),
+      ),
+    );
+  return { context, spoken, invokes: grants(context.caller.scopes, "invoke"), signal, written };
+}
+
+const whole = (text: string): SentText => ({ text, at: (sent) => sent });
+
+async function single(context: RequestContext, request: RpcRequest, text: string): Promise<Response> {
   const { id, method, params } = request;
   context.log.mcp = method.slice(0, 100);
   const spoken = spokenBy(request, context.request.headers);
@@ -117,12 +141,12 @@ async function single(context: RequestContext, request: RpcRequest): Promise<Res
     return spoken.modern ? refusal(id, unknown) : json(responseTo(id, unknown));
   }
   const wanted = wantsEvents(context.request);
-  if (method === "subscriptions/listen") return streamed(context, spoken, request, null);
+  if (method === "subscriptions/listen") return streamed(context, spoken, request, { token: null, text });
   const token = method === "tools/call" ? progressToken(params) : null;
   if (wanted === "only" || (wanted === "yes" && token !== null)) {
-    return streamed(context, spoken, request, token);
+    return streamed(context, spoken, request, { token, text });
   }
-  const exchange = exchangeOf(context, spoken, context.request.signal);
+  const exchange = exchangeOf(context, spoken, context.request.signal, whole(text));
   return json(responseTo(id, await outcomeOf(exchange, request, null)));
 }
 
@@ -131,7 +155,7 @@ function streamed(
   context: RequestContext,
   spoken: Spoken,
   request: RpcRequest,
-  token: string | number | null,
+  { token, text }: { token: string | number | null; text: string },
 ): Response {
   const left = new AbortController();
   const body = new EventBody(() => left.abort());
@@ -139,7 +163,8 @@ function streamed(
     body.write(`event: message\ndata: ${JSON.stringify(message)}\n\n`);
   const sendRedacted = (message: JsonObject): Promise<void> =>
     send(JSON.parse(JSON.stringify(context.redacted(message))));
-  const exchange = exchangeOf(context, spoken, AbortSignal.any([context.request.signal, left.signal]));
+  const signal = AbortSignal.any([context.request.signal, left.signal]);
+  const exchange = exchangeOf(context, spoken, signal, whole(text));
   const answered = async (): Promise<void> => {
     if (request.method === "subscriptions/listen") await send(acknowledgement(request));
     const outcome = await outcomeOf(

@@ -1,5 +1,5 @@
 /** What is needed to answer one MCP request. */
-import type { Card, JsonObject, SkillRecord } from "../../skill/manifest.ts";
+import type { Card, Json, JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import { byteOrder } from "../../skill/path.ts";
 import type { RequestContext } from "../context.ts";
 import { servedTo } from "../served.ts";
@@ -12,6 +12,8 @@ export interface Exchange {
   invokes: boolean;
   /** Aborted when the client goes away. */
   signal: AbortSignal;
+  /** A part of the message's arguments as JSON, with all the digits of its numbers. @param path of the part */
+  written: (part: Json, ...path: string[]) => string;
 }
 
 export interface Served {

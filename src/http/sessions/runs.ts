@@ -9,7 +9,7 @@ import { callBody } from "../../run/request-bodies.ts";
 import { sessionNamed } from "../../run/session-call.ts";
 import type { SessionClient } from "../../run/session-client.ts";
 import { thrownBy } from "../../session/conversation/done.ts";
-import type { RunView } from "../../session/conversation/rpc.ts";
+import type { RunView, StreamUntil, Wait } from "../../session/conversation/rpc.ts";
 import { readJson, readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { lastSeen, traceJson, tracePage } from "../executions.ts";
@@ -44,7 +44,7 @@ export async function runIn(context: RequestContext, id: string, body: Asked): P
   const streaming = wait !== "none" && wantsEvents(request) !== "no";
   const name = idempotencyKey(request) === null ? null : await requestName(context, body);
   const session = sessionOf(context, id);
-  if (streaming && name === null) return begunStream(context, session, body);
+  if (streaming && name === null) return begunStream(context, session, body, wait);
   const known = name === null ? null : await session.ask("started", { request: name });
   const until = streaming ? "none" : wait;
   const run =
@@ -53,28 +53,42 @@ export async function runIn(context: RequestContext, id: string, body: Asked): P
           ...(await newRun(context, session, body)),
           request: name,
           wait: until,
-          followed: streaming,
+          ...(streaming ? { followed: streamUntil(wait) } : {}),
         })
       : await session.ask("answer", { run_id: known, wait: until });
   context.log.run_id = run.run_id;
   const headers: Record<string, string> = { "x-hull-run-id": run.run_id };
   if (known !== null) headers["x-hull-replayed"] = "1";
   if (wait === "none") return later(context, run, headers);
-  if (streaming) return eventStream(await session.events(run.run_id, lastSeen(request, id)), headers);
+  if (streaming) {
+    const events = await session.events(run.run_id, lastSeen(request, id), streamUntil(wait));
+    return eventStream(events, headers);
+  }
   return answered(context, run, headers);
 }
 
 /** Nobody else can know this run, so it is begun and followed in one call. */
-async function begunStream(context: RequestContext, session: SessionClient, body: Asked): Promise<Response> {
+async function begunStream(
+  context: RequestContext,
+  session: SessionClient,
+  body: Asked,
+  wait: Wait | null,
+): Promise<Response> {
   const begun = {
     ...(await newRun(context, session, body)),
     request: null,
     wait: "none" as const,
-    followed: true,
+    followed: streamUntil(wait),
   };
   const { run, events } = await session.start(begun, lastSeen(context.request, session.id));
   context.log.run_id = run.run_id;
   return eventStream(events, { "x-hull-run-id": run.run_id });
+}
+
+/** A stream ends when the whole answer would come, but by default it follows a run whose tools its client answers. */
+function streamUntil(wait: Wait | null): StreamUntil {
+  if (wait === null) return "usual";
+  return wait === "idle" ? "rest" : "end";
 }
 
 async function newRun(

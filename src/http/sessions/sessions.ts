@@ -1,11 +1,10 @@
 /** `/sessions`: makes, lists, shows and removes sessions. */
 import * as z from "zod/mini";
-import { isSummary, summaryMessage } from "../../engine/agent/compaction.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
 import { BadRequest, InputInvalid } from "../../errors/request.ts";
-import { readMessages } from "../../llm/messages.ts";
 import { withResults } from "../../llm/open-calls.ts";
 import { type Transcript, transcriptShape } from "../../llm/transcript.ts";
+import { transcriptHistory } from "../../llm/transcript-history.ts";
 import { sha256 } from "../../run/digest.ts";
 import { SESSION_ID } from "../../run/session-client.ts";
 import { listSessions } from "../../session/session-index.ts";
@@ -48,18 +47,13 @@ export async function postSession(context: RequestContext): Promise<Response> {
 }
 
 /** @throws InvalidRequest */
-function importedFrom({ messages, summary, archived_messages = 0 }: Transcript) {
-  const read = readMessages(messages, "transcript.messages");
+function importedFrom(transcript: Transcript) {
+  const read = transcriptHistory(transcript, "transcript");
   if (read.system.length > 0) {
     const detail = "A session keeps no system messages: give the text to its runs as system.";
     throw new InvalidRequest({ option: "transcript.messages", detail });
   }
-  const said = withResults(read.messages);
-  const [first] = said;
-  if (summary === undefined || summary === "" || (first !== undefined && isSummary(first))) {
-    return { messages: said, summary: summary ?? null };
-  }
-  return { messages: [summaryMessage(summary, archived_messages), ...said], summary };
+  return { messages: withResults(read.messages), summary: transcript.summary ?? null };
 }
 
 /** The id of a session without a given name; the same for the same `Idempotency-Key`. */

@@ -9,10 +9,10 @@ import {
 } from "../../errors/request.ts";
 import { type HullError, toHullError } from "../../errors.ts";
 import { validate } from "../../llm/validate.ts";
-import { compactPart } from "../../run/exact-json.ts";
 import { parseWithOffset } from "../../run/json.ts";
 import { Gathered } from "../../run/large-body.ts";
 import { decodeUtf8 } from "../../run/utf8.ts";
+import { compactPart } from "../../skill/exact-json.ts";
 import type { Json, JsonObject, Manifest } from "../../skill/manifest.ts";
 import { bodyChunks, discardBody, parseJson, readBody, withFirst } from "../body.ts";
 import type { RequestContext } from "../context.ts";

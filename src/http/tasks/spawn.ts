@@ -9,8 +9,8 @@ import { stagePrompt } from "../../engine/workflow/stage-prompt.ts";
 import { ToolsRejected } from "../../errors/llm.ts";
 import { InputInvalid } from "../../errors/request.ts";
 import type { HullError } from "../../errors.ts";
-import { readMessages } from "../../llm/messages.ts";
 import { withResults } from "../../llm/open-calls.ts";
+import { transcriptHistory } from "../../llm/transcript-history.ts";
 import { newRunId } from "../../run/agent/daemon-spec.ts";
 import { agentSpec, type RunInput } from "../../run/agent/options.ts";
 import { llmHost } from "../../run/llm-host.ts";
@@ -359,7 +359,8 @@ function accepted({ id, child_run_id: run_id, status }: TaskHandle): Response {
 }
 
 async function followed(context: RequestContext, { id, child_run_id }: TaskHandle): Promise<Response> {
-  return eventStream(await sessionOf(context, id).events(child_run_id, lastSeen(context.request, id)));
+  const after = lastSeen(context.request, id);
+  return eventStream(await sessionOf(context, id).events(child_run_id, after, "answer"));
 }
 
 /** The conversation of the session above so far, in a form that can go on. */
@@ -370,7 +371,7 @@ async function copied(context: RequestContext, session: string): Promise<NonNull
 
 function importOf({ transcript }: TaskBody): Handed["imported"] {
   if (transcript === undefined) return null;
-  const { messages } = readMessages(transcript.messages, "transcript.messages");
+  const { messages } = transcriptHistory(transcript, "transcript");
   return { messages, summary: transcript.summary ?? null };
 }
 

@@ -43,7 +43,7 @@ export async function answerWithTools(
     { ...asked, skills, pauses: true },
     { signal: abort.signal, account: accountOf(context, null) },
   );
-  const chosen = asked.request.tool_choice === "auto" ? [] : ["tool_choice"];
+  const chosen = (asked.request.tool_choice ?? "auto") === "auto" ? [] : ["tool_choice"];
   const ignored = run.beside ? chosen : [...asked.ignored, ...chosen];
   if (!asked.stream) {
     context.request.signal.addEventListener("abort", () => abort.abort(), { once: true });

@@ -1,8 +1,9 @@
 /** The messages of an Anthropic client as canonical messages. */
-import type { Block, Media, Message, Part, ToolResultMessage } from "../../engine/messages.ts";
+import type { Block, Media, Message, Part, SystemBlock, ToolResultMessage } from "../../engine/messages.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { isCarried, uncarried } from "../carried.ts";
+import { systemBlock } from "../system-prompt.ts";
 import { wrong } from "../wrong.ts";
 import { executedCall, executedResult } from "./executed.ts";
 
@@ -17,8 +18,8 @@ export interface Foreign {
 }
 
 interface AnthropicConversation {
-  /** Texts of system messages, in order. */
-  system: string[];
+  /** Blocks of system messages, in order. */
+  system: SystemBlock[];
   messages: Message[];
   /** Blocks that only Anthropic can get; the canonical messages hold their JSON texts instead. */
   foreign: Foreign[];
@@ -45,21 +46,21 @@ export function readConversation(list: Json | undefined): AnthropicConversation 
   return { system, messages, foreign, uploads, executed };
 }
 
-/** The texts of a system prompt, or of any list of blocks, joined by a blank line. @throws InvalidRequest */
-export function blocksText(content: Json | undefined, path: string): string {
-  if (content === undefined || content === null) return "";
-  if (typeof content === "string") return content;
+/** The blocks of a system prompt, or of any content that is text. @throws InvalidRequest */
+export function textBlocks(content: Json | undefined, path: string): SystemBlock[] {
+  if (content === undefined || content === null) return [];
+  if (typeof content === "string") return [{ text: content }];
   if (!Array.isArray(content)) throw wrong(path, "a text or a list of text blocks is expected");
-  return content
-    .map((block, n) => {
-      if (isObject(block) && block.type === "text" && typeof block.text === "string") return block.text;
-      throw wrong(`${path}.${n}`, "a text block is expected");
-    })
-    .join("\n\n");
+  return content.map((block, n) => {
+    if (isObject(block) && block.type === "text" && typeof block.text === "string") {
+      return systemBlock(block.text, block);
+    }
+    throw wrong(`${path}.${n}`, "a text block is expected");
+  });
 }
 
 class Reader {
-  readonly system: string[] = [];
+  readonly system: SystemBlock[] = [];
   readonly messages: Message[] = [];
   readonly foreign: Foreign[] = [];
   readonly uploads: ContainerUpload[] = [];
@@ -78,7 +79,7 @@ class Reader {
         this.#assistant(blocks, `${path}.content`);
         break;
       case "system":
-        this.system.push(blocksText(content, `${path}.content`));
+        this.system.push(...textBlocks(content, `${path}.content`));
         break;
       default:
         throw wrong(`${path}.role`, "the role is user, assistant or system");
@@ -229,7 +230,8 @@ const anthropicBlock = (value: JsonObject): Block => ({ type: "opaque", provider
 
 function searchText(block: JsonObject, path: string): string {
   const head = [block.title, block.source].filter((line) => typeof line === "string");
-  return [...head, blocksText(block.content, `${path}.content`)].join("\n");
+  const texts = textBlocks(block.content, `${path}.content`).map(({ text }) => text);
+  return [...head, texts.join("\n\n")].join("\n");
 }
 
 function blocksOf(content: Json | undefined, path: string): JsonObject[] {

@@ -1,12 +1,5 @@
 /** The body of `POST /v1/messages` as a canonical request, and the parts that only Anthropic understands. */
-import type {
-  Beside,
-  ModelRequest,
-  Sampling,
-  Thinking,
-  ToolChoice,
-  ToolDefinition,
-} from "../../engine/messages.ts";
+import type { Beside, ModelRequest, Sampling, Thinking, ToolDefinition } from "../../engine/messages.ts";
 import type { ContainerTool } from "../../engine/workspace-tools/code-tools.ts";
 import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
 import { reservedMembers } from "../../model/reserved.ts";
@@ -14,8 +7,9 @@ import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { type ContainerWish, readContainer } from "../container-wish.ts";
 import { modelMember, numberMember, textsMember, tokensMember } from "../members.ts";
+import { systemPrompt } from "../system-prompt.ts";
 import { wrong } from "../wrong.ts";
-import { blocksText, type Foreign, readConversation, withoutOthersThinking } from "./conversation.ts";
+import { type Foreign, readConversation, textBlocks, withoutOthersThinking } from "./conversation.ts";
 
 export interface MessagesRequest {
   model: string;
@@ -103,10 +97,10 @@ export function readMessagesRequest(body: JsonObject, headers: Headers, counting
     model,
     stream: body.stream === true,
     request: {
-      system: [blocksText(body.system, "system"), ...system].filter((text) => text !== "").join("\n\n"),
+      ...systemPrompt([...textBlocks(body.system, "system"), ...system], Array.isArray(body.system)),
       messages,
       tools: tools.definitions,
-      tool_choice: toolChoiceOf(body.tool_choice),
+      ...toolChoiceOf(body.tool_choice),
       max_tokens: counting ? 1 : tokensMember("max_tokens", body.max_tokens),
       json: format !== null,
       ...(format === null ? {} : { schema: { schema: format, strict: true } }),
@@ -175,18 +169,18 @@ function formatOf({ output_config: config, output_format }: JsonObject): JsonObj
   return format.type === "json_schema" && isObject(format.schema) ? format.schema : null;
 }
 
-function toolChoiceOf(choice: Json | undefined): ToolChoice {
-  if (!isObject(choice)) return "auto";
+function toolChoiceOf(choice: Json | undefined): Pick<ModelRequest, "tool_choice"> {
+  if (!isObject(choice)) return {};
   switch (choice.type) {
     case "any":
-      return "required";
+      return { tool_choice: "required" };
     case "none":
-      return "none";
+      return { tool_choice: "none" };
     case "tool":
-      if (typeof choice.name === "string") return { name: choice.name };
+      if (typeof choice.name === "string") return { tool_choice: { name: choice.name } };
       throw wrong("tool_choice.name", "the name of a tool is required");
     default:
-      return "auto";
+      return { tool_choice: "auto" };
   }
 }
 

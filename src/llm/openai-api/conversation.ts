@@ -1,15 +1,16 @@
 /** The messages of a chat completion's client as canonical messages. */
-import type { Block, Message, ToolResultMessage } from "../../engine/messages.ts";
+import type { Block, Message, SystemBlock, ToolResultMessage } from "../../engine/messages.ts";
 import { parseArguments } from "../../model/provider-document.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { uncarried } from "../carried.ts";
+import { systemBlock } from "../system-prompt.ts";
 import { wrong } from "../wrong.ts";
-import { filePart, imagePart, type OwnPart, partsOf, textMember, textOf } from "./parts.ts";
+import { filePart, imagePart, type OwnPart, partsOf, textMember, textOf, textsOf } from "./parts.ts";
 
 interface ChatConversation {
   /** Texts of system and developer messages, in order. */
-  system: string[];
+  system: SystemBlock[];
   messages: Message[];
 }
 
@@ -18,7 +19,7 @@ export function readChat(list: Json | undefined): ChatConversation {
   if (!Array.isArray(list) || list.length === 0) {
     throw wrong("messages", "a list with at least one message is required");
   }
-  const system: string[] = [];
+  const system: SystemBlock[] = [];
   const messages: Message[] = [];
   const names = new Map<string, string>();
   for (const [index, message] of list.entries()) {
@@ -27,7 +28,7 @@ export function readChat(list: Json | undefined): ChatConversation {
     switch (message.role) {
       case "system":
       case "developer":
-        system.push(textOf(message.content, `${path}.content`, ownPart));
+        system.push(...systemOf(message.content, `${path}.content`));
         break;
       case "user":
         messages.push({ role: "user", content: partsOf(message.content, `${path}.content`, ownPart) });
@@ -50,6 +51,12 @@ export function readChat(list: Json | undefined): ChatConversation {
     }
   }
   return { system, messages };
+}
+
+/** Parts may have Anthropic's marks of the prompt cache, as clients of OpenRouter and LiteLLM send them. */
+function systemOf(content: Json | undefined, path: string): SystemBlock[] {
+  const given = Array.isArray(content) ? content : [];
+  return textsOf(content, path, ownPart).map((text, n) => systemBlock(text, given[n]));
 }
 
 function said(message: JsonObject, path: string): Block[] {

@@ -8,13 +8,15 @@ import { wrong } from "../wrong.ts";
 export type OwnPart = (part: JsonObject, path: string) => Part | null;
 
 /** All texts of a content, joined by a blank line. @throws InvalidRequest for a part that is not text */
-export function textOf(content: Json | undefined, path: string, own: OwnPart): string {
-  return partsOf(content, path, own)
-    .map((part) => {
-      if (part.type === "text") return part.text;
-      throw wrong(path, "only text is expected here");
-    })
-    .join("\n\n");
+export const textOf = (content: Json | undefined, path: string, own: OwnPart): string =>
+  textsOf(content, path, own).join("\n\n");
+
+/** The text of each part. @throws InvalidRequest for a part that is not text */
+export function textsOf(content: Json | undefined, path: string, own: OwnPart): string[] {
+  return partsOf(content, path, own).map((part) => {
+    if (part.type === "text") return part.text;
+    throw wrong(path, "only text is expected here");
+  });
 }
 
 /** The parts of a content, which is a text or a list. @throws InvalidRequest */

@@ -6,6 +6,7 @@ import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { type ContainerWish, readContainer } from "../container-wish.ts";
 import { modelMember, numberMember, textsMember, tokensMember } from "../members.ts";
+import { systemPrompt } from "../system-prompt.ts";
 import { wrong } from "../wrong.ts";
 import { readChat } from "./conversation.ts";
 import { DEFAULT_MAX_TOKENS, effortOf, FREE_MEMBERS, formatOf, functionTool, toolChoiceOf } from "./terms.ts";
@@ -65,10 +66,10 @@ export function readChatRequest(body: JsonObject): ChatRequest {
     stream: body.stream === true,
     reports_usage: isObject(body.stream_options) && body.stream_options.include_usage === true,
     request: {
-      system: system.filter((text) => text !== "").join("\n\n"),
+      ...systemPrompt(system),
       messages,
       tools: toolsOf(body.tools),
-      tool_choice: toolChoiceOf(body.tool_choice, (choice) => objectOf(choice.function).name),
+      ...toolChoiceOf(body.tool_choice, (choice) => objectOf(choice.function).name),
       max_tokens: limit === null ? DEFAULT_MAX_TOKENS : tokensMember(limited, limit),
       ...formatOf(body.response_format, "response_format", (format) => format.json_schema),
       ...(Object.keys(sampling).length === 0 ? {} : { sampling }),

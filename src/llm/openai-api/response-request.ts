@@ -127,7 +127,7 @@ export function responseRequest(body: JsonObject, items: readonly JsonObject[]):
     system: [instructions, ...system, localText(local_skills)].filter((text) => text !== "").join("\n\n"),
     messages,
     tools: [...functionsOf(body.tools), ...local],
-    tool_choice: toolChoiceOf(body.tool_choice, ({ type, name }) => (type === "function" ? name : null)),
+    ...toolChoiceOf(body.tool_choice, ({ type, name }) => (type === "function" ? name : null)),
     max_tokens: limit === null ? DEFAULT_MAX_TOKENS : tokensMember("max_output_tokens", limit),
     ...formatOf(objectOf(body.text).format, "text.format", (format) => format),
     ...(Object.keys(sampling).length === 0 ? {} : { sampling }),

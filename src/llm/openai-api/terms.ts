@@ -1,5 +1,5 @@
 /** Request members, other than messages, that chat completions and responses have in common. */
-import type { ModelRequest, Thinking, ToolChoice, ToolDefinition } from "../../engine/messages.ts";
+import type { ModelRequest, Thinking, ToolDefinition } from "../../engine/messages.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { wrong } from "../wrong.ts";
@@ -31,15 +31,15 @@ export function effortOf(effort: Json | undefined, name: string): Thinking | nul
   }
 }
 
-/** @param nameOf finds the function's name in a choice that is an object. @throws InvalidRequest */
+/** @param nameOf finds the function's name in a choice that is an object. Nothing if there is none. @throws InvalidRequest */
 export function toolChoiceOf(
   choice: Json | undefined,
   nameOf: (choice: JsonObject) => Json | undefined,
-): ToolChoice {
-  if (choice === "none" || choice === "required" || choice === "auto") return choice;
-  if (choice === undefined || choice === null) return "auto";
+): Pick<ModelRequest, "tool_choice"> {
+  if (choice === "none" || choice === "required" || choice === "auto") return { tool_choice: choice };
+  if (choice === undefined || choice === null) return {};
   const name = isObject(choice) ? nameOf(choice) : null;
-  if (typeof name === "string") return { name };
+  if (typeof name === "string") return { tool_choice: { name } };
   throw wrong("tool_choice", "none, auto, required or a function by name is expected");
 }
 

@@ -16,6 +16,7 @@ import { InvalidRequest } from "../../errors/llm.ts";
 import type { Json } from "../../skill/manifest.ts";
 import { type PublicMessage, resultText } from "../messages.ts";
 import type { IdSource, Transcript } from "../transcript.ts";
+import { seenAlone } from "../transcript-history.ts";
 import { noted, withAsset } from "./lifecycle.ts";
 import { archivedIn, type Measured, measured, rewritten, rewrittenTranscript } from "./public-history.ts";
 
@@ -36,11 +37,12 @@ interface SummarizeOptions {
 
 /** The last messages after a model's summary of the whole conversation. @throws InvalidRequest */
 export async function summarized(
-  transcript: Transcript,
+  given: Transcript,
   { keep_last, prompt }: SummarizeOptions,
   summarise: Summarise,
   ids: IdSource,
 ): Promise<Transcript> {
+  const transcript = seenAlone(given);
   const { messages } = transcript;
   const items = measured(messages);
   const lines = items.flatMap((message) => message.lines);
@@ -73,17 +75,18 @@ interface CompactOptions {
 
 /** The transcript after a compaction; its earlier form becomes an asset. @throws InvalidRequest */
 export async function compactedTranscript(
-  transcript: Transcript,
+  given: Transcript,
   options: CompactOptions,
   summarise: Summarise,
   ids: IdSource,
 ): Promise<Transcript> {
   const { strategy, keep_first, keep_last, summary } = options;
   refuseCustom(strategy, "strategy");
+  const transcript = seenAlone(given);
   const { messages } = transcript;
   const items = measured(messages);
   const span = wantedSpan(items, options);
-  if (span === null && summary === undefined) return transcript;
+  if (span === null && summary === undefined) return given;
   const archived = archivedIn(messages, items, span ?? { start: 0, end: 0 });
   const text = summary ?? (await summaryOf(archived, strategy, summarise));
   const shown = headedSummary(text, archived.length);
@@ -101,7 +104,7 @@ export async function compactedTranscript(
     keep_last,
   };
   const done = { ...changed, summary: joinedSummary(transcript.summary, text) };
-  return noted(withSource(done, transcript, ids), "compaction", metadata, ids);
+  return noted(withSource(done, given, ids), "compaction", metadata, ids);
 }
 
 /** An original holds no earlier originals: those are already assets of the transcript. */

@@ -3,6 +3,7 @@ import * as z from "zod/mini";
 import { ProviderBadResponse } from "../../errors/provider.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { compactionOptions, compactionShapes } from "../compaction-options.ts";
+import { seenAlone } from "../transcript-history.ts";
 import { autoCompacted, compactedTranscript, type Summarise, summarized } from "./compact.ts";
 import type { OperationDeps } from "./deps.ts";
 import { conversation, taken } from "./given.ts";
@@ -64,7 +65,7 @@ export const COMPACTING: Record<string, Operation> = {
       return { ...conversation(), ...own };
     },
     async (body, call, deps) => {
-      const { messages } = taken(body, deps.ids);
+      const { messages } = seenAlone(taken(body, deps.ids));
       const options = compactionOptions(body);
       const switched = { ...options, auto: options.auto ?? true };
       const window = await windowOf(call, deps);

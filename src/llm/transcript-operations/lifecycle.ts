@@ -32,8 +32,11 @@ export function forked(
   retain: { messages: boolean; summary: boolean },
   ids: IdSource,
 ): Transcript {
-  const { summary, archived_messages, ...rest } = source;
-  const gone = archived_messages === undefined ? {} : { archived_messages };
+  const { summary, archived_messages, visible_messages, ...rest } = source;
+  const gone = {
+    ...(archived_messages === undefined ? {} : { archived_messages }),
+    ...(visible_messages === undefined ? {} : { visible_messages }),
+  };
   const copy: Transcript = {
     ...rest,
     id: ids(),

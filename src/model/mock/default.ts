@@ -108,7 +108,10 @@ const bytes = (text: string): number => new TextEncoder().encode(text).byteLengt
 const length = (text: string): number => Array.from(text).length;
 
 /** The named tool, else the first that a provider would have shown its model. */
-function toolToCall(tools: readonly ToolDefinition[], tool_choice: ToolChoice): ToolDefinition | undefined {
+function toolToCall(
+  tools: readonly ToolDefinition[],
+  tool_choice: ToolChoice | undefined,
+): ToolDefinition | undefined {
   if (tool_choice === "none") return undefined;
   const named = typeof tool_choice === "object" ? tool_choice.name : null;
   return (

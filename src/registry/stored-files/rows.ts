@@ -1,5 +1,5 @@
 /**
- * The rows of `/v1/files` in D1. A row exists before its bytes in R2, and counts once they are stored, so no row lacks
+ * The rows of `/v1/files` in D1, uploads of `/files` among them. A row counts once its bytes are stored in R2, so no row lacks
  * its bytes. Every query contains the tenant, so another tenant's id is unknown.
  */
 import * as z from "zod/mini";
@@ -94,6 +94,31 @@ export async function finishFile(
     .bind(tenant, id, filename, mime, size, purpose, downloadable ? 1 : 0, expires_ms, Date.now(), quota)
     .first();
   return row === null ? null : rowShape.parse(row);
+}
+
+/**
+ * Creates the row of a file whose bytes are stored, unless there is one.
+ * @param file all except the time of creation
+ * @returns whether the tenant stays within `quota` bytes with it; otherwise there is no row
+ */
+export async function addFile(
+  env: Bindings,
+  tenant: string,
+  { id, filename, mime, size, purpose, downloadable, expires_ms }: Omit<FileRow, "created_us">,
+  quota: number,
+): Promise<boolean> {
+  const db = await database(env);
+  const { meta } = await db
+    .prepare(
+      `INSERT INTO stored_files (tenant, id, filename, mime, size, purpose, downloadable, stored, created_us, expires_ms)
+       SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, 1,
+         max(?9 * 1000, 1 + coalesce((SELECT max(created_us) FROM stored_files WHERE tenant = ?1), 0)), ?8
+       WHERE ?5 + (${USED}) <= ?10 OR EXISTS (SELECT 1 FROM stored_files WHERE tenant = ?1 AND id = ?2)
+       ON CONFLICT (tenant, id) DO UPDATE SET stored = stored`,
+    )
+    .bind(tenant, id, filename, mime, size, purpose, downloadable ? 1 : 0, expires_ms, Date.now(), quota)
+    .run();
+  return meta.changes > 0;
 }
 
 /** Bytes of the tenant ?1 at the time ?9. */

@@ -3,8 +3,8 @@ import type { AgentRecord } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { settled } from "../../engine/agent/turn.ts";
 import { historyOf } from "../../llm/history.ts";
-import { readMessages } from "../../llm/messages.ts";
 import { emptyTranscript, type Transcript } from "../../llm/transcript.ts";
+import { transcriptHistory, withVisible } from "../../llm/transcript-history.ts";
 import { systemClock } from "../../model/clock.ts";
 import type { RunContext } from "../context.ts";
 import { runResult } from "./result.ts";
@@ -45,7 +45,10 @@ export async function runAnonymous(
   const all = [...log.records()];
   const own = all.slice(all.findIndex(({ type }) => type === "run_started"));
   const durationMs = Date.now() - (own[0]?.at ?? Date.now());
-  const history = historyOf(given ?? emptyTranscript(host.ids()), own, host.ids);
+  const made = historyOf(given ?? emptyTranscript(host.ids()), own, host.ids);
+  const shortened = made.transcript.summary !== undefined || given?.visible_messages !== undefined;
+  const transcript = shortened ? withVisible(made.transcript, log.state().visible) : made.transcript;
+  const history = { ...made, transcript };
   return {
     ...runResult(log.state(), run, { history, durationMs }),
     ...artifactsIn(own),
@@ -55,7 +58,7 @@ export async function runAnonymous(
 
 /** The messages of a transcript, as those before the run. System messages are in the run's specification. */
 function importOf(transcript: Transcript): AgentRecord {
-  const { messages } = readMessages(transcript.messages, "options.transcript.messages");
+  const { messages } = transcriptHistory(transcript, "options.transcript");
   const at = systemClock.now();
   return { v: 1, at, type: "session_imported", messages, summary: transcript.summary ?? null, skills: [] };
 }

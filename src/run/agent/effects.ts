@@ -1,6 +1,7 @@
 /** How Hull carries out the effects of an agent run: models through the host, commands in the runner. */
 
 import { plainResult } from "../../engine/agent/calls.ts";
+import { onlyReads } from "../../engine/agent/policy.ts";
 import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
 import { READ_SKILL_RESOURCE } from "../../engine/agent/skill-resource.ts";
 import type { AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
@@ -14,6 +15,7 @@ import type {
 import { isArtifact } from "../../engine/artifact.ts";
 import type { ModelRequest, ModelTurn } from "../../engine/messages.ts";
 import { OutputWindow, type ToolOutcome } from "../../engine/tool-result.ts";
+import { ProviderEmptyAnswer } from "../../errors/provider.ts";
 import { ClientClosedRequest } from "../../errors/run.ts";
 import { HullError } from "../../errors.ts";
 import type { CallWatcher, LlmHost } from "../../llm/host.ts";
@@ -99,13 +101,15 @@ export function agentEffects(options: EffectsOptions): AgentEffects & { close():
     return model;
   };
   const beside = besideOf(options.spec);
+  const { system_blocks } = options.spec;
+  const marks = system_blocks === undefined ? {} : { system_blocks };
   return {
     close: () => servers.close(),
     async callModel(step, at) {
       const answer = await callModel(
         options,
         chosen(),
-        { ...step, request: { ...step.request, ...beside.now() } },
+        { ...step, request: { ...step.request, ...marks, ...beside.now() } },
         at,
       );
       if ("turn" in answer) beside.answered(answer.turn);
@@ -149,7 +153,10 @@ function besideOf({ beside }: AgentSpec) {
 async function callModel(
   { host, spec, vault, watcher }: EffectsOptions,
   { targets: all, settings, options, own, structured }: RunModel,
-  { request: asked, iteration }: { request: AgentRequest & Pick<ModelRequest, "beside">; iteration: number },
+  {
+    request: asked,
+    iteration,
+  }: { request: AgentRequest & Pick<ModelRequest, "beside" | "system_blocks">; iteration: number },
   { provider, signal }: AgentEffectContext,
 ): ReturnType<AgentEffects["callModel"]> {
   if (asked.messages.length === 0) throw nothingToAnswer();
@@ -192,6 +199,7 @@ async function callModel(
   return { ...answer, ...exceeded, ...searched, warnings: answer.turn.warnings ?? [] };
 }
 
+/** @throws HullError of the provider, also if the model answers no text */
 async function summarize(
   { host }: EffectsOptions,
   { targets, settings, options }: RunModel,
@@ -205,7 +213,6 @@ async function summarize(
       system: "",
       messages: [{ role: "user", content: [{ type: "text", text: instructions }] }],
       tools: [],
-      tool_choice: "auto",
     }),
     own: {},
     native_search: false,
@@ -216,7 +223,11 @@ async function summarize(
     budget: null,
     max_tokens_given: null,
   });
-  return turnText(turn.blocks);
+  const text = turnText(turn.blocks);
+  if (text.trim() !== "") return text;
+  const finish_reason = turn.raw_stop_reason ?? turn.stop_reason;
+  const { max_tokens } = settings({ provider: turn.provider, model: turn.model });
+  throw new ProviderEmptyAnswer({ provider: turn.provider, finish_reason, max_tokens });
 }
 
 async function runTool(
@@ -321,6 +332,7 @@ async function carryOut(
   if (typeof text === "string") return plainResult("ok", text, null);
   if (tool.executor === "builtin") return runDynamicTool(planned, { context, spec }, at);
   if (tool.executor === "hook" && typeof tool.handler === "string") {
+    if (again && tool.annotations.idempotent !== true && !onlyReads(tool)) return interrupted();
     const made = artifacts.call(effect);
     const hook = { reference: tool.handler, payload: call.arguments ?? {}, signal };
     return hookResult(context, spec, hook, made);
@@ -330,13 +342,7 @@ async function carryOut(
     return plainResult("error", `The tool ${call.name} cannot be carried out here.`, "tool_error");
   }
   // A run that dies with its process has no second life, so its call is always found by its id.
-  if (again && known === null) {
-    return plainResult(
-      "error",
-      "The call was interrupted. It may or may not have taken effect.",
-      "cancelled",
-    );
-  }
+  if (again && known === null) return interrupted();
   const record = await skillNamed(options, handler.slug);
   const { settings } = context;
   const executionId = `${run}-${effect}`;
@@ -403,7 +409,11 @@ function begunAt(records: Iterable<AgentRecord>, run: string, effect: string): n
   return null;
 }
 
-/** A hook computes without effects, so a hook that an earlier life began is simply called again. */
+/** The result of a call that an earlier life of the run began, and whose outcome nobody knows. */
+const interrupted = (): AgentToolResult =>
+  plainResult("error", "The call was interrupted. It may or may not have taken effect.", "cancelled");
+
+/** A tool that a hook carries out. The hook reaches nothing outside, but its module may keep state between calls. */
 async function hookResult(
   context: RunContext,
   spec: AgentSpec,

@@ -37,7 +37,7 @@ export async function callHostTool(
   };
   const started = Date.now();
   try {
-    const answer = await host.ask("tool/call", params, signal);
+    const answer = await host.ask("tool/call", params, signal, call.raw);
     return { ...resultOf(answer), duration_ms: Date.now() - started };
   } catch (error) {
     if (signal.aborted || !(error instanceof HullError)) throw error;

@@ -66,6 +66,7 @@ export async function callSkillTool(
     record,
     tool,
     args: checked.args,
+    raw: call.raw,
     callId: call.id,
     executionId: asked.executionId,
     runId: asked.runId,

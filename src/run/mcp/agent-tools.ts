@@ -150,7 +150,7 @@ export async function callRemoteTool(
       : brought
         ? serversOfRequest(spec.mcp_servers)
         : serversOfDeployment(context.settings, context.tenant);
-  const called = { server, remote, parameters: tool.definition.parameters };
+  const called = { server, remote, parameters: tool.definition.parameters, raw: call.raw };
   const outcome = await servers.call(owner, called, call.arguments, signal);
   const { ok, text, fault, duration_ms } = outcome;
   const category = fault === null ? "tool_error" : CATEGORIES[fault];

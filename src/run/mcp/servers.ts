@@ -26,7 +26,10 @@ export interface FoundTool extends RemoteTool {
 }
 
 /** A tool that a model knows: by its server, under the server's own name for it, with the schema of its arguments. */
-type CalledTool = Pick<FoundTool, "server" | "remote" | "parameters">;
+type CalledTool = Pick<FoundTool, "server" | "remote" | "parameters"> & {
+  /** The arguments as the model sent them. */
+  raw: string;
+};
 
 /** A server that brought no tools, and why; safe for callers. */
 export interface FailedServer {
@@ -121,7 +124,7 @@ export class RunServers {
   async #called(
     owner: ServerOwner,
     server: McpServer | undefined,
-    { remote, parameters }: CalledTool,
+    { remote, parameters, raw }: CalledTool,
     args: JsonObject,
     signal: AbortSignal,
   ): Promise<Reply<JsonObject>> {
@@ -132,7 +135,7 @@ export class RunServers {
     if (!opened.ok) return opened;
     const { client, key } = opened.value;
     const limit = AbortSignal.any([signal, AbortSignal.timeout(server.timeout_ms)]);
-    const reply = await client.callTool(remote, args, parameters, limit);
+    const reply = await client.callTool(remote, { args, raw }, parameters, limit);
     // The tool may be gone, or may want other arguments: the next run asks for the list again.
     if (!reply.ok && reply.failure.kind === "error") this.#context.deployment.mcpServers.delete(key);
     return reply;

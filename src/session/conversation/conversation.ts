@@ -12,6 +12,7 @@ import { IdempotencyKeyReused } from "../../errors/request.ts";
 import { RunInProgress, SessionExists, SessionNotActive } from "../../errors/session.ts";
 import type { AgentParts } from "../../run/agent/parts.ts";
 import type { RunEvent } from "../../run/events.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
 import { WATCH_MS } from "../lives.ts";
 import type { NamedRequest } from "../named-request.ts";
 import { forgetRuns, noteRuns } from "../run-index.ts";
@@ -35,6 +36,7 @@ import { Runs, type WaitStep } from "./runs.ts";
 import { FILES_DUE, SessionFiles } from "./session-files.ts";
 import { SessionLog } from "./session-log.ts";
 import { ConversationStore, type SessionIdentity, type SessionRow } from "./store.ts";
+import { streamEnd } from "./stream-end.ts";
 import { indexEntry, sessionView } from "./views.ts";
 
 /** Kind of the due time that keeps a run under way. */
@@ -70,6 +72,8 @@ export interface ConversationHooks {
   woke?(wake: Wake): void;
   /** A run has ended, however it did. */
   ended?(run: string): void;
+  /** What the request that began an ended run is answered in place of its result; `null`: the result. */
+  answer?(run: string): JsonObject | null;
   /** The session is over for now: it was closed or abandoned. */
   closed?(): void;
   /** A further row of a list, stored with each row of a run. */
@@ -337,7 +341,12 @@ export class Conversation {
   }
 
   /** The session's events without an end, or those of a run up to its end. @throws CallNotFound */
-  async events({ caller, run_id, after }: SessionEventsCall): Promise<ReadableStream<Uint8Array>> {
+  async events({
+    caller,
+    run_id,
+    after,
+    until = "end",
+  }: SessionEventsCall): Promise<ReadableStream<Uint8Array>> {
     const { id } = await this.ready(caller);
     const { events } = this.log;
     const newest = this.#store.lastEvent();
@@ -349,12 +358,16 @@ export class Conversation {
       const isLast = ({ event, data }: RunEvent): boolean =>
         event === "done" && "run_id" in data && data.run_id === run_id;
       const last = from === newest ? this.#store.event(newest) : null;
-      return last !== null && isLast(last) ? new Blob([]).stream() : events.follow(id, from, isLast);
+      return last !== null && isLast(last)
+        ? new Blob([]).stream()
+        : events.follow(id, from, { last: isLast });
     }
     const { first_event, done_event } = this.runs.row(run_id);
     const from = Math.max(Math.min(after ?? 0, newest), first_event - 1);
     if (done_event !== null && from >= done_event) return new Blob([]).stream();
-    return events.follow(id, from, ({ event }) => event === "done");
+    const { log, runs, parts } = this;
+    const answerOf = (run: string): JsonObject | null => this.#answerOf(run);
+    return events.follow(id, from, streamEnd({ log, runs, parts, session: id, answerOf }, run_id, until));
   }
 
   /** @throws CallNotFound */
@@ -425,6 +438,15 @@ export class Conversation {
 
   #callDue(kind: string, now: number): void {
     for (const hooks of this.#hooks) hooks.due?.(kind, now);
+  }
+
+  /** What the request that began a run is answered, unless it is the run's result. */
+  #answerOf(run: string): JsonObject | null {
+    for (const { answer } of this.#hooks) {
+      const answered = answer?.(run) ?? null;
+      if (answered !== null) return this.log.answered(answered);
+    }
+    return null;
   }
 
   #reports(): boolean {

@@ -6,6 +6,7 @@ import type { AgentRecord } from "../../engine/agent/records.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { HistoryReader } from "../../llm/history.ts";
 import { emptyTranscript, newId, type TranscriptEvent } from "../../llm/transcript.ts";
+import { SeenMessages } from "../../llm/transcript-history.ts";
 import { renderFull, renderVisible } from "../../llm/transcript-operations/view.ts";
 import { ResultReader, recordedAnswer } from "./cassette.ts";
 import type { SessionDocument } from "./rpc.ts";
@@ -65,6 +66,7 @@ function* transcript(log: SessionLog, row: SessionRow): Generator<string> {
   const { metadata, state } = row;
   const { messages: _, events: __, ...rest } = { ...emptyTranscript(newId()), metadata, state };
   const read = () => new HistoryReader(newId, rest, log.state().run?.spec);
+  const seen = new SeenMessages(log.state().visible);
   yield opened(log.answered(rest));
   const said = read();
   yield* list(
@@ -72,10 +74,17 @@ function* transcript(log: SessionLog, row: SessionRow): Generator<string> {
     "messages",
     each(
       conversation(log.store, row, until),
-      (record) => said.read(record).messages,
+      (record) => seen.compared(said.read(record).messages),
       () => said.waiting().messages,
     ),
   );
+  if (!seen.isWhole()) {
+    const all = function* () {
+      yield* seen.all();
+      yield* said.waiting().messages;
+    };
+    yield* list(log, "visible_messages", all());
+  }
   const reader = read();
   yield* list(
     log,

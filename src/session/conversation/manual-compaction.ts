@@ -11,6 +11,7 @@ import type { Compacted } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import type { AgentParts, RunEnvironment } from "../../run/agent/parts.ts";
+import { llmError } from "../../run/llm-problem.ts";
 import type { CompactCall } from "./rpc.ts";
 import type { SessionLog } from "./session-log.ts";
 
@@ -20,7 +21,10 @@ interface Summariser {
   environment: RunEnvironment;
 }
 
-/** Compacts the present conversation; `null`: there is nothing to archive. */
+/**
+ * Compacts the present conversation; `null`: there is nothing to archive.
+ * @throws HullError if the model that is to write the summary fails: the conversation stays as it is
+ */
 export async function compactNow(
   log: SessionLog,
   call: CompactCall,
@@ -50,13 +54,16 @@ async function summaryOf(
   { parts, environment }: Summariser,
 ): Promise<{ plan: CompactionPlan; summary: string }> {
   if (plan.summary !== null) return { plan, summary: plan.summary };
-  const summary = spec === null ? "" : await asked(spec).catch(() => "");
-  return summaryFrom(summary, plan);
+  return summaryFrom(spec === null ? "" : await asked(spec), plan);
 
   async function asked(spec: AgentSpec): Promise<string> {
     const { signal } = new AbortController();
     const context = { run: environment.run_id, effect: "summary", signal, tools: [], provider: null };
-    const { effects } = await parts.begin(spec, environment, context.signal);
-    return effects.summarize(summaryInstructions(plan.archived), plan.archived, context);
+    try {
+      const { effects } = await parts.begin(spec, environment, context.signal);
+      return await effects.summarize(summaryInstructions(plan.archived), plan.archived, context);
+    } catch (error) {
+      throw llmError(error, environment.context);
+    }
   }
 }

@@ -79,8 +79,8 @@ export class SessionDispatcher {
     const question: SessionQuestion<"start"> = JSON.parse(await readText(text));
     const { caller, input } = question;
     const answer = await this.#outcome(question);
-    const { run_id } = input;
-    const body = answer.ok ? await this.#conversation.events({ caller, run_id, after }) : null;
+    const { run_id, followed: until = "end" } = input;
+    const body = answer.ok ? await this.#conversation.events({ caller, run_id, after, until }) : null;
     return { answer: sendText(JSON.stringify(answer)), body };
   }
 
@@ -250,7 +250,7 @@ function handlersOf(conversation: Conversation, reported: () => Promise<void>): 
       const { run_id }: { run_id: string } = JSON.parse(known.answer);
       return run_id;
     }),
-    async start({ run_id, spec, request, wait, opens, followed = false }, caller) {
+    async start({ run_id, spec, request, wait, opens, followed }, caller) {
       const made = { request_hash: null, imported: null };
       if (opens !== undefined) await conversation.open(caller, { metadata: opens, ...made }, false);
       const row = await conversation.ready(caller);
@@ -264,7 +264,7 @@ function handlersOf(conversation: Conversation, reported: () => Promise<void>): 
       // A request without a key that is repeated on the way is recognised by the id of its run.
       const named = request !== null ? conversation.once(request, begin) : null;
       if (named === null && store.run(run_id) === null) begin();
-      if (wait === "none" && !followed) conversation.noteBegun();
+      if (wait === "none" && followed === undefined) conversation.noteBegun();
       const view = await answer(named?.run_id ?? run_id, wait, row);
       if (wait === "terminal") await reported();
       return view;

@@ -178,7 +178,7 @@ export interface SessionOperations
    * Begins a run, and waits for it as `answer` does, unless `wait` is `none`.
    * @param request `null`: it has no key
    * @param opens metadata of the session, which is made unless it exists. The list shows it with the run.
-   * @param followed the caller reads its events, so the list of runs need not show it immediately
+   * @param followed the caller reads its events, so the list of runs need not show it immediately; how the stream ends
    */
   start: {
     in: {
@@ -187,7 +187,7 @@ export interface SessionOperations
       request: NamedRequest | null;
       wait: Wait | null;
       opens?: JsonObject;
-      followed?: boolean;
+      followed?: StreamUntil;
     };
     out: RunView;
   };
@@ -234,7 +234,15 @@ export interface SessionEventsCall {
   caller: SessionCaller;
   run_id: string | null;
   after: number | null;
+  /** Of one run; absent: `end`. */
+  until?: StreamUntil;
 }
+
+/**
+ * The end of a stream of one run's events: when the run has ended; when it has ended or rests; for a daemon when it rests, for
+ * others when they have ended; or when it has ended, with the whole answer of the route that began it in place of the result.
+ */
+export type StreamUntil = "end" | "rest" | "usual" | "answer";
 
 /** A stream, or why there is none: `ErrorData` as JSON. */
 export type Streamed = { ok: true; body: ReadableStream<Uint8Array> } | { ok: false; error: string };

@@ -62,6 +62,7 @@ export class Task {
       ended: (run) => {
         if (this.store.row()?.run === run) this.#settled();
       },
+      answer: (run) => this.#answer(run),
       // A task's row follows the rows of its runs.
       entry: () => this.#entry(),
       cleared: async ({ tenant, id }) => {
@@ -135,6 +136,13 @@ export class Task {
   /** For a stage: resolves when the session above knows what happened in this one. */
   async reported(): Promise<void> {
     if (this.store.row() === null && this.parent() !== null) await this.relay.flushed();
+  }
+
+  /** The envelope of a sub-agent whose last run has ended. */
+  #answer(run: string): JsonObject | null {
+    const row = this.store.row();
+    if (row?.run !== run || row.settings.mode !== "sub_agent") return null;
+    return this.#result(row, this.work(row));
   }
 
   #last(): AgentSpec | null {

@@ -178,7 +178,7 @@ export class UnlistedSession {
     const over = run.done_event !== null && from >= run.done_event;
     const body = over
       ? new Blob([]).stream()
-      : this.#log.events.follow(id, from, ({ event }) => event === "done");
+      : this.#log.events.follow(id, from, { last: ({ event }) => event === "done" });
     return { ok: true, body };
   }
 

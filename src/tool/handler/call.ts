@@ -12,6 +12,8 @@ export interface HandlerCall {
   tool: SkillTool;
   /** Checked against `tool.parameters`; keys that begin with `__` are removed. */
   args: JsonObject;
+  /** The arguments as they were sent: JSON, where a number may have more digits than a double. */
+  raw: string;
   /** The model's id of the call. */
   callId: string;
   /** Names this work for ever: a tier that remembers it runs it only once. */

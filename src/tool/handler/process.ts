@@ -1,5 +1,6 @@
 /** Carries out a call of a handler as a process in the runner. */
 import { RunnerProtocolError } from "../../errors/run.ts";
+import { exactJson } from "../../skill/exact-json.ts";
 import type { SkillRecord } from "../../skill/manifest.ts";
 import { EMPTY_PACK, withEmptyPack } from "../empty-pack.ts";
 import { executionSpec } from "../execution.ts";
@@ -43,7 +44,7 @@ export async function runInRunner(call: HandlerCall, deps: ProcessDeps): Promise
   const handler = { language: languageOf(script, record), ...textsOf(call) };
   const tooLong = faultOfTexts(handler);
   if (tooLong !== null) return failedCall("tool_error", tooLong, 0);
-  const stdin = new TextEncoder().encode(JSON.stringify(call.args));
+  const stdin = new TextEncoder().encode(exactJson(call.args, call.raw));
   if (stdin.length > MAX_ARGUMENTS_BYTES) {
     return failedCall("tool_error", `The arguments have ${stdin.length} bytes as JSON.`, 0);
   }

@@ -48,6 +48,15 @@ const pageShape = z.lazy(() =>
 const openedShape = z.lazy(() => z.object({ protocolVersion: z.string() }));
 const discoveredShape = z.lazy(() => z.object({ supportedVersions: z.array(z.string()) }));
 
+/** What a request has besides its parameters. */
+interface Further {
+  /** Headers of the protocol, for a modern server. */
+  headers: Record<string, string>;
+  /** See `Sent`. */
+  raw?: string;
+}
+const NOTHING: Further = { headers: {} };
+
 export class McpClient {
   readonly #wire: Wire;
   readonly #background: (work: Promise<unknown>) => void;
@@ -78,7 +87,7 @@ export class McpClient {
     const tools: ListedTool[] = [];
     let cursor: string | null = null;
     for (let page = 0; page < MAX_PAGES && tools.length < MAX_TOOLS; page++) {
-      const reply = await this.#request("tools/list", cursor === null ? {} : { cursor }, {}, signal);
+      const reply = await this.#request("tools/list", cursor === null ? {} : { cursor }, NOTHING, signal);
       if (!reply.ok) return reply;
       const read = pageShape.safeParse(reply.value);
       if (!read.success) return failed("protocol", "Its list of tools is none.");
@@ -94,14 +103,19 @@ export class McpClient {
     return { ok: true, value: { tools: tools.slice(0, MAX_TOOLS), dialect } };
   }
 
-  /** The result of a call as the server gave it. @param schema of the tool, which may require headers */
+  /**
+   * The result of a call as the server gave it.
+   * @param raw the arguments as they were sent
+   * @param schema of the tool, which may require headers
+   */
   callTool(
     name: string,
-    args: JsonObject,
+    { args, raw }: { args: JsonObject; raw: string },
     schema: JsonObject,
     signal: AbortSignal,
   ): Promise<Reply<JsonObject>> {
-    return this.#request("tools/call", { name, arguments: args }, headersOf(schema, args), signal);
+    const further = { headers: headersOf(schema, args), raw };
+    return this.#request("tools/call", { name, arguments: args }, further, signal);
   }
 
   /** Ends the session, if there is one. */
@@ -124,18 +138,18 @@ export class McpClient {
   async #request(
     method: string,
     params: JsonObject,
-    headers: Record<string, string>,
+    further: Further,
     signal: AbortSignal,
   ): Promise<Reply<JsonObject>> {
     const opened = await this.#opened(signal);
     if (!opened.ok) return opened;
-    const reply = await this.#exchange(opened.value, method, params, headers, signal);
+    const reply = await this.#exchange(opened.value, method, params, further, signal);
     // A server that has forgotten the session wants a new one.
     if (reply.ok || reply.failure.status !== 404 || this.#session === null) return reply;
     this.#session = null;
     this.#opening = null;
     const again = await this.#opened(signal);
-    return again.ok ? this.#exchange(again.value, method, params, headers, signal) : again;
+    return again.ok ? this.#exchange(again.value, method, params, further, signal) : again;
   }
 
   /** Simultaneous calls open one session. */
@@ -156,7 +170,7 @@ export class McpClient {
   async #open(signal: AbortSignal): Promise<Reply<Dialect>> {
     if (this.#dialect === null) {
       const modern: Dialect = { version: MODERN, modern: true, sessions: false };
-      const asked = await this.#exchange(modern, "server/discover", {}, {}, signal);
+      const asked = await this.#exchange(modern, "server/discover", {}, NOTHING, signal);
       if (asked.ok) {
         const found = discoveredShape.safeParse(asked.value);
         if (found.success && found.data.supportedVersions.includes(MODERN))
@@ -169,7 +183,7 @@ export class McpClient {
   async #initialize(signal: AbortSignal): Promise<Reply<Dialect>> {
     const [latest] = LEGACY_VERSIONS;
     const params = { protocolVersion: latest, capabilities: {}, clientInfo: CLIENT_INFO };
-    const received = await this.#send(null, "initialize", params, {}, signal);
+    const received = await this.#send(null, "initialize", params, NOTHING, signal);
     if (!received.ok) return received;
     const result = resultOf(received.value);
     if (!result.ok) return result;
@@ -188,10 +202,10 @@ export class McpClient {
     dialect: Dialect,
     method: string,
     params: JsonObject,
-    headers: Record<string, string>,
+    further: Further,
     signal: AbortSignal,
   ): Promise<Reply<JsonObject>> {
-    const received = await this.#send(dialect, method, params, headers, signal);
+    const received = await this.#send(dialect, method, params, further, signal);
     return received.ok ? resultOf(received.value) : received;
   }
 
@@ -199,7 +213,7 @@ export class McpClient {
     dialect: Dialect | null,
     method: string,
     params: JsonObject,
-    headers: Record<string, string>,
+    further: Further,
     signal: AbortSignal,
   ): Promise<Reply<Received>> {
     this.#asked += 1;
@@ -207,7 +221,11 @@ export class McpClient {
     const whole = dialect?.modern === true ? { ...params, _meta: META_FIELDS } : params;
     const received = await post(this.#wire, {
       message: { jsonrpc: "2.0", id, method, params: whole },
-      headers: { ...this.#headers(dialect, method, params), ...(dialect?.modern === true ? headers : {}) },
+      ...(further.raw === undefined ? {} : { raw: further.raw }),
+      headers: {
+        ...this.#headers(dialect, method, params),
+        ...(dialect?.modern === true ? further.headers : {}),
+      },
       signal,
       onMessage: (message) => this.#heard(dialect, message),
     });

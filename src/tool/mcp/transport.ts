@@ -5,6 +5,7 @@
 import * as z from "zod/mini";
 import { Internal } from "../../errors.ts";
 import { readFrames } from "../../model/frames.ts";
+import { exactJson } from "../../skill/exact-json.ts";
 import { isObject } from "../../skill/json.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -27,6 +28,8 @@ export interface Wire {
 
 export interface Sent {
   message: JsonObject;
+  /** The arguments of a call as they were sent to Hull: numbers are passed on with all their digits. Absent: none. */
+  raw?: string;
   /** Headers of the protocol. */
   headers: Record<string, string>;
   signal: AbortSignal;
@@ -54,7 +57,7 @@ export async function post(wire: Wire, sent: Sent): Promise<Reply<Received>> {
   }
 }
 
-async function open(wire: Wire, { message, headers, signal }: Sent): Promise<Reply<Response>> {
+async function open(wire: Wire, { message, raw, headers, signal }: Sent): Promise<Reply<Response>> {
   let { url } = wire;
   for (let hops = 0; ; hops++) {
     const fault = addressFault(url, wire.allowed);
@@ -64,7 +67,8 @@ async function open(wire: Wire, { message, headers, signal }: Sent): Promise<Rep
     for (const [name, value] of Object.entries(headers)) all.set(name, value);
     all.set("content-type", "application/json");
     all.set("accept", "application/json, text/event-stream");
-    const body = JSON.stringify(message);
+    const body =
+      raw === undefined ? JSON.stringify(message) : exactJson(message, `{"params":{"arguments":${raw}}}`);
     const response = await wire.fetch(url, {
       method: "POST",
       headers: all,

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import { commandLine, toolDefinition } from "../../../src/engine/arguments.ts";
 import type { CommandTool, Json, JsonObject, ToolParameter } from "../../../src/skill/manifest.ts";
 
@@ -33,6 +33,27 @@ describe("S108: places on the command line", () => {
     [true, { c: "3", b: "2", a: "1" }, ["1", "--b", "2", "--c", "3"]],
   ])("first required %s, %j", (required, args, argv) => {
     expect(result(first(required), args)).toEqual(argv);
+  });
+});
+
+test("numbers keep all their digits", () => {
+  const parameters = [
+    parameter("n", { type: "integer" }),
+    parameter("s"),
+    parameter("o", { type: "object" }),
+  ];
+  const raw = '{"n": 12345678901234567890, "s": 12345678901234567891, "o": {"id": 12345678901234567892}}';
+  const line = run(tool(...parameters), JSON.parse(raw), raw);
+  expect(line).toMatchObject({
+    argv: [
+      "cmd",
+      "--n",
+      "12345678901234567890",
+      "--s",
+      "12345678901234567891",
+      "--o",
+      '{"id":12345678901234567892}',
+    ],
   });
 });
 

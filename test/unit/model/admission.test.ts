@@ -15,7 +15,6 @@ const REQUEST: ModelRequest = {
   system: "",
   messages: [{ role: "user", content: [{ type: "text", text: "hi" }] }],
   tools: [],
-  tool_choice: "auto",
   max_tokens: 9,
   json: false,
 };

@@ -27,7 +27,6 @@ const request = (messages: Message[], more: Partial<ModelRequest> = {}): ModelRe
   system: "",
   messages,
   tools: [],
-  tool_choice: "auto",
   max_tokens: 100,
   json: false,
   ...more,
@@ -52,6 +51,29 @@ test("system and tools are top-level; tools off keeps the definitions", () => {
     max_tokens: 100,
     messages: [{ role: "user", content: [{ type: "text", text: "hi" }] }],
   });
+});
+
+test("a call's arguments keep the digits of their numbers, streamed and whole", () => {
+  const raw = '{"id":12345678901234567890}';
+  const start = { type: "tool_use", id: "c", name: "look_up", input: {} };
+  const events = [
+    { type: "message_start", message: { usage: {} } },
+    { type: "content_block_start", index: 0, content_block: { type: "text", text: "Well." } },
+    { type: "content_block_start", index: 1, content_block: start },
+    { type: "content_block_delta", index: 1, delta: { type: "input_json_delta", partial_json: raw } },
+    { type: "message_delta", delta: { stop_reason: "tool_use" } },
+    { type: "message_stop" },
+  ];
+  const reader = anthropic.stream(TARGET, {});
+  for (const event of events) reader.push({ data: JSON.stringify(event) });
+  const text = `{"content":[{"type":"tool_use","id":"c","name":"look_up","input":{ "id": 12345678901234567890 }}]}`;
+  for (const [answer, sent] of [
+    [reader.answer(), reader.text?.()],
+    [JSON.parse(text), text],
+  ] as const) {
+    const turn = anthropic.parse(answer, TARGET, callIdSource([]), sent);
+    expect(turn.blocks.at(-1)).toMatchObject({ type: "tool_call", raw, arguments: JSON.parse(raw) });
+  }
 });
 
 test("a whole tool round goes back: thinking and own blocks unchanged, results in one user message", () => {

@@ -16,7 +16,6 @@ const REQUEST: ModelRequest = {
   system: "",
   messages: [{ role: "user", content: [{ type: "text", text: "hi" }] }],
   tools: [],
-  tool_choice: "auto",
   max_tokens: 77,
   json: false,
 };

@@ -40,7 +40,6 @@ function complete(
   const chat: ModelRequest = {
     system: "",
     tools: [],
-    tool_choice: "auto",
     json: false,
     max_tokens: 9,
     ...request,

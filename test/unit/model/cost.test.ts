@@ -37,7 +37,6 @@ const REQUEST: ModelRequest = {
   system: "1234",
   messages: [],
   tools: [],
-  tool_choice: "auto",
   max_tokens: 1,
   json: false,
 };

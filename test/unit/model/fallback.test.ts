@@ -38,7 +38,6 @@ const ask = (primary: ModelTarget, fallbacks: ModelTarget[], more: Partial<Fallb
     system: "",
     messages: [{ role: "user" as const, content: [{ type: "text" as const, text: "hi" }] }],
     tools: [],
-    tool_choice: "auto" as const,
     max_tokens: 9,
     json: false,
   };

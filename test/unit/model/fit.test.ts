@@ -180,7 +180,7 @@ test.each<[string, Partial<ModelRequest>, ResolvedTarget, object, string[]]>([
     "a forced tool beside thinking",
     { ...enabled(2000), tools: [tool("t")], tool_choice: { name: "t" } },
     claude("claude-opus-4-5"),
-    { ...enabled(2000), tools: [tool("t")] },
+    { ...enabled(2000), tools: [tool("t")], tool_choice: "auto" },
     ["option_changed tool_choice"],
   ],
   [

@@ -18,7 +18,6 @@ const request = (messages: Message[], more: Partial<ModelRequest> = {}): ModelRe
   system: "",
   messages,
   tools: [],
-  tool_choice: "auto",
   max_tokens: 512,
   json: false,
   ...more,

@@ -14,7 +14,6 @@ const REQUEST: ModelRequest = {
     { role: "tool", results: [{ call_id: "c1", name: "t", content: "r", is_error: false }] },
   ],
   tools: [{ name: "t", description: "d", parameters: { type: "object", properties: {} } }],
-  tool_choice: "auto",
   max_tokens: 9,
   json: false,
 };

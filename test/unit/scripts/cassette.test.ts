@@ -66,7 +66,6 @@ const REQUEST: ModelRequest = {
   system: "be brief",
   messages: [{ role: "user", content: [{ type: "text", text: "hi" }] }],
   tools: [],
-  tool_choice: "auto",
   max_tokens: 9,
   json: false,
 };

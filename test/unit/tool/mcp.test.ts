@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../src/skill/manifest.ts";
 import { addressFault } from "../../../src/tool/mcp/address.ts";
+import { McpClient } from "../../../src/tool/mcp/client.ts";
 import { annotationsHold, headersOf } from "../../../src/tool/mcp/param-headers.ts";
 import { remoteTools, resultText } from "../../../src/tool/mcp/remote-tool.ts";
 import { post } from "../../../src/tool/mcp/transport.ts";
@@ -45,6 +46,26 @@ describe("addresses", () => {
     expect(addressFault(new URL("http://192.168.0.1/"), local)).toMatch(/private/);
     expect(addressFault(new URL("https://public.example.com/"), local)).toMatch(/not among the hosts/);
   });
+});
+
+test("the arguments of a call keep the digits of their numbers", async () => {
+  const raw = '{"id": 12345678901234567890}';
+  const bodies: string[] = [];
+  const fetch = async (_: URL, { body }: RequestInit): Promise<Response> => {
+    bodies.push(String(body));
+    return Response.json({ jsonrpc: "2.0", id: bodies.length, result: { content: [] } });
+  };
+  const url = new URL("https://mcp.example.com/mcp");
+  const dialect = { version: "2026-07-28", modern: true, sessions: false };
+  const client = new McpClient(
+    { url, headers: new Headers(), allowed: ALLOWED, fetch },
+    dialect,
+    () => {},
+    () => {},
+  );
+  const call = { args: JSON.parse(raw), raw };
+  expect(await client.callTool("look", call, {}, new AbortController().signal)).toMatchObject({ ok: true });
+  expect(bodies[0]).toContain('"arguments":{"id":12345678901234567890}');
 });
 
 test("a redirect to another origin takes no secrets along", async () => {

@@ -8,7 +8,7 @@ import {
   listFileRows,
 } from "../../../registry/stored-files/rows.ts";
 import { findFile } from "../../../run/files.ts";
-import { dropStoredFile } from "../../../run/stored-files.ts";
+import { removeFile } from "../../../run/stored-files.ts";
 import type { RequestContext } from "../../context.ts";
 import { answerFile } from "../../files.ts";
 import { jsonNow } from "../../page.ts";
@@ -59,7 +59,7 @@ export async function getStoredFile(context: RequestContext, params: Params): Pr
 
 export async function deleteStoredFile(context: RequestContext, params: Params): Promise<Response> {
   const { id } = await fileOf(context, params);
-  await dropStoredFile(context.env, context.tenant, id);
+  await removeFile(context.env, context.tenant, id);
   const openai = dialectOf(context) === "openai";
   return jsonNow(openai ? { id, object: "file", deleted: true } : { id, type: "file_deleted" });
 }

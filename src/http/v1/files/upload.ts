@@ -1,9 +1,8 @@
 /** Reads the form of an upload to `/v1/files`: one file, and fields before or after it. */
 import { BadRequest, BodyTooLarge, FileRequired } from "../../../errors/request.ts";
 import type { FileRow } from "../../../registry/stored-files/rows.ts";
-import { dropStoredFile, saveFile } from "../../../run/stored-files.ts";
+import { dropStoredFile, saveFile, UPLOAD_PURPOSE, unnamed } from "../../../run/stored-files.ts";
 import { decodeUtf8 } from "../../../run/utf8.ts";
-import { extensionOf } from "../../../skill/media.ts";
 import type { Part } from "../../../tool/multipart-reader.ts";
 import type { RequestContext } from "../../context.ts";
 import { keptType } from "../../files.ts";
@@ -18,7 +17,6 @@ const MAX_NAME = 255;
 /** Limits of `expires_in_seconds` and of OpenAI's `expires_after[seconds]`, in seconds. */
 const EXPIRES_IN = { min: 3600, max: 7_776_000 };
 const EXPIRES_AFTER = { min: 3600, max: 2_592_000 };
-const DEFAULT_PURPOSE = "user_data";
 
 /** Stores the file of a form. @throws FileRequired BodyTooLarge BadRequest StorageQuotaExceeded */
 export async function readFileForm(context: RequestContext): Promise<FileRow> {
@@ -83,7 +81,7 @@ async function* upTo(body: AsyncIterable<Uint8Array>, limit: number): AsyncGener
 function nameAndType({ filename, type }: Part): { filename: string; mime: string } {
   const last = (filename ?? "").split("/").at(-1) ?? "";
   const mime = keptType(type, last);
-  if (last === "") return { filename: `unnamed${extensionOf(mime)}`, mime };
+  if (last === "") return { filename: unnamed(mime), mime };
   const length = Array.from(last).length;
   if (length <= MAX_NAME && !/[<>:"|?*\\\u0000-\u001f\u007f]/.test(last)) return { filename: last, mime };
   const what = `a name of 1 to ${MAX_NAME} characters without < > : " | ? * \\ and control characters`;
@@ -103,7 +101,7 @@ function settled(
     throw new BadRequest({ detail: `${field} is a whole number from ${min} to ${max}.`, param: field });
   }
   return {
-    purpose: fields.get("purpose") || DEFAULT_PURPOSE,
+    purpose: fields.get("purpose") || UPLOAD_PURPOSE,
     downloadable: false,
     expires_ms: text === undefined ? null : Date.now() + seconds * 1000,
   };

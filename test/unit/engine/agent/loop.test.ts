@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { BudgetExceeded } from "../../../../src/errors/budget.ts";
 import { FAILURES } from "../../../../src/errors/failure-class.ts";
 import { ProviderAuthFailed } from "../../../../src/errors/provider.ts";
 import type { JsonObject } from "../../../../src/skill/manifest.ts";
@@ -84,7 +85,7 @@ describe("text-only turns", () => {
   });
 });
 
-const SPEC_REQUEST = { system: "", messages: [], tools: [], tool_choice: "auto" as const };
+const SPEC_REQUEST = { system: "", messages: [], tools: [] };
 
 describe("status", () => {
   it.each([
@@ -135,6 +136,25 @@ describe("status", () => {
       cost_usd: 0.6,
     });
     expect([run.status, run.iterations]).toEqual(["budget_exhausted", 2]);
+  });
+
+  it.each([0, 1])("a model call that a budget refuses is no iteration: after %d calls", async (calls) => {
+    const limit = {
+      budget: "option" as const,
+      limit: "max_cost_usd",
+      limit_value: 1,
+      provider: "p",
+      model: "m",
+    };
+    const figures = {
+      projected_cost_usd: 2,
+      session_cost_usd: 0,
+      projected_input_tokens: 1,
+      projected_output_tokens: 1,
+    };
+    const refusal = new BudgetExceeded({ ...limit, ...figures });
+    const { run } = await play({ spec: { tools: [edit] }, replies: [...Array(calls).fill(call()), refusal] });
+    expect([run.status, run.iterations, run.error]).toEqual(["budget_exhausted", calls, null]);
   });
 
   it("a provider's error is an error, not a status of the loop", async () => {

@@ -40,7 +40,7 @@ interface Scenario {
   answer: string[];
   model_calls: number;
   tool_calls: number;
-  choices?: string[];
+  choices?: (string | undefined)[];
 }
 
 const again: Reply = { calls: [["a", {}]] };
@@ -57,7 +57,7 @@ const SCENARIOS: Record<string, Scenario> = {
     answer: ["done", "stop"],
     model_calls: 2,
     tool_calls: 1,
-    choices: ["auto", "auto"],
+    choices: [undefined, undefined],
   },
   "calls decide, not the stop reason": {
     replies: [{ text: "wait", calls: [["a", {}]], stop: "end_turn" }, "done"],
@@ -71,7 +71,7 @@ const SCENARIOS: Record<string, Scenario> = {
     answer: ["tool_rounds_exhausted"],
     model_calls: 3,
     tool_calls: 2,
-    choices: ["auto", "auto", "none"],
+    choices: [undefined, undefined, "none"],
   },
   "S100: one round can use a tool": {
     replies: [again, "done"],
@@ -79,7 +79,7 @@ const SCENARIOS: Record<string, Scenario> = {
     answer: ["done", "stop"],
     model_calls: 2,
     tool_calls: 1,
-    choices: ["auto", "none"],
+    choices: [undefined, "none"],
   },
   "text beside forbidden calls in the last round is the answer": {
     replies: [again, { text: "enough", calls: [["a", {}]] }],

@@ -19,7 +19,6 @@ const REQUEST: ModelRequest = {
   system: "be brief",
   messages: [prompt("hé")],
   tools: [{ name: "look", description: "", parameters: {} }],
-  tool_choice: "auto",
   max_tokens: 9,
   json: false,
 };

@@ -32,7 +32,7 @@ const answer = (more: Partial<ModelRequest>, { asker = "run", seen = false }: Pa
   const request = { system: "", messages: [user("Grüße an  alle")], tools: [], max_tokens: 1, json: false };
   const pieces: string[] = [];
   const turn = defaultTurn(
-    { tool_choice: "auto", ...request, ...more },
+    { ...request, ...more },
     ASKED,
     { asker, seen },
     {

@@ -1,7 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { compactPart } from "../../../src/run/exact-json.ts";
+import { compactPart, exactJson } from "../../../src/skill/exact-json.ts";
+import type { Json } from "../../../src/skill/manifest.ts";
 import { fc } from "../../support/property.ts";
 
+/** As a double has it. */
+const LONG = Number("12345678901234567890");
 const whole = (text: string): string => compactPart(text, JSON.parse(text), (value) => value);
 
 describe("compact JSON", () => {
@@ -36,6 +39,34 @@ describe("compact JSON", () => {
         expect(BigInt(Number(value)) === value || whole(`[ ${value}]`) === `[${value}]`).toBe(true);
       }),
     );
+  });
+
+  it.each<[string, Json, string, string]>([
+    ["the same", { id: LONG }, '{ "id": 12345678901234567890 }', '{"id":12345678901234567890}'],
+    [
+      "members gone and added",
+      { b: [LONG], c: 1 },
+      '{"a":1,"b":[12345678901234567890]}',
+      '{"b":[12345678901234567890],"c":1}',
+    ],
+    [
+      "a number that was a text",
+      { id: LONG },
+      '{"id":"12345678901234567890"}',
+      '{"id":12345678901234567890}',
+    ],
+    ["another number", { id: 5 }, '{"id":12345678901234567890}', '{"id":5}'],
+    ["another place", { x: LONG }, '{"id":12345678901234567890}', '{"x":12345678901234567000}'],
+    [
+      "a text in its place",
+      { id: "##12345678901234567890" },
+      '{"id":12345678901234567890}',
+      '{"id":"##12345678901234567890"}',
+    ],
+    ["what is no JSON", { id: LONG }, "id 12345678901234567890", '{"id":12345678901234567000}'],
+    ["own names only", { a: 1 }, '{"constructor": 12345678901234567890}', '{"a":1}'],
+  ])("of a value made from a text: %s", (_, value, text, expected) => {
+    expect(exactJson(value, text)).toBe(expected);
   });
 
   it("takes long numbers and strings in linear time", () => {

@@ -1,0 +1,53 @@
+/** How the stream of a run's events ends: with the run, when it rests, or with the whole answer of the route that began it. */
+import type { AgentParts } from "../../run/agent/parts.ts";
+import type { RunEvent } from "../../run/events.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import type { Ending } from "../event-log.ts";
+import type { StreamUntil } from "./rpc.ts";
+import type { Runs } from "./runs.ts";
+import type { SessionLog } from "./session-log.ts";
+import { runAnswer } from "./views.ts";
+
+interface Streamed {
+  log: SessionLog;
+  runs: Runs;
+  parts: AgentParts;
+  /** The session's id. */
+  session: string;
+  /** What the route that began the run answers in place of the run's result; `null`: the result. */
+  answerOf: (run: string) => JsonObject | null;
+}
+
+export function streamEnd(streamed: Streamed, run_id: string, until: StreamUntil): Ending {
+  const last = ({ event }: RunEvent): boolean => event === "done";
+  if (until === "answer") return { last, data: ({ data }) => streamed.answerOf(run_id) ?? data };
+  const { run } = streamed.log.state();
+  const daemon = run !== null && run.spec.run_id === run_id && run.spec.daemon !== null;
+  const rests = until === "rest" || (until === "usual" && daemon);
+  return rests ? { last, rest: atRest(streamed, run_id) } : { last };
+}
+
+/** Answers the run's present result as its last event, once the run rests. */
+function atRest({ log, runs, parts, session }: Streamed, run_id: string): () => RunEvent | null {
+  let resting: RunEvent | null = null;
+  const wait = async (): Promise<void> => {
+    for (;;) {
+      await runs.wait(run_id, "idle");
+      const row = runs.row(run_id);
+      if (row.settled_at !== null) return;
+      const { result, awaiting, approvals } = runAnswer(log, parts, session, row);
+      // Something else may have woken it by now.
+      if (result === undefined) continue;
+      const waits = {
+        ...(awaiting === undefined ? {} : { awaiting }),
+        ...(approvals === undefined ? {} : { approvals }),
+      };
+      resting = { event: "done", data: { ok: true, ...result, ...waits } };
+      log.events.announce();
+      return;
+    }
+  };
+  // A session that is removed meanwhile ends its streams itself.
+  wait().catch(() => {});
+  return () => resting;
+}

@@ -1,0 +1,149 @@
+/** What a provider is sent for a request of a caller, in each wire protocol. The provider is a stand-in that keeps the bodies. */
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { anthropicAnswer, openAiAnswer } from "../support/fake-answers.ts";
+import type { FakeRequest, FakeTurn } from "../support/fake-provider.ts";
+import { responsesAnswer } from "../support/fake-responses.ts";
+import { Client, mockSkill } from "./served.ts";
+
+const KEYS = { HULL_ENV: "local", ANTHROPIC_API_KEY: "sk-a", OPENAI_API_KEY: "sk-o" };
+const client = new Client(KEYS);
+const HOST = "https://host.example/";
+const LONG = "12345678901234567890";
+const [GPT, CLAUDE] = ["gpt-4o", "claude-sonnet-4-5"];
+
+let bodies: FakeRequest["body"][];
+let turns: FakeTurn[];
+/** Texts of what a host was asked. */
+let asked: string[];
+const TOOL = "tools: [{name: now, description: Tells the time, command: [date]}]\n";
+beforeAll(() => client.publish({ cat: mockSkill("cat"), clock: mockSkill("clock", TOOL) }));
+beforeEach(() => {
+  bodies = [];
+  turns = [];
+  asked = [];
+  vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
+    const request = new Request(input, init);
+    if (request.url.startsWith(HOST)) {
+      asked.push(await request.text());
+      return Response.json("booked");
+    }
+    const body = await request.json<FakeRequest["body"]>();
+    bodies.push(body);
+    const sent = { path: "/", headers: {}, body, text: "", at: 0, left: Promise.resolve(false) };
+    const { pathname } = new URL(request.url);
+    const answer = pathname.endsWith("/messages")
+      ? anthropicAnswer
+      : pathname.endsWith("/responses")
+        ? responsesAnswer
+        : openAiAnswer;
+    const { whole } = answer(turns.shift() ?? { text: "Done." }, sent);
+    // The digits of a call's arguments would be lost in an object.
+    const text = JSON.stringify(whole).replaceAll('"LONG"', LONG);
+    return new Response(text, { headers: { "content-type": "application/json" } });
+  });
+});
+afterEach(() => vi.unstubAllGlobals());
+
+async function sent(path: string, body: object): Promise<FakeRequest["body"]> {
+  const answer = await client.post(path, body);
+  expect([answer.status, await answer.text()]).toMatchObject([200, expect.anything()]);
+  return bodies[0] ?? expect.fail("nothing was sent");
+}
+
+const messages = [{ role: "user", content: "Hi." }];
+const schema = { type: "object", properties: {} };
+const CHAT_TOOL = { type: "function", function: { name: "t", description: "T.", parameters: schema } };
+const OWN_TOOL = { name: "t", description: "T.", parameters: schema };
+const MESSAGES_TOOL = { name: "t", description: "T.", input_schema: schema };
+const options = { model: GPT, tools: [OWN_TOOL] };
+const clock = { provider: "openai", model: GPT, skill: "clock" };
+const responses = { openai: { api: "responses" } };
+
+describe("a tool choice that the caller gave reaches the provider; without one OpenAI's are sent none", () => {
+  it.each<[string, string, object]>([
+    ["a call, to chat completions", "/llm/call", { prompt: "Hi.", options }],
+    ["a call, to responses", "/llm/call", { prompt: "Hi.", options: { ...options, ...responses } }],
+    ["a run, to chat completions", "/runs", { prompt: "Hi.", options: clock }],
+    ["a run, to responses", "/runs", { prompt: "Hi.", options: { ...clock, ...responses } }],
+  ])("%s", async (_, path, body) => {
+    expect(await sent(path, body)).not.toHaveProperty("tool_choice");
+    bodies = [];
+    const chosen = JSON.parse(JSON.stringify(body), (name, value) =>
+      name === "options" ? { ...value, tool_choice: "auto" } : value,
+    );
+    expect((await sent(path, chosen)).tool_choice).toBe("auto");
+  });
+
+  const whole = { skills: [{ type: "custom", skill_id: "cat" }], injection: "full" };
+  it.each<[string, string, object, string]>([
+    ["a chat completion", "/v1/chat/completions", { tools: [CHAT_TOOL] }, "auto"],
+    ["one whose tools Hull runs", "/v1/chat/completions", { tools: [CHAT_TOOL], container: whole }, "auto"],
+    ["a message of Anthropic's client", "/v1/messages", { tools: [MESSAGES_TOOL], max_tokens: 9 }, "auto"],
+  ])("%s", async (_, path, body, auto) => {
+    const ask = { model: GPT, messages, ...body };
+    expect(await sent(path, ask)).not.toHaveProperty("tool_choice");
+    bodies = [];
+    const tool_choice = path === "/v1/messages" ? { type: "auto" } : "auto";
+    expect((await sent(path, { ...ask, tool_choice })).tool_choice).toBe(auto);
+  });
+
+  it("a response", async () => {
+    const tools = [{ type: "function", name: "t", description: "T.", parameters: schema }];
+    const ask = { model: GPT, input: "Hi.", store: false, tools };
+    expect(await sent("/v1/responses", ask)).not.toHaveProperty("tool_choice");
+    bodies = [];
+    expect((await sent("/v1/responses", { ...ask, tool_choice: "auto" })).tool_choice).toBe("auto");
+  });
+});
+
+describe("the cache marks of a system prompt", () => {
+  const system = [
+    { type: "text", text: "Be brief.\n" },
+    { type: "text", text: "A long text.", cache_control: { type: "ephemeral", ttl: "1h" } },
+    { type: "text", text: "Today is Monday.\n" },
+  ];
+  const whole = { skills: [{ type: "custom", skill_id: "cat" }], injection: "full" };
+
+  it("survive where Hull runs the tools of a model of Anthropic; a list stays one without them", async () => {
+    const ask = { model: CLAUDE, max_tokens: 99, messages, container: whole };
+    const { system: blocks } = await sent("/v1/messages", { ...ask, system });
+    const skills = { type: "text", text: expect.stringContaining("# Available Skills") };
+    expect(blocks).toEqual([...system, skills]);
+    bodies = [];
+    const unmarked = [{ type: "text", text: "Be brief." }];
+    expect((await sent("/v1/messages", { ...ask, system: unmarked })).system).toEqual([...unmarked, skills]);
+  });
+
+  it("survive from a chat completion to a model of Anthropic", async () => {
+    const asked = [
+      { role: "developer", content: "First." },
+      { role: "system", content: system },
+      ...messages,
+    ];
+    const { system: blocks } = await sent("/v1/chat/completions", { model: CLAUDE, messages: asked });
+    expect(blocks).toEqual([{ type: "text", text: "First." }, ...system]);
+  });
+
+  it("are left out for others, which get one text", async () => {
+    const { messages: told } = await sent("/v1/messages", { model: GPT, max_tokens: 99, messages, system });
+    const content = "Be brief.\n\n\nA long text.\n\nToday is Monday.\n";
+    expect(told).toMatchObject([{ role: "system", content }, { role: "user" }]);
+  });
+});
+
+describe("a number in the arguments of a call", () => {
+  const tools = [
+    { name: "book", description: "Books.", parameters: { id: { type: "integer" } }, executor: "webhook" },
+  ];
+  const hosted = new Client({ ...KEYS, HULL_CONFIG: JSON.stringify({ host: { url: HOST } }) });
+
+  it.each<[string, string, FakeTurn["tool_calls"]]>([
+    ["chat completions", GPT, [{ name: "book", arguments: `{"id": ${LONG}}` }]],
+    ["Anthropic", CLAUDE, [{ name: "book", arguments: { id: "LONG" } }]],
+  ])("keeps its digits from a model to a tool: %s", async (_, model, tool_calls) => {
+    turns = [{ tool_calls: tool_calls ?? [] }];
+    const answer = await hosted.post("/runs", { prompt: "Hi.", options: { model, tools } });
+    expect([answer.status, await answer.json()]).toMatchObject([200, { successful_tools: ["book"] }]);
+    expect(asked).toEqual([expect.stringContaining(`"arguments":{"id":${LONG}}`)]);
+  });
+});
