@@ -25,6 +25,7 @@ export async function getAllRuns(context: RequestContext): Promise<Response> {
     session: query.get("session"),
     code: query.get("code"),
   };
+  await context.deployment.runNotes.flush();
   return jsonNow(await listIndexedRuns(context.env, filter));
 }
 
@@ -33,6 +34,7 @@ export async function getIndexedRun(
   context: RequestContext,
   { id = "" }: Record<string, string>,
 ): Promise<Response> {
+  await context.deployment.runNotes.flush();
   const run = await indexedRun(context.env, context.tenant, id);
   if (run === null) throw new CallNotFound({ what: "run", id });
   return jsonNow(run);
@@ -40,7 +42,8 @@ export async function getIndexedRun(
 
 /** `GET /runs/figures`: sums of the last 24 hours by skill, and how many runs wait for an approval. */
 export async function getRunFigures(context: RequestContext): Promise<Response> {
-  const { env, tenant } = context;
+  const { env, tenant, deployment } = context;
+  await deployment.runNotes.flush();
   const since = new Date(Date.now() - DAY_MS).toISOString();
   const [data, waiting] = await Promise.all([runFigures(env, tenant, since), countWaiting(env, tenant)]);
   return jsonNow({ since, awaiting_approval: waiting, data });

@@ -15,6 +15,7 @@ import type { RunEvent } from "../../run/events.ts";
 import { WATCH_MS } from "../lives.ts";
 import type { NamedRequest } from "../named-request.ts";
 import { forgetRuns, noteRuns } from "../run-index.ts";
+import type { RunNote } from "../run-notes.ts";
 import { forgetSession, sessionRow } from "../session-index.ts";
 import { within } from "../within.ts";
 import type { WatchedChange } from "../workspace/workspace.ts";
@@ -49,6 +50,10 @@ const MAX_RUNS = 10_000;
 const INDEX_MS = 1000;
 /** A run that ends within this time writes one row to the index of runs. In ms. */
 const BEGUN_MS = 250;
+/** After this time a session looks whether the ends of its runs are in the index. In ms. */
+const CONFIRM_MS = 1000;
+/** A life of the object that began within this time of a run's end, in ms, notes it again: the one before may not have come to that. */
+const FRESH_MS = 600_000;
 
 /** A row of a list in D1, and what to do once it is stored. */
 export interface IndexEntry {
@@ -119,6 +124,9 @@ export class Conversation {
   /** Runs that began and are not in the index yet. */
   readonly #unnoted = new Set<string>();
   #noting: ReturnType<typeof setTimeout> | undefined;
+  /** Ends of runs on their way to the index. */
+  #ends: RunNote[] = [];
+  #confirming: ReturnType<typeof setTimeout> | undefined;
   /** A write of the last run to the index failed, and must be repeated. */
   #runDue = false;
 
@@ -180,7 +188,10 @@ export class Conversation {
       throw new CallNotFound({ what: "session", id });
     }
     this.#identity = row;
-    if (!this.#armed) await this.#store.rearm();
+    if (!this.#armed) {
+      await this.#store.rearm();
+      this.#noteFresh();
+    }
     this.#armed = true;
     this.runs.ensure();
     for (const hooks of this.#hooks) {
@@ -413,7 +424,10 @@ export class Conversation {
         break;
       case "run_index":
         this.#runDue = true;
-        this.#noteRuns(this.#store.runs(1, Number.MAX_SAFE_INTEGER).map(({ id }) => id));
+        this.#noteRuns(
+          this.#store.runs(1, Number.MAX_SAFE_INTEGER).map(({ id }) => id),
+          true,
+        );
         break;
       case FILES_DUE:
         this.background(this.files.collect());
@@ -459,8 +473,19 @@ export class Conversation {
     if (this.#unnoted.size > 0) this.#noteRuns([]);
   }
 
-  /** Writes the present rows of runs once the present change is stored, one batch after the other. */
-  #noteRuns(changed: readonly string[]): void {
+  /** Notes a run again that ended shortly before this life of the object began. */
+  #noteFresh(): void {
+    const [last] = this.#store.runs(1, Number.MAX_SAFE_INTEGER);
+    const settled_at = last?.settled_at ?? null;
+    if (last === undefined || settled_at === null || this.log.now() - settled_at > FRESH_MS) return;
+    this.#noteRuns([last.id]);
+  }
+
+  /**
+   * Writes the present rows of runs once the present change is stored, one batch after the other. Runs that have ended go with those of
+   * other sessions, unless there is more to write for this session.
+   */
+  #noteRuns(changed: readonly string[], alone = false): void {
     clearTimeout(this.#noting);
     const ids = [...new Set([...this.#unnoted, ...changed])];
     this.#unnoted.clear();
@@ -478,6 +503,13 @@ export class Conversation {
       // Nobody looks for the session in the list yet, so its row waited for the run's, or it could not be written before.
       const own = this.#store.dueAt(INDEX) === null ? null : await this.#sessionEntry(session);
       const further = [own, ...entries].filter((entry) => entry !== null);
+      const ended = rows.every(({ run: { settled_at } }) => settled_at !== null);
+      if (ended && further.length === 0 && !alone) {
+        // Another object may send it before this one has stored the end. If that is lost, the run goes on, and its next end replaces the row.
+        this.#ends.push(...this.deployment.runNotes.add(rows, this.background));
+        this.#confirming ??= setTimeout(() => this.#confirm(), CONFIRM_MS);
+        return;
+      }
       await noteRuns(
         this.env,
         rows,
@@ -498,6 +530,18 @@ export class Conversation {
       }
     });
     this.background(this.#indexing);
+  }
+
+  /** Writes the ends of runs itself that nobody has stored until now. */
+  #confirm(): void {
+    this.#confirming = undefined;
+    const left = this.#ends.filter(({ state }) => state !== "stored");
+    this.#ends = [];
+    if (left.length > 0)
+      this.#noteRuns(
+        left.map(({ run }) => run.id),
+        true,
+      );
   }
 
   /**
@@ -548,6 +592,7 @@ export class Conversation {
   async #clear(row: SessionRow): Promise<void> {
     const { tenant, id } = row;
     await this.#indexing;
+    await this.deployment.runNotes.withdraw(this.#ends);
     for (const hooks of this.#hooks) await hooks.cleared?.({ tenant, id });
     await this.files.destroy(row);
     await clearFiles(this.env, tenant, id);
