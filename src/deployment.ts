@@ -17,8 +17,8 @@ import { TenantCatalogs } from "./registry/tenant-catalog.ts";
 import { Sealer } from "./registry/tool-config/seal.ts";
 import { IsolateNames } from "./run/handler/isolate-names.ts";
 import { Metrics } from "./run/metrics.ts";
+import { IndexNotes } from "./session/index-notes.ts";
 import type { Charge, Policy } from "./session/ledger/rpc.ts";
-import { RunNotes } from "./session/run-notes.ts";
 import { Isolates } from "./tool/isolate/isolate.ts";
 import type { Dialect, ListedTool } from "./tool/mcp/client.ts";
 
@@ -68,8 +68,8 @@ export class Deployment {
   readonly policies = new RecentMap<string, KnownPolicy>(5000);
   /** By tenant; one request may send what another one collected. */
   readonly usage = new Map<string, UsageBatch>();
-  /** Ended runs on their way to the index of runs. */
-  readonly runNotes: RunNotes;
+  /** Rows on their way to the lists of sessions and runs. */
+  readonly indexNotes: IndexNotes;
   /** MCP servers by address and headers. */
   readonly mcpServers = new RecentMap<string, KnownServer>(200);
   /** Keys that sign tickets, by runner. */
@@ -103,7 +103,7 @@ export class Deployment {
     const secret = this.settings.secretKeys[0] ?? this.settings.adminKey;
     this.signIns = new SignIns(secret);
     this.listSeal = new ListSeal(secret);
-    this.runNotes = new RunNotes(env);
+    this.indexNotes = new IndexNotes(env);
     this.sealer = new Sealer(this.settings.secretKeys);
     this.isolates = env.LOADER === undefined ? null : new Isolates(env.LOADER);
   }

@@ -39,8 +39,18 @@ const WRITE = `INSERT INTO runs (tenant, ${COLUMNS}) SELECT ${["tenant", ...COLU
 
 const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, RUNS_SCHEMA);
 
+/** The statement that writes rows, of any tenants. */
+export async function runRows(
+  env: Bindings,
+  runs: readonly { tenant: string; run: RunEntry }[],
+): Promise<D1PreparedStatement> {
+  const db = await database(env);
+  const rows = runs.map(({ tenant, run }) => [tenant, ...COLUMNS.map((column) => run[column])]);
+  return db.prepare(WRITE).bind(JSON.stringify(rows));
+}
+
 /**
- * Writes rows, of any tenants, all of them or none.
+ * Writes rows, of any tenants.
  * @param also stored with them, in one transaction
  */
 export async function noteRuns(
@@ -48,11 +58,8 @@ export async function noteRuns(
   runs: readonly { tenant: string; run: RunEntry }[],
   also: readonly D1PreparedStatement[] = [],
 ): Promise<void> {
-  const db = await database(env);
-  const rows = runs.map(({ tenant, run }) => [tenant, ...COLUMNS.map((column) => run[column])]);
-  const statement = db.prepare(WRITE).bind(JSON.stringify(rows));
-  const statements = [...(runs.length === 0 ? [] : [statement]), ...also];
-  if (statements.length > 0) await db.batch(statements);
+  const statements = [...(runs.length === 0 ? [] : [await runRows(env, runs)]), ...also];
+  if (statements.length > 0) await env.DB.batch(statements);
 }
 
 /** Removes rows of runs whose session is removed. */

@@ -2,9 +2,10 @@
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { databaseWith } from "../../src/database.ts";
 import type { TraceStep } from "../../src/session/conversation/trace.ts";
+import { type IndexNote, IndexNotes } from "../../src/session/index-notes.ts";
 import type { RunEntry } from "../../src/session/run-entry.ts";
 import { forgetRuns, indexedRun, listIndexedRuns, noteRuns, sweepRuns } from "../../src/session/run-index.ts";
-import { RunNotes } from "../../src/session/run-notes.ts";
+import { listSessions } from "../../src/session/session-index.ts";
 import { bindings } from "./file-bindings.ts";
 import { Client, mockSkill } from "./served.ts";
 import { inWorld } from "./session-world.ts";
@@ -224,22 +225,32 @@ async function listedOf(tenant: string, session: string): Promise<string[]> {
 describe("the ends of runs", () => {
   it("are stored together, and a reader need not wait until they have been collected", async () => {
     const { DB, batches } = watched(() => {});
-    const notes = new RunNotes({ ...bindings, DB });
-    await notes.flush();
+    const notes = new IndexNotes({ ...bindings, DB });
     const sent: Promise<unknown>[] = [];
     const background = (work: Promise<unknown>): void => void sent.push(work);
-    const all = ["n1", "n2", "n3"].flatMap((id) => notes.add([ended(id)], background));
-    expect(sent).toHaveLength(1);
+    const note = (id: string): IndexNote[] => notes.add([ended(id)], background);
+    // Nobody else is there, so the first one goes at once. It makes the table.
+    await notes.settled(note("n1"), 10_000);
+    expect(batches()).toBe(2);
+    const all = ["n2", "n3", "n4"].flatMap(note);
+    expect(sent).toHaveLength(2);
     await notes.flush();
-    expect(await listedOf("noted", "noted")).toEqual(["n1", "n2", "n3"]);
+    expect(await listedOf("noted", "noted")).toEqual(["n1", "n2", "n3", "n4"]);
     expect(all.map(({ state }) => state)).toEqual(["stored", "stored", "stored"]);
     await Promise.all(sent);
-    // The first one makes the table.
-    expect(batches()).toBe(2);
+    expect(batches()).toBe(3);
+    const later = ["n5", "n6"].flatMap(note);
+    await notes.settled(later, 10_000);
+    expect(later.map(({ state }) => state)).toEqual(["stored", "stored"]);
+    expect(batches()).toBe(4);
   });
 
   it("are sent by another one where their collector has ended", async () => {
-    const notes = new RunNotes(bindings);
+    const notes = new IndexNotes(bindings);
+    await notes.settled(
+      notes.add([ended("before")], () => {}),
+      10_000,
+    );
     const real = setTimeout;
     vi.spyOn(globalThis, "setTimeout").mockImplementationOnce((_work, ms) => real(() => {}, ms));
     notes.add([ended("left")], () => {});
@@ -254,7 +265,7 @@ describe("the ends of runs", () => {
   it("are not stored after a session took them back", async () => {
     const { promise: gate, resolve: open } = Promise.withResolvers<void>();
     const { DB } = watched((batch) => (batch === 2 ? gate : undefined));
-    const notes = new RunNotes({ ...bindings, DB });
+    const notes = new IndexNotes({ ...bindings, DB });
     const [first] = notes.add([ended("sending")], () => {});
     const flushed = notes.flush();
     const [second] = notes.add([ended("withdrawn")], () => {});
@@ -308,6 +319,53 @@ describe("the ends of runs", () => {
       expect(await listedOf("t", world.id)).toEqual([]);
       await world.ask("view", null);
       await expect.poll(() => listedOf("t", world.id), { timeout: 10_000 }).toEqual(["r-lost"]);
+    });
+  });
+});
+
+describe("a new session", () => {
+  const listed = async (id: string): Promise<string[]> => {
+    const { data } = await listSessions(bindings, { tenant: "t", limit: 100, cursor: null, stages: false });
+    return data.filter((session) => session.id === id).map(({ state }) => state);
+  };
+
+  it("is in the list when its maker hears of it, and nothing is due for that any more", async () => {
+    await inWorld({ replies: ["hi"] }, async (world) => {
+      await world.open();
+      expect(await listed(world.id)).toEqual(["active"]);
+      await expect.poll(() => world.store.due(), { timeout: 10_000 }).toEqual([]);
+    });
+  });
+
+  it("writes its row itself where nobody stored it", async () => {
+    let failing = true;
+    const { DB } = watched((batch) => {
+      // The first one makes the table.
+      if (batch === 1 || !failing) return;
+      failing = false;
+      throw new Error("D1 is away");
+    });
+    await inWorld({ replies: ["hi"], env: { DB } }, async (world) => {
+      await world.open();
+      expect(await listed(world.id)).toEqual([]);
+      expect(world.store.due().map(({ kind }) => kind)).toEqual(["index"]);
+      await expect.poll(() => listed(world.id), { timeout: 10_000 }).toEqual(["active"]);
+      await expect.poll(() => world.store.due(), { timeout: 10_000 }).toEqual([]);
+    });
+  });
+
+  it("is listed as it is now, though its first row is stored late", async () => {
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+    const { DB } = watched((batch) => (batch === 2 ? gate : undefined));
+    await inWorld({ replies: ["hi"], env: { DB } }, async (world) => {
+      const opened = world.open();
+      await expect.poll(() => world.store.session()?.state).toBe("active");
+      const closed = world.ask("set_state", { state: "closed" });
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      open();
+      await Promise.all([opened, closed]);
+      await world.over();
+      expect(await listed(world.id)).toEqual(["closed"]);
     });
   });
 });

@@ -73,5 +73,5 @@ function ended(run: RunEntry, state: string, code: string | null, said: unknown)
 }
 
 function note({ deployment, tenant, background }: RunContext, run: RunEntry): void {
-  deployment.runNotes.add([{ tenant, run }], background);
+  deployment.indexNotes.add([{ tenant, run }], background);
 }

@@ -12,11 +12,11 @@ import { IdempotencyKeyReused } from "../../errors/request.ts";
 import { RunInProgress, SessionExists, SessionNotActive } from "../../errors/session.ts";
 import type { AgentParts } from "../../run/agent/parts.ts";
 import type { RunEvent } from "../../run/events.ts";
+import type { IndexNote } from "../index-notes.ts";
 import { WATCH_MS } from "../lives.ts";
 import type { NamedRequest } from "../named-request.ts";
 import { forgetRuns, noteRuns } from "../run-index.ts";
-import type { RunNote } from "../run-notes.ts";
-import { forgetSession, sessionRow } from "../session-index.ts";
+import { forgetSession, type SessionEntry, sessionRows } from "../session-index.ts";
 import { within } from "../within.ts";
 import type { WatchedChange } from "../workspace/workspace.ts";
 import { documentStream } from "./documents.ts";
@@ -50,7 +50,7 @@ const MAX_RUNS = 10_000;
 const INDEX_MS = 1000;
 /** A run that ends within this time writes one row to the index of runs. In ms. */
 const BEGUN_MS = 250;
-/** After this time a session looks whether the ends of its runs are in the index. In ms. */
+/** After this time a session looks whether its rows that others were to send are in the lists. In ms. */
 const CONFIRM_MS = 1000;
 /** A life of the object that began within this time of a run's end, in ms, notes it again: the one before may not have come to that. */
 const FRESH_MS = 600_000;
@@ -125,7 +125,9 @@ export class Conversation {
   readonly #unnoted = new Set<string>();
   #noting: ReturnType<typeof setTimeout> | undefined;
   /** Ends of runs on their way to the index. */
-  #ends: RunNote[] = [];
+  #ends: { run: string; note: IndexNote }[] = [];
+  /** The session's own row on its way to the list, or in it. */
+  #own: IndexNote | null = null;
   #confirming: ReturnType<typeof setTimeout> | undefined;
   /** A write of the last run to the index failed, and must be repeated. */
   #runDue = false;
@@ -158,6 +160,7 @@ export class Conversation {
       goesOn: () => this.#call("goesOn", (hooks) => hooks.goesOn?.()),
       started: (spec) => {
         this.#noteLater(spec.run_id);
+        this.#ownStored();
         this.#call("started", (hooks) => hooks.started?.(spec));
       },
       rested: (step) => {
@@ -241,13 +244,40 @@ export class Conversation {
       if (imported !== null) this.log.add([{ type: "session_imported", ...imported, skills: [] }]);
       this.#store.setDue({ [INDEX]: now + RETRY_MS });
     });
-    if (index) this.background(this.index());
+    if (index) {
+      this.#indexing = this.#indexing.then(() => this.#noteCreated()).catch(() => {});
+      this.background(this.#indexing);
+    }
     return true;
+  }
+
+  /** Notes the new session for the list, once it is on disk: nobody shall find a session there that does not exist. */
+  async #noteCreated(): Promise<void> {
+    await this.#store.sync();
+    const row = this.#store.session();
+    if (row !== null && row.state !== "deleted") this.#noteOwn(row);
+  }
+
+  #noteOwn(row: SessionRow): void {
+    const { indexNotes } = this.deployment;
+    const [note = null] = indexNotes.add([{ tenant: row.tenant, session: listEntry(row) }], this.background);
+    this.#own = note;
+    this.#confirming ??= setTimeout(() => this.#confirm(), CONFIRM_MS);
+  }
+
+  /** The session's row need not be written any more, if it is in the list. */
+  #ownStored(): void {
+    if (this.#own?.state !== "stored") return;
+    this.#own = null;
+    this.#store.setDue({ [INDEX]: null });
   }
 
   /** Waits for the index, so that the maker of a session finds it in the list. A slow index delays nobody. */
   async indexed(): Promise<void> {
+    const begun = Date.now();
     await within(this.#indexing, INDEX_MS);
+    const left = INDEX_MS - (Date.now() - begun);
+    if (this.#own !== null) await this.deployment.indexNotes.settled([this.#own], left);
   }
 
   /** Makes the session a fork, step by step, one after the other. */
@@ -500,16 +530,19 @@ export class Conversation {
         return [{ tenant: session.tenant, run: indexEntry(session.id, row, known) }];
       });
       const entries = await Promise.all(this.#hooks.map((hooks) => hooks.entry?.() ?? null));
+      const others = entries.filter((entry) => entry !== null);
       // Nobody looks for the session in the list yet, so its row waited for the run's, or it could not be written before.
-      const own = this.#store.dueAt(INDEX) === null ? null : await this.#sessionEntry(session);
-      const further = [own, ...entries].filter((entry) => entry !== null);
+      const isListed = this.#own !== null || this.#store.dueAt(INDEX) === null;
       const ended = rows.every(({ run: { settled_at } }) => settled_at !== null);
-      if (ended && further.length === 0 && !alone) {
-        // Another object may send it before this one has stored the end. If that is lost, the run goes on, and its next end replaces the row.
-        this.#ends.push(...this.deployment.runNotes.add(rows, this.background));
+      if (ended && others.length === 0 && !alone) {
+        // If the process dies before the end is on disk, the run goes on, and its next end replaces the row.
+        const notes = this.deployment.indexNotes.add(rows, this.background);
+        this.#ends.push(...notes.map((note, i) => ({ run: rows[i]?.run.id ?? "", note })));
         this.#confirming ??= setTimeout(() => this.#confirm(), CONFIRM_MS);
+        if (!isListed) this.#noteOwn(session);
         return;
       }
+      const further = [...others, ...(isListed ? [] : [await this.#sessionEntry(session)])];
       await noteRuns(
         this.env,
         rows,
@@ -532,16 +565,16 @@ export class Conversation {
     this.background(this.#indexing);
   }
 
-  /** Writes the ends of runs itself that nobody has stored until now. */
+  /** Writes those of its rows itself that nobody has stored until now. */
   #confirm(): void {
     this.#confirming = undefined;
-    const left = this.#ends.filter(({ state }) => state !== "stored");
+    const left = this.#ends.filter(({ note }) => note.state !== "stored").map(({ run }) => run);
     this.#ends = [];
-    if (left.length > 0)
-      this.#noteRuns(
-        left.map(({ run }) => run.id),
-        true,
-      );
+    if (left.length > 0) this.#noteRuns(left, true);
+    if (this.#own === null) return;
+    if (this.#own.state !== "stored") this.background(this.index());
+    // If that fails, the row is written once more when it is due.
+    else this.#indexing = this.#indexing.then(() => this.#ownStored()).catch(() => {});
   }
 
   /**
@@ -552,6 +585,8 @@ export class Conversation {
     const write = async (): Promise<void> => {
       const row = this.#store.session();
       if (row === null || row.state === "deleted") return;
+      if (this.#own !== null) await this.deployment.indexNotes.withdraw([this.#own]);
+      this.#own = null;
       const entries = [await this.#sessionEntry(row), await also()].filter((entry) => entry !== null);
       await this.env.DB.batch(entries.map(({ statement }) => statement));
       for (const { written } of entries) written();
@@ -563,9 +598,8 @@ export class Conversation {
   }
 
   async #sessionEntry(row: SessionRow): Promise<IndexEntry> {
-    const { tenant, id, state, parent_id, metadata } = row;
-    const created_at = new Date(row.created_at).toISOString();
-    const statement = await sessionRow(this.env, tenant, { id, state, created_at, parent_id, metadata });
+    const { tenant, state } = row;
+    const statement = await sessionRows(this.env, [{ tenant, session: listEntry(row) }]);
     const written = (): void => {
       // Nothing is due any more, unless the session was changed or removed meanwhile.
       if (this.#store.session()?.state === state) this.#store.setDue({ [INDEX]: null });
@@ -592,7 +626,8 @@ export class Conversation {
   async #clear(row: SessionRow): Promise<void> {
     const { tenant, id } = row;
     await this.#indexing;
-    await this.deployment.runNotes.withdraw(this.#ends);
+    const notes = [...this.#ends.map(({ note }) => note), ...(this.#own === null ? [] : [this.#own])];
+    await this.deployment.indexNotes.withdraw(notes);
     for (const hooks of this.#hooks) await hooks.cleared?.({ tenant, id });
     await this.files.destroy(row);
     await clearFiles(this.env, tenant, id);
@@ -607,6 +642,8 @@ export class Conversation {
     await this.#store.clear();
     this.runs.abandon();
     this.#identity = null;
+    this.#ends = [];
+    this.#own = null;
     this.log.forget();
     this.log.events.close();
   }
@@ -616,4 +653,9 @@ export class Conversation {
     if (row === null) throw new CallNotFound({ what: "session", id: "" });
     return row;
   }
+}
+
+/** A session as a list entry. */
+function listEntry({ id, state, created_at, parent_id, metadata }: SessionRow): SessionEntry {
+  return { id, state, created_at: new Date(created_at).toISOString(), parent_id, metadata };
 }
