@@ -15,10 +15,11 @@ import { BlobCache } from "./registry/blob-cache.ts";
 import { type LoadedCatalog, SkillRegistry } from "./registry/published.ts";
 import { TenantCatalogs } from "./registry/tenant-catalog.ts";
 import { Sealer } from "./registry/tool-config/seal.ts";
+import { RowCollector } from "./row-collector.ts";
 import { IsolateNames } from "./run/handler/isolate-names.ts";
 import { Metrics } from "./run/metrics.ts";
+import type { IndexRow } from "./session/index-row.ts";
 import type { Charge, Policy } from "./session/ledger/rpc.ts";
-import type { RunEntry } from "./session/run-entry.ts";
 import { Isolates } from "./tool/isolate/isolate.ts";
 import type { Dialect, ListedTool } from "./tool/mcp/client.ts";
 
@@ -68,11 +69,8 @@ export class Deployment {
   readonly policies = new RecentMap<string, KnownPolicy>(5000);
   /** By tenant; one request may send what another one collected. */
   readonly usage = new Map<string, UsageBatch>();
-  /** Calls to report to the index of runs, and since when (Unix ms) somebody collects them. */
-  readonly notedRuns: { waiting: { tenant: string; run: RunEntry }[]; collectedSince: number | null } = {
-    waiting: [],
-    collectedSince: null,
-  };
+  /** Rows on their way to the lists of sessions and runs. */
+  readonly indexRows = new RowCollector<IndexRow>();
   /** MCP servers by address and headers. */
   readonly mcpServers = new RecentMap<string, KnownServer>(200);
   /** Keys that sign tickets, by runner. */

@@ -1,6 +1,7 @@
 /** `/runs`: the tenant's runs over all surfaces, from their index. */
 import { CallNotFound } from "../errors/llm.ts";
 import { BadRequest } from "../errors/request.ts";
+import { flushRows } from "../session/noted-rows.ts";
 import { RUN_KINDS } from "../session/run-entry.ts";
 import { countWaiting, indexedRun, listIndexedRuns, runFigures } from "../session/run-index.ts";
 import type { RequestContext } from "./context.ts";
@@ -25,6 +26,7 @@ export async function getAllRuns(context: RequestContext): Promise<Response> {
     session: query.get("session"),
     code: query.get("code"),
   };
+  await flushRows(context.deployment);
   return jsonNow(await listIndexedRuns(context.env, filter));
 }
 
@@ -33,6 +35,7 @@ export async function getIndexedRun(
   context: RequestContext,
   { id = "" }: Record<string, string>,
 ): Promise<Response> {
+  await flushRows(context.deployment);
   const run = await indexedRun(context.env, context.tenant, id);
   if (run === null) throw new CallNotFound({ what: "run", id });
   return jsonNow(run);
@@ -40,7 +43,8 @@ export async function getIndexedRun(
 
 /** `GET /runs/figures`: sums of the last 24 hours by skill, and how many runs wait for an approval. */
 export async function getRunFigures(context: RequestContext): Promise<Response> {
-  const { env, tenant } = context;
+  const { env, tenant, deployment } = context;
+  await flushRows(deployment);
   const since = new Date(Date.now() - DAY_MS).toISOString();
   const [data, waiting] = await Promise.all([runFigures(env, tenant, since), countWaiting(env, tenant)]);
   return jsonNow({ since, awaiting_approval: waiting, data });

@@ -17,13 +17,40 @@ const SWEPT = 500;
 /** Ids of one statement. */
 const BOUND = 50;
 
-const COLUMNS =
-  "id, kind, name, session, state, created_at, settled_at, duration_ms, input_tokens, output_tokens, cost_usd, code";
+const COLUMNS = [
+  "id",
+  "kind",
+  "name",
+  "session",
+  "state",
+  "created_at",
+  "settled_at",
+  "duration_ms",
+  "input_tokens",
+  "output_tokens",
+  "cost_usd",
+  "code",
+] as const satisfies (keyof RunEntry)[];
+
+/** Writes rows, a list of lists of values as JSON. One that tells of a run's end stays, unless the same id began anew. */
+const WRITE = `INSERT INTO runs (tenant, ${COLUMNS}) SELECT ${["tenant", ...COLUMNS].map((_, i) => `value ->> ${i}`)} FROM json_each(?) WHERE true
+  ON CONFLICT (tenant, id) DO UPDATE SET ${COLUMNS.filter((name) => !["id", "kind", "session"].includes(name)).map((name) => `${name} = excluded.${name}`)}
+  WHERE excluded.settled_at IS NOT NULL OR runs.settled_at IS NULL OR excluded.created_at > runs.created_at`;
 
 const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, RUNS_SCHEMA);
 
+/** The statement that writes rows, of any tenants. */
+export async function runRows(
+  env: Bindings,
+  runs: readonly { tenant: string; run: RunEntry }[],
+): Promise<D1PreparedStatement> {
+  const db = await database(env);
+  const rows = runs.map(({ tenant, run }) => [tenant, ...COLUMNS.map((column) => run[column])]);
+  return db.prepare(WRITE).bind(JSON.stringify(rows));
+}
+
 /**
- * Writes rows, of any tenants. One that tells of a run's end stays, unless the same id began anew.
+ * Writes rows, of any tenants.
  * @param also stored with them, in one transaction
  */
 export async function noteRuns(
@@ -31,32 +58,8 @@ export async function noteRuns(
   runs: readonly { tenant: string; run: RunEntry }[],
   also: readonly D1PreparedStatement[] = [],
 ): Promise<void> {
-  const db = await database(env);
-  const statement = db.prepare(
-    `INSERT INTO runs (tenant, ${COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
-     ON CONFLICT (tenant, id) DO UPDATE SET name = ?4, state = ?6, created_at = ?7, settled_at = ?8, duration_ms = ?9,
-       input_tokens = ?10, output_tokens = ?11, cost_usd = ?12, code = ?13
-     WHERE ?8 IS NOT NULL OR settled_at IS NULL OR ?7 > created_at`,
-  );
-  const written = runs.map(({ tenant, run }) =>
-    statement.bind(
-      tenant,
-      run.id,
-      run.kind,
-      run.name,
-      run.session,
-      run.state,
-      run.created_at,
-      run.settled_at,
-      run.duration_ms,
-      run.input_tokens,
-      run.output_tokens,
-      run.cost_usd,
-      run.code,
-    ),
-  );
-  const statements = [...written, ...also];
-  if (statements.length > 0) await db.batch(statements);
+  const statements = [...(runs.length === 0 ? [] : [await runRows(env, runs)]), ...also];
+  if (statements.length > 0) await env.DB.batch(statements);
 }
 
 /** Removes rows of runs whose session is removed. */

@@ -7,17 +7,9 @@ import * as z from "zod/mini";
 import { databaseWith } from "../database.ts";
 import type { Bindings } from "../env.ts";
 import type { JsonObject } from "../skill/manifest.ts";
+import type { SessionEntry } from "./index-row.ts";
 import { SESSIONS_SCHEMA } from "./index-schema.ts";
 import { pageOf, positionIn } from "./newest-first.ts";
-
-interface SessionEntry {
-  id: string;
-  state: string;
-  /** RFC 3339. */
-  created_at: string;
-  parent_id: string | null;
-  metadata: JsonObject;
-}
 
 const entry = z.lazy(() =>
   z.object({
@@ -37,23 +29,32 @@ const OF_STAGE = `(substr(id, 1, 4) = 'wfs_' AND (parent_id IS NOT NULL OR json_
 
 const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, SESSIONS_SCHEMA);
 
-/** The statement that writes a session's row. */
-export async function sessionRow(
+/** The statement that writes rows, of any tenants. */
+export async function sessionRows(
   env: Bindings,
-  tenant: string,
-  { id, state, created_at, parent_id, metadata }: SessionEntry,
+  sessions: readonly { tenant: string; session: SessionEntry }[],
 ): Promise<D1PreparedStatement> {
   const db = await database(env);
+  const rows = sessions.map(({ tenant, session: { id, state, created_at, parent_id, metadata } }) => [
+    tenant,
+    id,
+    state,
+    created_at,
+    parent_id,
+    JSON.stringify(metadata),
+  ]);
   return db
     .prepare(
-      `INSERT INTO sessions (tenant, id, state, created_at, parent_id, metadata) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-       ON CONFLICT (tenant, id) DO UPDATE SET state = ?3, created_at = ?4, parent_id = ?5, metadata = ?6`,
+      `INSERT INTO sessions (tenant, id, state, created_at, parent_id, metadata)
+       SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(?) WHERE true
+       ON CONFLICT (tenant, id) DO UPDATE SET state = excluded.state, created_at = excluded.created_at,
+         parent_id = excluded.parent_id, metadata = excluded.metadata`,
     )
-    .bind(tenant, id, state, created_at, parent_id, JSON.stringify(metadata));
+    .bind(JSON.stringify(rows));
 }
 
 export async function noteSession(env: Bindings, tenant: string, session: SessionEntry): Promise<void> {
-  await (await sessionRow(env, tenant, session)).run();
+  await (await sessionRows(env, [{ tenant, session }])).run();
 }
 
 export async function forgetSession(env: Bindings, tenant: string, id: string): Promise<void> {

@@ -277,7 +277,8 @@ describe("a workflow run", () => {
         const nodes = { a: { kind: "reduce" }, w: { kind: "wait", wait: { sleep_ms: 3_600_000 } } };
         await begin(world, { entry: "a", nodes, edges: [edge("a", "w")] });
         await world.over();
-        expect(world.store.due().map(({ kind }) => kind)).toEqual(["workflow"]);
+        const due = (): string[] => world.store.due().map(({ kind }) => kind);
+        await expect.poll(due, { timeout: 10_000 }).toEqual(["workflow"]);
         const before = storage.written();
         await world.ask("workflow", { wait: "none" });
         expect(storage.written() - before).toBe(0);

@@ -7,6 +7,7 @@ import { type Transcript, transcriptShape } from "../../llm/transcript.ts";
 import { transcriptHistory } from "../../llm/transcript-history.ts";
 import { sha256 } from "../../run/digest.ts";
 import { SESSION_ID } from "../../run/session-client.ts";
+import { flushRows } from "../../session/noted-rows.ts";
 import { listSessions } from "../../session/session-index.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { readJsonIfAny } from "../body.ts";
@@ -71,9 +72,10 @@ export function createdSession(session: { id: string }, created: boolean): Respo
 /** `GET /sessions`: the tenant's, the newest first; with `?stages=true` those of workflows' stages too. */
 export async function getSessions(context: RequestContext): Promise<Response> {
   const query = new URL(context.request.url).searchParams;
-  const { env, tenant } = context;
+  const { env, tenant, deployment } = context;
   const limit = pageLimit(query);
   const stages = query.get("stages") === "true";
+  await flushRows(deployment);
   return jsonNow(await listSessions(env, { tenant, limit, cursor: query.get("cursor"), stages }));
 }
 

@@ -7,15 +7,11 @@ import { toHullError } from "../../errors.ts";
 import type { RunContext } from "../../run/context.ts";
 import type { RunHandle, RunOutput } from "../../run/handle.ts";
 import { hasEffects } from "../../run/mode.ts";
+import { noteRows } from "../../session/noted-rows.ts";
 import type { RunEntry } from "../../session/run-entry.ts";
-import { noteRuns } from "../../session/run-index.ts";
 
 /** A longer call is noted while it is under way, in ms. */
 const LONG_MS = 1000;
-/** How long notes are collected, in ms. */
-const COLLECT_MS = 200;
-/** If a collector ended with its request, another one takes over its notes after this time, in ms. */
-const STUCK_MS = 1000;
 
 const usageShape = z.lazy(() =>
   z.object({
@@ -77,23 +73,6 @@ function ended(run: RunEntry, state: string, code: string | null, said: unknown)
   };
 }
 
-function note(context: RunContext, run: RunEntry): void {
-  const { notedRuns } = context.deployment;
-  const now = Date.now();
-  notedRuns.waiting.push({ tenant: context.tenant, run });
-  if (notedRuns.collectedSince !== null && now - notedRuns.collectedSince < STUCK_MS) return;
-  notedRuns.collectedSince = now;
-  context.background(
-    new Promise((resolve) => setTimeout(resolve, COLLECT_MS)).then(() => {
-      notedRuns.collectedSince = null;
-      return send(context);
-    }),
-  );
-}
-
-async function send({ deployment, env }: RunContext): Promise<void> {
-  const notes = deployment.notedRuns.waiting.splice(0);
-  await noteRuns(env, notes).catch((error: unknown) => {
-    console.error(JSON.stringify({ event: "runs_not_indexed", runs: notes.length, error: String(error) }));
-  });
+function note({ deployment, tenant, background }: RunContext, run: RunEntry): void {
+  noteRows(deployment, [{ tenant, run }], background);
 }

@@ -15,9 +15,8 @@ import type { RunEvent } from "../../run/events.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { WATCH_MS } from "../lives.ts";
 import type { NamedRequest } from "../named-request.ts";
-import { forgetRuns, noteRuns } from "../run-index.ts";
-import { forgetSession, sessionRow } from "../session-index.ts";
-import { within } from "../within.ts";
+import { forgetRuns } from "../run-index.ts";
+import { forgetSession } from "../session-index.ts";
 import type { WatchedChange } from "../workspace/workspace.ts";
 import { documentStream } from "./documents.ts";
 import { clearFiles } from "./files.ts";
@@ -34,29 +33,18 @@ import type {
 } from "./rpc.ts";
 import { Runs, type WaitStep } from "./runs.ts";
 import { FILES_DUE, SessionFiles } from "./session-files.ts";
+import { type IndexEntry, RUN_ROW_DUE, SESSION_ROW_DUE, SessionListing } from "./session-listing.ts";
 import { SessionLog } from "./session-log.ts";
 import { ConversationStore, type SessionIdentity, type SessionRow } from "./store.ts";
 import { streamEnd } from "./stream-end.ts";
-import { indexEntry, sessionView } from "./views.ts";
+import { sessionView } from "./views.ts";
 
 /** Kind of the due time that keeps a run under way. */
 export const WATCH = "watch";
-/** Kind of the due time at which the session's row is written to the index, unless that has happened by then. */
-const INDEX = "index";
 /** Delay before something that failed is tried again, in ms. */
 const RETRY_MS = 60_000;
 /** Runs of a session whose rows in the index are removed with it; rows of earlier runs go by their age. */
 const MAX_RUNS = 10_000;
-/** How long an answer waits for the index, in ms. */
-const INDEX_MS = 1000;
-/** A run that ends within this time writes one row to the index of runs. In ms. */
-const BEGUN_MS = 250;
-
-/** A row of a list in D1, and what to do once it is stored. */
-export interface IndexEntry {
-  statement: D1PreparedStatement;
-  written(): void;
-}
 
 /** Callbacks of what builds on sessions, e.g. daemons. */
 export interface ConversationHooks {
@@ -111,6 +99,7 @@ export class Conversation {
   readonly log: SessionLog;
   readonly files: SessionFiles;
   readonly runs: Runs;
+  readonly listing: SessionListing;
   readonly #store: ConversationStore;
   readonly #hooks: ConversationHooks[] = [];
   /** A change of the conversation that takes time is under way. */
@@ -118,13 +107,7 @@ export class Conversation {
   #armed = false;
   /** Kept in memory, so that it is known also when nothing can be read. */
   #identity: SessionIdentity | null = null;
-  #indexing: Promise<void> = Promise.resolve();
   #adopting: Promise<unknown> = Promise.resolve();
-  /** Runs that began and are not in the index yet. */
-  readonly #unnoted = new Set<string>();
-  #noting: ReturnType<typeof setTimeout> | undefined;
-  /** A write of the last run to the index failed, and must be repeated. */
-  #runDue = false;
 
   constructor({ storage, deployment, background, parts, die, now = Date.now }: ConversationOptions) {
     const { env, settings } = deployment;
@@ -143,6 +126,12 @@ export class Conversation {
       store: this.#store,
       changed: (changes, own) => this.#call("filesChanged", (hooks) => hooks.filesChanged?.(changes, own)),
     });
+    this.listing = new SessionListing({
+      log: this.log,
+      deployment,
+      background,
+      entries: () => Promise.all(this.#hooks.map((hooks) => hooks.entry?.() ?? null)),
+    });
     this.runs = new Runs({
       log: this.log,
       deployment,
@@ -153,20 +142,20 @@ export class Conversation {
       session: () => this.#identity ?? this.#row(),
       goesOn: () => this.#call("goesOn", (hooks) => hooks.goesOn?.()),
       started: (spec) => {
-        this.#noteLater(spec.run_id);
+        this.listing.begun(spec.run_id);
         this.#call("started", (hooks) => hooks.started?.(spec));
       },
       rested: (step) => {
-        this.#noteLive();
+        this.listing.moved();
         this.#call("rested", (hooks) => hooks.rested?.(step));
       },
       woke: (wake) => {
-        this.#noteLive();
+        this.listing.moved();
         this.#call("woke", (hooks) => hooks.woke?.(wake));
       },
       reports: () => this.#reports(),
       ended: (run) => {
-        this.#noteRuns([run]);
+        this.listing.ended(run);
         this.#call("ended", (hooks) => hooks.ended?.(run));
       },
     });
@@ -184,7 +173,10 @@ export class Conversation {
       throw new CallNotFound({ what: "session", id });
     }
     this.#identity = row;
-    if (!this.#armed) await this.#store.rearm();
+    if (!this.#armed) {
+      await this.#store.rearm();
+      this.listing.again();
+    }
     this.#armed = true;
     this.runs.ensure();
     for (const hooks of this.#hooks) {
@@ -205,8 +197,8 @@ export class Conversation {
   }
 
   /**
-   * Makes the session unless it exists; `indexed` waits for its row in the list.
-   * @param index `false`: the caller calls `index`, or the row comes with that of the first run
+   * Makes the session unless it exists; `listing.written` waits for its row in the list.
+   * @param index `false`: the caller calls `listing.write`, or the row comes with that of the first run
    * @throws IdempotencyKeyReused
    */
   async open(
@@ -232,27 +224,22 @@ export class Conversation {
       const of = { parent_id, branched_at: null };
       this.#store.create({ id, tenant, ...times, state: "active", ...of, ...wanted });
       if (imported !== null) this.log.add([{ type: "session_imported", ...imported, skills: [] }]);
-      this.#store.setDue({ [INDEX]: now + RETRY_MS });
+      this.listing.changed();
     });
-    if (index) this.background(this.index());
+    if (index) this.listing.created();
     return true;
-  }
-
-  /** Waits for the index, so that the maker of a session finds it in the list. A slow index delays nobody. */
-  async indexed(): Promise<void> {
-    await within(this.#indexing, INDEX_MS);
   }
 
   /** Makes the session a fork, step by step, one after the other. */
   adopt(step: ForkStep, part: LongText): Promise<Adopted> {
     const { log, files } = this;
     const clear = (row: SessionRow): Promise<void> => this.#clear(row);
-    const created = (): void => this.#store.setDue({ [INDEX]: log.now() + RETRY_MS });
+    const created = (): void => this.listing.changed();
     const take = async (): Promise<Adopted> => {
       const adopted = await adopt({ log, files, clear, created }, step, part);
       if (adopted === "done") {
-        this.background(this.index());
-        await this.indexed();
+        this.background(this.listing.write());
+        await this.listing.written();
       }
       return adopted;
     };
@@ -318,11 +305,11 @@ export class Conversation {
     this.log.add([{ type: "session_state_changed", state }], {
       write: () => {
         this.#store.setState(state, now);
-        this.#store.setDue({ [INDEX]: now + RETRY_MS });
+        this.listing.changed();
       },
     });
     if (state === "closed" || state === "abandoned") this.#call("closed", (hooks) => hooks.closed?.());
-    this.background(this.index());
+    this.background(this.listing.write());
   }
 
   /** Wakes an idle run; answers whether there was one. For what builds on sessions, e.g. daemons. */
@@ -418,15 +405,14 @@ export class Conversation {
       case "approval":
         this.runs.kick();
         break;
-      case INDEX:
-        this.background(this.index());
+      case SESSION_ROW_DUE:
+        this.background(this.listing.write());
         break;
       case "delete":
         this.background(this.#clearLater(row));
         break;
-      case "run_index":
-        this.#runDue = true;
-        this.#noteRuns(this.#store.runs(1, Number.MAX_SAFE_INTEGER).map(({ id }) => id));
+      case RUN_ROW_DUE:
+        this.listing.repeat();
         break;
       case FILES_DUE:
         this.background(this.files.collect());
@@ -464,100 +450,6 @@ export class Conversation {
     }
   }
 
-  #noteLive(): void {
-    const live = this.#store.liveRun();
-    if (live !== null) this.#noteRuns([live.id]);
-  }
-
-  /** Puts a run into the index of the tenant's runs in a moment. One that ends before then is written once, at its end. */
-  #noteLater(id: string): void {
-    this.#unnoted.add(id);
-    clearTimeout(this.#noting);
-    this.#noting = setTimeout(() => this.noteBegun(), BEGUN_MS);
-  }
-
-  /** Writes the runs that began and are not in the index yet. */
-  noteBegun(): void {
-    if (this.#unnoted.size > 0) this.#noteRuns([]);
-  }
-
-  /** Writes the present rows of runs once the present change is stored, one batch after the other. */
-  #noteRuns(changed: readonly string[]): void {
-    clearTimeout(this.#noting);
-    const ids = [...new Set([...this.#unnoted, ...changed])];
-    this.#unnoted.clear();
-    const write = async (): Promise<void> => {
-      const session = this.#store.session();
-      if (session === null || session.state === "deleted") return;
-      const { run } = this.log.state();
-      const rows = ids.flatMap((id) => {
-        const row = this.#store.run(id);
-        if (row === null) return [];
-        const known = run?.spec.run_id === id ? run : null;
-        return [{ tenant: session.tenant, run: indexEntry(session.id, row, known) }];
-      });
-      const entries = await Promise.all(this.#hooks.map((hooks) => hooks.entry?.() ?? null));
-      // Nobody looks for the session in the list yet, so its row waited for the run's, or it could not be written before.
-      const own = this.#store.dueAt(INDEX) === null ? null : await this.#sessionEntry(session);
-      const further = [own, ...entries].filter((entry) => entry !== null);
-      await noteRuns(
-        this.env,
-        rows,
-        further.map(({ statement }) => statement),
-      );
-      for (const { written } of further) written();
-      if (!this.#runDue) return;
-      this.#runDue = false;
-      this.#store.setDue({ run_index: null });
-    };
-    this.#indexing = this.#indexing.then(write).catch((error: unknown) => {
-      console.error(JSON.stringify({ event: "run_not_indexed", ids, error: String(error) }));
-      this.#runDue = true;
-      try {
-        if (this.#store.session() !== null) this.#store.setDue({ run_index: this.log.now() + RETRY_MS });
-      } catch {
-        // Nothing can be stored now. The run's next record writes to the index again.
-      }
-    });
-    this.background(this.#indexing);
-  }
-
-  /**
-   * Writes the session's present state to the index, one write after the other.
-   * @param also a further row, stored in the same transaction
-   */
-  index(also: () => Promise<IndexEntry | null> = async () => null): Promise<void> {
-    const write = async (): Promise<void> => {
-      const row = this.#store.session();
-      if (row === null || row.state === "deleted") return;
-      const entries = [await this.#sessionEntry(row), await also()].filter((entry) => entry !== null);
-      await this.env.DB.batch(entries.map(({ statement }) => statement));
-      for (const { written } of entries) written();
-    };
-    this.#indexing = this.#indexing.then(write).catch((error: unknown) => {
-      console.error(JSON.stringify({ event: "session_not_indexed", error: String(error) }));
-    });
-    return this.#indexing;
-  }
-
-  async #sessionEntry(row: SessionRow): Promise<IndexEntry> {
-    const { tenant, id, state, parent_id, metadata } = row;
-    const created_at = new Date(row.created_at).toISOString();
-    const statement = await sessionRow(this.env, tenant, { id, state, created_at, parent_id, metadata });
-    const written = (): void => {
-      // Nothing is due any more, unless the session was changed or removed meanwhile.
-      if (this.#store.session()?.state === state) this.#store.setDue({ [INDEX]: null });
-    };
-    return { statement, written };
-  }
-
-  /** Does work on the index after all that was begun earlier. @throws what the work throws */
-  inOrder(work: () => Promise<void>): Promise<void> {
-    const done = this.#indexing.then(work);
-    this.#indexing = done.catch(() => {});
-    return done;
-  }
-
   /** Waits for the fork's step that is under way. No step runs in between, and a step that completed the fork keeps the session. */
   #clearLater(row: SessionRow): Promise<void> {
     const cleared = this.#adopting.then(async () => {
@@ -569,7 +461,7 @@ export class Conversation {
 
   async #clear(row: SessionRow): Promise<void> {
     const { tenant, id } = row;
-    await this.#indexing;
+    await this.listing.withdraw();
     for (const hooks of this.#hooks) await hooks.cleared?.({ tenant, id });
     await this.files.destroy(row);
     await clearFiles(this.env, tenant, id);
@@ -584,6 +476,7 @@ export class Conversation {
     await this.#store.clear();
     this.runs.abandon();
     this.#identity = null;
+    this.listing.forget();
     this.log.forget();
     this.log.events.close();
   }

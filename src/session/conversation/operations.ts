@@ -129,7 +129,7 @@ function handlersOf(conversation: Conversation, reported: () => Promise<void>): 
   return {
     async open(input, caller) {
       const created = await conversation.open(caller, input);
-      if (created) await conversation.indexed();
+      if (created) await conversation.listing.written();
       return { created, session: conversation.view() };
     },
     exists: (_, caller) => conversation.exists(caller),
@@ -264,7 +264,7 @@ function handlersOf(conversation: Conversation, reported: () => Promise<void>): 
       // A request without a key that is repeated on the way is recognised by the id of its run.
       const named = request !== null ? conversation.once(request, begin) : null;
       if (named === null && store.run(run_id) === null) begin();
-      if (wait === "none" && followed === undefined) conversation.noteBegun();
+      if (wait === "none" && followed === undefined) conversation.listing.noteBegun();
       const view = await answer(named?.run_id ?? run_id, wait, row);
       if (wait === "terminal") await reported();
       return view;

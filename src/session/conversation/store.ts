@@ -384,6 +384,11 @@ export class ConversationStore implements EventSource {
     if (this.#ready) this.#due.arm();
   }
 
+  /** Waits until all that was written so far is on disk. */
+  sync(): Promise<void> {
+    return this.#storage.sync();
+  }
+
   /** Sets a lost alarm again: the platform drops one after some failures. */
   async rearm(): Promise<void> {
     if (this.#ready) await this.#due.rearm();

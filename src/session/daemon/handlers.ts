@@ -110,7 +110,7 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
         begin(spec, settings, caller);
         return null;
       });
-      await Promise.all([rested(daemon.row().run), conversation.indexed()]);
+      await Promise.all([rested(daemon.row().run), conversation.listing.written()]);
       return summary();
     },
     async declare({ spec, settings }, caller) {

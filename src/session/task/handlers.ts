@@ -271,7 +271,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
         background(indexed);
         await within(indexed, INDEX_MS);
       } else {
-        if (created) background(conversation.index());
+        if (created) background(conversation.listing.write());
         setTimeout(() => {
           if (task.goesOn()) background(task.index());
         }, BEGUN_MS);

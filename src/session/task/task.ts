@@ -15,8 +15,9 @@ import type { TaskHandle, TaskSettings, TaskStatus } from "../../run/task/handle
 import type { ShownRun } from "../../run/task/shown-above.ts";
 import { isStage } from "../../run/workflow/attempt.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import { type Conversation, type IndexEntry, WATCH } from "../conversation/conversation.ts";
+import { type Conversation, WATCH } from "../conversation/conversation.ts";
 import type { RunRow } from "../conversation/run-rows.ts";
+import type { IndexEntry } from "../conversation/session-listing.ts";
 import { persist } from "../daemon/persist.ts";
 import { within } from "../within.ts";
 import type { Workflow } from "../workflow/workflow.ts";
@@ -311,14 +312,14 @@ export class Task {
       await entry.statement.run();
       entry.written();
     };
-    await this.#conversation.inOrder(write).catch((error: unknown) => {
+    await this.#conversation.listing.inOrder(write).catch((error: unknown) => {
       console.error(JSON.stringify({ event: "task_not_noted", error: String(error) }));
     });
   }
 
   /** The directory and the list of sessions show a new task, by one write. */
   indexNew(): Promise<void> {
-    return this.#conversation.index(() => this.#entry());
+    return this.#conversation.listing.write(() => this.#entry());
   }
 
   /** The task's present row for the directory; `null`: none. */

@@ -52,7 +52,7 @@ export function workflowHandlers(conversation: Conversation, workflow: Workflow)
         return null;
       });
       workflow.look();
-      await Promise.all([within(workflow.index(), INDEX_MS), conversation.indexed()]);
+      await Promise.all([within(workflow.index(), INDEX_MS), conversation.listing.written()]);
       return document();
     },
     workflow: within404(async ({ wait }) => {

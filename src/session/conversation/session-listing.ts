@@ -1,0 +1,272 @@
+/**
+ * A session's rows in the tenant's lists of sessions and runs, in D1. The session itself is the truth: no run waits for a row, and
+ * one that could not be written is written later. Rows that begin a run or leave it waiting are written by the session itself; those of
+ * new sessions and ended runs go with those of other sessions (`noted-rows.ts`).
+ */
+import type { Deployment } from "../../deployment.ts";
+import type { RowNote } from "../../row-collector.ts";
+import type { SessionEntry } from "../index-row.ts";
+import { noteRows } from "../noted-rows.ts";
+import { noteRuns } from "../run-index.ts";
+import { sessionRows } from "../session-index.ts";
+import { within } from "../within.ts";
+import type { SessionLog } from "./session-log.ts";
+import type { ConversationStore, SessionRow } from "./store.ts";
+import { indexEntry } from "./views.ts";
+
+/** Kind of the due time at which the session's row is written, unless that has happened by then. */
+export const SESSION_ROW_DUE = "index";
+/** Kind of the due time at which the last run's row is written, since it could not be written before. */
+export const RUN_ROW_DUE = "run_index";
+/** Delay before a row is written again, in ms. */
+const RETRY_MS = 60_000;
+/** How long an answer waits for a row, in ms. */
+const WRITTEN_MS = 1000;
+/** A run that ends within this time has one row written. In ms. */
+const BEGUN_MS = 250;
+/** After this time a session looks whether its rows that others were to send are in the lists. In ms. */
+const CONFIRM_MS = 1000;
+/** A life of the object that began within this time of a run's end, in ms, notes it again: the one before may not have come to that. */
+const FRESH_MS = 600_000;
+
+/** A row of a list in D1, and what to do once it is stored. */
+export interface IndexEntry {
+  statement: D1PreparedStatement;
+  written(): void;
+}
+
+interface ListingOptions {
+  log: SessionLog;
+  deployment: Deployment;
+  background: (work: Promise<unknown>) => void;
+  /** Further rows, stored with each row of a run. */
+  entries: () => Promise<(IndexEntry | null)[]>;
+}
+
+export class SessionListing {
+  readonly #log: SessionLog;
+  readonly #store: ConversationStore;
+  readonly #deployment: Deployment;
+  readonly #background: (work: Promise<unknown>) => void;
+  readonly #entries: ListingOptions["entries"];
+  /** One write after the other. */
+  #last: Promise<void> = Promise.resolve();
+  /** Runs that began and have no row yet. */
+  readonly #unnoted = new Set<string>();
+  #noting: ReturnType<typeof setTimeout> | undefined;
+  /** Ended runs whose rows are on their way. */
+  #ends: { run: string; note: RowNote }[] = [];
+  /** The session's own row on its way, or there. */
+  #own: RowNote | null = null;
+  #confirming: ReturnType<typeof setTimeout> | undefined;
+  /** A row of the last run could not be written, and is due. */
+  #runDue = false;
+
+  constructor({ log, deployment, background, entries }: ListingOptions) {
+    this.#log = log;
+    this.#store = log.store;
+    this.#deployment = deployment;
+    this.#background = background;
+    this.#entries = entries;
+  }
+
+  /** The session is new or has changed; its row is due. Call it in the transaction of the change. */
+  changed(): void {
+    this.#store.setDue({ [SESSION_ROW_DUE]: this.#log.now() + RETRY_MS });
+  }
+
+  /** Notes the new session once it is on disk: nobody shall find a session in the list that does not exist. */
+  created(): void {
+    const note = async (): Promise<void> => {
+      await this.#store.sync();
+      const row = this.#store.session();
+      if (row !== null && row.state !== "deleted") this.#noteOwn(row);
+    };
+    this.#last = this.#last.then(note).catch(() => {});
+    this.#background(this.#last);
+  }
+
+  /** Waits for the rows, so that the maker of a session finds it in the list. A slow list delays nobody. */
+  async written(): Promise<void> {
+    const begun = Date.now();
+    await within(this.#last, WRITTEN_MS);
+    const left = WRITTEN_MS - (Date.now() - begun);
+    if (this.#own !== null) await this.#deployment.indexRows.settled([this.#own], left);
+  }
+
+  /**
+   * Writes the session's present row.
+   * @param also a further row, stored in the same transaction
+   */
+  write(also: () => Promise<IndexEntry | null> = async () => null): Promise<void> {
+    const write = async (): Promise<void> => {
+      const row = this.#store.session();
+      if (row === null || row.state === "deleted") return;
+      if (this.#own !== null) await this.#deployment.indexRows.withdraw([this.#own]);
+      this.#own = null;
+      const entries = [await this.#entry(row), await also()].filter((entry) => entry !== null);
+      await this.#deployment.env.DB.batch(entries.map(({ statement }) => statement));
+      for (const { written } of entries) written();
+    };
+    this.#last = this.#last.then(write).catch((error: unknown) => {
+      console.error(JSON.stringify({ event: "session_not_indexed", error: String(error) }));
+    });
+    return this.#last;
+  }
+
+  /** Does work on the lists after all that was begun earlier. @throws what the work throws */
+  inOrder(work: () => Promise<void>): Promise<void> {
+    const done = this.#last.then(work);
+    this.#last = done.catch(() => {});
+    return done;
+  }
+
+  /** A run begins. It is listed in a moment; one that ends before then is written once, at its end. Call it in the transaction of the change. */
+  begun(run: string): void {
+    this.#unnoted.add(run);
+    clearTimeout(this.#noting);
+    this.#noting = setTimeout(() => this.noteBegun(), BEGUN_MS);
+    this.#ownStored();
+  }
+
+  /** Writes the runs that began and are not listed yet. */
+  noteBegun(): void {
+    if (this.#unnoted.size > 0) this.#noteRuns([]);
+  }
+
+  /** The run under way rests or goes on. */
+  moved(): void {
+    const live = this.#store.liveRun();
+    if (live !== null) this.#noteRuns([live.id]);
+  }
+
+  ended(run: string): void {
+    this.#noteRuns([run]);
+  }
+
+  /** Notes a run again that ended shortly before this life of the object began. */
+  again(): void {
+    const [last] = this.#store.runs(1, Number.MAX_SAFE_INTEGER);
+    const settled_at = last?.settled_at ?? null;
+    if (last === undefined || settled_at === null || this.#log.now() - settled_at > FRESH_MS) return;
+    this.#noteRuns([last.id]);
+  }
+
+  /** The last run's row is due. */
+  repeat(): void {
+    this.#runDue = true;
+    const [last] = this.#store.runs(1, Number.MAX_SAFE_INTEGER);
+    this.#noteRuns(last === undefined ? [] : [last.id], true);
+  }
+
+  /** Waits until nothing of the session will be written any more. */
+  async withdraw(): Promise<void> {
+    await this.#last;
+    const own = this.#own === null ? [] : [this.#own];
+    await this.#deployment.indexRows.withdraw([...this.#ends.map(({ note }) => note), ...own]);
+  }
+
+  /** The session is removed. */
+  forget(): void {
+    this.#ends = [];
+    this.#own = null;
+  }
+
+  /**
+   * Writes the present rows of runs once the present change is stored. Those that have ended go with rows of other sessions, unless there
+   * is more to write for this one.
+   */
+  #noteRuns(changed: readonly string[], alone = false): void {
+    clearTimeout(this.#noting);
+    const ids = [...new Set([...this.#unnoted, ...changed])];
+    this.#unnoted.clear();
+    const write = async (): Promise<void> => {
+      const session = this.#store.session();
+      if (session === null || session.state === "deleted") return;
+      const { run } = this.#log.state();
+      const rows = ids.flatMap((id) => {
+        const row = this.#store.run(id);
+        if (row === null) return [];
+        const known = run?.spec.run_id === id ? run : null;
+        return [{ tenant: session.tenant, run: indexEntry(session.id, row, known) }];
+      });
+      const others = (await this.#entries()).filter((entry) => entry !== null);
+      // Nobody looks for the session in the list yet, so its row waited for the run's, or it could not be written before.
+      const isListed = this.#own !== null || this.#store.dueAt(SESSION_ROW_DUE) === null;
+      const ended = rows.every(({ run: { settled_at } }) => settled_at !== null);
+      if (ended && others.length === 0 && !alone) {
+        // If the process dies before the end is on disk, the run goes on, and its next end replaces the row.
+        const notes = noteRows(this.#deployment, rows, this.#background);
+        this.#ends.push(...notes.map((note, i) => ({ run: rows[i]?.run.id ?? "", note })));
+        this.#confirmLater();
+        if (!isListed) this.#noteOwn(session);
+        return;
+      }
+      const further = [...others, ...(isListed ? [] : [await this.#entry(session)])];
+      await noteRuns(
+        this.#deployment.env,
+        rows,
+        further.map(({ statement }) => statement),
+      );
+      for (const { written } of further) written();
+      if (!this.#runDue) return;
+      this.#runDue = false;
+      this.#store.setDue({ [RUN_ROW_DUE]: null });
+    };
+    this.#last = this.#last.then(write).catch((error: unknown) => {
+      console.error(JSON.stringify({ event: "run_not_indexed", ids, error: String(error) }));
+      this.#runDue = true;
+      try {
+        if (this.#store.session() !== null) this.#store.setDue({ [RUN_ROW_DUE]: this.#log.now() + RETRY_MS });
+      } catch {
+        // Nothing can be stored now. The run's next record writes its row again.
+      }
+    });
+    this.#background(this.#last);
+  }
+
+  #noteOwn(row: SessionRow): void {
+    const rows = [{ tenant: row.tenant, session: listEntry(row) }];
+    const [note = null] = noteRows(this.#deployment, rows, this.#background);
+    this.#own = note;
+    this.#confirmLater();
+  }
+
+  #confirmLater(): void {
+    this.#confirming ??= setTimeout(() => this.#confirm(), CONFIRM_MS);
+  }
+
+  /** Writes those of its rows itself that nobody has stored until now. */
+  #confirm(): void {
+    this.#confirming = undefined;
+    const left = this.#ends.filter(({ note }) => note.state !== "stored").map(({ run }) => run);
+    this.#ends = [];
+    if (left.length > 0) this.#noteRuns(left, true);
+    if (this.#own === null) return;
+    if (this.#own.state !== "stored") this.#background(this.write());
+    // If that fails, the row is written once more when it is due.
+    else this.#last = this.#last.then(() => this.#ownStored()).catch(() => {});
+  }
+
+  /** If the session's row is there, it is not due any more. */
+  #ownStored(): void {
+    if (this.#own?.state !== "stored") return;
+    this.#own = null;
+    this.#store.setDue({ [SESSION_ROW_DUE]: null });
+  }
+
+  async #entry(row: SessionRow): Promise<IndexEntry> {
+    const { tenant, state } = row;
+    const statement = await sessionRows(this.#deployment.env, [{ tenant, session: listEntry(row) }]);
+    const written = (): void => {
+      // Nothing is due any more, unless the session was changed or removed meanwhile.
+      if (this.#store.session()?.state === state) this.#store.setDue({ [SESSION_ROW_DUE]: null });
+    };
+    return { statement, written };
+  }
+}
+
+/** A session as a list entry. */
+function listEntry({ id, state, created_at, parent_id, metadata }: SessionRow): SessionEntry {
+  return { id, state, created_at: new Date(created_at).toISOString(), parent_id, metadata };
+}
