@@ -1,5 +1,5 @@
 /** Daemons over HTTP. */
-import { describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { readEvents } from "../support/sse.ts";
 import { ASK, asking, type Body, client, codeOf, get, post, send } from "./session-client.ts";
 
@@ -28,6 +28,12 @@ async function until(id: string, wanted: Body): Promise<Summary> {
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
+
+// Isolates learn at once only of further limits of a tenant that has had some since they first asked.
+beforeAll(async () => {
+  await send("PUT", "/budgets/tenant", { window: "total", max_output_tokens: 1_000_000 });
+});
+
 describe("a daemon", () => {
   it("is spawned, handles events one by one, is stopped, and goes on with its history", async () => {
     const spawned = await spawn({
@@ -106,8 +112,6 @@ describe("a daemon", () => {
   });
 
   it("keeps an event or a message that a budget kept from the model", async () => {
-    // Another object's isolate learns at once only of further limits of a tenant.
-    await send("PUT", "/budgets/tenant", { window: "total", max_output_tokens: 1_000_000 });
     const { id } = await spawn({ mock: [{ text: "ready" }, { text: "one" }, { text: "two" }] });
     const limit = (max_output_tokens: number) =>
       send("PUT", `/budgets/session:${id}`, { window: "total", max_output_tokens });
@@ -126,7 +130,6 @@ describe("a daemon", () => {
     await limit(1_000_000);
     await post(`/daemons/${id}/resume`);
     await until(id, { daemon_state: "idle", last_iteration_text: "two" });
-    await send("DELETE", "/budgets/tenant");
   });
 
   it("a path belongs to one that runs, and finds the daemon again", async () => {
