@@ -60,7 +60,11 @@ export async function startRunner({ flags = [], env = {}, from }: RunnerSettings
     createInterface(child.stdout).once("line", (line) => resolve(JSON.parse(line).port));
     void exited.then((code) => reject(new Error(`the runner ended with ${code}: ${log}`)));
   });
-  const url = `http://127.0.0.1:${await listening}`;
+  const port = await listening.catch(async (error: unknown) => {
+    if (from === undefined) await removeTree(stateDir);
+    throw error;
+  });
+  const url = `http://127.0.0.1:${port}`;
   const kill = async (signal: NodeJS.Signals): Promise<number | null> => {
     child.kill(signal);
     return exited;
