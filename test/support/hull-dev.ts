@@ -8,7 +8,6 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { removeTree } from "../../container/tree.ts";
 import { hullHere, isBusy } from "./hull-here.ts";
-import { MEMORY } from "./memory.ts";
 import { commandOf, ofProcess, otherProcesses, until } from "./runner.ts";
 
 export const REPO = new URL("../..", import.meta.url).pathname;
@@ -77,8 +76,7 @@ export interface HullDev {
 /** Starts `hull dev` on a free port and waits until it has published the skills. */
 export async function startHullDev(options: HullDevOptions = {}): Promise<HullDev> {
   const { skills = {}, env = {}, project = {}, args = [], ownRoots, from, repo = REPO } = options;
-  // The Worker's storage waits for the disk at each write.
-  const root = from?.root ?? (await mkdtemp(join(MEMORY ?? tmpdir(), "hull-e2e-")));
+  const root = from?.root ?? (await mkdtemp(join(tmpdir(), "hull-e2e-")));
   const skillsDir = join(root, "skills");
   const stateDir = join(root, "state");
   const temporary = join(root, "tmp");
