@@ -35,17 +35,17 @@ export class RowCollector<Row> {
   #collectedSince: number | null = null;
   /** What is being sent, with the time since when, in Unix ms. */
   readonly #sent = new Map<readonly RowNote[], number>();
+  /** Somebody waits for rows that came while others were being sent. */
+  #isUrgent = false;
   /** When the last rows came, in Unix ms. */
   #last = 0;
 
   /**
-   * Takes rows.
+   * Takes rows, which go a moment later with what others bring.
    * @param background keeps the sending alive after the caller's answer
    */
   add(rows: readonly Row[], write: Write<Row>, background: (work: Promise<unknown>) => void): RowNote[] {
-    const held = rows.map((row): Held<Row> => ({ row, note: { state: "waiting" } }));
-    const notes = held.map(({ note }) => note);
-    this.#waiting.push(...held);
+    const notes = this.#take(rows);
     const now = Date.now();
     const isQuiet = now - this.#last >= QUIET_MS;
     this.#last = now;
@@ -58,6 +58,22 @@ export class RowCollector<Row> {
     };
     background(sent());
     return notes;
+  }
+
+  /**
+   * Takes rows for which somebody waits: they go at once or, while others are being sent, right after those.
+   * @returns also their sending, unless another one sends them: wait for that with `settled`
+   */
+  addNow(rows: readonly Row[], write: Write<Row>): { notes: RowNote[]; sent: Promise<void> | null } {
+    const notes = this.#take(rows);
+    this.#isUrgent = this.#isSending();
+    return { notes, sent: this.#isUrgent ? null : this.#send(write) };
+  }
+
+  #take(rows: readonly Row[]): RowNote[] {
+    const held = rows.map((row): Held<Row> => ({ row, note: { state: "waiting" } }));
+    this.#waiting.push(...held);
+    return held.map(({ note }) => note);
   }
 
   /** Waits until nothing more happens to notes, but no longer than this many ms. */
@@ -80,6 +96,12 @@ export class RowCollector<Row> {
   }
 
   async #send(write: Write<Row>): Promise<void> {
+    do await this.#sendWaiting(write);
+    while (this.#isUrgent);
+  }
+
+  async #sendWaiting(write: Write<Row>): Promise<void> {
+    this.#isUrgent = false;
     const held = this.#waiting.splice(0);
     if (held.length === 0) return;
     const notes = held.map(({ note }) => note);

@@ -18,6 +18,14 @@ export function noteRows(
   return indexRows.add(rows, (all) => write(env, all), background);
 }
 
+/** Notes rows for which somebody waits. @returns also their sending, unless another object or request sends them */
+export function noteRowsNow(
+  { indexRows, env }: Deployment,
+  rows: readonly IndexRow[],
+): { notes: RowNote[]; sent: Promise<void> | null } {
+  return indexRows.addNow(rows, (all) => write(env, all));
+}
+
 /** Sends what was noted in this isolate. A reader of a list calls it first, and so finds what happened before. */
 export function flushRows({ indexRows, env }: Deployment): Promise<void> {
   return indexRows.flush((all) => write(env, all));

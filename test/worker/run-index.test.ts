@@ -4,7 +4,7 @@ import { databaseWith } from "../../src/database.ts";
 import { Deployment } from "../../src/deployment.ts";
 import type { RowNote } from "../../src/row-collector.ts";
 import type { TraceStep } from "../../src/session/conversation/trace.ts";
-import { flushRows, noteRows } from "../../src/session/noted-rows.ts";
+import { flushRows, noteRows, noteRowsNow } from "../../src/session/noted-rows.ts";
 import type { RunEntry } from "../../src/session/run-entry.ts";
 import { forgetRuns, indexedRun, listIndexedRuns, noteRuns, sweepRuns } from "../../src/session/run-index.ts";
 import { listSessions } from "../../src/session/session-index.ts";
@@ -245,6 +245,28 @@ describe("the ends of runs", () => {
     await deployment.indexRows.settled(later, 10_000);
     expect(later.map(({ state }) => state)).toEqual(["stored", "stored"]);
     expect(batches()).toBe(4);
+  });
+
+  it("go at once where somebody waits, or right after what is being sent", async () => {
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+    const { DB, batches } = watched((batch) => (batch === 2 ? gate : undefined));
+    const deployment = new Deployment({ ...bindings, DB });
+    const first = noteRowsNow(deployment, [ended("now-1")]);
+    const second = noteRowsNow(deployment, [ended("now-2")]);
+    const third = noteRowsNow(deployment, [ended("now-3")]);
+    expect([second.sent, third.sent]).toEqual([null, null]);
+    open();
+    await first.sent;
+    expect([first, second, third].flatMap(({ notes }) => notes.map(({ state }) => state))).toEqual([
+      "stored",
+      "stored",
+      "stored",
+    ]);
+    // The table, the first row, and both others.
+    expect(batches()).toBe(3);
+    const { sent, notes } = noteRowsNow(deployment, [ended("now-4")]);
+    await sent;
+    expect(notes).toEqual([{ state: "stored" }]);
   });
 
   it("are sent by another one where their collector has ended", async () => {

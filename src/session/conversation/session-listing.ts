@@ -6,7 +6,7 @@
 import type { Deployment } from "../../deployment.ts";
 import type { RowNote } from "../../row-collector.ts";
 import type { SessionEntry } from "../index-row.ts";
-import { noteRows } from "../noted-rows.ts";
+import { noteRows, noteRowsNow } from "../noted-rows.ts";
 import { noteRuns } from "../run-index.ts";
 import { sessionRows } from "../session-index.ts";
 import { within } from "../within.ts";
@@ -80,7 +80,11 @@ export class SessionListing {
     const note = async (): Promise<void> => {
       await this.#store.sync();
       const row = this.#store.session();
-      if (row !== null && row.state !== "deleted") this.#noteOwn(row);
+      if (row === null || row.state === "deleted") return;
+      const rows = [{ tenant: row.tenant, session: listEntry(row) }];
+      const { notes, sent } = noteRowsNow(this.#deployment, rows);
+      this.#noteOwn(notes);
+      await sent;
     };
     this.#last = this.#last.then(note).catch(() => {});
     this.#background(this.#last);
@@ -199,7 +203,10 @@ export class SessionListing {
         const notes = noteRows(this.#deployment, rows, this.#background);
         this.#ends.push(...notes.map((note, i) => ({ run: rows[i]?.run.id ?? "", note })));
         this.#confirmLater();
-        if (!isListed) this.#noteOwn(session);
+        if (!isListed) {
+          const own = [{ tenant: session.tenant, session: listEntry(session) }];
+          this.#noteOwn(noteRows(this.#deployment, own, this.#background));
+        }
         return;
       }
       const further = [...others, ...(isListed ? [] : [await this.#entry(session)])];
@@ -225,10 +232,8 @@ export class SessionListing {
     this.#background(this.#last);
   }
 
-  #noteOwn(row: SessionRow): void {
-    const rows = [{ tenant: row.tenant, session: listEntry(row) }];
-    const [note = null] = noteRows(this.#deployment, rows, this.#background);
-    this.#own = note;
+  #noteOwn([note]: readonly RowNote[]): void {
+    this.#own = note ?? null;
     this.#confirmLater();
   }
 
