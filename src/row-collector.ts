@@ -54,7 +54,8 @@ export class RowCollector<Row> {
     const sent = async (): Promise<void> => {
       if (!isQuiet) await new Promise((resolve) => setTimeout(resolve, COLLECT_MS));
       this.#collectedSince = null;
-      await this.#send(write);
+      await this.#sendWaiting(write);
+      await this.#sendUrgent(write);
     };
     background(sent());
     return notes;
@@ -62,12 +63,22 @@ export class RowCollector<Row> {
 
   /**
    * Takes rows for which somebody waits: they go at once or, while others are being sent, right after those.
+   * @param background keeps the sending of what others bring meanwhile alive after the caller's answer
    * @returns also their sending, unless another one sends them: wait for that with `settled`
    */
-  addNow(rows: readonly Row[], write: Write<Row>): { notes: RowNote[]; sent: Promise<void> | null } {
+  addNow(
+    rows: readonly Row[],
+    write: Write<Row>,
+    background: (work: Promise<unknown>) => void,
+  ): { notes: RowNote[]; sent: Promise<void> | null } {
     const notes = this.#take(rows);
-    this.#isUrgent = this.#isSending();
-    return { notes, sent: this.#isUrgent ? null : this.#send(write) };
+    if (this.#isSending()) {
+      this.#isUrgent = true;
+      return { notes, sent: null };
+    }
+    const sent = this.#sendWaiting(write);
+    background(sent.then(() => this.#sendUrgent(write)));
+    return { notes, sent };
   }
 
   #take(rows: readonly Row[]): RowNote[] {
@@ -89,15 +100,20 @@ export class RowCollector<Row> {
     while (this.#isSending() && notes.some(({ state }) => state === "sending")) await look();
   }
 
-  /** Sends what was collected, and waits until what others send is stored. */
-  async flush(write: Write<Row>): Promise<void> {
-    await this.#send(write);
-    while (this.#isSending()) await look();
+  /**
+   * Sends what was collected, and waits until what others were sending is stored.
+   * @param background keeps the sending of what others bring meanwhile alive after the caller's answer
+   */
+  async flush(write: Write<Row>, background: (work: Promise<unknown>) => void): Promise<void> {
+    const others = [...this.#sent.keys()];
+    const sent = this.#sendWaiting(write);
+    background(sent.then(() => this.#sendUrgent(write)));
+    await sent;
+    while (this.#isSending() && others.some((notes) => this.#sent.has(notes))) await look();
   }
 
-  async #send(write: Write<Row>): Promise<void> {
-    do await this.#sendWaiting(write);
-    while (this.#isUrgent);
+  async #sendUrgent(write: Write<Row>): Promise<void> {
+    while (this.#isUrgent) await this.#sendWaiting(write);
   }
 
   async #sendWaiting(write: Write<Row>): Promise<void> {

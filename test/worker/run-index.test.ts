@@ -236,7 +236,7 @@ describe("the ends of runs", () => {
     expect(batches()).toBe(2);
     const all = ["n2", "n3", "n4"].flatMap(note);
     expect(sent).toHaveLength(2);
-    await flushRows(deployment);
+    await flushRows({ deployment, background });
     expect(await listedOf("noted", "noted")).toEqual(["n1", "n2", "n3", "n4"]);
     expect(all.map(({ state }) => state)).toEqual(["stored", "stored", "stored"]);
     await Promise.all(sent);
@@ -251,12 +251,15 @@ describe("the ends of runs", () => {
     const { promise: gate, resolve: open } = Promise.withResolvers<void>();
     const { DB, batches } = watched((batch) => (batch === 2 ? gate : undefined));
     const deployment = new Deployment({ ...bindings, DB });
-    const first = noteRowsNow(deployment, [ended("now-1")]);
-    const second = noteRowsNow(deployment, [ended("now-2")]);
-    const third = noteRowsNow(deployment, [ended("now-3")]);
+    const sending: Promise<unknown>[] = [];
+    const background = (work: Promise<unknown>): void => void sending.push(work);
+    const first = noteRowsNow(deployment, [ended("now-1")], background);
+    const second = noteRowsNow(deployment, [ended("now-2")], background);
+    const third = noteRowsNow(deployment, [ended("now-3")], background);
     expect([second.sent, third.sent]).toEqual([null, null]);
     open();
     await first.sent;
+    await Promise.all(sending);
     expect([first, second, third].flatMap(({ notes }) => notes.map(({ state }) => state))).toEqual([
       "stored",
       "stored",
@@ -264,7 +267,7 @@ describe("the ends of runs", () => {
     ]);
     // The table, the first row, and both others.
     expect(batches()).toBe(3);
-    const { sent, notes } = noteRowsNow(deployment, [ended("now-4")]);
+    const { sent, notes } = noteRowsNow(deployment, [ended("now-4")], background);
     await sent;
     expect(notes).toEqual([{ state: "stored" }]);
   });
@@ -291,7 +294,7 @@ describe("the ends of runs", () => {
     const { DB } = watched((batch) => (batch === 2 ? gate : undefined));
     const deployment = new Deployment({ ...bindings, DB });
     const [first] = noteRows(deployment, [ended("sending")], () => {});
-    const flushed = flushRows(deployment);
+    const flushed = flushRows({ deployment, background: () => {} });
     const [second] = noteRows(deployment, [ended("withdrawn")], () => {});
     if (first === undefined || second === undefined) throw new Error("there are no notes");
     let over = false;
@@ -303,7 +306,7 @@ describe("the ends of runs", () => {
     open();
     await withdrawn;
     await flushed;
-    await flushRows(deployment);
+    await flushRows({ deployment, background: () => {} });
     expect(first.state).toBe("stored");
     const listed = await listedOf("noted", "noted");
     expect(listed).toContain("sending");

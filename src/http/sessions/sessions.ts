@@ -72,10 +72,10 @@ export function createdSession(session: { id: string }, created: boolean): Respo
 /** `GET /sessions`: the tenant's, the newest first; with `?stages=true` those of workflows' stages too. */
 export async function getSessions(context: RequestContext): Promise<Response> {
   const query = new URL(context.request.url).searchParams;
-  const { env, tenant, deployment } = context;
+  const { env, tenant } = context;
   const limit = pageLimit(query);
   const stages = query.get("stages") === "true";
-  await flushRows(deployment);
+  await flushRows(context);
   return jsonNow(await listSessions(env, { tenant, limit, cursor: query.get("cursor"), stages }));
 }
 

@@ -82,7 +82,7 @@ export class SessionListing {
       const row = this.#store.session();
       if (row === null || row.state === "deleted") return;
       const rows = [{ tenant: row.tenant, session: listEntry(row) }];
-      const { notes, sent } = noteRowsNow(this.#deployment, rows);
+      const { notes, sent } = noteRowsNow(this.#deployment, rows, this.#background);
       this.#noteOwn(notes);
       await sent;
     };
