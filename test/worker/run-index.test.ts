@@ -395,6 +395,52 @@ describe("a new session", () => {
       expect(await listed(world.id)).toEqual(["closed"]);
     });
   });
+
+  it("is listed as it is now, though another one sends its first row late", async () => {
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+    const { DB } = watched((batch) => (batch === 2 ? gate : undefined));
+    await inWorld({ replies: ["hi"], env: { DB } }, async (world) => {
+      const sending: Promise<unknown>[] = [];
+      const background = (work: Promise<unknown>): void => void sending.push(work);
+      const { deployment, listing } = world.conversation;
+      noteRowsNow(deployment, [ended("before")], background);
+      const opened = world.open();
+      await expect.poll(() => world.store.session()?.state).toBe("active");
+      // Its row waits for the one before.
+      await listing.inOrder(async () => {});
+      const closed = world.ask("set_state", { state: "closed" });
+      await world.over();
+      open();
+      await Promise.all([opened, closed, ...sending]);
+      expect(await listed(world.id)).toEqual(["closed"]);
+    });
+  });
+
+  it("is in no list before it is on disk", async () => {
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+    const slow = (storage: DurableObjectStorage): DurableObjectStorage =>
+      new Proxy(storage, {
+        get(target, name) {
+          if (name === "sync") return () => gate;
+          const value: unknown = Reflect.get(target, name, target);
+          return typeof value === "function" ? value.bind(target) : value;
+        },
+      });
+    await inWorld(
+      { replies: ["hi"] },
+      async (world) => {
+        const opened = world.open();
+        await expect.poll(() => world.store.session()?.state).toBe("active");
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        expect(await listed(world.id)).toEqual([]);
+        open();
+        await opened;
+        expect(await listed(world.id)).toEqual(["active"]);
+      },
+      undefined,
+      slow,
+    );
+  });
 });
 
 describe("a trace", () => {

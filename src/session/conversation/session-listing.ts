@@ -75,7 +75,7 @@ export class SessionListing {
     this.#store.setDue({ [SESSION_ROW_DUE]: this.#log.now() + RETRY_MS });
   }
 
-  /** Notes the new session once it is on disk: nobody shall find a session in the list that does not exist. */
+  /** Notes the new session once it is on disk, so that nobody finds a session in the list that does not exist. */
   created(): void {
     const note = async (): Promise<void> => {
       await this.#store.sync();
