@@ -100,6 +100,129 @@ describe("errors below /v1", () => {
   });
 });
 
+describe("what no provider would take is 400 in the dialect's own form, before a model is asked", () => {
+  const aliases = '{"m":{"id":"m","provider":"mock"}}';
+  const client = new Client({
+    HULL_ENV: "local",
+    HULL_LLM: `{"llm":{"mock_routes":true,"aliases":${aliases}}}`,
+  });
+  const model = "m";
+  const hi = { role: "user", content: "Hi." };
+  const f = { name: "f", input_schema: { type: "object" } };
+  const chatCall = { id: "c1", type: "function", function: { name: "f", arguments: "{}" } };
+  const chatTool = { type: "function", function: { name: "f" } };
+  const used = { type: "tool_use", id: "c1", name: "f", input: {} };
+  const returned = { type: "tool_result", tool_use_id: "c1", content: "1" };
+  const ran = { type: "bash_code_execution_result", stdout: "1", stderr: "", return_code: 0, content: [] };
+  const executed = { type: "bash_code_execution_tool_result", tool_use_id: "c1", content: ran };
+  const called = { type: "function_call", call_id: "c1", name: "f", arguments: "{}" };
+  const output = { type: "function_call_output", call_id: "c1", output: "1" };
+  const shellOutput = { type: "shell_call_output", call_id: "c1", output: [] };
+  const shell = { type: "shell", environment: { type: "local" } };
+  const chat = "/v1/chat/completions";
+  const [tool, assistant] = [{ role: "tool", tool_call_id: "c1", content: "1" }, { role: "assistant" }];
+  const ask = (path: string, body: object): Promise<Response> =>
+    client.post(path, { model, ...(path.includes("messages") ? { max_tokens: 10 } : {}), ...body });
+  const answered = (): Promise<Response> => client.post("/llm/mocks", { text: "Well." });
+
+  it.each<[string, string, object, string]>([
+    [chat, "messages.1.tool_call_id", { messages: [hi, tool] }, "c1"],
+    [chat, "messages.0.tool_call_id", { messages: [tool, { ...assistant, tool_calls: [chatCall] }] }, "c1"],
+    [
+      chat,
+      "tools.2.function.name",
+      { messages: [hi], tools: [chatTool, { type: "code_execution" }, chatTool] },
+      "f",
+    ],
+    [
+      "/v1/messages",
+      "messages.0.content.0.tool_use_id",
+      { messages: [{ ...hi, content: [returned] }] },
+      "c1",
+    ],
+    [
+      "/v1/messages",
+      "messages.1.content.0.tool_use_id",
+      { messages: [hi, { ...assistant, content: [executed] }] },
+      "c1",
+    ],
+    ["/v1/messages", "tools.1.name", { messages: [hi], tools: [f, f] }, "f"],
+    [
+      "/v1/messages",
+      "tools.1.name",
+      {
+        messages: [hi],
+        tools: [
+          { type: "bash_20250124", name: "bash" },
+          { ...f, name: "bash" },
+        ],
+      },
+      "bash",
+    ],
+    ["/v1/messages/count_tokens", "tools.1.name", { messages: [hi], tools: [f, f] }, "f"],
+    ["/v1/responses", "input.0.call_id", { input: [output, called] }, "c1"],
+    ["/v1/responses", "input.1.call_id", { input: [hi, shellOutput] }, "c1"],
+    [
+      "/v1/responses",
+      "tools.1.name",
+      { input: "Hi.", tools: [shell, { type: "function", name: "shell" }] },
+      "shell",
+    ],
+    ["/v1/responses/input_tokens", "input.0.call_id", { input: [output] }, "c1"],
+  ])("%s: %s", async (path, param, body, named) => {
+    const answer = await ask(path, body);
+    const message = expect.stringMatching(new RegExp(`^${param}: .*"${named}"`));
+    const error = path.startsWith("/v1/messages")
+      ? { type: "error", error: { type: "invalid_request_error", message } }
+      : { error: { type: "invalid_request_error", message, param, code: "invalid_request" } };
+    expect([answer.status, await answer.json()]).toMatchObject([400, error]);
+  });
+
+  it.each<[string, object]>([
+    [chat, { messages: [hi, { ...assistant, tool_calls: [chatCall] }, tool] }],
+    [
+      "/v1/messages",
+      {
+        messages: [
+          hi,
+          { ...assistant, content: [used] },
+          { ...hi, content: [returned] },
+          { ...hi, content: "And?" },
+        ],
+        tools: [f, { ...f, name: "g" }],
+      },
+    ],
+    ["/v1/responses", { input: [called, hi, output], store: false }],
+  ])("%s takes a result after its call", async (path, body) => {
+    await answered();
+    expect((await ask(path, body)).status).toBe(200);
+  });
+
+  it("an output of a stored conversation counts its calls, and its items can be referred to", async () => {
+    const post = async (path: string, body: object) => {
+      const answer = await client.post(path, body);
+      return [answer.status, await answer.json<Record<string, unknown>>()] as const;
+    };
+    const [, { id: conversation }] = await post("/v1/conversations", { items: [{ ...called, id: "fc_1" }] });
+    const asked = { model, conversation, store: false };
+    const reference = { type: "item_reference", id: "fc_1" };
+    await answered();
+    expect((await post("/v1/responses", { ...asked, input: [reference, output] }))[0]).toBe(200);
+    const [status, { error }] = await post("/v1/responses", {
+      ...asked,
+      input: [{ type: "item_reference", id: "fc_2" }],
+    });
+    expect([status, error]).toMatchObject([400, { param: "input.0.id" }]);
+    const [, { id: alone }] = await post("/v1/conversations", { items: [output] });
+    const [refused, { error: why }] = await post("/v1/responses", {
+      model,
+      conversation: alone,
+      input: "Hi.",
+    });
+    expect([refused, why]).toMatchObject([400, { param: "conversation" }]);
+  });
+});
+
 describe("attack: without a key, where the deployment is public", () => {
   const open = new Client({ HULL_PUBLIC: "1" });
   const messages = [{ role: "user", content: "Hi." }];

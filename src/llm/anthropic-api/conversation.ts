@@ -2,6 +2,7 @@
 import type { Block, Media, Message, Part, SystemBlock, ToolResultMessage } from "../../engine/messages.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { CalledTools } from "../called.ts";
 import { isCarried, uncarried } from "../carried.ts";
 import { systemBlock } from "../system-prompt.ts";
 import { wrong } from "../wrong.ts";
@@ -35,7 +36,7 @@ interface ContainerUpload {
   path: string;
 }
 
-/** @throws InvalidRequest if `list` is not a list, or a block lacks what its type needs */
+/** @throws InvalidRequest if `list` is not a list, a block lacks what its type needs, or a result has no call before it */
 export function readConversation(list: Json | undefined): AnthropicConversation {
   if (!Array.isArray(list) || list.length === 0) {
     throw wrong("messages", "a list with at least one message is required");
@@ -65,7 +66,7 @@ class Reader {
   readonly foreign: Foreign[] = [];
   readonly uploads: ContainerUpload[] = [];
   executed = false;
-  readonly #names = new Map<string, string>();
+  readonly #called = new CalledTools();
 
   read(message: Json, path: string): void {
     if (!isObject(message)) throw wrong(path, "a message is an object");
@@ -110,7 +111,7 @@ class Reader {
     }
     return {
       call_id,
-      name: this.#names.get(call_id) ?? "",
+      name: this.#called.nameOf(call_id, `${path}.tool_use_id`),
       content: texts.join("\n\n"),
       is_error: block.is_error === true,
     };
@@ -187,14 +188,14 @@ class Reader {
     for (const [n, block] of blocks.entries()) {
       const at = `${path}.${n}`;
       const call = executedCall(block);
-      const result = executedResult(block, this.#names);
+      const result = executedResult(block, this.#called, at);
       if (result !== null) {
         results.push(result);
         continue;
       }
       if (results.length > 0) flush();
       if (call !== null) {
-        this.#names.set(call.id, call.name);
+        this.#called.add(call.id, call.name);
         this.executed ||= !call.id.startsWith(ANTHROPIC_CALL);
       }
       content.push(...(call === null ? this.#said(block, at) : [call]));
@@ -215,7 +216,7 @@ class Reader {
         return [uncarried(text(block, "data", path)) ?? anthropicBlock(block)];
       case "tool_use": {
         const [id, name] = [text(block, "id", path), text(block, "name", path)];
-        this.#names.set(id, name);
+        this.#called.add(id, name);
         const input = isObject(block.input) ? block.input : {};
         return [{ type: "tool_call", id, name, arguments: input, raw: JSON.stringify(input) }];
       }

@@ -5,6 +5,7 @@ import { commandParts, joinedCommand } from "../../engine/workspace-tools/comman
 import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
+import type { CalledTools } from "../called.ts";
 
 const BASH = "bash_code_execution";
 const PYTHON = "code_execution";
@@ -98,16 +99,17 @@ export function executedCall({ type, id, name, input }: JsonObject): ToolCallBlo
   return { type: "tool_call", id, name: real.name, arguments: real.given, raw: JSON.stringify(real.given) };
 }
 
-/** The result that a block shows; `null`: it shows none. */
+/** The result that a block shows; `null`: it shows none. @throws InvalidRequest for a result without its call */
 export function executedResult(
   { type, tool_use_id, content }: JsonObject,
-  names: ReadonlyMap<string, string>,
+  called: CalledTools,
+  path: string,
 ): ToolResultMessage | null {
   if (!NAMES.some((name) => type === `${name}_tool_result`)) return null;
   if (typeof tool_use_id !== "string" || !isObject(content)) return null;
   const { stdout, stderr, return_code, error_code } = content;
   const failed = typeof error_code === "string";
-  const name = names.get(tool_use_id) ?? "";
+  const name = called.nameOf(tool_use_id, `${path}.tool_use_id`);
   const exit_code = typeof return_code === "number" ? return_code : null;
   const said = type === `${EDITOR_TOOL}_tool_result` ? [editorText(content)] : [stdout, stderr];
   const texts = (failed ? [`[hull: ${error_code}]`, ...said] : said).filter(

@@ -5,6 +5,7 @@ import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
 import { reservedMembers } from "../../model/reserved.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { checkToolNames } from "../called.ts";
 import { type ContainerWish, readContainer } from "../container-wish.ts";
 import { modelMember, numberMember, textsMember, tokensMember } from "../members.ts";
 import { systemPrompt } from "../system-prompt.ts";
@@ -228,5 +229,10 @@ function readTools(list: Json | undefined): ReadTools {
       parameters: input_schema,
     });
   }
+  checkToolNames(
+    list.flatMap((tool, n) =>
+      isObject(tool) && typeof tool.name === "string" ? [{ name: tool.name, path: `tools.${n}` }] : [],
+    ),
+  );
   return { definitions, foreign, code, hosted, unaccounted };
 }

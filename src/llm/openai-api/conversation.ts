@@ -3,6 +3,7 @@ import type { Block, Message, SystemBlock, ToolResultMessage } from "../../engin
 import { parseArguments } from "../../model/provider-document.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { CalledTools } from "../called.ts";
 import { uncarried } from "../carried.ts";
 import { systemBlock } from "../system-prompt.ts";
 import { wrong } from "../wrong.ts";
@@ -14,14 +15,14 @@ interface ChatConversation {
   messages: Message[];
 }
 
-/** @throws InvalidRequest if `list` is not a list, or a message lacks what its role needs */
+/** @throws InvalidRequest if `list` is not a list, a message lacks what its role needs, or a result has no call before it */
 export function readChat(list: Json | undefined): ChatConversation {
   if (!Array.isArray(list) || list.length === 0) {
     throw wrong("messages", "a list with at least one message is required");
   }
   const system: SystemBlock[] = [];
   const messages: Message[] = [];
-  const names = new Map<string, string>();
+  const called = new CalledTools();
   for (const [index, message] of list.entries()) {
     const path = `messages.${index}`;
     if (!isObject(message)) throw wrong(path, "a message is an object");
@@ -35,12 +36,12 @@ export function readChat(list: Json | undefined): ChatConversation {
         break;
       case "assistant": {
         const content = said(message, path);
-        for (const block of content) if (block.type === "tool_call") names.set(block.id, block.name);
+        for (const block of content) if (block.type === "tool_call") called.add(block.id, block.name);
         if (content.length > 0) messages.push({ role: "assistant", content });
         break;
       }
       case "tool": {
-        const result = resultOf(message, path, names);
+        const result = resultOf(message, path, called);
         const last = messages.at(-1);
         if (last?.role === "tool") last.results.push(result);
         else messages.push({ role: "tool", results: [result] });
@@ -87,10 +88,10 @@ function callOf(call: Json, path: string): Block {
   return { type: "tool_call", id: call.id, name: called.name, arguments: parseArguments(raw), raw };
 }
 
-function resultOf(message: JsonObject, path: string, names: ReadonlyMap<string, string>): ToolResultMessage {
+function resultOf(message: JsonObject, path: string, called: CalledTools): ToolResultMessage {
   const { tool_call_id, content } = message;
   if (typeof tool_call_id !== "string") throw wrong(`${path}.tool_call_id`, "a text is required");
-  const name = names.get(tool_call_id) ?? "";
+  const name = called.nameOf(tool_call_id, `${path}.tool_call_id`);
   return {
     call_id: tool_call_id,
     name,

@@ -4,6 +4,7 @@ import type { ContainerTool } from "../../engine/workspace-tools/code-tools.ts";
 import { reservedMembers } from "../../model/reserved.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { checkToolNames } from "../called.ts";
 import { type ContainerWish, readContainer } from "../container-wish.ts";
 import { modelMember, numberMember, textsMember, tokensMember } from "../members.ts";
 import { systemPrompt } from "../system-prompt.ts";
@@ -101,11 +102,13 @@ const isCode = (tool: Json): boolean =>
 function toolsOf(list: Json | undefined): ToolDefinition[] {
   if (list === undefined || list === null) return [];
   if (!Array.isArray(list)) throw wrong("tools", "a list is expected");
-  const own = list.filter((tool) => !isCode(tool));
-  return own.map((tool, n) => {
+  const tools = list.flatMap((tool, n) => {
+    if (isCode(tool)) return [];
     const declared = isObject(tool) && tool.type === "function" ? tool.function : null;
     if (!isObject(declared) || typeof declared.name !== "string")
       throw wrong(`tools.${n}`, "a tool of type function with a name is expected");
-    return functionTool(declared, `tools.${n}`);
+    return [{ path: `tools.${n}.function`, definition: functionTool(declared, `tools.${n}`) }];
   });
+  checkToolNames(tools.map(({ path, definition: { name } }) => ({ name, path })));
+  return tools.map(({ definition }) => definition);
 }

@@ -3,6 +3,7 @@ import type { Block, Message, ToolResultMessage } from "../../engine/messages.ts
 import { parseArguments } from "../../model/provider-document.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { CalledTools } from "../called.ts";
 import { uncarried } from "../carried.ts";
 import { wrong } from "../wrong.ts";
 import { compactedText } from "./compaction.ts";
@@ -20,6 +21,22 @@ export function readItems(items: readonly JsonObject[], pathOf: (index: number) 
   const reader = new ItemReader();
   for (const [index, item] of items.entries()) reader.read(item, pathOf(index));
   return { system: reader.system, messages: reader.messages };
+}
+
+/**
+ * Checks that each output has its call before it.
+ * @param items the whole conversation
+ * @param pathOf gives the path of an item in the request
+ * @throws InvalidRequest
+ */
+export function checkOutputs(items: readonly JsonObject[], pathOf: (index: number) => string): void {
+  const called = new CalledTools();
+  for (const [index, { type, call_id }] of items.entries()) {
+    if (typeof call_id !== "string") continue;
+    if (type === "function_call" || type === "shell_call") called.add(call_id, type);
+    else if (type === "function_call_output" || type === "shell_call_output")
+      called.nameOf(call_id, pathOf(index));
+  }
 }
 
 class ItemReader {

@@ -3,10 +3,11 @@ import type { ModelRequest, Sampling, ToolDefinition } from "../../engine/messag
 import { reservedMembers } from "../../model/reserved.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { checkToolNames } from "../called.ts";
 import { modelMember, numberMember, tokensMember } from "../members.ts";
 import { wrong } from "../wrong.ts";
 import { readItems } from "./response-items.ts";
-import { LOCAL_SHELL } from "./shell-items.ts";
+import { LOCAL_SHELL, SHELL } from "./shell-items.ts";
 import { readShell, type ShellWish } from "./shell-wish.ts";
 import { DEFAULT_MAX_TOKENS, effortOf, FREE_MEMBERS, formatOf, functionTool, toolChoiceOf } from "./terms.ts";
 
@@ -73,7 +74,12 @@ export function readResponses(body: JsonObject): ResponsesAsk {
   if (!Array.isArray(include)) throw wrong("include", "a list is expected");
   const input = inputItems(body.input);
   // A fault in one of the request's own items has that item's path.
-  readItems(input.map(withoutFile), (n) => `input.${n}`);
+  const own = [...input.entries()].filter(([, { type }]) => type !== "item_reference");
+  readItems(
+    own.map(([, item]) => withoutFile(item)),
+    (n) => `input.${own[n]?.[0]}`,
+  );
+  checkToolNames(namedTools(body.tools));
   return {
     model: modelMember(body.model),
     stream: body.stream === true,
@@ -175,6 +181,16 @@ function shellOf(list: Json | undefined): Pick<ResponsesAsk, "shell" | "local_sk
   const tool = tools[at];
   if (!isObject(tool)) return { shell: null, local_skills: [] };
   return readShell(tool.environment, `tools.${at}.environment`);
+}
+
+/** Every named tool; a client's own shell has its name too. */
+function namedTools(list: Json | undefined): { name: string; path: string }[] {
+  return toolList(list).flatMap((tool, n) => {
+    const path = `tools.${n}`;
+    const { type, name, environment } = objectOf(tool);
+    if (type === "shell") return objectOf(environment).type === "local" ? [{ name: SHELL, path }] : [];
+    return typeof name === "string" ? [{ name, path }] : [];
+  });
 }
 
 /** The client's own functions. @throws InvalidRequest for tools that Hull cannot carry */

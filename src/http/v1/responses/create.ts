@@ -35,8 +35,8 @@ import { newContainer, termsOf } from "../containers/open.ts";
 import { bodyShape } from "../messages.ts";
 import { ignoredHeader, openCall, streamedAnswer } from "../model-call.ts";
 import { formatted } from "../sse-event.ts";
-import { historyOf, withReferences } from "./history.ts";
-import { newDigits, responseExecution, storedItems } from "./ids.ts";
+import { historyOf, inputAfter } from "./history.ts";
+import { newDigits, responseExecution } from "./ids.ts";
 import { shownEvent, shownResponse, showsReasoning } from "./shown.ts";
 import { documentOf, type StoredResponse, storedResponse, streamStored } from "./stored.ts";
 
@@ -51,7 +51,7 @@ export async function postResponses(context: RequestContext): Promise<Response> 
   if (known !== null) return known;
   const ignored = await checkModel(context, asked, body);
   const history = await historyOf(context, asked);
-  const input = storedItems(withReferences(asked.input, history));
+  const input = inputAfter(history, asked);
   checkItems(asked, input);
   await checkFiles(context, input);
   const whole = [...history, ...input].map(withoutFile);

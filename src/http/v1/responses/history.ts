@@ -1,11 +1,13 @@
 /** The conversation that a response continues. */
 import { CallNotFound } from "../../../errors/llm.ts";
+import { checkOutputs } from "../../../llm/openai-api/response-items.ts";
 import type { ResponsesAsk } from "../../../llm/openai-api/response-request.ts";
 import { wrong } from "../../../llm/wrong.ts";
 import { findConversation, listItems } from "../../../registry/conversations/rows.ts";
 import type { JsonObject } from "../../../skill/manifest.ts";
 import type { RequestContext } from "../../context.ts";
 import { MAX_MODEL_BODY_BYTES } from "../../operations.ts";
+import { storedItems } from "./ids.ts";
 import { itemsUpTo } from "./stored.ts";
 
 /** Items of a conversation that one read takes. */
@@ -40,13 +42,21 @@ export async function historyOf(
 const tooLong = (path: string): Error =>
   wrong(path, `the conversation before has more than ${MAX_MODEL_BODY_BYTES} characters; begin a new one`);
 
-/** The input without references to items that the conversation already has. @throws InvalidRequest for an unknown item */
-export function withReferences(input: readonly JsonObject[], history: readonly JsonObject[]): JsonObject[] {
-  return input.flatMap((item, n): JsonObject[] => {
+/**
+ * The request's own items after `history`, as Hull keeps them: without references to items that the conversation already has.
+ * @throws InvalidRequest for an unknown item, or an output without its call
+ */
+export function inputAfter(history: readonly JsonObject[], { input, previous }: ResponsesAsk): JsonObject[] {
+  const before = previous === null ? "conversation" : "previous_response_id";
+  checkOutputs([...history, ...input], (n) =>
+    n < history.length ? before : `input.${n - history.length}.call_id`,
+  );
+  const own = input.flatMap((item, n): JsonObject[] => {
     if (item.type !== "item_reference") return [item];
     const named = history.some(({ id }) => id === item.id);
     if (!named) throw wrong(`input.${n}.id`, "the conversation before has no item of this id");
     // The conversation already has it.
     return [];
   });
+  return storedItems(own);
 }

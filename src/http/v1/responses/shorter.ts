@@ -17,8 +17,8 @@ import { MAX_MODEL_BODY_BYTES } from "../../operations.ts";
 import { jsonNow } from "../../page.ts";
 import { bodyShape } from "../messages.ts";
 import { callModel, ignoredHeader, openCall } from "../model-call.ts";
-import { historyOf, withReferences } from "./history.ts";
-import { newDigits, storedItems } from "./ids.ts";
+import { historyOf, inputAfter } from "./history.ts";
+import { newDigits } from "./ids.ts";
 
 /** The model of a request without one. */
 const ANY_MODEL = "any";
@@ -27,7 +27,7 @@ const ANY_MODEL = "any";
 async function itemsOf(context: RequestContext, body: JsonObject): Promise<JsonObject[]> {
   const asked = readResponses(body);
   const history = await historyOf(context, asked);
-  const input = storedItems(withReferences(asked.input, history));
+  const input = inputAfter(history, asked);
   await checkFiles(context, input);
   return inlined(context, [...history, ...input]);
 }
