@@ -104,7 +104,64 @@ it("what a run was in the middle of is told to be interrupted, but for the answe
   expect(transcript.messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "user"]);
   const { id } = await (await post("/sessions", { transcript })).json<{ id: string }>();
   const interrupted = expect.stringContaining("interrupted");
-  expect(await texts(`/sessions/${id}`)).toEqual(["go", "", interrupted, "B", "meanwhile"]);
+  const told = await modelRead(`/sessions/${id}/runs`, {});
+  expect(told).toEqual(["go", "", interrupted, "B", "meanwhile", "on"]);
+  // The conversation holds what was said, and no more.
+  expect(await texts(`/sessions/${id}`)).toEqual(["go", "", "B", "meanwhile", "on", "ok"]);
+});
+
+/** The texts that the model of a call or run reads. */
+async function modelRead(path: string, options: object): Promise<unknown[]> {
+  const format = path.endsWith("runs") ? { tool_format: "native" } : {};
+  const answer = await post(path, {
+    prompt: "on",
+    options: { provider: "mock", mock: [{ text: "ok" }], ...format, ...options },
+  });
+  const { mock_calls } = await answer.json<{ mock_calls: { messages: Body[] }[] }>();
+  return (mock_calls[0]?.messages ?? []).map(({ content }) => content);
+}
+
+const OPEN = {
+  role: "assistant",
+  content: "",
+  tool_calls: ["a", "b"].map((id) => ({ id, name: "ask", arguments: {} })),
+};
+
+it.each<[string, (path: string) => Promise<unknown[]>]>([
+  [
+    "injected",
+    async (path) => {
+      expect((await post(`${path}/inject`, { message: OPEN })).status).toBe(200);
+      return modelRead(`${path}/runs`, {});
+    },
+  ],
+  ["given to a run", () => modelRead("/runs", { messages: [OPEN, { role: "user", content: "on" }] })],
+  ["given to a call", () => modelRead("/llm/call", { messages: [OPEN, { role: "user", content: "on" }] })],
+])("calls without results are told to be interrupted: %s", async (_, read) => {
+  const interrupted = expect.stringContaining("interrupted");
+  expect(await read(await session())).toEqual(["", interrupted, interrupted, "on"]);
+});
+
+it("results are injected after their calls, and no others", async () => {
+  const path = await session();
+  const inject = (message: object): Promise<Response> => post(`${path}/inject`, { message });
+  const result = (tool_call_id: string) => ({ role: "tool", tool_call_id, content: `of ${tool_call_id}` });
+  const refused = async (message: object): Promise<void> => {
+    const answer = await inject(message);
+    const problem = await answer.json<Body>();
+    expect([answer.status, problem]).toMatchObject([
+      422,
+      { errors: [{ path: "message.tool_call_id", message: expect.stringContaining('"a"') }] },
+    ]);
+  };
+  await refused(result("a"));
+  await inject(OPEN);
+  for (const id of ["b", "a"]) expect((await inject(result(id))).status).toBe(200);
+  await refused({ role: "user", content: [{ type: "tool_result", tool_use_id: "a", content: "x" }] });
+  const { data } = await get<{ data: Body[] }>(`${path}/messages`);
+  expect(data.slice(1)).toMatchObject(["b", "a"].map((id) => ({ tool_call_id: id, name: "ask" })));
+  expect(await modelRead(`${path}/runs`, {})).toEqual(["", "of a", "of b", "on"]);
+  await refused(result("a"));
 });
 
 it("what only a summary tells stands before the messages", async () => {

@@ -2,6 +2,7 @@
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Message, ToolDefinition } from "../messages.ts";
+import { withResults } from "../open-calls.ts";
 import { asTextFormat, textToolContract } from "../text-tools/contract.ts";
 import { nextCallStep, type SearchTool } from "./calls.ts";
 import {
@@ -227,7 +228,8 @@ function modelStep(state: AgentState, run: RunState, { offer, system }: Asking):
   const changed = changedContext(run.hookResults[effects.context(iteration)]);
   const said = changed?.messages ?? state.visible;
   // For this call only: the history does not keep it.
-  const messages = run.ledger === null ? said : [...said, ledgerMessage(run.ledger)];
+  const answered = withResults(said);
+  const messages = run.ledger === null ? answered : [...answered, ledgerMessage(run.ledger)];
   const text = spec.tool_format === "text";
   const request: AgentRequest = {
     system: changed?.system ?? system,

@@ -2,7 +2,6 @@
 import * as z from "zod/mini";
 import { InvalidRequest } from "../../errors/llm.ts";
 import { BadRequest, InputInvalid } from "../../errors/request.ts";
-import { withResults } from "../../llm/open-calls.ts";
 import { type Transcript, transcriptShape } from "../../llm/transcript.ts";
 import { transcriptHistory } from "../../llm/transcript-history.ts";
 import { sha256 } from "../../run/digest.ts";
@@ -54,7 +53,7 @@ function importedFrom(transcript: Transcript) {
     const detail = "A session keeps no system messages: give the text to its runs as system.";
     throw new InvalidRequest({ option: "transcript.messages", detail });
   }
-  return { messages: withResults(read.messages), summary: transcript.summary ?? null };
+  return { messages: read.messages, summary: transcript.summary ?? null };
 }
 
 /** The id of a session without a given name; the same for the same `Idempotency-Key`. */

@@ -9,7 +9,6 @@ import { stagePrompt } from "../../engine/workflow/stage-prompt.ts";
 import { ToolsRejected } from "../../errors/llm.ts";
 import { InputInvalid } from "../../errors/request.ts";
 import type { HullError } from "../../errors.ts";
-import { withResults } from "../../llm/open-calls.ts";
 import { transcriptHistory } from "../../llm/transcript-history.ts";
 import { newRunId } from "../../run/agent/daemon-spec.ts";
 import { agentSpec, type RunInput } from "../../run/agent/options.ts";
@@ -363,10 +362,10 @@ async function followed(context: RequestContext, { id, child_run_id }: TaskHandl
   return eventStream(await sessionOf(context, id).events(child_run_id, after, "answer"));
 }
 
-/** The conversation of the session above so far, in a form that can go on. */
+/** The conversation of the session above so far. */
 async function copied(context: RequestContext, session: string): Promise<NonNullable<Handed["imported"]>> {
   const { visible, summary } = await sessionOf(context, session).ask("said", null);
-  return { messages: withResults(visible), summary };
+  return { messages: visible, summary };
 }
 
 function importOf({ transcript }: TaskBody): Handed["imported"] {

@@ -18,6 +18,7 @@ import { answerCall, decide, listApprovals } from "./approvals.ts";
 import type { Conversation } from "./conversation.ts";
 import { eventPage } from "./event-page.ts";
 import { type Fork, forkInto } from "./fork.ts";
+import { fitting } from "./injected.ts";
 import { compactNow } from "./manual-compaction.ts";
 import type {
   LongText,
@@ -170,7 +171,9 @@ function handlersOf(conversation: Conversation, reported: () => Promise<void>): 
     ),
     add: within(({ messages, source, request }, row) =>
       changed(row, request, () => {
-        const records = messages.map((message) => ({ type: "message_added" as const, message, source }));
+        const { visible } = log.state();
+        const said = source === "inject" ? messages.map((message) => fitting(visible, message)) : messages;
+        const records = said.map((message) => ({ type: "message_added" as const, message, source }));
         log.add(records, { write: () => store.touch(log.now()) });
       }),
     ),
