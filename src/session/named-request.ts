@@ -5,3 +5,6 @@ export interface NamedRequest {
   name: string;
   hash: string;
 }
+
+/** Name and content of a request in one text, for what no request of another content may touch. */
+export const nameAndContent = ({ name, hash }: NamedRequest): string => `${name}:${hash}`;

@@ -121,6 +121,22 @@ describe("a fork", () => {
     expect(await get(parent)).toMatchObject({ child_ids: [ids[0]] });
   });
 
+  it("has a key for one body and one route", async () => {
+    const parent = await session();
+    await put(parent, "a", "one");
+    const key = { "idempotency-key": "one-body" };
+    const made = await Promise.all([
+      ...[0, 1, 0].map((keep_first) => post(`${parent}/fork-at`, { keep_first }, key)),
+      post(`${parent}/fork`, {}, key),
+    ]);
+    expect(made.map(({ status }) => status)).toEqual([201, 422, 201, 201]);
+    const [at, other, again, fork] = await Promise.all(made.map((response) => response.json<Body>()));
+    expect(other).toMatchObject({ code: "idempotency_key_reused" });
+    expect(again?.id).toBe(at?.id);
+    expect(fork?.id).not.toBe(at?.id);
+    for (const id of [at?.id, fork?.id]) expect(await files(`/sessions/${id}`)).toEqual({ a: "200 one" });
+  });
+
   it("of the same name by two requests is made by one of them", async () => {
     const parent = await session();
     await put(parent, "a", "one");
@@ -174,7 +190,8 @@ describe("a fork that is not whole yet", () => {
     expect(await get(`${path}/exists`)).toEqual({ exists: false });
     expect(JSON.stringify(await get("/sessions?limit=1000"))).not.toContain(`"${id}"`);
     const other = await session();
-    expect(await codeOf(await post(`${other}/fork`, { dst: id }))).toEqual([409, "session_exists"]);
+    for (const response of [await post(`${other}/fork`, { dst: id }), await post("/sessions", { id })])
+      expect(await codeOf(response)).toEqual([409, "session_exists"]);
     expect(await step({}, { end: { files: 1, artifacts: 0 } })).toBe("done");
     expect(await files(path)).toEqual({ a: "200 one" });
     expect(JSON.stringify(await get("/sessions?limit=1000"))).toContain(`"${id}"`);

@@ -226,6 +226,33 @@ describe("another graph for a run", () => {
 });
 
 describe("a run that goes on from another one", () => {
+  it("has its request's key, whatever others ask with it at the same time", async () => {
+    const graph = { entry: "a", nodes: { a: said("a"), b: said("b") }, edges: [edge("a", "b")] };
+    const parents = await Promise.all(
+      ["one", "two"].map(async (content) => {
+        const { id } = await run(graph, { options: { max_steps: 1 } });
+        const put = (name: string) =>
+          client.fetch(`/sessions/${id}/files/${name}`, { method: "PUT", body: `${content}${name}` });
+        // Their copies take long enough that the other requests come in between.
+        await Promise.all(["made", ...Array(30).keys()].map((name) => put(String(name))));
+        return { id, content };
+      }),
+    );
+    for (const [n, order] of [parents, parents.toReversed()].entries()) {
+      const key = { "idempotency-key": `race-${n}` };
+      const ask = ({ id }: { id: string }) => executed(graph, { options: { resume_run: id } }, key);
+      const all = await Promise.all(order.map(ask));
+      const answers = await Promise.all(
+        all.map(async (one) => [one.status, await one.json<Body>()] as const),
+      );
+      expect(answers.map(([status]) => status).sort()).toEqual([200, 422]);
+      const won = answers.findIndex(([status]) => status === 200);
+      expect(answers[1 - won]?.[1].code).toBe("idempotency_key_reused");
+      const file = await client.fetch(`/sessions/${answers[won]?.[1].id}/files/made`);
+      expect(await file.text()).toBe(`${order[won]?.content}made`);
+    }
+  });
+
   it("has copies of its files, and a fork too", async () => {
     const graph = { entry: "a", nodes: { a: said("a"), b: said("b") }, edges: [edge("a", "b")] };
     const first = await run(graph, { options: { max_steps: 1 } });

@@ -109,7 +109,9 @@ async function fork(
   body: { dst?: string; keep_first: number | null },
 ): Promise<Response> {
   const request = await requestName(context, body);
-  const dst = body.dst ?? (await newSessionId(context, `/sessions/${id}/fork`));
+  // A key counts for one route.
+  const { pathname } = new URL(context.request.url);
+  const dst = body.dst ?? (await newSessionId(context, pathname));
   const made = await sessionOf(context, id).ask("fork", { dst, keep_first: body.keep_first, request });
   return createdSession(await sessionOf(context, made).ask("view", null), true);
 }

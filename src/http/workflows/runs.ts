@@ -14,7 +14,7 @@ import {
 } from "../../engine/workflow/origin.ts";
 import type { WorkflowSpec } from "../../engine/workflow/records.ts";
 import { CallNotFound } from "../../errors/llm.ts";
-import { BadRequest, InputInvalid } from "../../errors/request.ts";
+import { BadRequest, IdempotencyKeyReused, InputInvalid } from "../../errors/request.ts";
 import { SessionExists } from "../../errors/session.ts";
 import { ReplayMismatch, WorkflowInvalid } from "../../errors/workflow.ts";
 import { HullError } from "../../errors.ts";
@@ -193,15 +193,32 @@ async function start(context: RequestContext, body: object, wanted: WantedRun): 
   const spec = await workflowSpec(context, run_id, wanted);
   context.log.run_id = run_id;
   const named = await requestName(context, body);
-  if (wanted.origin !== null && wanted.origin.how !== "replay")
-    await copyFiles(context, wanted.origin.run_id, { dst: run_id, request: named });
-  const begun = await session.ask("beginWorkflow", { spec: JSON.stringify(spec), account, request: named });
+  const begun = await known(named, async () => {
+    if (wanted.origin !== null && wanted.origin.how !== "replay")
+      await copyFiles(context, wanted.origin.run_id, { dst: run_id, request: named });
+    return session.ask("beginWorkflow", { spec: JSON.stringify(spec), account, request: named });
+  });
   const headers = {
     "cache-control": "no-store",
     location: `/workflows/runs/${run_id}`,
     "x-hull-run-id": run_id,
   };
   return { session, run_id, begun, headers };
+}
+
+/**
+ * The run's id follows from the key of its request. If another request is giving the session of this id its files, that one has
+ * the key.
+ * @throws IdempotencyKeyReused
+ */
+async function known<T>({ name }: NamedRequest, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof HullError && error.code === SessionExists.code)
+      throw new IdempotencyKeyReused({ key: name });
+    throw error;
+  }
 }
 
 /** A run that goes on from another one, or begins again in it, finds the files that its stages wrote. */

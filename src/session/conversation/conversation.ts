@@ -20,7 +20,7 @@ import { forgetSession } from "../session-index.ts";
 import type { WatchedChange } from "../workspace/workspace.ts";
 import { documentStream } from "./documents.ts";
 import { clearFiles } from "./files.ts";
-import { adopt } from "./fork.ts";
+import { adopt, FORK_DUE, isBeingMade } from "./fork.ts";
 import type {
   Adopted,
   ForkStep,
@@ -203,10 +203,11 @@ export class Conversation {
    */
   async open(
     { tenant, id }: SessionCaller,
-    { imported, parent_id = null, ...wanted }: SessionOperations["open"]["in"],
+    { imported, parent_id = null, fork, ...wanted }: SessionOperations["open"]["in"],
     index = true,
   ): Promise<boolean> {
     const before = this.#store.session();
+    if (before !== null && isBeingMade(this.#store, before, fork)) throw new SessionExists({ session: id });
     if (before?.state === "deleted") await this.#clear(before);
     const known = this.#store.session();
     if (known !== null) {
@@ -409,6 +410,7 @@ export class Conversation {
         this.background(this.listing.write());
         break;
       case "delete":
+      case FORK_DUE:
         this.background(this.#clearLater(row));
         break;
       case RUN_ROW_DUE:

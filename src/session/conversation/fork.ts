@@ -15,13 +15,15 @@ import type { WorkspaceFile } from "../../run/workspace/access.ts";
 import type { Adopted, ForkCall, ForkStep, LongText } from "./rpc.ts";
 import type { ForkedFile, SessionFiles } from "./session-files.ts";
 import type { SessionLog } from "./session-log.ts";
-import type { SessionRow } from "./store.ts";
+import type { ConversationStore, SessionRow } from "./store.ts";
 import { headOf } from "./visible.ts";
 
 /** Limits of one step: each step is one call, with the platform's limits for a call. */
 const STEP_FILES = 200;
 const STEP_FILE_BYTES = 64 * 1024 * 1024;
 const STEP_ARTIFACT_BYTES = 1024 * 1024;
+/** When a fork that is not whole yet counts as given up. Only such a session has this due time. */
+export const FORK_DUE = "fork";
 /** An unfinished fork is removed after this long without progress, in ms. */
 const GIVEN_UP_MS = 10 * 60_000;
 /** Files to list at a time. */
@@ -43,7 +45,7 @@ export interface Fork {
   dst: string;
   /** How many messages of the conversation it begins with; `null`: all; `files`: it gets the files and nothing else. */
   keep_first: number | null | "files";
-  /** Names the request for the fork. */
+  /** The request for the fork, by its name and content. */
   request: string;
   request_id: string;
 }
@@ -167,18 +169,27 @@ export async function adopt(child: Child, { call, first, end }: ForkStep, text: 
     if (whole) return "done";
   }
   const row = store.session();
-  if (row === null || row.state !== "deleted" || !isOf(row, call)) return "lost";
-  store.setDue({ delete: log.now() + GIVEN_UP_MS });
+  if (row === null) return "lost";
+  if (!isOf(row, call)) return "taken";
+  // Sent again by a parent that did not hear of it.
+  if (row.state !== "deleted") return "done";
+  if (store.dueAt(FORK_DUE) === null) return "lost";
+  store.setDue({ [FORK_DUE]: log.now() + GIVEN_UP_MS });
   if (part.artifacts !== undefined) log.add([{ type: "artifacts_imported", artifacts: part.artifacts }]);
   if (part.files !== undefined && !(await files.adopt(row, part.files))) return "lost";
   if (end === null) return "more";
   if (files.count(row) !== end.files || store.artifacts.versions().length !== end.artifacts) return "lost";
   store.transaction(() => {
     store.setState("active", log.now());
-    store.setDue({ delete: null });
+    store.setDue({ [FORK_DUE]: null });
     created();
   });
   return "done";
+}
+
+/** Whether another session is making this one. @param by the request of which that does not count */
+export function isBeingMade(store: ConversationStore, { state, request_hash }: SessionRow, by = ""): boolean {
+  return state === "deleted" && store.dueAt(FORK_DUE) !== null && request_hash !== by;
 }
 
 const isOf = ({ parent_id, request_hash }: SessionRow, call: ForkCall): boolean =>
@@ -205,7 +216,7 @@ function begin(log: SessionLog, call: ForkCall, messages: Message[], created: ((
     });
     const skillsKnown = known === undefined ? {} : { known };
     log.add([{ type: "session_imported", messages, summary, skills, ...skillsKnown }]);
-    if (created === null) store.setDue({ delete: now + GIVEN_UP_MS });
+    if (created === null) store.setDue({ [FORK_DUE]: now + GIVEN_UP_MS });
     else created();
   });
 }

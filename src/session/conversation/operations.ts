@@ -6,7 +6,7 @@ import { readText, sendText } from "../../run/long-text.ts";
 import type { Daemon } from "../daemon/daemon.ts";
 import { daemonHandlers } from "../daemon/handlers.ts";
 import type { DaemonOperations } from "../daemon/rpc.ts";
-import type { NamedRequest } from "../named-request.ts";
+import { type NamedRequest, nameAndContent } from "../named-request.ts";
 import type { Delegates } from "../task/delegates.ts";
 import { taskHandlers } from "../task/handlers.ts";
 import type { TaskOperations } from "../task/rpc.ts";
@@ -104,11 +104,15 @@ function handlersOf(conversation: Conversation, reported: () => Promise<void>): 
   const { log, runs, files, env, deployment, background, parts } = conversation;
   const { store } = log;
   /** Forks under way, by request: a request repeated meanwhile gets the same fork. */
-  const forks = new Map<string, Promise<void>>();
-  const forked = async (row: SessionRow, fork: Fork): Promise<void> => {
-    const under = forks.get(fork.request) ?? forkInto({ env, log, files }, row, fork);
-    forks.set(fork.request, under);
-    await under.finally(() => forks.delete(fork.request));
+  const forks = new Map<string, { hash: string; made: Promise<void> }>();
+  const forked = async (row: SessionRow, asked: NamedRequest, fork: Omit<Fork, "request">): Promise<void> => {
+    const { name, hash } = asked;
+    const under = forks.get(name);
+    if (under !== undefined && under.hash !== hash) throw new IdempotencyKeyReused({ key: name });
+    const request = nameAndContent(asked);
+    const made = under?.made ?? forkInto({ env, log, files }, row, { ...fork, request });
+    forks.set(name, { hash, made });
+    await made.finally(() => forks.delete(name));
   };
   /** For questions about a session that must exist. */
   const within =
@@ -202,7 +206,7 @@ function handlersOf(conversation: Conversation, reported: () => Promise<void>): 
       if (known === null) {
         conversation.quiet(row);
         const { request_id } = caller;
-        await forked(row, { dst, keep_first, request: request.name, request_id });
+        await forked(row, request, { dst, keep_first, request_id });
       }
       // Its parent may be gone by now.
       if (!conversation.exists(caller)) return dst;
@@ -212,8 +216,7 @@ function handlersOf(conversation: Conversation, reported: () => Promise<void>): 
       });
     }),
     copyFiles: within(async ({ dst, request }, row, { request_id }) => {
-      if (files.count(row) > 0)
-        await forked(row, { dst, keep_first: "files", request: request.name, request_id });
+      if (files.count(row) > 0) await forked(row, request, { dst, keep_first: "files", request_id });
       return null;
     }),
     remove: within(async (_, row) => {

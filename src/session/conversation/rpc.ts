@@ -146,6 +146,8 @@ export interface SessionOperations
       imported: { messages: Message[]; summary: string | null } | null;
       /** The session that it belongs to. Absent: none. */
       parent_id?: string | null;
+      /** The request, by its name and content, whose own unfinished fork the session may replace. Absent: none. */
+      fork?: string;
     };
     out: { created: boolean; session: SessionView };
   };

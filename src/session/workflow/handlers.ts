@@ -7,6 +7,7 @@ import { WorkflowEnded, WorkflowMisfit, WorkflowNotWaiting } from "../../errors/
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import type { SessionCaller } from "../conversation/rpc.ts";
+import { nameAndContent } from "../named-request.ts";
 import { within } from "../within.ts";
 import type { WorkflowOperations } from "./rpc.ts";
 import { awaited, underway } from "./underway.ts";
@@ -45,7 +46,8 @@ export function workflowHandlers(conversation: Conversation, workflow: Workflow)
     beginWorkflow: async ({ spec: text, account, request }, caller) => {
       const spec: WorkflowSpec = JSON.parse(text);
       const metadata = { workflow: spec.workflow?.name ?? spec.graph.name };
-      await conversation.open(caller, { metadata, request_hash: null, imported: null });
+      const fork = nameAndContent(request);
+      await conversation.open(caller, { metadata, request_hash: null, imported: null, fork });
       const { request_id, mock_scope } = caller;
       conversation.once(request, () => {
         if (!workflow.here) workflow.begin(spec, { account, request_id, mock_scope });
