@@ -99,8 +99,15 @@ export interface ToolDefinition<Input extends z.$ZodType, Config extends z.$ZodT
   run(
     input: z.output<Input>,
     ctx: ToolContext<z.output<Config>>,
-  ): z.input<Output> | Promise<z.input<Output>>;
+  ): Answer<z.input<Output>> | Promise<Answer<z.input<Output>>>;
 }
+
+/** What a tool answers. The schema `output` describes neither a failure nor an artifact. */
+export type Answer<Value> =
+  | Value
+  | { error: unknown }
+  | (Artifact & { __artifact__: true })
+  | { __artifact_update__: true; id: string; content?: unknown; title?: string; metadata?: Record<string, unknown> };
 
 /** Any tool, whatever its schemas. */
 export interface AnyTool extends Omit<ToolDefinition<z.$ZodType, z.$ZodType, z.$ZodType>, "run"> {

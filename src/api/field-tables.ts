@@ -200,7 +200,10 @@ const TOOL_TEXTS: { readonly [name in keyof typeof TOOL_FIELDS]: FieldText } = {
     text: "JSON Schema of all arguments; it wins over `parameters`.",
     takes: "JSON Schema",
   },
-  "x-output-schema": { text: "JSON Schema of the answer.", takes: "JSON Schema" },
+  "x-output-schema": {
+    text: "JSON Schema of the answer. Failures and artifacts need not fit it.",
+    takes: "JSON Schema",
+  },
   "x-display-name": { text: CONSOLE },
   "x-version": { text: CONSOLE },
   "x-category": { text: CONSOLE },

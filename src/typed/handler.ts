@@ -22,6 +22,7 @@ export function handlerOf({ tools }: TypedSkill, name: string): Handler {
     const config = await checked(tool.config, ctx.config ?? {});
     if ("fault" in config) return { error: `The configuration of ${name} does not fit. ${config.fault}` };
     const answer = await tool.run(input.value, contextOf(ctx, workDir, config.value));
+    if (isOwn(answer)) return answer;
     const output = await checked(tool.output, answer);
     if (!("fault" in output)) return output.value;
     // The runtime decides by the declared schema whether that is an error.
@@ -29,6 +30,14 @@ export function handlerOf({ tools }: TypedSkill, name: string): Handler {
     return answer;
   };
 }
+
+/** Whether an answer is one of the forms that the runtime knows: a failure, an artifact, or the update of one. */
+const isOwn = (answer: unknown): boolean =>
+  typeof answer === "object" &&
+  answer !== null &&
+  (("error" in answer && answer.error !== undefined && answer.error !== null) ||
+    ("__artifact__" in answer && answer.__artifact__ === true) ||
+    ("__artifact_update__" in answer && answer.__artifact_update__ === true));
 
 async function checked(
   schema: Schema | undefined,

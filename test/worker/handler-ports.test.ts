@@ -53,7 +53,9 @@ const FOLDERS = {
   },
   artist: {
     "SKILL.md": mockSkill("artist"),
-    "tools.json": JSON.stringify([declared("draw")]),
+    "tools.json": JSON.stringify([
+      declared("draw", { "x-output-schema": { type: "object", properties: {}, required: ["n"] } }),
+    ]),
     "scripts/draw.js": DRAW,
   },
   risky: {
@@ -161,6 +163,25 @@ describe("configured values reach the handler", () => {
 });
 
 describe("artifacts of a handler", () => {
+  it("are no structured content for a client of MCP", async () => {
+    const version = "2026-07-28";
+    const name = "artist__draw";
+    const _meta = {
+      "io.modelcontextprotocol/protocolVersion": version,
+      "io.modelcontextprotocol/clientCapabilities": {},
+    };
+    const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: {}, _meta } };
+    const headers = { "mcp-protocol-version": version, "mcp-method": "tools/call", "mcp-name": name };
+    const both = { accept: "application/json, text/event-stream" };
+    const { result } = await (await post("/mcp", call, { ...headers, ...both })).json<{ result: Body }>();
+    expect(result.content).toContainEqual({
+      type: "text",
+      text: expect.stringContaining('"Shape" was made'),
+    });
+    expect(result).not.toHaveProperty("isError");
+    expect(result).not.toHaveProperty("structuredContent");
+  });
+
   const check = (told: SseEvent[]): void => {
     const names = told.map(({ event }) => event).filter((name) => ["artifact", "tool_result"].includes(name));
     expect(names).toEqual(["artifact", "artifact", "artifact", "tool_result"]);

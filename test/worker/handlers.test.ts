@@ -153,6 +153,19 @@ describe("H1 to H4: the contract", () => {
       metadata: { diagnostics: [{ code: "output_schema" }] },
     });
   });
+
+  it.each([
+    ["__artifact__", { type: "html", title: "Page", content: "<b>" }],
+    ["__artifact_update__", { id: "page" }],
+  ])("is not an artifact: %s", async (mark, artifact) => {
+    const tool = { output_schema: { type: "object", required: ["n"], additionalProperties: false } };
+    const heard = await handle(`export default () => (${JSON.stringify({ ...artifact, [mark]: true })})`, {
+      tool,
+    });
+    expect(heard).toMatchObject({ fault: null, artifact: true, metadata: { runtime: "isolate" } });
+    expect(heard.artifacts).toMatchObject([artifact]);
+    expect(heard.metadata).not.toHaveProperty("diagnostics");
+  });
 });
 
 describe("the work folder", () => {

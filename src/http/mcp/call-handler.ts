@@ -28,7 +28,7 @@ export async function callHandlerTool(
   if (refusal !== null) return { content: [{ type: "text", text: refusal }], isError: true };
   const { bot } = context;
   const artifacts = new RunArtifacts(() => null).call(id);
-  const { text, value, fault } = await callSkillTool(
+  const { text, value, artifact, fault } = await callSkillTool(
     {
       record,
       tool,
@@ -55,7 +55,7 @@ export async function callHandlerTool(
   const meta = { "x-hull-execution-id": id };
   const content = [{ type: "text", text }, ...(await artifactContents(exchange, artifacts.artifacts))];
   if (fault !== null) return { content, isError: true, _meta: { ...meta, problem: { code: fault } } };
-  return { content, ...structured(exchange, tool, value), _meta: meta };
+  return { content, ...(artifact ? {} : structured(exchange, tool, value)), _meta: meta };
 }
 
 function structured(exchange: Exchange, tool: SkillTool, value: Json): JsonObject {

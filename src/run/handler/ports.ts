@@ -46,6 +46,8 @@ export interface HandlerEnvironment {
 /** How a call ended, for the model and for the record. */
 export interface SkillToolResult {
   value: Json;
+  /** Whether the tool returned an artifact. Then `value` is the line that the model reads of it, or why there is none. */
+  artifact: boolean;
   /** As the model sees it. */
   text: string;
   /** `null`: it succeeded. */

@@ -56,7 +56,7 @@ export async function callSkillTool(
   if ("error" in checked) {
     const refused = failedCall("schema_validation", checked.error, 0);
     await noteCall(asked, environment, { ...refused, runtime: "none" });
-    return resultOf(refused, [], null);
+    return { ...resultOf(refused, [], null), artifact: false };
   }
   const { values, secrets, diagnostics } = await environment.config(record, tool);
   const output = new ToolOutput(call.id, settings.eventRedactor.with(secrets), environment.emit);
@@ -96,7 +96,10 @@ export async function callSkillTool(
   );
   const result = await shelved.result(ended);
   await noteCall(asked, environment, { ...result, runtime });
-  return resultOf(result, shelved.lines, runtime);
+  return {
+    ...resultOf(result, shelved.lines, runtime),
+    artifact: ended.fault === null && isArtifact(ended.value),
+  };
 }
 
 async function carriedOut(
@@ -112,7 +115,8 @@ async function carriedOut(
 }
 
 /**
- * A returned object with `error` is a failure. An answer that does not fit the declared schema is the author's fault.
+ * A returned object with `error` is a failure. An answer that does not fit the declared schema is the author's fault. An artifact is
+ * no answer: the schema does not describe it.
  */
 function withSchema(outcome: HandlerOutcome, tool: SkillTool, local: boolean): HandlerOutcome {
   const { value, fault, duration_ms } = outcome;
@@ -120,7 +124,8 @@ function withSchema(outcome: HandlerOutcome, tool: SkillTool, local: boolean): H
   if (isObject(value) && value.error !== undefined && value.error !== null) {
     return { ...outcome, fault: "tool_error" };
   }
-  const errors = tool.output_schema === undefined ? [] : faultsOf(tool.output_schema, value);
+  const schema = isArtifact(value) ? undefined : tool.output_schema;
+  const errors = schema === undefined ? [] : faultsOf(schema, value);
   if (errors.length === 0) return outcome;
   const message = `The result of ${tool.name} does not fit its output schema. ${errors.join(" ")}`;
   if (local) return failedCall("tool_error", message, duration_ms);
@@ -173,7 +178,7 @@ function resultOf(
   outcome: HandlerOutcome,
   lines: readonly string[],
   runtime: Runtime | null,
-): SkillToolResult {
+): Omit<SkillToolResult, "artifact"> {
   const { value, fault, duration_ms, exit_code, diagnostics } = outcome;
   const json = typeof value === "string" ? value : JSON.stringify(value);
   const notKept = diagnostics.flatMap(({ code, message }) =>

@@ -99,6 +99,18 @@ describe("a folder with skill.ts alone", () => {
     });
   });
 
+  test("whose output schema takes nothing from a failure or an artifact", async () => {
+    const answers = `tool({
+      name: "answers", description: "d", input: z.object({ answer: z.any() }),
+      output: z.object({ n: z.int().optional() }), run: ({ answer }) => answer,
+    })`;
+    const handler = (await build(one(skill(answers)))).packed.get("scripts/answers.js") ?? "";
+    const artifact = { __artifact__: true, type: "html", title: "Page", content: "<b>" };
+    for (const answer of [artifact, { __artifact_update__: true, id: "p" }, { error: "why" }])
+      expect(call(handler, { answer })).toEqual(answer);
+    expect(call(handler, { answer: { n: 1, more: 2 } })).toEqual({ n: 1 });
+  });
+
   test("gives the same digest wherever it lies, and follows what it imports", async () => {
     const first = one(skill(SEARCH));
     const cache = new BuildCache();

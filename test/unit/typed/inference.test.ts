@@ -1,5 +1,5 @@
 /** What the compiler knows in a `skill.ts`: checked by `npm run types`. */
-import { defineSkill, type ToolContext, tool } from "hullrun";
+import { type Answer, defineSkill, type ToolContext, tool } from "hullrun";
 import { expect, expectTypeOf, test } from "vitest";
 import * as z from "zod";
 import * as mini from "zod/mini";
@@ -33,7 +33,11 @@ test("input and ctx.config have the types of their schemas", () => {
       return { hits: [input.query] };
     },
   });
-  expectTypeOf(search.run).returns.toEqualTypeOf<{ hits: string[] } | Promise<{ hits: string[] }>>();
+  type Hits = Answer<{ hits: string[] }>;
+  expectTypeOf(search.run).returns.toEqualTypeOf<Hits | Promise<Hits>>();
+  expectTypeOf<{ error: string }>().toExtend<Hits>();
+  expectTypeOf<{ __artifact__: true; type: "html"; title: string; content: string }>().toExtend<Hits>();
+  expectTypeOf<{ hits: number[] }>().not.toExtend<Hits>();
   expectTypeOf<Parameters<typeof search.run>[0]["limit"]>().toEqualTypeOf<number>();
   const skill = defineSkill({ name: "s", description: "d", tools: [search] });
   expect(skill.tools).toHaveLength(1);
