@@ -1511,6 +1511,10 @@ export interface EventData {
     usage?: {
       [name: string]: unknown;
     };
+    /** Of llm skills: the files that the call made. */
+    files?: {
+      [name: string]: unknown;
+    }[];
     [name: string]: unknown;
   };
 }

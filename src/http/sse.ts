@@ -1,6 +1,7 @@
 /** Server-sent events: one JSON object per event, ids `<run>:<seq>`, a heartbeat in silence. */
 import { formatEvent, HEARTBEAT, HEARTBEAT_MS, type RunEvent } from "../run/events.ts";
 import type { RequestContext } from "./context.ts";
+import { mediaType } from "./skills/media-type.ts";
 
 /** The most unread characters before a writer must wait. */
 const MAX_UNREAD = 256 * 1024;
@@ -119,3 +120,7 @@ export function wantsEvents(request: Request): "yes" | "only" | "no" {
   if (!listed) return /[?&]stream=1(&|#|$)/.test(request.url) ? "only" : "no";
   return types.some((type) => type !== "" && type !== "text/event-stream") ? "yes" : "only";
 }
+
+/** Whether an answer is a stream of events. */
+export const isEventStream = ({ headers }: Response): boolean =>
+  mediaType(headers.get("content-type")) === "text/event-stream";

@@ -306,6 +306,7 @@ export const EVENTS = {
       exit_code: maybe(about(z.nullable(z.int()), "Of scripts.")),
       finish_reason: maybe(about(text(), "Of llm skills.")),
       usage: maybe(about(object(), "Of llm skills and model calls.")),
+      files: maybe(about(z.array(object()), "Of llm skills: the files that the call made.")),
     }),
     "The run is over, or rests; always the last event. Of model calls and runs it holds the whole result.",
   ),

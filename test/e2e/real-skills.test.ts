@@ -281,6 +281,21 @@ test("session_id: the files of a call are the session's, and what was said befor
   const second = await hull.call(`/skills/pdf?session_id=${id}`, form("And now?"));
   expect([await second.text(), second.headers.get("x-hull-files")]).toEqual(["Again.", null]);
   expect(last()).toContain("Copy it.");
+  // Told as events, the files are in the last one; also those of a skill whose whole answer would be one file.
+  for (const slug of ["pdf", "chart"]) {
+    fake.script([{ tool_calls: [bash(`echo "${slug} é" > ${slug}.txt`)] }, { text: "Done." }]);
+    const headers = { accept: "text/event-stream" };
+    const third = await hull.call(`/skills/${slug}?session_id=${id}`, form("Write."), { headers });
+    const events = await readEvents(third);
+    const done = events.at(-1);
+    expect([done?.event, done?.data]).toMatchObject([
+      "done",
+      { ok: true, status: "done", files: [{ path: `${slug}.txt`, size: slug.length + 4 }] },
+    ]);
+    const [file] = Array.isArray(done?.data.files) ? done.data.files : [];
+    expect(await (await hull.call(`/files/${file?.id}`)).text()).toBe(`${slug} é\n`);
+    expect(events.at(-2)?.event).not.toBe("error");
+  }
 });
 
 test("docs/real-skills.md: what curl prints", async () => {

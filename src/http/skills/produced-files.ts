@@ -9,6 +9,7 @@ import { contentDisposition, isActive } from "../../run/output-files.ts";
 import { filesInHeader, type ProducedFile, shortFilesHeader } from "../../run/served-files.ts";
 import type { Manifest } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
+import { isEventStream } from "../sse.ts";
 
 /**
  * `?file=PATH` answers that file; `output: file` the only one; `Accept: multipart/mixed` the text followed by all
@@ -21,7 +22,9 @@ export async function withProducedFiles(
   manifest: Manifest,
   answer: Response,
 ): Promise<Response> {
-  return answer.status === 200 ? withShortList(await inForm(context, manifest, answer)) : answer;
+  // Events name the files in the last one.
+  if (answer.status !== 200 || isEventStream(answer)) return answer;
+  return withShortList(await inForm(context, manifest, answer));
 }
 
 /** An answer whose headers every client takes, however many files it names. */

@@ -9,9 +9,11 @@ import type { Json, Manifest } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
 import { sessionOf } from "../sessions/object.ts";
 import { runIn } from "../sessions/runs.ts";
+import { isEventStream } from "../sse.ts";
+import { eventsWithFiles } from "./events-with-files.ts";
 
 /**
- * The run's last text with the files that it made. An answer that is not a result, or of a waiting run, stays
+ * The run's last text with the files that it made, or its events. An answer that is not a result, or of a waiting run, stays
  * unchanged.
  * @throws OutputInvalidJson where the skill promises JSON
  */
@@ -27,6 +29,10 @@ export async function runInSession(
   const before = await digestsOf(workspace);
   const prompt = promptText(manifest, input, Object.keys(given));
   const answer = await runIn(context, id, { prompt, options: { skill: manifest.slug } });
+  if (answer.body !== null && isEventStream(answer)) {
+    const filesOf = async () => (await producedFiles(context, workspace, before)).files;
+    return new Response(eventsWithFiles(context, answer.body, filesOf), answer);
+  }
   const type = answer.headers.get("content-type") ?? "";
   if (answer.status !== 200 || !type.startsWith("application/json")) return answer;
   const result: Json = JSON.parse(await answer.text());

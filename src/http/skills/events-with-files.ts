@@ -1,0 +1,82 @@
+/** The events of a run in a session, with the files that the run made in the last one. */
+import { toHullError } from "../../errors.ts";
+import { logError, problemOf } from "../../run/problem.ts";
+import type { ProducedFile } from "../../run/served-files.ts";
+import { isObject } from "../../skill/json.ts";
+import { parsedJson } from "../../skill/json-depth.ts";
+import type { RequestContext } from "../context.ts";
+
+const DONE = /^(?:id: [^\n]*\n)?event: done\ndata: /;
+
+/**
+ * The stream with `files` in a `done` of the status `done`. If they cannot be stored, an `error` comes first, and the `done` says
+ * `ok: false`.
+ * @param filesOf stores the files that the run made; called once the run has ended
+ */
+export function eventsWithFiles(
+  context: RequestContext,
+  events: ReadableStream<Uint8Array>,
+  filesOf: () => Promise<readonly ProducedFile[]>,
+): ReadableStream<Uint8Array> {
+  const decoder = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true });
+  const encoder = new TextEncoder();
+  const frames = new Frames();
+  const shown = async (frame: string): Promise<string> => {
+    const [head = null] = DONE.exec(frame) ?? [];
+    if (head === null) return frame;
+    const text = frame.slice(head.length).trimEnd();
+    const data = parsedJson(text);
+    if (!isObject(data) || data.status !== "done") return frame;
+    // The text itself goes on: numbers that JavaScript cannot hold keep their digits.
+    try {
+      const files = JSON.stringify(context.redacted(await filesOf()));
+      return `${head}${text.slice(0, -1)},"files":${files}}\n\n`;
+    } catch (thrown) {
+      const error = toHullError(thrown);
+      logError(error, context);
+      const problem = JSON.stringify(problemOf(error, context));
+      return `event: error\ndata: ${problem}\n\n${head}${text.replace(/^\{"ok":true/, '{"ok":false')}\n\n`;
+    }
+  };
+  return events.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      async transform(chunk, controller) {
+        for (const frame of frames.push(decoder.decode(chunk, { stream: true })))
+          controller.enqueue(encoder.encode(await shown(frame)));
+      },
+      flush(controller) {
+        const rest = frames.rest();
+        if (rest !== "") controller.enqueue(encoder.encode(rest));
+      },
+    }),
+  );
+}
+
+/** Cuts a text into events, whatever its pieces: each ends with a blank line, and holds none. */
+class Frames {
+  #pieces: string[] = [];
+  #last = "";
+
+  push(text: string): string[] {
+    const whole: string[] = [];
+    for (let left = text; left !== ""; ) {
+      const across = this.#last === "\n" && left.startsWith("\n");
+      const end = across ? 1 : left.indexOf("\n\n") + 2;
+      const ends = across || end > 1;
+      const piece = ends ? left.slice(0, end) : left;
+      this.#pieces.push(piece);
+      this.#last = piece.at(-1) ?? "";
+      left = left.slice(piece.length);
+      if (ends) whole.push(this.rest());
+    }
+    return whole;
+  }
+
+  /** What has no end so far. */
+  rest(): string {
+    const text = this.#pieces.join("");
+    this.#pieces = [];
+    this.#last = "";
+    return text;
+  }
+}
