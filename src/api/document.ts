@@ -81,6 +81,10 @@ function parameterComponents(): JsonObject {
     input: query("input", "The skill's input.", TEXT),
     q: query("q", "The same as `input`, which comes first.", TEXT),
     text: query("text", "The same as `input` and `q`, which come first.", TEXT),
+    prompt: query("prompt", "The same as `input`, `q` and `text`, which come first.", TEXT),
+    "prompt-of-file": query("prompt", "The text, where the body is a file.", TEXT),
+    session_id: query("session_id", "The session in which the skill is called.", TEXT),
+    file: query("file", "The answer is this file of those that the run made: its path.", TEXT),
     stream: query("stream", "`1`: answer as server-sent events.", { const: "1" }),
     query: {
       name: "query",

@@ -83,12 +83,17 @@ function parametersOf(manifest: Manifest, method: string): JsonObject[] {
   const names: string[] = [];
   if (mode === "static-file") names.push(...(method === "get" ? ["if-none-match", "range", "if-range"] : []));
   else if (mode === "proxy") names.push("query");
-  else if (method === "get" && input === "text") names.push("input", "q", "text");
+  else if (method === "get" && input === "text") names.push("input", "q", "text", "prompt");
+  else if (mayBeFile(manifest)) names.push("prompt-of-file");
   if (streams(manifest)) names.push("stream");
   if (durable(mode)) names.push("idempotency-key", "prefer");
-  if (mode === "llm") names.push("x-hull-bot");
+  if (mode === "llm") names.push("session_id", "file", "x-hull-bot");
   return names.map((name) => ref("parameters", name));
 }
+
+/** Whether a text body may be any file instead: the model has workspace tools to read it with, unless the deployment takes them away. */
+const mayBeFile = ({ mode, input, input_schema }: Manifest): boolean =>
+  mode === "llm" && input === "text" && input_schema === undefined;
 
 /** Whether calls can be idempotent and asynchronous. */
 const durable = (mode: Mode): boolean => mode === "script" || mode === "llm";
@@ -108,8 +113,9 @@ function requestBody(manifest: Manifest, components: Components): JsonObject | n
   if (mode === "proxy") return components.body("any", { content: { "*/*": {} } });
   if (input === "none") return null;
   if (input === "file") return fileBody(manifest, components);
+  if (mayBeFile(manifest)) return components.once("llm body", () => components.body("text.llm", llmBody()));
   if (input_schema === undefined)
-    return components.once("text body", () => components.body("text", textBody()));
+    return components.once("text body", () => components.body("text", textBody(false)));
   const embedded = embeddedSchema(input_schema, `urn:hull:input-schema:${slug}`);
   const schema = embedded === null ? {} : components.schema(`input.${slug}`, embedded);
   const envelope: JsonObject = {
@@ -121,30 +127,41 @@ function requestBody(manifest: Manifest, components: Components): JsonObject | n
   return { required: true, content: { "application/json": { schema: envelope } } };
 }
 
-function textBody(): JsonObject {
+function textBody(inSession: boolean): { description: string; content: JsonObject } {
   const content: JsonObject = {
     "text/plain": { schema: TEXT },
     "application/json": { schema: { oneOf: [TEXT, ref("schemas", "Envelope")] } },
-    "multipart/form-data": { schema: form("Text in one of the named fields, and files.") },
+    "multipart/form-data": { schema: form("Text in one of the named fields, and files.", inSession) },
   };
   for (const type of RAW_TEXT) content[type] = { schema: TEXT };
   return { description: "Text. Forms are taken as they stand, not decoded.", content };
 }
 
-function fileBody({ input_mime }: Manifest, components: Components): JsonObject {
+function llmBody(): JsonObject {
+  const { description, content } = textBody(true);
+  const file = "Any other type is a file, of a skill whose model has workspace tools.";
+  return { description: `${description} ${file}`, content: { ...content, "*/*": { schema: BINARY } } };
+}
+
+function fileBody({ mode, input_mime }: Manifest, components: Components): JsonObject {
   const types = input_mime.length === 0 ? ["*/*"] : input_mime;
   const content: JsonObject = Object.fromEntries(types.map((type) => [type, { schema: BINARY }]));
-  content["multipart/form-data"] = { schema: form("Every file part is kept; the first is the main one.") };
+  content["multipart/form-data"] = {
+    schema: form("Every file part is kept; the first is the main one.", mode === "llm"),
+  };
   // If JSON is accepted as a file, any other JSON is one.
   const names = ref("schemas", "FileNames");
   const isFile = types.some((type) => ["*/*", "application/*", "application/json"].includes(type));
   content["application/json"] = { schema: isFile ? { anyOf: [names, {}] } : names };
-  const name = ["file", ...input_mime.map(componentName)].join(".");
+  const own = mode === "llm" ? ["llm"] : [];
+  const name = ["file", ...own, ...input_mime.map(componentName)].join(".");
   return components.body(name, { required: true, description: "A file", content });
 }
 
-function form(description: string): JsonObject {
-  const fields = Object.fromEntries(FIELDS.map((name) => [name, TEXT]));
+/** @param inSession whether it may name the session of the call */
+function form(description: string, inSession: boolean): JsonObject {
+  const names = inSession ? [...FIELDS, "session_id"] : FIELDS;
+  const fields = Object.fromEntries(names.map((name) => [name, TEXT]));
   return {
     type: "object",
     description,

@@ -13,6 +13,7 @@ import * as run from "../../../src/errors/run.ts";
 import * as session from "../../../src/errors/session.ts";
 import * as task from "../../../src/errors/task.ts";
 import * as workflow from "../../../src/errors/workflow.ts";
+import { objectOf } from "../../../src/skill/json.ts";
 import type { Json, JsonObject, Manifest } from "../../../src/skill/manifest.ts";
 import { parseManifest } from "../../../src/skill/parse.ts";
 
@@ -131,6 +132,8 @@ const SPECIFIED = {
   504: "script_timeout provider_timeout upstream_timeout deadline_exceeded",
 };
 
+/** Parameters of every llm skill. */
+const IN_SESSION = ["session_id", "file", "x-hull-bot"];
 /** Parameters of every skill that can run idempotently and asynchronously. */
 const DURABLE = ["idempotency-key", "prefer"];
 
@@ -235,13 +238,21 @@ describe("S54: the OpenAPI document", () => {
     [
       "llm-5",
       "post",
-      ["stream", ...DURABLE, "x-hull-bot"],
-      ["text/plain"],
+      ["prompt-of-file", "stream", ...DURABLE, ...IN_SESSION],
+      ["text/plain", "*/*"],
       ["text/csv; charset=utf-8", "text/event-stream"],
     ],
     ["script-6", "post", DURABLE, ["text/plain"], ["image/png", "application/json"]],
-    ["script-7", "get", ["input", "q", "text", "stream", ...DURABLE], [], ["text/plain"]],
-    ["llm-10", "post", ["stream", ...DURABLE, "x-hull-bot"], ["application/json"], ["text/plain"]],
+    ["script-7", "get", ["input", "q", "text", "prompt", "stream", ...DURABLE], [], ["text/plain"]],
+    ["llm-1", "post", ["stream", ...DURABLE, ...IN_SESSION], [], ["text/plain"]],
+    [
+      "llm-7",
+      "get",
+      ["input", "q", "text", "prompt", "stream", ...DURABLE, ...IN_SESSION],
+      [],
+      ["text/plain"],
+    ],
+    ["llm-10", "post", ["stream", ...DURABLE, ...IN_SESSION], ["application/json"], ["text/plain"]],
     ["proxy-0", "post", ["query"], ["*/*"], []],
     [
       "static-file-0",
@@ -265,6 +276,19 @@ describe("S54: the OpenAPI document", () => {
     expect(members(at(resolve(at(operation, "responses", "200")), "content"))).toEqual(
       answers.length === 0 ? [] : expect.arrayContaining(answers),
     );
+  });
+
+  it.each([
+    ["script-0", false],
+    ["script-3", false],
+    ["llm-0", true],
+    ["llm-3", true],
+  ])("the form of %s may name a session: %s", (slug, may) => {
+    const pointer = at(document, "paths", `/skills/${slug}`, "post", "requestBody", "$ref");
+    const body = at(document, ...String(pointer).slice(2).split("/"));
+    const { properties = {} } = objectOf(at(body, "content", "multipart/form-data", "schema"));
+    const fields = ["text", "input", "prompt", ...(may ? ["session_id"] : []), "file"];
+    expect(members(properties)).toEqual(fields);
   });
 
   it("stays small: 500 skills add less than 0.87 MB", () => {
