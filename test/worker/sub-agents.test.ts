@@ -111,6 +111,30 @@ describe("POST /sub-agents", () => {
     expect(await get(`/sessions/${top}`)).toMatchObject({ child_ids: [within] });
   });
 
+  it("does not run in a session above it, whoever puts them below each other at the same time", async () => {
+    for (const sessions of [2, 3]) {
+      const paths = await Promise.all(Array.from({ length: sessions }, () => session()));
+      const ids = paths.map((path) => path.replace("/sessions/", ""));
+      // Each below the next one, and the last one below the first.
+      const made = await Promise.all(
+        ids.map((session_id, n) =>
+          post("/sub-agents", {
+            task: "x",
+            options: { ...said("In."), session_id },
+            parent_session_id: ids[(n + 1) % sessions],
+          }),
+        ),
+      );
+      const codes = await Promise.all(made.map(async (answer) => (answer.ok ? "ok" : codeOf(answer))));
+      expect(codes).toContainEqual([422, "input_invalid"]);
+      for (const code of codes) expect(["ok", [422, "input_invalid"]]).toContainEqual(code);
+      const children = await Promise.all(
+        paths.map(async (path) => (await get<{ child_ids: string[] }>(`${path}/ancestry`)).child_ids),
+      );
+      expect(children.flat()).toHaveLength(codes.filter((code) => code === "ok").length);
+    }
+  });
+
   it("starts clean or from a copy, and is told of in the session above", async () => {
     const path = await session();
     await run(path, "Remember 17.", said("Yes."));

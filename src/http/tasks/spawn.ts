@@ -225,7 +225,6 @@ export async function postSubAgent(context: RequestContext): Promise<Response> {
   if (fork && above === null) {
     throw wrong("options.fork", "wants parent_session_id, whose transcript is copied");
   }
-  if (session_id !== undefined) await checkBelow(context, session_id, parent_session_id);
   const id = session_id ?? (await idOf(context, "/sub-agents"));
   const limits = allowed_tools === undefined ? null : { tools: allowed_tools };
   const policy = policyOf([options.policy, limits]);
@@ -283,24 +282,6 @@ async function aboveOf(context: RequestContext, session: string | undefined): Pr
   const reason = refusal(above, Date.now());
   if (reason !== null) throw new ToolsRejected({ tools: ["sub_agent"], reason });
   return above;
-}
-
-/**
- * Two sessions below each other would report the same events to each other for ever.
- * @throws InputInvalid if the session is the one above, or further above
- */
-async function checkBelow(context: RequestContext, id: string, parent: string | undefined): Promise<void> {
-  const seen = new Set<string>();
-  let above = parent ?? null;
-  while (above !== null && !seen.has(above)) {
-    if (above === id)
-      throw wrong(
-        "options.session_id",
-        "names a session above the sub-agent: give another one, or none for a new one",
-      );
-    seen.add(above);
-    above = (await sessionOf(context, above).ask("above", null)).session_id;
-  }
 }
 
 async function handOver(

@@ -23,6 +23,7 @@ import type { SessionRow } from "../conversation/store.ts";
 import type { NamedRequest } from "../named-request.ts";
 import { within } from "../within.ts";
 import type { Delegates } from "./delegates.ts";
+import { type AskAbove, checkBelow, Lineage } from "./lineage.ts";
 import type { TaskOperations } from "./rpc.ts";
 import type { Cycle, TaskRow } from "./store.ts";
 import type { Task } from "./task.ts";
@@ -64,12 +65,26 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
       return work(input, task.row(), { session, caller });
     };
 
-  /** The session above notes the run before it begins. @throws TooManyDelegated */
-  const announced = async (settings: TaskSettings, { tenant, id }: SessionCaller): Promise<TaskSettings> => {
+  const lineage = new Lineage();
+
+  /**
+   * The session above notes the run before it begins.
+   * @param newlyBelow whether this session exists and was not below that one before
+   * @throws TooManyDelegated; InputInvalid if that one is below this one
+   */
+  const announced = async (
+    settings: TaskSettings,
+    { tenant, id }: SessionCaller,
+    newlyBelow: boolean,
+  ): Promise<TaskSettings> => {
     const { parent } = settings;
     if (parent === null) return settings;
     const origin = { requestId: crypto.randomUUID(), tenant, startedAt: log.now() };
-    const above = sessionClient(detachedContext(deployment, origin, background), parent.session_id);
+    const context = detachedContext(deployment, origin, background);
+    const askAbove: AskAbove = async (session) =>
+      (await sessionClient(context, session).ask("above", null).catch(ignoreMissing))?.session_ids ?? [];
+    if (newlyBelow) await checkBelow(id, parent.session_id, askAbove);
+    const above = sessionClient(context, parent.session_id);
     const { task_id } = await above.ask("delegate", { child: id, run_id: parent.run_id });
     return { ...settings, parent: { ...parent, task_id } };
   };
@@ -160,7 +175,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
     const own = settings.parent === null ? null : { ...settings.parent, run_id: null };
     const next: TaskSettings = { ...settings, task: text, parent: own };
     if (!known) {
-      await announced(next, caller).catch(ignoreMissing);
+      await announced(next, caller, false).catch(ignoreMissing);
       // What the files say of the run before is to be found there, also once the next one runs.
       await task.saved();
       await conversation.changing(() => carry(row, session, caller));
@@ -225,48 +240,60 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
     };
   };
 
-  return {
-    async spawn_task({ spec, settings: asked, imported, listed, wait, request }, caller) {
-      const { run_id: run }: { run_id: string } = JSON.parse(spec);
-      let settings = asked;
-      const parent_id = settings.parent?.session_id ?? null;
-      const request_hash = imported === null ? null : (request?.name ?? run);
-      const of = { metadata: {}, request_hash, parent_id };
-      const created = await conversation.open(caller, { ...of, imported }, false);
-      const session = await conversation.ready(caller);
-      // A request that is repeated after a day is recognised by the id of its run.
-      const known = (): boolean =>
-        settings.mode === "workflow" ? task.workflow.here : store.run(run) !== null;
-      // Earlier versions of Hull began a workflow's sub-agent as a run that is no task: the run becomes the task's.
-      const adopts = (): boolean => settings.mode !== "workflow" && known() && task.store.row() === null;
-      if (request === null ? !known() || adopts() : store.request(request.name, log.now()) === null) {
-        settings = await announced(settings, caller);
-        await task.saved();
+  /** Makes the session unless it exists, and begins the task's first run in it unless it has begun. Answers whether it made it. */
+  const spawn = async (
+    { spec, settings: asked, imported, request }: TaskOperations["spawn_task"]["in"],
+    caller: SessionCaller,
+  ): Promise<boolean> => {
+    const { run_id: run }: { run_id: string } = JSON.parse(spec);
+    let settings = asked;
+    const parent_id = settings.parent?.session_id ?? null;
+    const request_hash = imported === null ? null : (request?.name ?? run);
+    const of = { metadata: {}, request_hash, parent_id };
+    const created = await conversation.open(caller, { ...of, imported }, false);
+    const session = await conversation.ready(caller);
+    // A request that is repeated after a day is recognised by the id of its run.
+    const known = (): boolean =>
+      settings.mode === "workflow" ? task.workflow.here : store.run(run) !== null;
+    // Earlier versions of Hull began a workflow's sub-agent as a run that is no task: the run becomes the task's.
+    const adopts = (): boolean => settings.mode !== "workflow" && known() && task.store.row() === null;
+    if (request === null ? !known() || adopts() : store.request(request.name, log.now()) === null) {
+      // Nothing is below a session that this request makes.
+      settings = await announced(settings, caller, !created);
+      await task.saved();
+    }
+    const begun = (): null => {
+      const adopted = adopts();
+      if (known() && !adopted) return null;
+      const created_at = task.store.row()?.created_at ?? log.now();
+      if (adopted) {
+        log.append([], { events: () => [task.update(settings, "running")] });
+      } else {
+        conversation.active(session);
+        conversation.quiet(session);
+        if (settings.mode === "workflow") begin({ workflow: JSON.parse(spec) }, settings, caller);
+        else begin({ agent: JSON.parse(spec) }, settings, caller);
       }
-      const spawn = (): null => {
-        const adopted = adopts();
-        if (known() && !adopted) return null;
-        const created_at = task.store.row()?.created_at ?? log.now();
-        if (adopted) {
-          log.append([], { events: () => [task.update(settings, "running")] });
-        } else {
-          conversation.active(session);
-          conversation.quiet(session);
-          if (settings.mode === "workflow") begin({ workflow: JSON.parse(spec) }, settings, caller);
-          else begin({ agent: JSON.parse(spec) }, settings, caller);
-        }
-        const { artifacts } = settings;
-        const fresh = { closed_at: null, thrown: false };
-        task.begun(
-          { run, created_at, ...fresh, settings, artifacts },
-          { action: "spawn", task: settings.task },
-        );
-        return null;
-      };
-      if (request === null) conversation.together(spawn);
-      else conversation.once(request, spawn);
+      const { artifacts } = settings;
+      const fresh = { closed_at: null, thrown: false };
+      task.begun(
+        { run, created_at, ...fresh, settings, artifacts },
+        { action: "spawn", task: settings.task },
+      );
+      return null;
+    };
+    if (request === null) conversation.together(begun);
+    else conversation.once(request, begun);
+    return created;
+  };
+
+  return {
+    async spawn_task(asked, caller) {
+      const created = await lineage.below(asked.settings.parent?.session_id ?? null, () =>
+        spawn(asked, caller),
+      );
       task.workflow.look();
-      if (listed) {
+      if (asked.listed) {
         const indexed = created ? task.indexNew() : task.index();
         background(indexed);
         await within(indexed, INDEX_MS);
@@ -276,7 +303,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
           if (task.goesOn()) background(task.index());
         }, BEGUN_MS);
       }
-      return wait ? waited(null) : { task: task.handle(), thrown: null, spent: task.spent() };
+      return asked.wait ? waited(null) : { task: task.handle(), thrown: null, spent: task.spent() };
     },
     task: within404(() => task.handle()),
     task_wait: within404(({ timeout_ms }) => waited(timeout_ms)),
@@ -333,7 +360,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
     },
     async above(_, caller) {
       await conversation.ready(caller);
-      return { session_id: task.parent()?.session_id ?? null };
+      return { session_ids: lineage.above(task.parent()?.session_id ?? null) };
     },
     async delegate(input, caller) {
       conversation.active(await conversation.ready(caller));
@@ -359,7 +386,7 @@ const accountIn = ({ above }: WorkflowSpec, session: string): string =>
 const withPayload = (text: string, payload: Json | undefined): string =>
   payload === undefined ? text : `${text}\n\n<payload>\n${JSON.stringify(payload, null, 2)}\n</payload>`;
 
-/** A session above that was removed gets no message. */
+/** A session above that was removed gets no message, and is below none. */
 function ignoreMissing(error: unknown): void {
   if (!(error instanceof HullError) || error.code !== CallNotFound.code) throw error;
 }

@@ -18,7 +18,7 @@ interface Waited {
 /** By name: the questions to a session that is a task, or that has delegated some. JSON-safe. */
 export interface TaskOperations {
   /**
-   * Makes the session and begins the task's first run.
+   * Makes the session and begins the task's first run. @throws InputInvalid if the session above is below this one
    * @param spec `AgentSpec` as JSON; with the mode `workflow` `WorkflowSpec`
    * @param imported the conversation with which it begins
    * @param request `null`: the id of the run identifies a repetition
@@ -55,8 +55,8 @@ export interface TaskOperations {
   said: { in: null; out: { visible: Message[]; summary: string | null } };
   /** The limits for a run that this session delegates. */
   ceilings: { in: null; out: Ceilings & { task_id: string | null } };
-  /** The session to which this one reports what happens in it; `null`: none. */
-  above: { in: null; out: { session_id: string | null } };
+  /** The sessions to which this one reports what happens in it, or is about to. */
+  above: { in: null; out: { session_ids: string[] } };
   /** Notes a delegated run of this session. Answers the task that the session carries out; `null`: none. */
   delegate: { in: { child: string; run_id: string | null }; out: { task_id: string | null } };
   /**
