@@ -192,7 +192,17 @@ function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentS
       return next(
         {
           turn: null,
-          taken: { calls, text, finished, ...(remarks === undefined ? {} : { remarks }) },
+          taken: {
+            calls,
+            text,
+            finished,
+            ...(remarks === undefined ? {} : { remarks }),
+            before: {
+              used: run.tools_used.length,
+              successful: run.successful_tools.length,
+              rejected: run.rejected_tools.length,
+            },
+          },
           calls: open,
           stage: open.length > 0 ? "tools" : "open",
           texts: text === "" ? run.texts : [...run.texts, text],

@@ -35,35 +35,52 @@ export function settleCall(
   const { table, shown } = executed
     ? counted(run.loop, run.spec.loop_detect, name, args, text)
     : { table: run.loop, shown: text };
-  const calls = run.calls.map((call) =>
-    call.effect === effect ? { ...call, stage: "settled" as const, result, shown } : call,
-  );
   const runtime = exempt && (name === LOAD_SKILL || name === LEDGER_TOOL);
+  const own = runtime ? { runtime: true as const } : {};
+  const calls = run.calls.map((call) =>
+    call.effect === effect ? { ...call, stage: "settled" as const, result, shown, ...own } : call,
+  );
   const settled: RunState = {
     ...run,
     calls,
     loop: table,
-    tools_used: [...run.tools_used, name],
-    successful_tools:
-      result.status === "ok" && !runtime ? withName(run.successful_tools, name) : run.successful_tools,
-    rejected_tools: result.status === "rejected" ? withName(run.rejected_tools, name) : run.rejected_tools,
+    ...toolLists({ ...run, calls }),
     verification: name === "run" && executed ? verified(result) : run.verification,
     ...(result.cwd === undefined ? {} : { cwd: result.cwd }),
     ...(result.spent === undefined ? {} : { delegated: withSpent(run.delegated, result.spent) }),
     ...withArtifacts(run.artifacts, artifacts),
   };
   if (calls.some(({ stage }) => stage !== "settled")) return { ...state, run: settled };
-  // Until now they stood in the order of their ends.
-  const before = run.tools_used.slice(0, run.tools_used.length - (calls.length - 1));
-  const tools_used = [...before, ...calls.map(({ call }) => call.name)];
   const parts = calls.flatMap(({ result }) => result?.parts ?? []);
   const further: Message[] = parts.length === 0 ? [] : [{ role: "user", content: parts }];
   return {
     ...state,
     visible: [...state.visible, { role: "tool", results: calls.map(resultMessage) }, ...further],
-    run: { ...settled, tools_used, stage: "after" },
+    run: { ...settled, stage: "after" },
   };
 }
+
+/** The run's lists of tools. Those of the turn stand in the order of its calls, in whatever order these end. */
+function toolLists({
+  calls,
+  taken,
+  ...run
+}: RunState): Pick<RunState, "tools_used" | "successful_tools" | "rejected_tools"> {
+  const { used, successful, rejected } = taken?.before ?? {};
+  const settled = calls.filter(({ stage }) => stage === "settled");
+  const ok = settled.filter(({ result, runtime }) => result?.status === "ok" && runtime !== true);
+  const refused = settled.filter(({ result }) => result?.status === "rejected");
+  // The calls of a turn that began uncounted stood at the end, in the order of their ends.
+  const earlier = run.tools_used.slice(0, used ?? run.tools_used.length - (settled.length - 1));
+  return {
+    tools_used: [...earlier, ...namesOf(settled)],
+    successful_tools: distinct([...run.successful_tools.slice(0, successful), ...namesOf(ok)]),
+    rejected_tools: distinct([...run.rejected_tools.slice(0, rejected), ...namesOf(refused)]),
+  };
+}
+
+const namesOf = (calls: readonly OpenCall[]): string[] => calls.map(({ call }) => call.name);
+const distinct = (names: readonly string[]): string[] => [...new Set(names)];
 
 const withSpent = (before: Spent = { tokens: 0, cost_usd: 0 }, more: Spent): Spent => ({
   tokens: before.tokens + more.tokens,
@@ -112,9 +129,6 @@ function clientTools({ tools }: AgentSpec): ReadonlySet<string> {
     tools.flatMap(({ executor, definition }) => (executor === "client" ? [definition.name] : [])),
   );
 }
-
-const withName = (names: readonly string[], name: string): string[] =>
-  names.includes(name) ? [...names] : [...names, name];
 
 /** Whether a verification passed: by its exit status, that of the process or of the result, else by its text. */
 function verified({ exit_code, value, content, status }: AgentToolResult): RunState["verification"] {

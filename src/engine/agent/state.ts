@@ -62,6 +62,8 @@ export interface OpenCall {
   result: AgentToolResult | null;
   /** The form for the model. */
   shown: string;
+  /** The loop itself answered it: it is no success of a tool. Absent: a tool did. */
+  runtime?: true;
 }
 
 /** What the loop made of a model's turn. */
@@ -72,6 +74,8 @@ export interface TakenTurn {
   finished: boolean;
   /** Absent: none. */
   remarks?: Feedback[];
+  /** How many names the run's three lists of tools had before the turn. Absent: a version of Hull took the turn that did not count. */
+  before?: { used: number; successful: number; rejected: number };
 }
 
 export interface RunState {

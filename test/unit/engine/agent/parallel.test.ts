@@ -6,7 +6,7 @@ import type { AgentSpec } from "../../../../src/engine/agent/spec.ts";
 import { EMPTY_SESSION } from "../../../../src/engine/agent/state.ts";
 import { RunnerUnavailable } from "../../../../src/errors/run.ts";
 import type { JsonObject } from "../../../../src/skill/manifest.ts";
-import { play, type Reply, tool, toolTexts } from "./harness.ts";
+import { play, type Reply, SPEC, tool, toolTexts } from "./harness.ts";
 
 const TOOLS = [
   tool("plain"),
@@ -88,20 +88,45 @@ describe("calls of a turn", () => {
 
   it("are answered in call order and stored when each comes back", async () => {
     const delays: Record<string, number> = { plain: 30, look: 5, read: 15 };
-    const { rows, requests } = await play({
+    const { rows, requests, run } = await play({
       spec: { tools: TOOLS },
-      replies: [turn(["plain", "look", "read"]), "end"],
+      replies: [turn(["look"]), turn(["plain", "look", "read"]), "end"],
       async runTool({ call }) {
         await new Promise((resolve) => setTimeout(resolve, delays[call.name]));
         return call.name;
       },
     });
-    expect(requests[1] && toolTexts(requests[1])).toEqual(["plain", "look", "read"]);
+    expect(requests[2] && toolTexts(requests[2])).toEqual(["look", "plain", "look", "read"]);
+    expect(run.tools_used).toEqual(["look", "plain", "look", "read"]);
+    expect(run.successful_tools).toEqual(["look", "plain", "read"]);
     const settled = rows.map((row) =>
       row.flatMap((record) => (record.type === "tool_settled" ? [record.result.content] : [])),
     );
-    expect(settled.filter((row) => row.length > 0)).toEqual([["look"], ["read"], ["plain"]]);
+    expect(settled.filter((row) => row.length > 0)).toEqual([["look"], ["look"], ["read"], ["plain"]]);
   });
+
+  it.each([true, false])(
+    "that are refused are listed in call order (counted from the turn on: %s)",
+    async (counts) => {
+      const { records, run } = await play({
+        spec: { tools: TOOLS, policies: { ...SPEC.policies, policy: { tools: ["look"] } } },
+        replies: [turn(["read", "look", "plain"]), "end"],
+      });
+      expect([run.rejected_tools, run.successful_tools]).toEqual([["read", "plain"], ["look"]]);
+      // The end of the last call comes first.
+      const start: AgentRecord = { v: 1, at: 1, type: "run_started", run: "run_1", spec: run.spec };
+      const first = records.findIndex(({ type }) => type === "tool_settled");
+      const ends = records.filter(({ type }) => type === "tool_settled").toReversed();
+      const taken = [start, ...records.slice(0, first)].reduce(applyAgentRecord, EMPTY_SESSION);
+      const { before: _, ...uncounted } = taken.run?.taken ?? expect.fail("no turn");
+      const from =
+        counts || taken.run === null ? taken : { ...taken, run: { ...taken.run, taken: uncounted } };
+      const settled = ends.reduce(applyAgentRecord, from);
+      expect(settled.run?.tools_used).toEqual(["read", "look", "plain"]);
+      // A state of a version that did not count keeps the order of the ends.
+      expect(settled.run?.rejected_tools).toEqual(counts ? ["read", "plain"] : ["plain", "read"]);
+    },
+  );
 
   it("of a life that died are each taken up, and only those without a result", async () => {
     const first = await play({
