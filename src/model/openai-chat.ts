@@ -41,10 +41,7 @@ type ChatBody = Omit<ChatCompletionCreateParams, "messages" | "tools"> & {
 export function openAiBody(request: ModelRequest, target: WireTarget, stream: boolean): ChatBody {
   const { sampling = {} } = request;
   const json = jsonMembers(request, target);
-  const tokens: ChatTokens = {
-    [target.capabilities.requires_completion_tokens === true ? "max_completion_tokens" : target.token_field]:
-      request.max_tokens,
-  };
+  const tokens: ChatTokens = { [target.token_field]: request.max_tokens };
   return {
     model: target.model,
     messages: chatMessages({ ...request, system: json.system }, target),

@@ -78,14 +78,16 @@ export function resolveTarget(
   const provider = canonicalProvider(registry, wish.provider);
   const definition = definitionOf(provider, registry);
   const model = wish.model ?? defaultModel(provider, definition, env);
+  const capabilities = capabilitiesOf(registry, provider, model);
+  const usual = capabilities.requires_completion_tokens === true ? "max_completion_tokens" : "max_tokens";
   const resolved: Resolved = {
     provider,
     model,
-    token_field: definition.token_field ?? "max_tokens",
+    token_field: definition.token_field ?? usual,
     json_mode: definition.json_mode ?? definition.features?.includes("json_mode") ?? false,
     reasoning_echo: definition.reasoning_echo ?? false,
     variant: definition.variant,
-    capabilities: capabilitiesOf(registry, provider, model),
+    capabilities,
     secrets: [],
   };
   const own = protocolOf(definition, baseOverride(provider, definition, env));

@@ -108,6 +108,8 @@ const provider = () =>
       }),
     ),
     features: maybe(z.array(text())),
+    /** The member of a chat request that holds the limit of tokens. It wins over what is known of the model. */
+    token_field: maybe(z.enum(["max_tokens", "max_completion_tokens"])),
     /** The provider to ask when this one is down. */
     fallback: maybe(providerName()),
     retry_count: maybe(z.int().check(z.nonnegative(), z.maximum(20))),

@@ -102,6 +102,30 @@ test.each<[string, string]>([
   );
 });
 
+test.each<[string, string, object, string]>([
+  ["openai", "gpt-4o", {}, "max_completion_tokens"],
+  ["openai", "llama", { llm: { providers: { openai: { token_field: "max_tokens" } } } }, "max_tokens"],
+  ["openai", "gpt-5-mini", { llm: { providers: { openai: { token_field: "max_tokens" } } } }, "max_tokens"],
+  ["openrouter", "openai/gpt-5-mini", {}, "max_completion_tokens"],
+  ["openrouter", "meta/llama", {}, "max_tokens"],
+  ["mine", "m", { llm: { providers: { mine: { base_url: "https://mine.example/v1" } } } }, "max_tokens"],
+  [
+    "mine",
+    "m",
+    {
+      llm: {
+        providers: { mine: { base_url: "https://mine.example/v1", token_field: "max_completion_tokens" } },
+      },
+    },
+    "max_completion_tokens",
+  ],
+  ...["ollama", "vllm", "together", "groq", "fireworks", "dashscope", "tgi", "llamacpp", "mlx", "local"].map(
+    (provider): [string, string, object, string] => [provider, "m", {}, "max_tokens"],
+  ),
+])("%s, %s with %j: the limit of tokens is in %s", (provider, model, layer, token_field) => {
+  expect(resolveTarget({ provider, model }, env(KEYS), layered(layer))).toMatchObject({ token_field });
+});
+
 test("the first key set wins, and blanks around it do not matter", () => {
   expect(resolve("google", { GEMINI_API_KEY: " two\n" }).secrets).toEqual(["two"]);
   expect(resolve("google", { GEMINI_API_KEY: "two", GOOGLE_API_KEY: "one" }).secrets).toEqual(["one"]);
