@@ -1,10 +1,17 @@
 /** Folds the lines of Ollama's native endpoints into the document of an unstreamed call. */
-import { isObject } from "../skill/json.ts";
+import { compactPart } from "../skill/exact-json.ts";
+import { isObject, objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import type { StreamEvent } from "./frames.ts";
 import { cutOff, eventObject, keeper, textIn, unusable } from "./provider-document.ts";
 import { thinkSplitter } from "./think-tags.ts";
 import type { Sink, StreamReader, WireTarget } from "./wire.ts";
+
+/** A call of a line, or of the whole document. */
+export function callAt(document: Json, index: number): JsonObject {
+  const { tool_calls } = objectOf(objectOf(document).message);
+  return objectOf(Array.isArray(tool_calls) ? tool_calls[index] : null);
+}
 
 /** Checks by hand the parts of each line that it reads: there is one line per token. The last one has `done: true`. */
 export function createOllamaStream(target: WireTarget, sink: Sink): StreamReader {
@@ -13,6 +20,8 @@ export function createOllamaStream(target: WireTarget, sink: Sink): StreamReader
   let content = "";
   let thinking = "";
   const tool_calls: Json[] = [];
+  /** The calls as JSON, with all digits of their numbers. */
+  const texts: string[] = [];
   let last: JsonObject | null = null;
   const splitter = thinkSplitter({
     onText: (text) => sink.onText?.(text),
@@ -33,8 +42,8 @@ export function createOllamaStream(target: WireTarget, sink: Sink): StreamReader
         content += keep(text);
         splitter.push(text);
       }
-      for (const call of Array.isArray(message.tool_calls) ? message.tool_calls : []) {
-        keep(JSON.stringify(call));
+      for (const [n, call] of (Array.isArray(message.tool_calls) ? message.tool_calls : []).entries()) {
+        texts.push(keep(compactPart(event.data, call, (document) => callAt(document, n))));
         tool_calls.push(call);
       }
       if (line.done === true) last = line;
@@ -45,5 +54,6 @@ export function createOllamaStream(target: WireTarget, sink: Sink): StreamReader
       splitter.end();
       return { ...last, message: { content, thinking, tool_calls } };
     },
+    text: () => `{"message":{"tool_calls":[${texts.join(",")}]}}`,
   };
 }

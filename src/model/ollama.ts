@@ -7,9 +7,10 @@ import * as z from "zod/mini";
 import type { Block, Message, ModelRequest, ModelTurn, Part, StopReason } from "../engine/messages.ts";
 import { ModelLacks } from "../errors/provider.ts";
 import { UnsupportedMediaType } from "../errors/request.ts";
-import { isObject } from "../skill/json.ts";
+import { exactJson } from "../skill/exact-json.ts";
+import { isObject, objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
-import { createOllamaStream } from "./ollama-stream.ts";
+import { callAt, createOllamaStream } from "./ollama-stream.ts";
 import { textBlocks } from "./openai-chat-answer.ts";
 import { orElse } from "./or-else.ts";
 import { parseArguments, readShape } from "./provider-document.ts";
@@ -148,15 +149,17 @@ const STOP_REASONS = new Map<string, StopReason>([
   ["length", "max_tokens"],
 ]);
 
-function parseOllama(answer: unknown, target: WireTarget, callId: CallIdSource): ModelTurn {
+function parseOllama(answer: unknown, target: WireTarget, callId: CallIdSource, sent = ""): ModelTurn {
   const { model, message, done_reason, ...rest } = readShape(answerShape, answer, target);
   const raw = done_reason ?? null;
   const blocks: Block[] = [
     ...(message.thinking ? [{ type: "reasoning" as const, text: message.thinking }] : []),
     ...textBlocks(message.content ?? ""),
-    ...(message.tool_calls ?? []).map(({ id, function: { name, arguments: given } }): Block => {
+    ...(message.tool_calls ?? []).map(({ id, function: { name, arguments: given } }, index): Block => {
       const args = isObject(given) ? given : parseArguments(typeof given === "string" ? given : "");
-      const text = typeof given === "string" ? given : JSON.stringify(given ?? {});
+      const place = (document: Json): Json | undefined =>
+        objectOf(callAt(document, index).function).arguments;
+      const text = typeof given === "string" ? given : exactJson(given ?? {}, sent, place);
       return { type: "tool_call", id: callId(id), name, arguments: args, raw: text };
     }),
   ];

@@ -179,3 +179,25 @@ test("error events end the stream; their words go to the operator only", async (
     expect(JSON.stringify(error.operator)).toContain("SECRET");
   }
 });
+
+test("Ollama's calls keep the digits of their numbers, streamed and whole", () => {
+  const raws = ['{"id":1}', '{"id":12345678901234567890,"of":[9007199254740993]}'];
+  const calls = raws.map((raw) => `{"function":{"name":"look_up","arguments":${raw}}}`);
+  const line = (list: readonly string[], done: boolean) =>
+    `{"message":{"tool_calls":[${list}]},"done":${done}}`;
+  const [first = "", second = ""] = calls;
+  const reader = ollama.stream(TARGET, {});
+  // The second line's call is the first of its line.
+  expect(reader.push({ data: line([first], false) })).toBe(false);
+  expect(reader.push({ data: line([second], true) })).toBe(true);
+  const whole = line(calls, true);
+  for (const [answer, sent] of [
+    [reader.answer(), reader.text?.()],
+    [JSON.parse(whole), whole],
+  ] as const) {
+    const turn = ollama.parse(answer, TARGET, callIdSource([]), sent);
+    expect(turn.blocks).toMatchObject(
+      raws.map((raw) => ({ type: "tool_call", raw, arguments: JSON.parse(raw) })),
+    );
+  }
+});
