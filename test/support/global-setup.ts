@@ -1,4 +1,7 @@
-/** Done once before the tests that start servers: Worker and runner are bundled, and Node gets a place for what it compiles. */
+/**
+ * Done once before the tests that start servers: Worker, runner and command line are bundled, and Node gets a place for what it
+ * compiles.
+ */
 import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -7,6 +10,7 @@ import { promisify } from "node:util";
 import type { TestProject } from "vitest/node";
 import { bundleRunner } from "../../scripts/dev/runner.ts";
 import { bundleWorker } from "../../scripts/dev/worker-bundle.ts";
+import { bundleCli } from "./cli-bundle.ts";
 import { REPO } from "./hull-dev.ts";
 
 export async function setup({ config }: TestProject): Promise<() => Promise<void>> {
@@ -16,10 +20,12 @@ export async function setup({ config }: TestProject): Promise<() => Promise<void
   process.env.HULL_TEST_CACHE = join(REPO, "node_modules", ".cache", "hull-tests");
   process.env.HULL_RUNNER_BUNDLE = join(folder, "runner.cjs");
   process.env.PATH = [await pythonFolder(), process.env.PATH].join(delimiter);
-  const [worker] = await Promise.all([
+  const [worker, cli] = await Promise.all([
     bundleWorker(REPO, "src/worker.ts"),
+    bundleCli(REPO, process.env.HULL_TEST_CACHE),
     bundleRunner(REPO, process.env.HULL_RUNNER_BUNDLE),
   ]);
+  process.env.HULL_CLI_BUNDLE = cli;
   await writeFile(process.env.HULL_WORKER_BUNDLE, worker);
   return () => rm(folder, { recursive: true });
 }
