@@ -30,7 +30,10 @@ export const shared = (repo: string): Record<string, string> => {
  * How a process of `hull` is started: as everybody does, or, of this checkout, from what the run bundled (`global-setup.ts`), with
  * the variable that `bin/hull.mjs` sets.
  */
-function hullStart(repo: string, asEverybody = false): { script: string; variables: Record<string, string> } {
+export function hullStart(
+  repo: string,
+  asEverybody = false,
+): { script: string; variables: Record<string, string> } {
   if (asEverybody || repo !== REPO || HULL_CLI_BUNDLE === undefined || HULL_TEST_CACHE === undefined) {
     return { script: join(repo, "bin", "hull.mjs"), variables: {} };
   }
