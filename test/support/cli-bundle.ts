@@ -36,10 +36,13 @@ const places: Plugin = {
   },
 };
 
-/** Bundles the command line into a folder of its own below `folder`, named by its content; answers the module to start. */
+/**
+ * Bundles the command line into a folder of its own below `folder`, named by its content; answers the module to start; beside it is
+ * `cli.mjs`, which exports what `scripts/cli.ts` does.
+ */
 export async function bundleCli(repo: string, folder: string): Promise<string> {
   const { outputFiles } = await build({
-    entryPoints: [{ in: join(repo, "scripts", "hull.ts"), out: "hull" }],
+    entryPoints: ["hull", "cli"].map((name) => ({ in: join(repo, "scripts", `${name}.ts`), out: name })),
     outdir: folder,
     outExtension: { ".js": ".mjs" },
     bundle: true,
