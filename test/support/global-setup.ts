@@ -3,7 +3,7 @@
  * compiles.
  */
 import { execFile } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
@@ -12,6 +12,10 @@ import { bundleRunner } from "../../scripts/dev/runner.ts";
 import { bundleWorker } from "../../scripts/dev/worker-bundle.ts";
 import { bundleCli } from "./cli-bundle.ts";
 import { REPO } from "./hull-dev.ts";
+import { until } from "./runner.ts";
+
+/** How long a shared server may take to end after the last test. */
+const ENDED_MS = 60_000;
 
 export async function setup({ config }: TestProject): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(config.env.TMPDIR ?? tmpdir(), "hull-tests-"));
@@ -19,6 +23,9 @@ export async function setup({ config }: TestProject): Promise<() => Promise<void
   // Stays for the next run: Node looks at what a module says, so nothing in it is ever wrong.
   process.env.HULL_TEST_CACHE = join(REPO, "node_modules", ".cache", "hull-tests");
   process.env.HULL_RUNNER_BUNDLE = join(folder, "runner.cjs");
+  const servers = join(folder, "servers");
+  await mkdir(servers);
+  process.env.HULL_TEST_SERVERS = servers;
   process.env.PATH = [await pythonFolder(), process.env.PATH].join(delimiter);
   const [worker, cli] = await Promise.all([
     bundleWorker(REPO, "src/worker.ts"),
@@ -27,7 +34,22 @@ export async function setup({ config }: TestProject): Promise<() => Promise<void
   ]);
   process.env.HULL_CLI_BUNDLE = cli;
   await writeFile(process.env.HULL_WORKER_BUNDLE, worker);
-  return () => rm(folder, { recursive: true });
+  return async () => {
+    const faults = await faultsOf(servers);
+    await rm(folder, { recursive: true });
+    if (faults.length > 0)
+      throw new Error(`Servers that files of tests share did not end well: ${faults.join("; ")}`);
+  };
+}
+
+/** What the servers that files of tests share left behind (`common-hull.ts`), once each has ended. */
+async function faultsOf(servers: string): Promise<string[]> {
+  const read = async (): Promise<string[]> =>
+    Promise.all(
+      (await readdir(servers)).map((name) => readFile(join(servers, name), "utf8").catch(() => "gone")),
+    );
+  const faults = await until(read, (texts) => !texts.includes(""), ENDED_MS);
+  return faults.filter((text) => text !== "gone");
 }
 
 /** The folder of Python itself: a version manager's shim takes longer to start than a runner does, and each runner asks it. */

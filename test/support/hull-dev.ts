@@ -240,7 +240,7 @@ async function hullProcess(
   return { code, output };
 }
 
-async function writeIn(folder: string, path: string, text: string | Uint8Array): Promise<void> {
+export async function writeIn(folder: string, path: string, text: string | Uint8Array): Promise<void> {
   const target = join(folder, path);
   await mkdir(dirname(target), { recursive: true });
   await writeFile(target, text);
