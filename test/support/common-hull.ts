@@ -42,7 +42,13 @@ async function start(): Promise<Common> {
   ]);
   const hull = await startHullDev({
     args: ["--direct"],
-    env: { ANTHROPIC_API_KEY: "sk-ant-e2e-key", ANTHROPIC_BASE_URL: fake.url, ...Object.fromEntries(others) },
+    project: { "hull.toml": '[workspace_tools]\nenv = ["BUILD_NAME"]\n' },
+    env: {
+      ANTHROPIC_API_KEY: "sk-ant-e2e-key",
+      ANTHROPIC_BASE_URL: fake.url,
+      BUILD_NAME: "nightly",
+      ...Object.fromEntries(others),
+    },
   });
   await writeFile(note, "");
   return { hull, fake };
