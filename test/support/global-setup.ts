@@ -3,13 +3,13 @@
  * compiles.
  */
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import type { TestProject } from "vitest/node";
 import { bundleRunner } from "../../scripts/dev/runner.ts";
-import { bundleWorker } from "../../scripts/dev/worker-bundle.ts";
+import { bundleWorker, writeModules } from "../../scripts/dev/worker-bundle.ts";
 import { bundleCli } from "./cli-bundle.ts";
 import { REPO } from "./hull-dev.ts";
 import { until } from "./runner.ts";
@@ -19,7 +19,7 @@ const ENDED_MS = 60_000;
 
 export async function setup({ config }: TestProject): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(config.env.TMPDIR ?? tmpdir(), "hull-tests-"));
-  process.env.HULL_WORKER_BUNDLE = join(folder, "worker.mjs");
+  process.env.HULL_WORKER_BUNDLE = join(folder, "worker");
   // Stays for the next run: Node looks at what a module says, so nothing in it is ever wrong.
   process.env.HULL_TEST_CACHE = join(REPO, "node_modules", ".cache", "hull-tests");
   process.env.HULL_RUNNER_BUNDLE = join(folder, "runner.cjs");
@@ -28,12 +28,12 @@ export async function setup({ config }: TestProject): Promise<() => Promise<void
   process.env.HULL_TEST_SERVERS = servers;
   process.env.PATH = [await pythonFolder(), process.env.PATH].join(delimiter);
   const [worker, cli] = await Promise.all([
-    bundleWorker(REPO, "src/worker.ts"),
+    bundleWorker(REPO),
     bundleCli(REPO, process.env.HULL_TEST_CACHE),
     bundleRunner(REPO, process.env.HULL_RUNNER_BUNDLE),
   ]);
   process.env.HULL_CLI_BUNDLE = cli;
-  await writeFile(process.env.HULL_WORKER_BUNDLE, worker);
+  await writeModules(process.env.HULL_WORKER_BUNDLE, worker);
   return async () => {
     const faults = await faultsOf(servers);
     await rm(folder, { recursive: true });
