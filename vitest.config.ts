@@ -27,6 +27,8 @@ class LongFirst extends BaseSequencer {
 /** `unit` and `real` run in Node, `worker` inside workerd. */
 export default defineConfig({
   test: {
+    // Servers that files share end after the last test.
+    teardownTimeout: 120_000,
     // One more than there are cores, since some tests wait for a clock.
     maxWorkers: cores + 1,
     sequence: { sequencer: LongFirst },

@@ -1,6 +1,6 @@
 /** Variables of a project reach the Worker as they are, or not at all and with a word. */
-import { describe, expect, test } from "vitest";
-import { runHull, startHullDev } from "../support/hull-dev.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type HullDev, runHull, startHullDev } from "../support/hull-dev.ts";
 import { folder } from "../unit/scripts/folder.ts";
 
 /** A handler that answers which of its variables it has. */
@@ -31,35 +31,72 @@ const VALUES: Record<string, [written: string, value: string]> = {
 };
 const NAMES = Object.keys(VALUES);
 
+/** A tool whose handler has the variables that it names. */
+const PEEK = {
+  name: "peek",
+  description: "Peeks.",
+  script: "peek.mjs",
+  "x-env": ["TOKEN_OF_TOOL"],
+  parameters: {},
+};
+const ENVIRONMENT = "e$x\"'`\\ \n é";
+const begin = (args: string[]): Promise<HullDev> =>
+  startHullDev({
+    skills: {
+      ...TOOL,
+      "vars/SKILL.md": TOOL["vars/SKILL.md"].replace("NAMES", [...NAMES, "OUTER"].join(", ")),
+      "peeks/SKILL.md": "---\nname: peeks\ndescription: Peeks\nmode: llm\nprovider: mock\n---\nPeek.\n",
+      "peeks/tools.json": JSON.stringify([PEEK]),
+      "peeks/peek.mjs":
+        "export default async (_args, ctx) => ({ token: ctx.env.TOKEN_OF_TOOL ?? null, other: ctx.env.TOKEN_OF_NOBODY ?? null });",
+    },
+    project: {
+      ".env": `\uFEFF${Object.entries(VALUES)
+        .map(([name, [written]]) => `${name}=${written}\n`)
+        .join("")}`,
+    },
+    env: { OUTER: ENVIRONMENT, TOKEN_OF_TOOL: "value-of-the-token", TOKEN_OF_NOBODY: "x" },
+    args,
+  });
+
 describe.each([
   ["wrangler", []],
   ["workerd", ["--direct"]],
 ])("by %s", (_, args) => {
+  let hull: HullDev;
+  beforeAll(async () => {
+    hull = await begin([...args]);
+  });
+  afterAll(() => hull?.stop());
+
   test("attack: no value of .env is changed on its way", async () => {
-    const lines = Object.entries(VALUES).map(([name, [written]]) => `${name}=${written}\n`);
-    const environment = "e$x\"'`\\ \n é";
-    const hull = await startHullDev({
-      skills: {
-        ...TOOL,
-        "vars/SKILL.md": TOOL["vars/SKILL.md"].replace("NAMES", [...NAMES, "OUTER"].join(", ")),
+    const text = await (await hull.call("/skills/vars", "x")).text();
+    const got = new Map(
+      text.split("\0").map((line) => [line.replace(/=.*/s, ""), line.replace(/^[^=]*=/, "")]),
+    );
+    const wanted = Object.entries(VALUES).map(([name, [, value]]) => [name, value]);
+    expect([...NAMES, "OUTER"].map((name) => [name, got.get(name)])).toEqual([
+      ...wanted,
+      ["OUTER", ENVIRONMENT],
+    ]);
+  });
+
+  test("attack: the names of x-env in tools.json reach the handler from the environment, and no other does", async () => {
+    const response = await hull.post("/runs", {
+      prompt: "go",
+      options: {
+        skill: "peeks",
+        mock: [{ tool_calls: [{ name: "peek", arguments: {} }] }, { text: "done" }],
       },
-      project: { ".env": `\uFEFF${lines.join("")}` },
-      env: { OUTER: environment },
-      args: [...args],
     });
-    try {
-      const text = await (await hull.call("/skills/vars", "x")).text();
-      const got = new Map(
-        text.split("\0").map((line) => [line.replace(/=.*/s, ""), line.replace(/^[^=]*=/, "")]),
-      );
-      const wanted = Object.entries(VALUES).map(([name, [, value]]) => [name, value]);
-      expect([...NAMES, "OUTER"].map((name) => [name, got.get(name)])).toEqual([
-        ...wanted,
-        ["OUTER", environment],
-      ]);
-    } finally {
-      await hull.stop();
-    }
+    const text = await response.text();
+    expect([response.status, text]).toEqual([200, expect.stringContaining("value-of-the-token")]);
+    expect(text).not.toContain('"x"');
+    // The Worker got its variables at the start: who names one later is told.
+    const at = hull.output().length;
+    const later = [{ ...PEEK, "x-env": ["TOKEN_OF_TOOL", "TOKEN_OF_NOBODY"] }];
+    await hull.write("peeks/tools.json", JSON.stringify(later));
+    await hull.printed(/TOKEN_OF_NOBODY of the environment: .*restart to use it/, at);
   });
 });
 
@@ -82,40 +119,4 @@ test.each([
   const { code, output } = await runHull(["dev", dir, "--port", "0"], { cwd: dir });
   expect([code, output]).toEqual([2, expect.stringContaining(says)]);
   expect(output).not.toMatch(/caf|a"b/);
-});
-
-test("attack: the names of x-env in tools.json reach the handler from the environment, and no other does", async () => {
-  const handler =
-    "export default async (_args, ctx) => ({ token: ctx.env.TOKEN_OF_TOOL ?? null, other: ctx.env.TOKEN_OF_NOBODY ?? null });";
-  const tools = [
-    { name: "peek", description: "Peeks.", script: "peek.mjs", "x-env": ["TOKEN_OF_TOOL"], parameters: {} },
-  ];
-  const hull = await startHullDev({
-    args: ["--direct"],
-    skills: {
-      "peeks/SKILL.md": "---\nname: peeks\ndescription: Peeks\nmode: llm\nprovider: mock\n---\nPeek.\n",
-      "peeks/tools.json": JSON.stringify(tools),
-      "peeks/peek.mjs": handler,
-    },
-    env: { TOKEN_OF_TOOL: "value-of-the-token", TOKEN_OF_NOBODY: "x" },
-  });
-  try {
-    const response = await hull.post("/runs", {
-      prompt: "go",
-      options: {
-        skill: "peeks",
-        mock: [{ tool_calls: [{ name: "peek", arguments: {} }] }, { text: "done" }],
-      },
-    });
-    const text = await response.text();
-    expect([response.status, text]).toEqual([200, expect.stringContaining("value-of-the-token")]);
-    expect(text).not.toContain('"x"');
-    // The Worker got its variables at the start: who names one later is told.
-    const at = hull.output().length;
-    const later = [{ ...tools[0], "x-env": ["TOKEN_OF_TOOL", "TOKEN_OF_NOBODY"] }];
-    await hull.write("peeks/tools.json", JSON.stringify(later));
-    await hull.printed(/TOKEN_OF_NOBODY of the environment: .*restart to use it/, at);
-  } finally {
-    await hull.stop();
-  }
 });

@@ -5,8 +5,8 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { Hull, HullConnectionError, HullError, type HullEvent } from "hullrun/client";
 import { afterAll, afterEach, beforeAll, expect, expectTypeOf, test } from "vitest";
+import { commonHull } from "../support/common-hull.ts";
 import { type CuttingProxy, startCuttingProxy } from "../support/cutting-proxy.ts";
-import { sharedHull } from "../support/shared.ts";
 
 /** Counts to ten, not all at once, and notes each of its runs in the file that its input names. */
 const COUNT = `#!/bin/bash
@@ -38,17 +38,14 @@ const upstream = createServer((request, response) => {
 await new Promise<void>((resolve) => upstream.listen(0, "127.0.0.1", resolve));
 const { port } = upstream.address() as AddressInfo;
 
-const server = await sharedHull({
-  args: ["--direct"],
-  skills: {
-    "count/SKILL.md": script("count"),
-    "count/run.sh": COUNT,
-    "sleeper/SKILL.md": script("sleeper"),
-    "sleeper/run.sh": SLEEP,
-    "asker/SKILL.md": ASKER,
-    "passed-on/SKILL.md": `---\nname: passed-on\ndescription: Passes on. Use in tests.\nmode: proxy\nproxy: http://127.0.0.1:${port}/long\n---\n`,
-    "looked-up/SKILL.md": `---\nname: looked-up\ndescription: Looks up. Use in tests.\nmode: proxy\nmethod: GET\nproxy: http://127.0.0.1:${port}/where\n---\n`,
-  },
+const { hull: server } = await commonHull({
+  "count/SKILL.md": script("count"),
+  "count/run.sh": COUNT,
+  "sleeper/SKILL.md": script("sleeper"),
+  "sleeper/run.sh": SLEEP,
+  "asker/SKILL.md": ASKER,
+  "passed-on/SKILL.md": `---\nname: passed-on\ndescription: Passes on. Use in tests.\nmode: proxy\nproxy: http://127.0.0.1:${port}/long\n---\n`,
+  "looked-up/SKILL.md": `---\nname: looked-up\ndescription: Looks up. Use in tests.\nmode: proxy\nmethod: GET\nproxy: http://127.0.0.1:${port}/where\n---\n`,
 });
 let proxy: CuttingProxy;
 let hull: Hull;

@@ -2,8 +2,8 @@
 import { readFile } from "node:fs/promises";
 import { request as httpRequest } from "node:http";
 import { describe, expect, test } from "vitest";
+import { commonHull } from "../support/common-hull.ts";
 import { type Body, json } from "../support/hull-dev.ts";
-import { sharedHull } from "../support/shared.ts";
 
 const skill = (name: string, run: string, more = ""): Record<string, string> => ({
   [`${name}/SKILL.md`]: `---\nname: ${name}\ndescription: Test.\nrun: ${run}\n${more}---\nTest.\n`,
@@ -17,23 +17,20 @@ const SCHEMA = [
   "",
 ].join("\n");
 
-const hull = await sharedHull({
-  args: ["--direct"],
-  skills: {
-    ...skill("text", "[cat]"),
-    ...skill("files", LIST_FILES, "input: file\n"),
-    ...skill(
-      "csv-only",
-      '[bash, -c, \'echo ran >> "$HOME/ran"; cat "$HULL_INPUT_FILE"\']',
-      "input: file\ninput_mime: [text/csv, image/*]\n",
-    ),
-    ...skill("none", "[bash, -c, 'echo \"<$(cat)>\"']", "input: none\n"),
-    ...skill("ten", "[cat]", "max_input_bytes: 10\n"),
-    ...skill("ten-file", "[wc, -c]", "input: file\nmax_input_bytes: 10\n"),
-    ...skill("schema", "[cat]", SCHEMA),
-    ...skill("query", "[cat]", "method: GET\n"),
-    ...skill("put", "[cat]", "method: put\n"),
-  },
+const { hull } = await commonHull({
+  ...skill("text", "[cat]"),
+  ...skill("files", LIST_FILES, "input: file\n"),
+  ...skill(
+    "csv-only",
+    '[bash, -c, \'echo ran >> "$HOME/ran"; cat "$HULL_INPUT_FILE"\']',
+    "input: file\ninput_mime: [text/csv, image/*]\n",
+  ),
+  ...skill("none", "[bash, -c, 'echo \"<$(cat)>\"']", "input: none\n"),
+  ...skill("ten", "[cat]", "max_input_bytes: 10\n"),
+  ...skill("ten-file", "[wc, -c]", "input: file\nmax_input_bytes: 10\n"),
+  ...skill("schema", "[cat]", SCHEMA),
+  ...skill("query", "[cat]", "method: GET\n"),
+  ...skill("put", "[cat]", "method: put\n"),
 });
 
 const send = (path: string, type: string | null, body: Body): Promise<Response> =>

@@ -1,14 +1,11 @@
 /** Model calls that outlive their connection. */
 import { describe, expect, test } from "vitest";
+import { commonHull } from "../support/common-hull.ts";
 import { json } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
-import { sharedHull, sharedProvider } from "../support/shared.ts";
 
-const fake = await sharedProvider();
-const hull = await sharedHull({
-  args: ["--direct"],
-  env: { OPENAI_API_KEY: "sk-openai-e2e-key", OPENAI_BASE_URL: `${fake.url}/v1` },
-  skills: { "a/SKILL.md": "---\nname: a\ndescription: Test.\nprovider: mock\n---\nHi.\n" },
+const { hull, fake } = await commonHull({
+  "a/SKILL.md": "---\nname: a\ndescription: Test.\nprovider: mock\n---\nHi.\n",
 });
 
 const OPENAI = { provider: "openai", model: "gpt-4o", llm_backoff_ms: 0 };

@@ -1,9 +1,9 @@
 /** mode: llm through HTTP against a fake provider: tools, rounds, finish reasons, inputs. */
 import { describe, expect, test } from "vitest";
+import { commonHull } from "../support/common-hull.ts";
 import type { FakeRequest } from "../support/fake-provider.ts";
 import { type Body, json } from "../support/hull-dev.ts";
 import { gone } from "../support/runner.ts";
-import { sharedHull, sharedProvider } from "../support/shared.ts";
 import { dataOf, readEvents, textOf } from "../support/sse.ts";
 
 const llm = (name: string, more = "", body = "You are a test."): Record<string, string> => ({
@@ -25,40 +25,24 @@ const withTools = (name: string, more = ""): Record<string, string> => ({
   [`${name}/show.py`]: "import json, sys\nprint(json.dumps(sys.argv[1:]))\n",
 });
 
-const fake = await sharedProvider();
-const hull = await sharedHull({
-  args: ["--direct"],
-  env: {
-    ANTHROPIC_API_KEY: "sk-ant-e2e-key",
-    ANTHROPIC_BASE_URL: fake.url,
-    OPENAI_API_KEY: "sk-openai-e2e-key",
-    OPENAI_BASE_URL: `${fake.url}/v1`,
-    ...Object.fromEntries(
-      ["XAI", "GOOGLE", "DEEPSEEK"].flatMap((name) => [
-        [`${name}_API_KEY`, `sk-${name}-e2e-key`],
-        [`${name}_BASE_URL`, `${fake.url}/v1`],
-      ]),
-    ),
-  },
-  skills: {
-    ...llm("plain"),
-    ...llm("plain-openai", "provider: openai\n"),
-    ...llm("plain-xai", "provider: xai\n"),
-    ...llm("plain-google", "provider: google\nbase_url: http://127.0.0.1:1\n"),
-    ...llm("plain-deepseek", "provider: deepseek\n"),
-    ...llm("summarizer", "provider: openai\nmodel: gpt-5-mini\nmax_tokens: 512\n"),
-    ...llm("thinker", "provider: openai\nmodel: gpt-5-mini\neffort: max\n"),
-    ...llm("json", "provider: openai\noutput: json\n", "Answer in JSON."),
-    ...llm("blank", "input: none\n"),
-    ...llm("file", "input: file\n"),
-    ...withTools("tools"),
-    ...withTools("tools-openai", "provider: openai\n"),
-    ...withTools("one-round", "max_tool_rounds: 1\n"),
-    ...withTools("two-rounds", "max_tool_rounds: 2\n"),
-    ...withTools("brief", "timeout_ms: 2500\n"),
-    ...withTools("deadline", "deadline_ms: 2000\n"),
-    "empty/SKILL.md": "---\nname: empty\ndescription: Test.\nmode: llm\n---\n",
-  },
+const { hull, fake } = await commonHull({
+  "empty/SKILL.md": "---\nname: empty\ndescription: Test.\nmode: llm\n---\n",
+  ...llm("plain"),
+  ...llm("plain-openai", "provider: openai\n"),
+  ...llm("plain-xai", "provider: xai\n"),
+  ...llm("plain-google", "provider: google\nbase_url: http://127.0.0.1:1\n"),
+  ...llm("plain-deepseek", "provider: deepseek\n"),
+  ...llm("summarizer", "provider: openai\nmodel: gpt-5-mini\nmax_tokens: 512\n"),
+  ...llm("thinker", "provider: openai\nmodel: gpt-5-mini\neffort: max\n"),
+  ...llm("json", "provider: openai\noutput: json\n", "Answer in JSON."),
+  ...llm("blank", "input: none\n"),
+  ...llm("file", "input: file\n"),
+  ...withTools("tools"),
+  ...withTools("tools-openai", "provider: openai\n"),
+  ...withTools("one-round", "max_tool_rounds: 1\n"),
+  ...withTools("two-rounds", "max_tool_rounds: 2\n"),
+  ...withTools("brief", "timeout_ms: 2500\n"),
+  ...withTools("deadline", "deadline_ms: 2000\n"),
 });
 
 const ask = (slug: string, body: Body = "hello", init: RequestInit = {}): Promise<Response> =>

@@ -7,7 +7,7 @@ import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type HullDev, json, REPO, runHull, startHullDev } from "../support/hull-dev.ts";
+import { type HullDev, json, REPO, runHull, shared, startHullDev } from "../support/hull-dev.ts";
 import { dataOf, readEvents } from "../support/sse.ts";
 import { makeZip } from "../support/zip.ts";
 
@@ -87,6 +87,8 @@ beforeAll(async () => {
     repo,
     skills: SKILLS,
     args: ["--direct"],
+    // Its Worker and its runner are those of the checkout.
+    env: shared(REPO),
     project: { ".env": "OPTED_IN=let-in-by-name\n" },
   });
 });

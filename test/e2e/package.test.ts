@@ -67,8 +67,8 @@ test("npx of the package alone makes a project elsewhere", async () => {
 });
 
 test("a typed skill is built, with types that the compiler finds", async () => {
-  await shell("npx hull new Dice -l typed");
-  expect((await shell("npx hull build")).stdout).toMatch(/^Built \d+ skills? into/);
+  await shell("node_modules/.bin/hull new Dice -l typed");
+  expect((await shell("node_modules/.bin/hull build")).stdout).toMatch(/^Built \d+ skills? into/);
   await shell(
     `${REPO}node_modules/.bin/tsc --ignoreConfig --noEmit --strict --module preserve --target es2022 --types '' skills/dice/skill.ts`,
   );
@@ -85,7 +85,7 @@ test("hullrun/client is in the package, with types that the compiler finds", asy
 });
 
 test("S113: failures have their exit codes there, too", async () => {
-  const missing = await shell("npx hull call helo; echo exit $?");
+  const missing = await shell("node_modules/.bin/hull call helo; echo exit $?");
   expect(missing.stdout).toMatch(/exit 3$/m);
   expect(missing.stderr).toContain("Did you mean hello?");
 });

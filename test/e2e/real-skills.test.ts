@@ -5,14 +5,13 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { commonHull } from "../support/common-hull.ts";
 import { blocks } from "../support/documents.ts";
 import { formPdf } from "../support/form-pdf.ts";
 import { json, REPO } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
-import { sharedHull, sharedProvider } from "../support/shared.ts";
 import { dataOf, readEvents } from "../support/sse.ts";
 
-const fake = await sharedProvider();
 const PDF = join(REPO, "test/fixtures/real-skills/pdf");
 const files = (folder: string, below = ""): [string, Uint8Array][] =>
   readdirSync(join(folder, below), { withFileTypes: true }).flatMap((entry) => {
@@ -22,22 +21,18 @@ const files = (folder: string, below = ""): [string, Uint8Array][] =>
       : [[`pdf/${path}`, readFileSync(join(folder, path))] as [string, Uint8Array]];
   });
 
-const hull = await sharedHull({
-  args: ["--direct"],
-  env: { ANTHROPIC_API_KEY: "sk-ant-e2e-key", ANTHROPIC_BASE_URL: fake.url },
-  skills: {
-    ...Object.fromEntries(files(PDF)),
-    "tidy/SKILL.md":
-      "---\nname: tidy\ndescription: Tidies repositories\nallowed-tools: Bash(git:*), Read\n---\nLook with `git status`.\n",
-    "reader/SKILL.md":
-      "---\nname: reader\ndescription: Reads things\nallowed-tools: Read\n---\nRead ../pdf/forms.md.\n",
-    "chart/SKILL.md":
-      "---\nname: chart\ndescription: Draws charts\noutput: file\nworkspace_tools: true\nmax_tool_rounds: 10\n---\nDraw.\n",
-    "facts/SKILL.md":
-      "---\nname: facts\ndescription: Tells facts\nallowed-tools: Bash(echo:*)\n---\nThe sum is !`echo 40 2`. Not this: !`rm -rf x` with [rm].\n",
-    "sums/SKILL.md":
-      "---\nname: sums\ndescription: Tells sums\nallowed-tools: Bash(echo:*)\n---\nThe sum is !`echo 40 2`.\nFirst: $ARGUMENTS[0], all: $ARGUMENTS. In {baseDir}, beside ~/.claude/skills/pdf.\n",
-  },
+const { hull, fake } = await commonHull({
+  ...Object.fromEntries(files(PDF)),
+  "tidy/SKILL.md":
+    "---\nname: tidy\ndescription: Tidies repositories\nallowed-tools: Bash(git:*), Read\n---\nLook with `git status`.\n",
+  "reader/SKILL.md":
+    "---\nname: reader\ndescription: Reads things\nallowed-tools: Read\n---\nRead ../pdf/forms.md.\n",
+  "chart/SKILL.md":
+    "---\nname: chart\ndescription: Draws charts\noutput: file\nworkspace_tools: true\nmax_tool_rounds: 10\n---\nDraw.\n",
+  "facts/SKILL.md":
+    "---\nname: facts\ndescription: Tells facts\nallowed-tools: Bash(echo:*)\n---\nThe sum is !`echo 40 2`. Not this: !`rm -rf x` with [rm].\n",
+  "sums/SKILL.md":
+    "---\nname: sums\ndescription: Tells sums\nallowed-tools: Bash(echo:*)\n---\nThe sum is !`echo 40 2`.\nFirst: $ARGUMENTS[0], all: $ARGUMENTS. In {baseDir}, beside ~/.claude/skills/pdf.\n",
 });
 
 interface Call {

@@ -1,23 +1,18 @@
 /** Structured output and hooks of agent runs over HTTP. */
 import { expect, test } from "vitest";
+import { commonHull } from "../support/common-hull.ts";
 import { json } from "../support/hull-dev.ts";
-import { sharedHull, sharedProvider } from "../support/shared.ts";
 import { dataOf, readEvents } from "../support/sse.ts";
 
-const fake = await sharedProvider();
-const hull = await sharedHull({
-  args: ["--direct"],
-  env: { OPENAI_API_KEY: "sk-openai-e2e-key", OPENAI_BASE_URL: `${fake.url}/v1` },
-  skills: {
-    "hooked/SKILL.md": "---\nname: hooked\ndescription: Hooks\nmode: llm\nprovider: openai\n---\nWork.\n",
-    "hooked/hooks.ts": `
+const { hull, fake } = await commonHull({
+  "hooked/SKILL.md": "---\nname: hooked\ndescription: Hooks\nmode: llm\nprovider: openai\n---\nWork.\n",
+  "hooked/hooks.ts": `
 export const seven = () => 7;
 export const only = ({ messages, recorded_messages }) => [{ role: "user", content: "saw " + messages.length + "/" + recorded_messages.length }];
 export const put = ({ args }) => ({ args: { ...args, text: args.text + "!" } });
 export const after = ({ result }) => "seen: " + result.content;
 export const say = ({ text }) => text;
 `,
-  },
 });
 
 const SCHEMA = { type: "object", properties: { n: { type: "integer" } }, required: ["n"] };

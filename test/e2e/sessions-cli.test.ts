@@ -4,12 +4,12 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { commonHull } from "../support/common-hull.ts";
 import { blocks } from "../support/documents.ts";
 import { json, REPO, runHull } from "../support/hull-dev.ts";
-import { sharedHull } from "../support/shared.ts";
 import { edge } from "../support/workflow-graphs.ts";
 
-const hull = await sharedHull({ args: ["--direct"] });
+const { hull } = await commonHull();
 
 const cli = (...args: string[]) => runHull([...args, "--url", hull.url], { cwd: hull.root });
 /** As everybody starts it: once for each command, since most of them run in the process of the test. */

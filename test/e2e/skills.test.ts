@@ -1,34 +1,28 @@
 /** Plain Agent Skills in agent runs: model registry, activation, files. */
 import { expect, test } from "vitest";
+import { commonHull } from "../support/common-hull.ts";
 import { json } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
-import { sharedHull, sharedProvider } from "../support/shared.ts";
 
 const PIXEL =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const LONG = `${"0123456789".repeat(2000)}END`;
 
-const fake = await sharedProvider();
-const hull = await sharedHull({
-  args: ["--direct"],
-  env: { OPENAI_API_KEY: "sk-openai-e2e-key", OPENAI_BASE_URL: `${fake.url}/v1` },
-  skills: {
-    "pdf-tools/SKILL.md":
-      "---\nname: pdf-tools\ndescription: Reads R&D <x>. Use when: asked\nversion: 1.0\n---\nPDF BODY with $ARGUMENTS.\nSee references/a.md.\n",
-    "pdf-tools/references/a.md": "# Reference\n",
-    "pdf-tools/references/long.txt": LONG,
-    "pdf-tools/data.bin": "\0\0\0",
-    "pdf-tools/assets/dot.png": Buffer.from(PIXEL, "base64"),
-    "pdf-tools/SKILL.sh": "x",
-    "guide/SKILL.md":
-      "---\nname: guide\ndescription: d\nprovider: openai\nmodel: gpt-4o\n---\nGUIDE for $ARGUMENTS, first $0, at ${HULL_SKILL_DIR}.\nSee references/a.md and dot.png.\n",
-    "guide/references/a.md": "# Guidance\n",
-    "guide/dot.png": Buffer.from(PIXEL, "base64"),
-    "plain/SKILL.md":
-      "---\nname: plain\ndescription: d\nprovider: openai\nmodel: gpt-4o\n---\nIt costs $5.\n",
-    "plain/references/a.md": "# Not named\n",
-    "quiet/SKILL.md": "---\nname: quiet\ndescription: d\ndisable-model-invocation: true\n---\nQUIET BODY\n",
-  },
+const { hull, fake } = await commonHull({
+  "pdf-tools/SKILL.md":
+    "---\nname: pdf-tools\ndescription: Reads R&D <x>. Use when: asked\nversion: 1.0\n---\nPDF BODY with $ARGUMENTS.\nSee references/a.md.\n",
+  "pdf-tools/references/a.md": "# Reference\n",
+  "pdf-tools/references/long.txt": LONG,
+  "pdf-tools/data.bin": "\0\0\0",
+  "pdf-tools/assets/dot.png": Buffer.from(PIXEL, "base64"),
+  "pdf-tools/SKILL.sh": "x",
+  "guide/SKILL.md":
+    "---\nname: guide\ndescription: d\nprovider: openai\nmodel: gpt-4o\n---\nGUIDE for $ARGUMENTS, first $0, at ${HULL_SKILL_DIR}.\nSee references/a.md and dot.png.\n",
+  "guide/references/a.md": "# Guidance\n",
+  "guide/dot.png": Buffer.from(PIXEL, "base64"),
+  "plain/SKILL.md": "---\nname: plain\ndescription: d\nprovider: openai\nmodel: gpt-4o\n---\nIt costs $5.\n",
+  "plain/references/a.md": "# Not named\n",
+  "quiet/SKILL.md": "---\nname: quiet\ndescription: d\ndisable-model-invocation: true\n---\nQUIET BODY\n",
 });
 
 const run = async (prompt: string, turns: object[] = []) => {

@@ -2,21 +2,10 @@
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { describe, expect, test } from "vitest";
-import { sharedHull, sharedProvider } from "../support/shared.ts";
+import { commonHull } from "../support/common-hull.ts";
 
-const fake = await sharedProvider();
-const hull = await sharedHull({
-  args: ["--direct"],
-  env: {
-    ANTHROPIC_API_KEY: "sk-ant-e2e-key",
-    ANTHROPIC_BASE_URL: fake.url,
-    OPENAI_API_KEY: "sk-openai-e2e-key",
-    OPENAI_BASE_URL: `${fake.url}/v1`,
-  },
-  skills: {
-    "a/SKILL.md":
-      "---\nname: a\ndescription: Test.\nprovider: openai\nmodel: gpt-4o\n---\nAnswer in rhymes.\n",
-  },
+const { hull, fake } = await commonHull({
+  "a/SKILL.md": "---\nname: a\ndescription: Test.\nprovider: openai\nmodel: gpt-4o\n---\nAnswer in rhymes.\n",
 });
 
 const client = new OpenAI({ apiKey: "any", baseURL: `${hull.url}/v1`, maxRetries: 0 });

@@ -2,23 +2,14 @@
 import Anthropic, { toFile } from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { describe, expect, test } from "vitest";
+import { commonHull } from "../support/common-hull.ts";
 import { canMount } from "../support/mounts.ts";
 import { gone } from "../support/runner.ts";
-import { sharedHull, sharedProvider } from "../support/shared.ts";
+import { sharedHull } from "../support/shared.ts";
 
-const fake = await sharedProvider();
-const hull = await sharedHull({
-  args: ["--direct"],
-  env: {
-    ANTHROPIC_API_KEY: "sk-ant-e2e-key",
-    ANTHROPIC_BASE_URL: fake.url,
-    OPENAI_API_KEY: "sk-openai-e2e-key",
-    OPENAI_BASE_URL: `${fake.url}/v1`,
-  },
-  skills: {
-    "rhymes/SKILL.md":
-      "---\nname: rhymes\ndescription: Answers in rhymes.\nprovider: openai\nmodel: gpt-4o\n---\nAnswer in rhymes, always.\n",
-  },
+const { hull, fake } = await commonHull({
+  "rhymes/SKILL.md":
+    "---\nname: rhymes\ndescription: Answers in rhymes.\nprovider: openai\nmodel: gpt-4o\n---\nAnswer in rhymes, always.\n",
 });
 
 const ADMIN = "hull-admin-canary-0123456789";

@@ -6,18 +6,9 @@ import Anthropic, { toFile } from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import OpenAI7 from "openai-7";
 import { describe, expect, test } from "vitest";
-import { sharedHull, sharedProvider } from "../support/shared.ts";
+import { commonHull } from "../support/common-hull.ts";
 
-const fake = await sharedProvider();
-const hull = await sharedHull({
-  args: ["--direct"],
-  env: {
-    ANTHROPIC_API_KEY: "sk-ant-e2e-key",
-    ANTHROPIC_BASE_URL: fake.url,
-    OPENAI_API_KEY: "sk-openai-e2e-key",
-    OPENAI_BASE_URL: `${fake.url}/v1`,
-  },
-});
+const { hull, fake } = await commonHull();
 
 const client = new Anthropic({ apiKey: "any", baseURL: hull.url, maxRetries: 0 });
 const CODE = { type: "code_execution_20250825" as const, name: "code_execution" as const };

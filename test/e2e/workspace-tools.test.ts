@@ -1,28 +1,23 @@
 /** The workspace tools in agent runs: real workerd, a real runner, a model whose turns are given. */
 import { expect, test } from "vitest";
+import { commonHull } from "../support/common-hull.ts";
 import { json } from "../support/hull-dev.ts";
-import { sharedHull } from "../support/shared.ts";
 import { dataOf, readEvents } from "../support/sse.ts";
 
-const hull = await sharedHull({
-  args: ["--direct"],
-  project: { "hull.toml": '[workspace_tools]\nenv = ["BUILD_NAME"]\n' },
-  env: { BUILD_NAME: "nightly" },
-  skills: {
-    "pages/SKILL.md": `---
+const { hull } = await commonHull({
+  "pages/SKILL.md": `---
 name: pages
 description: Makes pages
 ---
 Run \`python3 scripts/count.py FILE\`. See REFERENCE.md.
 `,
-    "pages/scripts/count.py": "import sys\nprint(len(open(sys.argv[1]).read().split()))\n",
-    "pages/reference.md": "# Reference\nUse few words.\n",
-    "wares/.claude-plugin/plugin.json": '{"name": "wares"}',
-    "wares/price.txt": "12\n",
-    "wares/skills/shop/SKILL.md":
-      "---\nname: shop\ndescription: Sells\n---\nPrices: ${CLAUDE_PLUGIN_ROOT}/price.txt; notes: {baseDir}/SKILL.md.\n",
-    "plain/SKILL.md": "---\nname: plain\ndescription: Speaks\n---\nBe brief.\n",
-  },
+  "pages/scripts/count.py": "import sys\nprint(len(open(sys.argv[1]).read().split()))\n",
+  "pages/reference.md": "# Reference\nUse few words.\n",
+  "wares/.claude-plugin/plugin.json": '{"name": "wares"}',
+  "wares/price.txt": "12\n",
+  "wares/skills/shop/SKILL.md":
+    "---\nname: shop\ndescription: Sells\n---\nPrices: ${CLAUDE_PLUGIN_ROOT}/price.txt; notes: {baseDir}/SKILL.md.\n",
+  "plain/SKILL.md": "---\nname: plain\ndescription: Speaks\n---\nBe brief.\n",
 });
 
 interface Call {

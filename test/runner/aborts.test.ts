@@ -27,15 +27,17 @@ const LANES = 12;
 /** Sends an execution with an upload that never ends, then cuts the connection after `ms`. */
 async function cut(runner: TestRunner, value: ExecutionSpec, ms: number): Promise<void> {
   const specText = JSON.stringify(value);
+  const signal = AbortSignal.timeout(ms);
   const endless = new ReadableStream<Uint8Array>({
-    pull: (controller) => sleep(5).then(() => controller.enqueue(new Uint8Array(10_000))),
+    // Node's `fetch` reads the body of a request that was aborted on and on, without sending it.
+    pull: (controller) =>
+      sleep(5).then(() => (signal.aborted ? controller.close() : controller.enqueue(new Uint8Array(10_000)))),
   });
   const input = value.input.mode === "file" ? endless : null;
   const files = input === null ? [] : [{ filename: "a", mime: "text/plain", body: input }];
   const { contentType, body } = encodeMultipart(specText, { files }, Promise.resolve());
   const ticket = await signTicket(runner.key, `execution:${value.id}`, specText, Date.now());
   const headers = { authorization: `Bearer ${ticket}`, "content-type": contentType };
-  const signal = AbortSignal.timeout(ms);
   await runner
     .fetch("/v1/executions", { method: "POST", headers, body, signal })
     .then((response) => response.arrayBuffer())

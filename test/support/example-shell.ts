@@ -1,7 +1,7 @@
 /** Programs and commands of documents, run with what is in this checkout. */
 import { execFile } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { hullStart, REPO, shared } from "./hull-dev.ts";
 
 /** A program of a document that can run anywhere: its client is this checkout's. */
 export const withOwnClient = (program: string): string =>
@@ -15,14 +15,14 @@ export async function exampleShell(
   script: string,
   { cwd, home, env = {} }: { cwd: string; home: string; env?: Record<string, string> },
 ): Promise<string> {
-  const repo = fileURLToPath(new URL("../..", import.meta.url));
-  const own = `npx() { case "$1" in hull|hullrun) shift;; esac; "${process.execPath}" "${repo}bin/hull.mjs" "$@"; }
+  const { script: hull, variables } = hullStart(REPO);
+  const own = `npx() { case "$1" in hull|hullrun) shift;; esac; "${process.execPath}" "${hull}" "$@"; }
 node() { "${process.execPath}" "$@"; }
-npm() { mkdir -p node_modules && ln -s "${repo}" node_modules/hullrun; }`;
+npm() { mkdir -p node_modules && ln -s "${REPO}" node_modules/hullrun; }`;
   const { PATH = "" } = process.env;
   const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", `${own}\n${script}`], {
     cwd,
-    env: { PATH, HOME: home, ...env },
+    env: { PATH, HOME: home, ...shared(REPO), ...variables, ...env },
   });
   return stdout;
 }

@@ -1,13 +1,21 @@
-/** Done once before the tests that start servers: Worker and runner are bundled, and Node gets a place for what it compiles. */
+/**
+ * Done once before the tests that start servers: Worker, runner and command line are bundled, and Node gets a place for what it
+ * compiles.
+ */
 import { execFile } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import type { TestProject } from "vitest/node";
 import { bundleRunner } from "../../scripts/dev/runner.ts";
 import { bundleWorker, writeModules } from "../../scripts/dev/worker-bundle.ts";
+import { bundleCli } from "./cli-bundle.ts";
 import { REPO } from "./hull-dev.ts";
+import { until } from "./runner.ts";
+
+/** How long a shared server may take to end after the last test. */
+const ENDED_MS = 60_000;
 
 export async function setup({ config }: TestProject): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(config.env.TMPDIR ?? tmpdir(), "hull-tests-"));
@@ -15,13 +23,33 @@ export async function setup({ config }: TestProject): Promise<() => Promise<void
   // Stays for the next run: Node looks at what a module says, so nothing in it is ever wrong.
   process.env.HULL_TEST_CACHE = join(REPO, "node_modules", ".cache", "hull-tests");
   process.env.HULL_RUNNER_BUNDLE = join(folder, "runner.cjs");
+  const servers = join(folder, "servers");
+  await mkdir(servers);
+  process.env.HULL_TEST_SERVERS = servers;
   process.env.PATH = [await pythonFolder(), process.env.PATH].join(delimiter);
-  const [worker] = await Promise.all([
+  const [worker, cli] = await Promise.all([
     bundleWorker(REPO),
+    bundleCli(REPO, process.env.HULL_TEST_CACHE),
     bundleRunner(REPO, process.env.HULL_RUNNER_BUNDLE),
   ]);
+  process.env.HULL_CLI_BUNDLE = cli;
   await writeModules(process.env.HULL_WORKER_BUNDLE, worker);
-  return () => rm(folder, { recursive: true });
+  return async () => {
+    const faults = await faultsOf(servers);
+    await rm(folder, { recursive: true });
+    if (faults.length > 0)
+      throw new Error(`Servers that files of tests share did not end well: ${faults.join("; ")}`);
+  };
+}
+
+/** What the servers that files of tests share left behind (`common-hull.ts`), once each has ended. */
+async function faultsOf(servers: string): Promise<string[]> {
+  const read = async (): Promise<string[]> =>
+    Promise.all(
+      (await readdir(servers)).map((name) => readFile(join(servers, name), "utf8").catch(() => "gone")),
+    );
+  const faults = await until(read, (texts) => !texts.includes(""), ENDED_MS);
+  return faults.filter((text) => text !== "gone");
 }
 
 /** The folder of Python itself: a version manager's shim takes longer to start than a runner does, and each runner asks it. */

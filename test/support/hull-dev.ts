@@ -12,7 +12,7 @@ import { commandOf, ofProcess, otherProcesses, until } from "./runner.ts";
 
 export const REPO = new URL("../..", import.meta.url).pathname;
 /** Read once: a command that runs here has variables of its own meanwhile. */
-const { PATH = "", HULL_WORKER_BUNDLE, HULL_RUNNER_BUNDLE, HULL_TEST_CACHE } = process.env;
+const { PATH = "", HULL_WORKER_BUNDLE, HULL_RUNNER_BUNDLE, HULL_CLI_BUNDLE, HULL_TEST_CACHE } = process.env;
 
 /**
  * What servers of this checkout have in common: Worker and runner as the run bundled them (`global-setup.ts`), and what Node
@@ -25,6 +25,20 @@ export const shared = (repo: string): Record<string, string> => {
     ...(alone ? {} : { HULL_WORKER_BUNDLE, HULL_RUNNER_BUNDLE }),
   };
 };
+
+/**
+ * How a process of `hull` is started: as everybody does, or, of this checkout, from what the run bundled (`global-setup.ts`), with
+ * the variable that `bin/hull.mjs` sets.
+ */
+export function hullStart(
+  repo: string,
+  asEverybody = false,
+): { script: string; variables: Record<string, string> } {
+  if (asEverybody || repo !== REPO || HULL_CLI_BUNDLE === undefined || HULL_TEST_CACHE === undefined) {
+    return { script: join(repo, "bin", "hull.mjs"), variables: {} };
+  }
+  return { script: HULL_CLI_BUNDLE, variables: { NODE_COMPILE_CACHE: join(HULL_TEST_CACHE, "hull") } };
+}
 
 /** What `fetch` takes as a body. */
 export type Body = NonNullable<RequestInit["body"]>;
@@ -87,9 +101,10 @@ export async function startHullDev(options: HullDevOptions = {}): Promise<HullDe
 
   const roots = ownRoots === true ? [] : ["--skills", skillsDir];
   const flags = ["dev", "--port", "0", ...roots, "--state", stateDir, ...args];
-  const child = spawn(process.execPath, [join(repo, "bin", "hull.mjs"), ...flags], {
+  const { script, variables } = hullStart(repo);
+  const child = spawn(process.execPath, [script, ...flags], {
     cwd: root,
-    env: { PATH, HOME: join(root, "home"), TMPDIR: temporary, ...shared(repo), ...env },
+    env: { PATH, HOME: join(root, "home"), TMPDIR: temporary, ...shared(repo), ...variables, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";
@@ -197,17 +212,18 @@ export async function runHull(
 ): Promise<{ code: number | null; output: string }> {
   const isProcess = wanted === true || repo !== REPO || stdin !== undefined || PROCESSES.has(args[0]);
   const full = environmentIn(cwd, repo, env);
-  return isProcess || isBusy() ? hullProcess(args, cwd, full, repo, stdin) : hullHere(args, cwd, full);
+  if (!isProcess && !isBusy()) return hullHere(args, cwd, full);
+  const { script, variables } = hullStart(repo, wanted);
+  return hullProcess([script, ...args], cwd, { ...variables, ...full }, stdin);
 }
 
 async function hullProcess(
   args: string[],
   cwd: string,
   env: Record<string, string>,
-  repo: string,
   stdin = "",
 ): Promise<{ code: number | null; output: string }> {
-  const child = spawn(process.execPath, [join(repo, "bin", "hull.mjs"), ...args], {
+  const child = spawn(process.execPath, args, {
     cwd,
     env,
     stdio: ["pipe", "pipe", "pipe"],
@@ -224,7 +240,7 @@ async function hullProcess(
   return { code, output };
 }
 
-async function writeIn(folder: string, path: string, text: string | Uint8Array): Promise<void> {
+export async function writeIn(folder: string, path: string, text: string | Uint8Array): Promise<void> {
   const target = join(folder, path);
   await mkdir(dirname(target), { recursive: true });
   await writeFile(target, text);

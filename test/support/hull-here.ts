@@ -1,8 +1,17 @@
 /** Commands of `hull` inside the test's own process: what they print and how they end, without the start of a Node for each. */
 // It always works in the folder in which it was loaded: not in that of a test, which is removed.
 import "esbuild";
+import { dirname, join } from "node:path";
 import { vi } from "vitest";
-import { runCli } from "../../scripts/cli.ts";
+
+/**
+ * Of the command line as the run bundled it (`global-setup.ts`), if it did: each process of tests would otherwise load some 300
+ * modules of it one by one.
+ */
+const { HULL_CLI_BUNDLE } = process.env;
+const { runCli }: typeof import("../../scripts/cli.ts") = await (HULL_CLI_BUNDLE === undefined
+  ? import("../../scripts/cli.ts")
+  : import(join(dirname(HULL_CLI_BUNDLE), "cli.mjs")));
 
 let busy = false;
 
