@@ -1,5 +1,6 @@
 /** `POST /v1/messages` over several providers; the client is Anthropic's own SDK, unmodified. */
 import Anthropic from "@anthropic-ai/sdk";
+import { betaTool } from "@anthropic-ai/sdk/helpers/beta/json-schema";
 import Legacy from "anthropic-sdk-legacy";
 import OpenAI from "openai";
 import OpenAI7 from "openai-7";
@@ -91,6 +92,32 @@ describe("an Anthropic model gets what the client sent", () => {
     await expect(refused).rejects.toThrow(/tools\.0.*web_search_20250305.*not accounted/);
     expect(fake.requests).toHaveLength(0);
   });
+});
+
+test.each([CLAUDE, GPT])("the SDK's tool runner and threads keep the conversation: %s", async (model) => {
+  const weather = betaTool({
+    name: "weather",
+    description: "Tells the weather.",
+    inputSchema: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+    run: ({ city }) => `Sunny in ${city}.`,
+  });
+  fake.script([{ tool_calls: [{ name: "weather", arguments: { city: "Rome" } }] }, { text: "Sunny." }]);
+  const question = { role: "user" as const, content: "How is Rome?" };
+  const body = { model, max_tokens: 100, messages: [question], tools: [weather] };
+  const answer = await client.beta.messages.toolRunner(body);
+  expect(answer.content).toMatchObject([{ text: "Sunny." }]);
+  expect(JSON.stringify(sent(1))).toMatch(/How is Rome\?.*Sunny in Rome\./);
+  const thread = client.beta.messages.thread({ model, max_tokens: 100 });
+  await expect(thread.send(question)).rejects.toMatchObject({
+    status: 400,
+    errorCode: "thread_unsupported_request",
+  });
+  const whole = { model, max_tokens: 100, unsupportedRequestBehavior: "continue_unthreaded" as const };
+  const unthreaded = client.beta.messages.thread(whole);
+  await unthreaded.send(question);
+  await unthreaded.send({ role: "user", content: "And Oslo?" });
+  expect(JSON.stringify(sent(3))).toMatch(/How is Rome\?.*And Oslo\?/);
+  expect(fake.requests).toHaveLength(4);
 });
 
 describe("a model of another provider", () => {
