@@ -69,8 +69,8 @@ interface RunPlace {
   signal: AbortSignal;
   /** Name of the soft ledger that it counts in. */
   account: string;
-  /** Names the run; absent: it gets a new name. */
-  execution?: string;
+  /** Names the run. */
+  execution: string;
   /** Absent, or `null`: the run ends with the process. */
   durable?: Durable | null;
 }
@@ -126,7 +126,6 @@ export async function openAgentRun(
   const { container: wish, uploads, skills } = ask;
   const demo = ask.model.startsWith(SKILL_MODEL);
   const host = await llmHost(context, { signal, session: null, skill: null, account, demo });
-  const id = execution ?? `ex_${crypto.randomUUID().replaceAll("-", "")}`;
   const hosted = skills.native.length > 0;
   const wanted = hosted ? null : (wish?.id ?? null);
   // The files of a run that outlives its process are its own.
@@ -134,7 +133,13 @@ export async function openAgentRun(
   const known = opens && wanted !== null ? await openContainer(context, wanted) : (ask.opened ?? null);
   const terms = ask.terms ?? codeTerms(known?.metadata ?? {});
   const make = async (): Promise<AgentSpec> => {
-    const made = await specOf(context, { ...ask, terms }, skills, host, `run_${id.slice(3)}`);
+    const made = await specOf(
+      context,
+      { ...ask, terms },
+      skills,
+      host,
+      `run_${execution.slice("ex_".length)}`,
+    );
     return withBeside(withTerms(made, ask, context.settings.limits), ask, skills);
   };
   // A resumed run keeps the specification with which it began.
@@ -142,7 +147,7 @@ export async function openAgentRun(
   const needed = spec.tools.some(({ executor }) => executor === "workspace") || uploads.length > 0;
   const container = known ?? (needed && opens ? await openContainer(context, null) : null);
   if (container !== null) for (const { file_id } of uploads) await putUpload(context, container, file_id);
-  context.log.execution_id = id;
+  context.log.execution_id = execution;
   context.log.run_id = spec.run_id;
   context.log.model = `${spec.model.provider}/${spec.model.model}`;
   if (container !== null) context.log.session_id = container.id;
@@ -161,7 +166,7 @@ export async function openAgentRun(
         const { run } = await driveStateless(context, spec, {
           host,
           signal,
-          execution: id,
+          execution,
           log,
           durable,
           // Results of provider tools appear between the texts of a turn, so such a turn is sent whole.
