@@ -16,6 +16,7 @@ import { runAnonymous } from "./agent/anonymous.ts";
 import { callModel } from "./agent/call.ts";
 import { agentSpec } from "./agent/options.ts";
 import { MemoryLog } from "./agent/run-log.ts";
+import { countedSkill } from "./agent/skills.ts";
 import type { RunEvent } from "./events.ts";
 import type { OperationHandle, RunOutput } from "./handle.ts";
 import { llmHost } from "./llm-host.ts";
@@ -79,11 +80,10 @@ export async function runOperation(
     const left = request.operation === "runs" ? handle.durable?.memo : null;
     const mock = left ?? request.body.options?.mock;
     const session = request.operation === "llm/call" ? sessionNamed(request.body.options) : null;
-    const host = await llmHost(
-      context,
-      { signal, session, skill: null, account, single: request.operation !== "runs" },
-      mock,
-    );
+    const isRun = request.operation === "runs";
+    const begun = handle.durable?.log.state().run?.spec;
+    const skill = isRun ? await countedSkill(context, begun, request.body.options?.skill) : null;
+    const host = await llmHost(context, { signal, session, skill, account, single: !isRun }, mock);
     const result = await perform(handle, request, host);
     context.log.usage = result.usage;
     const { redactor } = context.settings;

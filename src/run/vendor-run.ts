@@ -23,6 +23,7 @@ import { wrong } from "../llm/wrong.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { agentSpec } from "./agent/options.ts";
 import { MemoryLog, type RunLog } from "./agent/run-log.ts";
+import { countedSkill } from "./agent/skills.ts";
 import { driveStateless } from "./agent/stateless.ts";
 import { type Container, codeTerms, openContainer, putUpload } from "./container.ts";
 import type { RunContext } from "./context.ts";
@@ -124,8 +125,10 @@ export async function openAgentRun(
   { signal, account, execution, durable = null }: RunPlace,
 ): Promise<AgentRun> {
   const { container: wish, uploads, skills } = ask;
-  const demo = ask.model.startsWith(SKILL_MODEL);
-  const host = await llmHost(context, { signal, session: null, skill: null, account, demo });
+  const begun = durable?.log.state().run?.spec;
+  const named = skillNamed(ask.model);
+  const skill = await countedSkill(context, begun, named);
+  const host = await llmHost(context, { signal, session: null, skill, account, demo: named !== null });
   const hosted = skills.native.length > 0;
   const wanted = hosted ? null : (wish?.id ?? null);
   // The files of a run that outlives its process are its own.
@@ -143,7 +146,7 @@ export async function openAgentRun(
     return withBeside(withTerms(made, ask, context.settings.limits), ask, skills);
   };
   // A resumed run keeps the specification with which it began.
-  const spec = durable?.log.state().run?.spec ?? (await make());
+  const spec = begun ?? (await make());
   const needed = spec.tools.some(({ executor }) => executor === "workspace") || uploads.length > 0;
   const container = known ?? (needed && opens ? await openContainer(context, null) : null);
   if (container !== null) for (const { file_id } of uploads) await putUpload(context, container, file_id);
@@ -216,6 +219,10 @@ function withBeside(
   };
 }
 
+/** The skill that a model's name names; `null`: it names a model. */
+const skillNamed = (model: string): string | null =>
+  model.startsWith(SKILL_MODEL) ? model.slice(SKILL_MODEL.length) : null;
+
 /** What Anthropic requires of a request with skills that names no code tool and no version of its API. */
 const HOSTED_TOOL = { type: "code_execution_20250825", name: "code_execution" };
 const HOSTED_BETAS = "code-execution-2025-08-25,skills-2025-10-02";
@@ -228,7 +235,7 @@ async function specOf(
   run: string,
 ): Promise<AgentSpec> {
   const { model, request } = ask;
-  const served = model.startsWith(SKILL_MODEL) ? model.slice(SKILL_MODEL.length) : null;
+  const served = skillNamed(model);
   const whole = local.filter(({ wish }) => wish.full);
   const { thinking, schema, json, sampling = {}, tools, tool_choice, max_tokens } = request;
   const options: Record<string, unknown> = {
