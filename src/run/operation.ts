@@ -16,7 +16,7 @@ import { runAnonymous } from "./agent/anonymous.ts";
 import { callModel } from "./agent/call.ts";
 import { agentSpec } from "./agent/options.ts";
 import { MemoryLog } from "./agent/run-log.ts";
-import { countedSkill } from "./agent/skills.ts";
+import { countedSkill, servedSkill } from "./agent/skills.ts";
 import type { RunEvent } from "./events.ts";
 import type { OperationHandle, RunOutput } from "./handle.ts";
 import { llmHost } from "./llm-host.ts";
@@ -24,6 +24,7 @@ import { errorDict, llmError } from "./llm-problem.ts";
 import type { callBody, completionBody, structuredBody } from "./request-bodies.ts";
 import { type ResponsesOperation, runResponse } from "./responses/perform.ts";
 import { callInSession, sessionNamed } from "./session-call.ts";
+import { takeSlot } from "./slot.ts";
 import { decodeUtf8 } from "./utf8.ts";
 
 /**
@@ -74,6 +75,7 @@ export async function runOperation(
 ): Promise<RunOutput> {
   if (request.operation === "responses") return runResponse(handle, request);
   const { context, signal } = handle;
+  let release = (): void => {};
   try {
     const { account } = request;
     // A mock that an earlier life of the run used is not used again.
@@ -83,6 +85,10 @@ export async function runOperation(
     const isRun = request.operation === "runs";
     const begun = handle.durable?.log.state().run?.spec;
     const skill = isRun ? await countedSkill(context, begun, request.body.options?.skill) : null;
+    if (skill !== null && begun === undefined) {
+      const { manifest } = await servedSkill(context, skill);
+      release = await takeSlot(context, manifest, handle.id);
+    }
     const host = await llmHost(context, { signal, session, skill, account, single: !isRun }, mock);
     const result = await perform(handle, request, host);
     context.log.usage = result.usage;
@@ -94,6 +100,8 @@ export async function runOperation(
     };
   } catch (error) {
     throw llmError(error, context);
+  } finally {
+    release();
   }
 }
 

@@ -20,10 +20,10 @@ import type { Reached } from "../llm/host.ts";
 import { messageJson } from "../llm/messages.ts";
 import { SKILL_MODEL } from "../llm/skill-model.ts";
 import { wrong } from "../llm/wrong.ts";
-import type { JsonObject } from "../skill/manifest.ts";
+import type { JsonObject, Manifest } from "../skill/manifest.ts";
 import { agentSpec } from "./agent/options.ts";
 import { MemoryLog, type RunLog } from "./agent/run-log.ts";
-import { countedSkill } from "./agent/skills.ts";
+import { countedSkill, servedSkill } from "./agent/skills.ts";
 import { driveStateless } from "./agent/stateless.ts";
 import { type Container, codeTerms, openContainer, putUpload } from "./container.ts";
 import type { RunContext } from "./context.ts";
@@ -31,6 +31,7 @@ import type { Durable } from "./durable.ts";
 import type { RunEvent } from "./events.ts";
 import { llmHost } from "./llm-host.ts";
 import { llmError } from "./llm-problem.ts";
+import { takeSlot } from "./slot.ts";
 import type { LocalSkill, ReferencedSkills } from "./v1-skills.ts";
 import { injectedTexts, LITELLM_TOOL, skillTool } from "./whole-skills.ts";
 import { skillsFolder } from "./workspace-tools/where.ts";
@@ -128,6 +129,7 @@ export async function openAgentRun(
   const begun = durable?.log.state().run?.spec;
   const named = skillNamed(ask.model);
   const skill = await countedSkill(context, begun, named);
+  const own = begun === undefined && skill !== null ? await servedSkill(context, skill) : null;
   const host = await llmHost(context, { signal, session: null, skill, account, demo: named !== null });
   const hosted = skills.native.length > 0;
   const wanted = hosted ? null : (wish?.id ?? null);
@@ -136,14 +138,12 @@ export async function openAgentRun(
   const known = opens && wanted !== null ? await openContainer(context, wanted) : (ask.opened ?? null);
   const terms = ask.terms ?? codeTerms(known?.metadata ?? {});
   const make = async (): Promise<AgentSpec> => {
-    const made = await specOf(
-      context,
-      { ...ask, terms },
-      skills,
-      host,
-      `run_${execution.slice("ex_".length)}`,
-    );
-    return withBeside(withTerms(made, ask, context.settings.limits), ask, skills);
+    const { request: given } = ask;
+    const max_tokens = Math.min(given.max_tokens, own?.manifest.llm?.max_tokens ?? given.max_tokens);
+    const capped = { ...ask, request: { ...given, max_tokens }, terms };
+    const made = await specOf(context, capped, skills, host, `run_${execution.slice("ex_".length)}`);
+    const limited = withTerms(made, capped, context.settings.limits, own?.manifest ?? null);
+    return withBeside(limited, ask, skills);
   };
   // A resumed run keeps the specification with which it began.
   const spec = begun ?? (await make());
@@ -164,6 +164,7 @@ export async function openAgentRun(
     copies: copiesOf(skills.local.map(({ record: { manifest, files } }) => ({ name: manifest.slug, files }))),
     async drive(listener) {
       const clients = new Set(ask.request.tools.map(({ name }) => name));
+      const release = own === null ? null : await takeSlot(context, own.manifest, execution);
       const log = new ListenedLog(durable?.log ?? new MemoryLog(null), listener, clients);
       try {
         const { run } = await driveStateless(context, spec, {
@@ -183,12 +184,14 @@ export async function openAgentRun(
         return {
           run,
           calls: open.map(({ call }) => call),
-          max_iterations_reached: run.iterations > MAX_TOOL_ROUNDS,
+          max_iterations_reached: run.iterations > (spec.served?.max_tool_rounds ?? MAX_TOOL_ROUNDS),
           paused: run.status === "budget_exhausted",
           hosted: log.hosted,
         };
       } catch (error) {
         throw llmError(error, context);
+      } finally {
+        release?.();
       }
     },
   };
@@ -318,26 +321,33 @@ function listed(skills: readonly LocalSkill[], folder: string): string {
   return `\n\n# Skills\n\nRead a skill's SKILL.md with the shell before you do what it is for.\n\n${lines.join("\n")}`;
 }
 
-/** A run whose last text is the answer, like that of a served skill. */
+/**
+ * A run whose last text is the answer, like that of a served skill.
+ * @param own of the skill that is run, whose limits hold too
+ */
 function withTerms(
   spec: AgentSpec,
   { request, pauses }: AgentAsk,
   { answer_ms }: Settings["limits"],
+  own: Manifest | null,
 ): AgentSpec {
+  const { llm, timeout_ms = CALL_MS, idle_timeout_ms = CALL_MS, deadline_ms = WHOLE_MS } = own ?? {};
+  const { max_tool_rounds = MAX_TOOL_ROUNDS, max_tool_output_bytes = MAX_TOOL_OUTPUT_BYTES } = llm ?? {};
+  const whole = Math.min(deadline_ms, WHOLE_MS);
   return {
     ...spec,
-    max_iterations: MAX_TOOL_ROUNDS + 1,
+    max_iterations: max_tool_rounds + 1,
     loop_detect: { ...spec.loop_detect, warn: 0 },
     compaction: { ...spec.compaction, auto: false, tool_output_max_chars: Number.MAX_SAFE_INTEGER },
-    deadline: { at: Date.now() + WHOLE_MS, ms: WHOLE_MS },
+    deadline: { at: Date.now() + whole, ms: whole },
     ...(pauses ? { pause_at: Date.now() + answer_ms } : {}),
     served: {
-      max_tool_rounds: MAX_TOOL_ROUNDS,
-      max_tool_output_bytes: MAX_TOOL_OUTPUT_BYTES,
+      max_tool_rounds,
+      max_tool_output_bytes,
       json: request.json,
       max_tokens: request.max_tokens,
-      timeout_ms: CALL_MS,
-      idle_timeout_ms: CALL_MS,
+      timeout_ms,
+      idle_timeout_ms,
     },
   };
 }

@@ -17,7 +17,13 @@ const hull = await sharedHull({
     OPENAI_API_KEY: "sk-openai-e2e-key",
     OPENAI_BASE_URL: `${fake.url}/v1`,
   },
-  skills: { "a/SKILL.md": "---\nname: a\ndescription: Test.\nprovider: mock\n---\nHi.\n" },
+  skills: {
+    "a/SKILL.md": "---\nname: a\ndescription: Test.\nprovider: mock\n---\nHi.\n",
+    "tight/SKILL.md":
+      "---\nname: tight\ndescription: Test.\nmode: llm\nmax_tool_rounds: 1\nmax_tokens: 50\ntools: [{name: now, description: Tells the time, command: [date]}]\n---\nHi.\n",
+    "brief/SKILL.md":
+      "---\nname: brief\ndescription: Test.\nmode: llm\ndeadline_ms: 400\nconcurrency: 1\n---\nHi.\n",
+  },
 });
 
 const JSON_TYPE = { "content-type": "application/json" };
@@ -91,6 +97,29 @@ describe("an Anthropic model gets what the client sent", () => {
     const refused = client.messages.create({ ...ask, model: CLAUDE, tools: [web] });
     await expect(refused).rejects.toThrow(/tools\.0.*web_search_20250305.*not accounted/);
     expect(fake.requests).toHaveLength(0);
+  });
+});
+
+describe.each<[string, (slug: string) => object]>([
+  ["/skills/SLUG", () => ({ input: "Hello?" })],
+  ["/v1/messages", (slug) => ({ ...ask, model: `skill/${slug}` })],
+  ["/v1/chat/completions", (slug) => ({ model: `skill/${slug}`, messages: ask.messages })],
+  ["/v1/responses", (slug) => ({ model: `skill/${slug}`, input: "Hello?" })],
+  ["/runs", (skill) => ({ prompt: "Hello?", options: { skill } })],
+])("a skill's own limits hold when %s runs it", (path, body) => {
+  const run = (slug: string): Promise<Response> => hull.post(path.replace("SLUG", slug), body(slug));
+
+  test("its rounds and its tokens", async () => {
+    fake.script(() => ({ tool_calls: [{ name: "now", arguments: {} }] }));
+    await (await run("tight")).text();
+    expect(fake.requests.map((request) => request.body.max_tokens)).toEqual([50, 50]);
+  });
+
+  test("its time, and how many may run at once", async () => {
+    fake.script(() => ({ hang: true }));
+    const answers = await Promise.all([run("brief"), run("brief")]);
+    expect(answers.map(({ status }) => status).sort()).toEqual([429, 504]);
+    fake.script([]);
   });
 });
 
