@@ -270,7 +270,9 @@ describe.each(["2025-11-25", "2026-07-28"])("a client of %s", (version) => {
 
 test("each call of a batch has its own answer", async () => {
   const call = (id: number, input: string) => ({
-    ...{ jsonrpc: "2.0", id, method: "tools/call" },
+    jsonrpc: "2.0",
+    id,
+    method: "tools/call",
     params: { name: "hello", arguments: { input } },
   });
   const answers = await json<{ result: { content: { text: string }[] } }[]>(
