@@ -74,7 +74,8 @@ function forward(
   outgoing.once("close", () => {
     if (outgoing.writableFinished) return;
     sent.destroy();
-    void cancel(runner.url, key, runId);
+    // An agent run has a name of its own, made of its request's.
+    for (const name of [runId, runId.replace("ex_", "run_")]) void cancel(runner.url, key, name);
   });
 }
 
@@ -106,7 +107,7 @@ function passedOn(rawHeaders: readonly string[]): string[] {
   return rawHeaders.filter((_, at) => !/^mf-/i.test(rawHeaders[at - (at % 2)] ?? ""));
 }
 
-/** Ends all executions of the request, and prevents further ones. */
+/** Ends all executions of a run, and prevents further ones. */
 async function cancel(runner: string, key: TicketKey, runId: string): Promise<void> {
   const ticket = await signTicket(key, `request:${runId}`, "", Date.now());
   const headers = { authorization: `Bearer ${ticket}` };

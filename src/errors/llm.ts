@@ -17,6 +17,21 @@ export const InvalidRequest = define<{ option?: string; detail: string }>(
   }),
 );
 
+/**
+ * A conversation that the server is to hold from one request of `/v1/messages` to the next. The SDK's tool runner sends the
+ * whole conversation instead when it reads this code.
+ */
+export const ThreadUnsupported = define<Record<never, never>>(
+  "thread_unsupported_request",
+  400,
+  "Threads are not supported",
+  () => ({
+    detail:
+      "thread: Hull keeps no conversations of /v1/messages, and budgets could not count one that the provider keeps. Send the whole conversation without thread.",
+    members: { option: "thread", kind: "terminal", reason: "invalid_request", category: "generic" },
+  }),
+);
+
 /** The answer is not the JSON that was asked for, after every attempt. */
 export const SchemaValidation = define<{
   provider: string;

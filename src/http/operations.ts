@@ -11,6 +11,7 @@ import { readJson } from "./body.ts";
 import type { RequestContext } from "./context.ts";
 import { executionOf } from "./execution-client.ts";
 import { accountOf } from "./llm/account.ts";
+import { runId } from "./run-id.ts";
 import { durableCall, requestHash } from "./skills/idempotency.ts";
 import { answerDurable } from "./skills/run-durable.ts";
 import { EventStream, wantsEvents } from "./sse.ts";
@@ -67,7 +68,7 @@ async function answer(
   const durable = await durableCall(context, operation, later);
   const kept = durable === null ? asked : await withSealed(context, asked);
   const request: OperationRequest = { ...kept, account: accountOf(context, session) };
-  const id = durable?.id ?? `ex_${crypto.randomUUID().replaceAll("-", "")}`;
+  const id = durable?.id ?? runId(context);
   const headers = { "cache-control": "no-store", "x-hull-execution-id": id };
   context.log.execution_id = id;
   context.log.operation = operation;

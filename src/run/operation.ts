@@ -16,6 +16,7 @@ import { runAnonymous } from "./agent/anonymous.ts";
 import { callModel } from "./agent/call.ts";
 import { agentSpec } from "./agent/options.ts";
 import { MemoryLog } from "./agent/run-log.ts";
+import { countedSkill, servedSkill } from "./agent/skills.ts";
 import type { RunEvent } from "./events.ts";
 import type { OperationHandle, RunOutput } from "./handle.ts";
 import { llmHost } from "./llm-host.ts";
@@ -23,6 +24,7 @@ import { errorDict, llmError } from "./llm-problem.ts";
 import type { callBody, completionBody, structuredBody } from "./request-bodies.ts";
 import { type ResponsesOperation, runResponse } from "./responses/perform.ts";
 import { callInSession, sessionNamed } from "./session-call.ts";
+import { takeSlot } from "./slot.ts";
 import { decodeUtf8 } from "./utf8.ts";
 
 /**
@@ -73,17 +75,21 @@ export async function runOperation(
 ): Promise<RunOutput> {
   if (request.operation === "responses") return runResponse(handle, request);
   const { context, signal } = handle;
+  let release = (): void => {};
   try {
     const { account } = request;
     // A mock that an earlier life of the run used is not used again.
     const left = request.operation === "runs" ? handle.durable?.memo : null;
     const mock = left ?? request.body.options?.mock;
     const session = request.operation === "llm/call" ? sessionNamed(request.body.options) : null;
-    const host = await llmHost(
-      context,
-      { signal, session, skill: null, account, single: request.operation !== "runs" },
-      mock,
-    );
+    const isRun = request.operation === "runs";
+    const begun = handle.durable?.log.state().run?.spec;
+    const skill = isRun ? await countedSkill(context, begun, request.body.options?.skill) : null;
+    if (skill !== null && begun === undefined) {
+      const { manifest } = await servedSkill(context, skill);
+      release = await takeSlot(context, manifest, handle.id);
+    }
+    const host = await llmHost(context, { signal, session, skill, account, single: !isRun }, mock);
     const result = await perform(handle, request, host);
     context.log.usage = result.usage;
     const { redactor } = context.settings;
@@ -94,6 +100,8 @@ export async function runOperation(
     };
   } catch (error) {
     throw llmError(error, context);
+  } finally {
+    release();
   }
 }
 

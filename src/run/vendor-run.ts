@@ -20,9 +20,10 @@ import type { Reached } from "../llm/host.ts";
 import { messageJson } from "../llm/messages.ts";
 import { SKILL_MODEL } from "../llm/skill-model.ts";
 import { wrong } from "../llm/wrong.ts";
-import type { JsonObject } from "../skill/manifest.ts";
+import type { JsonObject, Manifest } from "../skill/manifest.ts";
 import { agentSpec } from "./agent/options.ts";
 import { MemoryLog, type RunLog } from "./agent/run-log.ts";
+import { countedSkill, servedSkill } from "./agent/skills.ts";
 import { driveStateless } from "./agent/stateless.ts";
 import { type Container, codeTerms, openContainer, putUpload } from "./container.ts";
 import type { RunContext } from "./context.ts";
@@ -30,6 +31,7 @@ import type { Durable } from "./durable.ts";
 import type { RunEvent } from "./events.ts";
 import { llmHost } from "./llm-host.ts";
 import { llmError } from "./llm-problem.ts";
+import { takeSlot } from "./slot.ts";
 import type { LocalSkill, ReferencedSkills } from "./v1-skills.ts";
 import { injectedTexts, LITELLM_TOOL, skillTool } from "./whole-skills.ts";
 import { skillsFolder } from "./workspace-tools/where.ts";
@@ -69,8 +71,8 @@ interface RunPlace {
   signal: AbortSignal;
   /** Name of the soft ledger that it counts in. */
   account: string;
-  /** Names the run; absent: it gets a new name. */
-  execution?: string;
+  /** Names the run. */
+  execution: string;
   /** Absent, or `null`: the run ends with the process. */
   durable?: Durable | null;
 }
@@ -124,9 +126,11 @@ export async function openAgentRun(
   { signal, account, execution, durable = null }: RunPlace,
 ): Promise<AgentRun> {
   const { container: wish, uploads, skills } = ask;
-  const demo = ask.model.startsWith(SKILL_MODEL);
-  const host = await llmHost(context, { signal, session: null, skill: null, account, demo });
-  const id = execution ?? `ex_${crypto.randomUUID().replaceAll("-", "")}`;
+  const begun = durable?.log.state().run?.spec;
+  const named = skillNamed(ask.model);
+  const skill = await countedSkill(context, begun, named);
+  const own = begun === undefined && skill !== null ? await servedSkill(context, skill) : null;
+  const host = await llmHost(context, { signal, session: null, skill, account, demo: named !== null });
   const hosted = skills.native.length > 0;
   const wanted = hosted ? null : (wish?.id ?? null);
   // The files of a run that outlives its process are its own.
@@ -134,15 +138,19 @@ export async function openAgentRun(
   const known = opens && wanted !== null ? await openContainer(context, wanted) : (ask.opened ?? null);
   const terms = ask.terms ?? codeTerms(known?.metadata ?? {});
   const make = async (): Promise<AgentSpec> => {
-    const made = await specOf(context, { ...ask, terms }, skills, host, `run_${id.slice(3)}`);
-    return withBeside(withTerms(made, ask, context.settings.limits), ask, skills);
+    const { request: given } = ask;
+    const max_tokens = Math.min(given.max_tokens, own?.manifest.llm?.max_tokens ?? given.max_tokens);
+    const capped = { ...ask, request: { ...given, max_tokens }, terms };
+    const made = await specOf(context, capped, skills, host, `run_${execution.slice("ex_".length)}`);
+    const limited = withTerms(made, capped, context.settings.limits, own?.manifest ?? null);
+    return withBeside(limited, ask, skills);
   };
   // A resumed run keeps the specification with which it began.
-  const spec = durable?.log.state().run?.spec ?? (await make());
+  const spec = begun ?? (await make());
   const needed = spec.tools.some(({ executor }) => executor === "workspace") || uploads.length > 0;
   const container = known ?? (needed && opens ? await openContainer(context, null) : null);
   if (container !== null) for (const { file_id } of uploads) await putUpload(context, container, file_id);
-  context.log.execution_id = id;
+  context.log.execution_id = execution;
   context.log.run_id = spec.run_id;
   context.log.model = `${spec.model.provider}/${spec.model.model}`;
   if (container !== null) context.log.session_id = container.id;
@@ -156,12 +164,13 @@ export async function openAgentRun(
     copies: copiesOf(skills.local.map(({ record: { manifest, files } }) => ({ name: manifest.slug, files }))),
     async drive(listener) {
       const clients = new Set(ask.request.tools.map(({ name }) => name));
+      const release = own === null ? null : await takeSlot(context, own.manifest, execution);
       const log = new ListenedLog(durable?.log ?? new MemoryLog(null), listener, clients);
       try {
         const { run } = await driveStateless(context, spec, {
           host,
           signal,
-          execution: id,
+          execution,
           log,
           durable,
           // Results of provider tools appear between the texts of a turn, so such a turn is sent whole.
@@ -175,12 +184,14 @@ export async function openAgentRun(
         return {
           run,
           calls: open.map(({ call }) => call),
-          max_iterations_reached: run.iterations > MAX_TOOL_ROUNDS,
+          max_iterations_reached: run.iterations > (spec.served?.max_tool_rounds ?? MAX_TOOL_ROUNDS),
           paused: run.status === "budget_exhausted",
           hosted: log.hosted,
         };
       } catch (error) {
         throw llmError(error, context);
+      } finally {
+        release?.();
       }
     },
   };
@@ -211,6 +222,10 @@ function withBeside(
   };
 }
 
+/** The skill that a model's name names; `null`: it names a model. */
+const skillNamed = (model: string): string | null =>
+  model.startsWith(SKILL_MODEL) ? model.slice(SKILL_MODEL.length) : null;
+
 /** What Anthropic requires of a request with skills that names no code tool and no version of its API. */
 const HOSTED_TOOL = { type: "code_execution_20250825", name: "code_execution" };
 const HOSTED_BETAS = "code-execution-2025-08-25,skills-2025-10-02";
@@ -223,7 +238,7 @@ async function specOf(
   run: string,
 ): Promise<AgentSpec> {
   const { model, request } = ask;
-  const served = model.startsWith(SKILL_MODEL) ? model.slice(SKILL_MODEL.length) : null;
+  const served = skillNamed(model);
   const whole = local.filter(({ wish }) => wish.full);
   const { thinking, schema, json, sampling = {}, tools, tool_choice, max_tokens } = request;
   const options: Record<string, unknown> = {
@@ -306,26 +321,33 @@ function listed(skills: readonly LocalSkill[], folder: string): string {
   return `\n\n# Skills\n\nRead a skill's SKILL.md with the shell before you do what it is for.\n\n${lines.join("\n")}`;
 }
 
-/** A run whose last text is the answer, like that of a served skill. */
+/**
+ * A run whose last text is the answer, like that of a served skill.
+ * @param own of the skill that is run, whose limits hold too
+ */
 function withTerms(
   spec: AgentSpec,
   { request, pauses }: AgentAsk,
   { answer_ms }: Settings["limits"],
+  own: Manifest | null,
 ): AgentSpec {
+  const { llm, timeout_ms = CALL_MS, idle_timeout_ms = CALL_MS, deadline_ms = WHOLE_MS } = own ?? {};
+  const { max_tool_rounds = MAX_TOOL_ROUNDS, max_tool_output_bytes = MAX_TOOL_OUTPUT_BYTES } = llm ?? {};
+  const whole = Math.min(deadline_ms, WHOLE_MS);
   return {
     ...spec,
-    max_iterations: MAX_TOOL_ROUNDS + 1,
+    max_iterations: max_tool_rounds + 1,
     loop_detect: { ...spec.loop_detect, warn: 0 },
     compaction: { ...spec.compaction, auto: false, tool_output_max_chars: Number.MAX_SAFE_INTEGER },
-    deadline: { at: Date.now() + WHOLE_MS, ms: WHOLE_MS },
+    deadline: { at: Date.now() + whole, ms: whole },
     ...(pauses ? { pause_at: Date.now() + answer_ms } : {}),
     served: {
-      max_tool_rounds: MAX_TOOL_ROUNDS,
-      max_tool_output_bytes: MAX_TOOL_OUTPUT_BYTES,
+      max_tool_rounds,
+      max_tool_output_bytes,
       json: request.json,
       max_tokens: request.max_tokens,
-      timeout_ms: CALL_MS,
-      idle_timeout_ms: CALL_MS,
+      timeout_ms,
+      idle_timeout_ms,
     },
   };
 }

@@ -28,6 +28,9 @@ export type Exchange = Pick<
   | "concurrency"
 >;
 
+/** The `deadline_ms` of a manifest that names none. */
+export const usualDeadline = (timeout_ms: number): number => Math.max(300_000, timeout_ms);
+
 export function readExchange(
   findings: Findings,
   root: MapNode,
@@ -51,7 +54,7 @@ export function readExchange(
     ...(outputMime === undefined ? {} : { output_mime: outputMime }),
     timeout_ms: timeout,
     idle_timeout_ms: readNumber(findings, root, "idle_timeout_ms"),
-    deadline_ms: readNumber(findings, root, "deadline_ms") ?? Math.max(300000, timeout),
+    deadline_ms: readNumber(findings, root, "deadline_ms") ?? usualDeadline(timeout),
     ...optional("max_input_bytes", readNumber(findings, root, "max_input_bytes")),
     ...optional("max_output_bytes", readNumber(findings, root, "max_output_bytes")),
     ...optional("concurrency", readNumber(findings, root, "concurrency")),

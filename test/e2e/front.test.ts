@@ -52,6 +52,35 @@ describe("S31: a client who leaves before the first byte", () => {
   });
 });
 
+const MOCK = [{ text: "Well.", tool_calls: [{ name: "wait", arguments: {} }] }];
+const MESSAGES = [{ role: "user", content: "hi" }];
+describe.each<[string, object]>([
+  ["/skills/loop", { input: "hi" }],
+  ["/runs", { prompt: "hi", options: { skill: "loop", mock: MOCK } }],
+  ["/v1/messages", { model: "skill/loop", max_tokens: 9, messages: MESSAGES }],
+  ["/v1/chat/completions", { model: "skill/loop", messages: MESSAGES }],
+  ["/v1/responses", { model: "skill/loop", input: "hi", store: false }],
+])("who leaves %s ends its processes, and is no fault of Hull's", (path, body) => {
+  test.each([true, false])("streamed: %s", async (stream) => {
+    const at = hull.output().length;
+    const left = new AbortController();
+    const accept = stream ? "text/event-stream" : "application/json";
+    const asked = fetch(hull.url + path, {
+      method: "POST",
+      signal: left.signal,
+      headers: { "content-type": "application/json", accept },
+      body: JSON.stringify({ ...body, ...(path.startsWith("/v1/") ? { stream } : {}) }),
+    });
+    await running("sleep 41.5");
+    if (stream) await asked;
+    left.abort();
+    await asked.catch(() => {});
+    await gone("sleep 41.5");
+    await hull.printed(new RegExp(`POST ${path} ${stream ? 200 : 499} client_closed_request`), at);
+    expect(await (await hull.call("/metrics")).text()).not.toContain('hull_problems_total{code="internal"}');
+  });
+});
+
 describe("what passes the front", () => {
   test("is unchanged: bytes, headers, events, chunked bodies", async () => {
     const large = "x".repeat(3_000_000);

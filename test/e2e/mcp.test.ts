@@ -268,6 +268,20 @@ describe.each(["2025-11-25", "2026-07-28"])("a client of %s", (version) => {
   });
 });
 
+test("each call of a batch has its own answer", async () => {
+  const call = (id: number, input: string) => ({
+    jsonrpc: "2.0",
+    id,
+    method: "tools/call",
+    params: { name: "hello", arguments: { input } },
+  });
+  const answers = await json<{ result: { content: { text: string }[] } }[]>(
+    await hull.post("/mcp", [call(1, "Ada"), call(2, "Bob")], { "mcp-protocol-version": "2025-03-26" }),
+  );
+  const texts = answers.map(({ result }) => result.content[0]?.text);
+  expect(texts).toEqual([expect.stringContaining("Ada"), expect.stringContaining("Bob")]);
+});
+
 test.each([
   ["as JSON", {}],
   ["as events", { _meta: { progressToken: 1 } }],

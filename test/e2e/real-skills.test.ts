@@ -139,6 +139,39 @@ test("the answer as the caller wants it: JSON with the list, one file, ids in a 
   expect(last()).toContain("input.pdf");
 });
 
+test("over MCP files go in and come out too: links, and images as they are", async () => {
+  const spoken = { accept: "application/json", "mcp-protocol-version": "2025-11-25" };
+  const post = async (method: string, params: object) =>
+    json<{ result: { content: { uri?: string }[]; tools: object[] } }>(
+      await hull.post("/mcp", { jsonrpc: "2.0", id: 1, method, params }, spoken),
+    );
+  const dot = "printf '\\x89PNG' > dot.png";
+  const turns = (input: string) => [
+    { tool_calls: [bash(`cat ${input} > out.csv; ${dot}; printf '<b>' > page.html`)] },
+    { text: "Done." },
+  ];
+  const called = async (files: unknown[]) => {
+    fake.script(turns("in.csv"));
+    const args = { input: "Copy it.", files };
+    return (await post("tools/call", { name: "pdf", arguments: args })).result.content;
+  };
+  const { tools } = (await post("tools/list", {})).result;
+  expect(tools.find((tool) => "name" in tool && tool.name === "pdf")).toMatchObject({
+    inputSchema: { properties: { input: {}, files: { type: "array" } }, required: ["input"] },
+  });
+  const content = await called([{ mime_type: "text/csv", filename: "in.csv", data: btoa("a,b") }]);
+  expect(content).toMatchObject([
+    { type: "text", text: "Done." },
+    { type: "image", data: btoa("\x89PNG"), mimeType: "image/png" },
+    { type: "resource_link", name: "out.csv", size: 3 },
+    { type: "resource_link", name: "page.html" },
+  ]);
+  expect(await (await fetch(content[2]?.uri ?? "")).text()).toBe("a,b");
+  const stored = await hull.call("/files?filename=in.csv", "c,d");
+  const { id } = await json<{ id: string }>(stored);
+  expect((await called([id]))[2]).toMatchObject({ type: "resource_link", name: "out.csv", size: 3 });
+});
+
 test("output: file answers the file that the run made, with its type, and its events; max_tool_rounds: 10 is ten", async () => {
   const make = (command: string) => [{ tool_calls: [bash(command)] }, { text: "Drawn." }];
   fake.script(make("echo '<svg/>' > chart.svg"));

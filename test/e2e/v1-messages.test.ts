@@ -1,5 +1,6 @@
 /** `POST /v1/messages` over several providers; the client is Anthropic's own SDK, unmodified. */
 import Anthropic from "@anthropic-ai/sdk";
+import { betaTool } from "@anthropic-ai/sdk/helpers/beta/json-schema";
 import Legacy from "anthropic-sdk-legacy";
 import OpenAI from "openai";
 import OpenAI7 from "openai-7";
@@ -16,7 +17,13 @@ const hull = await sharedHull({
     OPENAI_API_KEY: "sk-openai-e2e-key",
     OPENAI_BASE_URL: `${fake.url}/v1`,
   },
-  skills: { "a/SKILL.md": "---\nname: a\ndescription: Test.\nprovider: mock\n---\nHi.\n" },
+  skills: {
+    "a/SKILL.md": "---\nname: a\ndescription: Test.\nprovider: mock\n---\nHi.\n",
+    "tight/SKILL.md":
+      "---\nname: tight\ndescription: Test.\nmode: llm\nmax_tool_rounds: 1\nmax_tokens: 50\ntools: [{name: now, description: Tells the time, command: [date]}]\n---\nHi.\n",
+    "brief/SKILL.md":
+      "---\nname: brief\ndescription: Test.\nmode: llm\ndeadline_ms: 400\nconcurrency: 1\n---\nHi.\n",
+  },
 });
 
 const JSON_TYPE = { "content-type": "application/json" };
@@ -91,6 +98,55 @@ describe("an Anthropic model gets what the client sent", () => {
     await expect(refused).rejects.toThrow(/tools\.0.*web_search_20250305.*not accounted/);
     expect(fake.requests).toHaveLength(0);
   });
+});
+
+describe.each<[string, (slug: string) => object]>([
+  ["/skills/SLUG", () => ({ input: "Hello?" })],
+  ["/v1/messages", (slug) => ({ ...ask, model: `skill/${slug}` })],
+  ["/v1/chat/completions", (slug) => ({ model: `skill/${slug}`, messages: ask.messages })],
+  ["/v1/responses", (slug) => ({ model: `skill/${slug}`, input: "Hello?" })],
+  ["/runs", (skill) => ({ prompt: "Hello?", options: { skill } })],
+])("a skill's own limits hold when %s runs it", (path, body) => {
+  const run = (slug: string): Promise<Response> => hull.post(path.replace("SLUG", slug), body(slug));
+
+  test("its rounds and its tokens", async () => {
+    fake.script(() => ({ tool_calls: [{ name: "now", arguments: {} }] }));
+    await (await run("tight")).text();
+    expect(fake.requests.map((request) => request.body.max_tokens)).toEqual([50, 50]);
+  });
+
+  test("its time, and how many may run at once", async () => {
+    fake.script(() => ({ hang: true }));
+    const answers = await Promise.all([run("brief"), run("brief")]);
+    expect(answers.map(({ status }) => status).sort()).toEqual([429, 504]);
+    fake.script([]);
+  });
+});
+
+test.each([CLAUDE, GPT])("the SDK's tool runner and threads keep the conversation: %s", async (model) => {
+  const weather = betaTool({
+    name: "weather",
+    description: "Tells the weather.",
+    inputSchema: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+    run: ({ city }) => `Sunny in ${city}.`,
+  });
+  fake.script([{ tool_calls: [{ name: "weather", arguments: { city: "Rome" } }] }, { text: "Sunny." }]);
+  const question = { role: "user" as const, content: "How is Rome?" };
+  const body = { model, max_tokens: 100, messages: [question], tools: [weather] };
+  const answer = await client.beta.messages.toolRunner(body);
+  expect(answer.content).toMatchObject([{ text: "Sunny." }]);
+  expect(JSON.stringify(sent(1))).toMatch(/How is Rome\?.*Sunny in Rome\./);
+  const thread = client.beta.messages.thread({ model, max_tokens: 100 });
+  await expect(thread.send(question)).rejects.toMatchObject({
+    status: 400,
+    errorCode: "thread_unsupported_request",
+  });
+  const whole = { model, max_tokens: 100, unsupportedRequestBehavior: "continue_unthreaded" as const };
+  const unthreaded = client.beta.messages.thread(whole);
+  await unthreaded.send(question);
+  await unthreaded.send({ role: "user", content: "And Oslo?" });
+  expect(JSON.stringify(sent(3))).toMatch(/How is Rome\?.*And Oslo\?/);
+  expect(fake.requests).toHaveLength(4);
 });
 
 describe("a model of another provider", () => {

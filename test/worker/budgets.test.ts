@@ -151,6 +151,36 @@ describe("a skill under a limit", () => {
     expect((await own.run("cat")).status).toBe(200);
   });
 
+  it("counts and is refused by every route that runs it", async () => {
+    const messages = [{ role: "user", content: "hello there" }];
+    const model = "skill/cat";
+    // Under a limit each call is counted before its answer.
+    await own.put("/budgets/tenant", { window: "total", max_output_tokens: 1_000_000 });
+    await own.send("POST", "/sessions", { id: "of-cat" });
+    const run = { prompt: "hello there", options: { skill: "cat" } };
+    const routes: [string, object][] = [
+      ["/skills/cat?session_id=of-cat", { input: "hello there" }],
+      ["/v1/messages", { model, max_tokens: 9, messages }],
+      ["/v1/chat/completions", { model, messages }],
+      ["/v1/responses", { model, input: "hello there" }],
+      ["/v1/responses", { model, input: "hello there", store: false }],
+      ["/runs", run],
+      ["/sessions/of-cat/runs", run],
+      ["/sub-agents", { task: "hello there", options: { skill: "cat" } }],
+    ];
+    for (const [path, body] of routes)
+      expect([path, (await own.send("POST", path, body)).status]).toEqual([path, 200]);
+    expect(await own.get("/usage?group_by=skill")).toMatchObject({
+      data: [{ skill: "cat", calls: routes.length }],
+    });
+    await own.put("/budgets/skill:cat", { window: "day", max_output_tokens: 1 });
+    for (const [path, body] of routes) {
+      const text = await (await own.send("POST", path, body)).text();
+      expect(text, path).toMatch(/budget_exceeded|insufficient_quota|billing_error|budget_exhausted/);
+    }
+    expect(await own.get("/usage")).toMatchObject({ data: [{ calls: routes.length }] });
+  });
+
   it("an idempotent call that was refused runs when there is room again, with the same key", async () => {
     const call = () => own.run("cat", "", { "idempotency-key": "once" });
     await own.put("/budgets/tenant", { window: "total", max_output_tokens: 0 });

@@ -29,6 +29,7 @@ const ELSEWHERE = [
   "skill_read_only",
   "file_not_downloadable",
   "file_expired",
+  "thread_unsupported_request",
   "storage_quota_exceeded",
 ];
 /** Members of only some of a code's answers. */

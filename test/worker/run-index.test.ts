@@ -58,6 +58,14 @@ describe("a run is listed", () => {
     await expect.poll(async () => (await client.fetch(`/runs/${run_id}`)).status).toBe(404);
   });
 
+  it("of a call that an object carries out: with its tokens", async () => {
+    const headers = { "content-type": "application/json", "idempotency-key": "figures" };
+    const body = JSON.stringify({ prompt: "Hi.", options: MOCK });
+    const called = await client.fetch("/llm/call", { method: "POST", headers, body });
+    const row = await settled(called.headers.get("x-hull-execution-id") ?? "", "done");
+    expect([row.kind, row.input_tokens > 0, row.output_tokens > 0]).toEqual(["call", true, true]);
+  });
+
   it("while it goes on: at once if nobody waits for it, else when it has taken a moment", async () => {
     const tool = { name: "nap", description: "Rests.", handler: "nap", parameters: {} };
     const mock = [{ tool_calls: [{ name: "nap", arguments: {} }] }, { text: "Awake." }];

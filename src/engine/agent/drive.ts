@@ -3,7 +3,7 @@
  * stores each result when it comes. The log makes the driver: an array for an anonymous run, SQLite in a session.
  */
 import { ClientClosedRequest } from "../../errors/run.ts";
-import { type HullError, toHullError } from "../../errors.ts";
+import { HullError, toHullError } from "../../errors.ts";
 import { type Applied, applyAgentRecord } from "./apply.ts";
 import { summaryFrom } from "./compaction.ts";
 import { compactionRecord, nextAgentStep, type Vault } from "./next.ts";
@@ -165,7 +165,7 @@ class AgentDrive {
     for (const landed of this.#landed.splice(0)) {
       this.#flying.delete(landed.effect);
       if (fault !== null) continue;
-      if ("error" in landed) fault = faultOf(landed.error);
+      if ("error" in landed) fault = toHullError(landed.error);
       else this.#add(landed.record);
     }
     return fault;
@@ -319,9 +319,9 @@ class AgentDrive {
   }
 }
 
-/** Why a run was stopped if nothing else is known: nobody wants its answer. */
-const faultOf = (error: unknown): HullError =>
-  error === undefined ? new ClientClosedRequest({}) : toHullError(error);
+/** What ended a run whose signal was aborted. Without a reason of Hull's own nobody wants its answer. */
+const faultOf = (reason: unknown): HullError =>
+  reason instanceof HullError ? reason : new ClientClosedRequest({});
 
 /** Faults that a second attempt may fix. */
 const RETRIED = new Set([

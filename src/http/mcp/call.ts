@@ -3,12 +3,13 @@
 import { fromBase64 } from "../../bytes.ts";
 import { InputInvalid, InputRequired } from "../../errors/request.ts";
 import { type HullError, toHullError } from "../../errors.ts";
+import { takesAnyFile } from "../../run/agent/workspace-option.ts";
 import { logError } from "../../run/problem.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject, Manifest } from "../../skill/manifest.ts";
 import { runSkill, type Watch } from "../skills/run.ts";
 import { callHandlerTool } from "./call-handler.ts";
-import { contentOf } from "./content.ts";
+import { contentOf, producedContents } from "./content.ts";
 import type { Exchange } from "./exchange.ts";
 import { FAULT_CODES, fault, invalidParams, type Outcome } from "./message.ts";
 import { type Named, takesWhole, toolNamed } from "./tools.ts";
@@ -75,20 +76,19 @@ async function run(
   watch: Watch | null,
 ): Promise<JsonObject> {
   const { manifest } = record;
-  const request = skillRequest(exchange, manifest, given);
-  const response = await runSkill(exchange.context.within(request), card, watch);
-  const content = await contentOf(
-    exchange,
-    response,
-    manifest.mode === "script" && manifest.output === "file",
-  );
+  const { context } = exchange;
+  const request = skillRequest(exchange, manifest, given, takesAnyFile(context, record));
+  const response = await runSkill(context.within(request), card, watch);
+  const file = manifest.output === "file";
+  const content = await contentOf(exchange, response, manifest.mode === "script" && file);
+  const made = await producedContents(exchange, response.headers.get("x-hull-files") ?? "", file);
   const kept = KEPT_HEADERS.flatMap((name) => {
     const value = response.headers.get(name);
     return value === null ? [] : [[name, value]];
   });
   // An upstream's own refusal is an answer of its proxy skill.
   const failure = response.status >= 400 ? { isError: true } : {};
-  return { content, ...failure, _meta: Object.fromEntries(kept) };
+  return { content: [...content, ...made], ...failure, _meta: Object.fromEntries(kept) };
 }
 
 /** The request for these arguments. @throws InputInvalid, InputRequired */
@@ -96,12 +96,13 @@ function skillRequest(
   { context, signal, written }: Exchange,
   manifest: Manifest,
   given: JsonObject,
+  anyFile: boolean,
 ): Request {
   const { route, method } = manifest;
   const url = new URL(route, context.request.url);
   const headers = new Headers([...context.request.headers].filter(([name]) => !OWN_HEADERS.test(name)));
   headers.set("accept", "*/*");
-  const sent = bodyOf(manifest, given, written);
+  const sent = bodyOf(manifest, given, written, anyFile);
   if (method === "GET") {
     for (const [name, value] of sent.query) url.searchParams.set(name, value);
     return new Request(url, { method, headers, signal });
@@ -120,13 +121,15 @@ interface Sent {
 
 const JSON_TYPE = "application/json";
 
-function bodyOf(manifest: Manifest, given: JsonObject, written: Exchange["written"]): Sent {
+/** @param anyFile files may come beside the input */
+function bodyOf(manifest: Manifest, given: JsonObject, written: Exchange["written"], anyFile: boolean): Sent {
   const { input, input_schema, mode } = manifest;
   if (input === "none") return { body: null, type: null, query: [] };
   const whole = input_schema !== undefined && takesWhole(input_schema);
-  if (!whole) checkNames(given, input === "file" ? ["input", "files"] : ["input"]);
+  if (!whole)
+    checkNames(given, input === "file" ? ["input", "files"] : ["input", ...(anyFile ? ["files"] : [])]);
   const value = whole ? given : given.input;
-  if (input === "file") return filesOf(mode, given);
+  if (input === "file" || (anyFile && !whole && given.files !== undefined)) return filesOf(manifest, given);
   if (value === undefined || value === null) throw new InputRequired({ hint: 'Give the argument "input".' });
   const json = whole ? written(value) : written(value, "input");
   const text = typeof value === "string" ? value : json;
@@ -164,11 +167,12 @@ function isJsonText(text: string): boolean {
 }
 
 /** Files by id travel as JSON; files in the call travel as a form, or to an upstream directly. */
-function filesOf(mode: Manifest["mode"], { files, input }: JsonObject): Sent {
+function filesOf({ mode, input: takes }: Manifest, { files, input }: JsonObject): Sent {
   if (!Array.isArray(files) || files.length === 0) throw invalidFiles("is a list of one file or more");
   if (files.every((file) => typeof file === "string")) {
-    if (input !== undefined) throw invalidFiles("can be sent only together with a text");
-    return { body: JSON.stringify({ files }), type: JSON_TYPE, query: [] };
+    if (takes === "file" && input !== undefined)
+      throw invalidFiles("with their contents can be sent together with a text, ids cannot");
+    return { body: JSON.stringify({ input, files }), type: JSON_TYPE, query: [] };
   }
   const contents = files.map(fileOf);
   const [only] = contents;

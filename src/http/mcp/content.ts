@@ -2,8 +2,9 @@
 import * as z from "zod/mini";
 import { fromBase64, toBase64 } from "../../bytes.ts";
 import type { Artifact } from "../../engine/artifact.ts";
-import { type NewFile, PRODUCED_TTL_MS, storeFile } from "../../run/files.ts";
+import { findFile, type NewFile, PRODUCED_TTL_MS, readFile, storeFile } from "../../run/files.ts";
 import { Gathered } from "../../run/large-body.ts";
+import { filesInHeader } from "../../run/served-files.ts";
 import { utf8OrNull } from "../../run/utf8.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { isTextType } from "../../skill/media.ts";
@@ -46,6 +47,42 @@ export async function artifactContents(
   return contents;
 }
 
+/**
+ * What an llm skill made in its work folder: images while there is room for them, links to the others.
+ * @param listed the header that names the files
+ * @param single a single file is the answer itself
+ */
+export async function producedContents(
+  exchange: Exchange,
+  listed: string,
+  single: boolean,
+): Promise<JsonObject[]> {
+  const { env, tenant } = exchange.context;
+  const files = filesInHeader(listed);
+  if (single && files.length === 1) return [];
+  const contents: JsonObject[] = [];
+  let room = MAX_INLINE_BYTES;
+  for (const { id, path, size, mime_type: mime } of files) {
+    if (isShownImage(mime) && size <= room) {
+      room -= size;
+      const { held } = await head(await readFile(env, await findFile(env, tenant, id), null));
+      contents.push(imageOf(mime, held));
+    } else contents.push(linkTo(exchange, `/files/${id}`, { filename: path, mime, size }));
+  }
+  const others = /more;count=(\d+)/.exec(listed)?.[1];
+  if (others !== undefined) contents.push({ type: "text", text: `${others} more files are not listed.` });
+  return contents;
+}
+
+const isShownImage = (mime: string): boolean =>
+  mediaType(mime).startsWith("image/") && mediaType(mime) !== "image/svg+xml";
+
+const imageOf = (mime: string, bytes: Uint8Array): JsonObject => ({
+  type: "image",
+  data: toBase64(bytes),
+  mimeType: mediaType(mime),
+});
+
 interface Item {
   mime: string;
   filename: string | null;
@@ -58,9 +95,7 @@ interface Item {
 async function contentItem(exchange: Exchange, item: Item): Promise<JsonObject> {
   const { mime, body, file } = item;
   if (body instanceof Uint8Array) {
-    if (mediaType(mime).startsWith("image/") && mediaType(mime) !== "image/svg+xml") {
-      return { type: "image", data: toBase64(body), mimeType: mediaType(mime) };
-    }
+    if (isShownImage(mime)) return imageOf(mime, body);
     const text = file || !isTextType(mime) ? null : utf8OrNull(body);
     if (text !== null) return { type: "text", text };
   }

@@ -15,6 +15,7 @@ import { readBody } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { checkSentOrigin } from "../guard.ts";
 import { checkRate } from "../rate.ts";
+import { RUN_ID } from "../run-id.ts";
 import { isJson, mediaType } from "../skills/media-type.ts";
 import type { Watch } from "../skills/run.ts";
 import { EventBody, wantsEvents } from "../sse.ts";
@@ -101,10 +102,18 @@ async function batch(context: RequestContext, values: Json[], text: string): Pro
     // The first one was counted with the request itself.
     if (index > 0) await checkRate(context);
     const at = (sent: Json): Json | undefined => (Array.isArray(sent) ? sent[index] : undefined);
-    const exchange = exchangeOf(context, spoken, context.request.signal, { text, at });
+    const own = answers.length === 0 ? context : context.within(unnamed(context.request));
+    const exchange = exchangeOf(own, spoken, context.request.signal, { text, at });
     answers.push(responseTo(message.id, await outcomeOf(exchange, message, null)));
   }
   return answers.length === 0 ? new Response(null, { status: 202 }) : json(answers);
+}
+
+/** The request of a later message: the front's name of the run is that of the first one. */
+function unnamed({ url, method, headers, signal }: Request): Request {
+  const further = new Headers(headers);
+  further.delete(RUN_ID);
+  return new Request(url, { method, headers: further, signal });
 }
 
 /** The text of a body, and the place of a message in it. */

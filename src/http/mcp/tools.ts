@@ -1,4 +1,5 @@
 /** Skills as MCP tools. */
+import { takesAnyFile } from "../../run/agent/workspace-option.ts";
 import type { JsonObject, Manifest, SkillRecord, SkillTool } from "../../skill/manifest.ts";
 import { cursorAfter, keyOf } from "./cursor.ts";
 import { type Exchange, type Served, skillOf, skillsAfter, staleMeta } from "./exchange.ts";
@@ -15,7 +16,7 @@ export async function listTools(exchange: Exchange, params: JsonObject): Promise
   if (after === null) return invalidParams("The cursor does not belong to this list.");
   const { skills, last } = await skillsAfter(exchange, after);
   const tools = skills.flatMap(({ card, record }) => [
-    { ...skillAsTool(record), ...staleMeta(card) },
+    { ...skillAsTool(exchange, record), ...staleMeta(card) },
     ...(record.tools ?? [])
       .filter(({ hidden }) => !hidden)
       .map((tool) => ({ ...ownTool(exchange, record, tool), ...staleMeta(card) })),
@@ -37,13 +38,14 @@ export async function toolNamed(exchange: Exchange, name: string): Promise<Named
 
 const toolName = ({ slug }: Manifest): string => slug.replaceAll("--", NAMESPACE).replaceAll("-", "_");
 
-function skillAsTool({ manifest }: SkillRecord): JsonObject {
+function skillAsTool({ context }: Exchange, record: SkillRecord): JsonObject {
+  const { manifest } = record;
   const still = manifest.mode === "static-file";
   return {
     name: toolName(manifest),
     title: manifest.name,
     description: manifest.description,
-    inputSchema: inputSchema(manifest),
+    inputSchema: inputSchema(manifest, takesAnyFile(context, record)),
     ...(still ? { annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false } } : {}),
   };
 }
@@ -89,15 +91,20 @@ const ID_OR_CONTENT: JsonObject = {
   ],
 };
 
-/** MCP requires the schema of an object; an input of another kind becomes its member `input`. */
-function inputSchema({ input, input_schema }: Manifest): JsonObject {
+/**
+ * MCP requires the schema of an object; an input of another kind becomes its member `input`.
+ * @param anyFile the skill may get files beside its input
+ */
+function inputSchema({ input, input_schema }: Manifest, anyFile: boolean): JsonObject {
   if (input_schema !== undefined && takesWhole(input_schema)) return input_schema;
   const properties: JsonObject =
     input === "none"
       ? {}
       : {
           input: input_schema ?? { type: "string", description: "What the skill is asked." },
-          ...(input === "file" ? { files: { type: "array", items: ID_OR_CONTENT, minItems: 1 } } : {}),
+          ...(input === "file" || anyFile
+            ? { files: { type: "array", items: ID_OR_CONTENT, minItems: 1 } }
+            : {}),
         };
   const required = input === "none" ? [] : [input === "file" ? "files" : "input"];
   return { type: "object", properties, required, additionalProperties: false };

@@ -18,6 +18,7 @@ import type { Card, SkillRecord } from "../../skill/manifest.ts";
 import { isTextType } from "../../skill/media.ts";
 import { discardBody } from "../body.ts";
 import type { RequestContext } from "../context.ts";
+import { runId } from "../run-id.ts";
 import { EventStream, wantsEvents } from "../sse.ts";
 import { durableCall } from "./idempotency.ts";
 import { type InputState, readInput } from "./input.ts";
@@ -103,14 +104,6 @@ export async function runSkill(
 
 const NO_FILES_IN_SESSION =
   "A skill without workspace tools takes no files together with session_id. Send the text alone, or leave session_id out.";
-
-/** Names the run. In local dev the front names it, so that it can stop the run of a client that left. */
-export function runId({ request, settings }: RequestContext): string {
-  const given = settings.local ? request.headers.get("x-hull-run-id") : null;
-  return given !== null && /^ex_[0-9a-f]{32}$/.test(given)
-    ? given
-    : `ex_${crypto.randomUUID().replaceAll("-", "")}`;
-}
 
 /** Adds the headers of every run; headers that the answer sets itself, e.g. for caching, stay. */
 function withHeaders(response: Response, headers: Record<string, string>): Response {

@@ -9,6 +9,7 @@ import { type Container, type GeneratedFile, openContainer } from "../../run/con
 import { type AgentListener, type AgentOutcome, type AgentRun, openAgentRun } from "../../run/vendor-run.ts";
 import type { RequestContext } from "../context.ts";
 import { accountOf } from "../llm/account.ts";
+import { runId } from "../run-id.ts";
 import { ChatChunks } from "./chat-chunks.ts";
 import { errorBody } from "./errors.ts";
 import { keepTurns } from "./kept-turns.ts";
@@ -29,7 +30,7 @@ export async function answerChatWithTools(context: RequestContext, asked: ChatRe
   const run = await openAgentRun(
     context,
     { ...asked, uploads: [], hosted: [], pauses: false, skills },
-    { signal: abort.signal, account: accountOf(context, null) },
+    { signal: abort.signal, account: accountOf(context, null), execution: runId(context) },
   );
   const chosen = (asked.request.tool_choice ?? "auto") === "auto" ? [] : ["tool_choice"];
   const own = run.protocol === "openai-chat" ? [] : Object.keys(asked.extra);

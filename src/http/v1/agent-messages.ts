@@ -16,6 +16,7 @@ import { parsedJson } from "../../skill/json-depth.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
 import { accountOf } from "../llm/account.ts";
+import { runId } from "../run-id.ts";
 import { withBytes } from "./agent-chat.ts";
 import { dialectOf } from "./dialect.ts";
 import { errorBody } from "./errors.ts";
@@ -41,7 +42,7 @@ export async function answerWithTools(
   const run = await openAgentRun(
     context,
     { ...asked, skills, pauses: true },
-    { signal: abort.signal, account: accountOf(context, null) },
+    { signal: abort.signal, account: accountOf(context, null), execution: runId(context) },
   );
   const chosen = (asked.request.tool_choice ?? "auto") === "auto" ? [] : ["tool_choice"];
   const ignored = run.beside ? chosen : [...asked.ignored, ...chosen];

@@ -29,6 +29,7 @@ const SDK_CODES: ReadonlySet<string> = new Set([
   "file_not_downloadable",
   "storage_quota_exceeded",
   "file_expired",
+  "thread_unsupported_request",
 ]);
 
 /** The status on the wire: the vendors know no 422. */

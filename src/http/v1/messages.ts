@@ -1,5 +1,6 @@
 /** `POST /v1/messages`: Anthropic's API with every provider. */
 import * as z from "zod/mini";
+import { ThreadUnsupported } from "../../errors/llm.ts";
 import { messageOf } from "../../llm/anthropic-api/answer.ts";
 import { type MessagesRequest, readMessagesRequest } from "../../llm/anthropic-api/request.ts";
 import type { Reached } from "../../llm/host.ts";
@@ -27,6 +28,7 @@ export async function postMessages(context: RequestContext): Promise<Response> {
   const body = await readJson(context.request, bodyShape, MAX_MODEL_BODY_BYTES);
   const asked = readMessagesRequest(body, context.request.headers);
   const passed = await passesThrough(context, asked);
+  if (asked.thread && !passed) throw new ThreadUnsupported({});
   const [refused] = passed ? [] : asked.unaccounted;
   if (refused !== undefined) throw wrong(refused.path, refused.reason);
   if (runsTools(asked) && !passed) {

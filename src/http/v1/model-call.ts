@@ -1,6 +1,7 @@
 /** Makes one model call for a client of a vendor's API, through the host of all model calls, answered whole or as events. */
 import type { ModelRequest, ModelTurn } from "../../engine/messages.ts";
-import { type HullError, toHullError } from "../../errors.ts";
+import { ClientClosedRequest } from "../../errors/run.ts";
+import { HullError, toHullError } from "../../errors.ts";
 import type { LlmHost, ModelChoice, Reached } from "../../llm/host.ts";
 import { exchangeTerms } from "../../llm/prepare.ts";
 import type { Sink } from "../../model/wire.ts";
@@ -102,7 +103,8 @@ export async function streamedAnswer(
   const finished = run(write, abort.signal).then(
     () => body.close(),
     async (thrown: unknown) => {
-      const error = toHullError(thrown);
+      const left = abort.signal.aborted && !(thrown instanceof HullError);
+      const error = left ? new ClientClosedRequest({}) : toHullError(thrown);
       if (!open) {
         body.abandon();
         begun.reject(error);

@@ -20,6 +20,8 @@ export interface MessagesRequest {
   foreign: Foreign[];
   /** Members for which a provider would charge or run more than is accounted, and why Hull refuses them. */
   unaccounted: { path: string; reason: string }[];
+  /** Whether the server is to hold the conversation, or holds what came before these messages. */
+  thread: boolean;
   /** Members of the body that only Anthropic gets. */
   ignored: string[];
   container: ContainerWish | null;
@@ -121,6 +123,7 @@ export function readMessagesRequest(body: JsonObject, headers: Headers, counting
     hosted: tools.hosted,
     foreign: [...foreign, ...tools.foreign],
     unaccounted: [...reserved, ...tools.unaccounted],
+    thread: body.thread !== undefined && body.thread !== null,
     ignored: further,
     container: readContainer(body.container, sent["anthropic-beta"]?.split(",")),
     code: tools.code,

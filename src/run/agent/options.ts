@@ -16,6 +16,7 @@ import type { LlmHost, ModelChoice } from "../../llm/host.ts";
 import { type CallOptions, readOptions } from "../../llm/options.ts";
 import { checkConflicts, conversation, refused, tooManyTools } from "../../llm/prepare.ts";
 import { readStructured } from "../../llm/structured.ts";
+import { usualDeadline } from "../../skill/exchange.ts";
 import { type JsonObject, type SkillRecord, TOOL_KINDS } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
 import { withRemoteTools } from "../mcp/agent-tools.ts";
@@ -133,8 +134,9 @@ export async function agentSpec(
     skills: self === undefined ? skills : [self, ...skills],
   };
   const instructions = self === undefined ? "" : ownInstructions(self, reader);
+  const limited = withSkillLimits(options, served);
   const spec: AgentSpec = {
-    ...specOf(options, {
+    ...specOf(limited, {
       run_id,
       session_id,
       system: [given.system, instructions].filter((text) => text.trim() !== "").join("\n\n"),
@@ -158,9 +160,9 @@ export async function agentSpec(
     ...(servers.brought.servers.length === 0 ? {} : { mcp_servers: [...servers.brought.servers] }),
     ...(warnings.length === 0 ? {} : { warnings }),
     ...(configs === null ? {} : { tool_configs: configs }),
-    ...(options.deadline_ms === undefined
+    ...(limited.deadline_ms === undefined
       ? {}
-      : { deadline: { at: Date.now() + options.deadline_ms, ms: options.deadline_ms } }),
+      : { deadline: { at: Date.now() + limited.deadline_ms, ms: limited.deadline_ms } }),
     daemon: options.daemon === true ? { ...daemonOptions(options, at.session), ...resumed?.daemon } : null,
     ...(readStructured(model.options) === null ? {} : { structured: true as const }),
     ...(served === null || typeof call.max_tokens === "number" ? {} : { skill_max_tokens: true as const }),
@@ -324,6 +326,21 @@ function withSkill(call: JsonObject, { manifest }: SkillRecord): JsonObject {
     max_tokens: llm.max_tokens,
     timeout: manifest.timeout_ms / 1000,
     ...call,
+  };
+}
+
+/**
+ * The rounds and the time that the skill's manifest names, unless the options do. Those of a daemon are of one wake, not of
+ * its life: `wake_budget` bounds that.
+ */
+function withSkillLimits(options: RunOptions, served: SkillRecord | null): RunOptions {
+  if (served === null || options.daemon === true) return options;
+  const { llm, timeout_ms, deadline_ms } = served.manifest;
+  const rounds = options.profile === undefined ? llm?.max_tool_rounds : undefined;
+  return {
+    ...(rounds === undefined ? {} : { max_iterations: rounds + 1 }),
+    ...(deadline_ms === usualDeadline(timeout_ms) ? {} : { deadline_ms }),
+    ...options,
   };
 }
 

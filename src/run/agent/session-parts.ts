@@ -22,7 +22,8 @@ export const SESSION_PARTS: AgentParts = {
     const { context, session_id, memo } = environment;
     // What a run delegates counts against the session that asked first.
     const session = spec.delegation?.account ?? session_id;
-    const of = { signal, session, skill: null, account: `session:${session}` };
+    const skill = spec.own_skill?.name ?? null;
+    const of = { signal, session, skill, account: `session:${session}` };
     // A mock that an earlier life used is not used again.
     const host = await llmHost(context, of, memo ?? spec.call.mock);
     const { files } = spec.delegation ?? {};

@@ -1,7 +1,7 @@
 /** The skills of a run: served ones by slug, stored ones by id or name, and those that the request contains. */
 
 import * as z from "zod/mini";
-import type { AgentSkill, AgentTool } from "../../engine/agent/spec.ts";
+import type { AgentSkill, AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
 import { toolDefinition } from "../../engine/arguments.ts";
 import { shapeFaults, shown, wrongValue } from "../../engine/fault.ts";
 import { sha256 } from "../../engine/sha256.ts";
@@ -103,6 +103,22 @@ function slugOf(cards: readonly Card[], given: string): string {
 /** A served skill of the tenant. @throws SkillNotFound SkillNotTrusted */
 export async function servedSkill(context: RunContext, slug: string): Promise<SkillRecord> {
   return (await servedVersion(context, slug)).record;
+}
+
+/**
+ * The slug under which the ledger counts a run: that of the served skill that it is.
+ * @param begun of a resumed run
+ * @param named the option `skill`; `null` for one that will be refused
+ */
+export async function countedSkill(
+  context: RunContext,
+  begun: AgentSpec | undefined,
+  named: unknown,
+): Promise<string | null> {
+  if (begun !== undefined) return begun.own_skill?.name ?? null;
+  if (typeof named !== "string") return null;
+  const { cards, bySlug } = await context.deployment.catalogs.of(context.tenant, context.background);
+  return bySlug.get(slugOf(cards, named))?.slug ?? null;
 }
 
 /** The served skill that a run is. @throws SkillNotFound */

@@ -3,6 +3,7 @@
  * after the run's end, for a response after 30 days. The same code drives the run as one that the Worker waits for.
  * Everything is stored before it is sent, so the run continues after the death of its process.
  */
+import * as z from "zod/mini";
 import type { Deployment } from "../../deployment.ts";
 import type { Bindings } from "../../env.ts";
 import { ExecutionCancelled } from "../../errors/request.ts";
@@ -379,11 +380,14 @@ export class UnlistedSession {
     this.#lives.of(run.id)?.opened.resolve();
     this.#lives.ended(run.id);
     this.#log.events.announce();
-    this.#note({ id, call, run: { ...current, status, settled_at } }, outcome);
+    this.#note({ id, call, run: { ...current, status, settled_at } }, outcome, context.log.usage);
     logEnd(context, { id, call, run: current, state: status }, outcome);
   }
 
-  /** Updates the tenant's index of runs, in the background. */
+  /**
+   * Updates the tenant's index of runs, in the background.
+   * @param used what a call that is no agent run took, as far as it is known
+   */
   #note(
     {
       id,
@@ -391,9 +395,10 @@ export class UnlistedSession {
       run: { status, created_at, settled_at },
     }: { id: string; call: Pick<CallRow, "caller" | "name">; run: RunRow },
     outcome: Outcome | null = null,
+    used: unknown = null,
   ): void {
     const [tenant = ""] = caller.split("/");
-    const totals = this.#log.state().run?.totals;
+    const totals = this.#log.state().run?.totals ?? usedShape.safeParse(used).data;
     const run: RunEntry = {
       id,
       kind: "call",
@@ -456,6 +461,11 @@ export class UnlistedSession {
     await cleared;
   }
 }
+
+/** The usage of a model call, as its log line has it. */
+const usedShape = z.lazy(() =>
+  z.object({ input_tokens: z.number(), output_tokens: z.number(), cost_usd: z.number() }),
+);
 
 /** The run's name at the runner, which remembers earlier runs of the same id for some minutes. */
 function runIdOf(id: string, generation: number): string {

@@ -30,6 +30,7 @@ import type { RequestContext } from "../../context.ts";
 import { storedError } from "../../executions.ts";
 import { accountOf } from "../../llm/account.ts";
 import { MAX_MODEL_BODY_BYTES } from "../../operations.ts";
+import { runId } from "../../run-id.ts";
 import { callName, idempotencyKey, requestHash, takeInput } from "../../skills/idempotency.ts";
 import { newContainer, termsOf } from "../containers/open.ts";
 import { bodyShape } from "../messages.ts";
@@ -72,7 +73,7 @@ export async function postResponses(context: RequestContext): Promise<Response> 
   context.log.response = request.head.id ?? null;
   const headers = ignoredHeader(ignored, null);
   if (asked.store) return stored(context, asked, { request, body, headers });
-  return passing(context, asked, { request, digits, headers });
+  return passing(context, asked, { request, headers });
 }
 
 interface Made {
@@ -135,12 +136,12 @@ async function answerBegun(
 async function passing(
   context: RequestContext,
   { stream, include }: ResponsesAsk,
-  { request, digits, headers }: Made & { digits: string },
+  { request, headers }: Made,
 ): Promise<Response> {
   const reasoning = showsReasoning(include, false);
   const abort = new AbortController();
   const handle: OperationHandle = {
-    id: `ex_${digits}`,
+    id: runId(context),
     context,
     input: { text: operationInput(request), files: [] },
     signal: abort.signal,
