@@ -23,12 +23,13 @@ const CLIENT = new Set(["src/client/client.ts", "src/client/api.ts"]);
 const CHECKED = ["src", "container", "scripts", "test"];
 
 /** What each part of src may import in addition to itself: parts, or single files. Everything may use `vocabulary`. */
-const VOCABULARY = ["bytes", "memo", "recent", "errors", "secrets", "redact", "env", "derived-key"];
+const VOCABULARY = ["bytes", "memo", "lazily", "recent", "errors", "secrets", "redact", "env", "derived-key"];
 const MAY_IMPORT: Record<string, readonly string[]> = {
   errors: [],
   secrets: [],
   bytes: [],
   memo: [],
+  lazily: [],
   recent: [],
   "derived-key": [],
   redact: ["bytes", "memo", "secrets"],

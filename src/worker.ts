@@ -1,8 +1,6 @@
 /** The Worker's entry: HTTP goes to the app, Durable Object classes are re-exported for the runtime. */
 import type { Bindings } from "./env.ts";
 import { createApp } from "./http/app.ts";
-import { sweepDaemons } from "./http/daemons/sweep.ts";
-import { sweepStored } from "./http/v1/sweep.ts";
 import { sweepRuns } from "./session/run-index.ts";
 
 export { HandlerOutbound } from "./http/handler-outbound.ts";
@@ -17,6 +15,10 @@ const app = createApp();
 export default {
   fetch: (request, env, ctx) => app.fetch(request, env, ctx),
   scheduled: async (_, env, ctx) => {
+    const [{ sweepDaemons }, { sweepStored }] = await Promise.all([
+      import("./http/daemons/sweep.ts"),
+      import("./http/v1/sweep.ts"),
+    ]);
     ctx.waitUntil(sweepStored(env));
     ctx.waitUntil(sweepRuns(env, Date.now()));
     await sweepDaemons(env, (work) => ctx.waitUntil(work));

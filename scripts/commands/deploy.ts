@@ -6,7 +6,7 @@ import { printDiagnostics } from "../build/print.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { type Deployed, type Deployment, deploy, rehearse } from "../deploy/deploy.ts";
 import { waitUntilLive } from "../deploy/live.ts";
-import { readWorkerConfig, withDomain } from "../deploy/worker-config.ts";
+import { readWorkerConfig, withDomain, withWorker } from "../deploy/worker-config.ts";
 import { warnOfNewName, workerName } from "../deploy/worker-name.ts";
 import { Wrangler } from "../deploy/wrangler.ts";
 import { REPO_DIR } from "../dev/places.ts";
@@ -78,7 +78,7 @@ the settings of hull.toml. If a step fails, the previous deployment goes on serv
     const secrets = values["secrets-file"];
     const deployment: Deployment = {
       projectDir: project.dir,
-      config,
+      config: await withWorker(project.dir, config),
       publication: { skills, catalog },
       containers: values["no-containers"] !== true,
       secretsFile: secrets === undefined ? undefined : resolve(secrets),

@@ -4,6 +4,8 @@ import { dirname, join, resolve } from "node:path";
 import { parse, TomlError } from "smol-toml";
 import * as z from "zod";
 import { CommandError, EXIT } from "../command.ts";
+import { REPO_DIR } from "../dev/places.ts";
+import { ENTRY, workerModules, writeModules } from "../dev/worker-bundle.ts";
 
 /** Binding of the namespace with the published objects. */
 export const SKILLS_BINDING = "SKILLS";
@@ -14,6 +16,7 @@ const wranglerConfig = z.looseObject({
   name: z.string(),
   main: z.string(),
   account_id: z.string().optional(),
+  build: z.looseObject({ cwd: z.string().optional() }).optional(),
   vars: z.record(z.string(), z.json()).default({}),
   kv_namespaces: z.array(binding.extend({ id: z.string().optional() })),
   d1_databases: z.tuple([binding.extend({ database_name: z.string(), migrations_dir: z.string() })]),
@@ -49,6 +52,7 @@ export async function readWorkerConfig(path: string, worker: string | undefined)
     ...config,
     name: worker ?? config.name,
     main: at(config.main),
+    ...(config.build === undefined ? {} : { build: { ...config.build, cwd: at(config.build.cwd ?? ".") } }),
     kv_namespaces: renamed ? config.kv_namespaces.map(({ id: _, ...rest }) => rest) : config.kv_namespaces,
     d1_databases: [
       {
@@ -78,13 +82,29 @@ export function withDomain(config: WorkerConfig, domain: string | null): WorkerC
   return { ...config, routes: [{ pattern: domain, custom_domain: true }], workers_dev: false };
 }
 
+/**
+ * Bundles Hull's own Worker into the folder of the deployment, so that nothing is written where Hull is installed. Another
+ * Worker that the file names is wrangler's to bundle.
+ */
+export async function withWorker(projectDir: string, config: WorkerConfig): Promise<WorkerConfig> {
+  if (config.main !== join(REPO_DIR, "dist", ENTRY)) return config;
+  const dir = join(deploymentDir(projectDir, config), "worker");
+  await writeModules(dir, await workerModules());
+  const { build: _, ...rest } = config;
+  return { ...rest, main: join(dir, ENTRY) };
+}
+
 /** Writes the configuration below the project's `.hull` and returns its path. */
 export async function writeWorkerConfig(projectDir: string, config: WorkerConfig): Promise<string> {
-  const dir = join(projectDir, ".hull", "deploy", config.name);
+  const dir = deploymentDir(projectDir, config);
   await mkdir(dir, { recursive: true });
   const path = join(dir, "wrangler.json");
   await writeFile(path, `${JSON.stringify(config, null, 2)}\n`);
   return path;
+}
+
+function deploymentDir(projectDir: string, { name }: WorkerConfig): string {
+  return join(projectDir, ".hull", "deploy", name);
 }
 
 async function readText(path: string): Promise<string> {

@@ -1,30 +1,33 @@
 /**
  * Runs the Worker in workerd without wrangler's proxy (`--direct`, benchmarks, `hull call`): miniflare gets the same
- * bundle and the same bindings of wrangler.toml.
+ * modules and the same bindings of wrangler.toml.
  */
-import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { ENTRY, readModules, type WorkerModules } from "./worker-bundle.ts";
 import type { WorkerOptions } from "./worker-process.ts";
 
 // An import would search the 5.8 MB of this CommonJS module for its format and its exports: 100 ms of processor time.
 const miniflare: typeof import("miniflare") = createRequire(import.meta.url)("miniflare");
 const { convertV4MiniflareOptions, Log, LogLevel, Miniflare } = miniflare;
 
-/** The Worker and its bindings, for miniflare. @param script its bundle: one ES module */
+/** The Worker and its bindings, for miniflare. */
 export function workerOptions({
   repoDir,
   config,
   host,
   port,
   variables,
-  script,
-}: Omit<WorkerOptions, "stateDir" | "bundle" | "onLine"> & { script: string }) {
+  modules,
+}: Omit<WorkerOptions, "stateDir" | "onLine"> & { modules: WorkerModules }) {
   const named = <T extends { binding: string }>(list: T[], id: (item: T) => string) =>
     Object.fromEntries(list.map((item) => [item.binding, id(item)]));
   return {
     name: "hull",
-    modules: [{ type: "ESModule" as const, path: "worker.mjs", contents: script }],
+    // workerd starts with the first.
+    modules: [...modules]
+      .sort(([a], [b]) => Number(b === ENTRY) - Number(a === ENTRY))
+      .map(([path, contents]) => ({ type: "ESModule" as const, path, contents })),
     compatibilityDate: config.compatibility_date,
     compatibilityFlags: config.compatibility_flags,
     bindings: Object.fromEntries(variables),
@@ -46,14 +49,14 @@ export function workerOptions({
   };
 }
 
-/** Starts workerd with the module in the file `bundle`; it ends with this process. Returns its URL. */
+/** Starts workerd with the modules in the folder `bundle`; it ends with this process. Returns its URL. */
 export async function startDirect(
   options: WorkerOptions,
   bundle: string,
 ): Promise<{ url: string; stop: () => Promise<void> }> {
   const miniflare = new Miniflare(
     convertV4MiniflareOptions({
-      ...workerOptions({ ...options, script: await readFile(bundle, "utf8") }),
+      ...workerOptions({ ...options, modules: await readModules(bundle) }),
       log: new Log(LogLevel.NONE),
       handleStructuredLogs: ({ message }) => options.onLine(message),
       // The folder that wrangler uses inside its --persist-to, so that both ways of serving share their state.

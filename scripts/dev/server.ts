@@ -23,7 +23,7 @@ import { lockState, noteAddress } from "./state-lock.ts";
 import { checkVariables, workerVariables } from "./variables.ts";
 import { debounced, WatchedFiles, watchRoots } from "./watch.ts";
 import { startWorker } from "./worker.ts";
-import { workerBundle } from "./worker-bundle.ts";
+import { workerModules } from "./worker-bundle.ts";
 import { bindingNames } from "./wrangler-toml.ts";
 
 interface ServerOptions {
@@ -72,8 +72,8 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
   try {
     // Bundles the Worker and starts the runner while the skills are built.
     const direct = options.direct || !options.front;
-    const bundle = direct ? workerBundle(REPO_DIR) : null;
-    bundle?.catch(() => {});
+    const modules = direct ? workerModules() : null;
+    modules?.catch(() => {});
     const ownRunner = project.config.runner.url === null ? ownRunnerOf(options) : null;
     ownRunner?.catch(() => {});
     stops.push(async () => (await ownRunner?.catch(() => null))?.stop());
@@ -137,7 +137,7 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
       stateDir,
       host: options.front ? "127.0.0.1" : host,
       port: options.front ? await freePort("127.0.0.1", 0) : port,
-      bundle: await bundle,
+      modules: await modules,
       variables,
       onLine: (line) => options.onLine(redactor.text(line), "worker"),
     });

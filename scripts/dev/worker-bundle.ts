@@ -1,14 +1,43 @@
-/** The Worker as one module. Loads neither miniflare nor wrangler, which take long to load. */
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
-import { type BuildOptions, build } from "esbuild";
-import { bindingsOf } from "./wrangler-toml.ts";
+/**
+ * The Worker as modules: the entry, and parts that the Worker imports when a request first needs them. Loads neither
+ * miniflare nor wrangler, which take long to load.
+ */
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
+import { type BuildOptions, build, type Plugin } from "esbuild";
+import { REPO_DIR } from "./places.ts";
+
+/** The module that workerd starts with. */
+export const ENTRY = "worker.js";
+
+/** The texts of ES modules by file name. They import each other as `./<name>`. */
+export type WorkerModules = ReadonlyMap<string, string>;
+
+/**
+ * Makes one module of what the entry imports: each part imports the entry, too. Otherwise esbuild makes one for each set of parts
+ * that share something, and workerd takes longer to load many modules than one.
+ */
+const oneEntry = (entry: string): Plugin => ({
+  name: "one-entry",
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^\./ }, ({ kind, path, resolveDir }) =>
+      kind === "dynamic-import" ? { path: join(resolveDir, path), namespace: "part" } : null,
+    );
+    onLoad({ filter: /./, namespace: "part" }, ({ path }) => ({
+      contents: `import ${JSON.stringify(entry)}; export * from ${JSON.stringify(path)};`,
+      resolveDir: dirname(path),
+    }));
+  },
+});
 
 /** How esbuild bundles the Worker. */
-export const workerBuild = (repoDir: string, entry: string) =>
-  ({
-    entryPoints: [join(repoDir, entry)],
+export const workerBuild = (repoDir: string) => {
+  const entry = join(repoDir, "src/worker.ts");
+  return {
+    entryPoints: { worker: entry },
+    outdir: join(repoDir, "dist"),
     bundle: true,
+    splitting: true,
     minify: true,
     write: false,
     format: "esm",
@@ -16,18 +45,44 @@ export const workerBuild = (repoDir: string, entry: string) =>
     conditions: ["workerd", "worker", "browser"],
     external: ["cloudflare:*", "node:*"],
     logLevel: "error",
-  }) satisfies BuildOptions;
+    plugins: [oneEntry(entry)],
+  } satisfies BuildOptions;
+};
 
-/** Bundles the Worker as a deploy does: one minified ES module. */
-export async function bundleWorker(repoDir: string, entry: string): Promise<string> {
-  const result = await build(workerBuild(repoDir, entry));
-  return result.outputFiles[0]?.text ?? "";
+/** Bundles the Worker, minified. */
+export async function bundleWorker(repoDir: string): Promise<WorkerModules> {
+  const options = workerBuild(repoDir);
+  const { outputFiles } = await build(options);
+  return new Map(outputFiles.map(({ path, text }) => [relative(options.outdir, path), text]));
 }
 
-/** The Worker's bundle. The tests make it once for all the servers that they start. */
-export async function workerBundle(repoDir: string): Promise<string> {
-  const made = process.env.HULL_WORKER_BUNDLE;
-  if (made !== undefined) return readFile(made, "utf8");
-  const { main } = await bindingsOf(repoDir);
-  return bundleWorker(repoDir, main);
+/** The Worker's modules. The tests bundle them once for all the servers that they start. */
+export async function workerModules(): Promise<WorkerModules> {
+  const bundled = process.env.HULL_WORKER_BUNDLE;
+  return bundled === undefined ? bundleWorker(REPO_DIR) : readModules(bundled);
+}
+
+/** Reads the modules in a folder. */
+export async function readModules(dir: string): Promise<WorkerModules> {
+  const names = (await readdir(dir)).filter((name) => name.endsWith(".js"));
+  return new Map(
+    await Promise.all(names.map(async (name) => [name, await readFile(join(dir, name), "utf8")] as const)),
+  );
+}
+
+/**
+ * Makes a folder hold exactly these modules. Those that it has stay untouched, since a server may be watching them, and none is
+ * ever there in part, since another server may be starting from them.
+ */
+export async function writeModules(dir: string, modules: WorkerModules): Promise<void> {
+  await mkdir(dir, { recursive: true });
+  const present = await readModules(dir);
+  // The entry names the others, so it comes last.
+  for (const [name, text] of [...modules].sort(([a], [b]) => Number(a === ENTRY) - Number(b === ENTRY))) {
+    if (present.get(name) === text) continue;
+    const part = join(dir, `${name}.${process.pid}`);
+    await writeFile(part, text);
+    await rename(part, join(dir, name));
+  }
+  for (const name of present.keys()) if (!modules.has(name)) await rm(join(dir, name), { force: true });
 }

@@ -24,7 +24,7 @@ export interface WorkerOptions {
 
 /** The first line, as `startWorker` of the same code writes it: checking it with zod would take longer than the rest. */
 export interface WorkerInput extends Omit<WorkerOptions, "variables" | "onLine"> {
-  /** A file with the Worker's bundle, for workerd; `null`: wrangler bundles the sources and serves them. */
+  /** A folder with the Worker's modules, for workerd; `null`: wrangler has them bundled and serves them. */
   bundle: string | null;
   variables: [name: string, value: string][];
 }

@@ -1,9 +1,10 @@
 /** The local Worker of `hull dev`: by wrangler, or workerd directly (`--direct`). */
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { CommandError, EXIT } from "../command.ts";
 import { TYPESCRIPT_FLAGS } from "./places.ts";
 import { Supervised } from "./supervised.ts";
+import { type WorkerModules, writeModules } from "./worker-bundle.ts";
 import type { WorkerInput } from "./worker-process.ts";
 import { bindingsOf } from "./wrangler-toml.ts";
 
@@ -15,8 +16,8 @@ interface LocalWorkerOptions {
   stateDir: string;
   host: string;
   port: number;
-  /** Its bundle, if workerd is started directly; `null`: wrangler serves it. */
-  bundle: string | null;
+  /** Its modules, if workerd is started directly; `null`: wrangler serves it. */
+  modules: WorkerModules | null;
   variables: ReadonlyMap<string, string>;
   onLine: (line: string) => void;
 }
@@ -35,8 +36,8 @@ export async function startWorker(options: LocalWorkerOptions): Promise<LocalWor
   const stateDir = join(options.stateDir, "worker");
   await mkdir(stateDir, { recursive: true, mode: 0o700 });
   const listening = Promise.withResolvers<string>();
-  const bundle = options.bundle === null ? null : join(options.stateDir, "worker.mjs");
-  if (bundle !== null && options.bundle !== null) await writeFile(bundle, options.bundle);
+  const bundle = options.modules === null ? null : join(options.stateDir, "bundle");
+  if (bundle !== null && options.modules !== null) await writeModules(bundle, options.modules);
   const config = await bindingsOf(repoDir);
   const variables = [...options.variables];
   const input: WorkerInput = { repoDir, config, stateDir, host, port, variables, bundle };

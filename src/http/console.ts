@@ -12,7 +12,7 @@ import { DISCOVERY_LINKS } from "./discovery/routes.ts";
 import { checkFormToken } from "./guard.ts";
 import type { Handler } from "./routes.ts";
 import { findSlug, servedTo } from "./served.ts";
-import { runSkill } from "./skills/run.ts";
+import { runSkill } from "./skills/routes.ts";
 
 type Handlers = { readonly [id in Operation]: Handler };
 

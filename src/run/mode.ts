@@ -1,9 +1,12 @@
 /** The modes that a process or a model carries out, by name. */
 import { Internal } from "../errors.ts";
+import { lazily } from "../lazily.ts";
 import type { RunHandle, RunOutput } from "./handle.ts";
 import { runScript } from "./script.ts";
-import { runServed } from "./served.ts";
 import { takeSlot } from "./slot.ts";
+
+/** A deployment whose skills are scripts never loads the engine. */
+const runServed = lazily(async () => (await import("./served.ts")).runServed);
 
 /** Whether a run of this mode has effects that must not happen twice. */
 export function hasEffects(mode: string): boolean {
@@ -18,7 +21,11 @@ export async function runMode(handle: RunHandle): Promise<RunOutput> {
   const modelRegistry = await handle.context.deployment.models.registry();
   if (mode === "llm") {
     const release = await takeSlot(handle.context, manifest, handle.id);
-    return runServed(handle, modelRegistry).finally(release);
+    try {
+      return await runServed(handle, modelRegistry);
+    } finally {
+      release();
+    }
   }
   if (mode === "script") return runScript(handle);
   throw new Internal({ cause: `mode ${mode} is neither a script nor an llm skill` });

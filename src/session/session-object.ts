@@ -1,13 +1,9 @@
 import { DurableObject } from "cloudflare:workers";
 import { deploymentOf } from "../deployment.ts";
 import type { Bindings } from "../env.ts";
-import { toHullError } from "../errors.ts";
-import { SESSION_PARTS } from "../run/agent/session-parts.ts";
-import { Conversation } from "./conversation/conversation.ts";
-import { SessionDispatcher } from "./conversation/operations.ts";
+import { lazily } from "../lazily.ts";
 import type {
   Adopted,
-  ForkStep,
   LongText,
   SessionCaller,
   SessionDocument,
@@ -15,10 +11,7 @@ import type {
   SessionRpc,
   Streamed,
 } from "./conversation/rpc.ts";
-import { Daemon } from "./daemon/daemon.ts";
-import { keepSnapshots } from "./daemon/keep.ts";
-import { Delegates } from "./task/delegates.ts";
-import { Task } from "./task/task.ts";
+import type { Session } from "./session.ts";
 import type {
   Begun,
   ExecutionAnswer,
@@ -27,106 +20,82 @@ import type {
   ExecutionStatus,
   KnownCall,
 } from "./unlisted/rpc.ts";
-import { UnlistedSession } from "./unlisted/unlisted-session.ts";
-import { Workflow } from "./workflow/workflow.ts";
+
+/** The runtime wants the class when the isolate starts; what it does is compiled when the first session is asked. */
+const sessionOf = lazily(async () => {
+  const code = await import("./session.ts");
+  return (ctx: DurableObjectState, env: Bindings) => new code.Session(ctx, env);
+});
 
 /**
  * A session: a conversation or a daemon, addressed by its tenant and its id, or a single call that outlives its
  * connection, addressed by its execution id.
  */
 export class SessionObject extends DurableObject<Bindings> implements SessionRpc {
-  readonly #conversation: Conversation;
-  readonly #dispatcher: SessionDispatcher;
-  readonly #unlisted: UnlistedSession;
+  readonly #session: Promise<Session>;
 
   constructor(ctx: DurableObjectState, env: Bindings) {
     super(ctx, env);
-    const { storage } = ctx;
-    const background = (work: Promise<unknown>): void => ctx.waitUntil(work);
     const deployment = deploymentOf(env);
     // Answers and stored values pass redactors, which must know all secrets by then.
-    if (!deployment.isOpen) void ctx.blockConcurrencyWhile(() => deployment.open(background));
-    const die = async (): Promise<void> => {
-      await storage.sync();
-      ctx.abort("The workflow run that lives here dies where its author wants it to.");
-    };
-    this.#conversation = new Conversation({ storage, deployment, background, parts: SESSION_PARTS, die });
-    this.#unlisted = new UnlistedSession({ storage, deployment, background, log: this.#conversation.log });
-    const daemon = new Daemon(this.#conversation, storage);
-    keepSnapshots(this.#conversation, daemon);
-    const delegates = new Delegates(this.#conversation, storage.sql);
-    const workflow = new Workflow(this.#conversation, storage, delegates);
-    this.#dispatcher = new SessionDispatcher(this.#conversation, {
-      daemon,
-      task: new Task(this.#conversation, storage, workflow),
-      delegates,
-      workflow,
-    });
+    if (!deployment.isOpen)
+      void ctx.blockConcurrencyWhile(() => deployment.open((work) => ctx.waitUntil(work)));
+    this.#session = Promise.resolve(sessionOf(ctx, env));
   }
 
-  ask(question: LongText): Promise<LongText> {
-    return this.#dispatcher.ask(question);
+  async ask(question: LongText): Promise<LongText> {
+    return (await this.#session).ask(question);
   }
 
-  start(question: LongText, after: number | null) {
-    return this.#dispatcher.start(question, after);
+  async start(question: LongText, after: number | null) {
+    return (await this.#session).start(question, after);
   }
 
-  events(call: SessionEventsCall): Promise<Streamed> {
-    return streamed(this.#conversation.events(call));
+  async events(call: SessionEventsCall): Promise<Streamed> {
+    return (await this.#session).events(call);
   }
 
-  document(caller: SessionCaller, what: SessionDocument): Promise<Streamed> {
-    return streamed(this.#conversation.document(caller, what));
+  async document(caller: SessionCaller, what: SessionDocument): Promise<Streamed> {
+    return (await this.#session).document(caller, what);
   }
 
-  adopt(step: string, part: LongText): Promise<Adopted> {
-    const fork: ForkStep = JSON.parse(step);
-    return this.#conversation.adopt(fork, part);
+  async adopt(step: string, part: LongText): Promise<Adopted> {
+    return (await this.#session).adopt(step, part);
   }
 
   async begin(call: ExecutionCall): Promise<Begun> {
-    return this.#unlisted.begin(call);
+    return (await this.#session).begin(call);
   }
 
   async attach(call: KnownCall): Promise<Begun | null> {
-    return this.#unlisted.attach(call);
+    return (await this.#session).attach(call);
   }
 
-  answer(caller: string): Promise<ExecutionAnswer | null> {
-    return this.#unlisted.answer(caller);
+  async answer(caller: string): Promise<ExecutionAnswer | null> {
+    return (await this.#session).answer(caller);
   }
 
-  follow(caller: string, after: number, early: boolean): Promise<ExecutionEvents | null> {
-    return this.#unlisted.follow(caller, after, early);
+  async follow(caller: string, after: number, early: boolean): Promise<ExecutionEvents | null> {
+    return (await this.#session).follow(caller, after, early);
   }
 
   async status(caller: string): Promise<ExecutionStatus | null> {
-    return this.#unlisted.status(caller);
+    return (await this.#session).status(caller);
   }
 
   async steps(caller: string, page: { after: number; limit: number }): Promise<string | null> {
-    return this.#unlisted.steps(caller, page);
+    return (await this.#session).steps(caller, page);
   }
 
   async input(caller: string): Promise<Uint8Array | ReadableStream<Uint8Array> | null> {
-    return this.#unlisted.input(caller);
+    return (await this.#session).input(caller);
   }
 
-  cancel(caller: string, keeps = false): Promise<"cancelled" | "removed" | "ended" | null> {
-    return this.#unlisted.cancel(caller, keeps);
+  async cancel(caller: string, keeps = false): Promise<"cancelled" | "removed" | "ended" | null> {
+    return (await this.#session).cancel(caller, keeps);
   }
 
   override async alarm(): Promise<void> {
-    if (this.#unlisted.here) this.#unlisted.alarm();
-    else await this.#conversation.alarm();
-  }
-}
-
-async function streamed(stream: Promise<ReadableStream<Uint8Array>>): Promise<Streamed> {
-  try {
-    return { ok: true, body: await stream };
-  } catch (error) {
-    return { ok: false, error: JSON.stringify(toHullError(error).data) };
+    await (await this.#session).alarm();
   }
 }

@@ -1,19 +1,13 @@
 /** The console: what isolates pay for it that nobody asks for it, and its largest pages. */
-import { execFile } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
-import { build, type Plugin } from "esbuild";
 import * as z from "zod";
-import { workerBuild } from "../../scripts/dev/worker-bundle.ts";
+import { entryModules } from "./entry-modules.ts";
 import { compare } from "./load.ts";
 import { ms, type Row, row } from "./row.ts";
 import { startHull, writeProject } from "./subjects.ts";
 
 const REPO = join(import.meta.dirname, "..", "..");
 const SKILLS = 500;
-const TURNS = 60;
 /** Each makes more than four records. */
 const RUN_ROUNDS = 250;
 
@@ -21,64 +15,15 @@ const bytes = (value: number): string => `${value} B`;
 const kilobytes = (value: number): string => `${(value / 1000).toFixed(1)} KB`;
 
 export async function consoleRows(rounds: number): Promise<Row[]> {
-  return [...(await startRows()), ...(await pageRows(rounds))];
+  return [await entryRow(), ...(await pageRows(rounds))];
 }
 
-/** A Worker without the console: what loads it answers nothing. */
-const WITHOUT: Plugin = {
-  name: "without-console",
-  setup({ onResolve, onLoad }) {
-    onResolve({ filter: /\/console\/pages\.ts$/ }, () => ({ path: "none", namespace: "none" }));
-    onLoad({ filter: /.*/, namespace: "none" }, () => ({ contents: "export const answerConsole = null;" }));
-  },
-};
-
-async function startRows(): Promise<Row[]> {
-  const options = workerBuild(REPO, "src/worker.ts");
-  const split = await build({ ...options, splitting: true, outdir: "out", metafile: true });
-  const entry = Object.values(split.metafile.outputs).find(
-    ({ entryPoint }) => entryPoint === "src/worker.ts",
-  );
-  const own = Object.entries(entry?.inputs ?? {}).filter(([file]) =>
-    /^src\/(?:http\/)?console[/.]/.test(file),
-  );
+/** Of the console in the modules that every isolate compiles, whether or not anybody asks for a page. */
+async function entryRow(): Promise<Row> {
+  const inputs = Object.values(await entryModules(REPO)).flatMap((output) => Object.entries(output.inputs));
+  const own = inputs.filter(([file]) => /^src\/(?:http\/)?console[/.]/.test(file));
   const glue = own.reduce((sum, [, { bytesInOutput }]) => sum + bytesInOutput, 0);
-  const [whole, without] = await Promise.all([build(options), build({ ...options, plugins: [WITHOUT] })]);
-  const [ours = 0, floor = 0] = await evaluated(
-    [whole, without].map((made) => made.outputFiles[0]?.text ?? ""),
-  );
-  const over = Math.max(0, ours - floor);
-  return [
-    row("console: of it in the entry module", "", bytes(glue), glue, 2048, bytes),
-    row(
-      "console: the Worker compiled and evaluated, over one without it (CPU)",
-      ms(floor),
-      ms(ours),
-      over,
-      1,
-      ms,
-    ),
-  ];
-}
-
-/** CPU time in ms that V8 needs for each of these modules. */
-async function evaluated(texts: readonly string[]): Promise<number[]> {
-  const dir = await mkdtemp(join(tmpdir(), "hull-bench-"));
-  try {
-    const files = texts.map((_, i) => join(dir, `${i}.mjs`));
-    for (const [i, file] of files.entries()) await writeFile(file, texts[i] ?? "");
-    const script = join(import.meta.dirname, "evaluation.ts");
-    const flags = ["--experimental-vm-modules", "--single-threaded", "--no-warnings"];
-    const { stdout } = await promisify(execFile)(process.execPath, [
-      ...flags,
-      script,
-      String(TURNS),
-      ...files,
-    ]);
-    return z.array(z.number()).parse(JSON.parse(stdout));
-  } finally {
-    await rm(dir, { recursive: true });
-  }
+  return row("console: of it in the modules that each isolate compiles", "", bytes(glue), glue, 2048, bytes);
 }
 
 const begun = z.object({ run_id: z.string() });

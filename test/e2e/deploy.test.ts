@@ -9,7 +9,7 @@ import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { expect, onTestFinished, test } from "vitest";
 import { type LocalWorker, startWorker } from "../../scripts/dev/worker.ts";
-import { workerBundle } from "../../scripts/dev/worker-bundle.ts";
+import { workerModules } from "../../scripts/dev/worker-bundle.ts";
 import { json, REPO, runHull } from "../support/hull-dev.ts";
 
 const KEY = "deploy-admin-key-of-the-test";
@@ -47,10 +47,15 @@ test("--dry-run builds with the real wrangler, and says what it would do", async
   const config = JSON.parse(await readFile(join(dir, ".hull/deploy/kitchen/wrangler.json"), "utf8"));
   expect(config).toMatchObject({
     name: "kitchen",
-    main: join(REPO, "src/worker.ts"),
+    main: join(dir, ".hull/deploy/kitchen/worker/worker.js"),
+    no_bundle: true,
+    compatibility_flags: expect.arrayContaining(["new_module_registry"]),
     routes: [{ pattern: "kitchen.example.com", custom_domain: true }],
     workers_dev: false,
   });
+  // Hull has bundled already, into the project's own folder.
+  expect(config).not.toHaveProperty("build");
+  expect(output).toMatch(/Total \(\d+ modules\)/);
   expect(config.containers).toHaveLength(1);
   expect(config.vars.HULL_RUNNER_FLAGS).toBe(
     "--queue 3 --queue-timeout-ms 10000 --grace-ms 2000 --drain-ms 9 --install-ms 180000",
@@ -71,6 +76,20 @@ test("--dry-run builds with the real wrangler, and says what it would do", async
   });
   expect(renamed.output).toContain("This project was deployed as kitchen before. pantry is another Worker");
   expect(renamed.output).toContain("--worker kitchen");
+  // Another Worker is wrangler's to bundle, in the folder of its file.
+  const own = (await readFile(join(REPO, "wrangler.toml"), "utf8")).replace(
+    "dist/worker.js",
+    "own/worker.js",
+  );
+  await put(dir, "deployment/wrangler.toml", own);
+  await runHull(["deploy", "--dry-run", "--config", "deployment/wrangler.toml"], {
+    cwd: dir,
+    env: { HULL_WRANGLER: join(dir, "wrangler.mjs") },
+  });
+  expect(JSON.parse(await readFile(join(dir, ".hull/deploy/hull/wrangler.json"), "utf8"))).toMatchObject({
+    main: join(dir, "deployment/own/worker.js"),
+    build: { command: "node bin/hull.mjs bundle", cwd: join(dir, "deployment") },
+  });
 });
 
 /** A Cloudflare account in a folder, and a server that runs the Worker which was deployed to it. */
@@ -135,7 +154,7 @@ class Account {
       stateDir: join(this.root, "state"),
       host: "127.0.0.1",
       port: 0,
-      bundle: await workerBundle(REPO),
+      modules: await workerModules(),
       variables: new Map(Object.entries({ ...config.vars, HULL_ADMIN_KEY: KEY })),
       onLine: () => {},
     });

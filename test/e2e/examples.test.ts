@@ -96,7 +96,7 @@ test("S3: script, file, static file and model with a tool answer from workerd, w
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
   expect(answers[3]?.headers.get("x-hull-usage")).toMatch(/rounds=2;tools=1$/);
   for (const answer of answers) await answer.body?.cancel();
-  const bundle = await bundleWorker(REPO, "src/worker.ts");
+  const bundle = [...(await bundleWorker(REPO)).values()].join("\n");
   expect(bundle.length).toBeGreaterThan(100_000);
   const imported = Array.from(
     bundle.matchAll(/(?:from|import|require)\s*\(?\s*["']([a-z_:/]+)["']/g),

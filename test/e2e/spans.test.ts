@@ -7,7 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { buildRoots } from "../../scripts/build/build.ts";
 import { workerOptions } from "../../scripts/dev/direct.ts";
 import { REPO_DIR } from "../../scripts/dev/places.ts";
-import { workerBundle } from "../../scripts/dev/worker-bundle.ts";
+import { workerModules } from "../../scripts/dev/worker-bundle.ts";
 import { bindingsOf } from "../../scripts/dev/wrangler-toml.ts";
 import { RegistryClient } from "../../scripts/publish/registry-client.ts";
 import { type FakeProvider, startFakeProvider } from "../support/fake-provider.ts";
@@ -105,7 +105,7 @@ describe.each([
       host: "127.0.0.1",
       port: 0,
       variables: new Map(Object.entries(variables)),
-      script: await workerBundle(REPO_DIR),
+      modules: await workerModules(),
     });
     const flags = ["streaming_tail_worker", "experimental"];
     worker = new Miniflare(

@@ -1,12 +1,23 @@
 import { availableParallelism } from "node:os";
+import { join } from "node:path";
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
+import { readWorkerConfig, writeWorkerConfig } from "../../scripts/deploy/worker-config.ts";
 import { MEMORY } from "../support/memory.ts";
 import { PREBUILT_RULES, prebuiltSources } from "../support/prebuilt-sources.ts";
+
+const REPO = join(import.meta.dirname, "..", "..");
 
 // Durable Objects wait for the disk at each of their writes: in memory these tests take a third less time. The processes of the
 // other projects have their own TMPDIR (vitest.config.ts).
 if (MEMORY !== null) process.env.TMPDIR = MEMORY;
+
+/** The bindings of wrangler.toml alone: vitest bundles, and would take each CommonJS module for an ES module by its rules. */
+async function bindingsAlone(): Promise<string> {
+  const config = await readWorkerConfig(join(REPO, "wrangler.toml"), undefined);
+  const { build: _, rules: __, no_bundle: ___, ...rest } = config;
+  return writeWorkerConfig(join(REPO, "node_modules", ".cache", "hull-worker-tests"), rest);
+}
 
 /** Tests inside workerd, with the bindings of wrangler.toml as miniflare runs them. */
 export default defineConfig({
@@ -15,7 +26,7 @@ export default defineConfig({
     cloudflareTest({
       main: "./worker-under-test.ts",
       remoteBindings: false,
-      wrangler: { configPath: "../../wrangler.toml" },
+      wrangler: { configPath: await bindingsAlone() },
       miniflare: { modulesRules: PREBUILT_RULES },
     }),
   ],

@@ -1,6 +1,7 @@
 /** `<method> <route>` of a skill, and its card. */
 import { MethodNotAllowed, NotFound } from "../../errors/request.ts";
 import { HullError, toHullError } from "../../errors.ts";
+import { lazily } from "../../lazily.ts";
 import type { LoadedCatalog } from "../../registry/published.ts";
 import type { Card } from "../../skill/manifest.ts";
 import { discardBody } from "../body.ts";
@@ -11,7 +12,9 @@ import { checkRate } from "../rate.ts";
 import { optionsResponse } from "../routes.ts";
 import { findServed, findSlug, unknownSkill } from "../served.ts";
 import { skillCard } from "./cards.ts";
-import { runSkill } from "./run.ts";
+
+/** Runs a skill and answers; see `run.ts`. */
+export const runSkill = lazily(async () => (await import("./run.ts")).runSkill);
 
 /**
  * The methods that OPTIONS lists for a path without a published skill: only its tenant may learn whether an uploaded

@@ -5,6 +5,7 @@
 import { InvalidRequest } from "../../errors/llm.ts";
 import { NotAcceptable } from "../../errors/request.ts";
 import { type HullError, toHullError } from "../../errors.ts";
+import { lazily } from "../../lazily.ts";
 import { takesAnyFile } from "../../run/agent/workspace-option.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { RunHandle, RunOutput } from "../../run/handle.ts";
@@ -23,10 +24,11 @@ import { type InputState, readInput } from "./input.ts";
 import { notedCall } from "./noted-call.ts";
 import { withProducedFiles } from "./produced-files.ts";
 import { runDurable } from "./run-durable.ts";
-import { runInSession } from "./run-in-session.ts";
 import { runProxy } from "./run-proxy.ts";
 import { servedFile, serveStatic, streamStatic } from "./run-static.ts";
 import { withStoredFiles } from "./stored-input.ts";
+
+const runInSession = lazily(async () => (await import("./run-in-session.ts")).runInSession);
 
 /** Receives the events of a run whose answer comes whole. */
 export type Watch = (event: RunEvent) => Promise<void>;

@@ -1,0 +1,21 @@
+/** `hull bundle`: the Worker's modules for wrangler. */
+import { join } from "node:path";
+import { type Command, EXIT, parseFlags } from "../command.ts";
+import { REPO_DIR } from "../dev/places.ts";
+import { bundleWorker, writeModules } from "../dev/worker-bundle.ts";
+
+export const command: Command = {
+  name: "bundle",
+  summary: "Bundle Hull's Worker for wrangler, which runs this by itself",
+  usage: `
+Usage: hull bundle
+
+Writes the Worker's modules to dist, in the folder where Hull is installed: worker.js, and parts that the Worker imports when a
+request first needs them. Hull's wrangler.toml names this command in [build]. hull deploy and hull dev need no call of it.
+`,
+  async run(argv) {
+    parseFlags(argv, {}, 0);
+    await writeModules(join(REPO_DIR, "dist"), await bundleWorker(REPO_DIR));
+    return EXIT.ok;
+  },
+};

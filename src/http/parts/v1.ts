@@ -1,0 +1,99 @@
+/** What the routes of `/v1` do. */
+import { postChatCompletions } from "../v1/chat.ts";
+
+import {
+  deleteContainer,
+  deleteContainerFile,
+  getContainer,
+  getContainerFile,
+  getContainerFileContent,
+  getContainerFiles,
+  getContainers,
+  postContainer,
+  postContainerFile,
+} from "../v1/containers/routes.ts";
+import {
+  deleteConversation,
+  deleteItem,
+  getConversation,
+  getItem,
+  getItems,
+  postConversation,
+  postItems,
+  updateConversation,
+} from "../v1/conversations/routes.ts";
+import {
+  deleteStoredFile,
+  getStoredFile,
+  getStoredFileContent,
+  getStoredFiles,
+  postStoredFile,
+} from "../v1/files/routes.ts";
+
+import { postCountTokens, postMessages } from "../v1/messages.ts";
+import { getModel, getModelList } from "../v1/models.ts";
+import { postResponses } from "../v1/responses/create.ts";
+import { postCompaction, postInputTokens } from "../v1/responses/shorter.ts";
+import { cancelResponse, deleteResponse, getInputItems, getResponse } from "../v1/responses/stored.ts";
+
+import {
+  deleteStoredSkill,
+  deleteVersion,
+  getContent,
+  getDefaultContent,
+  getSkill,
+  getSkills,
+  getVersion,
+  getVersions,
+  postDefault,
+  postSkill,
+  postVersion,
+} from "../v1/skills/routes.ts";
+
+export const HANDLERS = {
+  createMessage: postMessages,
+  countMessageTokens: postCountTokens,
+  createChatCompletion: postChatCompletions,
+  listV1Models: getModelList,
+  getV1Model: getModel,
+  createResponse: postResponses,
+  countResponseTokens: postInputTokens,
+  compactResponse: postCompaction,
+  getResponse,
+  deleteResponse,
+  cancelResponse,
+  listResponseInput: getInputItems,
+  createConversation: postConversation,
+  getConversation,
+  updateConversation,
+  deleteConversation,
+  listConversationItems: getItems,
+  createConversationItems: postItems,
+  getConversationItem: getItem,
+  deleteConversationItem: deleteItem,
+  listContainers: getContainers,
+  createContainer: postContainer,
+  getContainer,
+  deleteContainer,
+  listContainerFiles: getContainerFiles,
+  createContainerFile: postContainerFile,
+  getContainerFile,
+  deleteContainerFile,
+  getContainerFileContent,
+  listStoredSkills: getSkills,
+  createStoredSkill: postSkill,
+  getStoredSkill: getSkill,
+  updateStoredSkill: postDefault,
+  deleteStoredSkill,
+  getStoredSkillContent: getDefaultContent,
+  listStoredSkillVersions: getVersions,
+  createStoredSkillVersion: postVersion,
+  getStoredSkillVersion: getVersion,
+  deleteStoredSkillVersion: deleteVersion,
+  getStoredSkillVersionContent: getContent,
+  listStoredFiles: getStoredFiles,
+  createStoredFile: postStoredFile,
+  getStoredFile,
+  deleteStoredFile,
+  getStoredFileContent,
+};

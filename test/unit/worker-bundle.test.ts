@@ -1,0 +1,41 @@
+/** The Worker's modules: what every isolate compiles, and how a folder of modules is brought up to date. */
+import { mkdtemp, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { expect, onTestFinished, test } from "vitest";
+import { bundleWorker, ENTRY, readModules, writeModules } from "../../scripts/dev/worker-bundle.ts";
+import { entryModules } from "../bench/entry-modules.ts";
+
+const REPO = new URL("../..", import.meta.url).pathname;
+/** KiB, gzipped. */
+const MOST_AT_START = 125;
+
+test("an isolate that starts compiles neither the engine nor sessions, pages, parsers or dialects", async () => {
+  const [modules, entry] = await Promise.all([bundleWorker(REPO), entryModules(REPO)]);
+  const files = Object.values(entry).flatMap(({ inputs }) => Object.keys(inputs));
+  expect(files).toContain("src/http/handlers.ts");
+  const parts =
+    /^(?:src\/(?:engine\/(?:agent|workflow)|console\/.*-page|session\/(?:conversation\/conversation|workflow|task)|http\/(?:mcp|parts|workflows)|model\/(?:anthropic|openai-chat)|skill\/(?:assemble|stored-skill))|node_modules\/(?:yaml|smol-toml|@cfworker)\/)/;
+  expect(files.filter((file) => parts.test(file))).toEqual([]);
+  const texts = Object.keys(entry).map((path) => modules.get(basename(path)));
+  expect(gzipSync(texts.join("\n"), { level: 9 }).length / 1024).toBeLessThan(MOST_AT_START);
+  // One module of what the entry imports, and the entry.
+  expect(texts).toHaveLength(2);
+});
+
+test("what a folder has already stays untouched, and what does not belong to it goes", async () => {
+  const dir = await mkdtemp(join(tmpdir(), "hull-modules-"));
+  onTestFinished(() => rm(dir, { recursive: true }));
+  const modules = new Map([
+    [ENTRY, 'import "./part-a.js";'],
+    ["part-a.js", "1;"],
+  ]);
+  await writeModules(dir, modules);
+  expect(await readModules(dir)).toEqual(modules);
+  await utimes(join(dir, "part-a.js"), 1, 1);
+  await writeFile(join(dir, "part-old.js"), "0;");
+  await writeModules(dir, new Map([...modules, [ENTRY, "2;"]]));
+  expect((await readdir(dir)).sort()).toEqual(["part-a.js", ENTRY]);
+  expect((await stat(join(dir, "part-a.js"))).mtimeMs).toBe(1000);
+});
