@@ -2,6 +2,7 @@
 export class RecentMap<K, V> {
   readonly #entries = new Map<K, V>();
   readonly #most: number;
+  #newest: K | undefined;
 
   /** @param most entries */
   constructor(most: number) {
@@ -14,9 +15,13 @@ export class RecentMap<K, V> {
 
   /** The entry becomes the newest one. */
   set(key: K, value: V): void {
-    this.#entries.delete(key);
-    const oldest = this.#entries.size >= this.#most ? this.#entries.keys().next().value : undefined;
-    if (oldest !== undefined) this.#entries.delete(oldest);
+    // An entry moves only if it must: the map allocates its table again whenever its only key is removed.
+    if (key !== this.#newest) {
+      this.#entries.delete(key);
+      const oldest = this.#entries.size >= this.#most ? this.#entries.keys().next().value : undefined;
+      if (oldest !== undefined) this.#entries.delete(oldest);
+    }
+    this.#newest = key;
     this.#entries.set(key, value);
   }
 

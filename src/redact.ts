@@ -79,7 +79,8 @@ export class Redactor {
   jsonText(value: unknown): string {
     const text = JSON.stringify(value) ?? "null";
     // Without JSON's own escapes every string appears in it unchanged.
-    return !text.includes("\\") && this.#isClear(text, false) ? text : JSON.stringify(this.json(value));
+    if (!text.includes("\\") && this.#isClear(text, false)) return text;
+    return this.#holdsSecret(value) ? JSON.stringify(this.#redacted(value)) : text;
   }
 
   #redacted(value: unknown): unknown {

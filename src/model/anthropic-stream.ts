@@ -1,5 +1,6 @@
 /** Folds the events of a streamed Anthropic answer into the message of an unstreamed call. */
 
+import { once } from "../memo.ts";
 import { isObject } from "../skill/json.ts";
 import { parsedJson } from "../skill/json-depth.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
@@ -16,6 +17,13 @@ interface OpenBlock {
   input: string | null;
 }
 
+interface ClosedBlock {
+  value: JsonObject;
+  /** The input's JSON text, and its value if it is JSON. */
+  text: string | null;
+  input: Json | undefined;
+}
+
 /** Checks by hand the parts of each event that it reads: there may be one event per token. */
 export function createAnthropicStream(target: WireTarget, sink: Sink): StreamReader {
   const broken = (what: string) => unusable(target, `${what} of its stream is not as documented`);
@@ -25,6 +33,13 @@ export function createAnthropicStream(target: WireTarget, sink: Sink): StreamRea
   let stopReason: Json = null;
   let complete = false;
   const blocks: OpenBlock[] = [];
+  /** The blocks with their inputs parsed, once all has come. */
+  const closed = once((): ClosedBlock[] =>
+    // Leaves out indices that no block has.
+    blocks.flatMap(({ value, input: text }) => [
+      { value, text, input: text === null ? undefined : parsedJson(text) },
+    ]),
+  );
 
   const indexOf = (event: JsonObject): number => {
     const { index } = event;
@@ -108,25 +123,22 @@ export function createAnthropicStream(target: WireTarget, sink: Sink): StreamRea
     },
     answer() {
       if (!complete) throw cutOff(target, "its stream was cut off");
-      const content = blocks.flatMap((open) => (open === undefined ? [] : [closeBlock(open)]));
-      return { ...head, content, stop_reason: stopReason, usage: tokens };
+      return { ...head, content: closed().map(blockOf), stop_reason: stopReason, usage: tokens };
     },
     text() {
-      const texts = blocks.flatMap((open) => (open === undefined ? [] : [inputText(open)]));
-      return `{"content":[${texts.map((input) => `{"input":${input}}`).join(",")}]}`;
+      return `{"content":[${closed().map(inputText).join(",")}]}`;
     },
   };
 }
 
 /** The collected input, if it is JSON. */
-function inputText({ input }: OpenBlock): string {
-  return input === null || parsedJson(input) === undefined ? "null" : input;
-}
+const inputText = ({ text, input }: ClosedBlock): string =>
+  `{"input":${text === null || input === undefined ? "null" : text}}`;
 
 /** Stores the collected input: parsed, or as text if it is not JSON. */
-function closeBlock(open: OpenBlock): JsonObject {
-  if (open.input === null || open.input.trim() === "") return open.value;
-  return { ...open.value, input: parsedJson(open.input) ?? open.input };
+function blockOf({ value, text, input }: ClosedBlock): JsonObject {
+  if (text === null || text.trim() === "") return value;
+  return { ...value, input: input ?? text };
 }
 
 /** Merges a kind of delta that Hull does not know: text grows, any other value is replaced. */

@@ -262,7 +262,8 @@ class Host implements LlmHost {
   }
 
   mocksLeft(): Json | null {
-    return JSON.parse(JSON.stringify(this.#mocking.left()));
+    const left = this.#mocking.left();
+    return left === null ? null : JSON.parse(JSON.stringify(left));
   }
 
   ids = newId;

@@ -69,10 +69,11 @@ export class EventLog {
 
   /** Waiting events, for a caller that stores them together with the next ones. */
   take(): RunEvent[] {
-    clearTimeout(this.#timer);
     const event = this.#gathered;
+    if (event === null) return [];
+    clearTimeout(this.#timer);
     this.#gathered = null;
-    return event === null ? [] : [event];
+    return [event];
   }
 
   /** Stores waiting events. Call it before anything else is stored, to keep the order of events. */

@@ -19,8 +19,9 @@ export function hasSchema(sql: SqlStorage, versions = OWN): boolean {
 export function migrate(storage: DurableObjectStorage, steps: readonly string[], versions = OWN): void {
   const { sql } = storage;
   // An up-to-date object writes nothing, so it can be read even if nothing can be stored.
-  if (!hasSchema(sql, versions)) sql.exec(`CREATE TABLE ${versions} (version INTEGER NOT NULL)`);
-  const { at } = sql.exec<{ at: number }>(`SELECT coalesce(max(version), 0) AS at FROM ${versions}`).one();
+  const isNew = !hasSchema(sql, versions);
+  if (isNew) sql.exec(`CREATE TABLE ${versions} (version INTEGER NOT NULL)`);
+  const at = isNew ? 0 : newestIn(sql, versions);
   for (const [index, step] of steps.entries()) {
     if (index < at) continue;
     storage.transactionSync(() => {
@@ -28,4 +29,9 @@ export function migrate(storage: DurableObjectStorage, steps: readonly string[],
       sql.exec(`INSERT INTO ${versions} (version) VALUES (?)`, index + 1);
     });
   }
+}
+
+function newestIn(sql: SqlStorage, versions: string): number {
+  const query = `SELECT coalesce(max(version), 0) AS at FROM ${versions}`;
+  return sql.exec<{ at: number }>(query).one().at;
 }

@@ -2,7 +2,7 @@
 export class Tables<Name extends string> {
   readonly #sql: SqlStorage;
   readonly #optional: Readonly<Record<Name, string>>;
-  /** Names of the existing tables; `null`: unknown. Nobody else makes or removes any. */
+  /** Names of the existing tables, of those that anybody asks for; `null`: unknown. Nobody else makes or removes any unnoticed. */
   #present: Set<string> | null = null;
 
   /**
@@ -26,6 +26,11 @@ export class Tables<Name extends string> {
   need(name: Name): void {
     if (this.has(name)) return;
     this.#sql.exec(this.#optional[name]);
+    this.#present?.add(name);
+  }
+
+  /** Somebody else made a table. */
+  made(name: string): void {
     this.#present?.add(name);
   }
 

@@ -37,3 +37,37 @@ it("are those that are readable, short and long ones, each once and in order", a
     expect([...rows.after(0)].flatMap((row) => (row.ok ? [row.value] : []))).toEqual(values);
   });
 });
+
+it.each([false, true])(
+  "of a new session are found once there are some; a transaction failed: %s",
+  async (failed) => {
+    const { SESSIONS } = bindings;
+    const stub = SESSIONS.get(SESSIONS.idFromName(`t/new-${failed}`));
+    await runInDurableObject(stub, (_, { storage }) => {
+      const store = new ConversationStore(storage);
+      store.prepare();
+      const stored = (of: ConversationStore) => ({
+        runs: of.runs(5, Number.MAX_SAFE_INTEGER).map(({ id }) => id),
+        live: of.liveRun()?.id ?? null,
+        records: [...of.recordRows(0)].length,
+        due: of.due().map(({ kind }) => kind),
+      });
+      const write = (id: string): void => {
+        store.addRun({ id, request_id: "r", mock_scope: "", created_at: 1, first_event: 1, first_record: 1 });
+        store.appendRecords([{ v: 1, at: 1, type: "session_reset" }]);
+        store.setDue({ watch: Date.now() + 60_000 });
+      };
+      const failing = (): void =>
+        store.transaction(() => {
+          write("lost");
+          throw new RangeError("no");
+        });
+      if (failed) expect(failing).toThrow("no");
+      expect(stored(store)).toEqual({ runs: [], live: null, records: 0, due: [] });
+      write("kept");
+      const kept = { runs: ["kept"], live: "kept", records: 1, due: ["watch"] };
+      expect(stored(store)).toEqual(kept);
+      expect(stored(new ConversationStore(storage))).toEqual(kept);
+    });
+  },
+);

@@ -100,7 +100,7 @@ class AgentDrive {
 
   release(): void {
     this.#cancelTimer();
-    this.#options.signal.removeEventListener("abort", this.#onAbort);
+    if (this.#stop !== null) this.#options.signal.removeEventListener("abort", this.#onAbort);
   }
 
   /** Aborts the effects that began with its signal. */

@@ -23,6 +23,11 @@ export class DueTimes {
     this.#armed = undefined;
   }
 
+  /** The table was just made. */
+  begin(): void {
+    this.#times = new Map();
+  }
+
   /** The alarm fired or was given up: the next change sets it again. */
   fired(): void {
     this.#armed = undefined;
@@ -68,9 +73,10 @@ export class DueTimes {
     return times.length === 0 ? null : Math.min(...times);
   }
 
-  /** Sets a lost alarm again: the platform drops one after some failures. */
+  /** Sets a lost alarm again: the platform drops one after some failures. One that this life set is not lost before it fired. */
   async rearm(): Promise<void> {
-    if (this.#known().size > 0 && (await this.#storage.getAlarm()) === null) this.arm();
+    if (this.#armed === undefined && this.#known().size > 0 && (await this.#storage.getAlarm()) === null)
+      this.arm();
   }
 
   #known(): Map<string, number> {

@@ -14,6 +14,7 @@ const AT_ONCE = 64;
 export class Rows<T> {
   readonly #sql: SqlStorage;
   readonly #table: Table;
+  readonly #encoder = new TextEncoder();
   /** `null`: unknown, since nothing was read yet or a transaction failed. */
   #last: number | null = null;
 
@@ -35,9 +36,14 @@ export class Rows<T> {
     this.#last = null;
   }
 
+  /** The table was just made. */
+  begin(): void {
+    this.#last = 0;
+  }
+
   /** Returns the number of bytes that it takes. @param value must be a `T` after a round trip through JSON */
   insert(seq: number, value: unknown): number {
-    const bytes = new TextEncoder().encode(JSON.stringify(value));
+    const bytes = this.#encoder.encode(JSON.stringify(value));
     for (const [part, data] of cut(bytes)) {
       this.#sql.exec(`INSERT INTO ${this.#table} (seq, part, data) VALUES (?, ?, ?)`, seq, part, data);
     }
@@ -67,6 +73,7 @@ export class Rows<T> {
 
   /** The rows after number `after` in order, read lazily. Nothing may be written meanwhile. */
   *after(after: number): Generator<Row<T>> {
+    if (this.#last !== null && after >= this.#last) return;
     const rows = this.#sql.exec<{ seq: number; data: ArrayBuffer }>(
       `SELECT seq, data FROM ${this.#table} WHERE seq > ? ORDER BY seq, part`,
       after,

@@ -33,6 +33,8 @@ export class RunRows {
   /** The row that was last read. */
   #row: RunRow | null = null;
   #live: Live = null;
+  /** Whether it is known that there is no row. */
+  #isEmpty = false;
 
   constructor(sql: SqlStorage) {
     this.#sql = sql;
@@ -42,6 +44,12 @@ export class RunRows {
   forget(): void {
     this.#row = null;
     this.#live = null;
+    this.#isEmpty = false;
+  }
+
+  /** The table was just made. */
+  begin(): void {
+    this.#isEmpty = true;
   }
 
   add(run: NewRun): void {
@@ -59,6 +67,7 @@ export class RunRows {
     const begun = { status: "running" as const, settled_at: null, done_event: null, memo: null };
     this.#row = { ...run, ...begun, recoveries: 0, progress: first_record };
     this.#live = { id };
+    this.#isEmpty = false;
   }
 
   update(id: string, changes: Partial<Omit<RunRow, "id">>): void {
@@ -100,6 +109,7 @@ export class RunRows {
   }
 
   #read(where: string, ...bindings: SqlStorageValue[]): RunRow[] {
+    if (this.#isEmpty) return [];
     return this.#sql
       .exec<RunRow & Record<string, SqlStorageValue>>(`SELECT * FROM run ${where}`, ...bindings)
       .toArray();

@@ -130,7 +130,12 @@ export class ConversationStore implements EventSource {
   prepare(): void {
     if (this.#ready) return;
     migrate(this.#storage, CONVERSATION_STEPS);
-    this.tables.forget();
+    // What was just made need not be read.
+    this.tables.made("session");
+    this.#records.begin();
+    this.#events.begin();
+    this.#runs.begin();
+    this.#due.begin();
     this.#ready = true;
   }
 

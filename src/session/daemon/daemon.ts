@@ -51,7 +51,7 @@ export class Daemon {
 
   constructor(conversation: Conversation, storage: DurableObjectStorage) {
     this.#conversation = conversation;
-    this.store = new DaemonStore(storage);
+    this.store = new DaemonStore(storage, conversation.log.store.tables);
     conversation.extend({
       started: (spec) => this.#started(spec),
       rested: (step) => {

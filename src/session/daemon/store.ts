@@ -3,7 +3,8 @@ import type { WakeReason } from "../../engine/agent/records.ts";
 import type { Schedule } from "../../engine/daemon/schedule.ts";
 import type { Json } from "../../skill/manifest.ts";
 import { Rows } from "../conversation/rows.ts";
-import { hasSchema, migrate } from "../migrate.ts";
+import { migrate } from "../migrate.ts";
+import type { Tables } from "../tables.ts";
 import type { DaemonEvent, Webhook } from "./rpc.ts";
 import { DAEMON_STEPS, DAEMON_VERSIONS } from "./schema.ts";
 
@@ -78,14 +79,14 @@ export class DaemonStore {
   readonly #storage: DurableObjectStorage;
   readonly #sql: SqlStorage;
   readonly #events: Rows<Omit<DaemonEvent, "seq">>;
-  /** Whether the tables are known to be missing: nobody else makes them. */
-  #absent = false;
+  readonly #tables: Pick<Tables<never>, "has" | "made">;
 
-  constructor(storage: DurableObjectStorage) {
+  constructor(storage: DurableObjectStorage, tables: Pick<Tables<never>, "has" | "made">) {
     this.#storage = storage;
     this.#sql = storage.sql;
+    this.#tables = tables;
     this.#events = new Rows(this.#sql, "daemon_event");
-    if (this.#exists) migrate(storage, DAEMON_STEPS, DAEMON_VERSIONS);
+    if (this.#exists) this.#migrate();
   }
 
   /** `null`: there never was a daemon. */
@@ -103,8 +104,7 @@ export class DaemonStore {
   }
 
   put(row: DaemonRow): void {
-    if (!this.#exists) migrate(this.#storage, DAEMON_STEPS, DAEMON_VERSIONS);
-    this.#absent = false;
+    if (!this.#exists) this.#migrate();
     this.#sql.exec("DELETE FROM daemon");
     const entries = Object.entries(columns(row));
     const names = entries.map(([name]) => name).join(", ");
@@ -136,12 +136,14 @@ export class DaemonStore {
     return this.#sql.exec<{ n: number }>("SELECT count(*) AS n FROM daemon_event WHERE part = 0").one().n;
   }
 
-  /** Checked each time, even if the tables existed: the session's storage may have been emptied. */
+  #migrate(): void {
+    migrate(this.#storage, DAEMON_STEPS, DAEMON_VERSIONS);
+    this.#tables.made(DAEMON_VERSIONS);
+  }
+
+  /** Asked each time, even if the tables existed: the session's storage may have been emptied. */
   get #exists(): boolean {
-    if (this.#absent) return false;
-    const exists = hasSchema(this.#sql, DAEMON_VERSIONS);
-    this.#absent = !exists;
-    return exists;
+    return this.#tables.has(DAEMON_VERSIONS);
   }
 }
 

@@ -52,9 +52,9 @@ export class Task {
     conversation.files.preparedBy(() => this.saved());
     conversation.extend({
       started: ({ delegation }) => {
+        if (delegation === undefined || delegation.parent === null) return;
         const { store } = conversation.log;
-        const first = store.runs(2, Number.MAX_SAFE_INTEGER).length < 2;
-        if (delegation !== undefined && delegation.parent !== null) this.relay.follow(first);
+        this.relay.follow(store.runs(2, Number.MAX_SAFE_INTEGER).length < 2);
       },
       goesOn: () => this.#goesOn(),
       rested: (step) => {
