@@ -16,8 +16,6 @@ export const HOOK_HARNESS = `${HARNESS}
 const HOOKS = "./${HOOKS_NAME}";
 let hooks = null;
 const MAX_LOGS = 50, MAX_LINE = 1000;
-// Turns of the microtask queue. Most hooks answer within them, and need no timer.
-const AT_ONCE = 8;
 
 const messageOf = (error) => {
   try {
@@ -43,16 +41,10 @@ export default class extends WorkerEntrypoint {
   async call(name, payload, timeout, most) {
     const logs = [];
     const log = (line) => { if (logs.length < MAX_LOGS) logs.push(line.slice(0, MAX_LINE)); };
-    let first = null;
-    const answered = calls.run({ log, end: now() + timeout }, async () => { first = await answer(name, payload, most); });
-    for (let turn = 0; first === null && turn < AT_ONCE; turn++) await null;
-    if (first === null) {
-      let timer;
-      const late = new Promise((resolve) => { timer = setTimeout(resolve, timeout); });
-      await Promise.race([answered, late]);
-      clearTimeout(timer);
-      first ??= { kind: "timeout", text: "" };
-    }
+    let timer;
+    const late = new Promise((resolve) => { timer = setTimeout(resolve, timeout, { kind: "timeout", text: "" }); });
+    const first = await calls.run({ log, end: now() + timeout }, () => Promise.race([answer(name, payload, most), late]));
+    clearTimeout(timer);
     return first.kind + "\\n" + JSON.stringify(logs) + "\\n" + first.text;
   }
 
