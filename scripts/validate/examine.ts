@@ -1,6 +1,6 @@
 /** One skill folder by the rules of the Agent Skills format, and what is probably wrong with it. */
 import { existsSync, readFileSync } from "node:fs";
-import { basename } from "node:path";
+import { basename, join } from "node:path";
 import { lintDescription, MAX_SCANNED_BYTES, missingReferences, secretIn } from "../../src/skill/lint.ts";
 import type { Diagnostic, JsonObject } from "../../src/skill/manifest.ts";
 import { parseManifest } from "../../src/skill/parse.ts";
@@ -77,6 +77,13 @@ function propertiesOf({ record }: ParsedAgentSkill): JsonObject {
   );
 }
 
+/** Whether a link leads to a file of the skill next to this one, as it does in runs that have both. */
+function leadsToSkill(path: string, target: string): boolean {
+  const [, sibling = "", file = ""] = /^\.\.\/([^/.][^/]*)\/([^?#]+)/.exec(target) ?? [];
+  const next = join(path, "..", sibling);
+  return sibling !== "" && existsSync(join(next, "SKILL.md")) && existsSync(join(next, file));
+}
+
 /** Warnings of `hull validate` beyond the rules. */
 export function lint({ folder, text, parsed: { record } }: Examined, grounds: Grounds): Diagnostic[] {
   const { files } = listFiles(folder, grounds);
@@ -89,6 +96,7 @@ export function lint({ folder, text, parsed: { record } }: Examined, grounds: Gr
     found.push(...rules.map((rule) => ({ ...warning, file: folder.file, ...rule })));
     const paths = files.map(({ path }) => path);
     for (const target of missingReferences(record.body, paths)) {
+      if (leadsToSkill(folder.path, target)) continue;
       const message = `The text links to ${target}, which is not in the folder.`;
       const hint = "Add the file, or fix the link; paths begin at the skill's folder.";
       found.push({ ...warning, code: "reference_missing", file: folder.file, message, hint });

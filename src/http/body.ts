@@ -3,7 +3,13 @@
 import type * as z from "zod/mini";
 import { join } from "../bytes.ts";
 import { shapeErrors } from "../engine/fault.ts";
-import { BodyTooLarge, InputInvalid, MalformedJson, RequestTimeout } from "../errors/request.ts";
+import {
+  BodyTooLarge,
+  InputInvalid,
+  MalformedJson,
+  RequestTimeout,
+  UnsupportedMediaType,
+} from "../errors/request.ts";
 import { ClientClosedRequest } from "../errors/run.ts";
 import { parseWithOffset } from "../run/json.ts";
 import { decodeUtf8 } from "../run/utf8.ts";
@@ -24,6 +30,14 @@ const LOCAL_DRAIN = { bytes: 256 * 1024 * 1024, ms: 60_000, silence_ms: 3000 };
 export function checkDeclaredLength(request: Request, limit: number): void {
   const declared = Number(request.headers.get("content-length") ?? "0");
   if (declared > limit) throw new BodyTooLarge({ limit });
+}
+
+/** Refuses a compressed body where its text is to be read. @throws UnsupportedMediaType */
+export function checkCoding(request: Request): void {
+  const coding = request.headers.get("content-encoding")?.trim() ?? "";
+  if (coding === "" || coding.toLowerCase() === "identity") return;
+  const type = `content-encoding: ${coding.slice(0, 64)}`;
+  throw new UnsupportedMediaType({ type, accepted: ["identity"] });
 }
 
 /** Readers of bodies that are not read to their end. */
@@ -128,13 +142,16 @@ async function withSilenceLimit<T>(read: Promise<T>, limitMs = BODY_SILENCE_MS):
 /** Limit of JSON bodies. */
 export const MAX_JSON_BYTES = 1024 * 1024;
 
-/** Reads a JSON body of a known shape. @throws BodyTooLarge, MalformedJson, InputInvalid with a path per finding */
+/**
+ * Reads a JSON body of a known shape.
+ * @throws UnsupportedMediaType, BodyTooLarge, MalformedJson, InputInvalid with a path per finding
+ */
 export async function readJson<T>(
   request: Request,
   schema: z.ZodMiniType<T>,
   limit = MAX_JSON_BYTES,
 ): Promise<T> {
-  return shaped(schema, parseJson(decodeUtf8(await readBody(request, limit), "The body")));
+  return shaped(schema, parseJson(await readText(request, limit)));
 }
 
 /** The same for an optional body: an empty one is `{}`. */
@@ -143,8 +160,13 @@ export async function readJsonIfAny<T>(
   schema: z.ZodMiniType<T>,
   limit = MAX_JSON_BYTES,
 ): Promise<T> {
-  const text = decodeUtf8(await readBody(request, limit), "The body");
+  const text = await readText(request, limit);
   return shaped(schema, text.trim() === "" ? {} : parseJson(text));
+}
+
+async function readText(request: Request, limit: number): Promise<string> {
+  checkCoding(request);
+  return decodeUtf8(await readBody(request, limit), "The body");
 }
 
 function shaped<T>(schema: z.ZodMiniType<T>, value: Json): T {

@@ -279,6 +279,17 @@ describe("inputs", () => {
     expect((await post("/skills/shaped", "text/plain", "n=1")).status).toBe(415);
   });
 
+  it.each([
+    ["/skills/cat", "text/plain"],
+    ["/skills/cat", "application/json"],
+    ["/llm/call", "application/json"],
+  ])("a compressed body is refused as such: %s, %s", async (path, type) => {
+    const headers = { "content-type": type, "content-encoding": "gzip" };
+    const response = await client.fetch(path, { method: "POST", headers, body: "x" });
+    expect(response.status).toBe(415);
+    expect((await problem(response)).detail).toContain('"content-encoding: gzip" is not accepted');
+  });
+
   it("input: none drops the body", async () => {
     const response = await post("/skills/quiet", "image/png", "x");
     expect(response.status).toBe(200);

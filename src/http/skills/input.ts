@@ -14,7 +14,7 @@ import { Gathered } from "../../run/large-body.ts";
 import { decodeUtf8 } from "../../run/utf8.ts";
 import { compactPart } from "../../skill/exact-json.ts";
 import type { Json, JsonObject, Manifest } from "../../skill/manifest.ts";
-import { bodyChunks, discardBody, parseJson, readBody, withFirst } from "../body.ts";
+import { bodyChunks, checkCoding, discardBody, parseJson, readBody, withFirst } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { formInput } from "./form-input.ts";
 import { accepts, isJson, isText, mediaType } from "./media-type.ts";
@@ -52,6 +52,8 @@ export async function readInput(
   if (manifest.input_schema !== undefined && !isJson(type)) {
     throw new UnsupportedMediaType({ type, accepted: ["application/json"] });
   }
+  // Bytes of a file stay as they are; everything else is read.
+  if (type === "multipart/form-data" || manifest.input !== "file") checkCoding(request);
   if (type === "multipart/form-data") return formInput(context, manifest, limit);
   if (manifest.input === "file") return fileInput(request, manifest, limit, type, state);
   if (isJson(type)) return jsonInput(request, manifest, limit);

@@ -80,14 +80,17 @@ test("--json: properties in the format's order, profiles, findings of the skill"
 test("what is likely wrong is a warning", async () => {
   const key = ["AKIA", "ABCDEFGHIJKLMNOP"].join("");
   const root = folder({
-    "a/SKILL.md": `${text("a", "", "Makes <b>")}See [b](references/b.md).\n`,
+    "a/SKILL.md": `${text("a", "", "Makes <b>")}See [b](references/b.md), [d](../served/d.md), [e](../served/e.md).\n`,
+    "served/d.md": "In runs that have both skills.",
     "a/scripts/x.sh": `# one\nKEY=${key}\n`,
     "served/SKILL.md": text("Served", "mode: llm\n", "Makes <b>"),
   });
   const { code, err } = await validate(root);
   expect(code).toBe(0);
   const codes = Array.from(err.matchAll(/\[([a-z_]+)\]/g), ([, found]) => found);
-  expect(codes).toEqual(["description_brackets", "description_when", "reference_missing", "secret_in_file"]);
+  const missing = ["reference_missing", "reference_missing"];
+  expect(codes).toEqual(["description_brackets", "description_when", ...missing, "secret_in_file"]);
+  expect(err).toContain("../served/e.md");
   expect(err).toContain("a/scripts/x.sh:2 warning");
   expect(err).not.toContain(key);
 });
