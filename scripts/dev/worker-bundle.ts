@@ -34,6 +34,8 @@ const oneEntry = (entry: string): Plugin => ({
 export const workerBuild = (repoDir: string) => {
   const entry = join(repoDir, "src/worker.ts");
   return {
+    // Otherwise that of the process, which may be gone.
+    absWorkingDir: repoDir,
     entryPoints: { worker: entry },
     outdir: join(repoDir, "dist"),
     bundle: true,

@@ -8,7 +8,7 @@ type Outputs = Metafile["outputs"];
 /** The outputs that the Worker's entry reaches by `import` statements, but not by `import()`. */
 export async function entryModules(repoDir: string): Promise<Outputs> {
   const options = workerBuild(repoDir);
-  const { metafile } = await build({ ...options, absWorkingDir: repoDir, metafile: true });
+  const { metafile } = await build({ ...options, metafile: true });
   const reached: Outputs = {};
   const reach = (path: string): void => {
     const output = metafile.outputs[path];

@@ -207,7 +207,6 @@ describe("spawners", () => {
           () => false,
         ),
       (there) => !there,
-      2000,
     );
     await runner.stop();
   });
