@@ -55,7 +55,7 @@ export default defineConfig({
           isolate: false,
           // After the others, and more at once than there are cores: these tests mostly wait for processes.
           sequence: { groupOrder: 1 },
-          maxWorkers: cores * 2 + 1,
+          maxWorkers: cores * 2,
         },
       },
     ],
