@@ -1,5 +1,5 @@
 /** The first requests of a process, all at once: each part of the Worker is loaded while others wait for the same part. */
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { startHullDev } from "../support/hull-dev.ts";
 import { said } from "../support/workflow-graphs.ts";
 
@@ -15,6 +15,7 @@ test("are all answered, whatever parts of the Worker they need", async () => {
     },
     args: ["--direct"],
   });
+  onTestFinished(() => hull.stop());
   const post = (path: string, body: unknown, headers = {}): Promise<Response> =>
     hull.call(path, JSON.stringify(body), { headers: { "content-type": "application/json", ...headers } });
   const options = { provider: "mock" };
@@ -52,5 +53,4 @@ test("are all answered, whatever parts of the Worker they need", async () => {
   for (const [kind, all] of answers)
     expect([kind, ...all.map(([, what]) => what)]).toEqual([kind, ...Array(EACH).fill("answered")]);
   expect(answers.size).toBe(Object.keys(kinds).length);
-  await hull.stop();
 });
