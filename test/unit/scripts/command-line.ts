@@ -1,4 +1,6 @@
 /** Commands of `hull` inside the test's own process: what they print and how they end, without the start of a Node for each. */
+// It always works in the folder in which it was loaded: not in that of a test, which is removed.
+import "esbuild";
 import { vi } from "vitest";
 import { runCli } from "../../../scripts/cli.ts";
 
