@@ -1,9 +1,11 @@
 import { DurableObject } from "cloudflare:workers";
 import { deploymentOf } from "../deployment.ts";
 import type { Bindings } from "../env.ts";
+import { toHullError } from "../errors.ts";
 import { lazily } from "../lazily.ts";
 import type {
   Adopted,
+  ForkStep,
   LongText,
   SessionCaller,
   SessionDocument,
@@ -21,11 +23,8 @@ import type {
   KnownCall,
 } from "./unlisted/rpc.ts";
 
-/** The runtime wants the class when the isolate starts; what it does is compiled when the first session is asked. */
-const sessionOf = lazily(async () => {
-  const code = await import("./session.ts");
-  return (ctx: DurableObjectState, env: Bindings) => new code.Session(ctx, env);
-});
+/** The runtime wants the class when the isolate starts; what it consists of is compiled when the first session is asked. */
+const openSession = lazily(async () => (await import("./session.ts")).openSession);
 
 /**
  * A session: a conversation or a daemon, addressed by its tenant and its id, or a single call that outlives its
@@ -40,62 +39,75 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
     // Answers and stored values pass redactors, which must know all secrets by then.
     if (!deployment.isOpen)
       void ctx.blockConcurrencyWhile(() => deployment.open((work) => ctx.waitUntil(work)));
-    this.#session = Promise.resolve(sessionOf(ctx, env));
+    this.#session = Promise.resolve(openSession(ctx, env));
   }
 
   async ask(question: LongText): Promise<LongText> {
-    return (await this.#session).ask(question);
+    return (await this.#session).dispatcher.ask(question);
   }
 
   async start(question: LongText, after: number | null) {
-    return (await this.#session).start(question, after);
+    return (await this.#session).dispatcher.start(question, after);
   }
 
   async events(call: SessionEventsCall): Promise<Streamed> {
-    return (await this.#session).events(call);
+    const { conversation } = await this.#session;
+    return streamed(conversation.events(call));
   }
 
   async document(caller: SessionCaller, what: SessionDocument): Promise<Streamed> {
-    return (await this.#session).document(caller, what);
+    const { conversation } = await this.#session;
+    return streamed(conversation.document(caller, what));
   }
 
   async adopt(step: string, part: LongText): Promise<Adopted> {
-    return (await this.#session).adopt(step, part);
+    const fork: ForkStep = JSON.parse(step);
+    return (await this.#session).conversation.adopt(fork, part);
   }
 
   async begin(call: ExecutionCall): Promise<Begun> {
-    return (await this.#session).begin(call);
+    return (await this.#session).unlisted.begin(call);
   }
 
   async attach(call: KnownCall): Promise<Begun | null> {
-    return (await this.#session).attach(call);
+    return (await this.#session).unlisted.attach(call);
   }
 
   async answer(caller: string): Promise<ExecutionAnswer | null> {
-    return (await this.#session).answer(caller);
+    return (await this.#session).unlisted.answer(caller);
   }
 
   async follow(caller: string, after: number, early: boolean): Promise<ExecutionEvents | null> {
-    return (await this.#session).follow(caller, after, early);
+    return (await this.#session).unlisted.follow(caller, after, early);
   }
 
   async status(caller: string): Promise<ExecutionStatus | null> {
-    return (await this.#session).status(caller);
+    return (await this.#session).unlisted.status(caller);
   }
 
   async steps(caller: string, page: { after: number; limit: number }): Promise<string | null> {
-    return (await this.#session).steps(caller, page);
+    return (await this.#session).unlisted.steps(caller, page);
   }
 
   async input(caller: string): Promise<Uint8Array | ReadableStream<Uint8Array> | null> {
-    return (await this.#session).input(caller);
+    return (await this.#session).unlisted.input(caller);
   }
 
   async cancel(caller: string, keeps = false): Promise<"cancelled" | "removed" | "ended" | null> {
-    return (await this.#session).cancel(caller, keeps);
+    return (await this.#session).unlisted.cancel(caller, keeps);
   }
 
   override async alarm(): Promise<void> {
-    await (await this.#session).alarm();
+    const { conversation, unlisted } = await this.#session;
+    if (unlisted.here) unlisted.alarm();
+    else await conversation.alarm();
+  }
+}
+
+async function streamed(stream: Promise<ReadableStream<Uint8Array>>): Promise<Streamed> {
+  try {
+    return { ok: true, body: await stream };
+  } catch (error) {
+    return { ok: false, error: JSON.stringify(toHullError(error).data) };
   }
 }
