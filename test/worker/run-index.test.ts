@@ -10,7 +10,7 @@ import { forgetRuns, indexedRun, listIndexedRuns, noteRuns, sweepRuns } from "..
 import { listSessions } from "../../src/session/session-index.ts";
 import { bindings } from "./file-bindings.ts";
 import { Client, mockSkill } from "./served.ts";
-import { inWorld } from "./session-world.ts";
+import { inWorld, type Reply, tool } from "./session-world.ts";
 
 const client = new Client();
 const MOCK = { provider: "mock" };
@@ -354,6 +354,83 @@ describe("the ends of runs", () => {
       expect(await listedOf("t", world.id)).toEqual([]);
       await world.ask("view", null);
       await expect.poll(() => listedOf("t", world.id), { timeout: 10_000 }).toEqual(["r-lost"]);
+    });
+  });
+});
+
+describe("the beginning of a run", () => {
+  it("is stored with what others bring", async () => {
+    const { DB, batches } = watched(() => {});
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+    await inWorld({ replies: ["hi"], env: { DB }, asked: () => answered }, async (world) => {
+      await world.open();
+      await world.over();
+      const { deployment, listing } = world.conversation;
+      const work: Promise<unknown>[] = [];
+      const background = (promise: Promise<unknown>): void => void work.push(promise);
+      vi.spyOn(Date, "now").mockReturnValue(Date.now());
+      noteRows(deployment, [ended("just-before")], background);
+      await Promise.all(work);
+      const before = batches();
+      const collecting: (() => void)[] = [];
+      const real = setTimeout;
+      vi.spyOn(globalThis, "setTimeout").mockImplementation((then, ms, ...more) => {
+        if (ms === 20) collecting.push(then);
+        return real(ms === 20 ? () => {} : then, ms, ...more);
+      });
+      await world.start("r-begun", "go");
+      await listing.inOrder(async () => {});
+      expect(await listedOf("t", world.id)).toEqual([]);
+      noteRows(deployment, [ended("just-after")], background);
+      await flushRows({ deployment, background });
+      vi.restoreAllMocks();
+      expect(await listedOf("t", world.id)).toEqual(["r-begun"]);
+      expect(batches() - before).toBe(1);
+      for (const send of collecting) send();
+      answer();
+      await world.ask("answer", { run_id: "r-begun", wait: "terminal" });
+    });
+  });
+
+  it("does not undo what came after it, though it is stored late", async () => {
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+    let held = 0;
+    const { DB } = watched(() => {
+      if (held !== 1) return;
+      held += 1;
+      return gate;
+    });
+    const tools = [{ ...tool("ask"), executor: "client" as const }];
+    const script = { spec: { tools }, replies: [{ calls: [["ask", {}]] }] satisfies Reply[] };
+    await inWorld({ ...script, env: { DB }, asked: () => answered }, async (world) => {
+      await world.open();
+      await world.over();
+      held = 1;
+      await world.start("r-late", "go");
+      await expect.poll(() => held, { timeout: 10_000 }).toBe(2);
+      answer();
+      await world.ask("answer", { run_id: "r-late", wait: "idle" });
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      open();
+      await world.over();
+      expect((await indexedRun(bindings, "t", "r-late"))?.state).toBe("awaiting_tool");
+    });
+  });
+
+  it("is noted again by the next life, if the run is still under way", async () => {
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+    await inWorld({ replies: ["hi"], asked: () => answered }, async (world) => {
+      await world.open();
+      await world.start("r-live", "go");
+      await expect.poll(() => listedOf("t", world.id), { timeout: 10_000 }).toEqual(["r-live"]);
+      await forgetRuns(bindings, "t", ["r-live"]);
+      await world.revive();
+      await world.ask("view", null);
+      await expect.poll(() => listedOf("t", world.id), { timeout: 10_000 }).toEqual(["r-live"]);
+      expect((await indexedRun(bindings, "t", "r-live"))?.state).toBe("running");
+      answer();
+      await world.ask("answer", { run_id: "r-live", wait: "terminal" });
     });
   });
 });

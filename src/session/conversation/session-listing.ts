@@ -1,7 +1,7 @@
 /**
  * A session's rows in the tenant's lists of sessions and runs, in D1. The session itself is the truth: no run waits for a row, and
- * one that could not be written is written later. Rows that begin a run or leave it waiting are written by the session itself; those of
- * new sessions and ended runs go with those of other sessions (`noted-rows.ts`).
+ * one that could not be written is written later. Rows of new sessions, and of runs that begin or end, go with those of other sessions
+ * (`noted-rows.ts`). The session itself writes the row of a run that rests or goes on, since these rows must come in order.
  */
 import type { Deployment } from "../../deployment.ts";
 import type { RowNote } from "../../row-collector.ts";
@@ -54,8 +54,8 @@ export class SessionListing {
   /** Runs that began and have no row yet. */
   readonly #unnoted = new Set<string>();
   #noting: ReturnType<typeof setTimeout> | undefined;
-  /** Ended runs whose rows are on their way. */
-  #ends: { run: string; note: RowNote }[] = [];
+  /** Rows of runs on their way, or there. */
+  #sent: { run: string; note: RowNote }[] = [];
   /** The session's own row on its way, or there. */
   #own: RowNote | null = null;
   #confirming: ReturnType<typeof setTimeout> | undefined;
@@ -141,50 +141,54 @@ export class SessionListing {
   /** The run under way rests or goes on. */
   moved(): void {
     const live = this.#store.liveRun();
-    if (live !== null) this.#noteRuns([live.id]);
+    if (live !== null) this.#noteRuns([live.id], { itself: true });
   }
 
   ended(run: string): void {
     this.#noteRuns([run]);
   }
 
-  /** Notes a run again that ended shortly before this life of the object began. */
+  /** Notes a run again that ended shortly before this life of the object began, or is still running. */
   again(): void {
     const [last] = this.#store.runs(1, Number.MAX_SAFE_INTEGER);
-    const settled_at = last?.settled_at ?? null;
-    if (last === undefined || settled_at === null || this.#log.now() - settled_at > FRESH_MS) return;
-    this.#noteRuns([last.id]);
+    if (last === undefined) return;
+    const { id, status, settled_at } = last;
+    const isFresh = settled_at === null ? status === "running" : this.#log.now() - settled_at <= FRESH_MS;
+    if (isFresh) this.#noteRuns([id]);
   }
 
   /** The last run's row is due. */
   repeat(): void {
     this.#runDue = true;
     const [last] = this.#store.runs(1, Number.MAX_SAFE_INTEGER);
-    this.#noteRuns(last === undefined ? [] : [last.id], true);
+    this.#noteRuns(last === undefined ? [] : [last.id], { itself: true });
   }
 
   /** Waits until nothing of the session will be written any more. */
   async withdraw(): Promise<void> {
     await this.#last;
     const own = this.#own === null ? [] : [this.#own];
-    await this.#deployment.indexRows.withdraw([...this.#ends.map(({ note }) => note), ...own]);
+    await this.#deployment.indexRows.withdraw([...this.#sent.map(({ note }) => note), ...own]);
   }
 
   /** The session is removed. */
   forget(): void {
-    this.#ends = [];
+    this.#sent = [];
     this.#own = null;
   }
 
   /**
-   * Writes the present rows of runs once the present change is stored. Those that have ended go with rows of other sessions, unless there
-   * is more to write for this one.
+   * Writes the present rows of runs once the present change is stored. They go with rows of other sessions, unless there is more to write
+   * for this one.
+   * @param itself the session writes them, after those that it gave away
    */
-  #noteRuns(changed: readonly string[], alone = false): void {
+  #noteRuns(changed: readonly string[], { itself = false } = {}): void {
     clearTimeout(this.#noting);
     const ids = [...new Set([...this.#unnoted, ...changed])];
     this.#unnoted.clear();
     const write = async (): Promise<void> => {
+      // Another object may send the row, and nobody may find a run that is not on disk.
+      if (this.#store.liveRun() !== null) await this.#store.sync();
       const session = this.#store.session();
       if (session === null || session.state === "deleted") return;
       const { run } = this.#log.state();
@@ -197,11 +201,10 @@ export class SessionListing {
       const others = (await this.#entries()).filter((entry) => entry !== null);
       // Nobody looks for the session in the list yet, so its row waited for the run's, or it could not be written before.
       const isListed = this.#own !== null || this.#store.dueAt(SESSION_ROW_DUE) === null;
-      const ended = rows.every(({ run: { settled_at } }) => settled_at !== null);
-      if (ended && others.length === 0 && !alone) {
-        // If the process dies before the end is on disk, the run goes on, and its next end replaces the row.
+      if (others.length === 0 && !itself) {
+        // If the process dies before a run's end is on disk, the run goes on, and its next end replaces the row.
         const notes = noteRows(this.#deployment, rows, this.#background);
-        this.#ends.push(...notes.map((note, i) => ({ run: rows[i]?.run.id ?? "", note })));
+        this.#sent.push(...notes.map((note, i) => ({ run: rows[i]?.run.id ?? "", note })));
         this.#confirmLater();
         if (!isListed) {
           const own = [{ tenant: session.tenant, session: listEntry(session) }];
@@ -209,12 +212,15 @@ export class SessionListing {
         }
         return;
       }
+      const earlier = this.#sent.filter(({ run }) => ids.includes(run));
+      await this.#deployment.indexRows.withdraw(earlier.map(({ note }) => note));
       const further = [...others, ...(isListed ? [] : [await this.#entry(session)])];
       await noteRuns(
         this.#deployment.env,
         rows,
         further.map(({ statement }) => statement),
       );
+      this.#sent = this.#sent.filter((sent) => !earlier.includes(sent));
       for (const { written } of further) written();
       if (!this.#runDue) return;
       this.#runDue = false;
@@ -244,9 +250,9 @@ export class SessionListing {
   /** Writes those of its rows itself that nobody has stored until now. */
   #confirm(): void {
     this.#confirming = undefined;
-    const left = this.#ends.filter(({ note }) => note.state !== "stored").map(({ run }) => run);
-    this.#ends = [];
-    if (left.length > 0) this.#noteRuns(left, true);
+    this.#sent = this.#sent.filter(({ note }) => note.state !== "stored");
+    const left = this.#sent.map(({ run }) => run);
+    if (left.length > 0) this.#noteRuns(left, { itself: true });
     if (this.#own === null) return;
     if (this.#own.state !== "stored") this.#background(this.write());
     // If that fails, the row is written once more when it is due.
