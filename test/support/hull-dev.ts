@@ -7,7 +7,7 @@ import { chmod, cp, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promi
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { removeTree } from "../../container/tree.ts";
-import { hullHere, isBusy } from "./hull-here.ts";
+import { isBusy, runHere } from "./hull-here.ts";
 import { commandOf, ofProcess, otherProcesses, until } from "./runner.ts";
 
 export const REPO = new URL("../..", import.meta.url).pathname;
@@ -212,7 +212,10 @@ export async function runHull(
 ): Promise<{ code: number | null; output: string }> {
   const isProcess = wanted === true || repo !== REPO || stdin !== undefined || PROCESSES.has(args[0]);
   const full = environmentIn(cwd, repo, env);
-  if (!isProcess && !isBusy()) return hullHere(args, cwd, full);
+  if (!isProcess && !isBusy()) {
+    const { code, printed } = await runHere(args, cwd, full);
+    return { code, output: printed.map(({ text }) => text).join("") };
+  }
   const { script, variables } = hullStart(repo, wanted);
   return hullProcess([script, ...args], cwd, { ...variables, ...full }, stdin);
 }

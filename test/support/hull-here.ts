@@ -18,34 +18,52 @@ let busy = false;
 /** Whether a command runs here now: a process has one working directory, one environment and one output. */
 export const isBusy = (): boolean => busy;
 
-/** Runs one command to its end, with these variables and no others. */
-export async function hullHere(
+interface Printed {
+  to: "out" | "err";
+  text: string;
+}
+
+/** Runs one command to its end, with these variables and no others; answers its exit code and what it printed, in order. */
+export async function runHere(
   args: string[],
   cwd: string,
-  env: Record<string, string>,
-): Promise<{ code: number; output: string }> {
+  env: NodeJS.ProcessEnv,
+): Promise<{ code: number; printed: Printed[] }> {
   busy = true;
   const before = { cwd: process.cwd(), env: { ...process.env } };
-  let output = "";
-  const collect = (text: string | Uint8Array): boolean => {
-    output += typeof text === "string" ? text : Buffer.from(text).toString();
+  const printed: Printed[] = [];
+  const collect = (to: Printed["to"]) => (text: string | Uint8Array) => {
+    printed.push({ to, text: typeof text === "string" ? text : Buffer.from(text).toString() });
     return true;
   };
   const spies = [
-    vi.spyOn(process.stdout, "write").mockImplementation(collect),
-    vi.spyOn(process.stderr, "write").mockImplementation(collect),
+    vi.spyOn(process.stdout, "write").mockImplementation(collect("out")),
+    vi.spyOn(process.stderr, "write").mockImplementation(collect("err")),
   ];
   replaceVariables(env);
   process.chdir(cwd);
   try {
-    const code = await runCli(args);
-    return { code, output };
+    return { code: await runCli(args), printed };
   } finally {
     process.chdir(before.cwd);
     replaceVariables(before.env);
     for (const spy of spies) spy.mockRestore();
     busy = false;
   }
+}
+
+export interface Ended {
+  code: number;
+  out: string;
+  err: string;
+}
+
+/** Runs one command to its end with the variables of the process. */
+export async function hullHere(args: string[], cwd = process.cwd()): Promise<Ended> {
+  const { code, printed } = await runHere(args, cwd, { ...process.env });
+  const textTo = (wanted: Printed["to"]) =>
+    printed.map(({ to, text }) => (to === wanted ? text : "")).join("");
+  return { code, out: textTo("out"), err: textTo("err") };
 }
 
 function replaceVariables(env: NodeJS.ProcessEnv): void {

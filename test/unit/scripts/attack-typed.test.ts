@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { buildRoots } from "../../../scripts/build/build.ts";
 import { REPO } from "../../support/hull-dev.ts";
-import { hullHere } from "./command-line.ts";
+import { hullHere } from "../../support/hull-here.ts";
 import { folder, put } from "./folder.ts";
 
 const HEAD = 'import * as z from "zod";\nimport { defineSkill, tool } from "hullrun";\n';

@@ -4,7 +4,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSyn
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { type Ended, hullHere } from "./command-line.ts";
+import { type Ended, hullHere } from "../../support/hull-here.ts";
 import { folder, put, skillText } from "./folder.ts";
 
 const BIN = fileURLToPath(new URL("../../../bin/hull.mjs", import.meta.url));

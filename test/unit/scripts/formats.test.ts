@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { skillFiles } from "../../../src/skill/uploaded.ts";
 import { readZip } from "../../../src/skill/zip.ts";
-import { hullHere } from "./command-line.ts";
+import { hullHere } from "../../support/hull-here.ts";
 import { folder, put } from "./folder.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));

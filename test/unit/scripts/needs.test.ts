@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { needsOf } from "../../../scripts/needs/needs.ts";
-import { hullHere } from "./command-line.ts";
+import { hullHere } from "../../support/hull-here.ts";
 import { folder } from "./folder.ts";
 
 const BODY = `Read it:

@@ -3,7 +3,7 @@ import { rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { makeSigningKey } from "../../../scripts/signing-key.ts";
-import { hullHere } from "./command-line.ts";
+import { hullHere } from "../../support/hull-here.ts";
 import { folder, put, skillText } from "./folder.ts";
 
 const hull = (...args: string[]) => hullHere(args);

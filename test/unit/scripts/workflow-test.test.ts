@@ -1,6 +1,6 @@
 /** `hull workflow test` before it asks a server: which files it finds, and what it refuses in them. */
 import { describe, expect, test } from "vitest";
-import { hullHere } from "./command-line.ts";
+import { hullHere } from "../../support/hull-here.ts";
 import { folder, skillText } from "./folder.ts";
 
 const NOBODY = "http://127.0.0.1:1";
