@@ -13,12 +13,13 @@ import {
   type ContainerTool,
   containerTool,
   copiesOf,
+  isContainerTool,
 } from "../engine/workspace-tools/code-tools.ts";
 import type { Settings } from "../env.ts";
 import type { ContainerWish } from "../llm/container-wish.ts";
 import type { Reached } from "../llm/host.ts";
 import { messageJson } from "../llm/messages.ts";
-import { SKILL_MODEL } from "../llm/skill-model.ts";
+import { skillNamed } from "../llm/skill-model.ts";
 import { wrong } from "../llm/wrong.ts";
 import type { JsonObject, Manifest } from "../skill/manifest.ts";
 import { agentSpec } from "./agent/options.ts";
@@ -103,6 +104,8 @@ export interface AgentRun {
   container: Container | null;
   /** See `GeneratedFrom.copies`. */
   copies: ReadonlyMap<string, string>;
+  /** The tools of a skill work on files, and leave them anywhere in the work folder. */
+  anywhere: boolean;
   /** Drives the run until the model has answered, or calls a tool of the client. @throws HullError */
   drive(listener: AgentListener): Promise<AgentOutcome>;
 }
@@ -162,6 +165,9 @@ export async function openAgentRun(
     protocol,
     container,
     copies: copiesOf(skills.local.map(({ record: { manifest, files } }) => ({ name: manifest.slug, files }))),
+    anywhere: spec.tools.some(
+      ({ executor, handler }) => executor === "workspace" && !isContainerTool(handler),
+    ),
     async drive(listener) {
       const clients = new Set(ask.request.tools.map(({ name }) => name));
       const release = own === null ? null : await takeSlot(context, own.manifest, execution);
@@ -221,10 +227,6 @@ function withBeside(
     },
   };
 }
-
-/** The skill that a model's name names; `null`: it names a model. */
-const skillNamed = (model: string): string | null =>
-  model.startsWith(SKILL_MODEL) ? model.slice(SKILL_MODEL.length) : null;
 
 /** What Anthropic requires of a request with skills that names no code tool and no version of its API. */
 const HOSTED_TOOL = { type: "code_execution_20250825", name: "code_execution" };
