@@ -7,6 +7,7 @@ import { isAtLeast } from "../engine/agent/policy.ts";
 import type { AgentRecord, AgentToolResult } from "../engine/agent/records.ts";
 import type { AgentSpec, AgentTool } from "../engine/agent/spec.ts";
 import { type AgentState, EMPTY_SESSION, type RunState } from "../engine/agent/state.ts";
+import { roundsUsedUp } from "../engine/agent/status.ts";
 import type { Beside, ModelRequest, ModelTurn, ToolCallBlock } from "../engine/messages.ts";
 import {
   type CodeTerms,
@@ -26,6 +27,7 @@ import { agentSpec } from "./agent/options.ts";
 import { MemoryLog, type RunLog } from "./agent/run-log.ts";
 import { countedSkill, servedSkill } from "./agent/skills.ts";
 import { driveStateless } from "./agent/stateless.ts";
+import { toolRounds } from "./agent/tool-rounds.ts";
 import { type Container, codeTerms, openContainer, putUpload } from "./container.ts";
 import type { RunContext } from "./context.ts";
 import type { Durable } from "./durable.ts";
@@ -37,8 +39,6 @@ import type { LocalSkill, ReferencedSkills } from "./v1-skills.ts";
 import { injectedTexts, LITELLM_TOOL, skillTool } from "./whole-skills.ts";
 import { skillsFolder } from "./workspace-tools/where.ts";
 
-/** After this many rounds of tools, Hull asks the model once more and allows no calls. */
-const MAX_TOOL_ROUNDS = 10;
 const MAX_TOOL_OUTPUT_BYTES = 256 * 1024;
 /**
  * Time limits of each model call and of the whole run, in ms. The whole leaves time for a last tool call after an
@@ -165,9 +165,7 @@ export async function openAgentRun(
     protocol,
     container,
     copies: copiesOf(skills.local.map(({ record: { manifest, files } }) => ({ name: manifest.slug, files }))),
-    anywhere: spec.tools.some(
-      ({ executor, handler }) => executor === "workspace" && !isContainerTool(handler),
-    ),
+    anywhere: worksOnFiles(spec),
     async drive(listener) {
       const clients = new Set(ask.request.tools.map(({ name }) => name));
       const release = own === null ? null : await takeSlot(context, own.manifest, execution);
@@ -190,7 +188,7 @@ export async function openAgentRun(
         return {
           run,
           calls: open.map(({ call }) => call),
-          max_iterations_reached: run.iterations > (spec.served?.max_tool_rounds ?? MAX_TOOL_ROUNDS),
+          max_iterations_reached: roundsUsedUp(run),
           paused: run.status === "budget_exhausted",
           hosted: log.hosted,
         };
@@ -202,6 +200,10 @@ export async function openAgentRun(
     },
   };
 }
+
+/** Whether a run has workspace tools other than those of code execution. */
+const worksOnFiles = ({ tools }: AgentSpec): boolean =>
+  tools.some(({ executor, handler }) => executor === "workspace" && !isContainerTool(handler));
 
 /** Adds what a model of the client's own protocol gets unchanged, and the skills that its provider runs. */
 function withBeside(
@@ -334,7 +336,8 @@ function withTerms(
   own: Manifest | null,
 ): AgentSpec {
   const { llm, timeout_ms = CALL_MS, idle_timeout_ms = CALL_MS, deadline_ms = WHOLE_MS } = own ?? {};
-  const { max_tool_rounds = MAX_TOOL_ROUNDS, max_tool_output_bytes = MAX_TOOL_OUTPUT_BYTES } = llm ?? {};
+  const { max_tool_output_bytes = MAX_TOOL_OUTPUT_BYTES } = llm ?? {};
+  const max_tool_rounds = toolRounds(llm?.max_tool_rounds, own !== null && worksOnFiles(spec));
   const whole = Math.min(deadline_ms, WHOLE_MS);
   return {
     ...spec,

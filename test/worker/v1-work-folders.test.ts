@@ -206,6 +206,15 @@ describe("a container that is deleted while the skill works in it", () => {
   });
 });
 
+it("the skill has fifty rounds of tools, as at its own route", async () => {
+  const writes = Array.from({ length: 12 }, (_, n) => write(`${n}.txt`, String(n)));
+  await script(...writes, { text: "Done." });
+  const messages = [{ role: "user" as const, content: "Go." }];
+  const answer = await openai.chat.completions.create({ model, messages });
+  expect(answer.choices[0]?.message.content).toMatch(/Done\.$/);
+  expect(answer).not.toHaveProperty("max_iterations_reached");
+});
+
 it("messages and chat completions of the skill list the same files", async () => {
   const turns = [write("deep/report.md", "# One"), { text: "It is there." }];
   await script(...turns);
