@@ -56,7 +56,7 @@ export async function postResponses(context: RequestContext): Promise<Response> 
   if (known !== null) return known;
   const ignored = await checkModel(context, asked, body);
   const history = await historyOf(context, asked);
-  const input = inputAfter(history, asked);
+  const input = inputAfter(history, asked, { asks: true });
   checkItems(asked, input);
   await checkFiles(context, input);
   const whole = [...history, ...input].map(withoutFile);
