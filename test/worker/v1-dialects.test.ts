@@ -268,11 +268,15 @@ describe("attack: without a key, where the deployment is public", () => {
     expect(await (await open.post(path, body)).text()).toContain("for callers with a key");
   });
   const whole = { skills: [{ type: "custom", skill_id: "cat" }], injection: "full" };
+  const responses = { input: "Hi.", max_tokens: undefined, messages: undefined };
+  const inContainer = { type: "container_reference", container_id: `container_01${"0".repeat(32)}` };
   it.each([
     ["/v1/messages", { tools: [{ type: "code_execution_20250825", name: "code_execution" }] }],
     ["/v1/messages", { container: whole }],
     ["/v1/chat/completions", { tools: [{ type: "code_execution" }] }],
     ["/v1/chat/completions", { container: whole }],
+    ["/v1/responses", { ...responses, tools: [{ type: "shell", environment: { type: "container_auto" } }] }],
+    ["/v1/responses", { ...responses, tools: [{ type: "shell", environment: inContainer }] }],
   ])("%s runs no code that %j asks for", async (path, more) => {
     const answer = await open.post(path, { model: "mock/mock", max_tokens: 10, messages, ...more });
     expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining("with a key")]);

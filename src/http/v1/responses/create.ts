@@ -36,6 +36,7 @@ import { accountOf } from "../../llm/account.ts";
 import { MAX_MODEL_BODY_BYTES } from "../../operations.ts";
 import { runId } from "../../run-id.ts";
 import { callName, idempotencyKey, requestHash, takeInput } from "../../skills/idempotency.ts";
+import { checkCodeCaller } from "../code-callers.ts";
 import { newContainer, termsOf } from "../containers/open.ts";
 import { bodyShape } from "../messages.ts";
 import { ignoredHeader, openCall, streamedAnswer } from "../model-call.ts";
@@ -52,6 +53,8 @@ const MAX_ITEM = 1024 * 1024;
 export async function postResponses(context: RequestContext): Promise<Response> {
   const body = await readJson(context.request, bodyShape, MAX_MODEL_BODY_BYTES);
   const asked = readResponses(body);
+  const code = asked.shell === null || asked.shell === "local" ? [] : ["shell"];
+  checkCodeCaller(context, { code, container: null });
   const known = asked.store ? await answerKnown(context, asked, body) : null;
   if (known !== null) return known;
   const ignored = await checkModel(context, asked, body);
