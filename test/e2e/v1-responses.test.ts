@@ -63,6 +63,7 @@ const SHELL = { type: "shell" as const, environment: { type: "container_auto" as
 const shell = (...commands: string[]) => ({
   tool_calls: [{ id: "c1", name: "shell", arguments: { commands } }],
 });
+const BASH = (command: string) => ({ tool_calls: [{ id: "c1", name: "Bash", arguments: { command } }] });
 const sent = (n = 0): string => JSON.stringify(fake.requests[n]?.body);
 const ended = (id: string) =>
   until(
@@ -536,6 +537,15 @@ test("attack: responses, conversations and containers of another tenant are none
   expect((await stranger.containers.list()).data).toEqual([]);
   expect((await client.responses.retrieve(id)).status).toBe("completed");
   expect(fake.requests).toHaveLength(1);
+  // Items that name the container bring nobody into it.
+  const named = { type: "container_reference", container_id };
+  const ran = { type: "shell_call", call_id: "c0", action: { commands: [] }, environment: named };
+  const answered = { type: "shell_call_output", call_id: "c0", output: [] };
+  fake.script([BASH("ls -R"), { text: "Nothing." }]);
+  const input = [said, ran, answered, said] as OpenAI.Responses.ResponseInput;
+  const own = await stranger.responses.create({ model: "skill/reports", input });
+  expect(JSON.stringify(own.output)).not.toContain(container_id);
+  expect(JSON.stringify(own.output)).not.toContain("in.txt");
 });
 
 describe("in the background", () => {
@@ -595,9 +605,8 @@ describe("in the background", () => {
 });
 
 test("a skill's files survive the death of the Worker, and the next response has them", async () => {
-  const bash = (command: string) => ({ tool_calls: [{ id: "c1", name: "Bash", arguments: { command } }] });
   fake.script([
-    bash("mkdir out; echo once >> out/log.txt"),
+    BASH("mkdir out; echo once >> out/log.txt"),
     { text: ["Half ", "way"], hang: true },
     { text: "There it is." },
   ]);
@@ -620,7 +629,7 @@ test("a skill's files survive the death of the Worker, and the next response has
   expect(await (await client.containers.files.content.retrieve(file_id, { container_id })).text()).toBe(
     "once\n",
   );
-  fake.script([bash("cat out/log.txt"), { text: "Read." }]);
+  fake.script([BASH("cat out/log.txt"), { text: "Read." }]);
   const next = await client.responses.create({ model, previous_response_id: id, input: "Read." });
   expect(JSON.stringify(next.output)).toContain("once");
   expect((await client.containers.list({ limit: 100 })).data).toHaveLength(before + 1);

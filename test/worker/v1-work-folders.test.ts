@@ -153,6 +153,23 @@ describe("a response of a skill with a work folder", () => {
     expect([second.output_text, cited(second.output)]).toEqual(["Warm.", []]);
   });
 
+  it("with a shell has one container for both; a shell of the client's stays the client's", async () => {
+    const before = await containers();
+    const asked = async (environment: object): Promise<OpenAI.Responses.Response> => {
+      await script(write("a.txt", "1"), { text: "Done." });
+      const tools: OpenAI.Responses.Tool[] = JSON.parse(JSON.stringify([{ type: "shell", environment }]));
+      return openai.responses.create({ model, input: "Go.", tools });
+    };
+    const hosted = await asked({ type: "container_auto" });
+    const [{ container } = { container: "" }] = cited(hosted.output);
+    const place = { type: "container_reference", container_id: container };
+    expect([hosted.tools, await containers()]).toMatchObject([[{ environment: place }], before + 1]);
+    const local = await asked({ type: "local" });
+    expect(local.tools).toMatchObject([{ environment: { type: "local" } }]);
+    expect(await contents(local.output)).toEqual({ "a.txt": "1" });
+    expect(await containers()).toBe(before + 2);
+  });
+
   it("whose container is gone is continued in another one", async () => {
     await script(write("a.txt", "1"), { text: "One." }, write("b.txt", "2"), { text: "Two." });
     const first = await openai.responses.create({ model, input: "One." });
