@@ -92,7 +92,7 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
   },
   max_tokens: { text: "Output tokens of one model call." },
   max_tool_rounds: {
-    text: "After this many rounds Hull makes one last call without tools.",
+    text: "After this many rounds Hull makes one last call without tools. Where the manifest names the number, it also holds [in runs](runs.md#rounds-of-a-skill).",
     otherwise: "`10`; `50` with workspace tools",
   },
   max_tool_output_bytes: { text: "A longer tool result loses its middle." },

@@ -1,2 +1,6 @@
 /** The prefix of a skill's slug where a model's name names a skill. */
 export const SKILL_MODEL = "skill/";
+
+/** The slug of the skill that a model's name names; `null`: it names a model. */
+export const skillNamed = (model: string): string | null =>
+  model.startsWith(SKILL_MODEL) ? model.slice(SKILL_MODEL.length) : null;

@@ -8,7 +8,7 @@ import type { JsonObject } from "../skill/manifest.ts";
 import { mediaTypeOf } from "../skill/media.ts";
 import type { RunContext } from "./context.ts";
 import { findFile, readFile } from "./files.ts";
-import { clientWorkspace, sessionClient } from "./session-client.ts";
+import { clientWorkspace, type SessionClient, sessionClient } from "./session-client.ts";
 import { saveFile } from "./stored-files.ts";
 import type { WorkspaceAccess, WorkspaceFile } from "./workspace/access.ts";
 import { writeFile } from "./workspace/store.ts";
@@ -16,8 +16,8 @@ import { writeFile } from "./workspace/store.ts";
 /** Counted from the last use, in ms. */
 const CONTAINER_TTL_MS = 30 * 24 * 3_600_000;
 const CONTAINER_ID = /^container_01[0-9a-f]{32}$/;
-/** The most files that one call leaves for the user. */
-const MOST_FILES = 100;
+/** The most files that one answer leaves for the user. */
+export const MOST_FILES = 100;
 /** A workspace holds no more files. */
 const MOST_LISTED = 10_000;
 
@@ -89,7 +89,7 @@ export async function openContainer(
   about: JsonObject = {},
 ): Promise<Container> {
   const own = id ?? `container_01${crypto.randomUUID().replaceAll("-", "")}`;
-  const missing = new CallNotFound({ what: "container", id: own });
+  const missing = missingContainer(own);
   if (!CONTAINER_ID.test(own)) throw missing;
   const session = sessionClient(context, own);
   if (id === null) {
@@ -99,11 +99,10 @@ export async function openContainer(
       imported: null,
     });
   }
-  const { updated_at, created_at, metadata } = await session.ask("view", null).catch((error: unknown) => {
-    throw error instanceof HullError && error.status === 404 ? missing : error;
-  });
+  const client = asContainer(session);
+  const { updated_at, created_at, metadata } = await client.ask("view", null);
   if (Date.parse(updated_at) + containerTtl(metadata) < Date.now()) throw missing;
-  const workspace = clientWorkspace(session);
+  const workspace = clientWorkspace(client);
   const before = id === null ? [] : await workspace.listFiles(null, MOST_LISTED);
   const known = new Map(before.map(({ path, sha256 }) => [path, sha256]));
   return {
@@ -114,8 +113,7 @@ export async function openContainer(
     metadata,
     workspace,
     async generated({ anywhere, copies }) {
-      const files = await workspace.listFiles(anywhere ? null : OUTPUT, MOST_LISTED);
-      const wanted = files.filter(({ path }) => (anywhere ? isMade(path) : isOutput(path)));
+      const wanted = await forUser(workspace, anywhere);
       const found = changedFiles(wanted, known).filter(({ path, sha256 }) => copies.get(path) !== sha256);
       for (const { path, sha256 } of wanted) known.set(path, sha256);
       const all = await Promise.all(
@@ -130,6 +128,19 @@ export async function openContainer(
     },
   };
 }
+
+const missingContainer = (id: string): HullError => new CallNotFound({ what: "container", id });
+
+/** The client of a container's session: a session that is gone, also one that somebody deleted meanwhile, is a missing container. */
+const asContainer = ({ id, ask }: SessionClient): Pick<SessionClient, "ask"> => ({
+  ask: async (type, input) => {
+    try {
+      return await ask(type, input);
+    } catch (error) {
+      throw error instanceof HullError && error.code === CallNotFound.code ? missingContainer(id) : error;
+    }
+  },
+});
 
 /** The files that are new or changed. @param known earlier SHA-256 by path */
 const changedFiles = (files: readonly WorkspaceFile[], known: ReadonlyMap<string, string>): WorkspaceFile[] =>
@@ -162,12 +173,18 @@ export async function putUpload(context: RunContext, { workspace }: Container, i
   await writeFile(env.FILES, workspace, intent, await readFile(env, file, null));
 }
 
-/** Digests of the files in the output folder, by path. */
-export async function outputFiles({ workspace }: Container): Promise<Record<string, string>> {
-  const files = await workspace.listFiles(OUTPUT, MOST_LISTED);
-  return Object.fromEntries(
-    files.flatMap(({ path, sha256 }): [string, string][] => (isOutput(path) ? [[path, sha256]] : [])),
-  );
+/** Digests of the files for the user, by path. */
+export async function filesForUser(
+  { workspace }: Pick<Container, "workspace">,
+  { anywhere }: Pick<GeneratedFrom, "anywhere">,
+): Promise<Record<string, string>> {
+  const files = await forUser(workspace, anywhere);
+  return Object.fromEntries(files.map(({ path, sha256 }) => [path, sha256]));
+}
+
+async function forUser(workspace: WorkspaceAccess, anywhere: boolean): Promise<WorkspaceFile[]> {
+  const files = await workspace.listFiles(anywhere ? null : OUTPUT, MOST_LISTED);
+  return files.filter(({ path }) => (anywhere ? isMade(path) : isOutput(path)));
 }
 
 const CONTAINER_FILE = "cfile_";
@@ -208,7 +225,11 @@ async function stored(
 ): Promise<GeneratedFile | null> {
   const found = await workspace.findFile(path);
   const object = found === null ? null : await context.env.FILES.get(found.key);
-  if (object === null) throw new Internal({ cause: `a container lost ${path}` });
+  if (object === null) {
+    // Refused if the container was deleted meanwhile, which is the reason then.
+    await workspace.workspaceVersion();
+    throw new Internal({ cause: `a container lost ${path}` });
+  }
   const filename = path.slice(path.lastIndexOf("/") + 1);
   const mime = mediaTypeOf(filename);
   const settled = { purpose: PURPOSE, downloadable: true, expires_ms: null };

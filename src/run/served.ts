@@ -16,6 +16,7 @@ import { MemoryLog } from "./agent/run-log.ts";
 import { toolsOfSkill, withSkillTools } from "./agent/skill-tools.ts";
 import { skillOf, toolsOf } from "./agent/skills.ts";
 import { driveStateless } from "./agent/stateless.ts";
+import { toolRounds } from "./agent/tool-rounds.ts";
 import { placedSkills, takesAnyFile, workspaceToolsOf } from "./agent/workspace-option.ts";
 import type { RunEvent } from "./events.ts";
 import type { RunHandle, RunOutput } from "./handle.ts";
@@ -150,7 +151,7 @@ async function servedSpec(
   });
   const self = own_skill ?? skill;
   const effort = EFFORTS[manifest.activation?.effort?.toLowerCase() ?? ""];
-  const { max_tool_rounds = forFiles.length > 0 ? ROUNDS_WITH_FILES : TOOL_ROUNDS } = llm;
+  const max_tool_rounds = toolRounds(llm.max_tool_rounds, forFiles.length > 0);
   const base = specOf(
     {},
     {
@@ -192,11 +193,6 @@ async function servedSpec(
     },
   };
 }
-
-/** Rounds of tool calls if the manifest names no number. */
-const TOOL_ROUNDS = 10;
-/** The same for a run with workspace tools: work on files takes more rounds than an answer. */
-const ROUNDS_WITH_FILES = 50;
 
 /** The texts of the input. */
 const textIn = (parts: readonly Part[]): string =>

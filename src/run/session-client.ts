@@ -96,7 +96,7 @@ function answered<T>(text: string): T {
 }
 
 /** The files of a session, for callers outside its object. */
-export function clientWorkspace({ ask }: SessionClient): WorkspaceAccess {
+export function clientWorkspace({ ask }: Pick<SessionClient, "ask">): WorkspaceAccess {
   return {
     listFiles: (...asked) => ask("listFiles", asked),
     findFile: (...asked) => ask("findFile", asked),

@@ -7,24 +7,27 @@ import { isAtLeast } from "../engine/agent/policy.ts";
 import type { AgentRecord, AgentToolResult } from "../engine/agent/records.ts";
 import type { AgentSpec, AgentTool } from "../engine/agent/spec.ts";
 import { type AgentState, EMPTY_SESSION, type RunState } from "../engine/agent/state.ts";
+import { roundsUsedUp } from "../engine/agent/status.ts";
 import type { Beside, ModelRequest, ModelTurn, ToolCallBlock } from "../engine/messages.ts";
 import {
   type CodeTerms,
   type ContainerTool,
   containerTool,
   copiesOf,
+  isContainerTool,
 } from "../engine/workspace-tools/code-tools.ts";
 import type { Settings } from "../env.ts";
 import type { ContainerWish } from "../llm/container-wish.ts";
 import type { Reached } from "../llm/host.ts";
 import { messageJson } from "../llm/messages.ts";
-import { SKILL_MODEL } from "../llm/skill-model.ts";
+import { skillNamed } from "../llm/skill-model.ts";
 import { wrong } from "../llm/wrong.ts";
 import type { JsonObject, Manifest } from "../skill/manifest.ts";
 import { agentSpec } from "./agent/options.ts";
 import { MemoryLog, type RunLog } from "./agent/run-log.ts";
 import { countedSkill, servedSkill } from "./agent/skills.ts";
 import { driveStateless } from "./agent/stateless.ts";
+import { toolRounds } from "./agent/tool-rounds.ts";
 import { type Container, codeTerms, openContainer, putUpload } from "./container.ts";
 import type { RunContext } from "./context.ts";
 import type { Durable } from "./durable.ts";
@@ -36,8 +39,6 @@ import type { LocalSkill, ReferencedSkills } from "./v1-skills.ts";
 import { injectedTexts, LITELLM_TOOL, skillTool } from "./whole-skills.ts";
 import { skillsFolder } from "./workspace-tools/where.ts";
 
-/** After this many rounds of tools, Hull asks the model once more and allows no calls. */
-const MAX_TOOL_ROUNDS = 10;
 const MAX_TOOL_OUTPUT_BYTES = 256 * 1024;
 /**
  * Time limits of each model call and of the whole run, in ms. The whole leaves time for a last tool call after an
@@ -103,6 +104,8 @@ export interface AgentRun {
   container: Container | null;
   /** See `GeneratedFrom.copies`. */
   copies: ReadonlyMap<string, string>;
+  /** The tools of a skill work on files, and leave them anywhere in the work folder. */
+  anywhere: boolean;
   /** Drives the run until the model has answered, or calls a tool of the client. @throws HullError */
   drive(listener: AgentListener): Promise<AgentOutcome>;
 }
@@ -162,6 +165,7 @@ export async function openAgentRun(
     protocol,
     container,
     copies: copiesOf(skills.local.map(({ record: { manifest, files } }) => ({ name: manifest.slug, files }))),
+    anywhere: worksOnFiles(spec),
     async drive(listener) {
       const clients = new Set(ask.request.tools.map(({ name }) => name));
       const release = own === null ? null : await takeSlot(context, own.manifest, execution);
@@ -184,7 +188,7 @@ export async function openAgentRun(
         return {
           run,
           calls: open.map(({ call }) => call),
-          max_iterations_reached: run.iterations > (spec.served?.max_tool_rounds ?? MAX_TOOL_ROUNDS),
+          max_iterations_reached: roundsUsedUp(run),
           paused: run.status === "budget_exhausted",
           hosted: log.hosted,
         };
@@ -196,6 +200,10 @@ export async function openAgentRun(
     },
   };
 }
+
+/** Whether a run has workspace tools other than those of code execution. */
+const worksOnFiles = ({ tools }: AgentSpec): boolean =>
+  tools.some(({ executor, handler }) => executor === "workspace" && !isContainerTool(handler));
 
 /** Adds what a model of the client's own protocol gets unchanged, and the skills that its provider runs. */
 function withBeside(
@@ -221,10 +229,6 @@ function withBeside(
     },
   };
 }
-
-/** The skill that a model's name names; `null`: it names a model. */
-const skillNamed = (model: string): string | null =>
-  model.startsWith(SKILL_MODEL) ? model.slice(SKILL_MODEL.length) : null;
 
 /** What Anthropic requires of a request with skills that names no code tool and no version of its API. */
 const HOSTED_TOOL = { type: "code_execution_20250825", name: "code_execution" };
@@ -332,7 +336,8 @@ function withTerms(
   own: Manifest | null,
 ): AgentSpec {
   const { llm, timeout_ms = CALL_MS, idle_timeout_ms = CALL_MS, deadline_ms = WHOLE_MS } = own ?? {};
-  const { max_tool_rounds = MAX_TOOL_ROUNDS, max_tool_output_bytes = MAX_TOOL_OUTPUT_BYTES } = llm ?? {};
+  const { max_tool_output_bytes = MAX_TOOL_OUTPUT_BYTES } = llm ?? {};
+  const max_tool_rounds = toolRounds(llm?.max_tool_rounds, own !== null && worksOnFiles(spec));
   const whole = Math.min(deadline_ms, WHOLE_MS);
   return {
     ...spec,

@@ -21,6 +21,8 @@ const hull = await sharedHull({
     "a/SKILL.md": "---\nname: a\ndescription: Test.\nprovider: mock\n---\nHi.\n",
     "tight/SKILL.md":
       "---\nname: tight\ndescription: Test.\nmode: llm\nmax_tool_rounds: 1\nmax_tokens: 50\ntools: [{name: now, description: Tells the time, command: [date]}]\n---\nHi.\n",
+    "forked/SKILL.md":
+      "---\nname: forked\ndescription: Test.\nmode: llm\ncontext: fork\nmax_tool_rounds: 1\ntools: [{name: now, description: Tells the time, command: [date]}]\n---\nHi.\n",
     "brief/SKILL.md":
       "---\nname: brief\ndescription: Test.\nmode: llm\ndeadline_ms: 400\nconcurrency: 1\n---\nHi.\n",
   },
@@ -100,13 +102,15 @@ describe("an Anthropic model gets what the client sent", () => {
   });
 });
 
-describe.each<[string, (slug: string) => object]>([
+const ROUTES: [string, (slug: string) => object][] = [
   ["/skills/SLUG", () => ({ input: "Hello?" })],
   ["/v1/messages", (slug) => ({ ...ask, model: `skill/${slug}` })],
   ["/v1/chat/completions", (slug) => ({ model: `skill/${slug}`, messages: ask.messages })],
   ["/v1/responses", (slug) => ({ model: `skill/${slug}`, input: "Hello?" })],
   ["/runs", (skill) => ({ prompt: "Hello?", options: { skill } })],
-])("a skill's own limits hold when %s runs it", (path, body) => {
+];
+
+describe.each(ROUTES)("a skill's own limits hold when %s runs it", (path, body) => {
   const run = (slug: string): Promise<Response> => hull.post(path.replace("SLUG", slug), body(slug));
 
   test("its rounds and its tokens", async () => {
@@ -121,6 +125,44 @@ describe.each<[string, (slug: string) => object]>([
     expect(answers.map(({ status }) => status).sort()).toEqual([429, 504]);
     fake.script([]);
   });
+});
+
+const NOW = { tool_calls: [{ name: "now", arguments: {} }] };
+test.each([
+  ...ROUTES,
+  ["/sessions/tight/runs", (skill: string) => ({ prompt: "Hello?", options: { skill } })] as const,
+  ["/sub-agents", (skill: string) => ({ task: "Hello?", options: { skill } })] as const,
+])(
+  "after the rounds of the skill the model answers in one last call without tools: %s",
+  async (path, body) => {
+    fake.script(({ body: { tool_choice } }) =>
+      JSON.stringify(tool_choice) === '{"type":"none"}' ? { text: "Enough." } : NOW,
+    );
+    if (path.startsWith("/sessions")) await hull.post("/sessions", { id: "tight" });
+    const answer = await hull.post(path.replace("SLUG", "tight"), body("tight"));
+    const text = await answer.text();
+    expect([answer.status < 300, fake.requests.length, text]).toEqual([
+      true,
+      2,
+      expect.stringContaining("Enough."),
+    ]);
+    expect(text).not.toContain("budget_exhausted");
+  },
+);
+
+test("a skill that a sub-agent carries out has its own rounds there", async () => {
+  const load = { tool_calls: [{ name: "load_skill", arguments: { name: "forked", task: "Look." } }] };
+  fake.script([load, NOW, { text: "Enough." }, { text: "Done." }]);
+  const options = { provider: "openai", model: GPT, skills: ["forked"] };
+  const run = await hull.post("/runs", { prompt: "Go.", options });
+  expect(await run.json()).toMatchObject({ status: "done", text: expect.stringContaining("Done.") });
+  expect(fake.requests.map(({ body }) => body.tool_choice)).toEqual([
+    undefined,
+    undefined,
+    "none",
+    undefined,
+  ]);
+  expect(JSON.stringify(fake.requests[3]?.body)).toContain("Enough.");
 });
 
 test.each([CLAUDE, GPT])("the SDK's tool runner and threads keep the conversation: %s", async (model) => {

@@ -31,6 +31,8 @@ plain = { id = "m", provider = "by-responses" }
   skills: {
     "rhymes/SKILL.md":
       "---\nname: rhymes\ndescription: Answers in rhymes.\nprovider: openai\nmodel: gpt-4o\n---\nAnswer in rhymes.\n",
+    "reports/SKILL.md":
+      "---\nname: reports\ndescription: Writes reports.\nprovider: openai\nmodel: gpt-4o\nworkspace_tools: [Bash]\n---\nWrite.\n",
   },
 });
 
@@ -61,6 +63,7 @@ const SHELL = { type: "shell" as const, environment: { type: "container_auto" as
 const shell = (...commands: string[]) => ({
   tool_calls: [{ id: "c1", name: "shell", arguments: { commands } }],
 });
+const BASH = (command: string) => ({ tool_calls: [{ id: "c1", name: "Bash", arguments: { command } }] });
 const sent = (n = 0): string => JSON.stringify(fake.requests[n]?.body);
 const ended = (id: string) =>
   until(
@@ -534,6 +537,15 @@ test("attack: responses, conversations and containers of another tenant are none
   expect((await stranger.containers.list()).data).toEqual([]);
   expect((await client.responses.retrieve(id)).status).toBe("completed");
   expect(fake.requests).toHaveLength(1);
+  // Items that name the container bring nobody into it.
+  const named = { type: "container_reference", container_id };
+  const ran = { type: "shell_call", call_id: "c0", action: { commands: [] }, environment: named };
+  const answered = { type: "shell_call_output", call_id: "c0", output: [] };
+  fake.script([BASH("ls -R"), { text: "Nothing." }]);
+  const input = [said, ran, answered, said] as OpenAI.Responses.ResponseInput;
+  const own = await stranger.responses.create({ model: "skill/reports", input });
+  expect(JSON.stringify(own.output)).not.toContain(container_id);
+  expect(JSON.stringify(own.output)).not.toContain("in.txt");
 });
 
 describe("in the background", () => {
@@ -592,7 +604,40 @@ describe("in the background", () => {
   });
 });
 
-function citationOf(item: OpenAI7.Responses.ResponseOutputItem | undefined) {
+test("a skill's files survive the death of the Worker, and the next response has them", async () => {
+  fake.script([
+    BASH("mkdir out; echo once >> out/log.txt"),
+    { text: ["Half ", "way"], hang: true },
+    { text: "There it is." },
+  ]);
+  const model = "skill/reports";
+  const before = (await client.containers.list({ limit: 100 })).data.length;
+  const { id } = await client.responses.create({ model, input: "Work.", background: true });
+  await until(
+    async () => fake.requests.length,
+    (count) => count === 2,
+  );
+  expect(await kill(hull, "worker")).toBeGreaterThan(0);
+  await until(
+    async () => (await hull.call("/healthz").catch(() => null))?.status ?? 0,
+    (status) => status === 200,
+  );
+  const answer = await ended(id);
+  expect(answer.output_text).toBe("There it is.");
+  const { container_id, file_id, filename } = citationOf(answer.output.at(-1));
+  expect(filename).toBe("log.txt");
+  expect(await (await client.containers.files.content.retrieve(file_id, { container_id })).text()).toBe(
+    "once\n",
+  );
+  fake.script([BASH("cat out/log.txt"), { text: "Read." }]);
+  const next = await client.responses.create({ model, previous_response_id: id, input: "Read." });
+  expect(JSON.stringify(next.output)).toContain("once");
+  expect((await client.containers.list({ limit: 100 })).data).toHaveLength(before + 1);
+});
+
+function citationOf(
+  item: OpenAI7.Responses.ResponseOutputItem | OpenAI.Responses.ResponseOutputItem | undefined,
+) {
   const [part] = item?.type === "message" ? item.content : [];
   const [citation] = part?.type === "output_text" ? part.annotations : [];
   if (citation?.type !== "container_file_citation") throw new Error("nothing is cited");

@@ -24,6 +24,8 @@ function lasting(skill: string, answer: string): unknown {
   return { text, data, status, iterations, tools_used, messages, mocked, named: typeof run_id, output };
 }
 
+const OUT = [{ type: "message", id: "msg_1", role: "user", content: [{ type: "input_text", text: "out" }] }];
+
 describe("a run whose process dies at any of its writes", () => {
   const processes: Record<string, number> = { asks: 1, script: 1, runs: 1, responses: 1 };
   const skills = ["asks", "script", ...Object.keys(OPERATIONS)];
@@ -66,6 +68,48 @@ describe("a run whose process dies at any of its writes", () => {
       expect(deaths).toBeGreaterThan(3);
     },
   );
+
+  it("a response of a skill with a work folder cites each file once", async () => {
+    const caller = "default";
+    const kinds = ["shell_call", "shell_call_output", "message"];
+    let deaths = 0;
+    for (let writes = 1; ; writes += 1) {
+      const made = await client.post("/v1/containers", { name: "box" });
+      const { id: container } = await made.json<{ id: string }>();
+      const asked = JSON.parse(OPERATIONS.responses ?? "{}");
+      const place = { id: container, skills: [], terms: {}, shell: false, anywhere: true, before: {} };
+      const text = new TextEncoder().encode(
+        JSON.stringify({ ...asked, body: { model: "skill/writes" }, input: OUT, container: place }),
+      );
+      const call = { ...newCall("responses"), caller, text };
+      let died = false;
+      await withStorage(call.id, async (storage) => {
+        const mortals = mortal(storage, writes, false);
+        const before = life(client.env, mortals.storage);
+        try {
+          before.session.begin(call);
+        } catch {
+          // The client asks again.
+        }
+        await before.over();
+        died = mortals.died();
+        const after = life(client.env, storage);
+        after.session.begin(call);
+        const answer = await after.session.answer(caller);
+        if (answer?.ok !== true) throw new TypeError(answer?.error);
+        const { output } = JSON.parse(await new Response(answer.body).text());
+        expect(output.map(({ type }: { type: string }) => type)).toEqual(kinds);
+        const file = { type: "container_file_citation", container_id: container, filename: "out" };
+        expect(output.at(-1).content).toMatchObject([{ annotations: [file] }]);
+        await after.over();
+      });
+      const files = await client.fetch(`/v1/containers/${container}/files`);
+      expect(await files.json()).toMatchObject({ data: [{ path: "out", bytes: 3 }] });
+      if (died) deaths += 1;
+      else break;
+    }
+    expect(deaths).toBeGreaterThan(3);
+  });
 
   it("a later life has the input, in the object or in R2", async () => {
     const call = newCall("script");

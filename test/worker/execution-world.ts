@@ -27,6 +27,7 @@ beforeAll(async () => {
       "looks",
       "tools:\n  - name: look\n    description: Looks.\n    command: [look]\n    idempotent: true\n",
     ),
+    writes: mockSkill("writes", "workspace_tools: [Write]\n"),
     script: "---\nname: script\ndescription: A script\nrun: [work]\n---\nWorks.\n",
   });
   for (const { slug, version } of await (await client.fetch("/skills")).json<

@@ -117,8 +117,10 @@ describe("what no provider would take is 400 in the dialect's own form, before a
   const executed = { type: "bash_code_execution_tool_result", tool_use_id: "c1", content: ran };
   const called = { type: "function_call", call_id: "c1", name: "f", arguments: "{}" };
   const output = { type: "function_call_output", call_id: "c1", output: "1" };
+  const shellCall = { type: "shell_call", call_id: "c1", action: { commands: ["ls"] } };
   const shellOutput = { type: "shell_call_output", call_id: "c1", output: [] };
   const shell = { type: "shell", environment: { type: "local" } };
+  const inContainer = { type: "container_reference", container_id: "container_01" };
   const chat = "/v1/chat/completions";
   const [tool, assistant] = [{ role: "tool", tool_call_id: "c1", content: "1" }, { role: "assistant" }];
   const ask = (path: string, body: object): Promise<Response> =>
@@ -159,6 +161,20 @@ describe("what no provider would take is 400 in the dialect's own form, before a
       },
       "bash",
     ],
+    [
+      chat,
+      "messages.1.tool_calls.0.id",
+      { messages: [hi, { ...assistant, tool_calls: [chatCall] }, hi] },
+      "c1",
+    ],
+    [
+      "/v1/messages",
+      "messages.1.content.0.id",
+      { messages: [hi, { ...assistant, content: [used] }, hi] },
+      "c1",
+    ],
+    ["/v1/responses", "input.1.call_id", { input: [hi, called, hi] }, "c1"],
+    ["/v1/responses", "input.0.call_id", { input: [shellCall, hi], tools: [shell] }, "c1"],
     ["/v1/messages/count_tokens", "tools.1.name", { messages: [hi], tools: [f, f] }, "f"],
     ["/v1/responses", "input.0.call_id", { input: [output, called] }, "c1"],
     ["/v1/responses", "input.1.call_id", { input: [hi, shellOutput] }, "c1"],
@@ -193,6 +209,20 @@ describe("what no provider would take is 400 in the dialect's own form, before a
       },
     ],
     ["/v1/responses", { input: [called, hi, output], store: false }],
+    // The server carried these calls out, or was about to when the answer paused.
+    ["/v1/messages", { messages: [hi, { ...assistant, content: [{ ...used, type: "server_tool_use" }] }] }],
+    [
+      "/v1/messages",
+      {
+        messages: [
+          hi,
+          { ...assistant, content: [{ ...used, type: "server_tool_use", name: "bash_code_execution" }] },
+        ],
+      },
+    ],
+    ["/v1/responses", { input: [{ ...shellCall, environment: inContainer }, hi], store: false }],
+    ["/v1/messages/count_tokens", { messages: [hi, { ...assistant, content: [used] }] }],
+    ["/v1/responses/input_tokens", { input: [hi, called] }],
   ])("%s takes a result after its call", async (path, body) => {
     await answered();
     expect((await ask(path, body)).status).toBe(200);
@@ -205,6 +235,8 @@ describe("what no provider would take is 400 in the dialect's own form, before a
     };
     const [, { id: conversation }] = await post("/v1/conversations", { items: [{ ...called, id: "fc_1" }] });
     const asked = { model, conversation, store: false };
+    const [open, { error: of }] = await post("/v1/responses", { ...asked, input: "Hi." });
+    expect([open, of]).toMatchObject([400, { param: "conversation" }]);
     const reference = { type: "item_reference", id: "fc_1" };
     await answered();
     expect((await post("/v1/responses", { ...asked, input: [reference, output] }))[0]).toBe(200);
@@ -236,11 +268,15 @@ describe("attack: without a key, where the deployment is public", () => {
     expect(await (await open.post(path, body)).text()).toContain("for callers with a key");
   });
   const whole = { skills: [{ type: "custom", skill_id: "cat" }], injection: "full" };
+  const responses = { input: "Hi.", max_tokens: undefined, messages: undefined };
+  const inContainer = { type: "container_reference", container_id: `container_01${"0".repeat(32)}` };
   it.each([
     ["/v1/messages", { tools: [{ type: "code_execution_20250825", name: "code_execution" }] }],
     ["/v1/messages", { container: whole }],
     ["/v1/chat/completions", { tools: [{ type: "code_execution" }] }],
     ["/v1/chat/completions", { container: whole }],
+    ["/v1/responses", { ...responses, tools: [{ type: "shell", environment: { type: "container_auto" } }] }],
+    ["/v1/responses", { ...responses, tools: [{ type: "shell", environment: inContainer }] }],
   ])("%s runs no code that %j asks for", async (path, more) => {
     const answer = await open.post(path, { model: "mock/mock", max_tokens: 10, messages, ...more });
     expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining("with a key")]);

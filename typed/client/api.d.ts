@@ -703,7 +703,7 @@ export type RunAccepted = {
 export type RunOptions = CallOptions & {
     /** Defaults of the limits: `tool_using` 50 iterations, `researcher` 30, `verifier` 5, `completer` 1. */
     profile?: "tool_using" | "researcher" | "verifier" | "completer";
-    /** The served llm skill to run, with its body, model, limits and tools. Limits are `max_tokens` and `timeout_ms` of its manifest, and `max_tool_rounds` and `deadline_ms` where it names them; the options of the run win. */
+    /** The served llm skill to run, with its body, model, limits and tools. Limits are `max_tokens` and `timeout_ms` of its manifest, and `max_tool_rounds` (rounds of a skill) and `deadline_ms` where it names them; the options of the run win. */
     skill?: string;
     /** Skills that the run may use: slugs, ids or names of stored skills, inline skills, or `"*"` for all that are served. */
     skills?: string | (string | {

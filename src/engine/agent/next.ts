@@ -30,6 +30,7 @@ import {
   finalStatus,
   isOverdue,
   iterationsUsedUp,
+  roundsUsedUp,
   wakeLimitReached,
 } from "./status.ts";
 import type { AgentRequest, AgentStep } from "./step.ts";
@@ -231,11 +232,12 @@ function modelStep(state: AgentState, run: RunState, { offer, system }: Asking):
   const answered = withResults(said);
   const messages = run.ledger === null ? answered : [...answered, ledgerMessage(run.ledger)];
   const text = spec.tool_format === "text";
+  const inText = text && offer.tools.length > 0 && !roundsUsedUp(run);
   const request: AgentRequest = {
     system: changed?.system ?? system,
     messages: text ? asTextFormat(messages) : messages,
     tools: text ? [] : offer.tools,
-    ...(text && offer.tools.length > 0 ? { tools_in_text: offer.tools } : {}),
+    ...(inText ? { tools_in_text: offer.tools } : {}),
     ...(text ? {} : toolChoice(run, offer.tools)),
     ...(offer.tool_search === undefined ? {} : { tool_search: offer.tool_search }),
     ...(run.prefill === null ? {} : { prefill: run.prefill }),
@@ -286,7 +288,8 @@ function systemText(state: AgentState, run: RunState, further: readonly string[]
 
 function toolContract(run: RunState, tools: readonly ToolDefinition[], further: readonly string[]): string[] {
   const { spec } = run;
-  if (tools.length === 0) return [];
+  // Who calls tools in text may not call what no contract names.
+  if (tools.length === 0 || (spec.tool_format === "text" && roundsUsedUp(run))) return [];
   if (answersCaller(spec) && spec.tool_format === "native") return [...further];
   if (spec.tool_format === "text") {
     const sentinel = spec.persistent && spec.turn_policy?.allow_done_sentinel !== false;
@@ -303,9 +306,7 @@ function toolContract(run: RunState, tools: readonly ToolDefinition[], further: 
 
 function toolChoice(run: RunState, tools: readonly ToolDefinition[]): Pick<AgentRequest, "tool_choice"> {
   const { spec } = run;
-  if (spec.served !== undefined && run.iterations > spec.served.max_tool_rounds) {
-    return { tool_choice: "none" };
-  }
+  if (tools.length > 0 && roundsUsedUp(run)) return { tool_choice: "none" };
   const given = spec.tool_choice;
   if (given === "auto" || given === "none" || given === "required") return { tool_choice: given };
   if (isObject(given) && typeof given.name === "string") return { tool_choice: { name: given.name } };

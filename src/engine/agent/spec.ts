@@ -73,6 +73,8 @@ export interface AgentSkill {
   uploaded?: true;
   /** It has no address. Absent: it has one. */
   stored?: true;
+  /** See `AgentSpec.max_tool_rounds`; of a sub-agent that carries it out. Absent: its manifest names no number. */
+  max_tool_rounds?: number;
   /** Calls that need no approval while the skill is active, as entries of `allowed-tools`. Absent: none. */
   approved_tools?: string[];
 }
@@ -254,6 +256,11 @@ export interface AgentSpec {
   persistent: boolean;
   done_sentinel: string;
   max_iterations: number;
+  /**
+   * After so many model calls, of a daemon in one wake, a further one declares tools but does not permit calls: the number that the
+   * manifest of the skill names which the run is. Absent: every call may call tools, or `served` says it.
+   */
+  max_tool_rounds?: number;
   max_nudges: number;
   nudge: string | null;
   tool_retries: number;

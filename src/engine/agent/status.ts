@@ -56,10 +56,15 @@ export const hasTools = (spec: AgentSpec): boolean =>
 export const answersCaller = ({ served, single }: AgentSpec): boolean =>
   served !== undefined || single === true;
 
-/** Whether the model may still call tools: after its last round a served skill may only answer. */
-export function mayCallTools({ spec, iterations }: RunState): boolean {
-  return spec.served === undefined || (iterations <= spec.served.max_tool_rounds && hasTools(spec));
+/** Whether the model has had all rounds of tools that its skill allows: now it may only answer. */
+export function roundsUsedUp({ spec, iterations, wakeIterations }: RunState): boolean {
+  const { max_tool_rounds: rounds = Number.POSITIVE_INFINITY } = spec.served ?? spec;
+  return (spec.daemon === null ? iterations : wakeIterations) > rounds;
 }
+
+/** Whether the calls of a turn are carried out. */
+export const mayCallTools = (run: RunState): boolean =>
+  !roundsUsedUp(run) && (run.spec.served === undefined || hasTools(run.spec));
 
 /** `deadline_exceeded`, with the names of what was under way. */
 export function deadlineError({ spec, calls, iterations }: RunState): HullError {

@@ -8,7 +8,14 @@ import { READ_SKILL_RESOURCE } from "./skill-resource.ts";
 import { LOAD_SKILL, SEARCH_SKILLS, scopedTools } from "./skills.ts";
 import type { AgentSpec } from "./spec.ts";
 import type { AgentState, RunState, TakenTurn } from "./state.ts";
-import { answersCaller, finalStatus, iterationsUsedUp, mayCallTools, wakeLimitReached } from "./status.ts";
+import {
+  answersCaller,
+  finalStatus,
+  iterationsUsedUp,
+  mayCallTools,
+  roundsUsedUp,
+  wakeLimitReached,
+} from "./status.ts";
 import { LEDGER_TOOL, openItems } from "./task-ledger.ts";
 import {
   actionRequired,
@@ -90,7 +97,8 @@ export function takeTurn(
   }
   if (more) return [goesOn];
   if (!spec.persistent && spec.daemon === null) {
-    return [{ ...taken, message, finished: true, text_only: run.textOnly + 1 }, settled(run, "done")];
+    const status = onlyCalls(run, read) ? "budget_exhausted" : "done";
+    return [{ ...taken, message, finished: true, text_only: run.textOnly + 1 }, settled(run, status)];
   }
   if (!spec.persistent) {
     const rest: AgentRecordBody = overBudget(run) ? settled(run, "done") : { type: "went_idle", ...at };
@@ -99,6 +107,13 @@ export function takeTurn(
   const nudge = nudgeText(spec, { tools: spec.tools.length > 0, prose: read.text.length });
   return counted(run, { ...taken, message, finished: false }, [feedback("nudge", nudge)]);
 }
+
+/** Whether a model without further rounds of tools answers with nothing but calls. A served skill's caller is told so as an error. */
+const onlyCalls = (run: RunState, { calls, blocks }: ReadTurn): boolean =>
+  run.spec.served === undefined &&
+  roundsUsedUp(run) &&
+  calls.length > 0 &&
+  !blocks.some((block) => block.type === "output_text" && block.text.trim() !== "");
 
 /**
  * The turn is the answer, unless it only searches for tools. Hull makes the searches; the caller carries out other
@@ -190,7 +205,7 @@ function readTurn({ visible }: AgentState, run: RunState, turn: ModelTurn): Read
       blocks: [...reasoning(turn), ...textBlock(cutProse(run, textPart(read))), ...calls],
     };
   }
-  const looked = native.length === 0 && names.length > 0 && !answersCaller(spec);
+  const looked = native.length === 0 && names.length > 0 && !answersCaller(spec) && mayCallTools(run);
   const handWritten = looked ? parseTextTurn(said, names) : null;
   const written = named(handWritten?.calls ?? []);
   const fallback = written.length > 0 && mayFallBack(run);

@@ -97,6 +97,10 @@ export function codeHandler(handler: Json): { code: CodeTool; terms: CodeTerms }
   return { code, terms };
 }
 
+/** Whether the handler of a tool says that a request for code execution brought it. */
+export const isContainerTool = (handler: Json): boolean =>
+  handler === EDITOR_TOOL || codeHandler(handler) !== null;
+
 /**
  * The bash command of a call.
  * @param folder the work folder, an absolute path

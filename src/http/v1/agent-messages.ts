@@ -70,7 +70,7 @@ async function drive(
   { container: wish }: MessagesRequest,
   emit: (event: JsonObject) => void,
 ): Promise<void> {
-  const { spec, container, copies } = run;
+  const { spec, container, copies, anywhere } = run;
   const made: GeneratedFile[] = [];
   const events = new MessageEvents(spec.model.model, context, emit);
   let executions = 0;
@@ -101,7 +101,7 @@ async function drive(
         }
         // The text editor's results name no files: the next command's result names the files that it made.
         const names = call.name !== EDITOR_TOOL && (command || commands === 0);
-        const from = { anywhere: call.name === LITELLM_TOOL, copies };
+        const from = { anywhere: anywhere || call.name === LITELLM_TOOL, copies };
         const { files, refused } = (names ? await container?.generated(from) : null) ?? NOTHING;
         made.push(...files);
         const content = context.settings.redactor.text(result.content);

@@ -3,6 +3,7 @@ import * as z from "zod/mini";
 import { ThreadUnsupported } from "../../errors/llm.ts";
 import { messageOf } from "../../llm/anthropic-api/answer.ts";
 import { type MessagesRequest, readMessagesRequest } from "../../llm/anthropic-api/request.ts";
+import { checkAnswered } from "../../llm/called.ts";
 import type { Reached } from "../../llm/host.ts";
 import { SKILL_MODEL } from "../../llm/skill-model.ts";
 import { wrong } from "../../llm/wrong.ts";
@@ -31,6 +32,7 @@ export async function postMessages(context: RequestContext): Promise<Response> {
   if (asked.thread && !passed) throw new ThreadUnsupported({});
   const [refused] = passed ? [] : asked.unaccounted;
   if (refused !== undefined) throw wrong(refused.path, refused.reason);
+  if (!passed) checkAnswered(asked.unanswered);
   if (runsTools(asked) && !passed) {
     checkCodeCaller(context, asked);
     const skills = await referencedSkills(context, asked, context.request.signal);

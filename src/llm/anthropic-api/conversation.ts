@@ -2,7 +2,7 @@
 import type { Block, Media, Message, Part, SystemBlock, ToolResultMessage } from "../../engine/messages.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import { CalledTools } from "../called.ts";
+import { CalledTools, type OwnCall } from "../called.ts";
 import { isCarried, uncarried } from "../carried.ts";
 import { systemBlock } from "../system-prompt.ts";
 import { wrong } from "../wrong.ts";
@@ -28,6 +28,8 @@ interface AnthropicConversation {
   uploads: ContainerUpload[];
   /** Whether it shows calls that Hull carried out, which Anthropic does not know. */
   executed: boolean;
+  /** A call of the client's own without a result; `null`: there is none. */
+  unanswered: OwnCall | null;
 }
 
 interface ContainerUpload {
@@ -43,8 +45,8 @@ export function readConversation(list: Json | undefined): AnthropicConversation 
   }
   const reader = new Reader();
   for (const [index, message] of list.entries()) reader.read(message, `messages.${index}`);
-  const { system, messages, foreign, uploads, executed } = reader;
-  return { system, messages, foreign, uploads, executed };
+  const { system, messages, foreign, uploads, executed, unanswered } = reader;
+  return { system, messages, foreign, uploads, executed, unanswered };
 }
 
 /** The blocks of a system prompt, or of any content that is text. @throws InvalidRequest */
@@ -67,6 +69,10 @@ class Reader {
   readonly uploads: ContainerUpload[] = [];
   executed = false;
   readonly #called = new CalledTools();
+
+  get unanswered(): OwnCall | null {
+    return this.#called.unanswered;
+  }
 
   read(message: Json, path: string): void {
     if (!isObject(message)) throw wrong(path, "a message is an object");
@@ -216,7 +222,7 @@ class Reader {
         return [uncarried(text(block, "data", path)) ?? anthropicBlock(block)];
       case "tool_use": {
         const [id, name] = [text(block, "id", path), text(block, "name", path)];
-        this.#called.add(id, name);
+        this.#called.add(id, name, `${path}.id`);
         const input = isObject(block.input) ? block.input : {};
         return [{ type: "tool_call", id, name, arguments: input, raw: JSON.stringify(input) }];
       }

@@ -5,7 +5,7 @@ import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
 import { reservedMembers } from "../../model/reserved.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import { checkToolNames } from "../called.ts";
+import { checkToolNames, type OwnCall } from "../called.ts";
 import { type ContainerWish, readContainer } from "../container-wish.ts";
 import { modelMember, numberMember, textsMember, tokensMember } from "../members.ts";
 import { systemPrompt } from "../system-prompt.ts";
@@ -33,6 +33,8 @@ export interface MessagesRequest {
   hosted: JsonObject[];
   /** Files that are to be in the container. */
   uploads: { file_id: string; path: string }[];
+  /** A call of the client's own without a result; `null`: there is none. */
+  unanswered: OwnCall | null;
 }
 
 /** Members with a canonical form. */
@@ -81,7 +83,7 @@ export function readMessagesRequest(body: JsonObject, headers: Headers, counting
     path,
     reason: `it cannot be set here: ${reason}`,
   }));
-  const { system, messages, foreign, uploads, executed } = readConversation(body.messages);
+  const { system, messages, foreign, uploads, executed, unanswered } = readConversation(body.messages);
   const tools = readTools(body.tools);
   const sampling = samplingOf(body);
   const thinking = thinkingOf(body);
@@ -128,6 +130,7 @@ export function readMessagesRequest(body: JsonObject, headers: Headers, counting
     container: readContainer(body.container, sent["anthropic-beta"]?.split(",")),
     code: tools.code,
     uploads,
+    unanswered,
   };
 }
 

@@ -3,7 +3,7 @@ import type { Block, Message, SystemBlock, ToolResultMessage } from "../../engin
 import { parseArguments } from "../../model/provider-document.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import { CalledTools } from "../called.ts";
+import { CalledTools, type OwnCall } from "../called.ts";
 import { uncarried } from "../carried.ts";
 import { systemBlock } from "../system-prompt.ts";
 import { wrong } from "../wrong.ts";
@@ -13,6 +13,8 @@ interface ChatConversation {
   /** Texts of system and developer messages, in order. */
   system: SystemBlock[];
   messages: Message[];
+  /** A call without a result; `null`: there is none. */
+  unanswered: OwnCall | null;
 }
 
 /** @throws InvalidRequest if `list` is not a list, a message lacks what its role needs, or a result has no call before it */
@@ -36,7 +38,8 @@ export function readChat(list: Json | undefined): ChatConversation {
         break;
       case "assistant": {
         const content = said(message, path);
-        for (const block of content) if (block.type === "tool_call") called.add(block.id, block.name);
+        const calls = content.filter((block) => block.type === "tool_call");
+        for (const [n, { id, name }] of calls.entries()) called.add(id, name, `${path}.tool_calls.${n}.id`);
         if (content.length > 0) messages.push({ role: "assistant", content });
         break;
       }
@@ -51,7 +54,7 @@ export function readChat(list: Json | undefined): ChatConversation {
         throw wrong(`${path}.role`, "the role is system, developer, user, assistant or tool");
     }
   }
-  return { system, messages };
+  return { system, messages, unanswered: called.unanswered };
 }
 
 /** Parts may have Anthropic's marks of the prompt cache, as clients of OpenRouter and LiteLLM send them. */

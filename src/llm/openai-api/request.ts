@@ -4,7 +4,7 @@ import type { ContainerTool } from "../../engine/workspace-tools/code-tools.ts";
 import { reservedMembers } from "../../model/reserved.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import { checkToolNames } from "../called.ts";
+import { checkAnswered, checkToolNames } from "../called.ts";
 import { type ContainerWish, readContainer } from "../container-wish.ts";
 import { modelMember, numberMember, textsMember, tokensMember } from "../members.ts";
 import { systemPrompt } from "../system-prompt.ts";
@@ -57,7 +57,8 @@ export function readChatRequest(body: JsonObject): ChatRequest {
   for (const { path, reason } of reservedMembers(checked))
     throw wrong(path, `it cannot be set here: ${reason}`);
   if (body.n !== undefined && body.n !== null && body.n !== 1) throw wrong("n", "one answer for each call");
-  const { system, messages } = readChat(body.messages);
+  const { system, messages, unanswered } = readChat(body.messages);
+  checkAnswered(unanswered);
   const sampling = samplingOf(body);
   const thinking = effortOf(body.reasoning_effort, "reasoning_effort");
   const limited = (body.max_completion_tokens ?? null) === null ? "max_tokens" : "max_completion_tokens";

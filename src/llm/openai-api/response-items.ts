@@ -3,7 +3,7 @@ import type { Block, Message, ToolResultMessage } from "../../engine/messages.ts
 import { parseArguments } from "../../model/provider-document.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import { CalledTools } from "../called.ts";
+import { CalledTools, checkAnswered } from "../called.ts";
 import { uncarried } from "../carried.ts";
 import { wrong } from "../wrong.ts";
 import { compactedText } from "./compaction.ts";
@@ -26,17 +26,26 @@ export function readItems(items: readonly JsonObject[], pathOf: (index: number) 
 /**
  * Checks that each output has its call before it.
  * @param items the whole conversation
+ * @param asks the conversation asks a model, so each call of the client's own needs its output
  * @param pathOf gives the path of an item in the request
  * @throws InvalidRequest
  */
-export function checkOutputs(items: readonly JsonObject[], pathOf: (index: number) => string): void {
+export function checkOutputs(
+  items: readonly JsonObject[],
+  asks: boolean,
+  pathOf: (index: number) => string,
+): void {
   const called = new CalledTools();
-  for (const [index, { type, call_id }] of items.entries()) {
+  for (const [index, { type, call_id, environment }] of items.entries()) {
     if (typeof call_id !== "string") continue;
-    if (type === "function_call" || type === "shell_call") called.add(call_id, type);
+    const hosted = isObject(environment) && environment.type === "container_reference";
+    if (type === "function_call" || (type === "shell_call" && !hosted))
+      called.add(call_id, type, pathOf(index));
+    else if (type === "shell_call") called.add(call_id, type);
     else if (type === "function_call_output" || type === "shell_call_output")
       called.nameOf(call_id, pathOf(index));
   }
+  if (asks) checkAnswered(called.unanswered);
 }
 
 class ItemReader {

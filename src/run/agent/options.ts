@@ -134,7 +134,8 @@ export async function agentSpec(
     skills: self === undefined ? skills : [self, ...skills],
   };
   const instructions = self === undefined ? "" : ownInstructions(self, reader);
-  const limited = withSkillLimits(options, served);
+  const rounds = roundsOfSkill(options, served);
+  const limited = withSkillLimits(options, served, rounds);
   const spec: AgentSpec = {
     ...specOf(limited, {
       run_id,
@@ -152,6 +153,7 @@ export async function agentSpec(
       model: specModel(choice),
       call: { llm_retries: profile.llm_retries, schema_retries: profile.schema_retries, ...rest },
     }),
+    ...(rounds === undefined ? {} : { max_tool_rounds: rounds }),
     ...toolOptions(model.options),
     total_budget_usd: model.options.budget?.total_budget_usd ?? null,
     ...placed,
@@ -329,17 +331,28 @@ function withSkill(call: JsonObject, { manifest }: SkillRecord): JsonObject {
   };
 }
 
+/** The rounds of tools that the skill's manifest names, unless the options limit the run; `undefined`: neither. */
+const roundsOfSkill = (options: RunOptions, served: SkillRecord | null): number | undefined =>
+  options.profile === undefined && options.max_iterations === undefined
+    ? served?.manifest.llm?.max_tool_rounds
+    : undefined;
+
 /**
- * The rounds and the time that the skill's manifest names, unless the options do. Those of a daemon are of one wake, not of
- * its life: `wake_budget` bounds that.
+ * The rounds and the time that the skill's manifest names, unless the options do. The rounds of a daemon are of one wake. Its time
+ * is not that of one call.
+ * @param rounds of `roundsOfSkill`
  */
-function withSkillLimits(options: RunOptions, served: SkillRecord | null): RunOptions {
-  if (served === null || options.daemon === true) return options;
-  const { llm, timeout_ms, deadline_ms } = served.manifest;
-  const rounds = options.profile === undefined ? llm?.max_tool_rounds : undefined;
+function withSkillLimits(
+  options: RunOptions,
+  served: SkillRecord | null,
+  rounds: number | undefined,
+): RunOptions {
+  if (served === null) return options;
+  const { timeout_ms, deadline_ms } = served.manifest;
+  const usual = options.daemon === true || deadline_ms === usualDeadline(timeout_ms);
   return {
     ...(rounds === undefined ? {} : { max_iterations: rounds + 1 }),
-    ...(deadline_ms === usualDeadline(timeout_ms) ? {} : { deadline_ms }),
+    ...(usual ? {} : { deadline_ms }),
     ...options,
   };
 }

@@ -224,6 +224,7 @@ export function skillOf(settings: Settings, record: SkillRecord, digest?: string
     ...(record.plugin?.folder === undefined ? {} : { plugin_files: true as const }),
     ...(record.uploaded_by === undefined ? {} : { uploaded: true }),
     ...(record.stored === undefined ? {} : { stored: true }),
+    ...(manifest.llm?.max_tool_rounds === undefined ? {} : { max_tool_rounds: manifest.llm.max_tool_rounds }),
   };
 }
 

@@ -112,7 +112,7 @@ export class ResponseEvents {
 
   #part(part: ResponsePart): void {
     if ("turn" in part) this.#turn(part.turn);
-    else if ("files" in part) this.#closeMessage(part.files);
+    else if ("files" in part) this.#files(part.files);
     else if ("call" in part) this.#call(part.call);
     else {
       this.#closeMessage([]);
@@ -153,6 +153,12 @@ export class ResponseEvents {
     const at = { item_id: open.item.id ?? "", output_index: open.index, content_index: 0 };
     this.#emit("response.content_part.added", { ...at, part: textPart("", []) });
     return open;
+  }
+
+  /** Cites files at the end of the last text. If calls came after it, a message without text cites them. */
+  #files(files: readonly CitedFile[]): void {
+    this.#message ??= this.#openMessage();
+    this.#closeMessage(files);
   }
 
   /** @param files that the text leaves to the user */

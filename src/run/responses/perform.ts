@@ -10,7 +10,7 @@ import { SKILL_MODEL } from "../../llm/skill-model.ts";
 import { appendItems } from "../../registry/conversations/rows.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { AnswerStream } from "../answer-stream.ts";
-import { type Container, containerFileId, openContainer, outputFiles } from "../container.ts";
+import { type Container, containerFileId, filesForUser, MOST_FILES, openContainer } from "../container.ts";
 import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
 import type { OperationHandle, RunOutput } from "../handle.ts";
@@ -22,14 +22,22 @@ import { ResponseEvents } from "./events.ts";
 import { inlined } from "./inlined.ts";
 import { partEvent, type ResponsePart } from "./parts.ts";
 
-/** Where a response runs code. */
+/** Where a response runs code, and where the tools of its skill work on files. */
 export interface ResponseContainer {
   id: string;
   skills: { id: string; version: string; digest: string }[];
   terms: CodeTerms;
-  /** Digests of the files that its output folder held, by path. */
+  /** Whether the model has a shell in it. Absent: it has. */
+  shell?: boolean;
+  /** Whether the files of the whole work folder are for the user. Absent: only those of the output folder. */
+  anywhere?: boolean;
+  /** Digests of the files for the user that it held, by path. */
   before: Record<string, string>;
 }
+
+/** Whether the model has a shell that Hull runs. */
+export const hasShell = (container: ResponseContainer | null): container is ResponseContainer =>
+  container !== null && container.shell !== false;
 
 /** A checked request for a response. */
 export interface ResponsesOperation {
@@ -191,14 +199,15 @@ async function runTools(
 ): Promise<Ended> {
   const { context, signal, durable, id } = handle;
   const opened = container === null ? null : await openContainer(context, container.id);
-  const skills = { local: container === null ? [] : await skillsOf(context, container), native: [] };
+  const shell = hasShell(container);
+  const skills = { local: shell ? await skillsOf(context, container) : [], native: [] };
   const run = await openAgentRun(
     context,
     {
       model: String(body.model),
       request,
       container: null,
-      code: container === null ? [] : ["shell"],
+      code: shell ? ["shell"] : [],
       uploads: [],
       beside: { protocol: "openai-chat", body: {}, tools: [], headers: {} },
       hosted: [],
@@ -222,9 +231,9 @@ async function runTools(
     },
   };
   const { run: state, calls } = await run.drive(listener);
-  if (calls.length > 0) part({ turn: calls });
   const files = opened === null || container === null ? [] : await citedFiles(opened, container);
   if (files.length > 0) part({ files });
+  if (calls.length > 0) part({ turn: calls });
   const { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = state.totals;
   return {
     stop: calls.length > 0 ? "tool_use" : (state.answered?.stop_reason ?? "end_turn"),
@@ -245,20 +254,15 @@ function skillsOf(context: RunContext, { skills }: ResponseContainer): Promise<L
   );
 }
 
-/** Files that are new or changed in the output folder since the response began. */
-async function citedFiles(opened: Container, { before }: ResponseContainer) {
-  const files = Object.entries(await outputFiles(opened));
-  return files.flatMap(([path, sha256]) =>
-    before[path] === sha256
-      ? []
-      : [
-          {
-            container_id: opened.id,
-            file_id: containerFileId(path),
-            filename: path.slice(path.lastIndexOf("/") + 1),
-          },
-        ],
-  );
+/** Files for the user that are new or changed since the response began. */
+async function citedFiles(opened: Container, { before, anywhere = false }: ResponseContainer) {
+  const files = Object.entries(await filesForUser(opened, { anywhere }));
+  const made = files.filter(([path, sha256]) => before[path] !== sha256);
+  return made.slice(0, MOST_FILES).map(([path]) => ({
+    container_id: opened.id,
+    file_id: containerFileId(path),
+    filename: path.slice(path.lastIndexOf("/") + 1),
+  }));
 }
 
 function endedResponse(

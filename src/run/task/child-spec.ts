@@ -73,27 +73,26 @@ export function childSpec(
   checkNamed(toolsBelow(above.tools, null), allowed);
   const policy = allowed === null ? null : { tools: [...allowed] };
   const { skills_key, own_skill, mcp_servers, tool_configs, bot, models, fallback, hooks } = parent;
-  const spec = specOf(
-    {},
-    {
-      run_id,
-      session_id,
-      system,
-      prompt: [{ role: "user", content: [{ type: "text", text: task }] }],
-      tools: toolsBelow(above.tools, allowed).map((tool) => ownTool(tool, skill)),
-      tool_format: parent.tool_format,
-      skills: parent.skills.filter(({ name }) => name !== skill?.name),
-      model: parent.model,
-      // The mock answers are the parent's alone. A child of a mocked run calls no provider either.
-      call: { ...call, ...(mock === undefined ? {} : { mock: [] }) },
-      profile: profileOf(),
-      policies: { policy },
-    },
-  );
+  const { max_tool_rounds: rounds } = skill ?? {};
+  const spec = specOf(rounds === undefined ? {} : { max_iterations: rounds + 1 }, {
+    run_id,
+    session_id,
+    system,
+    prompt: [{ role: "user", content: [{ type: "text", text: task }] }],
+    tools: toolsBelow(above.tools, allowed).map((tool) => ownTool(tool, skill)),
+    tool_format: parent.tool_format,
+    skills: parent.skills.filter(({ name }) => name !== skill?.name),
+    model: parent.model,
+    // The mock answers are the parent's alone. A child of a mocked run calls no provider either.
+    call: { ...call, ...(mock === undefined ? {} : { mock: [] }) },
+    profile: profileOf(),
+    policies: { policy },
+  });
   const own = skill ?? own_skill;
   return narrowed(
     {
       ...spec,
+      ...(rounds === undefined ? {} : { max_tool_rounds: rounds }),
       skill_match: parent.skill_match,
       ...(skills_key === undefined ? {} : { skills_key }),
       ...(own === undefined ? {} : { own_skill: own }),

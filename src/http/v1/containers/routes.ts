@@ -3,7 +3,7 @@
 import { CODE_FOLDERS } from "../../../engine/workspace-tools/code-tools.ts";
 import { CallNotFound } from "../../../errors/llm.ts";
 import { BadPath, BadRequest, FileRequired, WorkspaceFull } from "../../../errors/request.ts";
-import { Internal } from "../../../errors.ts";
+import { HullError, Internal } from "../../../errors.ts";
 import { readTerms } from "../../../llm/openai-api/shell-wish.ts";
 import { wrong } from "../../../llm/wrong.ts";
 import {
@@ -109,14 +109,21 @@ export async function getContainers(context: RequestContext): Promise<Response> 
     throw new BadRequest({ detail: `after names no container: "${named.slice(0, 64)}".`, param: "after" });
   const page = { prefix: PREFIX, limit: limit + 1, after: before, ascending: ascendingOf(query) };
   const found = await listSessionsBy(env, tenant, page);
-  const data = await Promise.all(
+  const rows = await Promise.all(
     found.slice(0, limit).map(async (row) => {
-      const { updated_at } = await sessionClient(context, row.id).ask("view", null);
-      return shown(row, updated_at);
+      const view = await sessionClient(context, row.id).ask("view", null).catch(goneIsNull);
+      return view === null ? [] : [shown(row, view.updated_at)];
     }),
   );
+  const data = rows.flat();
   const ends = { first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null };
   return jsonNow({ object: "list", data, ...ends, has_more: found.length > limit });
+}
+
+/** A container that is deleted while it is listed is not listed. */
+function goneIsNull(error: unknown): null {
+  if (error instanceof HullError && error.code === CallNotFound.code) return null;
+  throw error;
 }
 
 /** `DELETE /v1/containers/:id`: with its files. @throws CallNotFound */

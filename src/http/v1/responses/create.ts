@@ -1,4 +1,5 @@
 /** `POST /v1/responses`: OpenAI's responses with every provider. */
+import { CallNotFound } from "../../../errors/llm.ts";
 import { IdempotencyKeyReused } from "../../../errors/request.ts";
 import {
   furtherMembers,
@@ -7,9 +8,11 @@ import {
   responseRequest,
   withoutFile,
 } from "../../../llm/openai-api/response-request.ts";
-import { SKILL_MODEL } from "../../../llm/skill-model.ts";
+import { SKILL_MODEL, skillNamed } from "../../../llm/skill-model.ts";
 import { wrong } from "../../../llm/wrong.ts";
-import { openContainer, outputFiles } from "../../../run/container.ts";
+import { servedSkill } from "../../../run/agent/skills.ts";
+import { takesAnyFile } from "../../../run/agent/workspace-option.ts";
+import { type Container, codeTerms, filesForUser, openContainer } from "../../../run/container.ts";
 import type { RunEvent } from "../../../run/events.ts";
 import type { OperationHandle } from "../../../run/handle.ts";
 import { operationInput, runOperation } from "../../../run/operation.ts";
@@ -17,6 +20,7 @@ import { problemOf } from "../../../run/problem.ts";
 import { ResponseEvents } from "../../../run/responses/events.ts";
 import { checkFiles } from "../../../run/responses/inlined.ts";
 import {
+  hasShell,
   placeOf,
   type ResponseContainer,
   type ResponsesOperation,
@@ -32,6 +36,7 @@ import { accountOf } from "../../llm/account.ts";
 import { MAX_MODEL_BODY_BYTES } from "../../operations.ts";
 import { runId } from "../../run-id.ts";
 import { callName, idempotencyKey, requestHash, takeInput } from "../../skills/idempotency.ts";
+import { checkCodeCaller } from "../code-callers.ts";
 import { newContainer, termsOf } from "../containers/open.ts";
 import { bodyShape } from "../messages.ts";
 import { ignoredHeader, openCall, streamedAnswer } from "../model-call.ts";
@@ -48,16 +53,18 @@ const MAX_ITEM = 1024 * 1024;
 export async function postResponses(context: RequestContext): Promise<Response> {
   const body = await readJson(context.request, bodyShape, MAX_MODEL_BODY_BYTES);
   const asked = readResponses(body);
+  const code = asked.shell === null || asked.shell === "local" ? [] : ["shell"];
+  checkCodeCaller(context, { code, container: null });
   const known = asked.store ? await answerKnown(context, asked, body) : null;
   if (known !== null) return known;
   const ignored = await checkModel(context, asked, body);
   const history = await historyOf(context, asked);
-  const input = inputAfter(history, asked);
+  const input = inputAfter(history, asked, { asks: true });
   checkItems(asked, input);
   await checkFiles(context, input);
   const whole = [...history, ...input].map(withoutFile);
   if (responseRequest(body, whole).messages.length === 0) throw wrong("input", "a message is required");
-  const container = await containerOf(context, asked, body.tools);
+  const container = await containerOf(context, asked, { tools: body.tools, items: [...history, ...input] });
   const digits = await digitsOf(context);
   const request: ResponsesOperation & { account: string } = {
     operation: "responses",
@@ -210,13 +217,25 @@ function checkItems({ conversation }: ResponsesAsk, input: readonly JsonObject[]
   );
 }
 
-/** @throws InvalidRequest CallNotFound */
+/**
+ * The container of the shell, or of a skill whose tools work on files.
+ * @param items the whole conversation
+ * @throws InvalidRequest CallNotFound SkillNotFound
+ */
 async function containerOf(
   context: RequestContext,
-  { shell }: ResponsesAsk,
-  tools: Json | undefined,
+  { model, shell }: ResponsesAsk,
+  { tools, items }: { tools: Json | undefined; items: readonly JsonObject[] },
 ): Promise<ResponseContainer | null> {
-  if (shell === null || shell === "local") return null;
+  const slug = skillNamed(model);
+  const anywhere = slug !== null && takesAnyFile(context, await servedSkill(context, slug));
+  if (shell === null || shell === "local") {
+    if (!anywhere) return null;
+    const opened = (await containerBefore(context, items)) ?? (await openContainer(context, null));
+    const terms = codeTerms(opened.metadata);
+    const before = await filesForUser(opened, { anywhere });
+    return { id: opened.id, skills: [], terms, shell: false, anywhere, before };
+  }
   const at = Array.isArray(tools) ? tools.findIndex((tool) => isObject(tool) && tool.type === "shell") : 0;
   if (context.settings.workspace_tools.enabled === "never")
     throw wrong(`tools.${at}`, "this deployment runs no code: its hull.toml turns workspace tools off");
@@ -225,7 +244,24 @@ async function containerOf(
     shell.kind === "container"
       ? await openContainer(context, shell.id)
       : await newContainer(context, shell, { path, about: { name: "" } });
-  return { id: opened.id, ...termsOf(opened), before: await outputFiles(opened) };
+  return { id: opened.id, ...termsOf(opened), anywhere, before: await filesForUser(opened, { anywhere }) };
+}
+
+/** The container of the conversation's last call that Hull ran; `null`: there is none, or it is gone. */
+async function containerBefore(
+  context: RequestContext,
+  items: readonly JsonObject[],
+): Promise<Container | null> {
+  const ids = items.flatMap(({ type, environment }) => {
+    const ran = type === "shell_call" && isObject(environment) && environment.type === "container_reference";
+    return ran && typeof environment.container_id === "string" ? [environment.container_id] : [];
+  });
+  const last = ids.at(-1);
+  if (last === undefined) return null;
+  return openContainer(context, last).catch((error: unknown) => {
+    if (error instanceof CallNotFound) return null;
+    throw error;
+  });
 }
 
 /** The id of a response: the same key gives the same response. */
@@ -241,7 +277,7 @@ function storedBody({ input: _, ...body }: JsonObject, container: ResponseContai
 
 function shownTools(tools: Json | undefined, container: ResponseContainer | null): Json[] {
   if (!Array.isArray(tools)) return [];
-  if (container === null) return tools;
+  if (!hasShell(container)) return tools;
   const environment = { type: "container_reference", container_id: container.id };
   return tools.map((tool) => (isObject(tool) && tool.type === "shell" ? { ...tool, environment } : tool));
 }

@@ -44,11 +44,16 @@ const tooLong = (path: string): Error =>
 
 /**
  * The request's own items after `history`, as Hull keeps them: without references to items that the conversation already has.
- * @throws InvalidRequest for an unknown item, or an output without its call
+ * @param asks whether they are for a model, which takes no call of the client's own without its output
+ * @throws InvalidRequest for an unknown item, an output without its call, or such a call
  */
-export function inputAfter(history: readonly JsonObject[], { input, previous }: ResponsesAsk): JsonObject[] {
+export function inputAfter(
+  history: readonly JsonObject[],
+  { input, previous }: ResponsesAsk,
+  { asks }: { asks: boolean },
+): JsonObject[] {
   const before = previous === null ? "conversation" : "previous_response_id";
-  checkOutputs([...history, ...input], (n) =>
+  checkOutputs([...history, ...input], asks, (n) =>
     n < history.length ? before : `input.${n - history.length}.call_id`,
   );
   const own = input.flatMap((item, n): JsonObject[] => {

@@ -1,0 +1,65 @@
+/** `max_tool_rounds` of a skill that a run is: the last model call may only answer. */
+import { describe, expect, it } from "vitest";
+import { applyAgentRecord } from "../../../../src/engine/agent/apply.ts";
+import type { AgentSpec } from "../../../../src/engine/agent/spec.ts";
+import type { JsonObject } from "../../../../src/skill/manifest.ts";
+import { play, type Reply, tool } from "./harness.ts";
+
+const calls = (args: JsonObject = {}): Reply => ({ calls: [["edit", args]] });
+const rounds = (max_tool_rounds: number): Partial<AgentSpec> => ({
+  max_iterations: max_tool_rounds + 1,
+  max_tool_rounds,
+  tools: [tool("edit")],
+});
+
+describe("after its last round of tools a run", () => {
+  it.each<[string, Partial<AgentSpec>, Reply, string]>([
+    ["is done with the answer", {}, "Enough.", "done"],
+    ["takes the text beside calls", {}, { text: "Enough.", calls: [["edit", {}]] }, "done"],
+    ["has used up its budget if there is none", {}, calls(), "budget_exhausted"],
+    ["looks for no calls in the text", {}, '<tool_call>{"name":"edit","arguments":{}}</tool_call>', "done"],
+    ["that is persistent wants its sentinel", { persistent: true }, "##DONE##", "done"],
+    ["that is persistent has no further call", { persistent: true }, "Enough.", "budget_exhausted"],
+  ])("%s", async (_, spec, last, status) => {
+    const replies = [calls(), calls({ a: 1 }), last, "Too late."];
+    const { run, requests, executed } = await play({ spec: { ...rounds(2), ...spec }, replies });
+    expect([run.status, executed.length]).toEqual([status, 2]);
+    expect(requests.map(({ tool_choice }) => tool_choice)).toEqual([undefined, undefined, "none"]);
+  });
+
+  it.each([
+    ["Enough.", "done"],
+    ['<tool_call>{"name":"edit","arguments":{"a":1}}</tool_call>', "budget_exhausted"],
+  ])("is told of no tools that are called in text: %s", async (last, status) => {
+    const written = '<tool_call>{"name":"edit","arguments":{}}</tool_call>';
+    const spec = { ...rounds(1), tool_format: "text" as const };
+    const { run, requests, executed } = await play({ spec, replies: [written, last] });
+    expect([run.status, executed.length]).toEqual([status, 1]);
+    expect(requests.map(({ tools_in_text: offered }) => offered?.length)).toEqual([1, undefined]);
+    expect(requests.map(({ system }) => system.includes("edit"))).toEqual([true, false]);
+  });
+});
+
+it("a daemon has all rounds of tools in each wake", async () => {
+  const daemon: AgentSpec["daemon"] = {
+    bounded: false,
+    wake_interval_ms: 1,
+    cron: null,
+    time_zone: "UTC",
+    watch_paths: [],
+    watch_events: [],
+    consolidate_on_idle: false,
+    idle_watchdog_attempts: null,
+    persist_path: null,
+    resume_path: null,
+  };
+  const spec = { ...rounds(1), daemon };
+  const first = await play({ spec, replies: [calls(), "Enough."] });
+  const wake = { reason: "timer" as const, feedback: null, messages: [], watch_paths: [], resumed: false };
+  const state = applyAgentRecord(first.state, { v: 1, at: 1, type: "woke", run: "run_1", wake });
+  const second = await play({ state, replies: [calls({ a: 1 }), "Enough."] });
+  for (const { requests, executed, run } of [first, second]) {
+    expect(requests.map(({ tool_choice }) => tool_choice)).toEqual([undefined, "none"]);
+    expect([executed.length, run.stage]).toEqual([1, "idle"]);
+  }
+});

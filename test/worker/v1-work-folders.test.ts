@@ -1,0 +1,246 @@
+/** Skills with tools for files as models of `/v1`, by the vendors' own SDKs: containers, what they hold, what becomes of them. */
+import Anthropic from "@anthropic-ai/sdk";
+import OpenAI from "openai";
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { FakeRunner, RUNNER_URL } from "./fake-runner.ts";
+import { bindings } from "./file-bindings.ts";
+import { Client, mockSkill } from "./served.ts";
+
+// The objects of stored responses have these settings too.
+Object.assign(bindings, {
+  HULL_ENV: "local",
+  HULL_LLM: '{"llm":{"mock_routes":true}}',
+  HULL_RUNNER_URL: RUNNER_URL,
+  HULL_RUNNER_SECRET: "s".repeat(32),
+});
+const open = new Client({});
+const reached = {
+  apiKey: "any",
+  maxRetries: 0,
+  fetch: (input: RequestInfo | URL, init?: RequestInit) => open.fetch(String(input), init),
+};
+const openai = new OpenAI({ ...reached, baseURL: "http://localhost:3000/v1" });
+const anthropic = new Anthropic({ ...reached, baseURL: "http://localhost:3000" });
+
+const model = "skill/writer";
+const WEATHER = {
+  type: "function" as const,
+  name: "weather",
+  description: "Tells the weather.",
+  parameters: { type: "object", properties: { city: { type: "string" } } },
+  strict: false,
+};
+
+beforeAll(async () => {
+  await open.publish({
+    writer: mockSkill("writer", "allowed-tools: Bash Write\n"),
+    plain: mockSkill("plain"),
+  });
+});
+
+async function script(...mocks: object[]): Promise<void> {
+  await open.fetch("/llm/mocks", { method: "DELETE" });
+  for (const mock of mocks) expect((await open.post("/llm/mocks", mock)).ok).toBe(true);
+}
+const write = (file_path: string, content: string) => ({
+  text: "Wait.",
+  tool_calls: [{ name: "Write", arguments: { file_path, content } }],
+});
+const containers = async (): Promise<number> => (await openai.containers.list({ limit: 100 })).data.length;
+
+type Output = readonly OpenAI.Responses.ResponseOutputItem[];
+/** What each text of a response cites: its files, by the text. */
+function cited(output: Output) {
+  return output
+    .flatMap((item) => (item.type === "message" ? item.content : []))
+    .flatMap((part) =>
+      part.type === "output_text"
+        ? part.annotations.map((one) => {
+            if (one.type !== "container_file_citation") throw new TypeError(one.type);
+            return { text: part.text, file: one.filename, container: one.container_id, id: one.file_id };
+          })
+        : [],
+    );
+}
+/** The bytes of what a response cites, by name. */
+async function contents(output: Output): Promise<Record<string, string>> {
+  const all = cited(output).map(async ({ file, container: container_id, id }) => {
+    const bytes = await openai.containers.files.content.retrieve(id, { container_id });
+    return [file, await bytes.text()] as const;
+  });
+  return Object.fromEntries(await Promise.all(all));
+}
+const places = (output: Output): unknown[] =>
+  output.flatMap((item) => (item.type === "shell_call" ? [item.environment] : []));
+
+describe("a response of a skill with a work folder", () => {
+  it.each([{ store: true }, { store: false }, { background: true }])(
+    "cites the files that the skill made: %j",
+    async (how) => {
+      await script(write("deep/report.md", "# One"), write(".hidden", "x"), { text: "It is there." });
+      const begun = await openai.responses.create({ model, input: "Report.", ...how });
+      const answer = how.background === true ? await ended(begun.id) : begun;
+      expect(cited(answer.output)).toMatchObject([{ text: "It is there.", file: "report.md" }]);
+      expect(await contents(answer.output)).toEqual({ "report.md": "# One" });
+      const container_id = cited(answer.output)[0]?.container;
+      const place = { type: "container_reference", container_id };
+      expect(places(answer.output)).toEqual([place, place]);
+    },
+  );
+
+  it("streams what it answers whole, and again later", async () => {
+    await script(write("report.md", "# Two"), { text: "It is there." });
+    const events: OpenAI.Responses.ResponseStreamEvent[] = [];
+    for await (const event of await openai.responses.create({ model, input: "Report.", stream: true }))
+      events.push(event);
+    const added = events.filter(({ type }) => type === "response.output_text.annotation.added");
+    expect(added).toMatchObject([{ annotation: { filename: "report.md" } }]);
+    const last = events.at(-1);
+    if (last?.type !== "response.completed") throw new TypeError("no end");
+    expect(await contents(last.response.output)).toEqual({ "report.md": "# Two" });
+    expect((await openai.responses.retrieve(last.response.id)).output).toEqual(last.response.output);
+    const again: OpenAI.Responses.ResponseStreamEvent[] = [];
+    for await (const event of await openai.responses.retrieve(last.response.id, { stream: true }))
+      again.push(event);
+    expect(again).toEqual(events);
+  });
+
+  it.each(["previous_response_id", "conversation", "input"] as const)(
+    "goes on with the files of the conversation that %s names",
+    async (way) => {
+      const conversation = (await openai.conversations.create()).id;
+      await script(write("a.txt", "1"), { text: "One." }, write("b.txt", "2"), { text: "Two." });
+      const input = [{ role: "user" as const, content: "One." }];
+      const kept = { model, store: way !== "input", ...(way === "conversation" ? { conversation } : {}) };
+      const first = await openai.responses.create({ ...kept, input });
+      const before = await containers();
+      const said = { role: "user" as const, content: "Two." };
+      const second = await openai.responses.create({
+        ...kept,
+        ...(way === "previous_response_id" ? { previous_response_id: first.id } : {}),
+        input:
+          way === "input" ? [...input, ...(first.output as OpenAI.Responses.ResponseInput), said] : [said],
+      });
+      expect(await containers()).toBe(before);
+      const [one] = cited(first.output);
+      // A file of before is not new.
+      expect(cited(second.output)).toMatchObject([{ file: "b.txt", container: one?.container }]);
+      const files = await openai.containers.files.list(one?.container ?? "");
+      expect(files.data.map(({ path }) => path).sort()).toEqual(["a.txt", "b.txt"]);
+    },
+  );
+
+  it("that ends with a call of the client's cites the files too", async () => {
+    const call = { name: "weather", arguments: { city: "Rome" } };
+    const both = { text: "", tool_calls: [...write("a.txt", "1").tool_calls, call] };
+    await script(both, { text: "Warm." });
+    const first = await openai.responses.create({ model, input: "Go.", tools: [WEATHER] });
+    expect(first.output.map(({ type }) => type)).toEqual([
+      "shell_call",
+      "shell_call_output",
+      "message",
+      "function_call",
+    ]);
+    expect(await contents(first.output)).toEqual({ "a.txt": "1" });
+    const called = first.output.at(-1);
+    const call_id = called?.type === "function_call" ? called.call_id : "";
+    const second = await openai.responses.create({
+      model,
+      previous_response_id: first.id,
+      input: [{ type: "function_call_output", call_id, output: "29" }],
+      tools: [WEATHER],
+    });
+    expect([second.output_text, cited(second.output)]).toEqual(["Warm.", []]);
+  });
+
+  it("with a shell has one container for both; a shell of the client's stays the client's", async () => {
+    const before = await containers();
+    const asked = async (environment: object): Promise<OpenAI.Responses.Response> => {
+      await script(write("a.txt", "1"), { text: "Done." });
+      const tools: OpenAI.Responses.Tool[] = JSON.parse(JSON.stringify([{ type: "shell", environment }]));
+      return openai.responses.create({ model, input: "Go.", tools });
+    };
+    const hosted = await asked({ type: "container_auto" });
+    const [{ container } = { container: "" }] = cited(hosted.output);
+    const place = { type: "container_reference", container_id: container };
+    expect([hosted.tools, await containers()]).toMatchObject([[{ environment: place }], before + 1]);
+    const local = await asked({ type: "local" });
+    expect(local.tools).toMatchObject([{ environment: { type: "local" } }]);
+    expect(await contents(local.output)).toEqual({ "a.txt": "1" });
+    expect(await containers()).toBe(before + 2);
+  });
+
+  it("whose container is gone is continued in another one", async () => {
+    await script(write("a.txt", "1"), { text: "One." }, write("b.txt", "2"), { text: "Two." });
+    const first = await openai.responses.create({ model, input: "One." });
+    await openai.containers.delete(cited(first.output)[0]?.container ?? "");
+    const second = await openai.responses.create({ model, previous_response_id: first.id, input: "Two." });
+    expect(await contents(second.output)).toEqual({ "b.txt": "2" });
+  });
+
+  it("has no container unless the skill needs one", async () => {
+    const before = await containers();
+    await script({ text: "Hi." });
+    await openai.responses.create({ model: "skill/plain", input: "Hello?" });
+    expect(await containers()).toBe(before);
+  });
+});
+
+const ended = async (id: string): Promise<OpenAI.Responses.Response> => {
+  for (;;) {
+    const answer = await openai.responses.retrieve(id);
+    if (answer.status !== "queued" && answer.status !== "in_progress") return answer;
+  }
+};
+
+describe("a container that is deleted while the skill works in it", () => {
+  beforeEach(() => {
+    const runner = new FakeRunner();
+    vi.stubGlobal("fetch", async (...asked: Parameters<typeof fetch>) => {
+      const [newest] = (await openai.containers.list({ limit: 1 })).data;
+      await openai.containers.delete(newest?.id ?? "").catch(() => null);
+      return runner.fetch(...asked);
+    });
+  });
+  afterEach(() => {
+    vi.unstubAllGlobals();
+  });
+
+  const messages = [{ role: "user" as const, content: "Go." }];
+  const asked = { model: "skill/writer" };
+  it.each<[string, () => Promise<unknown>]>([
+    ["a message", () => anthropic.messages.create({ ...asked, max_tokens: 100, messages })],
+    ["a streamed message", () => anthropic.messages.stream({ ...asked, max_tokens: 100, messages }).done()],
+    ["a chat completion", () => openai.chat.completions.create({ ...asked, messages })],
+    ["a response", () => openai.responses.create({ ...asked, input: "Go." })],
+    [
+      "a response that is not stored",
+      () => openai.responses.create({ ...asked, input: "Go.", store: false }),
+    ],
+  ])("is named as what is missing: %s", async (_, ask) => {
+    await script({ tool_calls: [{ name: "Bash", arguments: { command: "true" } }] }, { text: "Done." });
+    await expect(ask()).rejects.toThrow(/There is no container \\?"container_01/);
+  });
+});
+
+it("the skill has fifty rounds of tools, as at its own route", async () => {
+  const writes = Array.from({ length: 12 }, (_, n) => write(`${n}.txt`, String(n)));
+  await script(...writes, { text: "Done." });
+  const messages = [{ role: "user" as const, content: "Go." }];
+  const answer = await openai.chat.completions.create({ model, messages });
+  expect(answer.choices[0]?.message.content).toMatch(/Done\.$/);
+  expect(answer).not.toHaveProperty("max_iterations_reached");
+});
+
+it("messages and chat completions of the skill list the same files", async () => {
+  const turns = [write("deep/report.md", "# One"), { text: "It is there." }];
+  await script(...turns);
+  const messages = [{ role: "user" as const, content: "Report." }];
+  const message = await anthropic.messages.create({ model, max_tokens: 100, messages });
+  await script(...turns);
+  const chat = await openai.chat.completions.create({ model, messages });
+  for (const answer of [message, chat]) {
+    const file = { filename: "report.md", size_bytes: 5, file_id: expect.stringMatching(/^file_/) };
+    expect(answer).toMatchObject({ generated_files: [file] });
+  }
+});
