@@ -270,7 +270,7 @@ function handlersOf(conversation: Conversation, reported: () => Promise<void>): 
       // A request without a key that is repeated on the way is recognised by the id of its run.
       const named = request !== null ? conversation.once(request, begin) : null;
       if (named === null && store.run(run_id) === null) begin();
-      if (wait === "none" && followed === undefined) conversation.listing.noteBegun();
+      if (wait === "none" && followed === undefined) await conversation.listing.noteBegun();
       const view = await answer(named?.run_id ?? run_id, wait, row);
       if (wait === "terminal") await reported();
       return view;

@@ -7,6 +7,7 @@ import type { Deployment } from "../../deployment.ts";
 import type { RowNote } from "../../row-collector.ts";
 import type { SessionEntry } from "../index-row.ts";
 import { noteRows, noteRowsNow } from "../noted-rows.ts";
+import type { RunEntry } from "../run-entry.ts";
 import { noteRuns } from "../run-index.ts";
 import { sessionRows } from "../session-index.ts";
 import { within } from "../within.ts";
@@ -33,6 +34,14 @@ const FRESH_MS = 600_000;
 export interface IndexEntry {
   statement: D1PreparedStatement;
   written(): void;
+}
+
+/** Rows that the session writes. */
+interface OwnRows {
+  rows: { tenant: string; run: RunEntry }[];
+  others: IndexEntry[];
+  /** Its own row is stored with them; `null`: it is not. */
+  session: SessionRow | null;
 }
 
 interface ListingOptions {
@@ -129,23 +138,23 @@ export class SessionListing {
   begun(run: string): void {
     this.#unnoted.add(run);
     clearTimeout(this.#noting);
-    this.#noting = setTimeout(() => this.noteBegun(), BEGUN_MS);
+    this.#noting = setTimeout(() => void this.noteBegun(), BEGUN_MS);
     this.#ownStored();
   }
 
-  /** Writes the runs that began and are not listed yet. */
-  noteBegun(): void {
-    if (this.#unnoted.size > 0) this.#noteRuns([]);
+  /** Notes the runs that began and are not listed yet. Resolves when readers in this isolate find them. */
+  async noteBegun(): Promise<void> {
+    if (this.#unnoted.size > 0) await this.#noteRuns([]);
   }
 
   /** The run under way rests or goes on. */
   moved(): void {
     const live = this.#store.liveRun();
-    if (live !== null) this.#noteRuns([live.id], { itself: true });
+    if (live !== null) void this.#noteRuns([live.id], { itself: true });
   }
 
   ended(run: string): void {
-    this.#noteRuns([run]);
+    void this.#noteRuns([run]);
   }
 
   /** Notes a run again that ended shortly before this life of the object began, or is still running. */
@@ -154,14 +163,14 @@ export class SessionListing {
     if (last === undefined) return;
     const { id, status, settled_at } = last;
     const isFresh = settled_at === null ? status === "running" : this.#log.now() - settled_at <= FRESH_MS;
-    if (isFresh) this.#noteRuns([id]);
+    if (isFresh) void this.#noteRuns([id]);
   }
 
   /** The last run's row is due. */
   repeat(): void {
     this.#runDue = true;
     const [last] = this.#store.runs(1, Number.MAX_SAFE_INTEGER);
-    this.#noteRuns(last === undefined ? [] : [last.id], { itself: true });
+    void this.#noteRuns(last === undefined ? [] : [last.id], { itself: true });
   }
 
   /** Waits until nothing of the session will be written any more. */
@@ -178,64 +187,77 @@ export class SessionListing {
   }
 
   /**
-   * Writes the present rows of runs once the present change is stored. They go with rows of other sessions, unless there is more to write
+   * Notes the present rows of runs once the present change is stored. They go with rows of other sessions, unless there is more to write
    * for this one.
    * @param itself the session writes them, after those that it gave away
+   * @returns resolves when they are on their way: readers in this isolate find rows that others send
    */
-  #noteRuns(changed: readonly string[], { itself = false } = {}): void {
+  #noteRuns(changed: readonly string[], { itself = false } = {}): Promise<void> {
     clearTimeout(this.#noting);
     const ids = [...new Set([...this.#unnoted, ...changed])];
     this.#unnoted.clear();
-    const write = async (): Promise<void> => {
-      // Another object may send the row, and nobody may find a run that is not on disk.
-      if (this.#store.liveRun() !== null) await this.#store.sync();
-      const session = this.#store.session();
-      if (session === null || session.state === "deleted") return;
-      const { run } = this.#log.state();
-      const rows = ids.flatMap((id) => {
-        const row = this.#store.run(id);
-        if (row === null) return [];
-        const known = run?.spec.run_id === id ? run : null;
-        return [{ tenant: session.tenant, run: indexEntry(session.id, row, known) }];
-      });
-      const others = (await this.#entries()).filter((entry) => entry !== null);
-      // Nobody looks for the session in the list yet, so its row waited for the run's, or it could not be written before.
-      const isListed = this.#own !== null || this.#store.dueAt(SESSION_ROW_DUE) === null;
-      if (others.length === 0 && !itself) {
-        // If the process dies before a run's end is on disk, the run goes on, and its next end replaces the row.
-        const notes = noteRows(this.#deployment, rows, this.#background);
-        this.#sent.push(...notes.map((note, i) => ({ run: rows[i]?.run.id ?? "", note })));
-        this.#confirmLater();
-        if (!isListed) {
-          const own = [{ tenant: session.tenant, session: listEntry(session) }];
-          this.#noteOwn(noteRows(this.#deployment, own, this.#background));
+    const noted = this.#last.then(() => this.#giveAway(ids, itself));
+    this.#last = noted
+      .then((left) => (left === null ? undefined : this.#writeRuns(ids, left)))
+      .catch((error: unknown) => {
+        console.error(JSON.stringify({ event: "run_not_indexed", ids, error: String(error) }));
+        this.#runDue = true;
+        try {
+          if (this.#store.session() !== null)
+            this.#store.setDue({ [RUN_ROW_DUE]: this.#log.now() + RETRY_MS });
+        } catch {
+          // Nothing can be stored now. The run's next record writes its row again.
         }
-        return;
-      }
-      const earlier = this.#sent.filter(({ run }) => ids.includes(run));
-      await this.#deployment.indexRows.withdraw(earlier.map(({ note }) => note));
-      const further = [...others, ...(isListed ? [] : [await this.#entry(session)])];
-      await noteRuns(
-        this.#deployment.env,
-        rows,
-        further.map(({ statement }) => statement),
-      );
-      this.#sent = this.#sent.filter((sent) => !earlier.includes(sent));
-      for (const { written } of further) written();
-      if (!this.#runDue) return;
-      this.#runDue = false;
-      this.#store.setDue({ [RUN_ROW_DUE]: null });
-    };
-    this.#last = this.#last.then(write).catch((error: unknown) => {
-      console.error(JSON.stringify({ event: "run_not_indexed", ids, error: String(error) }));
-      this.#runDue = true;
-      try {
-        if (this.#store.session() !== null) this.#store.setDue({ [RUN_ROW_DUE]: this.#log.now() + RETRY_MS });
-      } catch {
-        // Nothing can be stored now. The run's next record writes its row again.
-      }
-    });
+      });
     this.#background(this.#last);
+    return noted.then(
+      () => {},
+      () => {},
+    );
+  }
+
+  /** Gives the rows to the collector; returns them if the session writes them. */
+  async #giveAway(ids: readonly string[], itself: boolean): Promise<OwnRows | null> {
+    // Another object may send the row, and nobody may find a run that is not on disk.
+    if (this.#store.liveRun() !== null) await this.#store.sync();
+    const session = this.#store.session();
+    if (session === null || session.state === "deleted") return null;
+    const { run } = this.#log.state();
+    const rows = ids.flatMap((id) => {
+      const row = this.#store.run(id);
+      if (row === null) return [];
+      const known = run?.spec.run_id === id ? run : null;
+      return [{ tenant: session.tenant, run: indexEntry(session.id, row, known) }];
+    });
+    const others = (await this.#entries()).filter((entry) => entry !== null);
+    // Nobody looks for the session in the list yet, so its row waited for the run's, or it could not be written before.
+    const isListed = this.#own !== null || this.#store.dueAt(SESSION_ROW_DUE) === null;
+    if (others.length > 0 || itself) return { rows, others, session: isListed ? null : session };
+    // If the process dies before a run's end is on disk, the run goes on, and its next end replaces the row.
+    const notes = noteRows(this.#deployment, rows, this.#background);
+    this.#sent.push(...notes.map((note, i) => ({ run: rows[i]?.run.id ?? "", note })));
+    this.#confirmLater();
+    if (!isListed) {
+      const own = [{ tenant: session.tenant, session: listEntry(session) }];
+      this.#noteOwn(noteRows(this.#deployment, own, this.#background));
+    }
+    return null;
+  }
+
+  async #writeRuns(ids: readonly string[], { rows, others, session }: OwnRows): Promise<void> {
+    const earlier = this.#sent.filter(({ run }) => ids.includes(run));
+    await this.#deployment.indexRows.withdraw(earlier.map(({ note }) => note));
+    const further = [...others, ...(session === null ? [] : [await this.#entry(session)])];
+    await noteRuns(
+      this.#deployment.env,
+      rows,
+      further.map(({ statement }) => statement),
+    );
+    this.#sent = this.#sent.filter((sent) => !earlier.includes(sent));
+    for (const { written } of further) written();
+    if (!this.#runDue) return;
+    this.#runDue = false;
+    this.#store.setDue({ [RUN_ROW_DUE]: null });
   }
 
   #noteOwn([note]: readonly RowNote[]): void {
@@ -252,7 +274,7 @@ export class SessionListing {
     this.#confirming = undefined;
     this.#sent = this.#sent.filter(({ note }) => note.state !== "stored");
     const left = this.#sent.map(({ run }) => run);
-    if (left.length > 0) this.#noteRuns(left, { itself: true });
+    if (left.length > 0) void this.#noteRuns(left, { itself: true });
     if (this.#own === null) return;
     if (this.#own.state !== "stored") this.#background(this.write());
     // If that fails, the row is written once more when it is due.
