@@ -1,11 +1,11 @@
 /** Skills and code execution below `/v1`: the clients are the vendors' own SDKs, unmodified. */
 import Anthropic, { toFile } from "@anthropic-ai/sdk";
-import OpenAI from "openai";
 import { describe, expect, test } from "vitest";
 import { commonHull } from "../support/common-hull.ts";
 import { canMount } from "../support/mounts.ts";
 import { gone } from "../support/runner.ts";
 import { sharedHull } from "../support/shared.ts";
+import { storedSkill } from "../support/stored-skill.ts";
 
 const { hull, fake } = await commonHull({
   "rhymes/SKILL.md":
@@ -40,13 +40,6 @@ const bash = (command: string, id = "c1") => ({
 });
 const kinds = ({ content }: { content: { type: string }[] }): string[] => content.map(({ type }) => type);
 const sent = (n: number): string => JSON.stringify(fake.requests[n]?.body);
-
-async function storedSkill(name: string, files: Record<string, string> = {}): Promise<string> {
-  const skill = `---\nname: ${name}\ndescription: Knows ${name}.\n---\nThe secret of ${name} is 42.\n`;
-  const all = Object.entries({ "SKILL.md": skill, ...files });
-  const uploads = all.map(([path, text]) => toFile(Buffer.from(text), `${name}/${path}`));
-  return (await client.skills.create({ files: await Promise.all(uploads) })).id;
-}
 
 describe.each(["gpt-4o", "claude-opus-4-6"])("code execution with %s", (model) => {
   test("14: runs in a container, and hands out its files; streamed it is the same message", async () => {
@@ -126,7 +119,7 @@ def handler(args):
     open("seen", "w").close()
 `;
     const tools = '[{"name": "constructor", "description": "Waits.", "script": "waits.py"}]';
-    const skill_id = await storedSkill("beside", { "tools.json": tools, "waits.py": waits });
+    const skill_id = await storedSkill(client, "beside", { "tools.json": tools, "waits.py": waits });
     const command = 'echo 1 > "$OUTPUT_DIR/made.txt"; until [ -e seen ]; do sleep 0.01; done; sleep 0.5';
     const calls = [{ id: "c0", name: "constructor", arguments: {} }, ...bash(command).tool_calls];
     fake.script([{ tool_calls: calls }, { text: "Done." }]);
@@ -202,7 +195,7 @@ test("10: a command past its time limit says so; an answer past its time pauses,
 
 describe("skills", () => {
   test("that are stored are told of, and loaded by the model; their programs run", async () => {
-    const skill_id = await storedSkill("sums", { "scripts/sum.sh": "echo sum $(($1 + $2))\n" });
+    const skill_id = await storedSkill(client, "sums", { "scripts/sum.sh": "echo sum $(($1 + $2))\n" });
     fake.script([
       { tool_calls: [{ id: "l1", name: "load_skill", arguments: { name: "sums" } }] },
       (request) => {
@@ -240,7 +233,7 @@ describe("skills", () => {
     ["litellm_", ""],
     ["litellm:litellm_", ""],
   ])("with the prefix %s are put into the system text whole", async (prefix) => {
-    const skill_id = await storedSkill("facts");
+    const skill_id = await storedSkill(client, "facts");
     fake.script([{ text: "42." }]);
     const container = { skills: [{ type: "custom" as const, skill_id: `${prefix}${skill_id}` }] };
     const system = [{ type: "text" as const, text: "Be brief." }];
@@ -272,7 +265,7 @@ describe("skills", () => {
   });
 
   test("of Anthropic's own stand beside stored ones: Anthropic is sent its own, Hull runs the others", async () => {
-    const skill_id = await storedSkill("maths");
+    const skill_id = await storedSkill(client, "maths");
     const own = { type: "anthropic" as const, skill_id: "xlsx", version: "latest" };
     const used = {
       type: "server_tool_use",
@@ -390,7 +383,7 @@ describe("skills", () => {
         parameters: { n: { type: "number", description: "The number." } },
       },
     ];
-    const skill_id = await storedSkill("doubles", {
+    const skill_id = await storedSkill(client, "doubles", {
       "tools.json": JSON.stringify(tools),
       "scripts/double.js": "export default ({ n }) => ({ twice: n * 2 });\n",
     });
@@ -469,111 +462,6 @@ test("where hull.toml passes a provider's requests through, they go to it whole,
   );
   expect(own.status).toBe(200);
   expect(sent(1)).toContain('"load_skill"');
-});
-
-describe("chat completions", () => {
-  const openai = new OpenAI({ apiKey: "any", baseURL: `${hull.url}/v1`, maxRetries: 0 });
-  const messages = [{ role: "user" as const, content: "Do it." }];
-  const python = (code: string) => ({
-    tool_calls: [{ id: "c1", name: "litellm_code_execution", arguments: { code } }],
-  });
-
-  test("with a whole skill: its text, a tool of its own, Python with its modules, generated files", async () => {
-    const skill_id = await storedSkill("plots", { "plotting.py": "def name():\n    return 'ball'\n" });
-    const code =
-      "import plotting; open(plotting.name() + '.gif', 'wb').write(b'GIF'); open('data', 'w').write('x')";
-    fake.script([python(code), { text: "Done." }]);
-    const body = {
-      model: "claude-opus-4-6",
-      messages,
-      temperature: 0.5,
-      container: { skills: [{ type: "custom", skill_id: `litellm:${skill_id}` }] },
-    };
-    const answer = await openai.chat.completions.create(body);
-    expect(fake.requests[0]?.body).toMatchObject({ temperature: 0.5 });
-    const tools = (fake.requests[0]?.body.tools ?? []) as { name: string; input_schema: object }[];
-    expect(tools.map(({ name }) => name)).toEqual(
-      expect.arrayContaining([skill_id, "litellm_code_execution"]),
-    );
-    expect(tools.every(({ input_schema }) => input_schema !== undefined)).toBe(true);
-    expect(fake.requests[0]?.body).not.toHaveProperty("container");
-    expect(fake.requests[1]?.body).toMatchObject({ temperature: 0.5 });
-    expect(answer).toMatchObject({
-      choices: [{ finish_reason: "stop", message: { content: "Done." } }],
-      container: { id: expect.stringMatching(/^container_01/) },
-      _litellm_generated_files: expect.arrayContaining([
-        expect.objectContaining({ name: "ball.gif", size: 3, content_base64: "R0lG" }),
-        expect.objectContaining({ name: "data", size: 1 }),
-      ]),
-    });
-  });
-
-  test("stream the texts of all rounds, and end with container and files", async () => {
-    const turns = [{ text: "Wait. ", ...bash("echo 1 > out.parquet") }, { text: "Done." }];
-    fake.script([...turns, ...turns]);
-    const tools: OpenAI.ChatCompletionTool[] = JSON.parse('[{"type":"code_execution"}]');
-    const whole = await openai.chat.completions.create({ model: "gpt-4o", messages, tools });
-    const chunks = await openai.chat.completions.create({ model: "gpt-4o", messages, tools, stream: true });
-    let text = "";
-    let last: object = {};
-    for await (const chunk of chunks) {
-      text += chunk.choices[0]?.delta.content ?? "";
-      last = chunk;
-    }
-    expect(whole.choices[0]?.message.content).toBe("Wait. Done.");
-    expect(text).toBe("Wait. Done.");
-    expect(last).toMatchObject({
-      container: { id: expect.stringMatching(/^container_01/) },
-      generated_files: [{ filename: "out.parquet", file_id: expect.stringMatching(/^file_/) }],
-    });
-  });
-
-  test("that call tools of Hull and of the client at once show the client its own; the follow-up has both", async () => {
-    const both = {
-      text: "Both.",
-      tool_calls: [
-        { id: "c1", name: "bash_code_execution", arguments: { command: "echo seven > n; cat n" } },
-        { id: "c2", name: "weather", arguments: { city: "Rome" } },
-      ],
-    };
-    fake.script([bash("echo before", "c0"), both, { text: "Warm." }]);
-    const tools: OpenAI.ChatCompletionTool[] = JSON.parse(
-      '[{"type":"code_execution"},{"type":"function","function":{"name":"weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}}]',
-    );
-    const first = await openai.chat.completions.create({ model: "gpt-4o", messages, tools });
-    const [choice] = first.choices;
-    expect(choice).toMatchObject({
-      finish_reason: "tool_calls",
-      message: { tool_calls: [{ function: { name: "weather", arguments: '{"city":"Rome"}' } }] },
-    });
-    const [call] = choice?.message.tool_calls ?? [];
-    const history: OpenAI.ChatCompletionMessageParam[] = [
-      ...messages,
-      ...(choice === undefined ? [] : [choice.message]),
-      { role: "tool", tool_call_id: call?.id ?? "", content: "29 °C" },
-    ];
-    const second = await openai.chat.completions.create({ model: "gpt-4o", messages: history, tools });
-    expect(second.choices[0]?.message.content).toBe("Warm.");
-    expect(fake.requests[2]?.body.messages).toMatchObject([
-      { role: "user" },
-      { role: "assistant", tool_calls: [{ id: "c0" }] },
-      { role: "tool", tool_call_id: "c0", content: expect.stringContaining("before") },
-      { role: "assistant", content: "Both.", tool_calls: [{ id: "c1" }, { id: "c2" }] },
-      { role: "tool", tool_call_id: "c1", content: expect.stringContaining("seven") },
-      { role: "tool", tool_call_id: "c2", content: "29 °C" },
-    ]);
-    const container = (answer: object): unknown => JSON.parse(JSON.stringify(answer)).container.id;
-    expect(container(second)).toBe(container(first));
-  });
-
-  test("run a served skill that is named as a model", async () => {
-    fake.script([{ text: "Cat, hat." }]);
-    const answer = await openai.chat.completions.create({ model: "skill/rhymes", messages });
-    expect(answer.choices[0]?.message.content).toBe("Cat, hat.");
-    expect(sent(0)).toContain("Answer in rhymes, always.");
-    const unknown = openai.chat.completions.create({ model: "skill/none", messages });
-    await expect(unknown).rejects.toBeInstanceOf(OpenAI.NotFoundError);
-  });
 });
 
 test("attack: containers and skills of another tenant are none", async () => {

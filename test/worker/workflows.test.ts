@@ -1,4 +1,4 @@
-/** Workflows over HTTP: graphs, execution, waiting, hands on runs. */
+/** Workflows over HTTP: execution, waiting, hands on runs, stored workflows. */
 import { describe, expect, it } from "vitest";
 import { readEvents } from "../support/sse.ts";
 import { edge, said } from "../support/workflow-graphs.ts";
@@ -21,93 +21,6 @@ async function children(session: string): Promise<{ child_ids: string[] }> {
   }
 }
 const visited = ({ stages }: Run): string[] => stages.map(({ node_id, branch }) => `${node_id}:${branch}`);
-
-describe("POST /workflows/validate", () => {
-  const valid = { nodes: { a: { kind: "stage" } } };
-  it.each<[what: string, graph: object, path: string, ceiling?: object]>([
-    ["an entry that is no node", { ...valid, entry: "x" }, "entry"],
-    ["an edge to nowhere", { ...valid, edges: [edge("a", "x")] }, "edges.0.to"],
-    ["an edge from nowhere", { ...valid, edges: [edge("x", "a")] }, "edges.0.from"],
-    [
-      "a condition with one branch",
-      { nodes: { a: { kind: "condition" }, b: {} }, edges: [edge("a", "b", "true")] },
-      "nodes.a.kind",
-    ],
-    [
-      "a fork with one way",
-      { nodes: { a: { kind: "fork" }, b: {} }, edges: [edge("a", "b")] },
-      "nodes.a.kind",
-    ],
-    ["a map over nothing", { nodes: { a: { kind: "map" } } }, "nodes.a.map_policy"],
-    [
-      "more inputs wanted than allowed",
-      { nodes: { a: { input_contract: { min_inputs: 2, max_inputs: 1 } } } },
-      "nodes.a.input_contract.min_inputs",
-    ],
-    [
-      "a contract whose schema names a type that there is not",
-      {
-        nodes: {
-          a: { output_contract: { schema: { type: "object", properties: { n: { type: "objekt" } } } } },
-        },
-      },
-      "nodes.a.output_contract.schema.properties.n.type",
-    ],
-    [
-      "an option that no run has",
-      { nodes: { a: { model_policy: { max_tokenss: 1 } } } },
-      "nodes.a.model_policy.max_tokenss",
-    ],
-    [
-      "an option of another type",
-      { nodes: { a: { model_policy: { max_iterations: "x" } } } },
-      "nodes.a.model_policy.max_iterations",
-    ],
-    ["a wait for nothing", { nodes: { a: { kind: "wait", wait: {} } } }, "nodes.a.wait"],
-    [
-      "a tool above the ceiling",
-      { nodes: { a: { tools: ["exec"] } } },
-      "nodes.a.capability_policy",
-      { tools: ["read"] },
-    ],
-    [
-      "side effects above the ceiling",
-      { nodes: { a: { capability_policy: { side_effect_level: "network" } } } },
-      "nodes.a.capability_policy",
-      { side_effect_level: "read_only" },
-    ],
-  ])("names the place of %s", async (_, graph, path, ceiling) => {
-    const answer = await (await post("/workflows/validate", { graph, ceiling })).json<Body>();
-    expect(answer).toMatchObject({ valid: false, errors: [{ path, message: expect.stringMatching(/\.$/) }] });
-    if (ceiling === undefined) expect(await codeOf(await executed(graph))).toEqual([422, "workflow_invalid"]);
-  });
-
-  it("warns of what is of no use, and lists the nodes that can be reached", async () => {
-    const graph = {
-      entry: "a",
-      nodes: { a: { kind: "join" }, b: { kind: "reduce" }, c: {} },
-      edges: [edge("a", "b")],
-    };
-    expect(await (await post("/workflows/validate", { graph })).json()).toEqual({
-      valid: true,
-      errors: [],
-      warnings: ["nodes.a.kind", "nodes.b.input_contract", "nodes.c"].map((path) =>
-        expect.objectContaining({ path }),
-      ),
-      reachable_nodes: ["a", "b"],
-    });
-  });
-
-  it.each([
-    [{ nodes: { a: { kind: "dance" } } }, "graph.nodes.a.kind"],
-    [{ nodes: { a: { colour: 1 } } }, "graph.nodes.a.colour"],
-    [{ nodes: { a: { id: "b" } } }, "graph.nodes.a.id"],
-    [{}, "graph.nodes"],
-  ])("refuses %j with its path", async (graph, path) => {
-    const response = await post("/workflows/validate", { graph });
-    expect([response.status, await response.json()]).toMatchObject([422, { errors: [{ path }] }]);
-  });
-});
 
 describe("POST /workflows/execute", () => {
   it("records the stages of review and repair, and their transitions", async () => {
@@ -555,55 +468,5 @@ describe("stored workflows", () => {
     ]);
     expect((await send("PUT", "/workflows/runs", { graph: graph("x") })).status).toBe(405);
     expect((await send("PUT", "/workflows/clone", { graph: graph("x") })).status).toBe(400);
-  });
-});
-
-describe("POST /workflows/{operation}", () => {
-  const graph = { id: "g", entry: "a", nodes: { a: {}, b: {} }, edges: [edge("a", "b")] };
-  const edited = async (operation: string, body: object) =>
-    (await post(`/workflows/${operation}`, { graph, ...body })).json<Body>();
-
-  it("changes a copy, and says so in its audit log", async () => {
-    const inserted = await edited("insert_node", {
-      node_id: "c",
-      node: { kind: "verify" },
-      edge: edge("b", "c"),
-      reason: "check",
-    });
-    expect(inserted).toMatchObject({
-      nodes: { c: { id: "c", kind: "verify" } },
-      edges: [{}, edge("b", "c")],
-      audit_log: [{ op: "insert_node", node_id: "c", reason: "check" }],
-    });
-    expect(await edited("replace_node", { node_id: "b", node: { kind: "join" } })).toMatchObject({
-      nodes: { b: { kind: "join" } },
-    });
-    expect(await edited("rewire", { from: "a", to: "a" })).toMatchObject({
-      edges: [edge("a", "a")],
-      audit_log: [{ op: "rewire", from: "a", to: "a" }],
-    });
-    expect(await edited("set_model_policy", { node_id: "a", policy: { model: "m" } })).toMatchObject({
-      nodes: { a: { model_policy: { model: "m" } } },
-    });
-    expect(await edited("set_output_visibility", { node_id: "a", policy: "internal" })).toMatchObject({
-      nodes: { a: { output_visibility: "internal" } },
-    });
-    expect(await edited("clone", {})).toMatchObject({ id: "g_clone", version: 2 });
-    expect(await edited("inspect", {})).toMatchObject({ node_count: 2, valid: true });
-    const right = { ...graph, nodes: { ...graph.nodes, b: { kind: "join" }, c: {} } };
-    expect(await (await post("/workflows/diff", { left: graph, right })).json()).toMatchObject({
-      added_nodes: ["c"],
-      changed_nodes: [{ id: "b", fields: ["kind"] }],
-    });
-  });
-
-  it("names what is wrong", async () => {
-    expect(await edited("replace_node", { node_id: "x", node: {} })).toMatchObject({
-      errors: [{ path: "node_id" }],
-    });
-    expect(await edited("insert_node", { node_id: "c", node: { kind: "dance" } })).toMatchObject({
-      errors: [{ path: "nodes.c.kind" }],
-    });
-    expect(await edited("polish", {})).toMatchObject({ code: "operation_not_found" });
   });
 });

@@ -1,0 +1,122 @@
+/** Skills and code execution in `/v1/chat/completions`: the clients are the vendors' own SDKs, unmodified. */
+import Anthropic from "@anthropic-ai/sdk";
+import OpenAI from "openai";
+import { describe, expect, test } from "vitest";
+import { commonHull } from "../support/common-hull.ts";
+import { storedSkill } from "../support/stored-skill.ts";
+
+const { hull, fake } = await commonHull({
+  "sonnets/SKILL.md":
+    "---\nname: sonnets\ndescription: Answers in sonnets.\nprovider: openai\nmodel: gpt-4o\n---\nAnswer in sonnets, always.\n",
+});
+const client = new Anthropic({ apiKey: "any", baseURL: hull.url, maxRetries: 0 });
+const bash = (command: string, id = "c1") => ({
+  tool_calls: [{ id, name: "bash_code_execution", arguments: { command } }],
+});
+
+describe("chat completions", () => {
+  const openai = new OpenAI({ apiKey: "any", baseURL: `${hull.url}/v1`, maxRetries: 0 });
+  const messages = [{ role: "user" as const, content: "Do it." }];
+  const python = (code: string) => ({
+    tool_calls: [{ id: "c1", name: "litellm_code_execution", arguments: { code } }],
+  });
+
+  test("with a whole skill: its text, a tool of its own, Python with its modules, generated files", async () => {
+    const skill_id = await storedSkill(client, "plots", {
+      "plotting.py": "def name():\n    return 'ball'\n",
+    });
+    const code =
+      "import plotting; open(plotting.name() + '.gif', 'wb').write(b'GIF'); open('data', 'w').write('x')";
+    fake.script([python(code), { text: "Done." }]);
+    const body = {
+      model: "claude-opus-4-6",
+      messages,
+      temperature: 0.5,
+      container: { skills: [{ type: "custom", skill_id: `litellm:${skill_id}` }] },
+    };
+    const answer = await openai.chat.completions.create(body);
+    expect(fake.requests[0]?.body).toMatchObject({ temperature: 0.5 });
+    const tools = (fake.requests[0]?.body.tools ?? []) as { name: string; input_schema: object }[];
+    expect(tools.map(({ name }) => name)).toEqual(
+      expect.arrayContaining([skill_id, "litellm_code_execution"]),
+    );
+    expect(tools.every(({ input_schema }) => input_schema !== undefined)).toBe(true);
+    expect(fake.requests[0]?.body).not.toHaveProperty("container");
+    expect(fake.requests[1]?.body).toMatchObject({ temperature: 0.5 });
+    expect(answer).toMatchObject({
+      choices: [{ finish_reason: "stop", message: { content: "Done." } }],
+      container: { id: expect.stringMatching(/^container_01/) },
+      _litellm_generated_files: expect.arrayContaining([
+        expect.objectContaining({ name: "ball.gif", size: 3, content_base64: "R0lG" }),
+        expect.objectContaining({ name: "data", size: 1 }),
+      ]),
+    });
+  });
+
+  test("stream the texts of all rounds, and end with container and files", async () => {
+    const turns = [{ text: "Wait. ", ...bash("echo 1 > out.parquet") }, { text: "Done." }];
+    fake.script([...turns, ...turns]);
+    const tools: OpenAI.ChatCompletionTool[] = JSON.parse('[{"type":"code_execution"}]');
+    const whole = await openai.chat.completions.create({ model: "gpt-4o", messages, tools });
+    const chunks = await openai.chat.completions.create({ model: "gpt-4o", messages, tools, stream: true });
+    let text = "";
+    let last: object = {};
+    for await (const chunk of chunks) {
+      text += chunk.choices[0]?.delta.content ?? "";
+      last = chunk;
+    }
+    expect(whole.choices[0]?.message.content).toBe("Wait. Done.");
+    expect(text).toBe("Wait. Done.");
+    expect(last).toMatchObject({
+      container: { id: expect.stringMatching(/^container_01/) },
+      generated_files: [{ filename: "out.parquet", file_id: expect.stringMatching(/^file_/) }],
+    });
+  });
+
+  test("that call tools of Hull and of the client at once show the client its own; the follow-up has both", async () => {
+    const both = {
+      text: "Both.",
+      tool_calls: [
+        { id: "c1", name: "bash_code_execution", arguments: { command: "echo seven > n; cat n" } },
+        { id: "c2", name: "weather", arguments: { city: "Rome" } },
+      ],
+    };
+    fake.script([bash("echo before", "c0"), both, { text: "Warm." }]);
+    const tools: OpenAI.ChatCompletionTool[] = JSON.parse(
+      '[{"type":"code_execution"},{"type":"function","function":{"name":"weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}}]',
+    );
+    const first = await openai.chat.completions.create({ model: "gpt-4o", messages, tools });
+    const [choice] = first.choices;
+    expect(choice).toMatchObject({
+      finish_reason: "tool_calls",
+      message: { tool_calls: [{ function: { name: "weather", arguments: '{"city":"Rome"}' } }] },
+    });
+    const [call] = choice?.message.tool_calls ?? [];
+    const history: OpenAI.ChatCompletionMessageParam[] = [
+      ...messages,
+      ...(choice === undefined ? [] : [choice.message]),
+      { role: "tool", tool_call_id: call?.id ?? "", content: "29 °C" },
+    ];
+    const second = await openai.chat.completions.create({ model: "gpt-4o", messages: history, tools });
+    expect(second.choices[0]?.message.content).toBe("Warm.");
+    expect(fake.requests[2]?.body.messages).toMatchObject([
+      { role: "user" },
+      { role: "assistant", tool_calls: [{ id: "c0" }] },
+      { role: "tool", tool_call_id: "c0", content: expect.stringContaining("before") },
+      { role: "assistant", content: "Both.", tool_calls: [{ id: "c1" }, { id: "c2" }] },
+      { role: "tool", tool_call_id: "c1", content: expect.stringContaining("seven") },
+      { role: "tool", tool_call_id: "c2", content: "29 °C" },
+    ]);
+    const container = (answer: object): unknown => JSON.parse(JSON.stringify(answer)).container.id;
+    expect(container(second)).toBe(container(first));
+  });
+
+  test("run a served skill that is named as a model", async () => {
+    fake.script([{ text: "Cat, hat." }]);
+    const answer = await openai.chat.completions.create({ model: "skill/sonnets", messages });
+    expect(answer.choices[0]?.message.content).toBe("Cat, hat.");
+    expect(JSON.stringify(fake.requests[0]?.body)).toContain("Answer in sonnets, always.");
+    const unknown = openai.chat.completions.create({ model: "skill/none", messages });
+    await expect(unknown).rejects.toBeInstanceOf(OpenAI.NotFoundError);
+  });
+});

@@ -1,0 +1,146 @@
+/** What requests of `/v1/responses` carry, and what is refused; the client is OpenAI's own SDK, unmodified. */
+import OpenAI, { toFile } from "openai";
+import { describe, expect, test } from "vitest";
+import { commonHull } from "../support/common-hull.ts";
+import { until } from "../support/runner.ts";
+
+const { hull, fake } = await commonHull({
+  "limericks/SKILL.md":
+    "---\nname: limericks\ndescription: Answers in limericks.\nprovider: openai\nmodel: gpt-4o\n---\nAnswer in limericks.\n",
+});
+const client = new OpenAI({ apiKey: "any", baseURL: `${hull.url}/v1`, maxRetries: 0 });
+const GPT = "gpt-4o";
+const SHELL = { type: "shell" as const, environment: { type: "container_auto" as const } };
+const sent = (): string => JSON.stringify(fake.requests[0]?.body);
+
+describe("a request", () => {
+  test("carries images, stored files, a schema and its system texts", async () => {
+    const note = await client.files.create({
+      file: await toFile(Buffer.from("%PDF-1.4 x"), "a.pdf", { type: "application/pdf" }),
+      purpose: "user_data",
+    });
+    fake.script([{ text: '{"a":1}' }]);
+    const schema = {
+      type: "object",
+      properties: { a: { type: "integer" } },
+      required: ["a"],
+      additionalProperties: false,
+    };
+    await client.responses.create({
+      model: GPT,
+      input: [
+        { role: "developer", content: "Answer as JSON." },
+        {
+          role: "user",
+          content: [
+            { type: "input_text", text: "What is it?" },
+            { type: "input_image", image_url: "data:image/png;base64,iVBORw0KGgo=", detail: "low" },
+            { type: "input_file", file_id: note.id },
+          ],
+        },
+      ],
+      text: { format: { type: "json_schema", name: "answer", schema, strict: true } },
+    });
+    const body = sent();
+    for (const part of [
+      "Answer as JSON.",
+      "iVBORw0KGgo=",
+      Buffer.from("%PDF-1.4 x").toString("base64"),
+      "additionalProperties",
+    ])
+      expect(body).toContain(part);
+  });
+
+  test.each([
+    [{ tools: [{ type: "web_search" }] }, "tools.0.type"],
+    [{ input: [{ type: "computer_call" }] }, "input.0"],
+    [{ input: [{ role: "user", content: [{ type: "input_audio_x" }] }] }, "input.0.content.0"],
+    [{ prompt: { id: "p" } }, "prompt"],
+    [{ background: true, store: false }, "store"],
+    [{ tool_choice: { type: "mcp" } }, "tool_choice"],
+    [{ text: { format: { type: "xml" } } }, "text.format"],
+    [{ tools: [{ type: "shell", environment: { type: "moon" } }] }, "tools.0.environment.type"],
+    [
+      {
+        tools: [
+          {
+            ...SHELL,
+            environment: {
+              type: "container_auto",
+              network_policy: { type: "allowlist", allowed_domains: ["example.com"] },
+            },
+          },
+        ],
+      },
+      "tools.0.environment.network_policy.allowed_domains",
+    ],
+    [
+      {
+        tools: [
+          {
+            ...SHELL,
+            environment: {
+              type: "container_auto",
+              skills: [{ type: "skill_reference", skill_id: "skill_none" }],
+            },
+          },
+        ],
+      },
+      "tools.0.environment.skills.0.skill_id",
+    ],
+  ])("that cannot be carried is refused by its path: %j", async (more, param) => {
+    const body = {
+      model: GPT,
+      input: "Hello?",
+      ...more,
+    } as OpenAI.Responses.ResponseCreateParamsNonStreaming;
+    await expect(client.responses.create(body)).rejects.toMatchObject({ status: 400, param });
+    expect(fake.requests).toHaveLength(0);
+  });
+
+  test("whose provider fails has the error's own status, and is kept as failed", async () => {
+    fake.script([{ status: 400, body: { error: { message: "no such thing" } } }]);
+    const refused = client.responses.create({ model: GPT, input: "Hello?", stream: true });
+    await expect(refused).rejects.toMatchObject({ status: 400 });
+    fake.script([{ status: 400, body: { error: { message: "no such thing" } } }]);
+    const { id } = await client.responses.create({ model: GPT, input: "Hello?", background: true });
+    const failed = await until(
+      () => client.responses.retrieve(id),
+      ({ status }) => status !== "queued" && status !== "in_progress",
+    );
+    expect(failed).toMatchObject({
+      status: "failed",
+      error: { message: expect.stringContaining("no such thing") },
+    });
+    const after = client.responses.create({ model: GPT, input: "And?", previous_response_id: id });
+    await expect(after).rejects.toMatchObject({ status: 400, param: "previous_response_id" });
+  });
+
+  test.each([true, false])(
+    "streams while the provider speaks (store: %s), and ends where it breaks off",
+    async (store) => {
+      const gate = Promise.withResolvers<void>();
+      fake.script([
+        { text: ["One, ", "two"], paced: async (n) => (n === 1 ? gate.promise : null), cut: true },
+      ]);
+      const body = { model: GPT, input: "Count.", stream: true as const, store };
+      const events: OpenAI.Responses.ResponseStreamEvent[] = [];
+      for await (const event of await client.responses.create(body)) {
+        events.push(event);
+        if (event.type === "response.output_text.delta") gate.resolve();
+      }
+      const [created] = events;
+      if (created?.type !== "response.created") throw new Error("no beginning");
+      expect(events.some((event) => event.type === "response.output_text.delta")).toBe(true);
+      expect(events.at(-1)).toMatchObject({ type: "response.failed", response: { status: "failed" } });
+      if (store) expect((await client.responses.retrieve(created.response.id)).status).toBe("failed");
+    },
+  );
+
+  test("for a served skill as a model", async () => {
+    fake.script([{ text: "Roses are red." }]);
+    const answer = await client.responses.create({ model: "skill/limericks", input: "Hello?" });
+    expect(answer.output_text).toBe("Roses are red.");
+    expect(sent()).toContain("Answer in limericks.");
+  });
+});
