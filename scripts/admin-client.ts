@@ -5,9 +5,29 @@ import { addressOf } from "./dev/state-lock.ts";
 import { loadEnvironment } from "./dotenv.ts";
 import { findUpwards } from "./project.ts";
 
-/** The key that a command sends. `""` counts as none. */
+/** The key that a command sends. `""` counts as none. Throws `CommandError` (exit 2) for one that no header can hold. */
 export function keyOf(given: string | undefined): string | undefined {
-  return given ?? (process.env.HULL_API_KEY || process.env.HULL_ADMIN_KEY || undefined);
+  return sendable(given ?? (process.env.HULL_API_KEY || process.env.HULL_ADMIN_KEY || undefined));
+}
+
+/** The key itself, which no message repeats. */
+function sendable(key: string | undefined): string | undefined {
+  if (key === undefined || /^[\x20-\x7e]*$/.test(key.trim())) return key;
+  const message = "The API key has characters that no API key has, such as a line end.";
+  throw new CommandError(
+    EXIT.usage,
+    "bad_key",
+    message,
+    "Copy it again: it is one word of ASCII characters.",
+  );
+}
+
+const isAddress = (url: string): boolean => /^https?:/.test(url) && URL.canParse(url);
+
+/** Throws `CommandError` (exit 2) unless the value of `--url` is an http(s) address. @param usage shows a right one */
+export function checkAddress(url: string, usage: string): void {
+  if (isAddress(url)) return;
+  throw new CommandError(EXIT.usage, "url_invalid", `--url is no http(s) address: "${url}".`, usage);
 }
 
 /**
@@ -20,14 +40,14 @@ export async function target(
   usage: string,
 ): Promise<{ url: string; key: string | undefined }> {
   const url = values.url ?? process.env.HULL_URL ?? "";
-  if (/^https?:/.test(url) && URL.canParse(url)) return { url, key: keyOf(values.key) };
+  if (isAddress(url)) return { url, key: keyOf(values.key) };
   if (url === "") {
     const project = await findUpwards(process.cwd());
     const running = await runningServer(project);
     if (running !== null) {
       const variables = await loadEnvironment(project);
       const key = variables.get("HULL_API_KEY") || variables.get("HULL_ADMIN_KEY") || undefined;
-      return { url: running, key: values.key ?? key };
+      return { url: running, key: sendable(values.key ?? key) };
     }
   }
   const from = values.url === undefined ? "HULL_URL" : "--url";

@@ -286,3 +286,17 @@ test.each([
   );
   expect([ended.code, ended.output]).toEqual([code, expect.stringContaining(says)]);
 });
+
+test("hull call shows a script's note beside several files, its stderr once, and a file where it should stream", async () => {
+  const call = (...args: string[]) =>
+    runHull(["call", ...args, "-i", "x", "-o", "made", "--url", hull.url], { cwd: hull.root });
+  const several = await call("two-files");
+  expect(several).toEqual({
+    code: 0,
+    output: "note\nmade/a.txt (1 bytes)\nmade/b.bin (1 bytes)\n",
+  });
+  const failed = await call("exit-3", "--stream");
+  expect([failed.code, failed.output.match(/err\n/g)]).toEqual([1, ["err\n"]]);
+  const file = await call("html-file", "--stream");
+  expect(file).toEqual({ code: 0, output: expect.stringContaining("made/x.html (") });
+});
