@@ -80,6 +80,12 @@ test.each([
   expect(ended.err).not.toMatch(/s.cret|fault in Hull/);
 });
 
+test("what the system refuses is said without a trace", async () => {
+  const dir = folder({ taken: "a file" });
+  const ended = await hull(["init", join(dir, "taken")]);
+  expect(ended).toEqual({ code: 1, out: "", err: expect.stringMatching(/^hull: EEXIST.*taken'\.\n$/) });
+});
+
 describe("an old Node", () => {
   /** A checkout whose bin finds every Node too old, and whose hull.ts is a stand-in. */
   const checkout = (script: string) => {
