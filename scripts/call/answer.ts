@@ -2,7 +2,8 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { createParser } from "eventsource-parser";
-import { CommandError, EXIT, type ExitCode } from "../command.ts";
+import { brokenOff, wholeOf } from "../admin-client.ts";
+import { EXIT, type ExitCode } from "../command.ts";
 
 interface AnswerOptions {
   outDir: string;
@@ -27,7 +28,7 @@ interface Failure {
 
 /** Prints an answer; returns the exit code. */
 export async function printAnswer(response: Response, options: AnswerOptions): Promise<number> {
-  const bytes = Buffer.from(await response.arrayBuffer());
+  const bytes = await wholeOf(response);
   if (!response.ok) return printFailure(bytes.toString("utf8"), response.status, options);
   const note = response.headers.get("x-hull-note");
   if (note !== null) process.stderr.write(`${decodeURIComponent(note)}\n`);
@@ -94,7 +95,7 @@ async function writeMade(files: readonly MadeFile[], options: AnswerOptions): Pr
 async function fetchOut(url: string, path: string, options: AnswerOptions): Promise<boolean> {
   const response = await options.fetchFile?.(url);
   if (response === undefined) return true;
-  const content = Buffer.from(await response.arrayBuffer());
+  const content = await wholeOf(response);
   if (response.ok) await writeOut(options.outDir, path, content);
   else printFailure(content.toString("utf8"), response.status, options);
   return response.ok;
@@ -122,8 +123,12 @@ export async function printStream(response: Response, options: AnswerOptions): P
     },
   });
   const decoder = new TextDecoder();
-  for await (const chunk of response.body ?? []) parser.feed(decoder.decode(chunk, { stream: true }));
-  if (!finished) throw new CommandError(EXIT.unreachable, "stream_cut", "The server broke off its answer.");
+  try {
+    for await (const chunk of response.body ?? []) parser.feed(decoder.decode(chunk, { stream: true }));
+  } catch (error) {
+    throw finished || !(error instanceof Error && "code" in error) ? error : brokenOff();
+  }
+  if (!finished) throw brokenOff();
   if (process.stdout.isTTY) process.stdout.write("\n");
   return (await writeMade(files, options)) || exit;
 }
