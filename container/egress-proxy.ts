@@ -20,6 +20,10 @@ const IDLE_MS = 120_000;
 /** The variables that clients and programs read; Node's own fetch needs a separate switch. */
 const NAMES = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
 
+/** The loopback of their network is no way out: a process asks its own servers there without the proxy. */
+const OWN_HOSTS = "localhost,127.0.0.1,::1";
+const OWN_NAMES = ["NO_PROXY", "no_proxy"];
+
 const passShape = z.object({ hosts: z.array(z.string()), until: z.number() });
 
 /** Why a request is refused, with its status. */
@@ -60,7 +64,11 @@ export class EgressProxy {
   variables(hosts: readonly string[], ms: number): { [name: string]: string } {
     const pass = Buffer.from(JSON.stringify({ hosts, until: Date.now() + ms })).toString("base64url");
     const url = `http://hull:${pass}.${this.#mac(pass)}@127.0.0.1:${GATEWAY_PORT}`;
-    return { NODE_USE_ENV_PROXY: "1", ...Object.fromEntries(NAMES.map((name) => [name, url])) };
+    return {
+      NODE_USE_ENV_PROXY: "1",
+      ...Object.fromEntries(NAMES.map((name) => [name, url])),
+      ...Object.fromEntries(OWN_NAMES.map((name) => [name, OWN_HOSTS])),
+    };
   }
 
   close(): void {

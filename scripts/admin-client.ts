@@ -3,11 +3,32 @@ import { CommandError, EXIT, type ExitCode } from "./command.ts";
 import { stateOf } from "./dev/places.ts";
 import { addressOf } from "./dev/state-lock.ts";
 import { loadEnvironment } from "./dotenv.ts";
+import { patientFetch } from "./patient-fetch.ts";
 import { findUpwards } from "./project.ts";
 
-/** The key that a command sends. `""` counts as none. */
+/** The key that a command sends. `""` counts as none. Throws `CommandError` (exit 2) for one that no header can hold. */
 export function keyOf(given: string | undefined): string | undefined {
-  return given ?? (process.env.HULL_API_KEY || process.env.HULL_ADMIN_KEY || undefined);
+  return sendable(given ?? (process.env.HULL_API_KEY || process.env.HULL_ADMIN_KEY || undefined));
+}
+
+/** The key itself, which no message repeats. */
+function sendable(key: string | undefined): string | undefined {
+  if (key === undefined || /^[\x20-\x7e]*$/.test(key.trim())) return key;
+  const message = "The API key has characters that no API key has, such as a line end.";
+  throw new CommandError(
+    EXIT.usage,
+    "bad_key",
+    message,
+    "Copy it again: it is one word of ASCII characters.",
+  );
+}
+
+const isAddress = (url: string): boolean => /^https?:/.test(url) && URL.canParse(url);
+
+/** Throws `CommandError` (exit 2) unless the value of `--url` is an http(s) address. @param usage shows a right one */
+export function checkAddress(url: string, usage: string): void {
+  if (isAddress(url)) return;
+  throw new CommandError(EXIT.usage, "url_invalid", `--url is no http(s) address: "${url}".`, usage);
 }
 
 /**
@@ -20,14 +41,14 @@ export async function target(
   usage: string,
 ): Promise<{ url: string; key: string | undefined }> {
   const url = values.url ?? process.env.HULL_URL ?? "";
-  if (/^https?:/.test(url) && URL.canParse(url)) return { url, key: keyOf(values.key) };
+  if (isAddress(url)) return { url, key: keyOf(values.key) };
   if (url === "") {
     const project = await findUpwards(process.cwd());
     const running = await runningServer(project);
     if (running !== null) {
       const variables = await loadEnvironment(project);
       const key = variables.get("HULL_API_KEY") || variables.get("HULL_ADMIN_KEY") || undefined;
-      return { url: running, key: values.key ?? key };
+      return { url: running, key: sendable(values.key ?? key) };
     }
   }
   const from = values.url === undefined ? "HULL_URL" : "--url";
@@ -56,16 +77,27 @@ export function pathOf(list: string, id: string): string {
 
 /** A Hull's answer, including refusals. Throws `CommandError` (exit 4) if there is no server, or another one. */
 export async function answerOf(url: URL, init: RequestInit): Promise<Response> {
-  const response = await fetch(url, init).catch((error: unknown) => {
+  const response = await patientFetch(url, init).catch((error: unknown) => {
     const cause = error instanceof Error ? (error.cause ?? error) : error;
     const detail = `${url.origin} cannot be reached (${cause instanceof Error ? cause.message : cause}).`;
     throw new CommandError(EXIT.unreachable, "server_unreachable", detail, "Start it with: npx hull dev");
   });
   // Every answer of a Hull has this header.
   if (response.headers.has("x-request-id")) return response;
-  const [said = ""] = (await response.text()).slice(0, 200).split("\n");
+  const [said = ""] = (await wholeOf(response)).toString("utf8").slice(0, 200).split("\n");
   const detail = `${url.origin} answers ${response.status}, but not as a Hull does: ${said}`;
   throw new CommandError(EXIT.unreachable, "no_hull", detail, "Is the address that of a Hull?");
+}
+
+/** An answer that ends before its end. */
+export const brokenOff = (): CommandError =>
+  new CommandError(EXIT.unreachable, "stream_cut", "The server broke off its answer.");
+
+/** The whole body of an answer. Throws `CommandError` (exit 4) if the server breaks it off. */
+export async function wholeOf(response: Response): Promise<Buffer<ArrayBuffer>> {
+  const bytes = await response.arrayBuffer().catch(() => null);
+  if (bytes === null) throw brokenOff();
+  return Buffer.from(bytes);
 }
 
 export class AdminClient {
@@ -82,7 +114,7 @@ export class AdminClient {
    * @param body a tar as bytes, anything else as JSON
    */
   async send(method: string, path: string, body?: unknown): Promise<string> {
-    return (await this.#fetch(method, path, {}, body)).text();
+    return (await wholeOf(await this.#fetch(method, path, {}, body))).toString("utf8");
   }
 
   /** All items of a list, page by page. Throws as `send` does. @param query in addition to the page's own */
@@ -124,7 +156,7 @@ export class AdminClient {
     }
     const response = await answerOf(new URL(path, this.#url), init);
     if (response.ok) return response;
-    const { code, detail, errors } = problemOf(await response.text());
+    const { code, detail, errors } = problemOf((await wholeOf(response)).toString("utf8"));
     const findings = (errors ?? []).map(({ path: where, message }) => ` ${where}: ${message}.`);
     throw new CommandError(exitOf(response.status), code, `${detail}${findings.join("")} [${code}]`);
   }

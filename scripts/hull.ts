@@ -1,4 +1,25 @@
 /** Entry of the `hull` command line. */
 import { runCli } from "./cli.ts";
+import { EXIT } from "./command.ts";
 
+/**
+ * Ends the command once nobody reads what it prints any more, as in `hull logs x | head`: by its own end for SIGTERM if
+ * it has one, such as that of `hull dev`.
+ */
+function endWithReader(): void {
+  let ended = false;
+  const onError = (error: NodeJS.ErrnoException): void => {
+    if (ended) return;
+    ended = true;
+    if (error.code !== "EPIPE") {
+      process.stderr.write(`hull: The output cannot be written: ${error.message}.\n`);
+      process.exit(EXIT.failed);
+    }
+    if (process.listenerCount("SIGTERM") > 0) process.kill(process.pid, "SIGTERM");
+    else process.exit(EXIT.ok);
+  };
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", onError);
+}
+
+endWithReader();
 process.exitCode = await runCli(process.argv.slice(2));

@@ -2,7 +2,8 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { createParser } from "eventsource-parser";
-import { CommandError, EXIT, type ExitCode } from "../command.ts";
+import { brokenOff, wholeOf } from "../admin-client.ts";
+import { EXIT, type ExitCode } from "../command.ts";
 
 interface AnswerOptions {
   outDir: string;
@@ -22,11 +23,12 @@ interface Failure {
   code: string;
   detail: string;
   stderr?: string;
+  errors?: { path?: string; pointer?: string; message: string }[];
 }
 
 /** Prints an answer; returns the exit code. */
 export async function printAnswer(response: Response, options: AnswerOptions): Promise<number> {
-  const bytes = Buffer.from(await response.arrayBuffer());
+  const bytes = await wholeOf(response);
   if (!response.ok) return printFailure(bytes.toString("utf8"), response.status, options);
   const note = response.headers.get("x-hull-note");
   if (note !== null) process.stderr.write(`${decodeURIComponent(note)}\n`);
@@ -36,15 +38,16 @@ export async function printAnswer(response: Response, options: AnswerOptions): P
     return EXIT.ok;
   }
   const isJson = response.headers.get("content-type") === "application/json";
-  const files = isJson ? filesOf(bytes) : null;
-  if (files === null) {
+  const several = isJson ? filesOf(bytes) : null;
+  if (several === null) {
     const made = isJson && options.listsFiles === true ? madeOf(bytes) : null;
     const text = made === null ? bytes : Buffer.from(made.text);
     process.stdout.write(text);
     if (process.stdout.isTTY && text.at(-1) !== 0x0a) process.stdout.write("\n");
     return writeMade(made?.files ?? listedFiles(response.headers.get("x-hull-files") ?? ""), options);
   }
-  for (const { filename, dataBase64, url = "" } of files) {
+  if (several.note !== "") process.stderr.write(`${several.note.trimEnd()}\n`);
+  for (const { filename, dataBase64, url = "" } of several.files) {
     if (dataBase64 !== undefined)
       await writeOut(options.outDir, basename(filename), Buffer.from(dataBase64, "base64"));
     else if (!(await fetchOut(url, basename(filename), options))) return EXIT.failed;
@@ -92,7 +95,7 @@ async function writeMade(files: readonly MadeFile[], options: AnswerOptions): Pr
 async function fetchOut(url: string, path: string, options: AnswerOptions): Promise<boolean> {
   const response = await options.fetchFile?.(url);
   if (response === undefined) return true;
-  const content = Buffer.from(await response.arrayBuffer());
+  const content = await wholeOf(response);
   if (response.ok) await writeOut(options.outDir, path, content);
   else printFailure(content.toString("utf8"), response.status, options);
   return response.ok;
@@ -103,12 +106,15 @@ export async function printStream(response: Response, options: AnswerOptions): P
   let exit: number = EXIT.failed;
   let finished = false;
   let files: MadeFile[] = [];
+  let shown = false;
   const parser = createParser({
     onEvent: ({ event, data }) => {
       const value: Record<string, unknown> = JSON.parse(data);
       printEvent(event, value);
       options.onEvent?.(event, value);
-      if (event === "error") exit = printFailure(data, Number(value.status), options);
+      if (event === "stderr") shown = true;
+      // What a script wrote to stderr has been printed as it came.
+      if (event === "error") exit = printFailure(data, Number(value.status), options, !shown);
       else if (event === "done") {
         finished = true;
         if (value.ok === true) exit = EXIT.ok;
@@ -117,8 +123,12 @@ export async function printStream(response: Response, options: AnswerOptions): P
     },
   });
   const decoder = new TextDecoder();
-  for await (const chunk of response.body ?? []) parser.feed(decoder.decode(chunk, { stream: true }));
-  if (!finished) throw new CommandError(EXIT.unreachable, "stream_cut", "The server broke off its answer.");
+  try {
+    for await (const chunk of response.body ?? []) parser.feed(decoder.decode(chunk, { stream: true }));
+  } catch (error) {
+    throw finished || !(error instanceof Error && "code" in error) ? error : brokenOff();
+  }
+  if (!finished) throw brokenOff();
   if (process.stdout.isTTY) process.stdout.write("\n");
   return (await writeMade(files, options)) || exit;
 }
@@ -143,12 +153,15 @@ export function printEvent(event: string | undefined, value: Record<string, unkn
     );
 }
 
-function printFailure(text: string, status: number, { json }: AnswerOptions): number {
+function printFailure(text: string, status: number, { json }: AnswerOptions, withStderr = true): number {
   const failure = parseFailure(text, status);
   if (json) process.stdout.write(`${text}\n`);
   else {
-    const stderr = failure.stderr ? `${failure.stderr.trimEnd()}\n` : "";
-    process.stderr.write(`${stderr}hull: ${failure.detail} [${failure.code}]\n`);
+    const stderr = withStderr && failure.stderr ? `${failure.stderr.trimEnd()}\n` : "";
+    const findings = (failure.errors ?? []).map(
+      ({ path, pointer = path, message }) => ` ${pointer}: ${message}.`,
+    );
+    process.stderr.write(`${stderr}hull: ${failure.detail}${findings.join("")} [${failure.code}]\n`);
   }
   return exitOf(failure);
 }
@@ -174,11 +187,12 @@ interface NamedFile {
   url?: string;
 }
 
-/** The files of a several-files answer; `null` for any other JSON. */
-function filesOf(bytes: Buffer): NamedFile[] | null {
-  const value: { note?: unknown; files?: NamedFile[] } = JSON.parse(bytes.toString("utf8"));
-  const files = value.note === undefined ? undefined : value.files;
-  return Array.isArray(files) && files.every((file) => typeof file.filename === "string") ? files : null;
+/** The files of a several-files answer, and the script's note; `null` for any other JSON. */
+function filesOf(bytes: Buffer): { note: string; files: NamedFile[] } | null {
+  const value: { note?: unknown; files?: NamedFile[] } | null = JSON.parse(bytes.toString("utf8"));
+  if (value === null || typeof value.note !== "string" || !Array.isArray(value.files)) return null;
+  const { note, files } = value;
+  return files.every((file) => typeof file?.filename === "string") ? { note, files } : null;
 }
 
 function fileName(disposition: string): string {

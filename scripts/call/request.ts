@@ -1,7 +1,12 @@
 /** Makes the request for a call's input, according to the skill's card. */
+
+import { isUtf8 } from "node:buffer";
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
+import { buffer } from "node:stream/consumers";
+import type { JsonObject } from "../../src/skill/manifest.ts";
 import { CommandError, EXIT } from "../command.ts";
+import { utf8Text } from "../utf8-text.ts";
 
 /** The parts of a card that a call needs. */
 export interface SkillAddress {
@@ -9,44 +14,68 @@ export interface SkillAddress {
   method: string;
   input: string;
   output: string;
+  /** Of an `input: file` skill: the types that it takes; absent: all. */
+  inputMime?: string[];
+  input_schema?: JsonObject;
   workspaceTools?: boolean;
 }
 
 export interface CallInput {
-  /** Text, `-` for stdin, `@FILE` for a file's text; `undefined` for none. */
+  /** Text, `-` for stdin, `@FILE` for a file's content; `undefined` for none. */
   text: string | undefined;
   files: readonly string[];
 }
 
 interface CallRequest {
   target: URL;
-  init: { method: string; headers?: Record<string, string>; body?: string | FormData };
+  init: { method: string; headers?: Record<string, string>; body?: Uint8Array<ArrayBuffer> | FormData };
 }
 
+/** Throws `CommandError` for a file that cannot be read, and for bytes that are to be text and are not UTF-8. */
 export async function callRequest(url: string, card: SkillAddress, input: CallInput): Promise<CallRequest> {
   const target = new URL(card.route, url);
   const { method } = card;
-  const text = input.text === undefined ? undefined : await readText(input.text);
+  const given = input.text === undefined ? undefined : await readInput(input.text);
   if (method === "GET") {
-    if (text !== undefined) target.searchParams.set("input", text);
+    if (given !== undefined) target.searchParams.set("input", utf8Text(given, "The input"));
     return { target, init: { method } };
   }
   if (input.files.length > 0) {
     const body = new FormData();
-    if (text !== undefined) body.set("input", text);
+    if (given !== undefined) body.set("input", utf8Text(given, "The input"));
     for (const path of input.files) body.append("file", new Blob([await read(path)]), basename(path));
     return { target, init: { method, body } };
   }
-  if (text === undefined) return { target, init: { method } };
-  return { target, init: { method, headers: { "content-type": "text/plain" }, body: text } };
+  if (given === undefined) return { target, init: { method } };
+  if (card.input_schema !== undefined) {
+    const body = Buffer.from(`{"input":${jsonOf(utf8Text(given, "The input"), card.input_schema)}}`);
+    return { target, init: { method, headers: { "content-type": "application/json" }, body } };
+  }
+  const headers = { "content-type": card.input === "file" ? fileType(given, card.inputMime) : "text/plain" };
+  return { target, init: { method, headers, body: given } };
 }
 
-async function readText(source: string): Promise<string> {
-  if (source.startsWith("@")) return (await read(source.slice(1))).toString("utf8");
-  if (source !== "-") return source;
-  const chunks: Buffer[] = [];
-  for await (const chunk of process.stdin) chunks.push(chunk);
-  return Buffer.concat(chunks).toString("utf8");
+/** A text as JSON: as it is where it is JSON, unless the schema takes texts alone; anything else as a JSON string. */
+function jsonOf(text: string, { type }: JsonObject): string {
+  if (type === "string") return JSON.stringify(text);
+  try {
+    JSON.parse(text);
+    return text;
+  } catch {
+    return JSON.stringify(text);
+  }
+}
+
+/** The type of content that has no name: the one that the skill takes, else what the bytes are. */
+function fileType(content: Uint8Array, accepted: readonly string[] = []): string {
+  const [only = "*", ...more] = accepted;
+  if (more.length === 0 && !only.includes("*")) return only;
+  return isUtf8(content) ? "text/plain" : "application/octet-stream";
+}
+
+async function readInput(source: string): Promise<Buffer<ArrayBuffer>> {
+  if (source.startsWith("@")) return read(source.slice(1));
+  return source === "-" ? Buffer.from(await buffer(process.stdin)) : Buffer.from(source);
 }
 
 async function read(path: string): Promise<Buffer<ArrayBuffer>> {

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { slugify } from "../../src/skill/slug.ts";
-import { answerOf, keyOf } from "../admin-client.ts";
+import { answerOf, checkAddress, keyOf } from "../admin-client.ts";
 import { BuildCache } from "../build/cache.ts";
 import { printAnswer, printStream } from "../call/answer.ts";
 import { type CallInput, callRequest, type SkillAddress } from "../call/request.ts";
@@ -18,7 +18,7 @@ export const command: Command = {
   usage: `
 Usage: hull call <name> [options]
 
-  -i, --input TEXT  the input; - reads stdin, @FILE reads a file as text
+  -i, --input TEXT  the input; - reads stdin, @FILE reads a file
   -f, --file FILE   send a file; repeatable
   -d, --dir DIR     the project or folder of skills (default: .)
   -o, --out DIR     where to write the files of the answer (default: .)
@@ -61,8 +61,15 @@ Without --url, Hull starts runner and Worker for this one call and keeps nothing
       outDir: values.out ?? ".",
     };
     const key = keyOf(values.key);
-    if (values.url !== undefined) return callAt(values.url, key, call);
+    if (values.url !== undefined) {
+      checkAddress(values.url, "hull call <name> --url http://localhost:3000");
+      return callAt(values.url, key, call);
+    }
     const stateDir = await mkdtemp(join(tmpdir(), "hull-call-"));
+    // Ctrl-C leaves neither processes nor their state behind.
+    const interrupted = Promise.withResolvers<number>();
+    const interrupt = (): void => interrupted.resolve(EXIT.interrupted);
+    for (const signal of SIGNALS) process.once(signal, interrupt);
     try {
       const server = await startServer({
         project: await openProject(values.dir),
@@ -78,15 +85,21 @@ Without --url, Hull starts runner and Worker for this one call and keeps nothing
         onLine: () => {},
       });
       try {
-        return await callAt(server.url, server.adminKey ?? key, call);
+        const answered = callAt(server.url, server.adminKey ?? key, call);
+        // The end of the server breaks it off.
+        interrupted.promise.then(() => answered.catch(() => {}));
+        return await Promise.race([interrupted.promise, answered]);
       } finally {
         await server.stop();
       }
     } finally {
+      for (const signal of SIGNALS) process.off(signal, interrupt);
       await rm(stateDir, { recursive: true, force: true });
     }
   },
 };
+
+const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
 interface Call {
   slug: string;
@@ -104,7 +117,8 @@ async function callAt(url: string, key: string | undefined, call: Call): Promise
   if (!card.ok) return printAnswer(card, call);
   const address: SkillAddress = JSON.parse(await card.text());
   const { target, init } = await callRequest(url, address, call.input);
-  if (call.stream) headers.accept = "text/event-stream";
+  // Where an answer cannot stream, because it is a file, it comes as a whole.
+  if (call.stream) headers.accept = "text/event-stream, */*;q=0.1";
   // Only this form names all files that an agent run made.
   const listsFiles = !call.stream && address.workspaceTools === true && address.output === "text";
   if (listsFiles) headers.accept = "application/json";

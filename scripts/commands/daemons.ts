@@ -1,11 +1,11 @@
 /** `hull daemons`: the daemons of a running Hull. */
-import { text as read } from "node:stream/consumers";
 import { AdminClient, pathOf, target } from "../admin-client.ts";
 import { type Command, EXIT, parseFlags } from "../command.ts";
 import { remoteAction } from "../remote-action.ts";
 import { factTable, print } from "../report.ts";
 import { eventNumber, FOLLOW_FLAGS, type SessionEvent, tailSession } from "../session-events.ts";
 import { table } from "../table.ts";
+import { textOrStdin } from "../utf8-text.ts";
 
 interface ListedDaemon {
   id: string;
@@ -119,7 +119,7 @@ const note = ({ event, data }: SessionEvent): string =>
   event === "daemon_wake" ? `* woken: ${data.reason}` : "";
 
 async function send({ server, path, payload = "", json }: Wanted): Promise<number> {
-  const text = payload === "-" ? await read(process.stdin) : payload;
+  const text = await textOrStdin(payload);
   const daemon: ShownDaemon = JSON.parse(await server.send("POST", `${path}/events`, eventOf(text)));
   const { queued_event_count: queued, event_queue_capacity: capacity } = daemon;
   print(json, daemon, `Stored; ${queued} of ${capacity} events are in the queue.\n`);

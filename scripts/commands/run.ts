@@ -1,8 +1,8 @@
 /** `hull run`: one agent run on a running Hull. */
-import { text as read } from "node:stream/consumers";
 import { AdminClient, pathOf, target } from "../admin-client.ts";
 import { RUN_FLAGS, runBody, streamRun } from "../agent-run.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { textOrStdin } from "../utf8-text.ts";
 
 export const command: Command = {
   name: "run",
@@ -24,7 +24,7 @@ hull approvals lists and decides. Exit code 1 where the run fails.
     const [given] = positionals;
     if (given === undefined)
       throw new CommandError(EXIT.usage, "prompt_missing", "Run what?", "hull run <prompt>");
-    const prompt = given === "-" ? await read(process.stdin) : given;
+    const prompt = await textOrStdin(given);
     const { url, key } = await target(values, "hull run <prompt> --url https://…");
     const server = new AdminClient(url, key);
     const { session } = values;

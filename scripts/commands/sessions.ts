@@ -1,11 +1,11 @@
 /** `hull sessions`: the sessions of a running Hull. */
-import { text as read } from "node:stream/consumers";
 import { AdminClient, pathOf, target } from "../admin-client.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { remoteAction } from "../remote-action.ts";
 import { print } from "../report.ts";
 import { eventNumber, FOLLOW_FLAGS, type SessionEvent, tailSession } from "../session-events.ts";
 import { table } from "../table.ts";
+import { textOrStdin } from "../utf8-text.ts";
 
 /** The shown members of a session. */
 interface ListedSession {
@@ -158,8 +158,8 @@ async function tail({ server, path, after, run, json }: Wanted): Promise<number>
 const note = ({ event, data }: SessionEvent): string =>
   event === "done" ? `${data.run_id} ${data.status}` : "";
 
-async function send({ server, path, text, delivery, json }: Wanted): Promise<number> {
-  const content = text === "-" ? await read(process.stdin) : text;
+async function send({ server, path, text = "", delivery, json }: Wanted): Promise<number> {
+  const content = await textOrStdin(text);
   const answer = await server.send("POST", `${path}/messages`, { content, delivery });
   const { run_id }: { run_id: string | null } = JSON.parse(answer);
   return done(json, JSON.parse(answer), run_id === null ? "Kept for the next run." : `Given to ${run_id}.`);

@@ -1,11 +1,11 @@
 /** `hull tasks`: the tasks of a running Hull. */
-import { text as read } from "node:stream/consumers";
 import { AdminClient, pathOf, target } from "../admin-client.ts";
 import { type Command, EXIT, parseFlags, timeoutMs } from "../command.ts";
 import { remoteAction } from "../remote-action.ts";
 import { endedLine, factTable, print } from "../report.ts";
 import { eventNumber, FOLLOW_FLAGS, type SessionEvent, tailSession } from "../session-events.ts";
 import { table } from "../table.ts";
+import { textOrStdin } from "../utf8-text.ts";
 
 interface ListedTask {
   id: string;
@@ -131,7 +131,7 @@ async function wait({ server, id, timeout_ms, json }: Wanted): Promise<number> {
 }
 
 async function send({ server, path, text = "", json }: Wanted): Promise<number> {
-  const task = text === "-" ? await read(process.stdin) : text;
+  const task = await textOrStdin(text);
   return shown(json, JSON.parse(await server.send("POST", `${path}/input`, { task })));
 }
 

@@ -6,6 +6,7 @@ import { readDocument } from "../document-file.ts";
 import { counted } from "../plural.ts";
 import { openProject } from "../project.ts";
 import { endedLine, factTable, print } from "../report.ts";
+import { followSession } from "../session-events.ts";
 import { table } from "../table.ts";
 import { findTests } from "../workflow-test/find.ts";
 import { type CaseResult, runCase } from "../workflow-test/run-case.ts";
@@ -42,6 +43,7 @@ interface ShownRun {
   }[];
   active: { node_id: string }[];
   artifacts: { text: string | null; data: unknown }[];
+  transcript: unknown;
   test?: { crashed: object[]; unmet: { [part: string]: unknown[] } } | null;
 }
 
@@ -150,7 +152,7 @@ does not go on.
 async function run({ server, id, task, options: file, json }: Wanted): Promise<number> {
   const source = DOCUMENT.test(id) ? { graph: (await readDocument(id)).value } : { workflow: id };
   const options = file === undefined ? {} : { options: (await readDocument(file)).value };
-  return ended(json, await server.send("POST", "/workflows/execute", { task, ...source, ...options }));
+  return toEnd(server, json, "/workflows/execute", { task, ...source, ...options });
 }
 
 const DOCUMENT = /\.(?:json|ya?ml)$/;
@@ -232,17 +234,26 @@ async function cancel({ server, id, reason, json }: Wanted): Promise<number> {
 
 async function fork({ server, id, from, task, json }: Wanted): Promise<number> {
   const body = { from, ...(task === undefined ? {} : { input: { task } }) };
-  return ended(json, await server.send("POST", `${pathOf("/workflows/runs", id)}/fork`, body));
+  return toEnd(server, json, `${pathOf("/workflows/runs", id)}/fork`, body);
 }
 
-/** The outcome of a run. */
-function ended(json: boolean, text: string): number {
-  const result: { status: string; run: ShownRun } = JSON.parse(text);
-  const last = result.run.artifacts.at(-1);
+/**
+ * Begins a run, says which, and waits for its end, however long it takes: a run may sleep for days, and goes on where nobody
+ * waits any more.
+ */
+async function toEnd(server: AdminClient, json: boolean, path: string, body: object): Promise<number> {
+  const begun: { id: string } = JSON.parse(await server.send("POST", `${path}?wait=none`, body));
+  const { id } = begun;
+  process.stderr.write(`${id} has begun. What it does: hull workflow explain ${id}\n`);
+  const location = pathOf("/workflows/runs", id);
+  await followSession(server, location, 0, ({ event }) => event === "done");
+  const run: ShownRun = JSON.parse(await server.send("GET", location));
+  const { status, artifacts, transcript } = run;
+  const last = artifacts.at(-1);
   const said = last === undefined ? "" : (last.text ?? JSON.stringify(last.data, null, 2));
-  print(json, result, endedLine(said));
-  process.stderr.write(`${result.run.id}: ${result.run.explanation}\n`);
-  return result.status === "completed" ? EXIT.ok : EXIT.failed;
+  print(json, { ...begun, status, run, artifacts, transcript }, endedLine(said));
+  process.stderr.write(`${id}: ${run.explanation}\n`);
+  return status === "completed" ? EXIT.ok : EXIT.failed;
 }
 
 /** Where the process of the run died, and what its test provided in vain. */

@@ -74,12 +74,13 @@ export async function startStandIns(
   };
 }
 
-/** The mocks of a file, in a form for an env file. */
+/** The mocks of a file, in a form for an env file. Without any mock it is a list of none, so that no call is a real one. */
 async function mockLines(file: string): Promise<string> {
-  const text = await readFile(resolve(file), "utf8").catch(() => null);
-  if (text === null) throw new CommandError(EXIT.missing, "mocks_missing", `There is no file ${file}.`);
-  const read = readMockLines(text);
-  if ("mocks" in read) return read.mocks.map(plainJson).join("\n");
+  const bytes = await readFile(resolve(file)).catch(() => null);
+  if (bytes === null) throw new CommandError(EXIT.missing, "mocks_missing", `There is no file ${file}.`);
+  // It takes a byte order mark away.
+  const read = readMockLines(new TextDecoder().decode(bytes));
+  if ("mocks" in read) return read.mocks.map(plainJson).join("\n") || "[]";
   const faults = read.faults.slice(0, 5).map(({ message }) => message);
   const hint = "Each line is one mock as JSON: docs/testing.md.";
   throw new CommandError(EXIT.usage, "mocks_invalid", `${file}:\n  ${faults.join("\n  ")}`, hint);

@@ -1,7 +1,8 @@
 /** Watch mode: one call per burst of changes. */
 import { type FSWatcher, watch as watchFolder } from "node:fs";
-import { basename, dirname, join } from "node:path";
-import { watch } from "chokidar";
+import { lstat, readlink } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { type FSWatcher as ChokidarWatcher, watch } from "chokidar";
 
 const DEBOUNCE_MS = 150;
 /** Folders without files of skills; watching them would only cost handles. */
@@ -41,16 +42,45 @@ export async function watchRoots(
   roots: readonly string[],
   schedule: () => void,
 ): Promise<() => Promise<void>> {
-  const watcher = watch([...roots], {
-    ignoreInitial: true,
-    ignored: (path) => IGNORED.has(basename(path)),
-    // A replaced file (an editor's safe save, git checkout) is a change like any other.
-    atomic: false,
+  let stopped = false;
+  // A folder that a link replaced, or the other way round: chokidar then loses sight of what is in it.
+  const reopening = debounced(async () => {
+    await watcher.close();
+    if (stopped) return;
+    watcher = await open();
+    if (stopped) await watcher.close();
+    // For what changed in between.
+    else schedule();
   });
-  const ready = new Promise<void>((resolve) => watcher.once("ready", resolve));
-  watcher.on("all", schedule).on("error", schedule);
-  await ready;
-  return () => watcher.close();
+  const targets = new WatchedFiles(reopening.schedule);
+  const onChange = async (event: string, path: string): Promise<void> => {
+    schedule();
+    if (event !== "change" && event !== "unlinkDir") return;
+    const stats = await lstat(path).catch(() => null);
+    if (stats === null || stats.isFile()) return;
+    if (event === "change") reopening.schedule();
+    // A link whose target is gone: nothing else reports its return.
+    else if (stats.isSymbolicLink()) targets.add([resolve(dirname(path), await readlink(path))]);
+  };
+  const open = async (): Promise<ChokidarWatcher> => {
+    const watcher = watch([...roots], {
+      ignoreInitial: true,
+      ignored: (path) => IGNORED.has(basename(path)),
+      // A replaced file (an editor's safe save, git checkout) is a change like any other.
+      atomic: false,
+    });
+    const ready = new Promise<void>((resolve) => watcher.once("ready", resolve));
+    watcher.on("all", (event, path) => void onChange(event, path).catch(schedule)).on("error", schedule);
+    await ready;
+    return watcher;
+  };
+  let watcher = await open();
+  return async () => {
+    stopped = true;
+    reopening.stop();
+    targets.stop();
+    await watcher.close();
+  };
 }
 
 /** Watches single files, which need not exist. It watches their folders, so that a replaced file stays watched. */

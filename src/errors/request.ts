@@ -205,10 +205,15 @@ export const MethodNotAllowed = define<{ method: string; allowed: string[] }>(
     members: { allowed: d.allowed },
   }),
 );
-export const NotAcceptable = define<{ accepted: string[] }>("not_acceptable", 406, "Not acceptable", (d) => ({
-  detail: `This route answers only ${d.accepted.join(", ")}.`,
-  members: { accepted: d.accepted },
-}));
+export const NotAcceptable = define<{ accepted: string[]; reason?: string }>(
+  "not_acceptable",
+  406,
+  "Not acceptable",
+  (d) => ({
+    detail: d.reason ?? `This route answers only ${d.accepted.join(", ")}.`,
+    members: { accepted: d.accepted },
+  }),
+);
 export const RequestTimeout = define<{ timeout_ms: number }>(
   "request_timeout",
   408,

@@ -40,7 +40,7 @@ export function requestedRange(
   if (header === null) return null;
   const condition = request.headers.get("if-range");
   if (condition !== null && condition.trim() !== etag) return null;
-  const match = /^bytes=(\d*)-(\d*)$/.exec(header.trim());
+  const match = /^bytes=(\d*)-(\d*)$/i.exec(header.trim());
   const [, first = "", last = ""] = match ?? [];
   if (match === null || (first === "" && last === "")) return null;
   if (first === "") {

@@ -179,7 +179,10 @@ function endsOf(field: Field, range: string, stepped: boolean): [number, number]
   if (range === "*") return [field.min, field === WEEKDAY ? 6 : field.max];
   const [from = "", to] = range.split("-");
   const first = numberOf(field, from);
-  const last = to === undefined ? (stepped ? field.max : first) : numberOf(field, to);
+  const named = to === undefined ? null : numberOf(field, to);
+  // A week may end with its Sunday: sat-sun.
+  const end = field === WEEKDAY && named === 0 && first !== 0 ? 7 : named;
+  const last = to === undefined ? (stepped ? field.max : first) : end;
   if (first === null || last === null || range.split("-").length > 2 || first > last) return null;
   return [first, last];
 }

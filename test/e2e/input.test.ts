@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { request as httpRequest } from "node:http";
 import { describe, expect, test } from "vitest";
 import { commonHull } from "../support/common-hull.ts";
-import { type Body, json } from "../support/hull-dev.ts";
+import { type Body, json, runHull } from "../support/hull-dev.ts";
 
 const skill = (name: string, run: string, more = ""): Record<string, string> => ({
   [`${name}/SKILL.md`]: `---\nname: ${name}\ndescription: Test.\nrun: ${run}\n${more}---\nTest.\n`,
@@ -169,6 +169,17 @@ describe("S65: limits and schema", () => {
       const pointers = JSON.parse(text).errors.map((error: { pointer: string }) => error.pointer);
       expect(pointers).toContain("/days");
     }
+  });
+
+  test("hull call sends JSON to a skill with a schema, and shows where it does not match", async () => {
+    const call = (input: string) =>
+      runHull(["call", "schema", "-i", input, "--url", hull.url], { cwd: hull.root });
+    const right = '{"city":"Riga","days":2}';
+    expect(await call(right)).toEqual({ code: 0, output: right });
+    expect(await call('{"city":"Riga","days":0}')).toEqual({
+      code: 1,
+      output: expect.stringMatching(/\/days: .*\[input_schema_mismatch\]/),
+    });
   });
 });
 

@@ -1,8 +1,12 @@
 /** mode: script through HTTP: environment, output, and how a process may end. */
+import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { mkdtemp, readdir } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { json, runHull } from "../support/hull-dev.ts";
-import { gone } from "../support/runner.ts";
+import { hullStart, json, REPO, runHull, shared } from "../support/hull-dev.ts";
+import { gone, running } from "../support/runner.ts";
 import { sharedHull } from "../support/shared.ts";
 
 /** A skill whose whole behaviour is one shell script. */
@@ -47,6 +51,7 @@ const hull = await sharedHull({
     ...sh("bytes", "printf '\\377\\376\\000A'"),
     ...sh("slow", 'sh -c "sleep 82.5; echo done"', "timeout_ms: 500\n"),
     ...sh("stubborn", "trap '' TERM; echo begun; while :; do sleep 82.6; done", "timeout_ms: 500\n"),
+    ...sh("waits", "sleep 82.9"),
     ...sh("kill-self", "kill -KILL $$"),
     ...sh("term-self", "echo last words >&2; kill -TERM $$"),
     ...sh("leaves-child", "sleep 82.7 & echo answered"),
@@ -285,4 +290,33 @@ test.each([
     { cwd: hull.root, process: true },
   );
   expect([ended.code, ended.output]).toEqual([code, expect.stringContaining(says)]);
+});
+
+test("hull call shows a script's note beside several files, its stderr once, and a file where it should stream", async () => {
+  const call = (...args: string[]) =>
+    runHull(["call", ...args, "-i", "x", "-o", "made", "--url", hull.url], { cwd: hull.root });
+  const several = await call("two-files");
+  expect(several).toEqual({
+    code: 0,
+    output: "note\nmade/a.txt (1 bytes)\nmade/b.bin (1 bytes)\n",
+  });
+  const failed = await call("exit-3", "--stream");
+  expect([failed.code, failed.output.match(/err\n/g)]).toEqual([1, ["err\n"]]);
+  const file = await call("html-file", "--stream");
+  expect(file).toEqual({ code: 0, output: expect.stringContaining("made/x.html (") });
+});
+
+test("Ctrl-C ends hull call with the server that it started, and nothing stays", async () => {
+  const temporary = await mkdtemp(join(hull.root, "tmp-"));
+  const { script, variables } = hullStart(REPO);
+  const child = spawn(process.execPath, [script, "call", "waits", "-i", "x", "-d", hull.root], {
+    cwd: hull.root,
+    env: { ...shared(REPO), ...variables, PATH: process.env.PATH ?? "", HOME: hull.root, TMPDIR: temporary },
+    stdio: "ignore",
+  });
+  await running("sleep 82.9");
+  child.kill("SIGINT");
+  const [code] = await once(child, "close");
+  expect([code, await readdir(temporary)]).toEqual([130, []]);
+  await gone("sleep 82.9");
 });

@@ -1,4 +1,6 @@
 /** `hull sessions` and `hull logs` against a real `hull dev --direct`. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -6,7 +8,8 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { commonHull } from "../support/common-hull.ts";
 import { blocks } from "../support/documents.ts";
-import { json, REPO, runHull } from "../support/hull-dev.ts";
+import { hullStart, json, REPO, runHull } from "../support/hull-dev.ts";
+import { until } from "../support/runner.ts";
 import { edge } from "../support/workflow-graphs.ts";
 
 const { hull } = await commonHull();
@@ -104,13 +107,16 @@ test("workflows are run from a file or by name, shown, explained and forked", as
   const ran = await workflow("run", file, "--task", "Do it.");
   expect(ran).toEqual({
     code: 0,
-    output: expect.stringMatching(/^second\nwf_\w+: The run has completed\.\n$/),
+    output: expect.stringMatching(
+      /^(wf_\w+) has begun\. .* explain \1\nsecond\n\1: The run has completed\.\n$/,
+    ),
   });
   const [id = ""] = /wf_\w+/.exec(ran.output) ?? [];
   expect((await workflow("ls")).output).toMatch(new RegExp(`^${id} +workflow +completed`, "m"));
   expect((await workflow("show", id)).output).toMatch(/^b +stage +success +success +1/m);
   expect(await workflow("explain", id)).toEqual({ code: 0, output: "The run has completed.\n" });
-  expect(await workflow("fork", id, "--from", "b")).toMatchObject({ code: 0 });
+  const fork = await workflow("fork", id, "--from", "b", "--json");
+  expect(fork).toMatchObject({ code: 0, output: expect.stringContaining('"path"') });
   expect(await workflow("cancel", id)).toMatchObject({ output: expect.stringContaining("[workflow_ended]") });
   await hull.call("/workflows/flow", JSON.stringify({ graph }), { method: "PUT" });
   expect(await workflow("run", "flow", "--task", "Do it.")).toMatchObject({ code: 0 });
@@ -128,6 +134,27 @@ test("workflows are run from a file or by name, shown, explained and forked", as
   expect(await workflow("run", yaml, "--task", "x")).toMatchObject({
     output: expect.stringContaining("night.yaml:1:9 is no YAML"),
   });
+});
+
+test("the id of a workflow run is known while it waits, and an interrupted command leaves it alone", async () => {
+  writeFileSync(join(hull.root, "ask.yaml"), 'nodes:\n  ask: {kind: wait, wait: {approval: "Now?"}}\n');
+  const { script, variables } = hullStart(REPO);
+  const args = [script, "workflow", "run", "ask.yaml", "--task", "x", "--url", hull.url];
+  const child = spawn(process.execPath, args, {
+    cwd: hull.root,
+    env: { PATH: process.env.PATH ?? "", ...variables },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  const [line] = await once(child.stderr.setEncoding("utf8"), "data");
+  const [id = ""] = /wf_\w+/.exec(line) ?? [];
+  child.kill("SIGINT");
+  await once(child, "close");
+  const { output } = await until(
+    () => cli("workflow", "explain", id),
+    ({ output }) => output.includes("ask"),
+  );
+  expect(output).toBe("ask waits for somebody to approve.\n");
+  await cli("workflow", "cancel", id);
 });
 
 describe("tests of workflows", () => {

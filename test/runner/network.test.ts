@@ -31,6 +31,15 @@ print(urllib.request.urlopen(json.load(sys.stdin)["url"], timeout=5).read().deco
       "import urllib.request as u\ndef handler(a):\n    return u.build_opener(u.ProxyHandler({})).open(a['url'], timeout=5).read().decode()\n",
     "nobody.py":
       "import urllib.request as u\ndef handler(a):\n    return u.build_opener(u.ProxyHandler({'http': 'http://hull:e30.x@127.0.0.1:3128'})).open(a['url'], timeout=5).read().decode()\n",
+    "own.py": `import http.server, threading, urllib.request
+class Page(http.server.SimpleHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200); self.end_headers(); self.wfile.write(b"own page")
+def handler(a):
+    server = http.server.HTTPServer(("127.0.0.1", 0), Page)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return urllib.request.urlopen(f"http://localhost:{server.server_port}/", timeout=5).read().decode()
+`,
     "tunnel.py": `import base64, os, socket, urllib.parse
 def handler(a):
     proxy = urllib.parse.urlsplit(os.environ["HTTPS_PROXY"])
@@ -194,6 +203,11 @@ describe.runIf(canUnshare)("a tool that lists hosts", () => {
       expect(refused).not.toMatch(/passed on|reached/);
       expect(asked).toEqual([]);
     }
+  });
+
+  test("a server of its own is asked without the proxy", async () => {
+    expect(await ask("own.py", "")).toContain("own page");
+    expect(asked).toEqual([]);
   });
 
   test("a connection for https is made to listed hosts only", async () => {

@@ -141,6 +141,8 @@ describe("a signed event", () => {
       expect([headers, await send(id, body, headers)]).toEqual([headers, [401, code, undefined]]);
     }
     const good = at(now());
+    const packed = await send(id, body, { ...good, "content-encoding": "gzip" });
+    expect(packed).toEqual([415, "unsupported_media_type", undefined]);
     expect(await send(id, body, good)).toMatchObject([202, undefined, { seq: 1, payload: { n: 1 } }]);
     // Sent again by whoever saw it, it is the same event, however the signature is written.
     const digits = good["x-sig"];

@@ -70,6 +70,7 @@ describe("S42: a static file", () => {
 
   it.each([
     ["bytes=0-3", 206, "0123", "bytes 0-3/18"],
+    ["BYTES=0-3", 206, "0123", "bytes 0-3/18"],
     ["bytes=15-", 206, "\u00fc\n".slice(0, 2), "bytes 15-17/18"],
     ["bytes=-1", 206, "\n", "bytes 17-17/18"],
     ["bytes=5-100", 206, TEXT.slice(5), "bytes 5-17/18"],

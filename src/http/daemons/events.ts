@@ -2,7 +2,7 @@
 import { InputInvalid } from "../../errors/request.ts";
 import { decodeUtf8 } from "../../run/utf8.ts";
 import type { Json } from "../../skill/manifest.ts";
-import { MAX_JSON_BYTES, parseJson, readBody } from "../body.ts";
+import { checkCoding, MAX_JSON_BYTES, parseJson, readBody } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { guard, sentKey } from "../guard.ts";
 import { jsonNow } from "../page.ts";
@@ -16,7 +16,7 @@ import { type SignedCall, signedCall } from "./webhook.ts";
 export const postEvent: Route = async (context, { id = "" }) => {
   const signed = await admitted(context, id);
   await checkRate(context);
-  const body = signed?.body ?? (await readBody(context.request, MAX_JSON_BYTES));
+  const body = signed?.body ?? (await eventBody(context));
   const payload = payloadOf(context.request, decodeUtf8(body, "The body"));
   const request =
     signed === null || signed.name === null
@@ -27,12 +27,17 @@ export const postEvent: Route = async (context, { id = "" }) => {
 
 /** Admits the call by its key, or by its signature; `null`: by its key. */
 async function admitted(context: RequestContext, id: string): Promise<SignedCall | null> {
-  const body = () => readBody(context.request, MAX_JSON_BYTES);
   const keyed = sentKey(context.request) !== null || context.admitted !== null;
-  const signed = !keyed ? await signedCall(context, id, body) : null;
+  const signed = !keyed ? await signedCall(context, id, () => eventBody(context)) : null;
   if (signed === null) await guard(context, "invoke");
   else context.admit({ tenant: signed.tenant, key_id: null, scopes: ["invoke"], operator: false });
   return signed;
+}
+
+/** @throws UnsupportedMediaType for a compressed body, as its text is the event */
+async function eventBody({ request }: RequestContext): Promise<Uint8Array<ArrayBuffer>> {
+  checkCoding(request);
+  return readBody(request, MAX_JSON_BYTES);
 }
 
 /** JSON as its value, any other text unchanged. @throws InputInvalid */

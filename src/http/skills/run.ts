@@ -129,7 +129,11 @@ function chooseForm(request: Request, record: SkillRecord): boolean {
   const text =
     mode === "static-file" ? isTextType(servedFile(record).type) : mode === "llm" || output !== "file";
   if (wanted === "no" || text) return wanted !== "no";
-  if (wanted === "only") throw new NotAcceptable({ accepted: [output_mime ?? "*/*"] });
+  if (wanted === "only") {
+    const reason =
+      "The output is a file, which cannot be sent as events. Ask without stream=1, and accept it.";
+    throw new NotAcceptable({ accepted: [output_mime ?? "*/*"], reason });
+  }
   return false;
 }
 

@@ -46,6 +46,46 @@ describe.each(NODES)("on %s", (node) => {
   });
 });
 
+test("nobody who reads on: the command ends without a word", async () => {
+  const child = spawn(process.execPath, [BIN, "--help"], { stdio: ["ignore", "pipe", "pipe"] });
+  child.stdout.destroy();
+  let err = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    err += text;
+  });
+  const [code] = await once(child, "close");
+  expect([code, err]).toEqual([0, ""]);
+});
+
+test("standard input that is not UTF-8 is refused, not changed", async () => {
+  const url = ["--url", "http://127.0.0.1:2"];
+  for (const args of [
+    ["run", "-"],
+    ["sessions", "send", "s", "-"],
+    ["daemons", "send", "d", "-"],
+  ]) {
+    const ended = spawnSync(process.execPath, [BIN, ...args, ...url], { input: Buffer.from([0xff, 0x41]) });
+    expect([ended.status, ended.stderr.toString()]).toEqual([2, expect.stringContaining("not UTF-8")]);
+  }
+});
+
+test.each([
+  [["call", "x", "--url", "localhost:3000"], "--url is no http(s) address"],
+  [["call", "x", "--url", "ftp://x"], "--url is no http(s) address"],
+  [["call", "x", "--url", "http://127.0.0.1:2", "--key", "secret\nkey"], "The API key has characters"],
+  [["sessions", "ls", "--url", "http://127.0.0.1:2", "--key", "sécret"], "The API key has characters"],
+])("an address or a key that cannot be one is wrong usage: %j", async (args, says) => {
+  const ended = await hull(args);
+  expect(ended).toMatchObject({ code: 2, err: expect.stringContaining(says) });
+  expect(ended.err).not.toMatch(/s.cret|fault in Hull/);
+});
+
+test("what the system refuses is said without a trace", async () => {
+  const dir = folder({ taken: "a file" });
+  const ended = await hull(["init", join(dir, "taken")]);
+  expect(ended).toEqual({ code: 1, out: "", err: expect.stringMatching(/^hull: EEXIST.*taken'\.\n$/) });
+});
+
 describe("an old Node", () => {
   /** A checkout whose bin finds every Node too old, and whose hull.ts is a stand-in. */
   const checkout = (script: string) => {

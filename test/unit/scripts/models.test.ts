@@ -1,12 +1,15 @@
 /** Models that a project defines: hull.toml, the provider file, skill folders; and how they reach the Worker. */
+import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { buildRoots } from "../../../scripts/build/build.ts";
 import { BuildCache } from "../../../scripts/build/cache.ts";
 import { loadConfig } from "../../../scripts/config.ts";
+import { startStandIns } from "../../../scripts/dev/models.ts";
 import { runnerEnvironment, workerVariables } from "../../../scripts/dev/variables.ts";
 import { modelVariables } from "../../../scripts/models.ts";
 import { openProject } from "../../../scripts/project.ts";
 import { layerSchema } from "../../../src/model/registry/layer.ts";
+import { Redactor } from "../../../src/redact.ts";
 import { folder, put, skillText } from "./folder.ts";
 
 const PROXY =
@@ -282,4 +285,18 @@ test("the runner of hull dev has what its installer of packages needs, and no se
   expect(runnerEnvironment(environment)).toEqual({ ...needed, PATH: "/bin" });
   const commands = workerVariables(new Map(), { TOKEN_OF_MINE: "t" }, [], [], [], [], ["TOKEN_OF_MINE"]);
   expect([...commands]).toEqual([["TOKEN_OF_MINE", "t"]]);
+});
+
+test.each([
+  ["no mock at all", "\n", "[]"],
+  [
+    "a byte order mark and Windows' line ends",
+    '\ufeff{"text":"a"}\r\n{"text":"b"}\r\n',
+    '{"text":"a"}\n{"text":"b"}',
+  ],
+])("--mocks: a file with %s", async (_, text, lines) => {
+  const variables = new Map<string, string>();
+  const context = { variables, layers: [], redactor: new Redactor([]), onLine: () => {} };
+  await startStandIns({ mocks: join(folder({ "mocks.jsonl": text }), "mocks.jsonl") }, context);
+  expect(variables.get("HULL_LLM_MOCKS")).toBe(lines);
 });

@@ -1,0 +1,28 @@
+/** Requests whose answer may take hours. */
+import { request as httpRequest, type IncomingMessage } from "node:http";
+import { request as httpsRequest } from "node:https";
+import { Readable } from "node:stream";
+
+/** Statuses whose answers have no body. */
+const BODILESS = new Set([204, 205, 304]);
+
+/**
+ * As `fetch`, which gives up on an answer whose headers take 5 minutes: a skill, a task or a run may take longer. It follows
+ * no redirects and holds the body to send in memory.
+ */
+export async function patientFetch(url: URL, init: RequestInit): Promise<Response> {
+  const { method, headers, body } = new Request(url, init);
+  const bytes = body === null ? undefined : Buffer.from(await new Response(body).arrayBuffer());
+  const open = url.protocol === "https:" ? httpsRequest : httpRequest;
+  const request = open(url, { method, headers: Object.fromEntries(headers) });
+  const answered = Promise.withResolvers<IncomingMessage>();
+  request.on("response", answered.resolve).on("error", answered.reject).end(bytes);
+  const incoming = await answered.promise;
+  const { statusCode: status = 0, headersDistinct } = incoming;
+  const fields = Object.entries(headersDistinct).flatMap(([name, values = []]) =>
+    values.map((value): [string, string] => [name, value]),
+  );
+  if (!BODILESS.has(status)) return new Response(Readable.toWeb(incoming), { status, headers: fields });
+  incoming.resume();
+  return new Response(null, { status, headers: fields });
+}

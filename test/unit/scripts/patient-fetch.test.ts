@@ -1,0 +1,70 @@
+/** How commands ask a server, and what they say of one that breaks its answers off. */
+import { once } from "node:events";
+import { createServer, type RequestListener } from "node:http";
+import { text } from "node:stream/consumers";
+import { expect, onTestFinished, test } from "vitest";
+import { patientFetch } from "../../../scripts/patient-fetch.ts";
+import { hullHere } from "./command-line.ts";
+
+/** Origin of a server that answers as a Hull does, as far as its headers go. */
+async function serve(listener: RequestListener): Promise<string> {
+  const server = createServer((request, response) => {
+    response.setHeader("x-request-id", "request-1");
+    listener(request, response);
+  });
+  server.listen(0, "127.0.0.1");
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  await once(server, "listening");
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+}
+
+test("a request goes out as it is, and its answer comes as it is", async () => {
+  const url = await serve(async (request, response) => {
+    const { method, headers } = request;
+    const sent = {
+      method,
+      type: headers["content-type"],
+      key: headers.authorization,
+      body: await text(request),
+    };
+    response.setHeader("set-cookie", ["a=1", "b=2"]).writeHead(method === "DELETE" ? 204 : 201);
+    response.end(method === "DELETE" ? undefined : JSON.stringify(sent));
+  });
+  const headers = { authorization: "Bearer key", "content-type": "text/plain" };
+  const answer = await patientFetch(new URL(url), { method: "POST", headers, body: "ä" });
+  expect([answer.status, answer.headers.getSetCookie()]).toEqual([201, ["a=1", "b=2"]]);
+  expect(await answer.json()).toEqual({ method: "POST", type: "text/plain", key: "Bearer key", body: "ä" });
+  const form = new FormData();
+  form.set("file", new Blob(["content"]), "a.txt");
+  const filed = await (await patientFetch(new URL(url), { method: "POST", body: form })).json();
+  expect(filed).toMatchObject({
+    type: expect.stringMatching(/^multipart\/form-data; boundary=/),
+    body: expect.stringContaining("content"),
+  });
+  const gone = await patientFetch(new URL(url), { method: "DELETE" });
+  expect([gone.status, gone.body]).toEqual([204, null]);
+});
+
+test("an answer that breaks off is that of a server out of reach, and no fault of the command", async () => {
+  const card = JSON.stringify({ route: "/skills/x", method: "POST", input: "text", output: "text" });
+  const url = await serve(({ url = "", headers, socket }, response) => {
+    if (url.endsWith("/card")) return response.end(card);
+    const streams = headers.accept?.includes("text/event-stream") === true;
+    response.writeHead(200, streams ? { "content-type": "text/event-stream" } : { "content-length": 100 });
+    return response.write(streams ? 'event: delta\ndata: {"text":"half"}\n\n' : "half", () =>
+      socket.destroy(),
+    );
+  });
+  const err = "hull: The server broke off its answer.\n";
+  for (const [args, out] of [
+    [["call", "x", "-i", "y"], ""],
+    [["call", "x", "-i", "y", "--stream"], "half"],
+    [["run", "x"], "half"],
+    [["sessions", "ls"], ""],
+  ] as const)
+    expect([args, await hullHere([...args, "--url", url])]).toEqual([args, { code: 4, out, err }]);
+});
