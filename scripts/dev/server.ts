@@ -1,4 +1,5 @@
 /** A local Hull: runner, Worker and published skills together, for `hull dev` and `hull call`. */
+import { join } from "node:path";
 import { keyVariablesOf } from "../../src/model/registry/layer.ts";
 import { MIN_SECRET_LENGTH, Redactor, tooShortToRedact } from "../../src/redact.ts";
 import { SECRET_VARIABLES } from "../../src/secrets.ts";
@@ -23,7 +24,7 @@ import { lockState, noteAddress } from "./state-lock.ts";
 import { checkVariables, workerVariables } from "./variables.ts";
 import { debounced, WatchedFiles, watchRoots } from "./watch.ts";
 import { startWorker } from "./worker.ts";
-import { workerModules } from "./worker-bundle.ts";
+import { workerFolder } from "./worker-bundle.ts";
 import { bindingNames } from "./wrangler-toml.ts";
 
 interface ServerOptions {
@@ -72,8 +73,8 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
   try {
     // Bundles the Worker and starts the runner while the skills are built.
     const direct = options.direct || !options.front;
-    const modules = direct ? workerModules() : null;
-    modules?.catch(() => {});
+    const bundle = direct ? workerFolder(join(stateDir, "bundle")) : null;
+    bundle?.catch(() => {});
     const ownRunner = project.config.runner.url === null ? ownRunnerOf(options) : null;
     ownRunner?.catch(() => {});
     stops.push(async () => (await ownRunner?.catch(() => null))?.stop());
@@ -137,7 +138,7 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
       stateDir,
       host: options.front ? "127.0.0.1" : host,
       port: options.front ? await freePort("127.0.0.1", 0) : port,
-      modules: await modules,
+      bundle: await bundle,
       variables,
       onLine: (line) => options.onLine(redactor.text(line), "worker"),
     });
