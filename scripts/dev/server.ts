@@ -65,6 +65,11 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
   const port = await freePort(host, options.port);
   const settings = await readSettings(project.dir);
   const files = await loadEnvironment(project.dir, {});
+  const bindings = await bindingNames(REPO_DIR);
+  // What no skill can change is refused before anything starts.
+  const own = workerVariables(files, process.env, [], []);
+  if (!loopback) checkReachable(options, own.get("HULL_ADMIN_KEY") || undefined);
+  checkVariables(own, files, bindings);
   const stops: (() => Promise<void> | void)[] = [];
   const stop = async (): Promise<void> => {
     for (const end of stops.splice(0).reverse()) await end();
@@ -128,10 +133,9 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
       .set("HULL_RUNNER_ROOT", runner.root);
     if (options.public) variables.set("HULL_PUBLIC", "1");
     const adminKey = variables.get("HULL_ADMIN_KEY") || undefined;
-    if (!loopback) checkReachable(options, adminKey);
     variables.delete("HULL_DEV_KEY");
     if (!loopback && adminKey === undefined) variables.set("HULL_DEV_KEY", randomSecret());
-    checkVariables(variables, files, await bindingNames(REPO_DIR));
+    checkVariables(variables, files, bindings);
     redactor.learn([variables.get("HULL_DEV_KEY") ?? ""]);
     const worker = await startWorker({
       repoDir: REPO_DIR,
