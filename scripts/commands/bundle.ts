@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { type Command, EXIT, parseFlags } from "../command.ts";
 import { REPO_DIR } from "../dev/places.ts";
-import { bundleWorker, writeModules } from "../dev/worker-bundle.ts";
+import { readModules, workerFolder, writeModules } from "../dev/worker-bundle.ts";
 
 export const command: Command = {
   name: "bundle",
@@ -15,7 +15,9 @@ request first needs them. Hull's wrangler.toml names this command in [build]. hu
 `,
   async run(argv) {
     parseFlags(argv, {}, 0);
-    await writeModules(join(REPO_DIR, "dist"), await bundleWorker(REPO_DIR));
+    const dist = join(REPO_DIR, "dist");
+    const folder = await workerFolder(dist);
+    if (folder !== dist) await writeModules(dist, await readModules(folder));
     return EXIT.ok;
   },
 };

@@ -24,9 +24,12 @@ export function workerOptions({
     Object.fromEntries(list.map((item) => [item.binding, id(item)]));
   return {
     name: "hull",
-    // workerd starts with the first.
+    // workerd starts with the first. Of the others the small ones come first: for each, miniflare copies what it has written so far,
+    // and 64 MB of copies would be a collection of garbage more.
     modules: [...modules]
-      .sort(([a], [b]) => Number(b === ENTRY) - Number(a === ENTRY))
+      .sort(
+        ([a, left], [b, right]) => Number(b === ENTRY) - Number(a === ENTRY) || left.length - right.length,
+      )
       .map(([path, contents]) => ({ type: "ESModule" as const, path, contents })),
     compatibilityDate: config.compatibility_date,
     compatibilityFlags: config.compatibility_flags,

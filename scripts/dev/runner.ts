@@ -1,13 +1,16 @@
 /** The local runner of `hull dev`: started with a new secret, watched, and stopped. */
-import { cp, mkdir, realpath, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, readdir, realpath, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { build } from "esbuild";
 import type { HullConfig } from "../config.ts";
 import { runnerFlags } from "../serving-config.ts";
+import { madeOnce } from "./made.ts";
 import { randomSecret } from "./random-secret.ts";
 import { Supervised } from "./supervised.ts";
 import { runnerEnvironment } from "./variables.ts";
+import { inputsOf } from "./worker-bundle.ts";
 
+const PROGRAM = "runner.cjs";
 /** How long a stopped server waits for work in progress, in ms: shorter than a deployment, since a developer waits. */
 const DEV_DRAIN_MS = 2000;
 /** How long the runner may take to listen, in ms. */
@@ -18,30 +21,36 @@ const NODE_FLAGS = ["--max-semi-space-size=1"];
 
 /**
  * Makes one file of the runner, as its image does: it starts faster and uses less memory than from its sources. The
- * programs in other languages are copied next to it.
+ * programs in other languages are copied next to it. Answers the absolute paths of the files that it is made of, and of the folder
+ * of these programs.
  */
-export async function bundleRunner(repoDir: string, outfile: string): Promise<void> {
-  await build({
+export async function bundleRunner(repoDir: string, outfile: string): Promise<string[]> {
+  const { metafile } = await build({
+    // Otherwise that of the process, which may be gone.
+    absWorkingDir: repoDir,
     entryPoints: [join(repoDir, "container", "main.ts")],
     outfile,
     bundle: true,
     platform: "node",
     target: "node24",
     format: "cjs",
+    metafile: true,
     logLevel: "error",
   });
+  const sources = join(repoDir, "container", "programs");
   const programs = join(dirname(outfile), "programs");
   await rm(programs, { recursive: true, force: true });
-  await cp(join(repoDir, "container", "programs"), programs, { recursive: true });
+  await cp(sources, programs, { recursive: true });
+  const names = await readdir(sources, { recursive: true });
+  return [...inputsOf(metafile, repoDir), sources, ...names.map((name) => join(sources, name))];
 }
 
-/** The runner's single file. The tests make it once for all the servers that they start. */
-async function runnerBundle(repoDir: string, stateDir: string): Promise<string> {
+/** The runner's single file, kept or made in `dir`. The tests make it once for all the servers that they start. */
+async function runnerBundle(repoDir: string, dir: string): Promise<string> {
   const made = process.env.HULL_RUNNER_BUNDLE;
   if (made !== undefined) return made;
-  const program = join(stateDir, "runner.cjs");
-  await bundleRunner(repoDir, program);
-  return program;
+  const folder = await madeOnce("runner", dir, (to) => bundleRunner(repoDir, join(to, PROGRAM)));
+  return join(folder, PROGRAM);
 }
 
 export interface LocalRunner {
@@ -68,7 +77,7 @@ export async function startRunner(options: LocalRunnerOptions): Promise<LocalRun
   const secret = randomSecret();
   const secretFile = join(options.stateDir, "runner.secret");
   await writeFile(secretFile, secret, { mode: 0o600 });
-  const program = await runnerBundle(repoDir, options.stateDir);
+  const program = await runnerBundle(repoDir, join(options.stateDir, "runner-bundle"));
   let port = 0;
   const listening = Promise.withResolvers<number>();
   const flags = (): string[] => [

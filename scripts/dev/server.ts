@@ -1,4 +1,5 @@
 /** A local Hull: runner, Worker and published skills together, for `hull dev` and `hull call`. */
+import { join } from "node:path";
 import { keyVariablesOf } from "../../src/model/registry/layer.ts";
 import { MIN_SECRET_LENGTH, Redactor, tooShortToRedact } from "../../src/redact.ts";
 import { SECRET_VARIABLES } from "../../src/secrets.ts";
@@ -23,7 +24,7 @@ import { lockState, noteAddress } from "./state-lock.ts";
 import { checkVariables, workerVariables } from "./variables.ts";
 import { debounced, WatchedFiles, watchRoots } from "./watch.ts";
 import { startWorker } from "./worker.ts";
-import { workerModules } from "./worker-bundle.ts";
+import { workerFolder } from "./worker-bundle.ts";
 import { bindingNames } from "./wrangler-toml.ts";
 
 interface ServerOptions {
@@ -64,6 +65,11 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
   const port = await freePort(host, options.port);
   const settings = await readSettings(project.dir);
   const files = await loadEnvironment(project.dir, {});
+  const bindings = await bindingNames(REPO_DIR);
+  // What no skill can change is refused before anything starts.
+  const own = workerVariables(files, process.env, [], []);
+  if (!loopback) checkReachable(options, own.get("HULL_ADMIN_KEY") || undefined);
+  checkVariables(own, files, bindings);
   const stops: (() => Promise<void> | void)[] = [];
   const stop = async (): Promise<void> => {
     for (const end of stops.splice(0).reverse()) await end();
@@ -72,8 +78,8 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
   try {
     // Bundles the Worker and starts the runner while the skills are built.
     const direct = options.direct || !options.front;
-    const modules = direct ? workerModules() : null;
-    modules?.catch(() => {});
+    const bundle = direct ? workerFolder(join(stateDir, "bundle")) : null;
+    bundle?.catch(() => {});
     const ownRunner = project.config.runner.url === null ? ownRunnerOf(options) : null;
     ownRunner?.catch(() => {});
     stops.push(async () => (await ownRunner?.catch(() => null))?.stop());
@@ -127,17 +133,16 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
       .set("HULL_RUNNER_ROOT", runner.root);
     if (options.public) variables.set("HULL_PUBLIC", "1");
     const adminKey = variables.get("HULL_ADMIN_KEY") || undefined;
-    if (!loopback) checkReachable(options, adminKey);
     variables.delete("HULL_DEV_KEY");
     if (!loopback && adminKey === undefined) variables.set("HULL_DEV_KEY", randomSecret());
-    checkVariables(variables, files, await bindingNames(REPO_DIR));
+    checkVariables(variables, files, bindings);
     redactor.learn([variables.get("HULL_DEV_KEY") ?? ""]);
     const worker = await startWorker({
       repoDir: REPO_DIR,
       stateDir,
       host: options.front ? "127.0.0.1" : host,
       port: options.front ? await freePort("127.0.0.1", 0) : port,
-      modules: await modules,
+      bundle: await bundle,
       variables,
       onLine: (line) => options.onLine(redactor.text(line), "worker"),
     });

@@ -4,7 +4,8 @@
  */
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
-import { type BuildOptions, build, type Plugin } from "esbuild";
+import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
+import { madeOnce } from "./made.ts";
 import { REPO_DIR } from "./places.ts";
 
 /** The module that workerd starts with. */
@@ -53,12 +54,42 @@ export const workerBuild = (repoDir: string) => {
 
 /** Bundles the Worker, minified. */
 export async function bundleWorker(repoDir: string): Promise<WorkerModules> {
-  const options = workerBuild(repoDir);
-  const { outputFiles } = await build(options);
-  return new Map(outputFiles.map(({ path, text }) => [relative(options.outdir, path), text]));
+  return (await bundleFrom(repoDir)).modules;
 }
 
-/** The Worker's modules. The tests bundle them once for all the servers that they start. */
+/** Bundles the Worker; `inputs` are the absolute paths of the files that it is made of. */
+async function bundleFrom(repoDir: string): Promise<{ modules: WorkerModules; inputs: string[] }> {
+  const options = workerBuild(repoDir);
+  const { outputFiles, metafile } = await build({ ...options, metafile: true });
+  return {
+    modules: new Map(outputFiles.map(({ path, text }) => [relative(options.outdir, path), text])),
+    inputs: inputsOf(metafile, repoDir),
+  };
+}
+
+/** Absolute paths of the files from which esbuild made something, without modules that plugins made. */
+export function inputsOf({ inputs }: Metafile, repoDir: string): string[] {
+  return Object.keys(inputs)
+    .filter((name) => !/^(?:[\w-]+:|\()/.test(name))
+    .map((name) => join(repoDir, name));
+}
+
+/**
+ * The folder of the Worker's modules for a start: one that is kept, or `dir`, into which it bundles them. The tests bundle them once
+ * for all the servers that they start.
+ */
+export async function workerFolder(dir: string): Promise<string> {
+  return (
+    process.env.HULL_WORKER_BUNDLE ??
+    madeOnce("worker", dir, async (folder) => {
+      const { modules, inputs } = await bundleFrom(REPO_DIR);
+      await writeModules(folder, modules);
+      return inputs;
+    })
+  );
+}
+
+/** The Worker's modules, bundled anew but for tests. */
 export async function workerModules(): Promise<WorkerModules> {
   const bundled = process.env.HULL_WORKER_BUNDLE;
   return bundled === undefined ? bundleWorker(REPO_DIR) : readModules(bundled);

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { CommandError, EXIT } from "../command.ts";
 import { TYPESCRIPT_FLAGS } from "./places.ts";
 import { Supervised } from "./supervised.ts";
-import { type WorkerModules, writeModules } from "./worker-bundle.ts";
 import type { WorkerInput } from "./worker-process.ts";
 import { bindingsOf } from "./wrangler-toml.ts";
 
@@ -16,8 +15,8 @@ interface LocalWorkerOptions {
   stateDir: string;
   host: string;
   port: number;
-  /** Its modules, if workerd is started directly; `null`: wrangler serves it. */
-  modules: WorkerModules | null;
+  /** The folder of its modules, if workerd is started directly; `null`: wrangler serves it. */
+  bundle: string | null;
   variables: ReadonlyMap<string, string>;
   onLine: (line: string) => void;
 }
@@ -32,12 +31,10 @@ export interface LocalWorker {
  * @throws CommandError (exit 4) if it does not answer in time
  */
 export async function startWorker(options: LocalWorkerOptions): Promise<LocalWorker> {
-  const { repoDir, host, port, onLine } = options;
+  const { repoDir, host, port, bundle, onLine } = options;
   const stateDir = join(options.stateDir, "worker");
   await mkdir(stateDir, { recursive: true, mode: 0o700 });
   const listening = Promise.withResolvers<string>();
-  const bundle = options.modules === null ? null : join(options.stateDir, "bundle");
-  if (bundle !== null && options.modules !== null) await writeModules(bundle, options.modules);
   const config = await bindingsOf(repoDir);
   const variables = [...options.variables];
   const input: WorkerInput = { repoDir, config, stateDir, host, port, variables, bundle };

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import hullPackage from "../../package.json" with { type: "json" };
 import { nodeHash } from "../../scripts/build/skill.ts";
 import { REPO_DIR } from "../../scripts/dev/places.ts";
+import { bundleRunner } from "../../scripts/dev/runner.ts";
 import { RegistryClient } from "../../scripts/publish/registry-client.ts";
 import { openapiText } from "../../src/api/document.ts";
 import { card, makeCatalog } from "../../src/skill/bundle.ts";
@@ -195,7 +196,9 @@ function manifestOf(i: number): Manifest {
 const nodeDigest = (text: string): string => String(nodeHash(new Uint8Array(new TextEncoder().encode(text))));
 
 async function startRows({ dir, startMs }: ServingSubjects): Promise<Row[]> {
-  const runner = await middle(() => startRunner(dir));
+  const program = join(dir, "runner.cjs");
+  await bundleRunner(REPO_DIR, program);
+  const runner = await middle(() => startRunner(program));
   const call = await middle(() => ended(["call", "upper", "-d", dir, "-i", "x"]));
   return [
     gateRow("runner: start to listening", { hull: runner, floor: null, peer: 86, ratio: { at_most: 3 } }, ms),
@@ -214,17 +217,13 @@ async function middle(once: () => Promise<void>): Promise<number> {
   return times.toSorted((a, b) => a - b)[1] ?? Number.NaN;
 }
 
-/** Starts the runner that Hull has made for the project, until it listens. */
-async function startRunner(dir: string): Promise<void> {
+/** Starts the runner, until it listens. */
+async function startRunner(program: string): Promise<void> {
   const state = await mkdtemp(join(tmpdir(), "hull-bench-runner-"));
   const flags = ["--port", "0", "--state", state, "--exit-with-parent"];
-  const child = spawn(
-    process.execPath,
-    ["--max-semi-space-size=1", join(dir, "state", "runner.cjs"), ...flags],
-    {
-      stdio: ["pipe", "pipe", "ignore"],
-    },
-  );
+  const child = spawn(process.execPath, ["--max-semi-space-size=1", program, ...flags], {
+    stdio: ["pipe", "pipe", "ignore"],
+  });
   const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   await new Promise<void>((resolve, reject) => {
     child.stdout.once("data", () => resolve());

@@ -9,7 +9,7 @@ import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { expect, onTestFinished, test } from "vitest";
 import { type LocalWorker, startWorker } from "../../scripts/dev/worker.ts";
-import { workerModules } from "../../scripts/dev/worker-bundle.ts";
+import { workerFolder } from "../../scripts/dev/worker-bundle.ts";
 import { json, REPO, runHull } from "../support/hull-dev.ts";
 
 const KEY = "deploy-admin-key-of-the-test";
@@ -154,7 +154,7 @@ class Account {
       stateDir: join(this.root, "state"),
       host: "127.0.0.1",
       port: 0,
-      modules: await workerModules(),
+      bundle: await workerFolder(join(this.root, "bundle")),
       variables: new Map(Object.entries({ ...config.vars, HULL_ADMIN_KEY: KEY })),
       onLine: () => {},
     });

@@ -1,0 +1,56 @@
+/** What starts make of Hull's own code is kept until a file changes from which it was made. */
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { madeOnce } from "../../../scripts/dev/made.ts";
+import { until } from "../../support/runner.ts";
+
+/** Longer than a file counts as one that is still being written, in ms. */
+const SETTLED_MS = 100;
+
+test("what was made is made again after a change of what it was made of, or of itself, and only then", async () => {
+  const root = await mkdtemp(join(tmpdir(), "hull-made-"));
+  onTestFinished(() => rm(root, { recursive: true }));
+  const shelf = join(root, "shelf");
+  const source = join(root, "source.txt");
+  const write = async (text: string): Promise<void> => {
+    await writeFile(source, text);
+    await until(
+      async () => Date.now() - (await stat(source)).ctimeMs,
+      (age) => age > SETTLED_MS,
+    );
+  };
+  let starts = 0;
+  const start = async (at: string | null = shelf): Promise<{ text: string; made: boolean; dir: string }> => {
+    const own = join(root, `start-${++starts}`);
+    let made = false;
+    const make = async (to: string): Promise<string[]> => {
+      made = true;
+      await mkdir(join(to, "part"));
+      await writeFile(join(to, "part", "out.txt"), await readFile(source, "utf8"));
+      return [source];
+    };
+    const dir = await madeOnce("thing", own, make, at);
+    return { text: await readFile(join(dir, "part", "out.txt"), "utf8"), made, dir };
+  };
+  await write("one");
+  expect(await start()).toEqual({ text: "one", made: true, dir: join(root, "start-1") });
+  const kept = await start();
+  expect(kept).toMatchObject({ text: "one", made: false });
+  await write("two");
+  expect(await start()).toMatchObject({ text: "two", made: true });
+  const latest = await start();
+  expect(latest).toMatchObject({ text: "two", made: false });
+  // A server that started from the earlier one may start from it again, for a day.
+  expect(await readFile(join(kept.dir, "part", "out.txt"), "utf8")).toBe("one");
+  await utimes(kept.dir, 1, 1);
+  await rm(join(latest.dir, "part", "out.txt"));
+  expect(await start()).toMatchObject({ text: "two", made: true });
+  expect(await readdir(shelf)).not.toContain(basename(kept.dir));
+  expect(await start()).toMatchObject({ text: "two", made: false });
+  expect(await start(null)).toMatchObject({ text: "two", made: true });
+  await rm(shelf, { recursive: true });
+  await writeFile(shelf, "not a folder");
+  expect(await start()).toMatchObject({ text: "two", made: true });
+});
