@@ -30,7 +30,7 @@ const RACY_MS = 50;
 /** How long something is kept that no start uses, in ms. */
 const UNUSED_MS = 30 * 86_400_000;
 /** How long what was replaced stays, in ms: a server that started from it may start its Worker or its runner again. */
-const REPLACED_MS = 86_400_000;
+const REPLACED_MS = 7 * 86_400_000;
 
 /**
  * Answers a folder with what `make` writes: one that is kept, or `dir`, into which it then makes it. A failure to keep it only means
