@@ -4,7 +4,7 @@ import { createServer, type RequestListener } from "node:http";
 import { text } from "node:stream/consumers";
 import { expect, onTestFinished, test } from "vitest";
 import { patientFetch } from "../../../scripts/patient-fetch.ts";
-import { hullHere } from "./command-line.ts";
+import { hullHere } from "../../support/hull-here.ts";
 
 /** Origin of a server that answers as a Hull does, as far as its headers go. */
 async function serve(listener: RequestListener): Promise<string> {
