@@ -1,5 +1,5 @@
 /** What a call survives: its process dies at any write, and the next one goes on. */
-import { describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { ExecutionCall } from "../../src/session/unlisted/rpc.ts";
 import {
   client,
@@ -27,6 +27,18 @@ function lasting(skill: string, answer: string): unknown {
 const OUT = [{ type: "message", id: "msg_1", role: "user", content: [{ type: "input_text", text: "out" }] }];
 
 describe("a run whose process dies at any of its writes", () => {
+  // Each of the hundreds of lives would collect the usage of its calls for so many ms.
+  const collecting = 200;
+  beforeAll(() => {
+    const real = setTimeout;
+    vi.spyOn(globalThis, "setTimeout").mockImplementation((work, ms, ...more) =>
+      real(work, ms === collecting ? 0 : ms, ...more),
+    );
+  });
+  afterAll(() => {
+    vi.restoreAllMocks();
+  });
+
   const processes: Record<string, number> = { asks: 1, script: 1, runs: 1, responses: 1 };
   const skills = ["asks", "script", ...Object.keys(OPERATIONS)];
   it.each(skills.flatMap((skill) => [false, true].map((stored) => ({ skill, stored }))))(
