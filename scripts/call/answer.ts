@@ -43,7 +43,9 @@ export async function printAnswer(response: Response, options: AnswerOptions): P
   if (several === null) {
     const made = isJson && options.listsFiles === true ? madeOf(bytes) : null;
     const text = made === null ? bytes : Buffer.from(made.text);
-    process.stdout.write(text);
+    // Only the answer of a model names why it ended; a script may colour its own.
+    const ofModel = response.headers.has("x-hull-finish-reason");
+    process.stdout.write(ofModel ? terminalText(text.toString("utf8"), process.stdout) : text);
     if (process.stdout.isTTY && text.at(-1) !== 0x0a) process.stdout.write("\n");
     return writeMade(made?.files ?? listedFiles(response.headers.get("x-hull-files") ?? ""), options);
   }
