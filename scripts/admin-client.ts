@@ -86,7 +86,10 @@ export async function answerOf(url: URL, init: RequestInit): Promise<Response> {
   if (response.headers.has("x-request-id")) return response;
   const [said = ""] = (await wholeOf(response)).toString("utf8").slice(0, 200).split("\n");
   const detail = `${url.origin} answers ${response.status}, but not as a Hull does: ${said}`;
-  throw new CommandError(EXIT.unreachable, "no_hull", detail, "Is the address that of a Hull?");
+  const elsewhere = response.headers.get("location");
+  const hint =
+    elsewhere === null ? "Is the address that of a Hull?" : `It leads to ${elsewhere}; use that address.`;
+  throw new CommandError(EXIT.unreachable, "no_hull", detail, hint);
 }
 
 /** An answer that ends before its end. */

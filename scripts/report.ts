@@ -1,9 +1,10 @@
 /** What commands that ask a server print. */
 import { table } from "./table.ts";
+import { terminalText } from "./terminal-text.ts";
 
 /** What a command answers: with `json` the server's answer, otherwise a text for people. */
 export function print(json: boolean, value: object, text: string): void {
-  process.stdout.write(json ? `${JSON.stringify(value, null, 2)}\n` : text);
+  process.stdout.write(terminalText(json ? `${JSON.stringify(value, null, 2)}\n` : text, process.stdout));
 }
 
 /** Names with their values, those that have one, one on each line. */

@@ -4,6 +4,7 @@ import { basename, dirname, join } from "node:path";
 import { createParser } from "eventsource-parser";
 import { brokenOff, wholeOf } from "../admin-client.ts";
 import { EXIT, type ExitCode } from "../command.ts";
+import { terminalText } from "../terminal-text.ts";
 
 interface AnswerOptions {
   outDir: string;
@@ -42,7 +43,9 @@ export async function printAnswer(response: Response, options: AnswerOptions): P
   if (several === null) {
     const made = isJson && options.listsFiles === true ? madeOf(bytes) : null;
     const text = made === null ? bytes : Buffer.from(made.text);
-    process.stdout.write(text);
+    // Only the answer of a model names why it ended; a script may colour its own.
+    const ofModel = response.headers.has("x-hull-finish-reason");
+    process.stdout.write(ofModel ? terminalText(text.toString("utf8"), process.stdout) : text);
     if (process.stdout.isTTY && text.at(-1) !== 0x0a) process.stdout.write("\n");
     return writeMade(made?.files ?? listedFiles(response.headers.get("x-hull-files") ?? ""), options);
   }
@@ -137,20 +140,25 @@ export async function printStream(response: Response, options: AnswerOptions): P
 export function printEvent(event: string | undefined, value: Record<string, unknown>): void {
   // A sub-agent's text is for the run above it.
   if (event === "delta" && value.parent_run_id !== undefined) return;
-  if (event === "delta" && typeof value.text === "string") process.stdout.write(value.text);
-  else if (event === "sub_agent_start") process.stderr.write(`→ ${value.name}: ${value.task}\n`);
-  else if (event === "sub_agent_result") process.stderr.write(`← ${value.name}: ${value.status}\n`);
+  const note = noteOf(event, value);
+  if (note !== null) process.stderr.write(`${terminalText(note, process.stderr)}\n`);
+  // A model's text has a round; a script may colour its own.
+  else if (event === "delta" && typeof value.text === "string")
+    process.stdout.write(value.round === undefined ? value.text : terminalText(value.text, process.stdout));
   else if (event === "delta" && typeof value.b64 === "string")
     process.stdout.write(Buffer.from(value.b64, "base64"));
   else if (event === "stderr" && typeof value.text === "string") process.stderr.write(value.text);
-  else if (event === "tool_call")
-    process.stderr.write(`→ ${value.name}(${JSON.stringify(value.arguments)})\n`);
-  else if (event === "tool_result")
-    process.stderr.write(`← ${value.ok ? "ok" : value.code} ${value.duration_ms} ms\n`);
-  else if (event === "approval_request")
-    process.stderr.write(
-      `? ${value.tool}(${JSON.stringify(value.arguments)}) waits for approval ${value.id}\n`,
-    );
+}
+
+/** The line that tells people of an event; `null`: none does. */
+function noteOf(event: string | undefined, value: Record<string, unknown>): string | null {
+  if (event === "sub_agent_start") return `→ ${value.name}: ${value.task}`;
+  if (event === "sub_agent_result") return `← ${value.name}: ${value.status}`;
+  if (event === "tool_call") return `→ ${value.name}(${JSON.stringify(value.arguments)})`;
+  if (event === "tool_result") return `← ${value.ok ? "ok" : value.code} ${value.duration_ms} ms`;
+  if (event === "approval_request")
+    return `? ${value.tool}(${JSON.stringify(value.arguments)}) waits for approval ${value.id}`;
+  return null;
 }
 
 function printFailure(text: string, status: number, { json }: AnswerOptions, withStderr = true): number {

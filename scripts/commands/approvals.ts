@@ -4,6 +4,7 @@ import { type Approval, decide } from "../agent-run.ts";
 import { mapLimited } from "../build/limited.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { table } from "../table.ts";
+import { terminalText } from "../terminal-text.ts";
 
 interface ListedApproval extends Approval {
   risk: string;
@@ -103,7 +104,9 @@ async function list(server: AdminClient, session: string | undefined, json: bool
   ]);
   const lines = table([["SESSION", "APPROVAL", "TOOL", "RISK", "EXPIRES", "ARGUMENTS"], ...rows]);
   const [first] = data;
-  process.stdout.write(`${lines}\nDecide with: hull approvals approve ${first?.session_id} ${first?.id}\n`);
+  process.stdout.write(
+    `${terminalText(lines, process.stdout)}\nDecide with: hull approvals approve ${first?.session_id} ${first?.id}\n`,
+  );
   return EXIT.ok;
 }
 

@@ -3,6 +3,7 @@ import { createInterface, type Interface } from "node:readline/promises";
 import { AdminClient, pathOf, target } from "../admin-client.ts";
 import { type Approval, decide, RUN_FLAGS, runBody, streamRun } from "../agent-run.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
+import { terminalText } from "../terminal-text.ts";
 
 export const command: Command = {
   name: "chat",
@@ -84,7 +85,7 @@ async function ask(
   terminal: Interface,
   signal: AbortSignal,
 ): Promise<void> {
-  const question = `  Approve ${approval.tool}? y = this call, a = these arguments in this session, n = no: `;
+  const question = `  Approve ${terminalText(approval.tool, process.stderr)}? y = this call, a = these arguments in this session, n = no: `;
   const answer = await terminal.question(question, { signal }).catch(() => null);
   if (answer === null) return;
   const yes = /^[ya]/i.test(answer.trim());

@@ -1,6 +1,6 @@
 /** Watch mode: one call per burst of changes. */
-import { type FSWatcher, watch as watchFolder } from "node:fs";
-import { lstat, readlink } from "node:fs/promises";
+import { existsSync, type FSWatcher, watch as watchFolder } from "node:fs";
+import { lstat, readdir, readlink } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { type FSWatcher as ChokidarWatcher, watch } from "chokidar";
 
@@ -53,14 +53,23 @@ export async function watchRoots(
     else schedule();
   });
   const targets = new WatchedFiles(reopening.schedule);
+  /** A link whose target is gone: nothing else reports its return. */
+  const awaitTarget = async (link: string): Promise<void> => {
+    const target = resolve(dirname(link), await readlink(link));
+    targets.add([target]);
+    if (existsSync(target)) reopening.schedule();
+  };
+  const awaitTargets = async (watcher: ChokidarWatcher): Promise<void> => {
+    for (const folder of Object.keys(watcher.getWatched()))
+      for (const link of await brokenLinks(folder)) await awaitTarget(link);
+  };
   const onChange = async (event: string, path: string): Promise<void> => {
     schedule();
     if (event !== "change" && event !== "unlinkDir") return;
     const stats = await lstat(path).catch(() => null);
     if (stats === null || stats.isFile()) return;
     if (event === "change") reopening.schedule();
-    // A link whose target is gone: nothing else reports its return.
-    else if (stats.isSymbolicLink()) targets.add([resolve(dirname(path), await readlink(path))]);
+    else if (stats.isSymbolicLink()) await awaitTarget(path);
   };
   const open = async (): Promise<ChokidarWatcher> => {
     const watcher = watch([...roots], {
@@ -72,6 +81,7 @@ export async function watchRoots(
     const ready = new Promise<void>((resolve) => watcher.once("ready", resolve));
     watcher.on("all", (event, path) => void onChange(event, path).catch(schedule)).on("error", schedule);
     await ready;
+    awaitTargets(watcher).catch(schedule);
     return watcher;
   };
   let watcher = await open();
@@ -81,6 +91,13 @@ export async function watchRoots(
     targets.stop();
     await watcher.close();
   };
+}
+
+/** The links of a folder that lead nowhere. */
+async function brokenLinks(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  const links = entries.filter((entry) => entry.isSymbolicLink()).map(({ name }) => join(folder, name));
+  return links.filter((link) => !existsSync(link));
 }
 
 /** Watches single files, which need not exist. It watches their folders, so that a replaced file stays watched. */

@@ -68,3 +68,12 @@ test("an answer that breaks off is that of a server out of reach, and no fault o
   ] as const)
     expect([args, await hullHere([...args, "--url", url])]).toEqual([args, { code: 4, out, err }]);
 });
+
+test("a redirect is not followed, so that no key goes elsewhere; the message names where it leads", async () => {
+  const url = await serve((_, response) => {
+    response.removeHeader("x-request-id");
+    response.writeHead(301, { location: "https://hull.example/" }).end();
+  });
+  const ended = await hullHere(["sessions", "ls", "--url", url]);
+  expect(ended).toMatchObject({ code: 4, err: expect.stringContaining("leads to https://hull.example/;") });
+});
