@@ -23,12 +23,18 @@ function sendable(key: string | undefined): string | undefined {
   );
 }
 
-const isAddress = (url: string): boolean => /^https?:/.test(url) && URL.canParse(url);
+/** What is wrong with the address of a Hull, to be said after the name of where it stands; `null`: nothing. */
+function faultOf(url: string): string | null {
+  if (!/^https?:/.test(url) || !URL.canParse(url)) return `is no http(s) address: "${url}".`;
+  const { pathname, search, hash, origin } = new URL(url);
+  if (`${pathname}${search}${hash}` === "/") return null;
+  return `names more than a server, whose address is ${origin}.`;
+}
 
-/** Throws `CommandError` (exit 2) unless the value of `--url` is an http(s) address. @param usage shows a right one */
+/** Throws `CommandError` (exit 2) unless the value of `--url` is the http(s) address of a server. @param usage shows a right one */
 export function checkAddress(url: string, usage: string): void {
-  if (isAddress(url)) return;
-  throw new CommandError(EXIT.usage, "url_invalid", `--url is no http(s) address: "${url}".`, usage);
+  const fault = faultOf(url);
+  if (fault !== null) throw new CommandError(EXIT.usage, "url_invalid", `--url ${fault}`, usage);
 }
 
 /**
@@ -41,7 +47,8 @@ export async function target(
   usage: string,
 ): Promise<{ url: string; key: string | undefined }> {
   const url = values.url ?? process.env.HULL_URL ?? "";
-  if (isAddress(url)) return { url, key: keyOf(values.key) };
+  const fault = faultOf(url);
+  if (fault === null) return { url, key: keyOf(values.key) };
   if (url === "") {
     const project = await findUpwards(process.cwd());
     const running = await runningServer(project);
@@ -55,7 +62,7 @@ export async function target(
   const wrong =
     url === ""
       ? "Which Hull? Its address is missing, and no hull dev runs for this project."
-      : `${from} is no http(s) address: "${url}".`;
+      : `${from} ${fault}`;
   throw new CommandError(
     EXIT.usage,
     "url_missing",

@@ -72,6 +72,11 @@ test("standard input that is not UTF-8 is refused, not changed", async () => {
 test.each([
   [["call", "x", "--url", "localhost:3000"], "--url is no http(s) address"],
   [["call", "x", "--url", "ftp://x"], "--url is no http(s) address"],
+  [
+    ["call", "x", "--url", "http://h:1/skills/x"],
+    "--url names more than a server, whose address is http://h:1.",
+  ],
+  [["sessions", "ls", "--url", "http://h:1/?a=b"], "--url names more than a server"],
   [["call", "x", "--url", "http://127.0.0.1:2", "--key", "secret\nkey"], "The API key has characters"],
   [["sessions", "ls", "--url", "http://127.0.0.1:2", "--key", "sécret"], "The API key has characters"],
 ])("an address or a key that cannot be one is wrong usage: %j", async (args, says) => {
