@@ -23,7 +23,7 @@ interface Kept {
   stamp: string;
 }
 
-/** They decide what esbuild reads and how, beside the files that it reads. */
+/** Files that decide what esbuild reads and how. It does not report them itself. */
 const SETTINGS = ["package.json", "package-lock.json", "tsconfig.json", "tsconfig.base.json"];
 /** A file written within this time before, in ms, may be written again within the same tick of its clock. */
 const RACY_MS = 50;

@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { json } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
-import { kill, sharedHull } from "../support/shared.ts";
+import { kill, killWorker, sharedHull } from "../support/shared.ts";
 
 const HULL = new URL("../../bin/hull.mjs", import.meta.url).pathname;
 const GUARD =
@@ -66,11 +66,7 @@ test("timers go on by themselves after the Worker was killed, and every event is
     expect([name, said.filter((text) => text.includes(`"${name}"`)).length]).toEqual([name, 1]);
   const wokenAlone = async (ms: number): Promise<boolean> => {
     const before = (await daemon(id)).total_iterations;
-    expect(await kill(hull, "worker")).toBeGreaterThan(0);
-    await until(
-      async () => (await hull.call("/healthz").catch(() => null))?.status,
-      (status) => status === 200,
-    );
+    await killWorker(hull);
     // Nobody asks for it meanwhile.
     await sleep(ms);
     return (await daemon(id)).total_iterations > before + 1;

@@ -3,7 +3,7 @@ import OpenAI, { toFile } from "openai";
 import OpenAI7, * as openai7 from "openai-7";
 import { describe, expect, test } from "vitest";
 import { until } from "../support/runner.ts";
-import { kill, sharedHull, sharedProvider } from "../support/shared.ts";
+import { killWorker, sharedHull, sharedProvider } from "../support/shared.ts";
 import { makeZip } from "../support/zip.ts";
 
 const fake = await sharedProvider();
@@ -457,11 +457,7 @@ describe("in the background", () => {
       async () => fake.requests.length,
       (count) => count === 2,
     );
-    expect(await kill(hull, "worker")).toBeGreaterThan(0);
-    await until(
-      async () => (await hull.call("/healthz").catch(() => null))?.status ?? 0,
-      (status) => status === 200,
-    );
+    await killWorker(hull);
     const answer = await ended(id);
     expect(answer.status).toBe("completed");
     expect(answer.output_text).toBe("All of it.");
@@ -488,11 +484,7 @@ test("a skill's files survive the death of the Worker, and the next response has
     async () => fake.requests.length,
     (count) => count === 2,
   );
-  expect(await kill(hull, "worker")).toBeGreaterThan(0);
-  await until(
-    async () => (await hull.call("/healthz").catch(() => null))?.status ?? 0,
-    (status) => status === 200,
-  );
+  await killWorker(hull);
   const answer = await ended(id);
   expect(answer.output_text).toBe("There it is.");
   const { container_id, file_id, filename } = citationOf(answer.output.at(-1));

@@ -8,6 +8,7 @@ import { afterAll, beforeEach } from "vitest";
 import { removeTree } from "../../container/tree.ts";
 import { type FakeProvider, startFakeProvider } from "./fake-provider.ts";
 import { type HullDev, type HullDevOptions, startHullDev } from "./hull-dev.ts";
+import { until } from "./runner.ts";
 
 /** A fake provider. Before each test it forgets what it was asked, and what it was to say. */
 export async function sharedProvider(): Promise<FakeProvider> {
@@ -44,4 +45,13 @@ export async function kill(hull: HullDev, ...parts: (keyof typeof PARTS)[]): Pro
   const all = [...hull.processes()].filter(([, line]) => words.some((word) => line.includes(word)));
   for (const [pid] of all) process.kill(pid, "SIGKILL");
   return all.length;
+}
+
+/** Sends SIGKILL to the Worker's processes, and waits until others answer. */
+export async function killWorker(hull: HullDev): Promise<void> {
+  if ((await kill(hull, "worker")) === 0) throw new RangeError("no process of the Worker was there");
+  await until(
+    async () => (await hull.call("/healthz").catch(() => null))?.status,
+    (status) => status === 200,
+  );
 }

@@ -2,20 +2,9 @@
 import type { AgentSpec, DaemonOptions } from "../../src/engine/agent/spec.ts";
 import type { DaemonSettings, DaemonSummary } from "../../src/session/daemon/rpc.ts";
 import type { Json, JsonObject } from "../../src/skill/manifest.ts";
-import { SPEC, type World } from "./session-world.ts";
+import { SPEC, DAEMON as UNWATCHED, type World } from "./session-world.ts";
 
-export const DAEMON: DaemonOptions = {
-  bounded: false,
-  wake_interval_ms: 0,
-  cron: null,
-  time_zone: "UTC",
-  watch_paths: [],
-  watch_events: ["change", "create", "delete"],
-  consolidate_on_idle: false,
-  idle_watchdog_attempts: null,
-  persist_path: null,
-  resume_path: null,
-};
+export const DAEMON: DaemonOptions = { ...UNWATCHED, watch_events: ["change", "create", "delete"] };
 
 const request = (name: string) => ({ name, hash: "h" });
 

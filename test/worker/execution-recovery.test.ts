@@ -24,6 +24,18 @@ function lasting(skill: string, answer: string): unknown {
   return { text, data, status, iterations, tools_used, messages, mocked, named: typeof run_id, output };
 }
 
+/** Begins a call in a process that is mortal, up to its end; answers whether it died. */
+async function diesIn(call: ExecutionCall, { storage, died }: ReturnType<typeof mortal>): Promise<boolean> {
+  const { session, over } = life(client.env, storage);
+  try {
+    session.begin(call);
+  } catch {
+    // The client asks again.
+  }
+  await over();
+  return died();
+}
+
 const OUT = [{ type: "message", id: "msg_1", role: "user", content: [{ type: "input_text", text: "out" }] }];
 
 describe("a run whose process dies at any of its writes", () => {
@@ -51,15 +63,7 @@ describe("a run whose process dies at any of its writes", () => {
         runner.begun.length = 0;
         let died = false;
         await withStorage(call.id, async (storage) => {
-          const mortals = mortal(storage, writes, stored);
-          const before = life(client.env, mortals.storage);
-          try {
-            before.session.begin(call);
-          } catch {
-            // The client asks again.
-          }
-          await before.over();
-          died = mortals.died();
+          died = await diesIn(call, mortal(storage, writes, stored));
           const after = life(client.env, storage);
           after.session.begin(call);
           const answer = await textOf(after);
@@ -96,15 +100,7 @@ describe("a run whose process dies at any of its writes", () => {
       const call = { ...newCall("responses"), caller, text };
       let died = false;
       await withStorage(call.id, async (storage) => {
-        const mortals = mortal(storage, writes, false);
-        const before = life(client.env, mortals.storage);
-        try {
-          before.session.begin(call);
-        } catch {
-          // The client asks again.
-        }
-        await before.over();
-        died = mortals.died();
+        died = await diesIn(call, mortal(storage, writes, false));
         const after = life(client.env, storage);
         after.session.begin(call);
         const answer = await after.session.answer(caller);

@@ -392,6 +392,18 @@ describe("the beginning of a run", () => {
     });
   });
 
+  it("is found by whoever reads the list right after the answer", async () => {
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+    await inWorld({ replies: ["hi"], asked: () => answered }, async (world) => {
+      await world.open();
+      await world.start("r-at-once", "go");
+      await flushRows({ deployment: world.conversation.deployment, background: () => {} });
+      expect(await listedOf("t", world.id)).toEqual(["r-at-once"]);
+      answer();
+      await world.ask("answer", { run_id: "r-at-once", wait: "terminal" });
+    });
+  });
+
   it("does not undo what came after it, though it is stored late", async () => {
     const { promise: gate, resolve: open } = Promise.withResolvers<void>();
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();

@@ -32,7 +32,7 @@ import { SPEC } from "../unit/engine/agent/harness.ts";
 import { bindings } from "./file-bindings.ts";
 import { mortal } from "./session-storage.ts";
 
-export { SPEC, tool } from "../unit/engine/agent/harness.ts";
+export { DAEMON, SPEC, tool } from "../unit/engine/agent/harness.ts";
 
 /** What a model answers in one iteration: text, or calls as `[tool, arguments]`; after each word so many ms pass. */
 export type Reply = string | { text?: string; calls: [string, JsonObject][]; pace?: number } | HullError;

@@ -2,20 +2,9 @@
 import { describe, expect, it } from "vitest";
 import type { RunStatus } from "../../src/engine/agent/records.ts";
 import type { DaemonOptions } from "../../src/engine/agent/spec.ts";
-import { inWorld, type Script, SPEC, said, tool, type World } from "./session-world.ts";
+import { DAEMON, inWorld, type Script, SPEC, said, tool, type World } from "./session-world.ts";
 
-const DAEMON: DaemonOptions = {
-  bounded: true,
-  wake_interval_ms: 0,
-  cron: null,
-  time_zone: "UTC",
-  watch_paths: [],
-  watch_events: [],
-  consolidate_on_idle: false,
-  idle_watchdog_attempts: null,
-  persist_path: null,
-  resume_path: null,
-};
+const BOUNDED: DaemonOptions = { ...DAEMON, bounded: true };
 /** A tool that is found again by its effect. */
 const journal = (name: string) => ({ ...tool(name), handler: "journal" });
 
@@ -112,7 +101,7 @@ const SCENARIOS: Record<string, Scenario> = {
   },
   "a run that goes idle and is woken": {
     script: {
-      spec: { daemon: DAEMON, max_iterations: 2 },
+      spec: { daemon: BOUNDED, max_iterations: 2 },
       replies: ["at your service. ", "done. "],
       // Too late for the last call, too early for a wake.
       asked: async (iteration, world) =>

@@ -1,30 +1,18 @@
 /** What supervises a session's runs, what long and broken storage does to it, and what it costs. */
 import { describe, expect, it } from "vitest";
 import type { AgentRecord } from "../../src/engine/agent/records.ts";
-import type { DaemonOptions, ToolAnnotations } from "../../src/engine/agent/spec.ts";
+import type { ToolAnnotations } from "../../src/engine/agent/spec.ts";
 import { SESSION_PARTS } from "../../src/run/agent/session-parts.ts";
 import { sha256 } from "../../src/run/digest.ts";
 import { listSessions } from "../../src/session/session-index.ts";
 import { bindings } from "./file-bindings.ts";
 import { Client, mockSkill } from "./served.ts";
 import { counting, refusing } from "./session-storage.ts";
-import { inWorld, type Reply, said, tool, type World } from "./session-world.ts";
+import { DAEMON, inWorld, type Reply, said, tool, type World } from "./session-world.ts";
 
 const env = bindings;
 const client = { ...tool("ask"), executor: "client" as const };
 const journal = { ...tool("write"), handler: "journal" };
-const DAEMON: DaemonOptions = {
-  bounded: false,
-  wake_interval_ms: 0,
-  cron: null,
-  time_zone: "UTC",
-  watch_paths: [],
-  watch_events: [],
-  consolidate_on_idle: false,
-  idle_watchdog_attempts: null,
-  persist_path: null,
-  resume_path: null,
-};
 const tools = (count: number) =>
   Array.from({ length: count }, (_, n): { calls: [string, { n: number }][] } => ({
     calls: [["write", { n }]],

@@ -4,7 +4,13 @@ import { applyAgentRecord } from "../../../../src/engine/agent/apply.ts";
 import { driveAgent, type Rest } from "../../../../src/engine/agent/drive.ts";
 import type { Vault } from "../../../../src/engine/agent/next.ts";
 import type { AgentRecord, AgentToolResult } from "../../../../src/engine/agent/records.ts";
-import type { AgentSkill, AgentSpec, AgentTool, ToolAnnotations } from "../../../../src/engine/agent/spec.ts";
+import type {
+  AgentSkill,
+  AgentSpec,
+  AgentTool,
+  DaemonOptions,
+  ToolAnnotations,
+} from "../../../../src/engine/agent/spec.ts";
 import { type AgentState, EMPTY_SESSION, type RunState } from "../../../../src/engine/agent/state.ts";
 import type { AgentRequest, PlannedCall } from "../../../../src/engine/agent/step.ts";
 import type { Block, ModelTurn } from "../../../../src/engine/messages.ts";
@@ -72,6 +78,20 @@ export function tool(name: string, annotations: ToolAnnotations = {}, required: 
     skill: null,
   };
 }
+
+/** A daemon that nothing wakes. */
+export const DAEMON: DaemonOptions = {
+  bounded: false,
+  wake_interval_ms: 0,
+  cron: null,
+  time_zone: "UTC",
+  watch_paths: [],
+  watch_events: [],
+  consolidate_on_idle: false,
+  idle_watchdog_attempts: null,
+  persist_path: null,
+  resume_path: null,
+};
 
 export const SPEC: AgentSpec = {
   run_id: "run_1",

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { intersectPolicies } from "../../../../src/engine/agent/policy.ts";
 import type { AgentSpec, AgentTool, RunPolicies } from "../../../../src/engine/agent/spec.ts";
 import type { JsonObject, Risk } from "../../../../src/skill/manifest.ts";
-import { play, SPEC, tool } from "./harness.ts";
+import { DAEMON, play, SPEC, tool } from "./harness.ts";
 
 const policies = (more: Partial<RunPolicies>): RunPolicies => ({ ...SPEC.policies, ...more });
 const risky = (risk: Risk, needs_approval = false): AgentTool => ({
@@ -11,18 +11,6 @@ const risky = (risk: Risk, needs_approval = false): AgentTool => ({
   risk,
   needs_approval,
 });
-const DAEMON: AgentSpec["daemon"] = {
-  bounded: false,
-  wake_interval_ms: 0,
-  cron: null,
-  time_zone: "UTC",
-  watch_paths: [],
-  watch_events: [],
-  consolidate_on_idle: false,
-  idle_watchdog_attempts: null,
-  persist_path: null,
-  resume_path: null,
-};
 
 /** What becomes of one call of the tool. */
 async function outcome(spec: Partial<AgentSpec>): Promise<unknown> {

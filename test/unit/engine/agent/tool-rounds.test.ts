@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { applyAgentRecord } from "../../../../src/engine/agent/apply.ts";
 import type { AgentSpec } from "../../../../src/engine/agent/spec.ts";
 import type { JsonObject } from "../../../../src/skill/manifest.ts";
-import { play, type Reply, tool } from "./harness.ts";
+import { DAEMON, play, type Reply, tool } from "./harness.ts";
 
 const calls = (args: JsonObject = {}): Reply => ({ calls: [["edit", args]] });
 const rounds = (max_tool_rounds: number): Partial<AgentSpec> => ({
@@ -41,19 +41,7 @@ describe("after its last round of tools a run", () => {
 });
 
 it("a daemon has all rounds of tools in each wake", async () => {
-  const daemon: AgentSpec["daemon"] = {
-    bounded: false,
-    wake_interval_ms: 1,
-    cron: null,
-    time_zone: "UTC",
-    watch_paths: [],
-    watch_events: [],
-    consolidate_on_idle: false,
-    idle_watchdog_attempts: null,
-    persist_path: null,
-    resume_path: null,
-  };
-  const spec = { ...rounds(1), daemon };
+  const spec = { ...rounds(1), daemon: { ...DAEMON, wake_interval_ms: 1 } };
   const first = await play({ spec, replies: [calls(), "Enough."] });
   const wake = { reason: "timer" as const, feedback: null, messages: [], watch_paths: [], resumed: false };
   const state = applyAgentRecord(first.state, { v: 1, at: 1, type: "woke", run: "run_1", wake });
