@@ -1,0 +1,348 @@
+/** How the rows of sessions and runs come into the lists in D1. */
+import { describe, expect, it, vi } from "vitest";
+import { Deployment } from "../../src/deployment.ts";
+import type { RowNote } from "../../src/row-collector.ts";
+import { flushRows, noteRows, noteRowsNow } from "../../src/session/noted-rows.ts";
+import type { RunEntry } from "../../src/session/run-entry.ts";
+import { forgetRuns, indexedRun, listIndexedRuns } from "../../src/session/run-index.ts";
+import { listSessions } from "../../src/session/session-index.ts";
+import { bindings } from "./file-bindings.ts";
+import { inWorld, type Reply, tool } from "./session-world.ts";
+
+/** A database whose transactions are counted, and wait for `before`. */
+function watched(before: (batch: number) => Promise<void> | void): { DB: D1Database; batches: () => number } {
+  let count = 0;
+  const DB = new Proxy(bindings.DB, {
+    get(target, key) {
+      const value: unknown = Reflect.get(target, key);
+      if (key !== "batch") return typeof value === "function" ? value.bind(target) : value;
+      return async (statements: D1PreparedStatement[]) => {
+        count += 1;
+        await before(count);
+        return target.batch(statements);
+      };
+    },
+  });
+  return { DB, batches: () => count };
+}
+
+const ended = (id: string): { tenant: string; run: RunEntry } => {
+  const at = new Date().toISOString();
+  const none = { input_tokens: 0, output_tokens: 0, cost_usd: 0, code: null };
+  const run = { id, kind: "run", name: null, session: "noted", state: "done", created_at: at } as const;
+  return { tenant: "noted", run: { ...run, settled_at: at, duration_ms: 0, ...none } };
+};
+
+async function listedOf(tenant: string, session: string): Promise<string[]> {
+  const any = { limit: 10, cursor: null, state: null, kind: null, name: null, code: null };
+  const { data } = await listIndexedRuns(bindings, { tenant, session, ...any });
+  return data.map(({ id }) => id).sort();
+}
+
+describe("the ends of runs", () => {
+  it("are stored together, and a reader need not wait until they have been collected", async () => {
+    const { DB, batches } = watched(() => {});
+    const deployment = new Deployment({ ...bindings, DB });
+    const sent: Promise<unknown>[] = [];
+    const background = (work: Promise<unknown>): void => void sent.push(work);
+    const note = (id: string): RowNote[] => noteRows(deployment, [ended(id)], background);
+    // Nobody else is there, so the first one goes at once. It makes the table.
+    await deployment.indexRows.settled(note("n1"), 10_000);
+    expect(batches()).toBe(2);
+    const all = ["n2", "n3", "n4"].flatMap(note);
+    expect(sent).toHaveLength(2);
+    await flushRows({ deployment, background });
+    expect(await listedOf("noted", "noted")).toEqual(["n1", "n2", "n3", "n4"]);
+    expect(all.map(({ state }) => state)).toEqual(["stored", "stored", "stored"]);
+    await Promise.all(sent);
+    expect(batches()).toBe(3);
+    const later = ["n5", "n6"].flatMap(note);
+    await deployment.indexRows.settled(later, 10_000);
+    expect(later.map(({ state }) => state)).toEqual(["stored", "stored"]);
+    expect(batches()).toBe(4);
+  });
+
+  it("go at once where somebody waits, or right after what is being sent", async () => {
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+    const { DB, batches } = watched((batch) => (batch === 2 ? gate : undefined));
+    const deployment = new Deployment({ ...bindings, DB });
+    const sending: Promise<unknown>[] = [];
+    const background = (work: Promise<unknown>): void => void sending.push(work);
+    const first = noteRowsNow(deployment, [ended("now-1")], background);
+    const second = noteRowsNow(deployment, [ended("now-2")], background);
+    const third = noteRowsNow(deployment, [ended("now-3")], background);
+    expect([second.sent, third.sent]).toEqual([null, null]);
+    open();
+    await first.sent;
+    await Promise.all(sending);
+    expect([first, second, third].flatMap(({ notes }) => notes.map(({ state }) => state))).toEqual([
+      "stored",
+      "stored",
+      "stored",
+    ]);
+    // The table, the first row, and both others.
+    expect(batches()).toBe(3);
+    const { sent, notes } = noteRowsNow(deployment, [ended("now-4")], background);
+    await sent;
+    expect(notes).toEqual([{ state: "stored" }]);
+  });
+
+  it("are sent by another one where their collector has ended", async () => {
+    const deployment = new Deployment(bindings);
+    await deployment.indexRows.settled(
+      noteRows(deployment, [ended("before")], () => {}),
+      10_000,
+    );
+    const real = setTimeout;
+    vi.spyOn(globalThis, "setTimeout").mockImplementationOnce((_work, ms) => real(() => {}, ms));
+    noteRows(deployment, [ended("left")], () => {});
+    vi.spyOn(Date, "now").mockReturnValue(Date.now() + 2000);
+    const sent: Promise<unknown>[] = [];
+    noteRows(deployment, [ended("later")], (work) => void sent.push(work));
+    await Promise.all(sent);
+    vi.restoreAllMocks();
+    expect(await listedOf("noted", "noted")).toEqual(expect.arrayContaining(["later", "left"]));
+  });
+
+  it("are not stored after a session took them back", async () => {
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+    const { DB } = watched((batch) => (batch === 2 ? gate : undefined));
+    const deployment = new Deployment({ ...bindings, DB });
+    const [first] = noteRows(deployment, [ended("sending")], () => {});
+    const flushed = flushRows({ deployment, background: () => {} });
+    const [second] = noteRows(deployment, [ended("withdrawn")], () => {});
+    if (first === undefined || second === undefined) throw new Error("there are no notes");
+    let over = false;
+    const withdrawn = deployment.indexRows.withdraw([first, second]).then(() => {
+      over = true;
+    });
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(over).toBe(false);
+    open();
+    await withdrawn;
+    await flushed;
+    await flushRows({ deployment, background: () => {} });
+    expect(first.state).toBe("stored");
+    const listed = await listedOf("noted", "noted");
+    expect(listed).toContain("sending");
+    expect(listed).not.toContain("withdrawn");
+  });
+
+  it("of a session are written by itself where nobody stored them", async () => {
+    let failing = false;
+    const { DB } = watched(() => {
+      if (!failing) return;
+      failing = false;
+      throw new Error("D1 is away");
+    });
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+    await inWorld({ replies: ["hi"], env: { DB }, asked: () => answered }, async (world) => {
+      await world.open();
+      await world.start("r-kept", "go");
+      await expect.poll(() => listedOf("t", world.id), { timeout: 10_000 }).toEqual(["r-kept"]);
+      const row = async () => (await indexedRun(bindings, "t", "r-kept"))?.state;
+      expect(await row()).toBe("running");
+      failing = true;
+      answer();
+      await world.ask("answer", { run_id: "r-kept", wait: "terminal" });
+      await expect.poll(() => failing, { timeout: 10_000 }).toBe(false);
+      expect(await row()).toBe("running");
+      await expect.poll(row, { timeout: 10_000 }).toBe("done");
+    });
+  });
+
+  it("of a session are noted again by its next life: the last one may have died before", async () => {
+    await inWorld({ replies: ["hi"] }, async (world) => {
+      await world.open();
+      await world.run("r-lost", "go");
+      await world.over();
+      await forgetRuns(bindings, "t", ["r-lost"]);
+      await world.revive();
+      expect(await listedOf("t", world.id)).toEqual([]);
+      await world.ask("view", null);
+      await expect.poll(() => listedOf("t", world.id), { timeout: 10_000 }).toEqual(["r-lost"]);
+    });
+  });
+});
+
+describe("the beginning of a run", () => {
+  it("is stored with what others bring", async () => {
+    const { DB, batches } = watched(() => {});
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+    await inWorld({ replies: ["hi"], env: { DB }, asked: () => answered }, async (world) => {
+      await world.open();
+      await world.over();
+      const { deployment, listing } = world.conversation;
+      const work: Promise<unknown>[] = [];
+      const background = (promise: Promise<unknown>): void => void work.push(promise);
+      vi.spyOn(Date, "now").mockReturnValue(Date.now());
+      noteRows(deployment, [ended("just-before")], background);
+      await Promise.all(work);
+      const before = batches();
+      const collecting: (() => void)[] = [];
+      const real = setTimeout;
+      vi.spyOn(globalThis, "setTimeout").mockImplementation((then, ms, ...more) => {
+        if (ms === 20) collecting.push(then);
+        return real(ms === 20 ? () => {} : then, ms, ...more);
+      });
+      await world.start("r-begun", "go");
+      await listing.inOrder(async () => {});
+      expect(await listedOf("t", world.id)).toEqual([]);
+      noteRows(deployment, [ended("just-after")], background);
+      await flushRows({ deployment, background });
+      vi.restoreAllMocks();
+      expect(await listedOf("t", world.id)).toEqual(["r-begun"]);
+      expect(batches() - before).toBe(1);
+      for (const send of collecting) send();
+      answer();
+      await world.ask("answer", { run_id: "r-begun", wait: "terminal" });
+    });
+  });
+
+  it("is found by whoever reads the list right after the answer", async () => {
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+    await inWorld({ replies: ["hi"], asked: () => answered }, async (world) => {
+      await world.open();
+      await world.start("r-at-once", "go");
+      await flushRows({ deployment: world.conversation.deployment, background: () => {} });
+      expect(await listedOf("t", world.id)).toEqual(["r-at-once"]);
+      answer();
+      await world.ask("answer", { run_id: "r-at-once", wait: "terminal" });
+    });
+  });
+
+  it("does not undo what came after it, though it is stored late", async () => {
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+    let held = 0;
+    const { DB } = watched(() => {
+      if (held !== 1) return;
+      held += 1;
+      return gate;
+    });
+    const tools = [{ ...tool("ask"), executor: "client" as const }];
+    const script = { spec: { tools }, replies: [{ calls: [["ask", {}]] }] satisfies Reply[] };
+    await inWorld({ ...script, env: { DB }, asked: () => answered }, async (world) => {
+      await world.open();
+      await world.over();
+      held = 1;
+      await world.start("r-late", "go");
+      await expect.poll(() => held, { timeout: 10_000 }).toBe(2);
+      answer();
+      await world.ask("answer", { run_id: "r-late", wait: "idle" });
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      open();
+      await world.over();
+      expect((await indexedRun(bindings, "t", "r-late"))?.state).toBe("awaiting_tool");
+    });
+  });
+
+  it("is noted again by the next life, if the run is still under way", async () => {
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+    await inWorld({ replies: ["hi"], asked: () => answered }, async (world) => {
+      await world.open();
+      await world.start("r-live", "go");
+      await expect.poll(() => listedOf("t", world.id), { timeout: 10_000 }).toEqual(["r-live"]);
+      await forgetRuns(bindings, "t", ["r-live"]);
+      await world.revive();
+      await world.ask("view", null);
+      await expect.poll(() => listedOf("t", world.id), { timeout: 10_000 }).toEqual(["r-live"]);
+      expect((await indexedRun(bindings, "t", "r-live"))?.state).toBe("running");
+      answer();
+      await world.ask("answer", { run_id: "r-live", wait: "terminal" });
+    });
+  });
+});
+
+describe("a new session", () => {
+  const listed = async (id: string): Promise<string[]> => {
+    const { data } = await listSessions(bindings, { tenant: "t", limit: 100, cursor: null, stages: false });
+    return data.filter((session) => session.id === id).map(({ state }) => state);
+  };
+
+  it("is in the list when its maker hears of it, and nothing is due for that any more", async () => {
+    await inWorld({ replies: ["hi"] }, async (world) => {
+      await world.open();
+      expect(await listed(world.id)).toEqual(["active"]);
+      await expect.poll(() => world.store.due(), { timeout: 10_000 }).toEqual([]);
+    });
+  });
+
+  it("writes its row itself where nobody stored it", async () => {
+    let failing = true;
+    const { DB } = watched((batch) => {
+      // The first one makes the table.
+      if (batch === 1 || !failing) return;
+      failing = false;
+      throw new Error("D1 is away");
+    });
+    await inWorld({ replies: ["hi"], env: { DB } }, async (world) => {
+      await world.open();
+      expect(await listed(world.id)).toEqual([]);
+      expect(world.store.due().map(({ kind }) => kind)).toEqual(["index"]);
+      await expect.poll(() => listed(world.id), { timeout: 10_000 }).toEqual(["active"]);
+      await expect.poll(() => world.store.due(), { timeout: 10_000 }).toEqual([]);
+    });
+  });
+
+  it("is listed as it is now, though its first row is stored late", async () => {
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+    const { DB } = watched((batch) => (batch === 2 ? gate : undefined));
+    await inWorld({ replies: ["hi"], env: { DB } }, async (world) => {
+      const opened = world.open();
+      await expect.poll(() => world.store.session()?.state).toBe("active");
+      const closed = world.ask("set_state", { state: "closed" });
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      open();
+      await Promise.all([opened, closed]);
+      await world.over();
+      expect(await listed(world.id)).toEqual(["closed"]);
+    });
+  });
+
+  it("is listed as it is now, though another one sends its first row late", async () => {
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+    const { DB } = watched((batch) => (batch === 2 ? gate : undefined));
+    await inWorld({ replies: ["hi"], env: { DB } }, async (world) => {
+      const sending: Promise<unknown>[] = [];
+      const background = (work: Promise<unknown>): void => void sending.push(work);
+      const { deployment, listing } = world.conversation;
+      noteRowsNow(deployment, [ended("before")], background);
+      const opened = world.open();
+      await expect.poll(() => world.store.session()?.state).toBe("active");
+      // Its row waits for the one before.
+      await listing.inOrder(async () => {});
+      const closed = world.ask("set_state", { state: "closed" });
+      await world.over();
+      open();
+      await Promise.all([opened, closed, ...sending]);
+      expect(await listed(world.id)).toEqual(["closed"]);
+    });
+  });
+
+  it("is in no list before it is on disk", async () => {
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+    const slow = (storage: DurableObjectStorage): DurableObjectStorage =>
+      new Proxy(storage, {
+        get(target, name) {
+          if (name === "sync") return () => gate;
+          const value: unknown = Reflect.get(target, name, target);
+          return typeof value === "function" ? value.bind(target) : value;
+        },
+      });
+    await inWorld(
+      { replies: ["hi"] },
+      async (world) => {
+        const opened = world.open();
+        await expect.poll(() => world.store.session()?.state).toBe("active");
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        expect(await listed(world.id)).toEqual([]);
+        open();
+        await opened;
+        expect(await listed(world.id)).toEqual(["active"]);
+      },
+      undefined,
+      slow,
+    );
+  });
+});
