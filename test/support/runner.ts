@@ -225,7 +225,7 @@ export const commandOf = (pid: number): string => ofProcess(pid, "cmdline").repl
  * A file of a process in /proc; empty once the process has ended. Read in one go: tests look at all processes again and
  * again, and reading a thousand files through promises takes ten times the processor time.
  */
-export function ofProcess(pid: number, file: "cmdline" | "environ"): string {
+export function ofProcess(pid: number, file: "cmdline" | "environ" | "stat"): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, "utf8");
   } catch {
@@ -233,18 +233,30 @@ export function ofProcess(pid: number, file: "cmdline" | "environ"): string {
   }
 }
 
-/** Longer than a fork has its parent's command line, before it starts its own program. */
+/** Longer than a process needs to end. */
 const BETWEEN_MS = 50;
 
 /**
  * How many processes have `mark` at one moment: those that two looks in a row find. A single look may find one that ends and
- * the next one, or a fork that is about to start something else.
+ * the next one.
  */
 export async function atOnce(mark: string): Promise<number> {
-  const pids = () => processesWith(mark).map((line) => /\d+/.exec(line)?.[0]);
+  const pids = () =>
+    processesWith(mark)
+      .map((line) => Number.parseInt(line, 10))
+      .filter((pid) => !isFork(pid));
   const before = new Set(pids());
   await sleep(BETWEEN_MS);
   return pids().filter((pid) => before.has(pid)).length;
+}
+
+/** Whether a process is a copy of its parent that has yet to start its own program. A busy machine leaves it so for a while. */
+function isFork(pid: number): boolean {
+  // The name before it, in parentheses, may hold anything.
+  const [, parent] = ofProcess(pid, "stat")
+    .replace(/^.*\) /s, "")
+    .split(" ");
+  return commandOf(pid) === commandOf(Number(parent));
 }
 
 /** Waits until so many processes of this machine have `mark` in their command lines. */
