@@ -1,7 +1,7 @@
 /** What watchers of a model call or run see of its answers while they come. */
 import type { CallWatcher } from "../llm/host.ts";
+import { AnswerText } from "./answer-text.ts";
 import type { RunContext } from "./context.ts";
-import { DeltaText } from "./delta.ts";
 import type { RunEvent } from "./events.ts";
 
 /** Passes on text and reasoning as they come, with secrets cut out across pieces. Rounds count from 1. */
@@ -9,9 +9,8 @@ export class AnswerStream {
   readonly #context: RunContext;
   readonly #emit: (event: RunEvent) => Promise<void>;
   #round = 1;
-  /** The text of this round; `null`: nothing has come. */
-  #text: DeltaText<RunEvent> | null = null;
-  #thought: DeltaText<RunEvent> | null = null;
+  /** What comes of this round; `null`: nothing has come. */
+  #answer: AnswerText<RunEvent> | null = null;
 
   constructor(context: RunContext, emit: (event: RunEvent) => Promise<void>) {
     this.#context = context;
@@ -20,21 +19,15 @@ export class AnswerStream {
 
   get watcher(): CallWatcher {
     return {
-      onText: (text) => {
-        this.#text ??= this.#make("delta");
-        void this.#text.pushText(text);
-      },
-      onReasoning: (text) => {
-        this.#thought ??= this.#make("thought");
-        void this.#thought.pushText(text);
-      },
+      onText: (text) => this.#open().push("delta", text),
+      onReasoning: (text) => this.#open().push("thought", text),
       onRestart: (round) => void this.#restart(round),
     };
   }
 
   /** Makes the model call of a round. All of its text has been sent when the call ends. */
   async during<T>(round: number, call: () => Promise<T>): Promise<T> {
-    this.#open(round);
+    this.#begin(round);
     try {
       return await call();
     } finally {
@@ -43,27 +36,28 @@ export class AnswerStream {
   }
 
   async end(): Promise<void> {
-    await Promise.all([this.#text?.end(), this.#thought?.end()]);
+    await this.#answer?.end();
   }
 
   /** Declares void what was sent of this round so far. */
   async #restart(round: number): Promise<void> {
     const ended = this.end();
-    this.#open(round);
+    this.#begin(round);
     await Promise.all([ended, this.#emit({ event: "round", data: { round, restarted: true } })]);
   }
 
-  #open(round: number): void {
+  #begin(round: number): void {
     this.#round = round;
-    this.#text = null;
-    this.#thought = null;
+    this.#answer = null;
   }
 
-  #make(event: "delta" | "thought"): DeltaText<RunEvent> {
+  #open(): AnswerText<RunEvent> {
     const round = this.#round;
-    return new DeltaText<RunEvent>(this.#context.settings.eventRedactor, this.#emit, (piece) => ({
-      event,
-      data: { ...piece, round },
-    }));
+    this.#answer ??= new AnswerText<RunEvent>(
+      this.#context.settings.eventRedactor,
+      this.#emit,
+      (event, piece) => ({ event, data: { ...piece, round } }),
+    );
+    return this.#answer;
   }
 }

@@ -166,4 +166,21 @@ describe("S118 in small: the log line", () => {
     });
     expect(await streamed.text()).not.toContain("canary");
   });
+
+  it("what could be the beginning of a secret keeps its place between reasoning and text", async () => {
+    const keyed = new Client({ HULL_ADMIN_KEY: KEY });
+    const begun = KEY.slice(0, 4);
+    const streamed = await keyed.fetch("/llm/stream", {
+      method: "POST",
+      headers: { ...bearer(KEY), "content-type": "application/json" },
+      body: JSON.stringify({ prompt: "x", options: { mock: [{ thinking: begun, text: `a ${begun}` }] } }),
+    });
+    const pieces = (await streamed.text()).matchAll(/event: (delta|thought)\n(?:id: .*\n)?data: (.*)/g);
+    const told = [...pieces].map(([, name, data]) => [name, JSON.parse(data ?? "").text]);
+    expect(told).toEqual([
+      ["thought", begun],
+      ["delta", "a "],
+      ["delta", begun],
+    ]);
+  });
 });

@@ -11,7 +11,8 @@ import {
 } from "../../llm/openai-api/answer.ts";
 import { openAiStop } from "../../llm/stop-words.ts";
 import type { Sink } from "../../model/wire.ts";
-import { DeltaText, textOf } from "../../run/delta.ts";
+import { AnswerText } from "../../run/answer-text.ts";
+import { textOf } from "../../run/delta.ts";
 import type { RequestContext } from "../context.ts";
 
 type Choice = WireChunk["choices"][number];
@@ -20,8 +21,7 @@ export class ChatChunks {
   readonly #head: CompletionHead;
   readonly #context: RequestContext;
   readonly #emit: (chunk: unknown) => void;
-  readonly #text: DeltaText<string>;
-  readonly #thought: DeltaText<string>;
+  readonly #answer: AnswerText<Choice["delta"]>;
   #begun = false;
   #spoke = false;
 
@@ -29,23 +29,21 @@ export class ChatChunks {
     this.#head = completionHead(model, Date.now());
     this.#context = context;
     this.#emit = emit;
-    const { eventRedactor } = context.settings;
-    this.#text = new DeltaText<string>(eventRedactor, async (content) => this.#delta({ content }), textOf);
-    this.#thought = new DeltaText<string>(
-      eventRedactor,
-      async (reasoning_content) => this.#delta({ reasoning_content }),
-      textOf,
+    this.#answer = new AnswerText<Choice["delta"]>(
+      context.settings.eventRedactor,
+      async (delta) => this.#delta(delta),
+      (kind, piece) => (kind === "delta" ? { content: textOf(piece) } : { reasoning_content: textOf(piece) }),
     );
   }
 
   readonly sink: Sink = {
     onText: (text) => {
       this.#spoke = true;
-      void this.#text.pushText(text);
+      this.#answer.push("delta", text);
     },
     onReasoning: (text) => {
       this.#spoke = true;
-      void this.#thought.pushText(text);
+      this.#answer.push("thought", text);
     },
   };
 
@@ -59,8 +57,7 @@ export class ChatChunks {
     { beside, usage, further = {} }: { beside: boolean; usage: boolean; further?: object },
   ): void {
     if (!this.#spoke) this.#announce(turn);
-    void this.#thought.end();
-    void this.#text.end();
+    void this.#answer.end();
     const reasoning = reasoningOf(turn.blocks, false);
     if (reasoning.reasoning_details !== undefined) this.#delta(reasoning);
     const refusal = refusalOf(turn.blocks);

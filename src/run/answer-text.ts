@@ -1,0 +1,45 @@
+/** The text and the reasoning of one answer, as events in the order in which they came. */
+import type { Redactor } from "../redact.ts";
+import { DeltaText, type Piece } from "./delta.ts";
+
+/** `delta`: text of the answer; `thought`: reasoning. */
+type AnswerKind = "delta" | "thought";
+
+/**
+ * The redactor holds back what could be the beginning of a secret. Once the answer goes on with the other kind, the
+ * rest of this kind is sent first, since it cannot go on.
+ */
+export class AnswerText<Event> {
+  readonly #redactor: Redactor;
+  readonly #emit: (event: Event) => Promise<void>;
+  readonly #eventOf: (kind: AnswerKind, piece: Piece) => Event;
+  /** What is coming; `null`: nothing has come since the last end. */
+  #open: { kind: AnswerKind; text: DeltaText<Event> } | null = null;
+
+  /** @param eventOf makes the event of a piece */
+  constructor(
+    redactor: Redactor,
+    emit: (event: Event) => Promise<void>,
+    eventOf: (kind: AnswerKind, piece: Piece) => Event,
+  ) {
+    this.#redactor = redactor;
+    this.#emit = emit;
+    this.#eventOf = eventOf;
+  }
+
+  push(kind: AnswerKind, text: string): void {
+    if (this.#open?.kind !== kind) void this.end();
+    this.#open ??= {
+      kind,
+      text: new DeltaText<Event>(this.#redactor, this.#emit, (piece) => this.#eventOf(kind, piece)),
+    };
+    void this.#open.text.pushText(text);
+  }
+
+  /** Sends the rest that was held back. */
+  async end(): Promise<void> {
+    const open = this.#open;
+    this.#open = null;
+    await open?.text.end();
+  }
+}
