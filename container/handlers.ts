@@ -87,7 +87,8 @@ export class Handlers {
     const rooms = [...roomsOf(folders), this.#parts.dir, ...skills];
     const start = { cwd, rooms, skills: null, environment, packages: [] };
     if (handler.language === "bash") {
-      const begun = { ...start, launcher: await network.launcher(), resultApart: false };
+      const launcher = await launchers.ofCommands(handler.network);
+      const begun = { ...start, launcher, resultApart: false };
       const wanted = handler.packages === true && folders.skills !== null ? (spec.skills?.list ?? []) : [];
       const found = await this.#packagesOf(wanted, folders.skills ?? "");
       environment.PYTHONPATH = found.dirs.join(delimiter);

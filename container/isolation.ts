@@ -60,6 +60,11 @@ export interface SpawnerCommands {
   networked: SpawnerCommand;
   /** For handlers of tools that declare no network. */
   offline: SpawnerCommand;
+  /**
+   * For commands without network, where the kernel permits it: each execution has a loopback of its own. Null: they
+   * have none.
+   */
+  loopback: SpawnerCommand | null;
   /** For handlers of tools that list hosts; null: no network can be made for them. */
   listed: (SpawnerCommand & { gateway: string }) | null;
   /** Whether the processes of different executions cannot signal each other. */
@@ -138,6 +143,7 @@ async function findSpawners(
         const common = {
           private: options.childUid !== null,
           sealed: false,
+          ownNetworks: false,
           gateway: null,
           state: apart.state,
           warm: false,
@@ -145,13 +151,23 @@ async function findSpawners(
         const usual = { argv, ...common };
         const networked = { argv: [...toUid(options), python], ...common };
         const sealed = await canSeal(options, argv);
+        const hidden = !usual.private || usual.state !== null;
+        const loopback = hidden && (sealed || !options.egress) ? { ...usual, ownNetworks: true } : null;
         const listed = await findListed(
           options,
           python,
           Pipes.directory(state, apart.state !== null),
           apart.state,
         );
-        return { python, usual, networked, offline: { ...usual, sealed }, listed, signals: apart.signals };
+        return {
+          python,
+          usual,
+          networked,
+          offline: { ...usual, sealed },
+          loopback,
+          listed,
+          signals: apart.signals,
+        };
       }
       failures.push(failure);
     }
@@ -195,9 +211,10 @@ async function checkSkillsPath(
   state: string | null,
 ): Promise<void> {
   const open = childUid !== null && state === null;
+  const shown = program("namespaces.py", "skills_path.py", "skills_path_probe.py");
   const failure = open
     ? "executions are not kept apart"
-    : await probe([...python, "-I", "-S", "-c", program("skills_path.py", "skills_path_probe.py"), "/usr"]);
+    : await probe([...python, "-I", "-S", "-c", shown, "/usr"]);
   if (failure !== null) log("warn", "skills_path_not_shown", { reason: failure });
 }
 
@@ -210,7 +227,7 @@ async function findListed(
 ): Promise<SpawnerCommands["listed"]> {
   if (!options.egress || !options.declaredNetwork) return null;
   const uid = toUid(options);
-  const up = [python, "-I", "-S", "-c", program("loopback.py")];
+  const up = [python, "-I", "-S", "-c", program("loopback.py", "loopback_main.py")];
   const ways = [
     ["unshare", "--net", "--", ...up, ...uid],
     [...uid, "unshare", "--user", "--map-current-user", "--keep-caps", "--net", "--", ...up],
@@ -224,6 +241,7 @@ async function findListed(
         argv,
         private: options.childUid !== null,
         sealed: false,
+        ownNetworks: false,
         gateway: join(dir, "egress-proxy"),
         state,
         warm: false,

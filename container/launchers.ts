@@ -1,12 +1,13 @@
 /**
- * The launchers of handlers, by the network that their tools declare: one set of spawners and fork servers for those
- * with the network of every process, one for those without network, one for those that list hosts. Each starts with the
- * first call that needs it.
+ * The launchers of handlers and commands, by their network: one set of spawners and fork servers for those with the
+ * network of every process, one for handlers without network, one for those that list hosts, and one for commands
+ * without network, which have a loopback of their own. Each starts with the first call that needs it.
  */
 import type { ExecutionSpec } from "../src/tool/protocol.ts";
 import type { EgressProxy } from "./egress-proxy.ts";
 import type { SpawnerCommands } from "./isolation.ts";
 import type { Launcher } from "./launcher.ts";
+import { log } from "./log.ts";
 import type { SpawnerCommand } from "./spawner.ts";
 import { Spawners } from "./spawners.ts";
 
@@ -19,7 +20,9 @@ interface LauncherParts {
   /** Starts the launcher of all processes. */
   launcher: Launcher;
   /** How spawners are started; null: there are none. */
-  spawners: Pick<SpawnerCommands, "usual" | "offline" | "listed"> | null;
+  spawners: Pick<SpawnerCommands, "usual" | "offline" | "loopback" | "listed"> | null;
+  /** Whether processes reach the network. */
+  egress: boolean;
   /** The egress of handlers that list hosts; null: they have the network of every process. */
   egressProxy: EgressProxy | null;
   /** The most spawners of one kind. */
@@ -60,6 +63,14 @@ export class Launchers {
     return network.hosts === null ? this.#usual : this.#listed;
   }
 
+  /** For a text of commands. Without network it has a loopback of its own, where the kernel permits it. */
+  async ofCommands(network: Network): Promise<Launcher> {
+    const { spawners, egress, count } = this.#parts;
+    const own = network === null || !egress ? (spawners?.loopback ?? null) : null;
+    const started = own === null ? null : await this.#start("loopback", own, count);
+    return started ?? this.of(network).launcher();
+  }
+
   /** Variables for a handler's egress. @param ms how long it may run */
   variables(network: Network, ms: number): { [name: string]: string } {
     const { egressProxy } = this.#parts;
@@ -88,9 +99,14 @@ export class Launchers {
 
   /** Tries only once: null if they do not start. */
   #start(name: string, command: SpawnerCommand, count: number): Promise<Launcher | null> {
-    const known = this.#started.get(name) ?? Spawners.start(command, count);
-    this.#started.set(name, known);
-    return known;
+    const known = this.#started.get(name);
+    if (known !== undefined) return known;
+    const starting = Spawners.start(command, count).then((started) => {
+      if (started === null) log("warn", "spawners_not_started", { kind: name });
+      return started;
+    });
+    this.#started.set(name, starting);
+    return starting;
   }
 }
 

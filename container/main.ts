@@ -91,7 +91,13 @@ async function run(options: RunnerOptions): Promise<void> {
   await pipes.prepare();
   const gateway = enforced.declared_hosts ? (spawners?.listed?.gateway ?? null) : null;
   const egressProxy = gateway === null ? null : await EgressProxy.open(gateway, process.env);
-  const launchers = new Launchers({ launcher, spawners, egressProxy, count: options.spawners });
+  const launchers = new Launchers({
+    launcher,
+    spawners,
+    egress: options.egress,
+    egressProxy,
+    count: options.spawners,
+  });
   const handlers = new Handlers({
     dir: join(state, "programs"),
     group,

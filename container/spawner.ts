@@ -11,6 +11,8 @@ const SPAWNER = program(
   "gateway.py",
   "apart.py",
   "below.py",
+  "namespaces.py",
+  "loopback.py",
   "skills_path.py",
   "starting.py",
   "leftovers.py",
@@ -39,6 +41,8 @@ export interface SpawnerCommand {
   private: boolean;
   /** Whether it and its processes have no network (programs/seal.py). */
   sealed: boolean;
+  /** Whether each of its processes has a network of its own, with only a loopback (programs/starting.py). */
+  ownNetworks: boolean;
   /** The socket file behind its network's gateway; null: it has no network of its own. */
   gateway: string | null;
   /** The state folder, whose parts executions do not share (programs/apart.py); null: they are not kept apart. */
@@ -80,7 +84,12 @@ export class Spawner {
     const input = this.#child.stdio[3];
     if (input !== null && input !== undefined && "end" in input) {
       input.on("error", () => {});
-      const settings = { PRIVATE: command.private, WARM: warm, SEALED: command.sealed };
+      const settings = {
+        PRIVATE: command.private,
+        WARM: warm,
+        SEALED: command.sealed,
+        OWN_NETWORK: command.ownNetworks,
+      };
       const paths = Object.entries({ GATEWAY: command.gateway, STATE: command.state }).map(
         ([name, path]) => `${name} = ${path === null ? "None" : JSON.stringify(path)}\n`,
       );

@@ -1,9 +1,8 @@
-# Mounts the folder of an execution's skills at /skills, in a mount namespace of its own (mount_namespaces(7)). Executions that
-# run at the same time each see their own skills there. A process without privileges gets them from a user namespace in
-# which its uid stays the same, and loses them at exec.
+# Mounts the folder of an execution's skills at /skills, in the process's own mount namespace (mount_namespaces(7), see
+# namespaces.py). Executions that run at the same time each see their own skills there.
 #
-# It defines `show_skills(folder)`, for a process with one thread, before it executes its program; it raises OSError if the kernel
-# refuses. If the system has no folder /skills, the process gets a new root with the same entries and this one.
+# It defines `show_skills(folder)`, which raises OSError if the kernel refuses. If the system has no folder /skills, the
+# process gets a new root with the same entries and this one.
 
 SKILLS_PATH = "/skills"
 
@@ -11,7 +10,6 @@ def show_skills(folder):
     import ctypes, os
     libc = ctypes.CDLL(None, use_errno=True)
     bind, recursive, slave, remount, read_only, detach = 4096, 16384, 1 << 19, 32, 1, 2
-    new_namespace, new_user = 0x20000, 0x10000000
 
     def check(result, what):
         if result != 0:
@@ -20,10 +18,6 @@ def show_skills(folder):
     def mount(source, target, kind, flags):
         texts = [None if text is None else os.fsencode(text) for text in (source, target, kind)]
         check(libc.mount(*texts, ctypes.c_ulong(flags), None), "mount")
-
-    def write(path, text):
-        with open(path, "w") as file:
-            file.write(text)
 
     def close_off(path):
         # The kernel only accepts a remount that repeats the restrictions of the original mount.
@@ -53,26 +47,9 @@ def show_skills(folder):
         os.rmdir("/.before")
         close_off("/")
 
-    uid, gid = os.getuid(), os.getgid()
-    if uid == 0:
-        check(libc.unshare(new_namespace), "unshare")
-    else:
-        # In a process that is not dumpable, the files with the mapping belong to root.
-        hidden = libc.prctl(3, 0, 0, 0, 0) == 0
-        libc.prctl(4, 1, 0, 0, 0)
-        check(libc.unshare(new_namespace | new_user), "unshare")
-        write("/proc/self/uid_map", "%d %d 1" % (uid, uid))
-        write("/proc/self/setgroups", "deny")
-        write("/proc/self/gid_map", "%d %d 1" % (gid, gid))
-        if hidden:
-            libc.prctl(4, 0, 0, 0, 0)
     mount(None, "/", None, recursive | slave)
     if os.path.isdir(SKILLS_PATH) and not os.path.islink(SKILLS_PATH):
         mount(folder, SKILLS_PATH, None, bind | recursive)
     else:
         own_root()
     close_off(SKILLS_PATH)
-    if uid != 0:
-        # PR_CAPBSET_DROP: executing a file cannot give privileges, as outside the namespace.
-        for capability in range(64):
-            libc.prctl(24, capability, 0, 0, 0)

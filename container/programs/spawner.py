@@ -393,6 +393,8 @@ def main():
     close_strays()
     if SEALED:
         seal()
+    if OWN_NETWORK:
+        check_own_network()
     served = gateway(GATEWAY) if GATEWAY else None
     for number in range(1, 32):
         if number not in (signal.SIGKILL, signal.SIGSTOP, signal.SIGPIPE, signal.SIGCHLD):

@@ -12,7 +12,7 @@ def start(fields):
         for fd, path, flags in streams:
             held.append(os.open(path, os.O_RDWR | os.O_NONBLOCK))
         os.chdir(cwd)
-        if gate or skills:
+        if gate or skills or OWN_NETWORK:
             return start_forked(gate, skills, cwd, key, streams, rooms, file, argv, env)
         actions = [(os.POSIX_SPAWN_OPEN, fd, path, flags, 0) for fd, path, flags in streams]
         pid = start_at_once(rooms, file, argv, env, actions)
@@ -64,8 +64,8 @@ def start_forked(gate, skills, cwd, key, streams, rooms, file, argv, env):
         os.setsid()
         waiting = high(os.open(gate, os.O_RDONLY)) if gate else None
         take(streams)
-        if skills:
-            show_to_process(os.fsdecode(skills), cwd)
+        if skills or OWN_NETWORK:
+            surround(os.fsdecode(skills), cwd)
         ruleset = open_rooms(rooms)
         # After this the runner removes the pipes.
         os.write(report, b"s %s %d\n" % (key, os.getpid()))
@@ -84,16 +84,48 @@ def start_forked(gate, skills, cwd, key, streams, rooms, file, argv, env):
     finally:
         os._exit(127)
 
-def show_to_process(skills, cwd):
-    # The process is dumpable for a moment, and its memory is a copy of its keeper's. Only Landlock hides it from its uid then.
+def surround(skills, cwd):
+    # Gives the process its view of the system: its skills at /skills, and a network of its own.
+    # It is dumpable for a moment, and its memory is a copy of its keeper's. Only Landlock hides it from its uid then.
     if PRIVATE and not STATE:
         return
     try:
-        show_skills(skills)
+        enter_namespaces((NEW_MOUNTS if skills else 0) | (NEW_NETWORK if OWN_NETWORK else 0))
     except OSError:
-        # The skills are still at the path that their texts name.
-        pass
-    os.chdir(cwd)
+        # The skills are still at the path that their texts name. There is no network instead of one of its own.
+        if OWN_NETWORK:
+            seal()
+        return
+    if OWN_NETWORK:
+        raise_loopback()
+    if skills:
+        try:
+            show_skills(skills)
+        except OSError:
+            pass
+        os.chdir(cwd)
+    drop_capabilities()
+    if OWN_NETWORK:
+        seal(within_own=True)
+
+def check_own_network():
+    # Ends this process if the kernel gives no process a network of its own.
+    import socket
+    pid = os.fork()
+    if pid == 0:
+        try:
+            enter_namespaces(NEW_NETWORK)
+            raise_loopback()
+            drop_capabilities()
+            seal(within_own=True)
+            server = socket.create_server(("127.0.0.1", 0))
+            socket.create_connection(server.getsockname()).close()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    _, status = os.waitpid(pid, 0)
+    if status != 0:
+        os._exit(1)
 
 def take(streams):
     for fd, path, flags in streams:

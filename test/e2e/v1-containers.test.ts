@@ -2,7 +2,7 @@
 import Anthropic, { toFile } from "@anthropic-ai/sdk";
 import { describe, expect, test } from "vitest";
 import { commonHull } from "../support/common-hull.ts";
-import { canMount } from "../support/mounts.ts";
+import { canMount } from "../support/namespaces.ts";
 import { gone } from "../support/runner.ts";
 import { sharedHull } from "../support/shared.ts";
 import { storedSkill } from "../support/stored-skill.ts";

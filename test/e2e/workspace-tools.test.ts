@@ -163,7 +163,7 @@ test("R9: 30 MB of output: capped, the whole in a file", async () => {
 
 test("R6: without network a command fails and says why", async () => {
   const { texts } = await run([[bash("curl -sS -m 5 http://127.0.0.1:9/ || wget -q http://127.0.0.1:9/")]]);
-  expect(texts[0]).toContain("commands have no network here");
+  expect(texts[0]).toContain("commands reach no other machine here");
   expect(texts[0]).toContain("[workspace_tools] network");
 });
 

@@ -53,7 +53,7 @@ test("a process is in its cgroup before it is its program; what the kernel count
   await pipes.prepare();
   const argv = ["/usr/bin/env", "python3"];
   const launcher = await Spawners.start(
-    { argv, private: false, sealed: false, gateway: null, state: null, warm: false },
+    { argv, private: false, sealed: false, ownNetworks: false, gateway: null, state: null, warm: false },
     1,
   );
   if (launcher === null) throw new Error("no spawner");

@@ -1,8 +1,8 @@
 /** What the processes of executions are kept away from. */
-import { execFileSync } from "node:child_process";
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { canOwnNetwork } from "../support/namespaces.ts";
 import {
   type Bundle,
   bundle,
@@ -26,15 +26,6 @@ beforeAll(async () => {
 });
 
 const sh = (script: string): { argv: string[] } => ({ argv: ["sh", "-c", script] });
-
-const canUnshare = (() => {
-  try {
-    execFileSync("unshare", root ? ["--net", "true"] : ["--user", "--map-current-user", "--net", "true"]);
-    return true;
-  } catch {
-    return false;
-  }
-})();
 
 // Without root the runner cannot change a uid: the image's launcher can, this test's runner cannot.
 describe.runIf(root)("a uid of their own (only where the test runs as root)", () => {
@@ -131,7 +122,7 @@ s = socket.socket(); s.settimeout(2)
 try: s.connect(("127.0.0.1", int(sys.argv[1]))); print("open")
 except OSError: print("closed")' `;
 
-  test.runIf(canUnshare)(
+  test.runIf(canOwnNetwork())(
     "S117: with HULL_RUNNER_EGRESS=off there is no network, otherwise there is",
     async () => {
       for (const [mode, expected] of [

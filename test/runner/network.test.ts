@@ -1,9 +1,9 @@
 /** The network that a tool declares, in the runner: none is none, in every language. */
-import { spawnSync } from "node:child_process";
 import { createServer, type Server } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runPython } from "../../src/tool/handler/process.ts";
 import { callScript, handlerCall, processDeps } from "../support/handler-call.ts";
+import { canOwnNetwork } from "../support/namespaces.ts";
 import { type Bundle, bundle, run, startRunner, type TestRunner, until } from "../support/runner.ts";
 
 const ASK_PYTHON = "import urllib.request\nurllib.request.urlopen(url, timeout=5).read().decode()";
@@ -85,12 +85,6 @@ async function listening(server: Server): Promise<string> {
   return `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
 }
 
-const canUnshare = (() => {
-  const root = process.getuid?.() === 0;
-  const how = root ? ["--net", "true"] : ["--user", "--map-current-user", "--keep-caps", "--net", "true"];
-  return spawnSync("unshare", how).status === 0;
-})();
-
 const SCRIPTS = ["ask.py", "program.py", "ask.js", "ask.sh", "ask.own"];
 const withNetwork = { tool: { network: { hosts: null } } };
 
@@ -155,7 +149,7 @@ describe("a runner that keeps what tools declare", () => {
 });
 
 // Where a network of its own can be made: as root, or with unprivileged user namespaces.
-describe.runIf(canUnshare)("a tool that lists hosts", () => {
+describe.runIf(canOwnNetwork())("a tool that lists hosts", () => {
   let runner: TestRunner;
   let beyond: Server;
   /** What the machine's proxy was asked for. */
@@ -225,7 +219,7 @@ describe.runIf(canUnshare)("a tool that lists hosts", () => {
   });
 });
 
-test.runIf(canUnshare && process.getuid?.() === 0)("the same under a uid of their own", async () => {
+test.runIf(canOwnNetwork() && process.getuid?.() === 0)("the same under a uid of their own", async () => {
   const beyond = createServer((_, response) => response.end("passed on"));
   const env = { HTTPS_PROXY: await listening(beyond) };
   const runner = await startRunner({ flags: ["--spawners", "1", "--child-uid", "65125"], env });

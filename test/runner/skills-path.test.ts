@@ -1,6 +1,6 @@
 /** The folder of skills as executions see it at /skills. */
 import { expect, test } from "vitest";
-import { canMount } from "../support/mounts.ts";
+import { canMount } from "../support/namespaces.ts";
 import { type Bundle, bundle, run, startRunner } from "../support/runner.ts";
 
 const root = process.getuid?.() === 0;

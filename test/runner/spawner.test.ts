@@ -19,7 +19,15 @@ test.each([
 ])("a runner that dies before its process has opened its pipes takes it along%s", async (mark, gate) => {
   const left = Promise.withResolvers<void>();
   const spawner = new Spawner(
-    { argv: ["python3"], private: false, sealed: false, gateway: null, state: null, warm: false },
+    {
+      argv: ["python3"],
+      private: false,
+      sealed: false,
+      ownNetworks: false,
+      gateway: null,
+      state: null,
+      warm: false,
+    },
     left.resolve,
   );
   expect(await spawner.ready()).toBeGreaterThan(0);

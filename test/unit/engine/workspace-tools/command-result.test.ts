@@ -14,7 +14,7 @@ const CASES: [command: string, output: string, exit_code: number, note: boolean]
 
 test.each(CASES)("%s, %j, %i: told that there is no network: %s", (command, output, exit_code, note) => {
   const end = { exit_code, remark: null, notKept: [], offline: true, memory_bytes: null };
-  expect(commandText(command, output, end).includes("commands have no network here")).toBe(note);
+  expect(commandText(command, output, end).includes("commands reach no other machine here")).toBe(note);
   expect(commandText(command, output, { ...end, offline: false })).not.toContain("[hull:");
 });
 
