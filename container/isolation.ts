@@ -61,8 +61,8 @@ export interface SpawnerCommands {
   /** For handlers of tools that declare no network. */
   offline: SpawnerCommand;
   /**
-   * For commands without network, where the kernel permits it: each execution has a loopback of its own. Null: they
-   * have none.
+   * For commands without network or with listed hosts, where the kernel permits it: each execution has a loopback of
+   * its own. Null: commands are started as handlers are.
    */
   loopback: SpawnerCommand | null;
   /** For handlers of tools that list hosts; null: no network can be made for them. */

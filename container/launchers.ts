@@ -1,7 +1,7 @@
 /**
  * The launchers of handlers and commands, by their network: one set of spawners and fork servers for those with the
- * network of every process, one for handlers without network, one for those that list hosts, and one for commands
- * without network, which have a loopback of their own. Each starts with the first call that needs it.
+ * network of every process, one for handlers without network, one for those that list hosts, and two for commands
+ * without network and with listed hosts, which have a loopback of their own. Each starts with the first call that needs it.
  */
 import type { ExecutionSpec } from "../src/tool/protocol.ts";
 import type { EgressProxy } from "./egress-proxy.ts";
@@ -41,6 +41,8 @@ export class Launchers {
   readonly #usual: NetworkLauncher;
   readonly #offline: NetworkLauncher;
   readonly #listed: NetworkLauncher;
+  readonly #offlineCommands: NetworkLauncher["launcher"];
+  readonly #listedCommands: NetworkLauncher["launcher"];
 
   constructor(parts: LauncherParts) {
     this.#parts = parts;
@@ -56,6 +58,12 @@ export class Launchers {
     this.#offline = spawners?.offline.sealed === true ? apart("offline", spawners.offline) : this.#usual;
     const listed = parts.egressProxy === null ? null : spawners?.listed;
     this.#listed = listed ? apart("listed", listed) : this.#usual;
+    const own = spawners?.loopback ?? null;
+    const commands = (name: string, command: SpawnerCommand | null, otherwise: NetworkLauncher) => async () =>
+      (command === null ? null : await this.#start(name, command, count)) ?? otherwise.launcher();
+    this.#offlineCommands = commands("commands offline", own, this.#offline);
+    const listedOwn = own !== null && listed ? { ...own, gateway: listed.gateway } : null;
+    this.#listedCommands = commands("commands listed", listedOwn, this.#listed);
   }
 
   of(network: Network): NetworkLauncher {
@@ -63,12 +71,10 @@ export class Launchers {
     return network.hosts === null ? this.#usual : this.#listed;
   }
 
-  /** For a text of commands. Without network it has a loopback of its own, where the kernel permits it. */
-  async ofCommands(network: Network): Promise<Launcher> {
-    const { spawners, egress, count } = this.#parts;
-    const own = network === null || !egress ? (spawners?.loopback ?? null) : null;
-    const started = own === null ? null : await this.#start("loopback", own, count);
-    return started ?? this.of(network).launcher();
+  /** For texts of commands. Unless they reach everything, each has a loopback of its own, where the kernel permits it. */
+  ofCommands(network: Network): Promise<Launcher> {
+    if (network === null || !this.#parts.egress) return this.#offlineCommands();
+    return network.hosts === null ? this.#usual.launcher() : this.#listedCommands();
   }
 
   /** Variables for a handler's egress. @param ms how long it may run */

@@ -43,7 +43,7 @@ export interface SpawnerCommand {
   sealed: boolean;
   /** Whether each of its processes has a network of its own, with only a loopback (programs/starting.py). */
   ownNetworks: boolean;
-  /** The socket file behind its network's gateway; null: it has no network of its own. */
+  /** The socket file behind the gateway of its network, or of those of its processes; null: there is no gateway. */
   gateway: string | null;
   /** The state folder, whose parts executions do not share (programs/apart.py); null: they are not kept apart. */
   state: string | null;

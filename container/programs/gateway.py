@@ -1,5 +1,6 @@
 # The gateway of a network that has only a loopback: it connects each client of its port with the runner's proxy, a
-# socket file (egress-proxy.ts). `gateway(path)` starts it and returns its pid; it ends with its spawner.
+# socket file (egress-proxy.ts). `gateway(path)` starts it as a child and returns its pid; it ends with the process that
+# started it.
 
 def gateway(path):
     import ctypes, os, signal, socket, threading
@@ -9,9 +10,14 @@ def gateway(path):
         listener.close()
         return pid
     ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)
+    # It holds no stream of the other process open.
     nothing = os.open("/dev/null", os.O_RDWR)
-    for fd in (0, 1):
+    for fd in (0, 1, 2):
         os.dup2(nothing, fd)
+    kept = listener.detach()
+    os.closerange(3, kept)
+    os.closerange(kept + 1, os.sysconf("SC_OPEN_MAX"))
+    listener = socket.socket(fileno=kept)
     def pump(source, sink):
         try:
             while True:

@@ -395,7 +395,7 @@ def main():
         seal()
     if OWN_NETWORK:
         check_own_network()
-    served = gateway(GATEWAY) if GATEWAY else None
+    served = gateway(GATEWAY) if GATEWAY and not OWN_NETWORK else None
     for number in range(1, 32):
         if number not in (signal.SIGKILL, signal.SIGSTOP, signal.SIGPIPE, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)

@@ -72,6 +72,8 @@ def start_forked(gate, skills, cwd, key, streams, rooms, file, argv, env):
         if waiting is not None and os.read(waiting, 1) == b"":
             os._exit(127)
         keep_apart(ruleset)
+        if OWN_NETWORK and GATEWAY:
+            gateway(GATEWAY)
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         try:
             os.execve(file, argv, env)

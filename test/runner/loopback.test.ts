@@ -19,7 +19,16 @@ beforeAll(async () => {
 });
 afterAll(() => site.close());
 
-async function command(runner: TestRunner, text: string, skills_path = false): Promise<string> {
+interface Wanted {
+  skills_path?: boolean;
+  network?: { hosts: string[] } | null;
+}
+
+async function command(
+  runner: TestRunner,
+  text: string,
+  { skills_path = false, network = null }: Wanted = {},
+): Promise<string> {
   const skills = { key: "0".repeat(16), list: [{ name: "pdf", digest: files.digest }] };
   const { stdout } = await run(
     runner,
@@ -30,7 +39,7 @@ async function command(runner: TestRunner, text: string, skills_path = false): P
         language: "bash",
         config: "{}",
         context: "{}",
-        network: null,
+        network,
         ...(skills_path ? { skills_path } : {}),
       },
       skills,
@@ -101,7 +110,9 @@ describe.runIf(canOwnNetwork())("a command without network", () => {
   ])("%s reaches its own servers, and no others", async (_, flags, env) => {
     const runner = await startRunner({ flags: ["--spawners", "1", ...flags], env });
     try {
-      const both = ["red", "blue"].map((word) => command(runner, served(word), word === "red"));
+      const both = ["red", "blue"].map((word) =>
+        command(runner, served(word), { skills_path: word === "red" }),
+      );
       for (const [index, text] of (await Promise.all(both)).entries()) {
         const [pages, skills, uid] = text.split("\n");
         expect(pages?.trim().split(" ")).toEqual(Array(10).fill(index === 0 ? "red" : "blue"));
@@ -132,6 +143,47 @@ describe.runIf(canOwnNetwork())("a command without network", () => {
   });
   const uidOf = (flags: string[]): string => flags[1] ?? String(process.getuid?.());
 });
+
+test.runIf(canOwnNetwork())(
+  "commands with listed hosts reach these by the proxy, and servers of their own by localhost",
+  async () => {
+    const asked: string[] = [];
+    const beyond = createServer((request, response) => {
+      asked.push(`${request.method} ${request.url}`);
+      response.end("passed on");
+    });
+    await new Promise<void>((resolve) => beyond.listen(0, "127.0.0.1", resolve));
+    const address = beyond.address();
+    const proxy = `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
+    const runner = await startRunner({
+      flags: ["--spawners", "1", ...(root ? ["--child-uid", "65124"] : [])],
+      env: { HTTPS_PROXY: proxy },
+    });
+    try {
+      const get = (url: string) =>
+        `python3 -c 'import urllib.request as u; print(u.urlopen("${url}", timeout=5).read().decode())' 2>&1 | tail -1`;
+      const texts = ["red", "blue"].map((word) =>
+        command(
+          runner,
+          `${get("http://api.example.com/x")}\n${get("http://other.example.com/")}\n${get(`http://127.0.0.1:${port}/`)}\n${served(word)}`,
+          { network: { hosts: ["api.example.com"] } },
+        ),
+      );
+      for (const [index, text] of (await Promise.all(texts)).entries()) {
+        const [listed, other, machine, pages] = text.split("\n");
+        expect(listed).toBe("passed on");
+        expect(other).toMatch(/403/);
+        expect(machine).toMatch(/refused/);
+        expect(pages?.trim().split(" ")).toEqual(Array(10).fill(index === 0 ? "red" : "blue"));
+      }
+      expect(asked).toEqual(["GET http://api.example.com/x", "GET http://api.example.com/x"]);
+      expect(runner.log()).not.toContain("spawners_not_started");
+    } finally {
+      await runner.stop();
+      beyond.close();
+    }
+  },
+);
 
 test("where the kernel permits no network namespace, commands have no network at all, and the log says so", async () => {
   const runner = await startRunner({ flags: ["--spawners", "1"], denied: "unshare" });
