@@ -96,7 +96,7 @@ print(*[line.split()[1] for line in open("/proc/self/status") if line[:7] in ("C
 END
 python3 ways.py`;
 
-describe.runIf(canOwnNetwork())("a command without network", () => {
+describe.runIf(canOwnNetwork())("attack: a command without network", () => {
   const nothing = "0".repeat(16);
   test.each<[string, string[], Record<string, string>]>([
     ["of a runner's own uid", [], {}],
