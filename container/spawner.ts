@@ -13,6 +13,7 @@ const SPAWNER = program(
   "below.py",
   "namespaces.py",
   "loopback.py",
+  "own_network.py",
   "skills_path.py",
   "starting.py",
   "leftovers.py",
@@ -41,7 +42,7 @@ export interface SpawnerCommand {
   private: boolean;
   /** Whether it and its processes have no network (programs/seal.py). */
   sealed: boolean;
-  /** Whether each of its processes has a network of its own, with only a loopback (programs/starting.py). */
+  /** Whether each of its processes has a network of its own, with only a loopback (programs/own_network.py). */
   ownNetworks: boolean;
   /** The socket file behind the gateway of its network, or of those of its processes; null: there is no gateway. */
   gateway: string | null;

@@ -111,6 +111,8 @@ class Keeper:
         self.poll = select.poll()
         self.poll.register(tasks, select.POLLIN)
         self.poll.register(self.wakeups, select.POLLIN)
+        if OWN_NETWORK:
+            renew_network()
 
     def serve(self):
         going = True
@@ -196,6 +198,8 @@ class Keeper:
             self.free()
 
     def free(self):
+        if OWN_NETWORK and self.key is not None:
+            renew_network()
         self.key = None
         os.write(self.notes, struct.pack("=i", os.getpid()))
 

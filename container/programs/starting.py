@@ -12,7 +12,7 @@ def start(fields):
         for fd, path, flags in streams:
             held.append(os.open(path, os.O_RDWR | os.O_NONBLOCK))
         os.chdir(cwd)
-        if gate or skills or OWN_NETWORK:
+        if gate or skills or (OWN_NETWORK and GATEWAY):
             return start_forked(gate, skills, cwd, key, streams, rooms, file, argv, env)
         actions = [(os.POSIX_SPAWN_OPEN, fd, path, flags, 0) for fd, path, flags in streams]
         pid = start_at_once(rooms, file, argv, env, actions)
@@ -39,10 +39,16 @@ def streams_of(stdin, stdout, stderr, result):
     return streams + [(3, result, os.O_WRONLY)] if result else streams
 
 def start_at_once(rooms, file, argv, env, actions):
-    if landlock is None:
+    if landlock is None and not OWN_NETWORK:
         return spawn(file, argv, env, actions)
+
     # A process inherits the restrictions of the thread that starts it.
-    return in_thread(lambda: (keep_apart(open_rooms(rooms)), spawn(file, argv, env, actions))[1])
+    def confined():
+        keep_apart(open_rooms(rooms))
+        if OWN_NETWORK:
+            confine_to_network()
+        return spawn(file, argv, env, actions)
+    return in_thread(confined)
 
 def spawn(file, argv, env, actions):
     try:
@@ -64,16 +70,18 @@ def start_forked(gate, skills, cwd, key, streams, rooms, file, argv, env):
         os.setsid()
         waiting = high(os.open(gate, os.O_RDONLY)) if gate else None
         take(streams)
-        if skills or OWN_NETWORK:
-            surround(os.fsdecode(skills), cwd)
+        if skills:
+            show_to_process(os.fsdecode(skills), cwd)
         ruleset = open_rooms(rooms)
         # After this the runner removes the pipes.
         os.write(report, b"s %s %d\n" % (key, os.getpid()))
         if waiting is not None and os.read(waiting, 1) == b"":
             os._exit(127)
         keep_apart(ruleset)
-        if OWN_NETWORK and GATEWAY:
-            gateway(GATEWAY)
+        if OWN_NETWORK:
+            confine_to_network()
+            if GATEWAY:
+                gateway(GATEWAY)
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         try:
             os.execve(file, argv, env)
@@ -86,48 +94,18 @@ def start_forked(gate, skills, cwd, key, streams, rooms, file, argv, env):
     finally:
         os._exit(127)
 
-def surround(skills, cwd):
-    # Gives the process its view of the system: its skills at /skills, and a network of its own.
-    # It is dumpable for a moment, and its memory is a copy of its keeper's. Only Landlock hides it from its uid then.
+def show_to_process(skills, cwd):
+    # The process is dumpable for a moment, and its memory is a copy of its keeper's. Only Landlock hides it from its uid then.
     if PRIVATE and not STATE:
         return
     try:
-        enter_namespaces((NEW_MOUNTS if skills else 0) | (NEW_NETWORK if OWN_NETWORK else 0))
+        enter_namespaces(NEW_MOUNTS)
+        show_skills(skills)
     except OSError:
-        # The skills are still at the path that their texts name. There is no network instead of one of its own.
-        if OWN_NETWORK:
-            seal()
-        return
-    if OWN_NETWORK:
-        raise_loopback()
-    if skills:
-        try:
-            show_skills(skills)
-        except OSError:
-            pass
-        os.chdir(cwd)
+        # The skills are still at the path that their texts name.
+        pass
     drop_capabilities()
-    if OWN_NETWORK:
-        seal(within_own=True)
-
-def check_own_network():
-    # Ends this process if the kernel gives no process a network of its own.
-    import socket
-    pid = os.fork()
-    if pid == 0:
-        try:
-            enter_namespaces(NEW_NETWORK)
-            raise_loopback()
-            drop_capabilities()
-            seal(within_own=True)
-            server = socket.create_server(("127.0.0.1", 0))
-            socket.create_connection(server.getsockname()).close()
-            os._exit(0)
-        finally:
-            os._exit(1)
-    _, status = os.waitpid(pid, 0)
-    if status != 0:
-        os._exit(1)
+    os.chdir(cwd)
 
 def take(streams):
     for fd, path, flags in streams:

@@ -119,6 +119,11 @@ describe.runIf(canOwnNetwork())("attack: a command without network", () => {
         expect(skills).toBe(index === 0 ? "/skills/pdf" : "none");
         expect(uid).toBe(uidOf(flags));
       }
+      // The next execution of the same keeper finds nothing of the last one's network.
+      const left =
+        "python3 -c 'import socket; socket.create_server((\"127.0.0.1\", 8932), reuse_port=False).accept()' & sleep 0.3; : >/dev/tcp/127.0.0.1/8932 && echo there";
+      for (const _ of [1, 2]) expect(await command(runner, left)).toContain("there");
+      expect(await command(runner, ": >/dev/tcp/127.0.0.1/8932")).toMatch(/refused/);
       const runnerPort = new URL(runner.url).port;
       for (const to of [String(port), runnerPort]) {
         const said = (await command(runner, `${WAYS} ${to}`)).trimEnd().split("\n");
@@ -198,17 +203,21 @@ test("where the kernel permits no network namespace, commands have no network at
 
 test("an execution for which the kernel has no further namespace has no network", () => {
   const code = `
-import errno
-OWN_NETWORK, PRIVATE, STATE = True, False, None
-def enter_namespaces(flags):
+import errno, socket
+def refused(flags):
     raise OSError(errno.ENOSPC, "unshare")
-surround("", "/")
-import socket
-try:
-    socket.socket()
-except OSError as error:
-    print(errno.errorcode[error.errno])
+def made():
+    try:
+        socket.socket()
+        return "made"
+    except OSError as error:
+        return errno.errorcode[error.errno]
+unshare = enter_namespaces = refused
+renew_network()
+before = made()
+confine_to_network()
+print(before, made())
 `;
-  const text = program("seal.py", "namespaces.py", "loopback.py", "skills_path.py", "starting.py") + code;
-  expect(execFileSync("python3", ["-c", text]).toString().trim()).toBe("ENETUNREACH");
+  const text = program("seal.py", "namespaces.py", "loopback.py", "own_network.py") + code;
+  expect(execFileSync("python3", ["-c", text]).toString().trim()).toBe("made ENETUNREACH");
 });
