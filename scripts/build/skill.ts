@@ -106,7 +106,7 @@ export async function readSkill(
     return bundled.result;
   };
   const handlers: HandlerMaker = async (script, wanted) => {
-    const { made, read } = await buildHandler(folder.path, script, wanted);
+    const { made, read } = await buildHandler(folder.path, script, wanted, typed.handlers.has(script.path));
     noteRead(read);
     return made;
   };
