@@ -1,6 +1,9 @@
-/** Skills' files by digest: verified, unpacked once, read-only; the least recently used are removed first. */
+/**
+ * Skills' files by digest: verified, unpacked once, read-only; the least recently used are removed first. A process of the runner's
+ * own uid can change them anyway; such a bundle counts as missing at its next use, so that it comes again.
+ */
 import { createHash, randomBytes } from "node:crypto";
-import { createWriteStream } from "node:fs";
+import { createWriteStream, lstatSync, readdirSync } from "node:fs";
 import { chmod, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
@@ -19,6 +22,12 @@ interface Bundle {
   bytes: number;
   /** Executions that use it now; such a bundle is never removed. */
   users: number;
+  /** The state in which it was unpacked (`stateOf`); `""`: unknown, or no process can change it. */
+  state: string;
+  /** It was found in another state. */
+  changed: boolean;
+  /** Folders that a fresh one replaced, whose users may still be in them. */
+  replaced: string[];
 }
 
 export class Bundles {
@@ -56,16 +65,33 @@ export class Bundles {
   async prepare(): Promise<void> {
     await makeFolder(this.#root, this.#group);
     const names = await readdir(this.#root);
-    const found: { digest: string; bytes: number; used: number }[] = [];
+    const found: { digest: string; bytes: number; state: string; used: number }[] = [];
     for (const name of names) {
       const digest = /^([0-9a-f]{64})\.size$/.exec(name)?.[1];
       if (digest === undefined || !names.includes(digest)) continue;
       const path = join(this.#root, name);
-      found.push({ digest, bytes: Number(await readFile(path, "utf8")), used: (await stat(path)).mtimeMs });
+      const [bytes, state = ""] = (await readFile(path, "utf8")).split(" ");
+      found.push({ digest, bytes: Number(bytes), state, used: (await stat(path)).mtimeMs });
     }
     const kept = new Set(found.flatMap(({ digest }) => [digest, `${digest}.size`]));
     for (const name of names) if (!kept.has(name)) await removeTree(join(this.#root, name));
-    for (const { digest, bytes } of found.sort((a, b) => a.used - b.used)) this.#add(digest, bytes);
+    for (const { digest, bytes, state } of found.sort((a, b) => a.used - b.used))
+      this.#add(digest, bytes, state);
+  }
+
+  /**
+   * The unpacked folder of a skill's bundle, kept until `release`; null if it is not here, or not as it was unpacked. Packages are
+   * used without this check: Python writes what it compiled beside them, and to install them again takes long.
+   */
+  useSkill(digest: string): string | null {
+    const bundle = this.#bundles.get(digest);
+    if (bundle !== undefined && this.#group === null && bundle.state !== stateOf(bundle.dir)) {
+      // It comes again as soon as somebody sends it.
+      bundle.changed = true;
+      log("warn", "bundle_changed", { digest });
+      return null;
+    }
+    return this.use(digest);
   }
 
   /** The unpacked folder of a bundle, kept until `release`; null if it is not here. */
@@ -85,7 +111,9 @@ export class Bundles {
 
   release(digest: string): void {
     const bundle = this.#bundles.get(digest);
-    if (bundle !== undefined) bundle.users -= 1;
+    if (bundle === undefined) return;
+    bundle.users -= 1;
+    if (bundle.users === 0) for (const dir of bundle.replaced.splice(0)) void this.#clear(digest, dir);
   }
 
   /**
@@ -93,7 +121,7 @@ export class Bundles {
    * @throws Refused 422 `bundle_invalid`
    */
   async receive(digest: string, tar: Readable): Promise<void> {
-    if (this.#bundles.has(digest)) {
+    if (this.#bundles.get(digest)?.changed === false) {
       tar.resume();
       return;
     }
@@ -115,6 +143,9 @@ export class Bundles {
     const tarPath = join(work, "tar");
     const unpacked = join(work, "files");
     await mkdir(unpacked, { recursive: true });
+    const changed = this.#bundles.get(digest);
+    // It must not go while a fresh one takes its place.
+    if (changed !== undefined) changed.users += 1;
     try {
       const hash = createHash("sha256");
       let size = 0;
@@ -132,23 +163,36 @@ export class Bundles {
         throw new Refused("bundle_invalid", "The tar does not have this digest.");
       const { bytes, folders } = await unpackTar(tarPath, unpacked);
       for (const folder of folders) await chmod(join(unpacked, folder), 0o555);
-      await rename(unpacked, join(this.#root, digest));
-      await chmod(join(this.#root, digest), 0o555);
-      await writeFile(join(this.#root, `${digest}.size`), String(bytes));
-      this.#add(digest, bytes);
+      const dir = join(this.#root, digest);
+      if (changed !== undefined) {
+        const doomed = this.#doomed();
+        // A process may have removed it whole.
+        await rename(dir, doomed).then(
+          () => changed.replaced.push(doomed),
+          () => removeTree(dir),
+        );
+      }
+      await rename(unpacked, dir);
+      await chmod(dir, 0o555);
+      const state = (this.#group === null ? stateOf(dir) : null) ?? "";
+      await writeFile(join(this.#root, `${digest}.size`), `${bytes} ${state}`);
+      if (changed === undefined) this.#add(digest, bytes, state);
+      else Object.assign(changed, { state, changed: false });
       log("info", "bundle_unpacked", { digest, bytes });
     } catch (error) {
       if (error instanceof BadTar)
         throw new Refused("bundle_invalid", `The tar is refused: ${error.message}.`);
       throw error;
     } finally {
+      if (changed !== undefined) this.release(digest);
       await removeTree(work);
     }
     this.#shrink(digest);
   }
 
-  #add(digest: string, bytes: number): void {
-    this.#bundles.set(digest, { dir: join(this.#root, digest), bytes, users: 0 });
+  #add(digest: string, bytes: number, state: string): void {
+    const dir = join(this.#root, digest);
+    this.#bundles.set(digest, { dir, bytes, users: 0, state, changed: false, replaced: [] });
     this.#bytes += bytes;
   }
 
@@ -165,7 +209,7 @@ export class Bundles {
 
   async #remove(digest: string, dir: string): Promise<void> {
     // Renamed first, so that the same digest can come again while the old files are being removed.
-    const doomed = join(this.#root, `.${randomBytes(8).toString("hex")}`);
+    const doomed = this.#doomed();
     try {
       await rm(join(this.#root, `${digest}.size`), { force: true });
       await rename(dir, doomed);
@@ -173,6 +217,17 @@ export class Bundles {
     } catch (error) {
       log("error", "bundle_not_removed", { digest, reason: reasonOf(error) });
     }
+  }
+
+  /** A path for a folder that is about to be removed, by the next runner if not by this one. */
+  #doomed(): string {
+    return join(this.#root, `.${randomBytes(8).toString("hex")}`);
+  }
+
+  async #clear(digest: string, doomed: string): Promise<void> {
+    await removeTree(doomed).catch((error: unknown) =>
+      log("error", "bundle_not_removed", { digest, reason: reasonOf(error) }),
+    );
   }
 
   /** Stores the order of use for the next runner. */
@@ -184,4 +239,26 @@ export class Bundles {
       age -= 1;
     }
   }
+}
+
+/**
+ * A hash that changes with anything that a process writes below a folder, except what Python compiles beside its modules; `null`: it
+ * cannot be read. It blocks: a skill's files are few, and an answer waits for it.
+ */
+function stateOf(folder: string): string | null {
+  const hash = createHash("sha256");
+  const look = (path: string): void => {
+    const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+    if (stats === undefined) return;
+    const { mode, size, mtimeNs, ctimeNs } = stats;
+    hash.update(`${path}\0${mode}`);
+    if (!stats.isDirectory()) hash.update(` ${size} ${mtimeNs} ${ctimeNs}`);
+    else for (const name of readdirSync(path).sort()) if (name !== "__pycache__") look(join(path, name));
+  };
+  try {
+    look(folder);
+  } catch {
+    return null;
+  }
+  return hash.digest("hex");
 }

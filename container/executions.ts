@@ -28,7 +28,7 @@ export class Executions {
    * @throws Refused 424 `bundle_missing`, `workspace_missing`
    */
   create(spec: ExecutionSpec, specDigest: string): Execution {
-    const dir = this.#services.bundles.use(spec.digest);
+    const dir = this.#services.bundles.useSkill(spec.digest);
     if (dir === null) throw new Refused("bundle_missing", "The files of this skill are not here yet.");
     const { workspace: wanted } = spec;
     const workspace = wanted === undefined ? null : this.#services.workspaces.use(wanted.id, wanted.version);

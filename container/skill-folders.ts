@@ -67,7 +67,7 @@ export class SkillFolders {
   use({ key, list }: Wanted): void {
     const taken: string[] = [];
     for (const { digest } of list) {
-      if (this.#bundles.use(digest) === null) {
+      if (this.#bundles.useSkill(digest) === null) {
         for (const one of taken) this.#bundles.release(one);
         throw new Refused("bundle_missing", "The files of a skill are not here yet.", { digest });
       }

@@ -63,7 +63,6 @@ export async function streamRun(
   /** Sessions of sub-agents, by run. */
   const sessions = new Map<unknown, string>();
   const exit = await printStream(answer, {
-    outDir: ".",
     json: false,
     onEvent(event, value) {
       const below = value.parent_run_id !== undefined;

@@ -11,6 +11,32 @@ export function utf8Text(bytes: Uint8Array, what: string): string {
   }
 }
 
+/**
+ * The lines of standard input as they come, without their ends (`\n`, `\r\n`). Throws `CommandError` (exit 2) at the first line that is
+ * not UTF-8.
+ */
+export async function* stdinLines(): AsyncGenerator<string> {
+  let pieces: Uint8Array[] = [];
+  let number = 0;
+  const line = (): string => {
+    const bytes = Buffer.concat(pieces);
+    pieces = [];
+    return utf8Text(bytes, `Line ${++number} of standard input`).replace(/\r$/, "");
+  };
+  for await (const chunk of process.stdin) {
+    let rest: Uint8Array = Buffer.from(chunk);
+    for (let end = rest.indexOf(LINE_END); end >= 0; end = rest.indexOf(LINE_END)) {
+      pieces.push(rest.subarray(0, end));
+      yield line();
+      rest = rest.subarray(end + 1);
+    }
+    pieces.push(rest);
+  }
+  if (pieces.some(({ length }) => length > 0)) yield line();
+}
+
+const LINE_END = 0x0a;
+
 /** The text itself; of `-` what standard input holds. Throws `CommandError` (exit 2) if that is not UTF-8. */
 export async function textOrStdin(given: string): Promise<string> {
   return given === "-" ? utf8Text(await buffer(process.stdin), "Standard input") : given;

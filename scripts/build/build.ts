@@ -41,7 +41,10 @@ export interface BuildOptions {
   keepGoing?: boolean;
   /** Warnings are errors, and errors of tools.json prevent a catalog like all others. */
   strict?: boolean;
-  /** As `keepGoing`, but a broken skill keeps its version from `previous`, with the card flag `stale`. */
+  /**
+   * As `keepGoing`, but a skill that breaks, or loses a tool, a workflow or its plugin to a fault, keeps its version from
+   * `previous`, with the card flag `stale`.
+   */
   keepLastGood?: boolean;
   /** Only the skills and their findings are wanted; there is no catalog. */
   skillsOnly?: boolean;
@@ -167,7 +170,7 @@ function chooseServed(
   const table = new RouteTable();
   const served: BuiltSkill[] = [];
   const candidates = perRoot.map((outcomes) =>
-    outcomes.map((outcome) => ({ outcome, current: outcome.skill ?? lastGood(outcome, options) })),
+    outcomes.map((outcome) => ({ outcome, current: currentOf(outcome, options) })),
   );
   const laterSlugs = candidates.map(
     (_, i) =>
@@ -201,20 +204,20 @@ async function withNamespaces(
   options: BuildOptions,
   again: (folder: SkillFolder) => Promise<Outcome>,
 ): Promise<Outcome[]> {
-  const slugOf = (outcome: Outcome) => (outcome.skill ?? lastGood(outcome, options))?.card.slug;
   const holders = new Map<string, SkillFolder>();
   const inOrder = outcomes.toSorted(
     ({ folder: a }, { folder: b }) => Number(a.namespace !== undefined) - Number(b.namespace !== undefined),
   );
   const moved = new Map<Outcome, { slug: string; holder: SkillFolder }>();
   for (const outcome of inOrder) {
-    const slug = slugOf(outcome);
-    if (slug === undefined) continue;
-    const { folder } = outcome;
+    const current = currentOf(outcome, options);
+    if (current === null) continue;
+    const { slug } = current.card;
+    const { folder, skill } = outcome;
     const holder = holders.get(slug);
     const own = folder.namespace === undefined ? slug : `${folder.namespace}--${slug}`;
     if (holder === undefined) holders.set(slug, folder);
-    else if (outcome.skill !== null && holder.namespace !== folder.namespace && !holders.has(own)) {
+    else if (current === skill && holder.namespace !== folder.namespace && !holders.has(own)) {
       holders.set(own, folder);
       moved.set(outcome, { slug: own, holder });
     }
@@ -241,6 +244,15 @@ function slugInUse({ folder, skill }: Outcome, to: { slug: string; holder: Skill
     message: `Two skills have the slug ${wanted}: ${holder.within} is served under it, ${folder.within} as ${slug}.`,
     hint: `Call it /${slug}, or rename one of the two.`,
   };
+}
+
+/** What is to be served of a folder. */
+function currentOf(outcome: Outcome, options: BuildOptions): BuiltSkill | null {
+  const { skill, broken } = outcome;
+  if (skill !== null && broken.length === 0) return skill;
+  const previous = lastGood(outcome, options);
+  if (skill === null) return previous;
+  return previous !== null && broken.some((part) => previous.parts.includes(part)) ? previous : skill;
 }
 
 function lastGood(outcome: Outcome, options: BuildOptions): BuiltSkill | null {
@@ -283,7 +295,11 @@ async function buildFolder(
   const fault = surroundings.packages.diagnostics.get(folder.path);
   if (fault !== undefined) diagnostics.push(fault);
   const location = locationOf(folder, null);
-  const fingerprint = JSON.stringify([fingerprintOf(files, diagnostics, surroundings), location]);
+  const fingerprint = JSON.stringify([
+    fingerprintOf(files, diagnostics, surroundings),
+    location,
+    folder.pluginUnreadable === true,
+  ]);
   const again = (digest: string) => readAgain(folder, grounds, surroundings, digest);
   const cached = options.cache?.get(folder, fingerprint, again, () =>
     sharedStamp(folder, options.projectDir),

@@ -4,7 +4,15 @@
  */
 import { builtinModules } from "node:module";
 import { basename, relative, resolve, sep } from "node:path";
-import type { BuildOptions, Loader, Message, OnResolveArgs, PartialMessage, Plugin } from "esbuild";
+import type {
+  BuildOptions,
+  BuildResult,
+  Loader,
+  Message,
+  OnResolveArgs,
+  PartialMessage,
+  Plugin,
+} from "esbuild";
 import type { ModuleFault } from "../../src/skill/module-fault.ts";
 
 /** Our plugins mark an import with this while they ask how it would be resolved without them. */
@@ -33,19 +41,72 @@ export async function bundleModule(
   { folder, path, contents }: ModuleSource,
   options: BuildOptions,
 ): Promise<BundledModule | { errors: Message[] }> {
+  const built = await buildWith(folder, {
+    stdin: {
+      contents,
+      // Relative to `resolveDir`.
+      sourcefile: basename(path),
+      resolveDir: resolve(folder, path, ".."),
+      loader: loaderOf(path),
+    },
+    ...options,
+  });
+  if ("errors" in built) return built;
+  const { outputFiles, metafile } = built.result;
+  const [output] = Object.values(metafile?.outputs ?? {});
+  const inputs = Object.keys(metafile?.inputs ?? {}).filter((input) => !input.includes(":"));
+  return {
+    bytes: new Uint8Array(outputFiles?.[0]?.contents ?? []),
+    exports: (output?.exports ?? []).sort(),
+    read: inputs.map((input) => resolve(folder, input)),
+  };
+}
+
+/**
+ * Bundles several modules of a folder, each into one of its own, as `bundleModule` does: what they share is read once.
+ * @param path of all of them, relative to the folder
+ * @returns the modules in the order of the sources
+ */
+export async function bundleModules(
+  { folder, path }: Omit<ModuleSource, "contents">,
+  sources: readonly string[],
+  { plugins = [], ...options }: BuildOptions,
+): Promise<Uint8Array<ArrayBuffer>[] | { errors: Message[] }> {
+  const entries: Plugin = {
+    name: "hull-entries",
+    setup(build) {
+      build.onResolve({ filter: /^hull-entry:\d+$/ }, ({ path: name, kind }) =>
+        kind === "entry-point" ? { path: name, namespace: "hull-entry" } : undefined,
+      );
+      build.onLoad({ filter: /.*/, namespace: "hull-entry" }, ({ path: name }) => ({
+        contents: sources[Number(name.slice("hull-entry:".length))] ?? "",
+        resolveDir: resolve(folder, path, ".."),
+        loader: loaderOf(path),
+      }));
+    },
+  };
+  const built = await buildWith(folder, {
+    entryPoints: sources.map((_, index) => ({ in: `hull-entry:${index}`, out: String(index) })),
+    outdir: folder,
+    plugins: [entries, ...plugins],
+    ...options,
+  });
+  if ("errors" in built) return built;
+  const contents = new Map(built.result.outputFiles?.map((file) => [basename(file.path), file.contents]));
+  return sources.map((_, index) => new Uint8Array(contents.get(`${index}.js`) ?? []));
+}
+
+const loaderOf = (path: string): Loader => (/\.m?ts$/.test(path) ? "ts" : "js");
+
+async function buildWith(
+  folder: string,
+  options: BuildOptions,
+): Promise<{ result: BuildResult } | { errors: Message[] }> {
   // Loaded for the first skill with a module.
   const { build } = await import("esbuild");
-  const base = resolve(folder, path, "..");
   try {
-    const { outputFiles, metafile } = await build({
+    const result = await build({
       absWorkingDir: folder,
-      stdin: {
-        contents,
-        // Relative to `resolveDir`.
-        sourcefile: basename(path),
-        resolveDir: base,
-        loader: /\.m?ts$/.test(path) ? "ts" : "js",
-      },
       bundle: true,
       write: false,
       metafile: true,
@@ -64,13 +125,7 @@ export async function bundleModule(
       logLevel: "silent",
       ...options,
     });
-    const [output] = Object.values(metafile?.outputs ?? {});
-    const inputs = Object.keys(metafile?.inputs ?? {}).filter((input) => !input.includes(":"));
-    return {
-      bytes: new Uint8Array(outputFiles?.[0]?.contents ?? []),
-      exports: (output?.exports ?? []).sort(),
-      read: inputs.map((input) => resolve(folder, input)),
-    };
+    return { result };
   } catch (error) {
     if (!isBuildFailure(error)) throw error;
     return { errors: error.errors };

@@ -23,7 +23,15 @@ interface Entry {
 /** An entry in the file: without what follows from the folder, and without bytes. */
 interface StoredEntry {
   fingerprint: string;
-  skill: { digest: string; manifest: Manifest; tools: SkillTool[]; card: Card; objects: string[] } | null;
+  skill: {
+    digest: string;
+    manifest: Manifest;
+    tools: SkillTool[];
+    parts: string[];
+    card: Card;
+    objects: string[];
+  } | null;
+  broken: string[];
   positions: [string, { line: number; column: number }][];
   diagnostics: Diagnostic[];
   imported: string[] | null;
@@ -127,7 +135,7 @@ export class BuildCache {
     const entry = this.#stored.get(key);
     if (entry === undefined) return undefined;
     this.#stored.delete(key);
-    const { fingerprint, skill, positions, diagnostics, imported, stamp, plugin } = entry;
+    const { fingerprint, skill, broken, positions, diagnostics, imported, stamp, plugin } = entry;
     const outcome: Outcome = {
       folder,
       skill: skill && {
@@ -135,6 +143,7 @@ export class BuildCache {
         ...skill,
         contents: () => again(skill.digest),
       },
+      broken,
       positions: new Map(positions),
       diagnostics,
       imported,
@@ -151,16 +160,18 @@ export class BuildCache {
 const keyOf = ({ path, slug }: SkillFolder): string => (slug === undefined ? path : `${path}\n${slug}`);
 
 function stored({ fingerprint, outcome }: Entry): StoredEntry {
-  const { skill, positions, diagnostics, imported, stamp, plugin } = outcome;
+  const { skill, broken, positions, diagnostics, imported, stamp, plugin } = outcome;
   return {
     fingerprint,
     skill: skill && {
       digest: skill.digest,
       manifest: skill.manifest,
       tools: skill.tools,
+      parts: [...skill.parts],
       card: skill.card,
       objects: [...skill.objects],
     },
+    broken: [...broken],
     positions: [...positions],
     diagnostics,
     imported,

@@ -15,31 +15,39 @@ interface BuiltHandler {
   read: string[] | null;
 }
 
-/** @param folder absolute path of the skill folder */
+/**
+ * @param folder absolute path of the skill folder
+ * @param bundled the script is what the build itself bundled for an isolate
+ */
 export async function buildHandler(
   folder: string,
   { path, bytes }: SourceFile,
   wanted: MadeHandler["tier"] | null,
+  bundled = false,
 ): Promise<BuiltHandler> {
   const contents = new TextDecoder().decode(bytes);
   const source = { folder, path, contents };
+  const needs = javascriptNeeds(contents);
+  const alone = !path.endsWith("ts") && needs.imports.every(isBuiltin);
+  const own = (): BuiltHandler => ({
+    made: chosen(bytes, wanted, needs.process ?? importNeed(needs.imports)),
+    read: [],
+  });
+  if (alone && bundled) return own();
   const isolate = await bundleModule(source, FOR_ISOLATE);
   if ("errors" in isolate) return refused(isolate.errors, folder);
-  const needs = javascriptNeeds(contents);
-  if (!path.endsWith("ts") && needs.imports.every(isBuiltin)) {
-    // Its line numbers stay.
-    return { made: chosen(bytes, wanted, needs.process ?? importNeed(needs.imports)), read: [] };
-  }
-  const own = await ownFiles(folder, [resolve(folder, path), ...isolate.read]);
+  // Its line numbers stay.
+  if (alone) return own();
+  const sources = await ownFiles(folder, [resolve(folder, path), ...isolate.read]);
   const { process, imports } = javascriptNeeds(new TextDecoder().decode(isolate.bytes));
   const missing = imports.filter((specifier) => !isBuiltin(specifier) && !specifier.endsWith(".node"));
   const lacks =
     missing.length === 0 ? null : `it imports ${missing.join(", ")}, which the build does not find`;
-  const made = chosen(isolate.bytes, wanted, needOf(own) ?? process ?? importNeed(imports) ?? lacks);
+  const made = chosen(isolate.bytes, wanted, needOf(sources) ?? process ?? importNeed(imports) ?? lacks);
   const warnings = missing.map(missingFault);
   const withWarnings = warnings.length === 0 ? made : { ...made, warnings };
   const read = warnings.length === 0 ? isolate.read : null;
-  if (runsAsItIs(own, isolate.read)) return { made: withWarnings, read };
+  if (runsAsItIs(sources, isolate.read)) return { made: withWarnings, read };
   if (made.tier === "isolate") return { made: { ...withWarnings, start: isolate.bytes }, read };
   const node = await bundleModule(source, FOR_NODE);
   if ("errors" in node) return refused(node.errors, folder);

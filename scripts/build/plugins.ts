@@ -26,19 +26,25 @@ const marketplaceFile = z.looseObject({
 /** A plugin elsewhere, `source: {github: …}`, is not in the folder. */
 const marketplaceEntry = z.looseObject({ name: z.string().trim().min(1), source: z.string(), skills: paths });
 
+export interface DeclaredPlugins {
+  plugins: Plugin[];
+  /** Absolute paths of the files that cannot be read. */
+  unreadable: string[];
+}
+
 /**
  * The plugins that a folder with a `.claude-plugin` declares.
  * @param folder absolute
- * @returns the plugins, and the names of unreadable files
  */
-export function readPlugins(folder: string): { plugins: Plugin[]; unreadable: string[] } {
+export function readPlugins(folder: string): DeclaredPlugins {
   const plugins: Plugin[] = [];
   const unreadable: string[] = [];
   const read = <T>(name: string, shape: z.ZodType<T>): T | null => {
-    const text = textOf(join(folder, PLUGIN_FOLDER, name));
+    const file = join(folder, PLUGIN_FOLDER, name);
+    const text = textOf(file);
     if (text === null) return null;
     const parsed = shape.safeParse(jsonOf(text));
-    if (!parsed.success) unreadable.push(`${PLUGIN_FOLDER}/${name}`);
+    if (!parsed.success) unreadable.push(file);
     return parsed.success ? parsed.data : null;
   };
   const inside = (path: string): boolean => path === folder || path.startsWith(folder + sep);

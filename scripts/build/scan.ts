@@ -18,7 +18,7 @@ import type { Diagnostic } from "../../src/skill/manifest.ts";
 import { byteOrder } from "../../src/skill/path.ts";
 import { slugify } from "../../src/skill/slug.ts";
 import { CONFIG_FILE } from "../config.ts";
-import { PLUGIN_FOLDER, type Plugin, pluginOf, readPlugins } from "./plugins.ts";
+import { type DeclaredPlugins, PLUGIN_FOLDER, type Plugin, pluginOf, readPlugins } from "./plugins.ts";
 
 /** A root that does not exist. */
 export class RootMissing extends Error {
@@ -48,6 +48,8 @@ export interface SkillFolder {
   namespace?: string;
   /** Its plugin. */
   plugin?: Plugin;
+  /** It has none, and a file that may declare one cannot be read. */
+  pluginUnreadable?: true;
   /** The slug under which it is served, if another skill has the slug of its name. */
   slug?: string;
 }
@@ -68,7 +70,7 @@ export interface Grounds {
   /** The ignore files above the skill folders; `base` leads from each to the root. */
   levels: readonly IgnoreLevel[];
   /** Plugins that contain the root, or that are declared above it in the project. */
-  plugins: readonly Plugin[];
+  declared: readonly DeclaredPlugins[];
 }
 
 /** The most folders below a root that are searched for skills. */
@@ -89,12 +91,12 @@ export function survey(root: string, project: string): Grounds {
     const base = relative(location, root).split(sep).join("/");
     if (!base.startsWith("..")) levels.push(readIgnore(location, base));
   }
-  const plugins: Plugin[] = [];
+  const declared: DeclaredPlugins[] = [];
   for (let above = dirname(root); isWithin(above, project) && isWithin(root, above); above = dirname(above)) {
-    plugins.unshift(...readPlugins(above).plugins);
+    declared.unshift(readPlugins(above));
     if (above === project || above === dirname(above)) break;
   }
-  return { root, boundary, levels, plugins };
+  return { root, boundary, levels, declared };
 }
 
 const isWithin = (path: string, folder: string): boolean => path === folder || path.startsWith(folder + sep);
@@ -112,8 +114,10 @@ export function findSkills(grounds: Grounds): RootScan {
   if (own !== null) {
     const configured = hasConfig(entries);
     const folder = { root, path: root, name: basename(root), within: "", file: own, configured };
-    const declared = entries.some(({ name }) => name === PLUGIN_FOLDER) ? readPlugins(root).plugins : [];
-    scan.skills.push(placed(folder, [...grounds.plugins, ...declared]));
+    const here = entries.some(({ name }) => name === PLUGIN_FOLDER) ? [readPlugins(root)] : [];
+    const declared = [...grounds.declared, ...here];
+    scan.diagnostics.push(...unreadable(root, declared));
+    scan.skills.push(placed(folder, declared));
     return scan;
   }
   searchBelow(grounds, entries, scan);
@@ -151,31 +155,18 @@ function ofRoot(level: Diagnostic["level"], code: string, message: string, hint?
 }
 
 function searchBelow(
-  { root, boundary, levels, plugins: above }: Grounds,
+  { root, boundary, levels, declared: above }: Grounds,
   top: readonly Dirent[],
   scan: RootScan,
 ): void {
   let folders = 0;
-  const plugins = [...above];
+  const declared = [...above];
   const found: SkillFolder[] = [];
   /** Targets of links in the root. */
   const linked: SkillFolder[] = [];
   const notePlugins = (entries: readonly Dirent[], within: string): void => {
     if (!entries.some(({ name }) => name === PLUGIN_FOLDER)) return;
-    const { plugins: more, unreadable } = readPlugins(join(root, within));
-    plugins.push(...more);
-    for (const file of unreadable) {
-      const message = `${file} cannot be read, so that it gives its plugins no names.`;
-      const location = within === "" ? file : `${within}/${file}`;
-      scan.diagnostics.push({
-        level: "warning",
-        code: "plugin_file",
-        skill: "",
-        file: location,
-        message,
-        hint: PLUGIN_HINT,
-      });
-    }
+    declared.push(readPlugins(join(root, within)));
   };
   const locations = [realPath(root) ?? root];
   /** Whether a link leads to a folder that is not searched otherwise. */
@@ -230,11 +221,25 @@ function searchBelow(
   const others = linked.filter(({ path }) => !own.has(realPath(path)));
   scan.skills = [...found, ...others]
     .sort((a, b) => byteOrder(a.within, b.within))
-    .map((folder) => placed(folder, plugins));
+    .map((folder) => placed(folder, declared));
+  scan.diagnostics.push(...unreadable(root, declared));
   if (folders <= MAX_FOLDERS) return;
   const message = `Skills were looked for in the first ${MAX_FOLDERS} folders of ${root} only.`;
   const hint = "Name a smaller folder, or list in .hullignore what holds no skills.";
   scan.diagnostics.push(ofRoot("warning", "root_too_large", message, hint));
+}
+
+/** The findings about files of plugins. */
+function unreadable(root: string, declared: readonly DeclaredPlugins[]): Diagnostic[] {
+  const files = declared.flatMap(({ unreadable }) => unreadable);
+  return files.map((file) => ({
+    level: "warning",
+    code: "plugin_file",
+    skill: "",
+    file: relative(root, file).split(sep).join("/"),
+    message: `${PLUGIN_FOLDER}/${basename(file)} cannot be read, so that it gives its plugins no names.`,
+    hint: PLUGIN_HINT,
+  }));
 }
 
 const PLUGIN_HINT = "Write JSON with a name, as the plugin's own client reads it, or remove the file.";
@@ -256,14 +261,21 @@ const LAYOUT = new Set([
 ]);
 
 /** The folder with its plugin and its namespace: the plugin's name, else the folders between the root and itself. */
-function placed(folder: SkillFolder, plugins: readonly Plugin[]): SkillFolder {
-  const plugin = pluginOf(folder.path, plugins);
+function placed(folder: SkillFolder, declared: readonly DeclaredPlugins[]): SkillFolder {
+  const plugin = pluginOf(
+    folder.path,
+    declared.flatMap(({ plugins }) => plugins),
+  );
+  const hidden = declared.some(({ unreadable }) =>
+    unreadable.some((file) => isWithin(folder.path, dirname(dirname(file)))),
+  );
   const between = folder.within.split("/").slice(0, -1);
   const folders = between.map(slugify).filter((name) => name !== "" && !LAYOUT.has(name));
   const namespace = plugin === null ? folders.join("-") : slugify(plugin.name);
   return {
     ...folder,
     ...(plugin === null ? {} : { plugin }),
+    ...(plugin === null && hidden ? { pluginUnreadable: true } : {}),
     ...(namespace === "" ? {} : { namespace }),
   };
 }

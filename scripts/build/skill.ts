@@ -11,6 +11,7 @@ import type { Card, Diagnostic, Manifest, SkillTool } from "../../src/skill/mani
 import type { ProvidedTools } from "../../src/skill/missing-tools.ts";
 import { moduleDiagnostic } from "../../src/skill/module-fault.ts";
 import type { ParsedSkill } from "../../src/skill/parse.ts";
+import { PLUGIN_PART, workingParts } from "../../src/skill/parts.ts";
 import { stopsSkill } from "../../src/skill/stops.ts";
 import type { HandlerMaker } from "../../src/skill/tools-json/handlers.ts";
 import type { SignaturePolicy } from "../../src/skill/trust.ts";
@@ -30,6 +31,8 @@ export interface BuiltSkill {
   manifest: Manifest;
   /** The tools of its tools.json. */
   tools: SkillTool[];
+  /** Its parts that work (`src/skill/parts.ts`). */
+  parts: readonly string[];
   card: Card;
   /** Names (`<kind>/<sha256>`) of its objects in the registry, the record last. */
   objects: readonly string[];
@@ -41,6 +44,8 @@ export interface BuiltSkill {
 export interface Outcome {
   folder: SkillFolder;
   skill: BuiltSkill | null;
+  /** Parts of the skill that faults leave out or disable. */
+  broken: readonly string[];
   positions: ParsedSkill["positions"];
   diagnostics: Diagnostic[];
   /** The sources of its hooks and handlers, and their state; `null`: always build it again. */
@@ -101,7 +106,7 @@ export async function readSkill(
     return bundled.result;
   };
   const handlers: HandlerMaker = async (script, wanted) => {
-    const { made, read } = await buildHandler(folder.path, script, wanted);
+    const { made, read } = await buildHandler(folder.path, script, wanted, typed.handlers.has(script.path));
     noteRead(read);
     return made;
   };
@@ -120,6 +125,7 @@ export async function readSkill(
     ...(provided === undefined ? {} : { provided }),
   });
   const { positions, skill } = assembly;
+  const broken = [...assembly.broken, ...(folder.pluginUnreadable === undefined ? [] : [PLUGIN_PART])];
   const base = folder.file.slice(0, -"SKILL.md".length);
   if (described !== null && skill !== null) {
     const at = { folder: folder.name, base, path: TYPED_FILE };
@@ -137,7 +143,8 @@ export async function readSkill(
   if (stopped) return { ...without(folder, shown), positions, ...seen };
   return {
     folder,
-    skill: builtSkill(folder, skill, shared.folder),
+    skill: builtSkill(folder, skill, broken, shared.folder),
+    broken,
     positions,
     diagnostics: shown,
     ...seen,
@@ -146,7 +153,16 @@ export async function readSkill(
 
 /** The result for a folder without a skill. */
 export function without(folder: SkillFolder, diagnostics: Diagnostic[]): Outcome {
-  return { folder, skill: null, positions: new Map(), diagnostics, imported: [], stamp: "", plugin: null };
+  return {
+    folder,
+    skill: null,
+    broken: [],
+    positions: new Map(),
+    diagnostics,
+    imported: [],
+    stamp: "",
+    plugin: null,
+  };
 }
 
 /** The present state of files; the text stays the same until somebody writes them. */
@@ -159,6 +175,7 @@ export function stampOf(paths: readonly string[]): string {
 function builtSkill(
   { path }: SkillFolder,
   { digest, record, recordJson, pack, blob, modules, card }: AssembledSkill,
+  broken: readonly string[],
   shared: SharedFolder | null,
 ): BuiltSkill {
   const contents = new Map<string, Uint8Array<ArrayBuffer>>();
@@ -173,6 +190,7 @@ function builtSkill(
     digest,
     manifest,
     tools,
+    parts: workingParts(record, broken),
     card,
     objects: [...contents.keys()],
     contents: async () => contents,

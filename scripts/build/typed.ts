@@ -12,7 +12,14 @@ import { checkSignature } from "../../src/skill/signed.ts";
 import { TOOLS_FILE } from "../../src/skill/tools-json/read.ts";
 import type { SignaturePolicy } from "../../src/skill/trust.ts";
 import type { SkillDescription } from "../../src/typed/describe.ts";
-import { type BundledModule, buildHint, bundleModule, locationOf, RESOLVING } from "./bundle-module.ts";
+import {
+  type BundledModule,
+  buildHint,
+  bundleModule,
+  bundleModules,
+  locationOf,
+  RESOLVING,
+} from "./bundle-module.ts";
 import { evaluateModule } from "./evaluate.ts";
 import { FOR_ISOLATE, FOR_NODE } from "./handlers.ts";
 import { TYPED_FILE } from "./scan.ts";
@@ -24,6 +31,8 @@ const LOCATED = "src/typed/located.ts";
 interface TypedFolder {
   /** The folder's own files and those made of its skill.ts. */
   files: SourceFile[];
+  /** Paths of the handlers made of it. */
+  handlers: ReadonlySet<string>;
   /** The description in skill.ts; `null`: there is none, or it is unusable. */
   described: SkillDescription | null;
   /** Maps findings about files made of skill.ts; `null` with `described`. */
@@ -47,11 +56,13 @@ export async function expandTyped(
   signatures: SignaturePolicy | null,
 ): Promise<TypedFolder> {
   const source = files.find((entry) => entry.path === TYPED_FILE);
+  const handlers: ReadonlySet<string> = new Set();
   if (source === undefined)
-    return { files: [...files], described: null, locations: null, diagnostics: [], read: [] };
+    return { files: [...files], handlers, described: null, locations: null, diagnostics: [], read: [] };
   const base = file.slice(0, -"SKILL.md".length);
   const refuse = (faults: readonly ModuleFault[], read: string[] | null): TypedFolder => ({
     files: [...files],
+    handlers,
     described: null,
     locations: null,
     diagnostics: faults.map((fault) => moduleDiagnostic(fault, { folder, base, path: TYPED_FILE })),
@@ -59,7 +70,7 @@ export async function expandTyped(
   });
   const unsigned = signatures === null ? [] : await signatureFaults(files, { folder, file, signatures });
   if (unsigned.length > 0)
-    return { files: [...files], described: null, locations: null, diagnostics: unsigned, read: [] };
+    return { files: [...files], handlers, described: null, locations: null, diagnostics: unsigned, read: [] };
   const entry = `import skill from "./skill.ts"; import { describeSkill } from ${importable("src/typed/describe.ts")}; import { stackOf } from ${importable(LOCATED)}; process.send(describeSkill(skill, stackOf));`;
   const program = await bundle(path, entry, { ...FOR_NODE, sourcemap: "inline" }, LOCATED);
   if ("faults" in program) return refuse(program.faults, null);
@@ -74,19 +85,27 @@ export async function expandTyped(
     ...clashes(described, files, own),
   ];
   if (faults.length > 0 || own === null) return refuse(faults, program.read);
-  const made: SourceFile[] = [];
-  for (const { name } of described.tools) {
-    const text = `import skill from "./skill.ts"; import { handlerOf } from ${importable("src/typed/handler.ts")}; export default handlerOf(skill, ${JSON.stringify(name)});`;
-    const handler = await bundle(path, text, { ...FOR_ISOLATE, minify: true });
-    if ("faults" in handler) return refuse(handler.faults, null);
-    made.push({ path: `scripts/${String(name)}.js`, mode: 0o644, bytes: handler.bytes });
-  }
+  const names = described.tools.map(({ name }) => String(name));
+  const bundled = await bundleHandlers(path, names);
+  if ("faults" in bundled) return refuse(bundled.faults, null);
+  const made = names.flatMap((name, index): SourceFile[] => {
+    const bytes = bundled[index];
+    return bytes === undefined ? [] : [{ path: `scripts/${name}.js`, mode: 0o644, bytes }];
+  });
+  const scripts = new Set(made.map((file) => file.path));
   const tools = `${JSON.stringify([...own, ...described.tools], null, 2)}\n`;
   made.push({ path: TOOLS_FILE, mode: 0o644, bytes: utf8(tools) });
   if (!hasText) made.push({ path: "SKILL.md", mode: 0o644, bytes: utf8(skillText(described)) });
   const kept = files.filter((entry) => entry.path !== TOOLS_FILE);
   const diagnostics = answer.offline ? [] : [withNetwork({ folder, base })];
-  return { files: [...kept, ...made], described, locations, diagnostics, read: program.read };
+  return {
+    files: [...kept, ...made],
+    handlers: scripts,
+    described,
+    locations,
+    diagnostics,
+    read: program.read,
+  };
 }
 
 /** Why a folder may not be run because of its signature, or without one. */
@@ -138,15 +157,36 @@ export function disagreement(
 
 const importable = (file: string): string => JSON.stringify(join(HULL, file));
 
+/** Represents a file next to skill.ts. */
+const ENTRY = "entry.hull.ts";
+
+/** One module for each tool, in their order. */
+async function bundleHandlers(
+  folder: string,
+  tools: readonly string[],
+): Promise<Uint8Array<ArrayBuffer>[] | { faults: ModuleFault[] }> {
+  const { plugins = [] } = FOR_ISOLATE;
+  const options = { ...FOR_ISOLATE, minify: true, plugins: [authoring("typed/hull.mjs"), ...plugins] };
+  const handler = importable("src/typed/handler.ts");
+  const sources = tools.map(
+    (name) =>
+      `import skill from "./skill.ts"; import { handlerOf } from ${handler}; export default handlerOf(skill, ${JSON.stringify(name)});`,
+  );
+  const bundled = await bundleModules({ folder, path: ENTRY }, sources, options);
+  return "errors" in bundled
+    ? { faults: bundled.errors.map((message) => buildFault(message, folder)) }
+    : bundled;
+}
+
+/** The module that describes the skill. */
 async function bundle(
   folder: string,
   contents: string,
   options: BuildOptions,
-  hull = "typed/hull.mjs",
+  hull: string,
 ): Promise<BundledModule | { faults: ModuleFault[] }> {
   const plugins = [authoring(hull), ...(options.plugins ?? [])];
-  // Represents a file next to skill.ts.
-  const source = { folder, path: "entry.hull.ts", contents };
+  const source = { folder, path: ENTRY, contents };
   const bundled = await bundleModule(source, { ...options, plugins });
   if (!("errors" in bundled))
     return { ...bundled, read: bundled.read.filter((path) => !path.startsWith(HULL_TYPED)) };

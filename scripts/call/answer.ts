@@ -1,17 +1,22 @@
 /** Shows a call's answer: text on stdout, files in a folder, failures with their code. */
-import { mkdir, writeFile } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { basename } from "node:path";
 import { createParser } from "eventsource-parser";
 import { brokenOff, wholeOf } from "../admin-client.ts";
 import { EXIT, type ExitCode } from "../command.ts";
 import { terminalText } from "../terminal-text.ts";
+import type { OutFolder } from "./out-folder.ts";
+
+interface AnswerFiles {
+  out: OutFolder;
+  /** Fetches a file of the answer from its path on the server. */
+  fetch: (path: string) => Promise<Response>;
+}
 
 interface AnswerOptions {
-  outDir: string;
   /** Print failures as problem documents. */
   json: boolean;
-  /** Fetches a file of the answer from its path on the server. Absent: the answer's files stay there. */
-  fetchFile?: (path: string) => Promise<Response>;
+  /** Absent: the answer's files stay on the server. */
+  files?: AnswerFiles;
   /** The answer is `{text, files}`, as a client that accepts JSON gets it of an agent run. */
   listsFiles?: boolean;
   /** Called with each event of a stream after it is printed. */
@@ -28,15 +33,18 @@ interface Failure {
 }
 
 /** Prints an answer; returns the exit code. */
-export async function printAnswer(response: Response, options: AnswerOptions): Promise<number> {
+export async function printAnswer(
+  response: Response,
+  options: AnswerOptions & { files: AnswerFiles },
+): Promise<number> {
+  const { out } = options.files;
   const bytes = await wholeOf(response);
   if (!response.ok) return printFailure(bytes.toString("utf8"), response.status, options);
   const note = response.headers.get("x-hull-note");
   if (note !== null) process.stderr.write(`${decodeURIComponent(note)}\n`);
   const disposition = response.headers.get("content-disposition");
   if (disposition !== null) {
-    await writeOut(options.outDir, basename(fileName(disposition)), bytes);
-    return EXIT.ok;
+    return (await out.write(ownName(fileName(disposition)), bytes)) ? EXIT.ok : EXIT.failed;
   }
   const isJson = response.headers.get("content-type") === "application/json";
   const several = isJson ? filesOf(bytes) : null;
@@ -50,12 +58,16 @@ export async function printAnswer(response: Response, options: AnswerOptions): P
     return writeMade(made?.files ?? listedFiles(response.headers.get("x-hull-files") ?? ""), options);
   }
   if (several.note !== "") process.stderr.write(`${several.note.trimEnd()}\n`);
+  let exit: ExitCode = EXIT.ok;
   for (const { filename, dataBase64, url = "" } of several.files) {
-    if (dataBase64 !== undefined)
-      await writeOut(options.outDir, basename(filename), Buffer.from(dataBase64, "base64"));
-    else if (!(await fetchOut(url, basename(filename), options))) return EXIT.failed;
+    const name = ownName(filename);
+    const written =
+      dataBase64 === undefined
+        ? await fetchOut(url, name, options.files, options)
+        : await out.write(name, Buffer.from(dataBase64, "base64"));
+    if (!written) exit = EXIT.failed;
   }
-  return EXIT.ok;
+  return exit;
 }
 
 /** A file that a run made in its work folder. */
@@ -84,24 +96,29 @@ const listedFiles = (header: string): MadeFile[] =>
   }));
 
 /** Writes the files of a run into the folder, each below its path; returns the exit code. */
-async function writeMade(files: readonly MadeFile[], options: AnswerOptions): Promise<ExitCode> {
+async function writeMade(made: readonly MadeFile[], options: AnswerOptions): Promise<ExitCode> {
   let exit: ExitCode = EXIT.ok;
-  for (const { id, path } of options.fetchFile === undefined ? [] : files) {
+  if (options.files === undefined) return exit;
+  for (const { id, path } of made) {
     // Whatever the server says, nothing is written outside of the folder.
     const parts = path.split("/").filter((part) => !["", ".", ".."].includes(part));
-    if (!(await fetchOut(`/files/${id}`, parts.join("/"), options))) exit = EXIT.failed;
+    if (!(await fetchOut(`/files/${id}`, parts.join("/") || id, options.files, options))) exit = EXIT.failed;
   }
   return exit;
 }
 
-/** Fetches a file and writes it; `false`: the server does not have it. */
-async function fetchOut(url: string, path: string, options: AnswerOptions): Promise<boolean> {
-  const response = await options.fetchFile?.(url);
-  if (response === undefined) return true;
+/** Fetches a file and writes it; `false`: the server does not have it, or it cannot be written where it belongs. */
+async function fetchOut(
+  url: string,
+  path: string,
+  { out, fetch }: AnswerFiles,
+  options: AnswerOptions,
+): Promise<boolean> {
+  const response = await fetch(url);
   const content = await wholeOf(response);
-  if (response.ok) await writeOut(options.outDir, path, content);
-  else printFailure(content.toString("utf8"), response.status, options);
-  return response.ok;
+  if (response.ok) return out.write(path, content);
+  printFailure(content.toString("utf8"), response.status, options);
+  return false;
 }
 
 /** Follows an event stream: text on stdout, tool calls and stderr on stderr. */
@@ -208,10 +225,8 @@ function fileName(disposition: string): string {
   return encoded === undefined ? "output" : decodeURIComponent(encoded);
 }
 
-/** @param name below the folder */
-async function writeOut(dir: string, name: string, content: Buffer): Promise<void> {
-  const path = join(dir, name);
-  await mkdir(dirname(path), { recursive: true });
-  await writeFile(path, content);
-  process.stderr.write(`${path} (${content.length} bytes)\n`);
+/** A name from elsewhere as the name of a file in the folder. */
+function ownName(given: string): string {
+  const name = basename(given);
+  return ["", ".", ".."].includes(name) ? "output" : name;
 }

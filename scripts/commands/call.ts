@@ -7,6 +7,7 @@ import { slugify } from "../../src/skill/slug.ts";
 import { answerOf, checkAddress, keyOf } from "../admin-client.ts";
 import { BuildCache } from "../build/cache.ts";
 import { printAnswer, printStream } from "../call/answer.ts";
+import { OutFolder } from "../call/out-folder.ts";
 import { type CallInput, callRequest, type SkillAddress } from "../call/request.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { startServer } from "../dev/server.ts";
@@ -22,6 +23,7 @@ Usage: hull call <name> [options]
   -f, --file FILE   send a file; repeatable
   -d, --dir DIR     the project or folder of skills (default: .)
   -o, --out DIR     where to write the files of the answer (default: .)
+  --force           overwrite files; without it, a file whose name is taken gets a number: chart-2.png
   --url URL         call a running Hull instead of starting one for this call
   --key KEY         API key for --url (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
   --stream          show the answer as it arrives, and tool calls on stderr
@@ -37,6 +39,7 @@ Without --url, Hull starts runner and Worker for this one call and keeps nothing
         file: { type: "string", short: "f", multiple: true },
         dir: { type: "string", short: "d" },
         out: { type: "string", short: "o" },
+        force: { type: "boolean" },
         url: { type: "string" },
         key: { type: "string" },
         stream: { type: "boolean" },
@@ -58,8 +61,9 @@ Without --url, Hull starts runner and Worker for this one call and keeps nothing
       input: { text: values.input, files: values.file ?? [] },
       stream: values.stream === true,
       json: values.json === true,
-      outDir: values.out ?? ".",
+      out: new OutFolder(values.out ?? ".", values.force === true),
     };
+    if (values.out !== undefined) await call.out.check();
     const key = keyOf(values.key);
     if (values.url !== undefined) {
       checkAddress(values.url, "hull call <name> --url http://localhost:3000");
@@ -106,15 +110,17 @@ interface Call {
   input: CallInput;
   stream: boolean;
   json: boolean;
-  outDir: string;
+  out: OutFolder;
 }
 
 async function callAt(url: string, key: string | undefined, call: Call): Promise<number> {
   const authorization: Record<string, string> =
     key === undefined || key === "" ? {} : { authorization: `Bearer ${key}` };
   const headers = { ...authorization };
+  const fetch = (path: string): Promise<Response> => answerOf(new URL(path, url), { headers: authorization });
+  const options = { json: call.json, files: { out: call.out, fetch } };
   const card = await answerOf(new URL(`/skills/${call.slug}/card`, url), { headers });
-  if (!card.ok) return printAnswer(card, call);
+  if (!card.ok) return printAnswer(card, options);
   const address: SkillAddress = JSON.parse(await card.text());
   const { target, init } = await callRequest(url, address, call.input);
   // Where an answer cannot stream, because it is a file, it comes as a whole.
@@ -124,8 +130,5 @@ async function callAt(url: string, key: string | undefined, call: Call): Promise
   if (listsFiles) headers.accept = "application/json";
   const answer = await answerOf(target, { ...init, headers: { ...headers, ...init.headers } });
   const streams = answer.headers.get("content-type")?.startsWith("text/event-stream");
-  const fetchFile = (path: string): Promise<Response> =>
-    answerOf(new URL(path, url), { headers: authorization });
-  const options = { ...call, fetchFile, listsFiles };
-  return streams ? printStream(answer, options) : printAnswer(answer, options);
+  return streams ? printStream(answer, options) : printAnswer(answer, { ...options, listsFiles });
 }

@@ -4,6 +4,7 @@ import { AdminClient, pathOf, target } from "../admin-client.ts";
 import { type Approval, decide, RUN_FLAGS, runBody, streamRun } from "../agent-run.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { terminalText } from "../terminal-text.ts";
+import { stdinLines } from "../utf8-text.ts";
 
 export const command: Command = {
   name: "chat",
@@ -30,18 +31,18 @@ reads messages from stdin, and a call that needs an approval waits for hull appr
     const { id }: { id: string } = JSON.parse(await server.send("POST", "/sessions", wanted));
     const path = pathOf("/sessions", id);
     const asks = process.stdin.isTTY === true;
-    const terminal = createInterface({ input: process.stdin, output: asks ? process.stderr : undefined });
+    const terminal = asks ? createInterface({ input: process.stdin, output: process.stderr }) : null;
     const closed = new AbortController();
-    terminal.once("close", () => closed.abort());
+    terminal?.once("close", () => closed.abort());
     let exit: number = EXIT.ok;
     try {
-      for await (const prompt of asks ? questions(terminal, closed.signal) : terminal) {
+      for await (const prompt of terminal === null ? stdinLines() : questions(terminal, closed.signal)) {
         if (prompt.trim() === "") continue;
         const over = new AbortController();
         let asked = Promise.resolve();
         const run = streamRun(server, `${path}/runs`, { prompt, ...body }, (approval) => {
           // One question at a time; after the run nobody waits for an answer.
-          if (asks) asked = asked.then(() => ask(server, path, approval, terminal, over.signal));
+          if (terminal !== null) asked = asked.then(() => ask(server, path, approval, terminal, over.signal));
           else process.stderr.write(`  hull approvals approve ${id} ${approval.id}, or: deny\n`);
         });
         exit = await outcome(run, asks);
@@ -49,7 +50,7 @@ reads messages from stdin, and a call that needs an approval waits for hull appr
         await asked;
       }
     } finally {
-      terminal.close();
+      terminal?.close();
     }
     const again = `hull chat ${skill === undefined ? "" : `${skill} `}--session ${id}`;
     process.stderr.write(`${asks ? "\n" : ""}Go on with: ${again}\n`);

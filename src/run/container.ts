@@ -129,6 +129,27 @@ export async function openContainer(
   };
 }
 
+/** Makes a container with stored files in its input folder; if one is missing, nothing is left of it. @throws FileNotFound */
+export async function makeContainer(
+  context: RunContext,
+  files: readonly string[],
+  about: JsonObject = {},
+): Promise<Container> {
+  const container = await openContainer(context, null, about);
+  try {
+    for (const id of files) await putUpload(context, container, id);
+  } catch (error) {
+    await removeContainer(context, container.id);
+    throw error;
+  }
+  return container;
+}
+
+/** Removes a container with its files. @throws CallNotFound if it is gone */
+export async function removeContainer(context: RunContext, id: string): Promise<void> {
+  await asContainer(sessionClient(context, id)).ask("remove", null);
+}
+
 const missingContainer = (id: string): HullError => new CallNotFound({ what: "container", id });
 
 /** The client of a container's session: a session that is gone, also one that somebody deleted meanwhile, is a missing container. */

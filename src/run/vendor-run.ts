@@ -28,7 +28,7 @@ import { MemoryLog, type RunLog } from "./agent/run-log.ts";
 import { countedSkill, servedSkill } from "./agent/skills.ts";
 import { driveStateless } from "./agent/stateless.ts";
 import { toolRounds } from "./agent/tool-rounds.ts";
-import { type Container, codeTerms, openContainer, putUpload } from "./container.ts";
+import { type Container, codeTerms, makeContainer, openContainer, putUpload } from "./container.ts";
 import type { RunContext } from "./context.ts";
 import type { Durable } from "./durable.ts";
 import type { RunEvent } from "./events.ts";
@@ -151,8 +151,9 @@ export async function openAgentRun(
   // A resumed run keeps the specification with which it began.
   const spec = begun ?? (await make());
   const needed = spec.tools.some(({ executor }) => executor === "workspace") || uploads.length > 0;
-  const container = known ?? (needed && opens ? await openContainer(context, null) : null);
-  if (container !== null) for (const { file_id } of uploads) await putUpload(context, container, file_id);
+  const files = uploads.map(({ file_id }) => file_id);
+  if (known !== null) for (const id of files) await putUpload(context, known, id);
+  const container = known ?? (needed && opens ? await makeContainer(context, files) : null);
   context.log.execution_id = execution;
   context.log.run_id = spec.run_id;
   context.log.model = `${spec.model.provider}/${spec.model.model}`;

@@ -11,6 +11,7 @@ import { type KnownProviders, SHIPPED } from "./known-providers.ts";
 import type { Card, Diagnostic, SkillRecord } from "./manifest.ts";
 import { missingTools, type ProvidedTools } from "./missing-tools.ts";
 import { type ParsedSkill, parseManifest } from "./parse.ts";
+import { brokenParts } from "./parts.ts";
 import { checkSignature } from "./signed.ts";
 import { stopsSkill } from "./stops.ts";
 import { type HandlerMaker, makeTools } from "./tools-json/handlers.ts";
@@ -42,6 +43,8 @@ export interface Assembly {
   /** `null` if an error stops it. */
   skill: AssembledSkill | null;
   positions: ParsedSkill["positions"];
+  /** Its parts that errors leave out or disable (`parts.ts`). */
+  broken: string[];
   diagnostics: Diagnostic[];
 }
 
@@ -99,7 +102,7 @@ export async function assembleSkill(
   if (manifest === null) {
     // Reports faults of its tools together with those of its text.
     const { diagnostics: ofTools } = await makeTools(files, source, { make, hash });
-    return { skill: null, positions, diagnostics: [...diagnostics, ...ofTools] };
+    return { skill: null, positions, broken: [], diagnostics: [...diagnostics, ...ofTools] };
   }
   if (uploadedBy !== undefined) {
     diagnostics.push(...checkUploaded(manifest, { folder, file, positions }));
@@ -118,6 +121,7 @@ export async function assembleSkill(
       : await findWorkflows(files, { folder, base }, options.workflows, hash);
   diagnostics.push(...(flows?.diagnostics ?? []));
   const workflows = flows?.workflows ?? [];
+  const broken = brokenParts(made.broken, flows?.broken ?? []);
   if (options.provided !== undefined)
     diagnostics.push(...missingTools(manifest, tools ?? [], options.provided, { folder, file, positions }));
   diagnostics.push(
@@ -127,7 +131,7 @@ export async function assembleSkill(
     ),
   );
   if (tools !== null) diagnostics.push(...undeclaredVariables({ manifest, body, tools }, { folder, file }));
-  if (diagnostics.some(stopsSkill)) return { skill: null, positions, diagnostics };
+  if (diagnostics.some(stopsSkill)) return { skill: null, positions, broken, diagnostics };
   const kept = withoutFolder(diagnostics, base, manifest.slug);
   const hookModule =
     read?.hooks == null ? null : { sha256: await hash(read.hooks.bytes), bytes: read.hooks.bytes };
@@ -154,7 +158,7 @@ export async function assembleSkill(
     modules: hookModule === null ? made.modules : [hookModule, ...made.modules],
     card: card(bundle.record, bundle.digest),
   };
-  return { skill, positions, diagnostics };
+  return { skill, positions, broken, diagnostics };
 }
 
 /** As in the record, which does not depend on the folder's place. */

@@ -33,6 +33,13 @@ export type GraphReader = (
   name: string,
 ) => { graph: JsonObject | null; findings: GraphFinding[] };
 
+interface FoundWorkflows {
+  workflows: SkillWorkflow[];
+  /** Names of those that an error leaves out. */
+  broken: string[];
+  diagnostics: Diagnostic[];
+}
+
 /**
  * Reads the workflows among a skill's files.
  * @param base what leads from the root to the skill's folder: empty, or ending in `/`
@@ -42,8 +49,9 @@ export async function findWorkflows(
   { folder, base }: { folder: string; base: string },
   read: GraphReader,
   hash: Hash,
-): Promise<{ workflows: SkillWorkflow[]; diagnostics: Diagnostic[] }> {
+): Promise<FoundWorkflows> {
   const workflows: SkillWorkflow[] = [];
+  const broken: string[] = [];
   const diagnostics: Diagnostic[] = [];
   for (const file of files.toSorted((a, b) => (a.path < b.path ? -1 : 1))) {
     const name = FILE.exec(file.path)?.[1];
@@ -55,10 +63,11 @@ export async function findWorkflows(
     } else {
       const graph = graphIn(file, name, findings, read);
       if (graph !== null) workflows.push({ name, digest: await hash(utf8(canonicalJson(graph))), graph });
+      else if (findings.failed) broken.push(name);
     }
     diagnostics.push(...findings.list);
   }
-  return { workflows, diagnostics };
+  return { workflows, broken, diagnostics };
 }
 
 function graphIn(
@@ -80,7 +89,8 @@ function graphIn(
 }
 
 function treeOf(path: string, bytes: Uint8Array, findings: Findings): Node | null {
-  const hint = "The skill goes without this workflow until it is fixed.";
+  const hint =
+    "Until it is fixed, the skill goes without this workflow; hull dev keeps the last good version.";
   const refused = (at: Position, message: string): null => {
     findings.error("workflow_unreadable", { at }, `The workflow cannot be read: ${message}.`, hint);
     return null;

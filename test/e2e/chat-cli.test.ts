@@ -32,7 +32,7 @@ const hull = await sharedHull({
   project: { "hull.toml": '[llm]\nmock_routes = true\n[approvals]\nrequire_risk = "dangerous"\n' },
 });
 
-const cli = (args: string[], stdin?: string) =>
+const cli = (args: string[], stdin?: string | Buffer) =>
   runHull([...args, "--url", hull.url], { cwd: hull.root, ...(stdin === undefined ? {} : { stdin }) });
 
 test("hull run prints what an agent says, also with a skill, and fails where the run does", async () => {
@@ -61,6 +61,25 @@ test("hull chat keeps the conversation, and goes on with it", async () => {
     .filter(({ role }) => role === "user")
     .map(({ content }) => JSON.stringify(content));
   expect(said.filter((text) => /My name is Ada|Who am I|And now/.test(text))).toHaveLength(3);
+});
+
+test("hull chat takes each line of stdin byte for byte, and ends at one that is not UTF-8", async () => {
+  const lines = Buffer.concat([
+    Buffer.from("\u00e4\u2028\u{1f600} one\r\n\n"),
+    Buffer.from([0xff, 0x41, 0x0a]),
+    Buffer.from("three\n"),
+  ]);
+  const ended = await cli(["chat", "--provider", "mock", "--session", "bytes"], lines);
+  expect(ended).toMatchObject({
+    code: 2,
+    output: expect.stringContaining("Line 3 of standard input is not UTF-8."),
+  });
+  const { data } = await json<{ data: { role: string; content: unknown }[] }>(
+    await hull.call("/sessions/bytes/messages"),
+  );
+  const said = data.filter(({ role }) => role === "user").map(({ content }) => JSON.stringify(content));
+  expect(said).toEqual([expect.stringContaining("\u00e4\u2028\u{1f600} one")]);
+  expect(said.join("")).not.toContain("\\r");
 });
 
 test("hull approvals lists the calls that wait, and decides each", async () => {

@@ -65,6 +65,27 @@ test("S10: a manifest that breaks keeps answering, is shown as stale, and heals"
   expect(await card("shout")).not.toHaveProperty("stale");
 });
 
+test("a workflow that breaks stays in its last good version, which the skill's mark as stale tells of", async () => {
+  const entry = async (): Promise<unknown> => {
+    const response = await hull.call("/workflows/steady/flow");
+    return response.ok ? json(response) : response.text().then(() => null);
+  };
+  await hull.write("steady/workflows/flow.yaml", "nodes: {a: {prompt: hi}}\n");
+  const good = await until(entry, (found) => found !== null);
+  const at = hull.output().length;
+  await hull.write("steady/workflows/flow.yaml", "nodes: [\n");
+  const shown = await hull.printed(/last good version kept of steady/, at);
+  expect(shown).toMatch(/steady\/workflows\/flow\.yaml:\d+:\d+ error/);
+  expect(await entry()).toEqual(good);
+  expect(await card("steady")).toMatchObject({ stale: true });
+  await hull.write("steady/workflows/flow.yaml", "nodes: {b: {prompt: hi}}\n");
+  await until(
+    () => card("steady"),
+    ({ stale }) => stale === undefined,
+  );
+  expect(await entry()).not.toEqual(good);
+});
+
 test("an editor's way of saving (a rename over the file) is seen too", async () => {
   const target = join(hull.root, "skills", "shout", "SKILL.md");
   await writeFile(`${target}.tmp`, shout("four"));

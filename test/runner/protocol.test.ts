@@ -114,6 +114,57 @@ describe("bundles", () => {
     expect(packs).toBe(1);
   });
 
+  test("what a process changes in a skill's folder, the next one does not see, also after a restart", async () => {
+    const script = '#!/bin/sh\ncat data; ls; sh -c "$1"\n';
+    const files = await bundle({ "x.sh": script, data: "as sent\n", "lib/word.py": "WORD = 1\n" });
+    let packs = 0;
+    const pack = async () => {
+      packs += 1;
+      return files.tar;
+    };
+    let own = await startRunner();
+    const ran = async (command: string): Promise<string> => {
+      const value = spec({ digest: files.digest, argv: ["./x.sh", command] });
+      const { stdout } = await collect(runExecution(own, value, {}, runOptions(files, { pack })));
+      return stdout.toString();
+    };
+    const good = "as sent\ndata\nlib\nx.sh\n";
+    expect(await ran("true")).toBe(good);
+    // Python's own files beside modules change nothing.
+    const python = "python3 -c 'import sys; sys.path[0] = \"lib\"; import word; print(word.WORD)'";
+    expect(await ran(python)).toBe(`${good}1\n`);
+    expect([await ran("true"), packs]).toEqual([good, 1]);
+    // One that is under way keeps its folder, in which the same paths lead to the fresh one.
+    const gate = join(own.stateDir, "gate");
+    const waits = ran(`touch ${gate}-begun; until [ -e ${gate} ]; do sleep 0.02; done; cat "$PWD/data"`);
+    await until(
+      () => readdir(own.stateDir),
+      (names) => names.includes("gate-begun"),
+    );
+    const changes = [
+      "chmod u+w data; echo other > data; touch -d @1 data",
+      "chmod u+w .; echo more > more",
+      "chmod u+w .; mv x.sh y.sh",
+      "chmod -R u+w .; rm -r ../$(basename $PWD)",
+    ];
+    for (const [index, command] of changes.entries()) {
+      await ran(command);
+      expect([command, await ran("true"), packs]).toEqual([command, good, index + 2]);
+    }
+    await ran(`touch ${gate}`);
+    expect(await waits).toBe(`${good}as sent\n`);
+    await ran("chmod u+w data; echo other > data");
+    const before = packs;
+    await own.kill("SIGKILL");
+    own = await startRunner({ from: own });
+    expect([await ran("true"), packs]).toEqual([good, before + 1]);
+    await until(
+      () => readdir(join(own.stateDir, "bundles")),
+      (names) => names.length === 2,
+    );
+    await own.stop();
+  });
+
   test("an early no to a long body does not break the client", async () => {
     const value = spec({ digest: "1".repeat(64), argv: ["cat"], input: { mode: "stdin" } });
     const text = JSON.stringify(value);

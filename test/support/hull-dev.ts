@@ -197,7 +197,7 @@ interface Command {
   /** Where Hull is; default: here. */
   repo?: string;
   /** What it reads from its standard input; nothing by default. */
-  stdin?: string;
+  stdin?: string | Uint8Array;
   /** As a process, as everybody starts it. */
   process?: true;
 }
@@ -224,7 +224,7 @@ async function hullProcess(
   args: string[],
   cwd: string,
   env: Record<string, string>,
-  stdin = "",
+  stdin: string | Uint8Array = "",
 ): Promise<{ code: number | null; output: string }> {
   const child = spawn(process.execPath, args, {
     cwd,

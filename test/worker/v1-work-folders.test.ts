@@ -186,6 +186,56 @@ describe("a response of a skill with a work folder", () => {
   });
 });
 
+describe("requests that come at once with one key", () => {
+  const asked = {
+    model,
+    input: "Go.",
+    tools: [{ type: "shell" as const, environment: { type: "container_auto" as const } }],
+  };
+  it.each([false, true])("share one response and its one container, also streamed: %j", async (stream) => {
+    const before = await containers();
+    await script(write("a.txt", "1"), { text: "Done." });
+    const key = { headers: { "idempotency-key": `at-once-${stream}` } };
+    const output = async () => {
+      if (!stream) return (await openai.responses.create(asked, key)).output;
+      for await (const event of await openai.responses.create({ ...asked, stream }, key))
+        if (event.type === "response.completed") return event.response.output;
+      return expect.fail("no end");
+    };
+    const outputs = await Promise.all([output(), output(), output(), output()]);
+    expect(new Set(outputs.map((one) => JSON.stringify(one))).size).toBe(1);
+    expect(await contents(outputs[0] ?? [])).toEqual({ "a.txt": "1" });
+    await expect.poll(containers).toBe(before + 1);
+  });
+
+  it("leave no container of those that ask for something else", async () => {
+    const before = await containers();
+    await script({ text: "Done." });
+    const key = { headers: { "idempotency-key": "in-dispute" } };
+    const inputs = ["Go.", "Stay.", "Turn."];
+    const ends = await Promise.allSettled(
+      inputs.map((input) => openai.responses.create({ ...asked, input }, key)),
+    );
+    expect(ends.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected", "rejected"]);
+    await expect.poll(containers).toBe(before + 1);
+  });
+});
+
+it("a request whose file is missing leaves no container", async () => {
+  const before = await containers();
+  const file_id = `file_01${"a".repeat(22)}`;
+  const environment = { type: "container_auto" as const, file_ids: [file_id] };
+  const tools = [{ type: "shell" as const, environment }];
+  await expect(openai.responses.create({ model, input: "Go.", tools })).rejects.toThrow(/file/);
+  const content = [{ type: "container_upload" as const, file_id }];
+  const messages = [{ role: "user" as const, content }];
+  const betas = ["files-api-2025-04-14"];
+  await expect(anthropic.beta.messages.create({ model, max_tokens: 9, messages, betas })).rejects.toThrow(
+    /file/,
+  );
+  expect(await containers()).toBe(before);
+});
+
 const ended = async (id: string): Promise<OpenAI.Responses.Response> => {
   for (;;) {
     const answer = await openai.responses.retrieve(id);

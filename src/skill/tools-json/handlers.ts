@@ -34,6 +34,8 @@ interface MadeTools {
   modules: { sha256: string; bytes: Bytes }[];
   /** Files that the pack holds in addition to the skill's own. */
   started: SourceFile[];
+  /** Names of tools that errors leave out, or whose handler cannot be made; `null`: tools.json cannot be read. */
+  broken: string[] | null;
   diagnostics: Diagnostic[];
 }
 
@@ -49,7 +51,7 @@ export async function makeTools(
   source: Omit<ToolsSource, "file" | "files"> & { base: string },
   { make, hash }: { make: HandlerMaker; hash: Hash },
 ): Promise<MadeTools> {
-  const made: MadeTools = { tools: null, modules: [], started: [], diagnostics: [] };
+  const made: MadeTools = { tools: null, modules: [], started: [], broken: [], diagnostics: [] };
   const manifest = files.find(({ path }) => path === TOOLS_FILE);
   if (manifest === undefined) return made;
   const file = source.base + TOOLS_FILE;
@@ -58,6 +60,7 @@ export async function makeTools(
   const read = readToolsJson(manifest.bytes, { ...source, file, files: bytes });
   made.diagnostics.push(...read.diagnostics);
   made.tools = [];
+  made.broken = read.faulty;
   for (const draft of read.tools) {
     const script = draft.script === undefined ? undefined : byPath.get(draft.script);
     if (script === undefined) {
@@ -71,6 +74,7 @@ export async function makeTools(
       ...faults.map((fault) => pointed(moduleDiagnostic(fault, location), fault, draft, file)),
     );
     const fails = "faults" in handler || faults.length > 0;
+    if (fails) made.broken?.push(draft.name);
     if (fails && !isModule(script.path)) continue;
     const usable = fails ? standIn(script.path, faults) : handler;
     for (const fault of usable.warnings ?? []) {

@@ -47,14 +47,20 @@ export interface ToolsSource {
   taken?: readonly string[];
 }
 
-/** Reads a manifest of tools. Faults become diagnostics; `tools` holds the tools without errors. */
-export function readToolsJson(
-  content: Uint8Array | string,
-  source: ToolsSource,
-): { tools: ToolDraft[]; diagnostics: Diagnostic[] } {
+interface ReadTools {
+  /** Those without errors. */
+  tools: ToolDraft[];
+  /** Names of tools with errors; `null`: the list itself cannot be read. */
+  faulty: string[] | null;
+  diagnostics: Diagnostic[];
+}
+
+/** Reads a manifest of tools. Faults become diagnostics. */
+export function readToolsJson(content: Uint8Array | string, source: ToolsSource): ReadTools {
   const findings = new Findings(source.folder, source.file);
   const list = readList(findings, content);
   const tools: ToolDraft[] = [];
+  const faulty = findings.failed ? null : new Set<string>();
   const lines = new Map<string, number>();
   for (const slot of list) {
     const own = new Findings(source.folder, source.file);
@@ -71,9 +77,10 @@ export function readToolsJson(
       lines.set(tool.name, slot.at.line);
     }
     if (tool !== null && !own.failed) tools.push(tool);
+    else if (tool !== null && earlier === undefined) faulty?.add(tool.name);
     findings.list.push(...own.list);
   }
-  return { tools, diagnostics: findings.list };
+  return { tools, faulty: faulty && [...faulty], diagnostics: findings.list };
 }
 
 function readList(findings: Findings, content: Uint8Array | string): Slot[] {
@@ -90,7 +97,7 @@ function readList(findings: Findings, content: Uint8Array | string): Slot[] {
       "manifest_json",
       { at },
       `tools.json is not valid JSON: ${message}`,
-      "The skill has no tools until this is fixed.",
+      "Until it is fixed, the skill has no tools; hull dev keeps the last good version.",
     );
     return [];
   }

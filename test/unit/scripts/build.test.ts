@@ -289,6 +289,61 @@ describe("watching", () => {
     expect((await again()).slugs).toEqual(["b"]);
   });
 
+  test("a tool, a workflow or a plugin that breaks takes nothing away that worked; what never worked holds nothing back", async () => {
+    const tools = (broken: string): string =>
+      JSON.stringify([
+        { name: "count", description: "Counts.", script: "scripts/count.js" },
+        { name: "lost", description: "Is lost.", script: broken },
+      ]);
+    const files = {
+      "SKILL.md": skillText("A"),
+      "tools.json": tools("scripts/count.js"),
+      "scripts/count.js": "export default () => 1;\n",
+      "workflows/flow.yaml": "nodes: {a: {}}\n",
+      "workflows/never.yaml": "nodes: [\n",
+      ".claude-plugin/plugin.json": '{"name": "desk"}',
+    };
+    const project = folder(Object.fromEntries(Object.entries(files).map(([k, v]) => [`skills/a/${k}`, v])));
+    let previous = byFolder((await build(project)).skills);
+    const again = async () => {
+      const result = await build(project, { keepLastGood: true, previous });
+      previous = byFolder(result.skills);
+      const never = "error workflow_unreadable a/workflows/never.yaml";
+      return {
+        digest: result.skills[0]?.digest,
+        stale: result.skills[0]?.card.stale === true,
+        found: result.found.filter((each) => each !== never),
+      };
+    };
+    const first = await again();
+    expect(first).toMatchObject({ stale: false, found: [] });
+    const broken: [file: string, text: string, found: string][] = [
+      ["workflows/flow.yaml", "nodes: [\n", "error workflow_unreadable a/workflows/flow.yaml"],
+      ["workflows/flow.yaml", "entry: b\nnodes: {a: {}}\n", "error workflow_invalid a/workflows/flow.yaml"],
+      ["tools.json", "[", "error manifest_json a/tools.json"],
+      ["tools.json", tools("scripts/gone.js"), "error file_missing a/tools.json"],
+      ["scripts/count.js", "export default (\n", "error handler_build a/scripts/count.js"],
+      [".claude-plugin/plugin.json", "{", "warning plugin_file a/.claude-plugin/plugin.json"],
+    ];
+    for (const [file, text, found] of broken) {
+      put(project, `skills/a/${file}`, text);
+      expect(await again()).toEqual({ ...first, stale: true, found: expect.arrayContaining([found]) });
+      put(project, `skills/a/${file}`, files[file as keyof typeof files]);
+      expect(await again()).toEqual(first);
+    }
+    // Neither what is new and broken nor what was taken away on purpose keeps other changes back.
+    put(project, "skills/a/workflows/new.yaml", "nodes: [\n");
+    rmSync(join(project, "skills/a/workflows/flow.yaml"));
+    put(project, "skills/a/tools.json", "[]");
+    put(project, "skills/a/SKILL.md", skillText("A", "run: [echo, two]"));
+    const changed = await again();
+    expect(changed).toMatchObject({
+      stale: false,
+      found: ["error workflow_unreadable a/workflows/new.yaml"],
+    });
+    expect(previous.get(join(project, "skills/a"))).toMatchObject({ parts: ["plugin"], tools: [] });
+  });
+
   test("a skill that takes another's slug falls back; one whose slug was taken goes", async () => {
     const project = folder({ "skills/a/SKILL.md": skillText("A"), "skills/b/SKILL.md": skillText("B") });
     const previous = byFolder((await build(project)).skills);

@@ -1,8 +1,11 @@
-/** What `hull call` sends, by the card of the skill. */
+/** What `hull call` sends, by the card of the skill, and what it does with the files of the answer. */
+import { mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { callRequest, type SkillAddress } from "../../../scripts/call/request.ts";
 import type { JsonObject } from "../../../src/skill/manifest.ts";
+import { runHere } from "../../support/hull-here.ts";
+import { serve } from "./answering-server.ts";
 import { folder } from "./folder.ts";
 
 const POST: SkillAddress = { route: "/skills/x", method: "POST", input: "text", output: "text" };
@@ -42,4 +45,112 @@ test("content that is no text reaches the skill byte for byte, with a type that 
     { ...POST, input_schema: {} },
   ])
     await expect(sent(card, `@${path}`)).rejects.toMatchObject({ exit: 2, code: "bad_encoding" });
+});
+
+describe("files of an answer", () => {
+  /** Calls a skill that answers with these files, from a folder; answers the exit code and the lines on stderr. */
+  const answered = async (dir: string, files: [name: string, text: string][], ...args: string[]) => {
+    const note = { note: "", files: files.map(([filename, text]) => ({ filename, dataBase64: btoa(text) })) };
+    let calls = 0;
+    const url = await serve(({ url = "" }, response) => {
+      const isCard = url.endsWith("/card");
+      if (!isCard) calls++;
+      response.setHeader("content-type", "application/json").end(JSON.stringify(isCard ? POST : note));
+    });
+    const env = { ...process.env, TMPDIR: join(dir, "temporary") };
+    mkdirSync(env.TMPDIR, { recursive: true });
+    const { code, printed } = await runHere(["call", "x", "--url", url, ...args], dir, env);
+    return {
+      code,
+      calls,
+      lines: printed
+        .map(({ text }) => text)
+        .join("")
+        .split("\n")
+        .slice(0, -1),
+    };
+  };
+  const inFolder = (dir: string) =>
+    readdirSync(dir)
+      .sort()
+      .map((name) => [name, readFileSync(join(dir, name), "utf8")]);
+
+  test("replace none that is there, unless told to; the same file is not written twice", async () => {
+    const dir = folder({ "out/a.txt": "mine" });
+    symlinkSync("../elsewhere", join(dir, "out", "b.txt"));
+    const files: [string, string][] = [
+      ["a.txt", "new"],
+      ["b.txt", "linked"],
+      ["c.txt", "one"],
+      ["c.txt", "two"],
+    ];
+    const first = await answered(dir, files, "-o", "out");
+    expect(first).toMatchObject({ code: 0, calls: 1 });
+    expect(first.lines).toEqual([
+      "out/a-2.txt (3 bytes): out/a.txt is another file, which --force overwrites",
+      "out/b-2.txt (6 bytes): out/b.txt is another file, which --force overwrites",
+      "out/c.txt (3 bytes)",
+      "out/c-2.txt (3 bytes): out/c.txt is another file, which --force overwrites",
+    ]);
+    const again = await answered(dir, files.slice(0, 1), "-o", "out");
+    expect(again.lines).toEqual([
+      "out/a-2.txt (3 bytes, unchanged): out/a.txt is another file, which --force overwrites",
+    ]);
+    expect(readFileSync(join(dir, "out", "a.txt"), "utf8")).toBe("mine");
+    expect(readdirSync(dir).sort()).toEqual(["out", "temporary"]);
+    const forced = await answered(
+      dir,
+      [files[0] ?? ["", ""], ["c.txt", "1"], ["c.txt", "2"]],
+      "-o",
+      "out",
+      "--force",
+    );
+    expect(forced.lines).toEqual(["out/a.txt (3 bytes)", "out/c.txt (1 bytes)", "out/c-2.txt (1 bytes)"]);
+  });
+
+  test("stay in the folder, whatever the server calls them", async () => {
+    const dir = folder();
+    const { code } = await answered(
+      dir,
+      [
+        ["../up.txt", "1"],
+        ["..", "2"],
+        ["", "3"],
+      ],
+      "-o",
+      "out",
+    );
+    expect(code).toBe(0);
+    expect(inFolder(join(dir, "out"))).toEqual([
+      ["output", "2"],
+      ["output-2", "3"],
+      ["up.txt", "1"],
+    ]);
+  });
+
+  test("that cannot be written are kept elsewhere; a folder that cannot be is refused before the call", async () => {
+    const dir = folder({ file: "", "out/x": "" });
+    for (const out of ["file", "file/below"]) {
+      const refused = await answered(dir, [["a.txt", "new"]], "-o", out);
+      expect(refused).toMatchObject({ code: 2, calls: 0 });
+      expect(refused.lines[0]).toContain(`The files of the answer cannot go into ${out}: `);
+    }
+    const long = `${"n".repeat(300)}.txt`;
+    const kept = await answered(
+      dir,
+      [
+        [long, "paid"],
+        ["b.txt", "too"],
+      ],
+      "-o",
+      "out",
+    );
+    expect(kept).toMatchObject({
+      code: 1,
+      lines: [expect.stringContaining("ENAMETOOLONG"), "out/b.txt (3 bytes)"],
+    });
+    const [, path = ""] = /is kept as (.*)\.$/.exec(kept.lines[0] ?? "") ?? [];
+    expect(path).toContain(join(dir, "temporary"));
+    expect(readFileSync(path, "utf8")).toBe("paid");
+  });
 });

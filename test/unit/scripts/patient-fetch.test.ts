@@ -1,26 +1,9 @@
 /** How commands ask a server, and what they say of one that breaks its answers off. */
-import { once } from "node:events";
-import { createServer, type RequestListener } from "node:http";
 import { text } from "node:stream/consumers";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { patientFetch } from "../../../scripts/patient-fetch.ts";
 import { hullHere } from "../../support/hull-here.ts";
-
-/** Origin of a server that answers as a Hull does, as far as its headers go. */
-async function serve(listener: RequestListener): Promise<string> {
-  const server = createServer((request, response) => {
-    response.setHeader("x-request-id", "request-1");
-    listener(request, response);
-  });
-  server.listen(0, "127.0.0.1");
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  await once(server, "listening");
-  const address = server.address();
-  return `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
-}
+import { serve } from "./answering-server.ts";
 
 test("a request goes out as it is, and its answer comes as it is", async () => {
   const url = await serve(async (request, response) => {

@@ -89,6 +89,20 @@ describe("a folder with skill.ts alone", () => {
     expect(call(handler, { query: "a", __workDir: "/tmp" })).toEqual({ hits: ["a", "20", "1"] });
   });
 
+  test("has a module of its own for each of many tools, and none without tools", async () => {
+    const names = Array.from({ length: 12 }, (_, n) => `tool_${n}`);
+    const tools = names.map(
+      (name) => `tool({ name: "${name}", description: "d", input: z.object({}), run: () => "${name}" })`,
+    );
+    const { found, packed, record } = await build(one(skill(tools.join(", "))));
+    expect(found).toEqual([]);
+    for (const name of ["tool_0", "tool_2", "tool_11"])
+      expect(call(packed.get(`scripts/${name}.js`) ?? "", {})).toBe(name);
+    expect(new Set(record?.tools?.map(({ module }) => module)).size).toBe(names.length);
+    const empty = await build(one(skill("")));
+    expect([empty.found, empty.record?.tools]).toEqual([[], []]);
+  });
+
   test("whose handler answers errors of input and configuration as errors", async () => {
     const handler = (await build(one(skill(SEARCH)))).packed.get("scripts/search.js") ?? "";
     expect(call(handler, { limit: "x" })).toEqual({

@@ -2,7 +2,7 @@
 import { fromBase64 } from "../../../bytes.ts";
 import type { ContainerSkill, ContainerTerms } from "../../../llm/openai-api/shell-wish.ts";
 import { wrong } from "../../../llm/wrong.ts";
-import { type Container, codeTerms, openContainer, putUpload } from "../../../run/container.ts";
+import { type Container, codeTerms, makeContainer } from "../../../run/container.ts";
 import type { ResponseContainer } from "../../../run/responses/perform.ts";
 import { inlineSkill, type LocalSkill, type NamedSkill, namedSkill } from "../../../run/v1-skills.ts";
 import { objectOf } from "../../../skill/json.ts";
@@ -30,9 +30,7 @@ export async function newContainer(
     skills: skills.map(({ id, version, digest }) => ({ id, version, digest })),
     ...(memory_limit === null ? {} : { memory_limit }),
   };
-  const container = await openContainer(context, null, kept);
-  for (const id of terms.files) await putUpload(context, container, id);
-  return container;
+  return makeContainer(context, terms.files, kept);
 }
 
 /** What a container keeps from the request that made it. */

@@ -12,6 +12,7 @@ import {
   containerFilePath,
   containerTtl,
   openContainer,
+  removeContainer,
 } from "../../../run/container.ts";
 import { findFile, readFile } from "../../../run/files.ts";
 import { sessionClient } from "../../../run/session-client.ts";
@@ -129,7 +130,7 @@ function goneIsNull(error: unknown): null {
 /** `DELETE /v1/containers/:id`: with its files. @throws CallNotFound */
 export async function deleteContainer(context: RequestContext, { id = "" }: Params): Promise<Response> {
   await openContainer(context, id);
-  await sessionClient(context, id).ask("remove", null);
+  await removeContainer(context, id);
   return new Response(null, { status: 204 });
 }
 

@@ -1,6 +1,7 @@
 /** `POST /v1/responses`: OpenAI's responses with every provider. */
 import { CallNotFound } from "../../../errors/llm.ts";
 import { IdempotencyKeyReused } from "../../../errors/request.ts";
+import type { HullError } from "../../../errors.ts";
 import {
   furtherMembers,
   type ResponsesAsk,
@@ -12,7 +13,14 @@ import { SKILL_MODEL, skillNamed } from "../../../llm/skill-model.ts";
 import { wrong } from "../../../llm/wrong.ts";
 import { servedSkill } from "../../../run/agent/skills.ts";
 import { takesAnyFile } from "../../../run/agent/workspace-option.ts";
-import { type Container, codeTerms, filesForUser, openContainer } from "../../../run/container.ts";
+import {
+  type Container,
+  codeTerms,
+  filesForUser,
+  makeContainer,
+  openContainer,
+  removeContainer,
+} from "../../../run/container.ts";
 import type { RunEvent } from "../../../run/events.ts";
 import type { OperationHandle } from "../../../run/handle.ts";
 import { operationInput, runOperation } from "../../../run/operation.ts";
@@ -64,7 +72,8 @@ export async function postResponses(context: RequestContext): Promise<Response> 
   await checkFiles(context, input);
   const whole = [...history, ...input].map(withoutFile);
   if (responseRequest(body, whole).messages.length === 0) throw wrong("input", "a message is required");
-  const container = await containerOf(context, asked, { tools: body.tools, items: [...history, ...input] });
+  const place = await placeFor(context, asked, { tools: body.tools, items: [...history, ...input] });
+  const container = place?.container ?? null;
   const digits = await digitsOf(context);
   const request: ResponsesOperation & { account: string } = {
     operation: "responses",
@@ -79,7 +88,7 @@ export async function postResponses(context: RequestContext): Promise<Response> 
   };
   context.log.response = request.head.id ?? null;
   const headers = ignoredHeader(ignored, null);
-  if (asked.store) return stored(context, asked, { request, body, headers });
+  if (asked.store) return stored(context, asked, { request, body, headers, made: place?.made === true });
   return passing(context, asked, { request, headers });
 }
 
@@ -88,11 +97,11 @@ interface Made {
   headers: Record<string, string>;
 }
 
-/** Creates a response in an object of its own, which keeps it. */
+/** Creates a response in an object of its own, which keeps it. @param made the container was made for it */
 async function stored(
   context: RequestContext,
   asked: ResponsesAsk,
-  { request, body, headers }: Made & { body: JsonObject },
+  { request, body, headers, made }: Made & { body: JsonObject; made: boolean },
 ): Promise<Response> {
   const execution = responseExecution(context, String(request.head.id));
   const id = `ex_${String(request.head.id).slice("resp_".length)}`;
@@ -100,7 +109,14 @@ async function stored(
   const { text } = await takeInput(context, id, input, "responses");
   const request_hash = await requestHash(context, body);
   const begun = await execution.begin({ skill: "responses", digest: "", request_hash, text, files: [] });
-  return answerBegun(context, asked, { begun, execution, request, headers });
+  if (begun === "started") return answerBegun(context, asked, { begun, execution, request, headers });
+  // Another request with the key came first: its response and its container count.
+  const first = begun === "other_request" ? null : await storedResponse(context, String(request.head.id));
+  const { container } = request;
+  if (made && container !== null && container.id !== first?.request.container?.id)
+    context.background(removeContainer(context, container.id));
+  if (first === null) throw keyReused(context);
+  return answerBegun(context, asked, { begun, headers, ...first });
 }
 
 /** A request with the key of an earlier one gets the earlier response. `null`: there is none. @throws IdempotencyKeyReused */
@@ -122,8 +138,7 @@ async function answerBegun(
   { stream, background, include }: ResponsesAsk,
   { begun, headers, ...response }: StoredResponse & { begun: Begun; headers: Record<string, string> },
 ): Promise<Response> {
-  if (begun === "other_request")
-    throw new IdempotencyKeyReused({ key: context.request.headers.get("idempotency-key") ?? "" });
+  if (begun === "other_request") throw keyReused(context);
   context.log.execution = begun;
   const { execution, request } = response;
   const reasoning = showsReasoning(include, true);
@@ -138,6 +153,9 @@ async function answerBegun(
   const document: JsonObject = JSON.parse(await new Response(answer.body).text());
   return Response.json(shownResponse(document, reasoning), { headers: all });
 }
+
+const keyReused = ({ request }: RequestContext): HullError =>
+  new IdempotencyKeyReused({ key: request.headers.get("idempotency-key") ?? "" });
 
 /** Creates a response that nobody keeps. */
 async function passing(
@@ -218,33 +236,36 @@ function checkItems({ conversation }: ResponsesAsk, input: readonly JsonObject[]
 }
 
 /**
- * The container of the shell, or of a skill whose tools work on files.
+ * The container of the shell, or of a skill whose tools work on files, and whether it was made now.
  * @param items the whole conversation
  * @throws InvalidRequest CallNotFound SkillNotFound
  */
-async function containerOf(
+async function placeFor(
   context: RequestContext,
   { model, shell }: ResponsesAsk,
   { tools, items }: { tools: Json | undefined; items: readonly JsonObject[] },
-): Promise<ResponseContainer | null> {
+): Promise<{ container: ResponseContainer; made: boolean } | null> {
   const slug = skillNamed(model);
   const anywhere = slug !== null && takesAnyFile(context, await servedSkill(context, slug));
   if (shell === null || shell === "local") {
     if (!anywhere) return null;
-    const opened = (await containerBefore(context, items)) ?? (await openContainer(context, null));
+    const earlier = await containerBefore(context, items);
+    const opened = earlier ?? (await makeContainer(context, []));
     const terms = codeTerms(opened.metadata);
     const before = await filesForUser(opened, { anywhere });
-    return { id: opened.id, skills: [], terms, shell: false, anywhere, before };
+    const container = { id: opened.id, skills: [], terms, shell: false, anywhere, before };
+    return { container, made: earlier === null };
   }
   const at = Array.isArray(tools) ? tools.findIndex((tool) => isObject(tool) && tool.type === "shell") : 0;
   if (context.settings.workspace_tools.enabled === "never")
     throw wrong(`tools.${at}`, "this deployment runs no code: its hull.toml turns workspace tools off");
   const path = `tools.${at}.environment`;
-  const opened =
-    shell.kind === "container"
-      ? await openContainer(context, shell.id)
-      : await newContainer(context, shell, { path, about: { name: "" } });
-  return { id: opened.id, ...termsOf(opened), anywhere, before: await filesForUser(opened, { anywhere }) };
+  const made = shell.kind !== "container";
+  const opened = made
+    ? await newContainer(context, shell, { path, about: { name: "" } })
+    : await openContainer(context, shell.id);
+  const before = await filesForUser(opened, { anywhere });
+  return { container: { id: opened.id, ...termsOf(opened), anywhere, before }, made };
 }
 
 /** The container of the conversation's last call that Hull ran; `null`: there is none, or it is gone. */

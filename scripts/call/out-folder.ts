@@ -1,0 +1,107 @@
+/** The folder for the files of an answer. The call is paid when they come, so none is lost and none replaces another unasked. */
+import { access, constants, lstat, mkdir, mkdtemp, readFile, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, dirname, join, parse, resolve } from "node:path";
+import { CommandError, EXIT } from "../command.ts";
+import { terminalText } from "../terminal-text.ts";
+
+/** What a file's name may have on common systems. */
+const MAX_NAME_BYTES = 255;
+
+export class OutFolder {
+  readonly #dir: string;
+  readonly #force: boolean;
+  /** What this answer wrote: not even `--force` lets two files of one answer share a name. */
+  readonly #written = new Set<string>();
+
+  /** @param force overwrite what is there */
+  constructor(dir: string, force: boolean) {
+    this.#dir = dir;
+    this.#force = force;
+  }
+
+  /** Throws `CommandError` (exit 2) where it is already certain that no file can be written. */
+  async check(): Promise<void> {
+    let above = resolve(this.#dir);
+    let found = await stat(above).catch(() => null);
+    while (found === null && above !== dirname(above)) {
+      above = dirname(above);
+      found = await stat(above).catch(() => null);
+    }
+    if (found?.isDirectory() !== true) throw this.#unusable(`${above} is no folder`);
+    const refused = await access(above, constants.W_OK | constants.X_OK).catch(() => true);
+    if (refused === true) throw this.#unusable(`${above} cannot be written to`);
+  }
+
+  #unusable(why: string): CommandError {
+    const message = `The files of the answer cannot go into ${this.#dir}: ${why}.`;
+    return new CommandError(
+      EXIT.usage,
+      "out_unusable",
+      message,
+      "Name another folder with --out; it is made if there is none.",
+    );
+  }
+
+  /**
+   * Writes a file and names it on stderr. Where another file has its name, it gets a number. What cannot be written is kept in a
+   * temporary folder.
+   * @param name below the folder
+   * @returns whether it is in the folder
+   */
+  async write(name: string, content: Uint8Array): Promise<boolean> {
+    try {
+      say(await this.#place(name, content));
+      return true;
+    } catch (error) {
+      if (!(error instanceof Error && "syscall" in error)) throw error;
+      const short = Buffer.byteLength(basename(name)) > MAX_NAME_BYTES ? "output" : basename(name);
+      const kept = join(await mkdtemp(join(tmpdir(), "hull-answer-")), short);
+      await writeFile(kept, content);
+      say(
+        `hull: ${join(this.#dir, name)} cannot be written (${error.message}). The file is kept as ${kept}.`,
+      );
+      return false;
+    }
+  }
+
+  /** Writes the file; returns what to tell of it. */
+  async #place(name: string, content: Uint8Array): Promise<string> {
+    const wanted = join(this.#dir, name);
+    await mkdir(dirname(wanted), { recursive: true });
+    for (let n = 1; ; n++) {
+      const path = n === 1 ? wanted : numbered(wanted, n);
+      const own = this.#written.has(path);
+      const state = own ? "taken" : await put(path, content, this.#force);
+      if (state === "taken") continue;
+      this.#written.add(path);
+      const size = `${path} (${content.length} bytes${state === "same" ? ", unchanged" : ""})`;
+      if (n === 1) return size;
+      return this.#force ? size : `${size}: ${wanted} is another file, which --force overwrites`;
+    }
+  }
+}
+
+/** `same`: such a file is already there; `taken`: another one is. */
+async function put(path: string, content: Uint8Array, force: boolean): Promise<"written" | "same" | "taken"> {
+  try {
+    await writeFile(path, content, { flag: force ? "w" : "wx" });
+    return "written";
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+  }
+  const there = await lstat(path).catch(() => null);
+  if (there?.isFile() !== true || there.size !== content.length) return "taken";
+  const bytes = await readFile(path).catch(() => null);
+  return bytes?.equals(content) === true ? "same" : "taken";
+}
+
+/** `chart.png` as `chart-2.png`. */
+function numbered(path: string, n: number): string {
+  const { dir, name, ext } = parse(path);
+  return join(dir, `${name}-${n}${ext}`);
+}
+
+function say(line: string): void {
+  process.stderr.write(`${terminalText(line, process.stderr)}\n`);
+}
