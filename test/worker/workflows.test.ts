@@ -376,6 +376,16 @@ describe("a run that waits", () => {
     expect([stages.length, explanation]).toEqual([1, "The run ended as cancelled: Its session was closed."]);
   });
 
+  it("begins nothing more when it is removed, and whoever waits for it learns that", async () => {
+    const nodes = { s: { tools: [ASK], model_policy: { provider: "mock", mock: asking } }, z: said("z") };
+    const path = await started({ entry: "s", nodes, edges: [edge("s", "z")] });
+    const waits = client.fetch(`${path}?wait=terminal`);
+    expect((await send("DELETE", path)).status).toBe(204);
+    expect(await codeOf(await waits)).toEqual([404, "not_found"]);
+    const { data } = await get<{ data: { metadata: Body }[] }>("/sessions?limit=1000&stages=true");
+    expect(data.filter(({ metadata }) => path.endsWith(`/${metadata.workflow_run_id}`))).toEqual([]);
+  });
+
   it("is paused, goes on, is cancelled", async () => {
     const path = await started(waiting({ event: "e" }));
     await until(path, "waiting");

@@ -82,7 +82,7 @@ interface Streamed {
 }
 
 /**
- * Begins the answer with its first event. @throws a failure before that event, so that it has its own status
+ * Begins the answer with its first event, or with its end if there is none. @throws a failure before that event, so that it has its own status
  */
 export async function streamedAnswer(
   context: RequestContext,
@@ -101,7 +101,11 @@ export async function streamedAnswer(
     void body.write(event);
   };
   const finished = run(write, abort.signal).then(
-    () => body.close(),
+    () => {
+      // A stream that is read from its last event on has none.
+      begun.resolve();
+      return body.close();
+    },
     async (thrown: unknown) => {
       const left = abort.signal.aborted && !(thrown instanceof HullError);
       const error = left ? new ClientClosedRequest({}) : toHullError(thrown);

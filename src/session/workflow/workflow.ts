@@ -80,7 +80,7 @@ export class Workflow {
   readonly #fresh = new Set<string>();
   /** Sessions of stages that this life carries out, and their runs. */
   readonly #stages = new Map<string, string>();
-  readonly #waiting = new Set<() => void>();
+  readonly #waiting = new Set<PromiseWithResolvers<void>>();
   /** Long outcomes: keys in R2 of those that are to be written, those read for the state, keys of those not read yet. */
   readonly #stored = new WeakMap<WorkflowRecord, string>();
   readonly #outcomes = new Map<string, Outcome>();
@@ -113,6 +113,8 @@ export class Workflow {
         if (this.#load() === null) return;
         for (const abort of this.#working.values()) abort.abort();
         this.#working.clear();
+        for (const waiting of this.#waiting) waiting.reject(new CallNotFound({ what: WORKFLOW_RUN, id }));
+        this.#waiting.clear();
         const children = this.#runs().flatMap(childSessions);
         await Promise.all(children.map((child) => this.#removeChild(tenant, child)));
         await forgetWorkflowRun(conversation.env, tenant, id);
@@ -126,7 +128,7 @@ export class Workflow {
   state(): WorkflowState {
     const state = this.#load();
     const id = this.#conversation.log.store.session()?.id ?? "";
-    if (state === null) throw new CallNotFound({ what: "workflow run", id });
+    if (state === null) throw new CallNotFound({ what: WORKFLOW_RUN, id });
     return state;
   }
 
@@ -202,6 +204,8 @@ export class Workflow {
   /** Stores records that come from outside, together with what follows from them, and schedules the rest. */
   note(given: readonly WorkflowRecord[]): void {
     if (this.#load() === null || this.#dying) return;
+    // What is being removed begins nothing more.
+    if (this.#conversation.log.store.session()?.state === "deleted") return;
     if (this.#unread.length > 0) {
       this.#append(given);
       this.#conversation.background(Promise.resolve(this.#ready()).then(() => this.look()));
@@ -306,10 +310,12 @@ export class Workflow {
     }
   }
 
-  /** Resolves once the run has ended. */
+  /** Resolves once the run has ended. @throws CallNotFound once it is removed */
   async ended(): Promise<void> {
     while (this.state().finished === null) {
-      await new Promise<void>((resolve) => this.#waiting.add(resolve));
+      const waiting = Promise.withResolvers<void>();
+      this.#waiting.add(waiting);
+      await waiting.promise;
     }
   }
 
@@ -415,7 +421,7 @@ export class Workflow {
     for (const record of records) if (record.type === "started") this.#fresh.add(nameOf(run_id, record));
     this.#conversation.log.events.announce();
     if (shownAs !== listedAs(this.state())) this.#conversation.background(this.index());
-    for (const wake of this.#waiting) wake();
+    for (const waiting of this.#waiting) waiting.resolve();
     this.#waiting.clear();
     if (records.some(({ type }) => type === "crashed")) this.#die();
   }
@@ -465,6 +471,8 @@ export class Workflow {
     this.#working.set(name, abort);
     const work = this.#attempt(state, key, abort.signal)
       .then(async (outcome) => {
+        // Its run was removed. Another one may have its name by now.
+        if (this.#working.get(name) !== abort) return;
         const record: WorkflowRecord = {
           type: "ended",
           at: this.now(),
@@ -481,7 +489,7 @@ export class Workflow {
       })
       .catch((error: unknown) => {
         // The next look carries it out again: the attempt is known by its name.
-        this.#working.delete(name);
+        if (this.#working.get(name) === abort) this.#working.delete(name);
         console.error(JSON.stringify({ event: "attempt_broke_off", attempt: name, error: String(error) }));
       });
     this.#conversation.background(work);
@@ -536,6 +544,8 @@ export class Workflow {
     }
   }
 }
+
+const WORKFLOW_RUN = "workflow run";
 
 const nameOf = (run: string, { node, visit, attempt, item }: AttemptKey): string =>
   `${run}:${node}:${visit}:${attempt}${item === undefined ? "" : `:${item}`}`;
