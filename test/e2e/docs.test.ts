@@ -152,23 +152,25 @@ test.each<[path: string, but: string, expected: string[]]>([
 ])("%s: every hull and curl command, in order", async (path, but, expected) => {
   const others = new Set(but === "" ? [] : shellLines(read(but)));
   const lines = shellLines(read(path)).filter(
-    (line) => /^(?:npx hull|curl|CATALOG=)/.test(line) && !others.has(line),
+    (line) => /^(?:npx hull|curl|[A-Z_]+="\$\()/.test(line) && !others.has(line),
   );
   expect(lines.length).toBeGreaterThan(4);
   const env = { HULL_URL: keyed.url, HULL_ADMIN_KEY: KEY };
   const printed: string[] = [];
-  let catalog = "";
+  let assigned = "";
   let id = "";
   for (const line of lines) {
-    if (line.startsWith("CATALOG=")) {
-      catalog = line;
+    // Each command has a shell of its own, so the line that sets a variable for it goes along.
+    if (/^[A-Z_]+=/.test(line)) {
+      assigned = line;
       continue;
     }
     // What a deployment needs an account for is in deploy.test.ts; here it brings its skills, no more.
     const brings = /^npx hull deploy$|--no-containers/.test(line)
       ? "npx hull publish . --url $HULL_URL"
       : line;
-    const text = await shell(`${catalog}\n${brings.replace("KEY_ID", id)}`, env);
+    const text = await shell(`${assigned}\n${brings.replace("KEY_ID", id)}`, env);
+    assigned = "";
     id = /^(key_\S+|k_\S+)/m.exec(text)?.[1] ?? id;
     expect(text, line).not.toContain("urn:hull:problem");
     printed.push(text);
