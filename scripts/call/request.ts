@@ -82,6 +82,6 @@ async function read(path: string): Promise<Buffer<ArrayBuffer>> {
   try {
     return await readFile(path);
   } catch {
-    throw new CommandError(EXIT.missing, "file_missing", `There is no readable file ${path}.`);
+    throw new CommandError(EXIT.missing, "file_missing", `There is no readable file "${path}".`);
   }
 }

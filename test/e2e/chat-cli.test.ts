@@ -82,6 +82,14 @@ test("hull chat takes each line of stdin byte for byte, and ends at one that is 
   expect(said.join("")).not.toContain("\\r");
 });
 
+test("hull chat ends with 1 for a script if one of its runs failed, and goes on with the others", async () => {
+  const fails = { match: "*fail*", consume_match: true, error: { category: "auth", message: "no" } };
+  await hull.post("/llm/mocks", [fails]);
+  const ended = await cli(["chat", "--provider", "mock", "--session", "ends"], "fail\nThis is well.\n");
+  expect(ended).toMatchObject({ code: 1, output: expect.stringContaining("This is well.") });
+  await hull.call("/llm/mocks", undefined, { method: "DELETE" });
+});
+
 test("hull approvals lists the calls that wait, and decides each", async () => {
   const answered = (id: string, mock: object[]) =>
     hull.post(`/sessions/${id}/runs`, {

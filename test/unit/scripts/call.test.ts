@@ -29,6 +29,18 @@ test.each<[string, JsonObject, string, string]>([
   expect(await sent({ ...POST, input_schema }, text)).toEqual(["application/json", body]);
 });
 
+test("a name that would be another path is asked for as it is", async () => {
+  const asked: (string | undefined)[] = [];
+  const url = await serve(({ url }, response) => {
+    asked.push(url);
+    response.writeHead(404).end(JSON.stringify({ code: "skill_not_found", detail: "None." }));
+  });
+  const call = async (name: string) =>
+    (await runHere(["call", name, "--url", url], folder(), { ...process.env })).code;
+  expect([await call("?"), await call("#"), await call("..")]).toEqual([3, 3, 3]);
+  expect(asked).toEqual(["/skills/%3F/card", "/skills/%23/card"]);
+});
+
 test("content that is no text reaches the skill byte for byte, with a type that it takes", async () => {
   const path = join(folder({ content: BYTES }), "content");
   const bytes = BYTES.toString("latin1");
