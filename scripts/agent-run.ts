@@ -86,6 +86,12 @@ export async function streamRun(
   return exit;
 }
 
+/** Cancels the run that is under way in a session; answers the run, `null`: there is none. @param session its path */
+export async function cancelRun(server: AdminClient, session: string): Promise<{ run_id: string } | null> {
+  const { run }: { run: { run_id: string } | null } = JSON.parse(await server.send("GET", session));
+  return run && JSON.parse(await server.send("POST", `${session}/runs/${run.run_id}/cancel`, {}));
+}
+
 /** Decides a waiting call. Throws `CommandError` as `AdminClient.send` does. @param session path of the session */
 export async function decide(
   server: AdminClient,
