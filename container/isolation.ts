@@ -7,10 +7,10 @@ import { execFile } from "node:child_process";
 import { chmod, chown } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import * as z from "zod/mini";
 import { Cgroups, NoCgroups } from "./cgroup.ts";
 import type { Commands } from "./commands.ts";
 import { GATEWAY_PORT } from "./egress-proxy.ts";
-import { APART_PROBE, LANDLOCK_FOR_FILES, LANDLOCK_FOR_SIGNALS } from "./landlock.ts";
 import type { Launcher } from "./launcher.ts";
 import { log } from "./log.ts";
 import type { RunnerOptions } from "./options.ts";
@@ -74,12 +74,18 @@ export interface SpawnerCommands {
 /** Time limit of a program that is tried. */
 const PROBE_MS = 10_000;
 const SYSTEM_PYTHON = "/usr/bin/python3";
-/**
- * Checks that it has what a spawner needs, and that the processes' uid can start it and read its library, not only the
- * user that changes to that uid.
- */
-const PYTHON_PROBE = `import os, sys; os.POSIX_SPAWN_OPEN
-os.execv(sys.executable, [sys.executable, "-I", "-S", "-c", "import decimal"])`;
+/** What programs/checks.py checks: `null`, or why it failed. */
+const checks = z.object({
+  /** Python has what a spawner needs. */
+  python: z.nullable(z.string()),
+  /** Landlock keeps files, memory and environments apart. */
+  files: z.nullable(z.string()),
+  /** It keeps signals within an execution, too. */
+  signals: z.nullable(z.string()),
+  skills_path: z.nullable(z.string()),
+  seal: z.nullable(z.string()),
+});
+type Checks = z.infer<typeof checks>;
 
 /**
  * Finds out what is possible, and starts the spawners accordingly. `state` must exist.
@@ -136,10 +142,10 @@ async function findSpawners(
   for (const prefix of prefixes(options)) {
     for (const python of pythons) {
       const argv = [...prefix, python];
-      const failure = await probe([...argv, "-I", "-S", "-c", PYTHON_PROBE]);
-      if (failure === null) {
-        const apart = await canKeepApart(options, argv, state);
-        await checkSkillsPath(options, argv, apart.state);
+      const checked = await check(argv, state);
+      if (checked.python === null) {
+        const apart = canKeepApart(options, checked, state);
+        warnOfSkillsPath(options, checked, apart.state);
         const common = {
           private: options.childUid !== null,
           sealed: false,
@@ -150,7 +156,7 @@ async function findSpawners(
         };
         const usual = { argv, ...common };
         const networked = { argv: [...toUid(options), python], ...common };
-        const sealed = await canSeal(options, argv);
+        const sealed = canSeal(options, checked);
         const hidden = !usual.private || usual.state !== null;
         const loopback = hidden && (sealed || !options.egress) ? { ...usual, ownNetworks: true } : null;
         const listed = await findListed(
@@ -169,7 +175,7 @@ async function findSpawners(
           signals: apart.signals,
         };
       }
-      failures.push(failure);
+      failures.push(checked.python);
     }
   }
   const reason = failures.join("; ");
@@ -180,42 +186,30 @@ async function findSpawners(
 }
 
 /** Whether processes can be started without network individually; if this is wanted but impossible, the log says so. */
-async function canSeal({ egress, declaredNetwork }: RunnerOptions, python: string[]): Promise<boolean> {
+function canSeal({ egress, declaredNetwork }: RunnerOptions, { seal }: Checks): boolean {
   if (!egress || !declaredNetwork) return false;
-  const failure = await probe([...python, "-I", "-S", "-c", program("seal.py", "seal_probe.py")]);
-  if (failure !== null) notSealed(failure);
-  return failure === null;
+  if (seal !== null) notSealed(seal);
+  return seal === null;
 }
 
 /** Whether executions can be kept apart; if their uid is not the runner's and they cannot, the log says so. */
-async function canKeepApart(
+function canKeepApart(
   { childUid }: RunnerOptions,
-  python: string[],
+  { files, signals }: Checks,
   state: string,
-): Promise<{ state: string | null; signals: boolean }> {
+): { state: string | null; signals: boolean } {
   // With the runner's uid they act as the runner's owner, as on a developer's machine.
   if (childUid === null) return { state: null, signals: false };
-  const tried = (version: number): Promise<string | null> =>
-    probe([...python, "-I", "-S", "-c", APART_PROBE, state, String(version)]);
-  const failure = await tried(LANDLOCK_FOR_FILES);
-  const noSignals = failure ?? (await tried(LANDLOCK_FOR_SIGNALS));
-  if (noSignals !== null)
-    log("warn", "executions_not_kept_apart", { files: failure === null, reason: noSignals });
-  return { state: failure === null ? state : null, signals: noSignals === null };
+  const reason = files ?? signals;
+  if (reason !== null) log("warn", "executions_not_kept_apart", { files: files === null, reason });
+  return { state: files === null ? state : null, signals: reason === null };
 }
 
-/** Tests whether executions can see their skills at /skills; if not, writes a warning to the log. */
-async function checkSkillsPath(
-  { childUid }: RunnerOptions,
-  python: string[],
-  state: string | null,
-): Promise<void> {
+/** Writes a warning to the log if executions cannot see their skills at /skills. */
+function warnOfSkillsPath({ childUid }: RunnerOptions, { skills_path }: Checks, state: string | null): void {
   const open = childUid !== null && state === null;
-  const shown = program("namespaces.py", "skills_path.py", "skills_path_probe.py");
-  const failure = open
-    ? "executions are not kept apart"
-    : await probe([...python, "-I", "-S", "-c", shown, "/usr"]);
-  if (failure !== null) log("warn", "skills_path_not_shown", { reason: failure });
+  const reason = open ? "executions are not kept apart" : skills_path;
+  if (reason !== null) log("warn", "skills_path_not_shown", { reason });
 }
 
 /** How spawners are started in networks of their own; null where none can be made, or none is wanted. */
@@ -274,17 +268,37 @@ function toUid({ childUid, setpriv }: RunnerOptions): string[] {
   return childUid === null ? [] : [setpriv, `--reuid=${childUid}`, `--regid=${childUid}`, ...drop, "--"];
 }
 
-/** Tries a command; returns what went wrong, or null. */
-async function probe([file = "", ...args]: string[]): Promise<string | null> {
+/** What an interpreter, and the commands before it, can do for processes. */
+async function check(python: string[], state: string): Promise<Checks> {
+  const text = program("namespaces.py", "apart.py", "seal.py", "skills_path.py", "checks.py");
   try {
-    await promisify(execFile)(file, args, { timeout: PROBE_MS, cwd: "/" });
+    return checks.parse(JSON.parse(await output([...python, "-I", "-S", "-c", text, state])));
+  } catch (error) {
+    const reason = saidBy(error);
+    return { python: reason, files: reason, signals: reason, skills_path: reason, seal: reason };
+  }
+}
+
+/** Tries a command; returns what went wrong, or null. */
+async function probe(command: string[]): Promise<string | null> {
+  try {
+    await output(command);
     return null;
   } catch (error) {
-    if (!(error instanceof Error)) return String(error);
-    // The program's own words; the message begins with the whole command.
-    const said = "stderr" in error ? String(error.stderr).trim() : "";
-    return (said === "" ? error.message.trim() : said).split("\n").slice(-2).join(": ");
+    return saidBy(error);
   }
+}
+
+async function output([file = "", ...args]: string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)(file, args, { timeout: PROBE_MS, cwd: "/" });
+  return stdout;
+}
+
+function saidBy(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  // The program's own words; the message begins with the whole command.
+  const said = "stderr" in error ? String(error.stderr).trim() : "";
+  return (said === "" ? error.message.trim() : said).split("\n").slice(-2).join(": ");
 }
 
 function openCgroups({ memoryBytes, maxProcesses }: RunnerOptions, spawners: boolean): Cgroups | null {

@@ -167,15 +167,32 @@ export class AdminClient {
     const response = await answerOf(new URL(path, this.#url), init);
     if (response.ok) return response;
     const { code, detail, errors } = problemOf((await wholeOf(response)).toString("utf8"));
-    const findings = (errors ?? []).map(({ path: where, message }) => ` ${where}: ${message}.`);
-    throw new CommandError(exitOf(response.status), code, `${detail}${findings.join("")} [${code}]`);
+    throw new CommandError(exitOf(response.status), code, `${withFindings(detail, errors)} [${code}]`);
   }
+}
+
+/** One of the `errors` of a problem document. */
+export interface ProblemFinding {
+  path?: string;
+  pointer?: string;
+  message: string;
+}
+
+/** What a problem document says, with those of its findings that its detail does not name. */
+export function withFindings(detail: string, errors: readonly ProblemFinding[] = []): string {
+  const more = errors.flatMap(({ path = "", pointer = path, message }) => {
+    const text = pointer === "" ? message : `${pointer}: ${message}`;
+    const alone = errors.filter((other) => other.message === message).length === 1;
+    return detail.includes(alone ? message : text) ? [] : [text];
+  });
+  const first = more.length === 0 || /[.!?]$/.test(detail) ? detail : `${detail}.`;
+  return [first, ...more.map((text) => `${text}.`)].join(" ");
 }
 
 interface ProblemText {
   code: string;
   detail: string;
-  errors?: { path: string; message: string }[];
+  errors?: ProblemFinding[];
 }
 
 function problemOf(text: string): ProblemText {

@@ -64,7 +64,7 @@ export async function streamRun(
   const sessions = new Map<unknown, string>();
   const exit = await printStream(answer, {
     json: false,
-    onEvent(event, value) {
+    onEvent(event, value, say) {
       const below = value.parent_run_id !== undefined;
       if (event === "delta" && typeof value.text === "string" && !below) text = value.text;
       if (event === "sub_agent_start") sessions.set(value.run_id, String(value.session_id));
@@ -79,11 +79,17 @@ export async function streamRun(
         });
       }
       if (event === "done" && value.ok !== true && typeof value.status === "string")
-        process.stderr.write(`The run ended as ${value.status}.\n`);
+        say(`The run ended as ${value.status}.`);
     },
   });
   if (exit === EXIT.ok && !process.stdout.isTTY && !text.endsWith("\n")) process.stdout.write("\n");
   return exit;
+}
+
+/** Cancels the run that is under way in a session; answers the run, `null`: there is none. @param session its path */
+export async function cancelRun(server: AdminClient, session: string): Promise<{ run_id: string } | null> {
+  const { run }: { run: { run_id: string } | null } = JSON.parse(await server.send("GET", session));
+  return run && JSON.parse(await server.send("POST", `${session}/runs/${run.run_id}/cancel`, {}));
 }
 
 /** Decides a waiting call. Throws `CommandError` as `AdminClient.send` does. @param session path of the session */

@@ -5,6 +5,7 @@ import type { Json } from "../src/skill/manifest.ts";
 import { parseJsonTree } from "../src/skill/tools-json/json-tree.ts";
 import { type Node, type Position, positionOf, toJson } from "../src/skill/tree.ts";
 import { CommandError, EXIT } from "./command.ts";
+import { utf8Text } from "./utf8-text.ts";
 
 export interface DocumentFile {
   value: Json;
@@ -12,12 +13,13 @@ export interface DocumentFile {
   at(path: string): string;
 }
 
-/** Throws `CommandError`: exit 3 if there is no such file, exit 1 with the place of the fault if it cannot be parsed. */
+/** Throws `CommandError`: exit 3 if there is no such file, exit 2 if it is not UTF-8, exit 1 with the place of the fault if it cannot be parsed. */
 export async function readDocument(file: string): Promise<DocumentFile> {
-  const text = await readFile(file, "utf8").catch((error: unknown) => {
+  const bytes = await readFile(file).catch((error: unknown) => {
     const why = error instanceof Error ? error.message : String(error);
     throw new CommandError(EXIT.missing, "not_found", `${file} cannot be read: ${why}.`);
   });
+  const text = utf8Text(bytes, file);
   const tree = file.endsWith(".json") ? jsonIn(file, text) : yamlIn(file, text);
   return { value: toJson(tree), at: (path) => placeIn(file, positionOf(tree, path)) };
 }

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { createParser } from "eventsource-parser";
 import type { AdminClient } from "./admin-client.ts";
-import { printEvent } from "./call/answer.ts";
+import { EventPrinter } from "./call/event-printer.ts";
 import { CommandError, EXIT } from "./command.ts";
 
 /** Flags of the commands that show the events of a session. */
@@ -84,14 +84,15 @@ export async function tailSession(
     over?: (event: SessionEvent) => boolean;
   },
 ): Promise<void> {
+  const printer = new EventPrinter();
   await followSession(server, path, after, (told) => {
     const { event, data } = told;
     if (json) process.stdout.write(`${JSON.stringify(told)}\n`);
     else {
-      printEvent(event, data);
-      if (event === "round" || event === "done") process.stdout.write("\n");
+      printer.print(event, data);
+      if (event === "round" || event === "done") printer.print("delta", { text: "\n" });
       const said = note(told);
-      if (said !== "") process.stderr.write(`${said}\n`);
+      if (said !== "") printer.say(said);
     }
     return over(told);
   });

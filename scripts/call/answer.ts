@@ -1,9 +1,10 @@
 /** Shows a call's answer: text on stdout, files in a folder, failures with their code. */
 import { basename } from "node:path";
 import { createParser } from "eventsource-parser";
-import { brokenOff, wholeOf } from "../admin-client.ts";
+import { brokenOff, type ProblemFinding, wholeOf, withFindings } from "../admin-client.ts";
 import { EXIT, type ExitCode } from "../command.ts";
 import { terminalText } from "../terminal-text.ts";
+import { EventPrinter } from "./event-printer.ts";
 import type { OutFolder } from "./out-folder.ts";
 
 interface AnswerFiles {
@@ -19,8 +20,8 @@ interface AnswerOptions {
   files?: AnswerFiles;
   /** The answer is `{text, files}`, as a client that accepts JSON gets it of an agent run. */
   listsFiles?: boolean;
-  /** Called with each event of a stream after it is printed. */
-  onEvent?: (event: string | undefined, value: Record<string, unknown>) => void;
+  /** Called with each event of a stream after it is printed. @param say prints a line on stderr */
+  onEvent?: (event: string | undefined, value: Record<string, unknown>, say: (line: string) => void) => void;
 }
 
 /** The members of a problem document that decide how a call ends. */
@@ -29,7 +30,7 @@ interface Failure {
   code: string;
   detail: string;
   stderr?: string;
-  errors?: { path?: string; pointer?: string; message: string }[];
+  errors?: ProblemFinding[];
 }
 
 /** Prints an answer; returns the exit code. */
@@ -127,55 +128,38 @@ export async function printStream(response: Response, options: AnswerOptions): P
   let finished = false;
   let files: MadeFile[] = [];
   let shown = false;
+  const printer = new EventPrinter();
   const parser = createParser({
     onEvent: ({ event, data }) => {
       const value: Record<string, unknown> = JSON.parse(data);
-      printEvent(event, value);
-      options.onEvent?.(event, value);
+      printer.print(event, value);
+      options.onEvent?.(event, value, (line) => printer.say(line));
       if (event === "stderr") shown = true;
-      // What a script wrote to stderr has been printed as it came.
-      if (event === "error") exit = printFailure(data, Number(value.status), options, !shown);
-      else if (event === "done") {
+      if (event === "error") {
+        printer.endLine();
+        // What a script wrote to stderr has been printed as it came.
+        exit = printFailure(data, Number(value.status), options, !shown);
+      }
+      if (event === "done") {
         finished = true;
         if (value.ok === true) exit = EXIT.ok;
         if (Array.isArray(value.files)) files = value.files.filter(isMade);
       }
     },
   });
+  const cutOff = (): Error => {
+    printer.endLine();
+    return brokenOff();
+  };
   const decoder = new TextDecoder();
   try {
     for await (const chunk of response.body ?? []) parser.feed(decoder.decode(chunk, { stream: true }));
   } catch (error) {
-    throw finished || !(error instanceof Error && "code" in error) ? error : brokenOff();
+    throw finished || !(error instanceof Error && "code" in error) ? error : cutOff();
   }
-  if (!finished) throw brokenOff();
-  if (process.stdout.isTTY) process.stdout.write("\n");
+  if (!finished) throw cutOff();
+  printer.endLine();
   return (await writeMade(files, options)) || exit;
-}
-
-/** Text on stdout; actions of tools and other facts for people on stderr. */
-export function printEvent(event: string | undefined, value: Record<string, unknown>): void {
-  // A sub-agent's text is for the run above it.
-  if (event === "delta" && value.parent_run_id !== undefined) return;
-  const note = noteOf(event, value);
-  if (note !== null) process.stderr.write(`${terminalText(note, process.stderr)}\n`);
-  // A model's text has a round; a script may colour its own.
-  else if (event === "delta" && typeof value.text === "string")
-    process.stdout.write(value.round === undefined ? value.text : terminalText(value.text, process.stdout));
-  else if (event === "delta" && typeof value.b64 === "string")
-    process.stdout.write(Buffer.from(value.b64, "base64"));
-  else if (event === "stderr" && typeof value.text === "string") process.stderr.write(value.text);
-}
-
-/** The line that tells people of an event; `null`: none does. */
-function noteOf(event: string | undefined, value: Record<string, unknown>): string | null {
-  if (event === "sub_agent_start") return `→ ${value.name}: ${value.task}`;
-  if (event === "sub_agent_result") return `← ${value.name}: ${value.status}`;
-  if (event === "tool_call") return `→ ${value.name}(${JSON.stringify(value.arguments)})`;
-  if (event === "tool_result") return `← ${value.ok ? "ok" : value.code} ${value.duration_ms} ms`;
-  if (event === "approval_request")
-    return `? ${value.tool}(${JSON.stringify(value.arguments)}) waits for approval ${value.id}`;
-  return null;
 }
 
 function printFailure(text: string, status: number, { json }: AnswerOptions, withStderr = true): number {
@@ -183,10 +167,9 @@ function printFailure(text: string, status: number, { json }: AnswerOptions, wit
   if (json) process.stdout.write(`${text}\n`);
   else {
     const stderr = withStderr && failure.stderr ? `${failure.stderr.trimEnd()}\n` : "";
-    const findings = (failure.errors ?? []).map(
-      ({ path, pointer = path, message }) => ` ${pointer}: ${message}.`,
+    process.stderr.write(
+      `${stderr}hull: ${withFindings(failure.detail, failure.errors)} [${failure.code}]\n`,
     );
-    process.stderr.write(`${stderr}hull: ${failure.detail}${findings.join("")} [${failure.code}]\n`);
   }
   return exitOf(failure);
 }

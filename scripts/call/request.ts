@@ -35,6 +35,7 @@ interface CallRequest {
 export async function callRequest(url: string, card: SkillAddress, input: CallInput): Promise<CallRequest> {
   const target = new URL(card.route, url);
   const { method } = card;
+  checkGiven(card, input);
   const given = input.text === undefined ? undefined : await readInput(input.text);
   if (method === "GET") {
     if (given !== undefined) target.searchParams.set("input", utf8Text(given, "The input"));
@@ -53,6 +54,18 @@ export async function callRequest(url: string, card: SkillAddress, input: CallIn
   }
   const headers = { "content-type": card.input === "file" ? fileType(given, card.inputMime) : "text/plain" };
   return { target, init: { method, headers, body: given } };
+}
+
+/** Throws `CommandError` (exit 2) for files that the skill's request has no place for, and for a missing input. */
+function checkGiven({ method, input_schema }: SkillAddress, { text, files }: CallInput): void {
+  const why = method === "GET" ? "it is called by GET" : "it takes JSON";
+  if (files.length > 0 && (method === "GET" || input_schema !== undefined)) {
+    const hint = "Leave --file out, and pass the input as --input.";
+    throw new CommandError(EXIT.usage, "files_not_taken", `The skill takes no files: ${why}.`, hint);
+  }
+  if (text !== undefined || input_schema === undefined || method === "GET") return;
+  const message = "The skill has an input_schema, and no input is given.";
+  throw new CommandError(EXIT.usage, "input_missing", message, "Pass it as JSON: --input '{…}'.");
 }
 
 /** A text as JSON: as it is where it is JSON, unless the schema takes texts alone; anything else as a JSON string. */
@@ -82,6 +95,6 @@ async function read(path: string): Promise<Buffer<ArrayBuffer>> {
   try {
     return await readFile(path);
   } catch {
-    throw new CommandError(EXIT.missing, "file_missing", `There is no readable file ${path}.`);
+    throw new CommandError(EXIT.missing, "file_missing", `There is no readable file "${path}".`);
   }
 }

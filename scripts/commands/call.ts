@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { slugify } from "../../src/skill/slug.ts";
-import { answerOf, checkAddress, keyOf } from "../admin-client.ts";
+import { answerOf, checkAddress, keyOf, pathOf } from "../admin-client.ts";
 import { BuildCache } from "../build/cache.ts";
 import { printAnswer, printStream } from "../call/answer.ts";
 import { OutFolder } from "../call/out-folder.ts";
@@ -48,7 +48,7 @@ Without --url, Hull starts runner and Worker for this one call and keeps nothing
       1,
     );
     const name = positionals[0];
-    if (name === undefined) {
+    if (name === undefined || name === "") {
       throw new CommandError(
         EXIT.usage,
         "name_missing",
@@ -119,7 +119,7 @@ async function callAt(url: string, key: string | undefined, call: Call): Promise
   const headers = { ...authorization };
   const fetch = (path: string): Promise<Response> => answerOf(new URL(path, url), { headers: authorization });
   const options = { json: call.json, files: { out: call.out, fetch } };
-  const card = await answerOf(new URL(`/skills/${call.slug}/card`, url), { headers });
+  const card = await answerOf(new URL(`${pathOf("/skills", call.slug)}/card`, url), { headers });
   if (!card.ok) return printAnswer(card, options);
   const address: SkillAddress = JSON.parse(await card.text());
   const { target, init } = await callRequest(url, address, call.input);

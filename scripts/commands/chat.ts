@@ -1,7 +1,7 @@
 /** `hull chat`: a conversation with a skill, or with a model alone, in a session of a running Hull. */
 import { createInterface, type Interface } from "node:readline/promises";
 import { AdminClient, pathOf, target } from "../admin-client.ts";
-import { type Approval, decide, RUN_FLAGS, runBody, streamRun } from "../agent-run.ts";
+import { type Approval, cancelRun, decide, RUN_FLAGS, runBody, streamRun } from "../agent-run.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { terminalText } from "../terminal-text.ts";
 import { stdinLines } from "../utf8-text.ts";
@@ -18,7 +18,7 @@ Usage: hull chat [skill] [--session ID] [options]
   --url URL       the Hull, e.g. http://localhost:3000 (default: $HULL_URL, then the hull dev of this project)
   --key KEY       an API key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
 
-Each line is a message; Ctrl-D ends. In a terminal, hull chat asks about calls that need an approval. Without a terminal, it
+Each line is a message; Ctrl-D ends. Ctrl-C cancels the run under way, and ends at the prompt. In a terminal, hull chat asks about calls that need an approval. Without a terminal, it
 reads messages from stdin, and a call that needs an approval waits for hull approvals. Hull keeps the session.
 `,
   async run(argv) {
@@ -34,20 +34,43 @@ reads messages from stdin, and a call that needs an approval waits for hull appr
     const terminal = asks ? createInterface({ input: process.stdin, output: process.stderr }) : null;
     const closed = new AbortController();
     terminal?.once("close", () => closed.abort());
+    /** Lines that were typed, or pasted, while a run was under way. */
+    const typed: string[] = [];
+    terminal?.on("line", (line) => typed.push(line));
+    /** How often the run under way was interrupted; `null`: there is none. */
+    let interrupts: number | null = null;
+    terminal?.on("SIGINT", () => {
+      typed.length = 0;
+      if (interrupts === null) return terminal.close();
+      interrupts += 1;
+      if (interrupts === 1) {
+        void cancelRun(server, path).catch(() => null);
+        return;
+      }
+      // Whoever asks again does not want to wait for the server.
+      terminal.close();
+      process.kill(process.pid, "SIGINT");
+    });
     let exit: number = EXIT.ok;
     try {
-      for await (const prompt of terminal === null ? stdinLines() : questions(terminal, closed.signal)) {
+      const asked = terminal === null ? stdinLines() : questions(terminal, typed, closed.signal);
+      for await (const prompt of asked) {
         if (prompt.trim() === "") continue;
         const over = new AbortController();
-        let asked = Promise.resolve();
+        let decided = Promise.resolve();
+        interrupts = 0;
         const run = streamRun(server, `${path}/runs`, { prompt, ...body }, (approval) => {
           // One question at a time; after the run nobody waits for an answer.
-          if (terminal !== null) asked = asked.then(() => ask(server, path, approval, terminal, over.signal));
+          if (terminal !== null)
+            decided = decided.then(() => ask(server, path, approval, terminal, over.signal));
           else process.stderr.write(`  hull approvals approve ${id} ${approval.id}, or: deny\n`);
         });
-        exit = await outcome(run, asks);
+        const ended = await outcome(run, asks);
+        // A script wants to know of each failure; a person has seen it.
+        exit = asks || exit === EXIT.ok ? ended : exit;
+        interrupts = null;
         over.abort();
-        await asked;
+        await decided;
       }
     } finally {
       terminal?.close();
@@ -58,12 +81,13 @@ reads messages from stdin, and a call that needs an approval waits for hull appr
   },
 };
 
-/** The typed lines, until the terminal is closed. */
-async function* questions(terminal: Interface, closed: AbortSignal): AsyncGenerator<string> {
-  while (!closed.aborted) {
-    const line = await terminal.question("› ", { signal: closed }).catch(() => null);
-    if (line === null) return;
-    yield line;
+/** The lines of a terminal, until it is closed. @param typed those that nobody has asked for yet */
+async function* questions(terminal: Interface, typed: string[], closed: AbortSignal): AsyncGenerator<string> {
+  for (;;) {
+    const early = typed.shift();
+    if (early === undefined && closed.aborted) return;
+    const line = early ?? (await terminal.question("› ", { signal: closed }).catch(() => null));
+    if (line !== null) yield line;
   }
 }
 

@@ -1,9 +1,9 @@
 /** `hull clean`: removes the files that Hull has made below a project. */
-import { readdir } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { removeTree } from "../../container/tree.ts";
-import { type Command, EXIT, parseFlags } from "../command.ts";
+import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { checkUnlocked } from "../dev/state-lock.ts";
 import { findUpwards } from "../project.ts";
 
@@ -28,7 +28,11 @@ that --state named stays.
       { all: { type: "boolean" }, yes: { type: "boolean" } },
       1,
     );
-    const made = join(await findUpwards(resolve(positionals[0] ?? ".")), ".hull");
+    const start = resolve(positionals[0] ?? ".");
+    // Of a folder that does not exist, the project around it is not what was meant.
+    if ((await stat(start).catch(() => null))?.isDirectory() !== true)
+      throw new CommandError(EXIT.missing, "folder_missing", `There is no folder ${start}.`);
+    const made = join(await findUpwards(start), ".hull");
     const all = await readdir(made).catch((): string[] => []);
     const names = all.filter((name) => values.all === true || name !== STATE);
     if (names.includes(STATE)) await checkUnlocked(join(made, STATE));

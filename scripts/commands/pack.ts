@@ -1,7 +1,7 @@
 /** `hull pack`: packs one skill into a file that other programs can install. */
 
-import { writeFile } from "node:fs/promises";
-import { basename, join, relative, resolve } from "node:path";
+import { mkdir, writeFile } from "node:fs/promises";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import { SIGNATURE_FILE } from "../../src/skill/file-text.ts";
 import { NO_SIGNATURES } from "../../src/skill/trust.ts";
 import { packZip } from "../../src/skill/zip-write.ts";
@@ -51,6 +51,7 @@ as hull validate does, and adds the files that it defines.
     const top = basename(root);
     const bytes = packZip(sources.map((source) => ({ ...source, path: `${top}/${source.path}` })));
     const path = join(resolve(values.out ?? "."), `${parsed.record.slug ?? top}.skill`);
+    await mkdir(dirname(path), { recursive: true });
     await writeFile(path, bytes);
     const count = counted(sources.length, "file");
     process.stdout.write(`${relative(process.cwd(), path)}: ${count}, ${bytes.length} bytes\n`);

@@ -25,6 +25,9 @@ hull approvals lists and decides. Exit code 1 where the run fails.
     if (given === undefined)
       throw new CommandError(EXIT.usage, "prompt_missing", "Run what?", "hull run <prompt>");
     const prompt = await textOrStdin(given);
+    // Of a pipe, what was to write it has failed; a model would be paid for nothing.
+    if (prompt.trim() === "")
+      throw new CommandError(EXIT.usage, "prompt_missing", "The prompt is empty.", "hull run <prompt>");
     const { url, key } = await target(values, "hull run <prompt> --url https://…");
     const server = new AdminClient(url, key);
     const { session } = values;

@@ -1,5 +1,6 @@
 /** `hull sessions`: the sessions of a running Hull. */
 import { AdminClient, pathOf, target } from "../admin-client.ts";
+import { cancelRun } from "../agent-run.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { remoteAction } from "../remote-action.ts";
 import { print } from "../report.ts";
@@ -166,12 +167,9 @@ async function send({ server, path, text = "", delivery, json }: Wanted): Promis
 }
 
 async function stop({ server, path, id, json }: Wanted): Promise<number> {
-  const { run }: ShownSession = JSON.parse(await server.send("GET", path));
-  if (run === null) {
-    throw new CommandError(EXIT.missing, "no_run", `No run is under way in ${id}.`);
-  }
-  const ended = JSON.parse(await server.send("POST", `${path}/runs/${run.run_id}/cancel`, {}));
-  return done(json, ended, `${run.run_id} is cancelled.`);
+  const ended = await cancelRun(server, path);
+  if (ended === null) throw new CommandError(EXIT.missing, "no_run", `No run is under way in ${id}.`);
+  return done(json, ended, `${ended.run_id} is cancelled.`);
 }
 
 async function resume({ server, path, id, json }: Wanted): Promise<number> {

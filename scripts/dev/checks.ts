@@ -13,7 +13,7 @@ import { CommandError } from "../command.ts";
 import { loadEnvironment } from "../dotenv.ts";
 import { counted } from "../plural.ts";
 import { buildOptionsOf, openProject, type Project } from "../project.ts";
-import { freePort, REPO_DIR } from "./places.ts";
+import { freePort, portOf, REPO_DIR } from "./places.ts";
 import { startRunner } from "./runner.ts";
 
 export interface Finding {
@@ -47,7 +47,7 @@ export async function projectChecks(dir: string | undefined, port: string | unde
     return [{ check: "project", level: "error", message, ...(hint === undefined ? {} : { remedy: hint }) }];
   }
   if (!isProject(project)) throw project;
-  const chosen = Number(port ?? project.config.port);
+  const chosen = portOf(port, project.config.port);
   return [
     await portCheck(project.config.host, chosen),
     await keysCheck(project),

@@ -76,14 +76,11 @@ async function listenable(host: string, port: number): Promise<number> {
   probe.once("error", (error: NodeJS.ErrnoException) => {
     const inUse = error.code === "EADDRINUSE";
     const what = inUse ? `Port ${port} is in use.` : `Cannot listen on ${host}:${port} (${error.code}).`;
-    reject(
-      new CommandError(
-        EXIT.unreachable,
-        "port_in_use",
-        what,
-        `Choose another one, e.g. --port ${port + 1}, or 0 for any free one.`,
-      ),
-    );
+    const hint =
+      error.code === "EADDRNOTAVAIL" || error.code === "ENOTFOUND"
+        ? "Name an address of this machine as --host: 127.0.0.1 for itself alone, 0.0.0.0 for all of its addresses."
+        : `Choose another one, e.g. --port ${port + 1}, or 0 for any free one.`;
+    reject(new CommandError(EXIT.unreachable, "port_in_use", what, hint));
   });
   probe.listen(port, host, () => {
     const address = probe.address();

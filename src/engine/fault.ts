@@ -25,8 +25,14 @@ export function shapeFaults({ issues }: z.core.$ZodError): { path: PropertyKey[]
   return issues.flatMap((issue) =>
     issue.code === "unrecognized_keys"
       ? issue.keys.map((key) => ({ path: [...issue.path, key], message: "there is no such field" }))
-      : [{ path: issue.path, message: issue.message }],
+      : [{ path: issue.path, message: messageOf(issue) }],
   );
+}
+
+/** What the library says of the two commonest faults, in plain words; anything else as it says it. */
+function messageOf({ code, message }: z.core.$ZodIssue): string {
+  if (code === "invalid_type" && message.endsWith(", received undefined")) return "is required";
+  return message === "Too small: expected string to have >=1 characters" ? "must not be empty" : message;
 }
 
 /** The same with dotted paths. */

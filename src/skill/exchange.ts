@@ -154,7 +154,7 @@ function readSchema(
   }
   const schema = schemaValue(findings, slot, files);
   const fault = schema === undefined ? undefined : schemaFaults(schema)[0];
-  if (fault === undefined) return schema;
+  if (fault === undefined) return input === "text" ? schema : undefined;
   findings.error(
     "schema_invalid",
     slot,

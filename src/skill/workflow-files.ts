@@ -108,5 +108,7 @@ function treeOf(path: string, bytes: Uint8Array, findings: Findings): Node | nul
     return "fault" in tree ? refused(tree.fault.at, tree.fault.message.replace(/\.$/, "")) : tree.node;
   }
   const { node, fault } = readYaml(text, TOP);
-  return node ?? refused(fault?.at ?? TOP, (fault?.message ?? "it is empty").replace(/\.$/, ""));
+  if (node === null) return refused(fault?.at ?? TOP, (fault?.message ?? "it is empty").replace(/\.$/, ""));
+  // Nothing but comments, as of a file that is being written.
+  return node.kind === "scalar" && node.value === null ? refused(TOP, "it is empty") : node;
 }

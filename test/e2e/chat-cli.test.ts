@@ -82,6 +82,14 @@ test("hull chat takes each line of stdin byte for byte, and ends at one that is 
   expect(said.join("")).not.toContain("\\r");
 });
 
+test("hull chat ends with 1 for a script if one of its runs failed, and goes on with the others", async () => {
+  const fails = { match: "*fail*", consume_match: true, error: { category: "auth", message: "no" } };
+  await hull.post("/llm/mocks", [fails]);
+  const ended = await cli(["chat", "--provider", "mock", "--session", "ends"], "fail\nThis is well.\n");
+  expect(ended).toMatchObject({ code: 1, output: expect.stringContaining("This is well.") });
+  await hull.call("/llm/mocks", undefined, { method: "DELETE" });
+});
+
 test("hull approvals lists the calls that wait, and decides each", async () => {
   const answered = (id: string, mock: object[]) =>
     hull.post(`/sessions/${id}/runs`, {
@@ -118,10 +126,9 @@ test("hull approvals lists the calls that wait, and decides each", async () => {
 /** A terminal with a program in it: its arguments. */
 const TERMINAL = "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)";
 
-test("hull chat asks in a terminal whether a call may be made, and the run goes on either way", async () => {
-  const pays = (amount: number) => ({ tool_calls: [{ name: "pay", arguments: { amount } }] });
-  await hull.post("/llm/mocks", [pays(5), { text: "It is done." }, pays(7), { text: "It is not." }]);
-  const command = [join(REPO, "bin/hull.mjs"), "chat", "payer", "--session", "till", "--url", hull.url];
+/** `hull chat` in a terminal. */
+function chatting(...args: string[]) {
+  const command = [join(REPO, "bin/hull.mjs"), "chat", ...args, "--url", hull.url];
   const terminal = spawn("python3", ["-c", TERMINAL, process.execPath, ...command], {
     cwd: hull.root,
     env: { PATH: process.env.PATH, HOME: hull.root, TERM: "xterm" },
@@ -132,22 +139,53 @@ test("hull chat asks in a terminal whether a call may be made, and the run goes 
     shown += text;
   });
   const ended = once(terminal, "close");
-  /** Types a line when the terminal shows something, from where the last one was typed on. */
-  const after = async (pattern: RegExp, line: string): Promise<void> => {
-    await until(
-      async () => shown,
-      (text) => pattern.test(text),
-    );
-    shown = "";
-    terminal.stdin.write(line);
+  return {
+    /** Types a line when the terminal shows something, from where the last one was typed on. */
+    async after(pattern: RegExp, line: string): Promise<void> {
+      await until(
+        async () => shown,
+        (text) => pattern.test(text),
+      );
+      shown = "";
+      terminal.stdin.write(line);
+    },
+    ended: async (): Promise<{ code: unknown; shown: string }> => {
+      const [code] = await ended;
+      return { code, shown };
+    },
   };
+}
+
+const pays = (amount: number) => ({ tool_calls: [{ name: "pay", arguments: { amount } }] });
+
+test("hull chat: Ctrl-C cancels the run under way, and lines typed early are messages all the same", async () => {
+  await hull.post("/llm/mocks", [pays(9)]);
+  const { after, ended } = chatting("payer", "--session", "early");
+  await after(/› /, "Pay nine.\r");
+  await after(/Approve pay\?.*: /, "\x03");
+  await after(/The run ended as cancelled\.[\s\S]*› /, "One.\rTwo.\rThree.\r");
+  await after(/Three\.\r?\n[\s\S]*› /, "\x03");
+  expect(await ended()).toMatchObject({ code: 0, shown: expect.stringContaining("Go on with:") });
+  const { data } = await json<{ data: { role: string; content: unknown }[] }>(
+    await hull.call("/sessions/early/messages"),
+  );
+  const said = data.filter(({ role }) => role === "user").map(({ content }) => JSON.stringify(content));
+  expect(said.filter((text) => /One|Two|Three/.test(text))).toHaveLength(3);
+  await hull.call("/llm/mocks", undefined, { method: "DELETE" });
+});
+
+test("hull chat asks in a terminal whether a call may be made, and the run goes on either way", async () => {
+  await hull.post("/llm/mocks", [pays(5), { text: "It is done." }, pays(7), { text: "It is not." }]);
+  const { after, ended } = chatting("payer", "--session", "till");
   await after(/› /, "Pay five.\r");
   await after(/Approve pay\?.*: /, "y\r");
   await after(/It is done\.[\s\S]*› /, "Pay seven.\r");
   await after(/Approve pay\?.*: /, "n\r");
   await after(/It is not\.[\s\S]*› /, "\x04");
-  const [code] = await ended;
-  expect([code, shown]).toEqual([0, expect.stringContaining("Go on with: hull chat payer --session till")]);
+  expect(await ended()).toEqual({
+    code: 0,
+    shown: expect.stringContaining("Go on with: hull chat payer --session till"),
+  });
   await hull.call("/llm/mocks", undefined, { method: "DELETE" });
   const runs = await json<{ data: { run_id: string }[] }>(await hull.call("/sessions/till/runs"));
   const [second, first] = await Promise.all(

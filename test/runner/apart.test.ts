@@ -1,12 +1,11 @@
 /** What executions of one uid are kept away from: each other's files, memory, environment and signals. */
-import { execFileSync } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { APART_PROBE, LANDLOCK_FOR_SIGNALS } from "../../container/landlock.ts";
 import type { HandlerNote } from "../../src/tool/handler/call.ts";
 import { runExecution } from "../../src/tool/runner-client.ts";
 import { callScript } from "../support/handler-call.ts";
+import { canKeepApart } from "../support/namespaces.ts";
 import {
   type Bundle,
   bundle,
@@ -22,16 +21,7 @@ import {
 const CHILD_UID = 65_124;
 const CANARY = "canary-of-another-execution";
 
-/** A runner that changes the uid is root's, and the kernel has to have Landlock. */
-const possible = (() => {
-  if (process.getuid?.() !== 0) return false;
-  try {
-    execFileSync("/usr/bin/python3", ["-c", APART_PROBE, "/nowhere/at/all", String(LANDLOCK_FOR_SIGNALS)]);
-    return true;
-  } catch {
-    return false;
-  }
-})();
+const possible = canKeepApart();
 
 const HANDLERS = {
   // Says where it is, and stays until it is stopped.

@@ -9,10 +9,10 @@ import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { APART_PROBE, LANDLOCK_FOR_SIGNALS } from "../../container/landlock.ts";
 import { removeTree, Tree } from "../../container/tree.ts";
 import { runExecution } from "../../src/tool/runner-client.ts";
 import { callScript } from "../support/handler-call.ts";
+import { canKeepApart } from "../support/namespaces.ts";
 import {
   type Bundle,
   bundle,
@@ -33,16 +33,7 @@ const CHILD_UID = "65125";
 /** One that every uid can start. */
 const PYTHON = "/usr/bin/python3";
 
-/** Whether executions of one uid are kept apart here. */
-const apart = (() => {
-  if (!root) return false;
-  try {
-    execFileSync("/usr/bin/python3", ["-c", APART_PROBE, "/nowhere/at/all", String(LANDLOCK_FOR_SIGNALS)]);
-    return true;
-  } catch {
-    return false;
-  }
-})();
+const apart = canKeepApart();
 
 const sh = (script: string): { argv: string[] } => ({ argv: ["bash", "-c", script] });
 const python = (script: string, ...args: string[]): { argv: string[] } => ({

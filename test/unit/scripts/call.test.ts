@@ -2,7 +2,7 @@
 import { mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { callRequest, type SkillAddress } from "../../../scripts/call/request.ts";
+import { type CallInput, callRequest, type SkillAddress } from "../../../scripts/call/request.ts";
 import type { JsonObject } from "../../../src/skill/manifest.ts";
 import { runHere } from "../../support/hull-here.ts";
 import { serve } from "./answering-server.ts";
@@ -27,6 +27,27 @@ test.each<[string, JsonObject, string, string]>([
   ["a text that would add a member", {}, '1,"files":[]', '{"input":"1,\\"files\\":[]"}'],
 ])("a skill with input_schema gets JSON: %s", async (_, input_schema, text, body) => {
   expect(await sent({ ...POST, input_schema }, text)).toEqual(["application/json", body]);
+});
+
+test.each<[string, SkillAddress, Partial<CallInput>, string]>([
+  ["a file by GET", { ...POST, method: "GET" }, { files: ["a"] }, "files_not_taken"],
+  ["a file beside JSON", { ...POST, input_schema: {} }, { text: "{}", files: ["a"] }, "files_not_taken"],
+  ["no JSON where it is wanted", { ...POST, input_schema: {} }, {}, "input_missing"],
+])("what a skill cannot take is refused before the call: %s", async (_, card, given, code) => {
+  const input = { text: undefined, files: [], ...given };
+  await expect(callRequest("http://localhost:3000", card, input)).rejects.toMatchObject({ exit: 2, code });
+});
+
+test("a name that would be another path is asked for as it is", async () => {
+  const asked: (string | undefined)[] = [];
+  const url = await serve(({ url }, response) => {
+    asked.push(url);
+    response.writeHead(404).end(JSON.stringify({ code: "skill_not_found", detail: "None." }));
+  });
+  const call = async (name: string) =>
+    (await runHere(["call", name, "--url", url], folder(), { ...process.env })).code;
+  expect([await call("?"), await call("#"), await call("..")]).toEqual([3, 3, 3]);
+  expect(asked).toEqual(["/skills/%3F/card", "/skills/%23/card"]);
 });
 
 test("content that is no text reaches the skill byte for byte, with a type that it takes", async () => {

@@ -4,6 +4,9 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSyn
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
+import { withFindings } from "../../../scripts/admin-client.ts";
+import { projectChecks } from "../../../scripts/dev/checks.ts";
+import { table } from "../../../scripts/table.ts";
 import { type Ended, hullHere } from "../../support/hull-here.ts";
 import { folder, put, skillText } from "./folder.ts";
 
@@ -76,6 +79,8 @@ test.each([
     ["call", "x", "--url", "http://h:1/skills/x"],
     "--url names more than a server, whose address is http://h:1.",
   ],
+  [["call", "", "--url", "http://h:1"], "Which skill?"],
+  [["run", " ", "--url", "http://h:1"], "The prompt is empty."],
   [["sessions", "ls", "--url", "http://h:1/?a=b"], "--url names more than a server"],
   [["call", "x", "--url", "http://127.0.0.1:2", "--key", "secret\nkey"], "The API key has characters"],
   [["sessions", "ls", "--url", "http://127.0.0.1:2", "--key", "sécret"], "The API key has characters"],
@@ -83,6 +88,10 @@ test.each([
   const ended = await hull(args);
   expect(ended).toMatchObject({ code: 2, err: expect.stringContaining(says) });
   expect(ended.err).not.toMatch(/s.cret|fault in Hull/);
+});
+
+test("hull doctor takes no word for a port", async () => {
+  await expect(projectChecks(good(), "abc")).rejects.toMatchObject({ exit: 2, code: "bad_port" });
 });
 
 test("what the system refuses is said without a trace", async () => {
@@ -324,6 +333,45 @@ test("hull clean leaves the state unless it is asked for, and never takes it fro
   expect((await hull(["clean", "--all"], { cwd: dir })).code).toBe(0);
   expect(readdirSync(join(dir, ".hull"))).toEqual([]);
   expect((await hull(["clean", dir])).out).toContain("Removed nothing");
+});
+
+test("hull clean takes a folder that does not exist for a mistake, not for the project around it", async () => {
+  const dir = folder({ "hull.toml": "", ".hull/state/c": "" });
+  const ended = await hull(["clean", join(dir, "typo"), "--all", "--yes"]);
+  expect(ended).toMatchObject({ code: 3, err: expect.stringContaining(`no folder ${join(dir, "typo")}`) });
+  expect(existsSync(join(dir, ".hull/state/c"))).toBe(true);
+});
+
+test("a file that is not UTF-8 is refused, not read as something else", async () => {
+  const cwd = folder({ "flow.yaml": Buffer.from([0x61, 0x3a, 0xff]) });
+  const args = ["workflow", "run", "flow.yaml", "--task", "go", "--url", "http://127.0.0.1:2"];
+  expect(await hull(args, { cwd })).toMatchObject({ code: 2, err: "hull: flow.yaml is not UTF-8.\n" });
+});
+
+test("a refusal is said once, with the findings that its text leaves out", () => {
+  const wrong = (path: string) => ({ path, message: "is wrong" });
+  expect([
+    withFindings("No shape. a: is wrong", [wrong("a")]),
+    withFindings("No shape. a: is wrong", [wrong("a"), wrong("b")]),
+    withFindings("There is no option x.", [{ path: "options.x", message: "There is no option x" }]),
+    withFindings("No shape.", [{ pointer: "/a", message: "is gone" }]),
+    withFindings("It failed.", undefined),
+  ]).toEqual([
+    "No shape. a: is wrong",
+    "No shape. a: is wrong. b: is wrong.",
+    "There is no option x.",
+    "No shape. /a: is gone.",
+    "It failed.",
+  ]);
+});
+
+test("a row of a table is one line, whatever is in it", () => {
+  expect(
+    table([
+      ["NAME", "B"],
+      ["a\n  b", "c"],
+    ]),
+  ).toBe("NAME  B\na b   c\n");
 });
 
 test("--version says which Hull this is", async () => {

@@ -1,41 +1,64 @@
 /** What models, tools and users write does nothing to a terminal. */
 import { expect, onTestFinished, test, vi } from "vitest";
-import { printEvent } from "../../../scripts/call/answer.ts";
+import { EventPrinter } from "../../../scripts/call/event-printer.ts";
 import { print } from "../../../scripts/report.ts";
 
-/** What two events and a list show on a stream of this kind. */
-function shown(isTTY: boolean): string {
+/** What is written to streams of this kind. */
+function written(isTTY: boolean, write: () => void): string {
   let text = "";
   for (const stream of [process.stdout, process.stderr]) {
     const before = stream.isTTY;
     stream.isTTY = isTTY;
-    const write = vi.spyOn(stream, "write").mockImplementation((piece) => {
+    const spy = vi.spyOn(stream, "write").mockImplementation((piece) => {
       text += String(piece);
       return true;
     });
     onTestFinished(() => {
       stream.isTTY = before;
-      write.mockRestore();
+      spy.mockRestore();
     });
   }
-  printEvent("delta", { text: "a\u001b[8mb\tc\r\nd\r", round: 1 });
-  printEvent("approval_request", { tool: "pay", arguments: { to: "\u009b8m\u007f" }, id: "apr" });
-  print(false, {}, "user: \u001b]52;c;x\u0007\n");
+  write();
   return text;
 }
+
+/** Two events and a list. */
+const shown = (isTTY: boolean): string =>
+  written(isTTY, () => {
+    const printer = new EventPrinter();
+    printer.print("delta", { text: "a\u001b[8mb\tc\r\nd\r", round: 1 });
+    printer.print("approval_request", { tool: "pay", arguments: { to: "\u009b8m\u007f" }, id: "apr" });
+    print(false, {}, "user: \u001b]52;c;x\u0007\n");
+  });
 
 test("attack: control characters reach a pipe, and no terminal", () => {
   expect(shown(false)).toBe(
     'a\u001b[8mb\tc\r\nd\r? pay({"to":"\u009b8m\u007f"}) waits for approval apr\nuser: \u001b]52;c;x\u0007\n',
   );
   expect(shown(true)).toBe(
-    'a\ufffd[8mb\tc\nd\ufffd? pay({"to":"\ufffd8m\ufffd"}) waits for approval apr\nuser: \ufffd]52;c;x\ufffd\n',
+    'a\ufffd[8mb\tc\nd\ufffd\n? pay({"to":"\ufffd8m\ufffd"}) waits for approval apr\nuser: \ufffd]52;c;x\ufffd\n',
   );
+});
+
+test("a line about a run begins a line of the terminal, and adds none to a text in a pipe", () => {
+  const lines = (isTTY: boolean): string =>
+    written(isTTY, () => {
+      const printer = new EventPrinter();
+      printer.print("delta", { text: "I look." });
+      printer.print("tool_call", { name: "look", arguments: {} });
+      printer.print("tool_result", { ok: true, duration_ms: 5 });
+      printer.print("delta", { text: "Seen.\n" });
+      printer.say("The run ended.");
+      printer.print("delta", { text: "More" });
+      printer.endLine();
+    });
+  expect(lines(true)).toBe("I look.\n→ look({})\n← ok 5 ms\nSeen.\nThe run ended.\nMore\n");
+  expect(lines(false)).toBe("I look.→ look({})\n← ok 5 ms\nSeen.\nThe run ended.\nMore");
 });
 
 test("a script may colour what it prints", () => {
   const write = vi.spyOn(process.stdout, "write").mockReturnValue(true);
   onTestFinished(() => write.mockRestore());
-  printEvent("delta", { text: "\u001b[31mred" });
+  new EventPrinter().print("delta", { text: "\u001b[31mred" });
   expect(write).toHaveBeenCalledWith("\u001b[31mred");
 });

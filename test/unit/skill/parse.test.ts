@@ -224,6 +224,7 @@ const TABLE: Record<string, [string, string[]][]> = {
     ["input_schema: absent.json", ["error file_missing 4 input_schema"]],
     ["input_schema: {properties: {n: {type: int}}}", ["error schema_invalid 4 input_schema"]],
     ["input_schema: list.json", ["error schema_file 4 input_schema"]],
+    ["input: file\ninput_schema: {type: object}", ["warning schema_without_text 5 input_schema"]],
     ["route: /healthz", ["error reserved_route 4 route"]],
     ["route: /v1/x", ["error reserved_route 4 route"]],
     ["route: /skills/other/card", ["error reserved_route 4 route"]],
@@ -339,6 +340,10 @@ describe("S18, S25 and the rest of normalisation", () => {
   ];
   test.each(CASES)("%s", (fields, expected) => {
     expect(manifestOf(fields)).toMatchObject(expected);
+  });
+
+  test("a schema has no effect on a skill that takes a file", () => {
+    expect(manifestOf("input: file\ninput_schema: schema.json")).not.toHaveProperty("input_schema");
   });
 
   test("what a tool says of its effects", () => {

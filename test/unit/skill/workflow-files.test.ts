@@ -56,6 +56,8 @@ test.each<[text: string, told: string, name?: string]>([
   ["nodes: [", "error workflow_unreadable a/workflows/f.yaml:1:9 -"],
   ["{,}", "error workflow_unreadable a/workflows/f.json:1:2 -", "f.json"],
   ["nodes:\n  a: {}\n  b: {}\nentry: a", "warning workflow_doubtful a/workflows/f.yaml:3:3 nodes.b"],
+  ["", "error workflow_unreadable a/workflows/f.yaml:1:1 -"],
+  ["# later\n", "error workflow_unreadable a/workflows/f.yaml:1:1 -"],
   ["jobs: {}", "info workflow_foreign a/workflows/f.yaml:1:1 -"],
 ])("%j is told of with its place", async (text, told, name = "f.yaml") => {
   const result = await found({ [`workflows/${name}`]: text });

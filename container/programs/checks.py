@@ -1,0 +1,60 @@
+# With namespaces.py, apart.py, seal.py and skills_path.py before it: checks what this system can do for the processes of
+# executions. Each check is a fork, since none can be taken back. The argument is the state folder. Prints a JSON object: for
+# each check null, or why it failed.
+
+import json, os, socket, sys
+
+def check_python():
+    # The processes' uid starts it and reads its library, not only the user that changes to that uid.
+    os.POSIX_SPAWN_OPEN
+    os.execv(sys.executable, [sys.executable, "-I", "-S", "-c", "import decimal"])
+
+def check_apart(version):
+    global LANDLOCK_WANTED
+    LANDLOCK_WANTED = version
+    apart_from(sys.argv[1])
+    in_thread(lambda: keep_apart(open_rooms([])))
+    keep_apart(open_rooms([]))
+    os.listdir("/proc")
+
+def check_skills_path():
+    enter_namespaces(NEW_MOUNTS)
+    show_skills("/usr")
+    os.listdir(SKILLS_PATH)
+
+def check_seal():
+    seal()
+    socket.socketpair()
+    try:
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    except OSError:
+        return
+    raise OSError("a socket could be made in spite of the filter")
+
+def failure_of(check):
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.dup2(writer, 2)
+            check()
+            os._exit(0)
+        except BaseException as error:
+            os.write(2, str(error).encode())
+        finally:
+            os._exit(1)
+    os.close(writer)
+    with open(reader, "rb") as said:
+        text = said.read().decode(errors="replace").strip()
+    _, status = os.waitpid(pid, 0)
+    return None if status == 0 else text or "status %d" % status
+
+CHECKS = {
+    "python": check_python,
+    "files": lambda: check_apart(2),
+    # Landlock keeps signals within an execution from this version on.
+    "signals": lambda: check_apart(6),
+    "skills_path": check_skills_path,
+    "seal": check_seal,
+}
+print(json.dumps({name: failure_of(check) for name, check in CHECKS.items()}))
