@@ -1,6 +1,6 @@
 /** Sessions over HTTP: their life, their limits and their errors. */
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import { deploymentOf } from "../../src/deployment.ts";
 import { sessionObject } from "../../src/run/session-client.ts";
 import {
@@ -196,6 +196,36 @@ describe("the conversation", () => {
     const options = { provider: "mock", mock: [{ text: "All about numbers." }] };
     await post(`${path}/compact`, { strategy: "llm", keep_last: 2, options });
     expect((await texts(path))[0]).toContain("All about numbers.");
+  });
+
+  it("a summary that is under way when the session is removed does not reach the next session of its id", async () => {
+    const path = await session();
+    for (const prompt of ["one", "two"]) await run(path, prompt, { mock: [{ text: `${prompt}!` }] });
+    let [asked, released] = [false, false];
+    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
+      const { signal } = new Request(input, init);
+      for (asked = true; !released; ) {
+        signal.throwIfAborted();
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+      const message = { role: "assistant", content: "All about numbers." };
+      return Response.json({ model: "m", message, done: true, done_reason: "stop" });
+    });
+    try {
+      const options = { provider: "ollama", model: "m" };
+      const compacts = post(`${path}/compact`, { strategy: "llm", keep_last: 2, options });
+      while (!asked) await new Promise((resolve) => setTimeout(resolve, 5));
+      expect((await send("DELETE", path)).status).toBe(204);
+      await post("/sessions", { id: path.split("/").at(-1) });
+      const added = { message: { role: "user", content: "new" } };
+      const statuses = [await post(`${path}/inject`, added), await post(`${path}/inject`, added)];
+      expect(statuses.map(({ status }) => status)).toEqual([200, 200]);
+      released = true;
+      expect(await codeOf(await compacts)).toEqual([404, "not_found"]);
+      expect(await texts(path)).toEqual(["new", "new"]);
+    } finally {
+      vi.unstubAllGlobals();
+    }
   });
 
   it.each<[string, Body, string]>([

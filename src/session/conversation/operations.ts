@@ -196,7 +196,9 @@ function handlersOf(conversation: Conversation, reported: () => Promise<void>): 
         memo: null,
         remember: () => {},
       });
-      const compacted = await conversation.changing(() => compactNow(log, call, { parts, environment }));
+      const compacted = await conversation.changing((removed) =>
+        compactNow(log, call, { parts, environment, removed }),
+      );
       return { ...conversation.view(), compacted: compacted === null ? null : { ...compacted } };
     }),
     fork: within(async ({ dst, keep_first, request }, row, caller) => {
