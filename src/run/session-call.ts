@@ -22,12 +22,14 @@ export function sessionNamed(options: JsonObject = {}): string | null {
 interface KeptCall {
   result: LlmResult;
   added: Message[];
+  /** When its session was made (Unix ms). Calls of earlier versions of Hull kept none. */
+  created_at?: number;
 }
 
 /**
  * Answers the call's result. If the call outlives its process, it stores the result before it passes it to the session.
  * @param name of the request, so that the session keeps an answer once, however often it is made
- * @throws CallNotFound if the tenant has no such session, RunInProgress, SessionNotActive
+ * @throws CallNotFound if the tenant has no such session, or another one by the end of the call; RunInProgress, SessionNotActive
  */
 export async function callInSession(
   context: RunContext,
@@ -38,10 +40,12 @@ export async function callInSession(
   const session = sessionClient(context, id);
   // Written below by an earlier life.
   const known: KeptCall | null = JSON.parse(JSON.stringify(durable?.memo ?? null));
-  const { result, added } = known ?? (await callAfter(session, options.input, call));
-  if (known === null) durable?.remember(JSON.parse(JSON.stringify({ result, added })));
-  await session.ask("add", { messages: added, source: "client", request: { name, hash: "" } });
-  return result;
+  const kept = known ?? (await callAfter(session, options.input, call));
+  if (known === null) durable?.remember(JSON.parse(JSON.stringify(kept)));
+  const { added: messages, created_at } = kept;
+  const of = created_at === undefined ? {} : { created_at };
+  await session.ask("add", { messages, source: "client", ...of, request: { name, hash: "" } });
+  return kept.result;
 }
 
 async function callAfter(
@@ -49,7 +53,7 @@ async function callAfter(
   input: CallInput,
   call: (input: CallInput) => Promise<LlmResult>,
 ): Promise<KeptCall> {
-  const { messages, summary } = await session.ask("history", null);
+  const { messages, summary, created_at } = await session.ask("history", null);
   const said = messages.flatMap(messageJson);
   const { session_id: _, ...options } = input.options;
   const transcript = {
@@ -61,5 +65,6 @@ async function callAfter(
     ...input,
     options: { ...options, transcript: JSON.parse(JSON.stringify(transcript)) },
   });
-  return { result, added: readMessages(result.transcript.messages.slice(said.length)).messages };
+  const { messages: added } = readMessages(result.transcript.messages.slice(said.length));
+  return { result, added, created_at };
 }

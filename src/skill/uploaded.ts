@@ -36,6 +36,9 @@ export function skillFiles(archive: readonly SourceFile[]): SourceFile[] {
     if (/[\u0000-\u001f\u007f]|^[A-Za-z]:/.test(path)) {
       throw new FolderError(`the path ${JSON.stringify(path)} has control characters or a drive letter`);
     }
+    const fault = tooLong(path);
+    if (fault !== null)
+      throw new FolderError(`the path ${JSON.stringify(`${path.slice(0, 100)}…`)} ${fault}`);
   }
   const files = hasSkillFile(entries) ? entries : insideTopFolder(entries);
   const ignore = files.find(({ path }) => path === ".hullignore");
@@ -45,6 +48,20 @@ export function skillFiles(archive: readonly SourceFile[]): SourceFile[] {
     throw new FolderError("its .hullignore has too many or too long lines for that many files");
   }
   return files.filter(({ path }) => !isLeftOut(path, levels));
+}
+
+/** The longest name that file systems take, in bytes. */
+const MAX_NAME_BYTES = 255;
+/** File systems take four times that for the whole path, and a runner unpacks the folder below one of its own. */
+const MAX_PATH_BYTES = 1024;
+
+/** Why no runner could unpack a file of this path; `null`: it can. */
+function tooLong(path: string): string | null {
+  const bytesOf = (text: string): number => new TextEncoder().encode(text).length;
+  if (bytesOf(path) > MAX_PATH_BYTES) return `is longer than ${MAX_PATH_BYTES} bytes`;
+  return path.split("/").some((name) => bytesOf(name) > MAX_NAME_BYTES)
+    ? `has a name longer than ${MAX_NAME_BYTES} bytes`
+    : null;
 }
 
 /** Steps of matching that an upload may cost. */

@@ -1,6 +1,6 @@
 /** Sessions over HTTP: their life, their limits and their errors. */
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import { deploymentOf } from "../../src/deployment.ts";
 import { sessionObject } from "../../src/run/session-client.ts";
 import {
@@ -134,6 +134,9 @@ describe("a session", () => {
   });
 });
 
+const OLLAMA = { provider: "ollama", model: "m" };
+const idOf = (path: string) => path.split("/").at(-1);
+
 describe("the conversation", () => {
   it("goes on from run to run, also when its object was evicted", async () => {
     const path = await session();
@@ -197,6 +200,45 @@ describe("the conversation", () => {
     await post(`${path}/compact`, { strategy: "llm", keep_last: 2, options });
     expect((await texts(path))[0]).toContain("All about numbers.");
   });
+
+  it.each<[string, (path: string) => Promise<Response>]>([
+    ["summary", (path) => post(`${path}/compact`, { strategy: "llm", keep_last: 2, options: OLLAMA })],
+    ["call", (path) => post("/llm/call", { prompt: "x", options: { ...OLLAMA, session_id: idOf(path) } })],
+  ])(
+    "a %s that is under way when the session is removed does not reach the next session of its id",
+    async (_, ask) => {
+      const path = await session();
+      for (const prompt of ["one", "two"]) await run(path, prompt, { mock: [{ text: `${prompt}!` }] });
+      let [asked, released] = [false, false];
+      vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
+        const { signal } = new Request(input, init);
+        for (asked = true; !released; ) {
+          signal.throwIfAborted();
+          await new Promise((resolve) => setTimeout(resolve, 5));
+        }
+        const message = { role: "assistant", content: "All about numbers." };
+        return Response.json({
+          id: "c",
+          model: "m",
+          choices: [{ index: 0, finish_reason: "stop", message }],
+        });
+      });
+      try {
+        const answer = ask(path);
+        while (!asked) await new Promise((resolve) => setTimeout(resolve, 5));
+        expect((await send("DELETE", path)).status).toBe(204);
+        await post("/sessions", { id: idOf(path) });
+        const added = { message: { role: "user", content: "new" } };
+        const statuses = [await post(`${path}/inject`, added), await post(`${path}/inject`, added)];
+        expect(statuses.map(({ status }) => status)).toEqual([200, 200]);
+        released = true;
+        expect(await codeOf(await answer)).toEqual([404, "not_found"]);
+        expect(await texts(path)).toEqual(["new", "new"]);
+      } finally {
+        vi.unstubAllGlobals();
+      }
+    },
+  );
 
   it.each<[string, Body, string]>([
     ["fails", { error: { category: "auth", message: "no such key" } }, "provider_auth_failed"],

@@ -88,6 +88,8 @@ describe("what an archive may be", () => {
     ["a folder too deep", { "a/b/SKILL.md": TEXT }, /it has a\/b\/SKILL\.md/],
     ["a way out", { "SKILL.md": TEXT, "../x": "" }, /"\.\.\/x" is not plainly inside/],
     ["a drive letter", { "SKILL.md": TEXT, "C:/x": "" }, /drive letter/],
+    ["a long name", { "SKILL.md": TEXT, ["ü".repeat(128)]: "" }, /"ü{100}…" has a name longer than 255/],
+    ["a long path", { "SKILL.md": TEXT, [`${"dir/".repeat(256)}x`]: "" }, /is longer than 1024 bytes/],
     ["control characters", { "SKILL.md": TEXT, "a\nb": "" }, /control characters/],
     ["another slug than its name's", { "SKILL.md": TEXT }, /makes the slug "fox", not "cow"/, "cow"],
     ["a slug that is none", { "SKILL.md": TEXT }, /makes the slug "fox", not "Fox"/, "Fox"],

@@ -102,8 +102,8 @@ export class Conversation {
   readonly listing: SessionListing;
   readonly #store: ConversationStore;
   readonly #hooks: ConversationHooks[] = [];
-  /** A change of the conversation that takes time is under way. */
-  #changing = false;
+  /** A change of the conversation that takes time is under way. It is aborted when the session is removed. */
+  #changing: AbortController | null = null;
   #armed = false;
   /** Kept in memory, so that it is known also when nothing can be read. */
   #identity: SessionIdentity | null = null;
@@ -257,18 +257,22 @@ export class Conversation {
   /** Checks that nobody else is about to change the conversation. @throws RunInProgress */
   quiet(row: SessionRow): void {
     const run = this.runs.busy();
-    if (run !== null || this.#changing) {
+    if (run !== null || this.#changing !== null) {
       throw new RunInProgress({ session: row.id, run: run?.id ?? null });
     }
   }
 
-  /** Keeps runs and all other changes away while it changes the conversation. */
-  async changing<T>(change: () => Promise<T>): Promise<T> {
-    this.#changing = true;
+  /**
+   * Keeps runs and all other changes away while it changes the conversation.
+   * @param change gets a signal that aborts with CallNotFound once the session is removed; another one may have its id then
+   */
+  async changing<T>(change: (removed: AbortSignal) => Promise<T>): Promise<T> {
+    const abort = new AbortController();
+    this.#changing = abort;
     try {
-      return await change();
+      return await change(abort.signal);
     } finally {
-      this.#changing = false;
+      if (this.#changing === abort) this.#changing = null;
     }
   }
 
@@ -366,6 +370,8 @@ export class Conversation {
   /** Removes everything. What it cannot remove now, it removes later. */
   async remove(row: SessionRow): Promise<void> {
     this.runs.cancelAny();
+    this.#changing?.abort(new CallNotFound({ what: "session", id: row.id }));
+    this.#changing = null;
     const now = this.log.now();
     this.#store.transaction(() => {
       this.#store.setState("deleted", now);

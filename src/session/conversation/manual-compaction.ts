@@ -19,11 +19,14 @@ import type { SessionLog } from "./session-log.ts";
 interface Summariser {
   parts: AgentParts;
   environment: RunEnvironment;
+  /** Its reason is thrown once it is aborted: the session was removed, and another one may be in its place. */
+  removed: AbortSignal;
 }
 
 /**
  * Compacts the present conversation; `null`: there is nothing to archive.
- * @throws HullError if the model that is to write the summary fails: the conversation stays as it is
+ * @throws HullError if the model that is to write the summary fails: the conversation stays as it is; CallNotFound if the
+ *   session is removed meanwhile
  */
 export async function compactNow(
   log: SessionLog,
@@ -38,6 +41,7 @@ export async function compactNow(
   if (plan === null) return null;
   const made =
     call.summary === null ? await summaryOf(plan, call, summariser) : { plan, summary: call.summary };
+  summariser.removed.throwIfAborted();
   return record(log, state, made.plan, made.summary);
 }
 
@@ -51,18 +55,18 @@ function record(log: SessionLog, state: AgentState, plan: CompactionPlan, summar
 async function summaryOf(
   plan: CompactionPlan,
   { spec }: CompactCall,
-  { parts, environment }: Summariser,
+  { parts, environment, removed: signal }: Summariser,
 ): Promise<{ plan: CompactionPlan; summary: string }> {
   if (plan.summary !== null) return { plan, summary: plan.summary };
   return summaryFrom(spec === null ? "" : await asked(spec), plan);
 
   async function asked(spec: AgentSpec): Promise<string> {
-    const { signal } = new AbortController();
     const context = { run: environment.run_id, effect: "summary", signal, tools: [], provider: null };
     try {
-      const { effects } = await parts.begin(spec, environment, context.signal);
+      const { effects } = await parts.begin(spec, environment, signal);
       return await effects.summarize(summaryInstructions(plan.archived), plan.archived, context);
     } catch (error) {
+      signal.throwIfAborted();
       throw llmError(error, environment.context);
     }
   }

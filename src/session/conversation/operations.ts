@@ -1,5 +1,6 @@
 /** The operations of a session, by name (`rpc.ts`). */
 
+import { CallNotFound } from "../../errors/llm.ts";
 import { IdempotencyKeyReused } from "../../errors/request.ts";
 import { toHullError } from "../../errors.ts";
 import { readText, sendText } from "../../run/long-text.ts";
@@ -144,7 +145,7 @@ function handlersOf(conversation: Conversation, reported: () => Promise<void>): 
       conversation.active(row);
       conversation.quiet(row);
       const { visible: messages, summary } = log.state();
-      return { messages, summary };
+      return { messages, summary, created_at: row.created_at };
     }),
     set_state: within(({ state }, row) => {
       conversation.setState(row, state);
@@ -173,8 +174,10 @@ function handlersOf(conversation: Conversation, reported: () => Promise<void>): 
         log.add([{ type: "session_trimmed", keep_last: kept }], { write: () => store.touch(log.now()) });
       }),
     ),
-    add: within(({ messages, source, request }, row) =>
+    add: within(({ messages, source, created_at, request }, row) =>
       changed(row, request, () => {
+        if (created_at !== undefined && created_at !== row.created_at)
+          throw new CallNotFound({ what: "session", id: row.id });
         const { visible } = log.state();
         const said = source === "inject" ? messages.map((message) => fitting(visible, message)) : messages;
         const records = said.map((message) => ({ type: "message_added" as const, message, source }));
@@ -196,7 +199,9 @@ function handlersOf(conversation: Conversation, reported: () => Promise<void>): 
         memo: null,
         remember: () => {},
       });
-      const compacted = await conversation.changing(() => compactNow(log, call, { parts, environment }));
+      const compacted = await conversation.changing((removed) =>
+        compactNow(log, call, { parts, environment, removed }),
+      );
       return { ...conversation.view(), compacted: compacted === null ? null : { ...compacted } };
     }),
     fork: within(async ({ dst, keep_first, request }, row, caller) => {

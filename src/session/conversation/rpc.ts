@@ -155,14 +155,20 @@ export interface SessionOperations
   view: { in: null; out: SessionView };
   messages: { in: { offset: number; limit: number }; out: { data: PublicMessage[]; next: number | null } };
   /** The conversation so far, for a call outside of a run whose messages the session will keep. */
-  history: { in: null; out: { messages: Message[]; summary: string | null } };
+  history: { in: null; out: { messages: Message[]; summary: string | null; created_at: number } };
   set_state: { in: { state: SessionState }; out: SessionView };
   /** Makes an archived, abandoned or closed session active again, and wakes an idle run. */
   resume: { in: null; out: SessionView & { woken: boolean } };
   reset: { in: Named; out: SessionView };
   trim: { in: { keep_last: number } & Named; out: SessionView };
-  /** `source`: an explicit injection, or the messages of a call outside of a run. */
-  add: { in: { messages: Message[]; source: "inject" | "client" } & Named; out: SessionView };
+  /**
+   * `source`: an explicit injection, or the messages of a call outside of a run. `created_at`: that of the session whose history
+   * the call continued (Unix ms); absent: any session of this id. @throws CallNotFound for a later session of this id
+   */
+  add: {
+    in: { messages: Message[]; source: "inject" | "client"; created_at?: number } & Named;
+    out: SessionView;
+  };
   compact: { in: CompactCall; out: SessionView & { compacted: JsonObject | null } };
   /** Returns the fork's id. @param keep_first number of messages to begin with; `null`: all */
   fork: { in: { dst: string; keep_first: number | null } & Named; out: string };

@@ -93,7 +93,10 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
   const ownTask = ({ id }: SessionCaller): string | null => (task.store.row() === null ? null : id);
 
   /** Prepares the conversation as the next run is to find it. */
-  const carry = async (row: TaskRow, session: SessionRow, caller: SessionCaller): Promise<void> => {
+  const carry = async (
+    row: TaskRow,
+    { session, caller, removed }: { session: SessionRow; caller: SessionCaller; removed: AbortSignal },
+  ): Promise<void> => {
     switch (row.settings.carry.transcript_mode) {
       case "inherit":
         return;
@@ -104,6 +107,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
         const dst = `${session.id}.${task.store.cycles().length}`;
         const { request_id } = caller;
         await forkInto({ env, log, files }, session, { dst, keep_first: null, request: dst, request_id });
+        removed.throwIfAborted();
         store.addChild(dst);
         return;
       }
@@ -132,7 +136,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
           summary: null,
           spec: null,
         };
-        await compactNow(log, call, { parts, environment });
+        await compactNow(log, call, { parts, environment, removed });
       }
     }
   };
@@ -178,7 +182,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
       await announced(next, caller, false).catch(ignoreMissing);
       // What the files say of the run before is to be found there, also once the next one runs.
       await task.saved();
-      await conversation.changing(() => carry(row, session, caller));
+      await conversation.changing((removed) => carry(row, { session, caller, removed }));
     }
     conversation.once(request, () => {
       conversation.active(session);
