@@ -164,12 +164,12 @@ curl -X POST "$HULL_URL/llm/call" -d '{
 }'
 \`\`\`
 
-- An option that does not exist, or has another type, is 422 \`input_invalid\` with its path. A value that Hull cannot use is 400
+- For an unknown option, or one of the wrong type, Hull answers 422 \`input_invalid\` with its path. A value that Hull cannot use is 400
   \`invalid_request\` with the name of the option.
 - \`null\` counts as absent, inside an option too.
 - The option with a provider's name holds members for the requests to that provider alone, see
   [models.md](models.md#further-parameters-for-a-provider).
-- An option that has no effect with the others is a warning of the result, \`option_ignored\`.
+- If other options make one ineffective, the result has the warning \`option_ignored\`.
 `;
 
 function optionsPage(): string {

@@ -30,7 +30,7 @@ function jsonIn(file: string, text: string): Node {
   const tree = parseJsonTree(text);
   if ("node" in tree) return tree.node;
   const { at, message } = tree.fault;
-  throw new CommandError(EXIT.failed, "bad_json", `${placeIn(file, at)} is no JSON: ${message}`);
+  throw new CommandError(EXIT.failed, "bad_json", `${placeIn(file, at)} is not valid JSON: ${message}`);
 }
 
 function yamlIn(file: string, text: string): Node {
@@ -38,5 +38,9 @@ function yamlIn(file: string, text: string): Node {
   const { node, fault } = readYaml(text, top);
   if (node !== null) return node;
   const where = placeIn(file, fault?.at ?? top);
-  throw new CommandError(EXIT.failed, "bad_yaml", `${where} is no YAML: ${fault?.message ?? "it is empty"}.`);
+  throw new CommandError(
+    EXIT.failed,
+    "bad_yaml",
+    `${where} is not valid YAML: ${fault?.message ?? "it is empty"}.`,
+  );
 }

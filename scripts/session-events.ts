@@ -17,7 +17,11 @@ export const FOLLOW_FLAGS = {
 export function eventNumber(text: string | undefined): number | null {
   if (text === undefined) return null;
   if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new CommandError(EXIT.usage, "bad_arguments", `${JSON.stringify(text)} is no number of an event.`);
+  throw new CommandError(
+    EXIT.usage,
+    "bad_arguments",
+    `${JSON.stringify(text)} is not the number of an event.`,
+  );
 }
 
 /** Wait before a broken stream is requested again, in ms. */

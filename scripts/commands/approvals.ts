@@ -46,7 +46,12 @@ ls without a session asks all active sessions. approve approves exactly the argu
     const lists = name === "ls" && id === undefined;
     const decision = name === "approve" || name === "deny" ? name : null;
     if (!lists && (decision === null || session === undefined || id === undefined))
-      throw new CommandError(EXIT.usage, "bad_arguments", "Do what with which approval?", HINT);
+      throw new CommandError(
+        EXIT.usage,
+        "bad_arguments",
+        "approve and deny need a session and the id of an approval.",
+        HINT,
+      );
     const { url, key } = await target(values, `hull approvals ${name} … --url https://…`);
     const server = new AdminClient(url, key);
     if (decision === null || session === undefined || id === undefined)

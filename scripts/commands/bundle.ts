@@ -11,7 +11,7 @@ export const command: Command = {
 Usage: hull bundle
 
 Writes the Worker's modules to dist, in the folder where Hull is installed: worker.js, and parts that the Worker imports when a
-request first needs them. Hull's wrangler.toml names this command in [build]. hull deploy and hull dev need no call of it.
+request first needs them. Hull's wrangler.toml names this command in [build]. You need not call it before hull deploy or hull dev.
 `,
   async run(argv) {
     parseFlags(argv, {}, 0);

@@ -12,8 +12,8 @@ export const command: Command = {
   usage: `
 Usage: hull chat [skill] [--session ID] [options]
 
-  skill           slug of a served llm skill; none: the model alone
-  --session ID    goes on with this session, which is made if there is none
+    skill           slug of a served llm skill (default: the model alone)
+    --session ID    continue this session; Hull creates it if it does not exist
   --provider P, --model M, --system TEXT   instead of the defaults
   --url URL       the Hull, e.g. http://localhost:3000 (default: $HULL_URL, then the hull dev of this project)
   --key KEY       an API key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)

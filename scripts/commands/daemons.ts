@@ -78,7 +78,10 @@ stdout, wakes and tool calls on stderr. stop waits half a second for the daemon 
     );
     const named = Object.keys(ACTIONS).filter((known) => known !== "ls" && known !== "send");
     const hint = `hull daemons ls, send <id> <event>, ${named.join("|")} <id>`;
-    const usage = { question: "Which action, on which daemon?", hint };
+    const usage = {
+      question: "Name an action; all but ls need the id of a daemon, and send also an event.",
+      hint,
+    };
     const { name, id, text: payload, action } = remoteAction(ACTIONS, positionals, usage);
     const { url, key } = await target(values, `hull daemons ${name} … --url https://…`);
     return action({

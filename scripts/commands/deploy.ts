@@ -30,7 +30,7 @@ Usage: hull deploy [dir] [options]
   --keep-going         leave broken skills out instead of deploying nothing
 
 Makes what the account lacks, migrates the database, stores the skills, and deploys a Worker that is pinned to them, with
-the settings of hull.toml. If a step fails, the previous deployment goes on serving; run the same command again to continue.
+the settings of hull.toml. If a step fails, the previous deployment keeps serving; run the same command again to continue.
 `,
   async run(argv) {
     const { values, positionals } = parseFlags(

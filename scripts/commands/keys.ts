@@ -49,7 +49,12 @@ Hull prints a new key once, alone on stdout. A revoked key stops working within 
     const [action = "", id] = positionals;
     if (!ACTIONS.includes(action) || (action === "revoke") !== (id !== undefined)) {
       const hint = "hull keys add, hull keys list, hull keys revoke <id>";
-      throw new CommandError(EXIT.usage, "bad_arguments", "Which action, on which key?", hint);
+      throw new CommandError(
+        EXIT.usage,
+        "bad_arguments",
+        "Name an action; revoke also needs the id of a key.",
+        hint,
+      );
     }
     const { url, key } = await target(values, "hull keys … --url https://…");
     const server = new AdminClient(url, key);

@@ -12,8 +12,8 @@ Usage: hull logs <session> [--url URL] [--after N] [--follow] [-v] [--json]
   --url URL   the Hull that has the session, e.g. http://localhost:3000 (default: $HULL_URL, then the hull dev of this project)
   --key KEY   an API key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
   --after N   only events after this number
-  --follow    continue with new events
-  -v, --verbose  everything in an event
+    --follow    keep printing new events
+  -v, --verbose  print all fields of each event
   --json      one JSON object on each line
 
 Each line is an event of the session: its number, its name and its main facts, cut to the width of the terminal.
@@ -30,7 +30,12 @@ Each line is an event of the session: its number, its name and its main facts, c
     );
     const [id] = positionals;
     if (id === undefined || id === "") {
-      throw new CommandError(EXIT.usage, "session_missing", "Which session?", "hull sessions ls shows them.");
+      throw new CommandError(
+        EXIT.usage,
+        "session_missing",
+        "The command needs the id of a session.",
+        "hull sessions ls shows them.",
+      );
     }
     const { url, key } = await target(values, "hull logs <session> --url https://…");
     const server = new AdminClient(url, key);

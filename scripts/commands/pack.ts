@@ -31,7 +31,12 @@ as hull validate does, and adds the files that it defines.
     const { values, positionals } = parseFlags(argv, { out: { type: "string" } }, 1);
     const [given] = positionals;
     if (given === undefined)
-      throw new CommandError(EXIT.usage, "bad_arguments", "Pack which folder?", "hull pack <dir>");
+      throw new CommandError(
+        EXIT.usage,
+        "bad_arguments",
+        "The command needs the folder of a skill.",
+        "hull pack <dir>",
+      );
     const root = resolve(given);
     const { folder, grounds } = await skillAt(root);
     const examined = await examine(folder, grounds);

@@ -19,7 +19,7 @@ Usage: hull publish [dir] [--url URL] [--key KEY] [--keep-going]
   --url URL     the Hull to publish to, e.g. https://hull.example.workers.dev (default: $HULL_URL, then the hull dev of this project)
   --key KEY     its API key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
   --keep-going  leave broken skills out instead of publishing nothing
-  --rollback    serve the catalog before the current one again
+    --rollback    serve the previous catalog again
 
 Sends missing objects first and switches the catalog last, so that an interrupted publish changes nothing.
 `,

@@ -11,19 +11,19 @@ export const command: Command = {
 Usage: hull run <prompt> [--skill SLUG] [--session ID] [options]
 
   --skill SLUG    a served llm skill: its body, model and tools
-  --session ID    in this session, which is made if there is none; default: a run that Hull does not keep
+    --session ID    run in this session; Hull creates it if it does not exist (default: a run that Hull does not store)
   --provider P, --model M, --system TEXT   instead of the defaults
   --url URL       the Hull, e.g. http://localhost:3000 (default: $HULL_URL, then the hull dev of this project)
   --key KEY       an API key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
 
 The prompt - reads stdin. Text goes to stdout, tool calls to stderr. In a session, a call that needs an approval waits:
-hull approvals lists and decides. Exit code 1 where the run fails.
+hull approvals lists and decides such calls. Exit code 1 if the run fails.
 `,
   async run(argv) {
     const { values, positionals } = parseFlags(argv, { ...RUN_FLAGS, skill: { type: "string" } }, 1);
     const [given] = positionals;
     if (given === undefined)
-      throw new CommandError(EXIT.usage, "prompt_missing", "Run what?", "hull run <prompt>");
+      throw new CommandError(EXIT.usage, "prompt_missing", "A run needs a prompt.", "hull run <prompt>");
     const prompt = await textOrStdin(given);
     // Of a pipe, what was to write it has failed; a model would be paid for nothing.
     if (prompt.trim() === "")

@@ -68,7 +68,7 @@ Usage: hull sessions ls [--url URL] [--json]
   --delivery D    with send: interrupt_immediate, finish_step (default) or wait_for_completion
   --json          print the server's answer; with tail one event on each line
 
-tail prints text on stdout, tool calls on stderr. send leaves a message for the current run or the next one; - reads it from
+tail prints text on stdout, tool calls on stderr. send sends a message to the current run or the next one; - reads it from
 stdin. stop cancels the current run. rm removes the session with its files.
 `,
   async run(argv) {
@@ -82,7 +82,7 @@ stdin. stop cancels the current run. rm removes the session with its files.
       3,
     );
     const usage = {
-      question: "Which action, on which session?",
+      question: "Name an action; all but ls need the id of a session, and send also a text.",
       hint: "hull sessions ls, show <id>, tail <id>, send <id> <text>, stop <id>, resume <id>, rm <id>",
     };
     const { name, id, text, action } = remoteAction(ACTIONS, positionals, usage);

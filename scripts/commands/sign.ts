@@ -36,7 +36,7 @@ of any file needs a new signature. Like hull validate, this command runs a skill
     const made = values["new-key"];
     if ((made === undefined) === (values.key === undefined) || (made !== undefined && given !== undefined)) {
       const hint = "hull sign <dir> --key <pem>, or hull sign --new-key <pem>";
-      throw new CommandError(EXIT.usage, "bad_arguments", "Sign with which key?", hint);
+      throw new CommandError(EXIT.usage, "bad_arguments", "The command needs a key.", hint);
     }
     const key = made === undefined ? await readSigningKey(values.key ?? "") : await makeSigningKey(made);
     if (given === undefined) {

@@ -61,17 +61,20 @@ Usage: hull tasks ls [--url URL] [--json]
   --url URL          the Hull that runs the tasks, e.g. http://localhost:3000 (default: $HULL_URL, then the hull dev of this project)
   --key KEY          an API key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
   --after N          with tail: events after this number (default: only new ones)
-  --timeout SECONDS  with wait: no longer than this; exit code 124 where the task still runs
+  --timeout SECONDS  with wait: no longer than this; exit code 124 if the task is still running
   --json             print the server's answer; with tail one event on each line
 
-send gives the task's agent another task; - reads it from stdin. wait prints what the task answered, and ends with exit code 1
-where it failed. close ends the task and all that it delegated; resume lets a closed one take input again.
+send gives the task's agent another task; - reads it from stdin. wait prints the task's answer, and ends with exit code 1
+if it failed. close ends the task and all that it delegated; resume lets a closed one take input again.
 `,
   async run(argv) {
     const { values, positionals } = parseFlags(argv, { ...FOLLOW_FLAGS, timeout: { type: "string" } }, 3);
     const named = Object.keys(ACTIONS).filter((known) => known !== "ls" && known !== "send");
     const hint = `hull tasks ls, send <id> <task>, ${named.join("|")} <id>`;
-    const usage = { question: "Which action, on which task?", hint };
+    const usage = {
+      question: "Name an action; all but ls need the id of a task, and send also a text.",
+      hint,
+    };
     const { name, id, text, action } = remoteAction(ACTIONS, positionals, usage);
     const timeout_ms = timeoutMs(values.timeout);
     const { url, key } = await target(values, `hull tasks ${name} … --url https://…`);

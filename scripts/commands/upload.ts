@@ -27,7 +27,7 @@ Usage: hull upload <dir> [--url URL] [--key KEY] [--json]
   --key KEY  an API key with the scope publish (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
   --json     print the server's answer
 
-Hull serves the skill at once, to the tenant of the key only. The same slug again is a new version; hull remove removes it.
+Hull serves the skill at once, to the tenant of the key only. To replace it, upload the same slug again; hull remove removes it.
 docs/security.md lists the limits of an uploaded skill. Like hull validate, this command runs a skill.ts to read its tools.
 `,
   async run(argv) {

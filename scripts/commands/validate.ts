@@ -28,8 +28,8 @@ Usage: hull validate [path…] [--profile strict|lenient] [--strict] [--runner] 
   --runner     also check that the programs of scripts and tools exist on this machine
   --json       print [{path, properties, profiles, diagnostics}]
 
-Hull runs a skill.ts to read its tools, after it has checked a signature that exists or is required. The process has none of
-your variables, files, programs and network, as far as this machine can withhold them (docs/security.md).
+Hull runs a skill.ts to read its tools, after it has checked a signature that exists or is required. The process cannot use
+your variables, files, programs and network, as far as this machine can prevent it (docs/security.md).
 
 Exit code 0 if everything is valid, 1 if not or if there is no skill, 3 if a path does not exist.
 `,

@@ -86,19 +86,18 @@ Usage: hull workflow run <file|name> --task TEXT [--options FILE] [--url URL] [-
 
   --url URL      the Hull that runs the workflows, e.g. http://localhost:3000 (default: $HULL_URL, then the hull dev of this project)
   --key KEY      an API key (default: $HULL_API_KEY, then $HULL_ADMIN_KEY)
-  --task TEXT    the task of the run; with fork in place of the earlier one
+    --task TEXT    the task of the run; with fork, replaces the earlier one
   --options FILE with run: options of the run from a JSON or YAML file, e.g. {"test": {"virtual_time": true}}
   --timeout SECONDS  with test: how long a case may take (default 60)
   --from NODE    with fork: the node where the new run begins
-  --reason TEXT  with cancel: what the record says of it
+    --reason TEXT  with cancel: the reason for the record
   --json         print the server's answer
 
 run takes a graph from a file that ends in .json, .yaml or .yml, a stored workflow by its name or name@version, or one of a
-served skill as <skill>/<name>. It waits for the end, prints the last
-artifact, and ends with exit code 1 where the run did not complete. test runs the cases of test files (docs/testing.md), of a
-folder those in it and in the folders workflows below, without a path those of the project's skills. It prints a line for each
-case and what differs, and ends with exit code 1 if a case failed, 3 if there are none. explain prints one sentence: what the run does, or why it
-does not go on.
+served skill as <skill>/<name>. It waits for the end, prints the last artifact, and ends with exit code 1 unless the run completed.
+test runs the cases of test files (docs/testing.md): of a folder, those in it and in the folders workflows below it; without a path,
+those of the project's skills. It prints a line for each case and what differs, and ends with exit code 1 if a case failed, 3 if
+there are none. explain prints one sentence: what the run does, or why it does not continue.
 `,
   async run(argv) {
     const flags = {
@@ -122,7 +121,12 @@ does not go on.
     if (action === undefined || (name !== "test" && (name === "ls") !== (id === ""))) {
       const hint =
         "hull workflow ls, run <file|name> --task TEXT, test [file|folder…], show|explain|cancel|fork <run>";
-      throw new CommandError(EXIT.usage, "bad_arguments", "Which action, on which workflow or run?", hint);
+      throw new CommandError(
+        EXIT.usage,
+        "bad_arguments",
+        "Name an action; run needs a file or a workflow, and show, explain, cancel and fork need the id of a run.",
+        hint,
+      );
     }
     const missing =
       name === "run" && values.task === undefined

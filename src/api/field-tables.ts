@@ -20,10 +20,10 @@ interface FieldText {
 
 const TEXTS: JsonObject = { type: "array", items: TEXT };
 const CLIENT =
-  "Another client's way to carry a skill out, kept in the record; see [warnings](#fields-of-other-clients).";
+  "How another client runs the skill. Hull keeps it in the record; see [warnings](#fields-of-other-clients).";
 
 const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
-  name: { text: "Required. The [slug](#slug-and-route) is made from it." },
+  name: { text: "Required. Hull makes the [slug](#slug-and-route) from it." },
   description: { text: "Required. One sentence for people and models." },
   mode: { text: "Lower case only; see [Modes](#modes).", otherwise: "by the other fields" },
   run: { text: "The command that each call starts.", takes: "command" },
@@ -49,7 +49,7 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
     takes: "mapping of names to servers",
   },
   tool_env: {
-    text: "Of script and llm: variables of the Worker that the processes get too. `HULL_*` and `HUSK_*` are errors; provider keys are withheld with a warning.",
+    text: "For script and llm: variables of the Worker that the skill's processes get. `HULL_*` and `HUSK_*` are errors; Hull withholds provider keys, with a warning.",
     takes: "list of variable names",
   },
   input: {
@@ -67,19 +67,22 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
     schema: { type: ["object", "string"] },
   },
   output: {
-    text: "What a call answers. Of an llm skill, `file` is the file that its [workspace tools](real-skills.md#ask-it) make.",
+    text: "What a call answers. For an llm skill, `file` means the file that its [workspace tools](real-skills.md#ask-it) make.",
     otherwise: "`text`; `file` where `output_mime` or the file of `serve` is not text",
   },
   output_mime: { text: "`content-type` of the answer.", takes: "media type, parameters allowed" },
   method: { text: "The method that runs the skill.", otherwise: "POST; GET for static-file" },
   route: { text: "See [Slug and route](#slug-and-route).", takes: "path", otherwise: "`/skills/<slug>`" },
   timeout_ms: {
-    text: "Of one script run, one tool call, the first byte of a streamed model call with its retries (the whole of one that is not streamed), the headers of a proxied answer.",
+    text: "Time limit of one script run, of one tool call, of the wait for a proxy's response headers, and of a model call with its retries: until the first byte if it streams, else until its end.",
   },
   idle_timeout_ms: {
-    text: "The longest silence inside a streamed answer. A stream that flows is cut by `deadline_ms` alone.",
+    text: "The longest silence inside a streamed answer. Only `deadline_ms` ends a stream that keeps sending.",
   },
-  deadline_ms: { text: "Of the whole request.", otherwise: "`300000`, or `timeout_ms` where that is more" },
+  deadline_ms: {
+    text: "Time limit of the whole request.",
+    otherwise: "`300000`, or `timeout_ms` where that is more",
+  },
   provider: {
     text: "The model provider.",
     takes: "one of the [providers](#providers)",
@@ -87,7 +90,7 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
   },
   model: { text: "Any model that the provider accepts.", otherwise: "the provider's default" },
   fallback: {
-    text: "Asked in order after a retryable failure or a timeout, while no text has reached the client.",
+    text: "Hull tries these models in order after a retryable failure or a timeout, as long as no text has reached the client.",
     takes: "list of `provider/model`",
   },
   max_tokens: { text: "Output tokens of one model call." },
@@ -95,34 +98,36 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
     text: "After this many rounds Hull makes one last call without tools. Where the manifest names the number, it also holds [in runs](runs.md#rounds-of-a-skill).",
     otherwise: "`10`; `50` with workspace tools",
   },
-  max_tool_output_bytes: { text: "A longer tool result loses its middle." },
+  max_tool_output_bytes: { text: "Hull cuts the middle out of a longer tool result." },
   max_input_bytes: {
     text: "Can lower the server's limit, never raise it.",
     otherwise: "the server's `52428800`",
   },
-  max_output_bytes: { text: "The same of the output.", otherwise: "the server's `104857600`" },
+  max_output_bytes: { text: "The same for the output.", otherwise: "the server's `104857600`" },
   concurrency: { text: "Most simultaneous runs of a script, llm or proxy skill.", otherwise: "no limit" },
-  daemon: { text: "Of llm: see [Daemons](#daemons)." },
-  license: { text: "Carried along." },
-  compatibility: { text: "Carried along." },
-  metadata: { text: "Carried along." },
+  daemon: { text: "For llm: see [Daemons](#daemons)." },
+  license: { text: "Hull keeps it in the skill's record." },
+  compatibility: { text: "Hull keeps it in the skill's record." },
+  metadata: { text: "Hull keeps it in the skill's record." },
   "allowed-tools": {
     text: "Calls that need no approval while the skill is active: `Read`, `Bash(git:*)`.",
     takes: "list, or text split on blanks and commas outside parentheses",
   },
   tool_scope: {
-    text: "The only tools that an agent run keeps on offer while the skill is active.",
+    text: "While the skill is active, an agent run offers the model only these tools.",
     takes: "as `allowed-tools`",
   },
   workspace_tools: {
     text: "Whether runs with the skill have [workspace tools](#workspace-tools).",
     takes: "`true`, `false`, or names of them",
     schema: { anyOf: [{ type: "boolean" }, TEXTS, TEXT] },
-    otherwise: "by what the skill is made of",
+    otherwise: "by the skill's files and text",
   },
-  "when-to-use": { text: "Accompanies the description, for the model and for matching." },
+  "when-to-use": {
+    text: "When to use the skill: an addition to the description, for the model and for matching.",
+  },
   paths: {
-    text: "Working files that speak for the skill.",
+    text: "The skill matches a run with such working files.",
     takes: "list of globs, or text split on commas",
   },
   "argument-hint": {
@@ -133,32 +138,32 @@ const MANIFEST_TEXTS: { readonly [name in FieldName]: FieldText } = {
   context: { text: CLIENT },
   agent: { text: CLIENT },
   effort: {
-    text: "How much the model thinks when the skill is called: `low`, `medium`, `high`; `minimal` counts as `low`, `xhigh` and `max` as `high`. A model that cannot think ignores it.",
+    text: "How much the model thinks when somebody calls the skill: `low`, `medium`, `high`; `minimal` counts as `low`, `xhigh` and `max` as `high`. No effect on a model that cannot think.",
   },
   shell: { text: CLIENT },
   "disable-model-invocation": {
     text: "`true`: models neither see the skill nor load it; people can, with `/slug`.",
   },
-  "user-invocable": { text: "`false`: no message activates it by its prefix." },
+  "user-invocable": { text: "`false`: a message cannot activate it with `/slug`." },
   "require-signature": {
-    text: "`true`: the skill is used only where somebody who is trusted has [signed](#signatures) it.",
+    text: "`true`: Hull uses the skill only with a [signature](#signatures) of a trusted signer.",
   },
   "trusted-signers": {
-    text: "Whose signature it may have.",
+    text: "Whose signature counts.",
     takes: "list of fingerprints, or text split on commas",
-    otherwise: "anyone's whom the deployment trusts",
+    otherwise: "everybody whom the deployment trusts",
   },
   mcp: {
     text: "[MCP servers](mcp.md#servers-of-the-deployment) of hull.toml, or of the run, whose tools come with the skill.",
     takes: "list of names, or text split on commas",
   },
   hooks: {
-    text: "What an agent run calls when the skill becomes active, and when it no longer is.",
+    text: "What an agent run calls when the skill becomes active, and when it stops being active.",
     takes: "mapping of `on_activate` and `on_deactivate` to names of [hooks](#hooks)",
   },
 };
 
-const CONSOLE = "For consoles.";
+const CONSOLE = "For display in consoles.";
 
 const TOOL_TEXTS: { readonly [name in keyof typeof TOOL_FIELDS]: FieldText } = {
   name: {
@@ -173,7 +178,7 @@ const TOOL_TEXTS: { readonly [name in keyof typeof TOOL_FIELDS]: FieldText } = {
     takes: "mapping of names to JSON Schemas",
   },
   "x-env": {
-    text: "Variables that the handler sees; provider keys never are, an upload gets what `HULL_GRANTS` names.",
+    text: "Variables that the handler sees. It never sees provider keys; an upload sees only what `HULL_GRANTS` names.",
     takes: "list of variable names",
   },
   "x-timeout-ms": { text: "Time limit of a call." },
@@ -190,14 +195,14 @@ const TOOL_TEXTS: { readonly [name in keyof typeof TOOL_FIELDS]: FieldText } = {
   "x-risk": {
     text: "`auto` is `safe` without side effects, `dangerous` with side effects and network or filesystem, else `moderate`.",
   },
-  "x-hidden": { text: "Left out of cards and panels; models see it and may call it." },
+  "x-hidden": { text: "`true`: cards and panels do not show it; models see it and may call it." },
   "x-config": {
     text: "Configuration parameters, see below.",
     takes: "list of configuration parameters",
     schema: { type: "array", items: { type: "object", required: ["name"] } },
   },
   "x-input-schema": {
-    text: "JSON Schema of all arguments; it wins over `parameters`.",
+    text: "JSON Schema of all arguments; overrides `parameters`.",
     takes: "JSON Schema",
   },
   "x-output-schema": {

@@ -325,7 +325,7 @@ const LOOP = {
     default: false,
   },
   break_unless_phase: {
-    text: "In a persistent run a line `next_phase: X` that names another phase ends it.",
+    text: "The phase of a persistent run: a line `next_phase: X` that names another phase ends the run.",
   },
   loop_detect_warn: {
     text: "After this many equal calls with equal results the model gets a hint. `0` switches this off.",
@@ -349,7 +349,7 @@ const RULES = {
 } as const satisfies Texts<RunOption>;
 
 const HOOKS = {
-  context_callback: { text: `${HOOK} that decides what a model call is sent.` },
+  context_callback: { text: `${HOOK} that decides what Hull sends with a model call.` },
   context_filter: { text: "Another name of `context_callback`." },
   post_turn_callback: { text: `${HOOK} that Hull calls after each turn with tool calls.` },
   tool_hooks: {
@@ -381,7 +381,7 @@ const COMPACTION = {
   compact_callback: { text: `${HOOK} that writes the summary, for the strategy \`custom\`.` },
   mask_callback: { text: `${HOOK} that replaces messages, for \`observation_mask\`.` },
   compress_callback: { text: `${HOOK} that shortens a long result.` },
-  compaction: { text: "The same settings in one object; they come before the single options." },
+  compaction: { text: "The same settings in one object; they override the single options." },
 } as const satisfies Texts<RunOption>;
 
 const DAEMONS = {

@@ -51,7 +51,7 @@ export const ProviderAuthFailed = define<Answered & { variable: string }>(
   502,
   "Provider refused the key",
   (d) => ({
-    detail: `${d.provider} refused the key in ${d.variable} (HTTP ${d.provider_status}).`,
+    detail: `${d.provider} refused the key in ${d.variable} (HTTP ${d.provider_status}). Set a valid key.`,
     members: { ...answered(d), variable: d.variable },
     operator: wordsOf(d),
   }),
@@ -95,7 +95,7 @@ export const ProviderRedirectRefused = define<Exchange & { provider_status: numb
   502,
   "Provider redirect refused",
   (d) => ({
-    detail: `${d.provider} answered with a redirect (HTTP ${d.provider_status}); keyed calls never follow redirects.`,
+    detail: `${d.provider} answered with a redirect (HTTP ${d.provider_status}); Hull does not follow redirects with a key. Set the base URL to the final address.`,
     members: { ...classed(d, FAILURES.unknown), provider_status: d.provider_status },
   }),
 );
@@ -140,7 +140,7 @@ export const MockUnmatched = define<Exchange & { source: string; asked: string }
   502,
   "No mock for this prompt",
   (d) => ({
-    detail: `None of the mocks in ${d.source} answers this call of ${d.provider}, and no other call is made while they are loaded. Its last message: ${d.asked}`,
+    detail: `None of the mocks in ${d.source} answers this call of ${d.provider}, and Hull calls no provider while mocks are loaded. Its last message: ${d.asked}`,
     members: classed(d, FAILURES.unknown),
   }),
 );

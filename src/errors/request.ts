@@ -107,11 +107,11 @@ export const FormNotTrusted = define<Record<string, never>>(
   "Form not trusted",
   () => ({
     detail:
-      "A browser that signed in changes something only by the forms of this deployment's own pages. Load the page again; programs send a key.",
+      "A signed-in browser can change things only with the forms of this deployment's own pages. Reload the page. Programs send an API key instead.",
   }),
 );
 export const HostNotAllowed = define<{ host: string }>("host_not_allowed", 403, "Host not allowed", (d) => ({
-  detail: `Requests for host "${d.host}" are refused: it is not in allowed_hosts. On loopback localhost, 127.0.0.1 and [::1] work too.`,
+  detail: `Requests for host "${d.host}" are refused: it is not in allowed_hosts of hull.toml. On loopback localhost, 127.0.0.1 and [::1] work too.`,
 }));
 export const OriginNotAllowed = define<{ origin: string | null; always?: boolean }>(
   "origin_not_allowed",
@@ -127,7 +127,7 @@ export const SkillNotTrusted = define<{ slug: string; error: string; reason: str
   403,
   "Skill not trusted",
   (d) => ({
-    detail: `The skill "${d.slug}" has to be signed by somebody whom this deployment trusts. ${d.reason}`,
+    detail: `The skill "${d.slug}" must have a signature that this deployment trusts. ${d.reason}`,
     members: { slug: d.slug, error: d.error },
   }),
 );
@@ -166,7 +166,7 @@ export const FileNotFound = define<{ id: string } | { path: string }>(
   },
 );
 export const FileExpired = define<{ id: string }>("file_expired", 404, "File expired", (d) => ({
-  detail: `The file "${d.id}" has expired; its content is gone.`,
+  detail: `The file "${d.id}" has expired; its content is gone. Upload it again.`,
   members: { file_id: d.id },
 }));
 export const ExecutionNotFound = define<{ id: string }>(
@@ -194,7 +194,7 @@ export const OperationNotFound = define<{ name: string; near: string[]; known: s
   }),
 );
 export const KeyNotFound = define<{ id: string }>("key_not_found", 404, "Key not found", (d) => ({
-  detail: `There is no API key "${d.id}".`,
+  detail: `There is no API key "${d.id}". GET /admin/keys lists the keys.`,
 }));
 export const MethodNotAllowed = define<{ method: string; allowed: string[] }>(
   "method_not_allowed",
@@ -282,7 +282,7 @@ export const PreconditionFailed = define<{ path: string }>(
   412,
   "Precondition failed",
   (d) => ({
-    detail: `The file "${d.path}" is not what the request expects to find. Read it again.`,
+    detail: `The file "${d.path}" does not match the If-Match or If-None-Match of the request. Read it again.`,
     members: { path: d.path },
   }),
 );
@@ -335,7 +335,10 @@ export const IdempotencyKeyReused = define<{ key: string }>(
   "idempotency_key_reused",
   422,
   "Idempotency key reused",
-  () => ({ detail: "This Idempotency-Key was used within 24 hours with a different body." }),
+  () => ({
+    detail:
+      "This Idempotency-Key was used within 24 hours with a different body. Send another key with a new request.",
+  }),
 );
 export const BundleInvalid = define<{ reason: string; diagnostics?: readonly object[] }>(
   "bundle_invalid",
@@ -378,12 +381,15 @@ export const SecretKeyMissing = define<{ reason: string }>(
   503,
   "No key for secrets",
   (d) => ({
-    detail: `Hull can keep no secrets, neither of tool configuration nor of browsers that sign in: ${d.reason}. Set one with \`openssl rand -hex 32 | wrangler secret put HULL_SECRET_KEY\`.`,
+    detail: `Hull cannot store secrets of tool configuration or sign browsers in: ${d.reason}. Set one with \`openssl rand -hex 32 | wrangler secret put HULL_SECRET_KEY\`.`,
   }),
 );
 export const CatalogMissing = define<Record<string, never>>(
   "catalog_missing",
   503,
   "Nothing published",
-  () => ({ detail: "No skills have been published to this deployment yet.", retry_after_s: 2 }),
+  () => ({
+    detail: "No skills have been published to this deployment yet. Run hull deploy or hull publish.",
+    retry_after_s: 2,
+  }),
 );

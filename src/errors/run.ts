@@ -89,7 +89,9 @@ export const UpstreamRedirectRefused = define<{ skill: string }>(
   "upstream_redirect_refused",
   502,
   "Upstream redirect refused",
-  (d) => ({ detail: `The upstream of skill "${d.skill}" answered with a redirect.` }),
+  (d) => ({
+    detail: `The upstream of skill "${d.skill}" answered with a redirect, which Hull does not follow. Set proxy to the final URL.`,
+  }),
 );
 export const UpstreamBodyTruncated = define<{ skill: string }>(
   "upstream_body_truncated",
@@ -114,7 +116,7 @@ export const ProxyNotConfigured = define<{ variable: string }>(
   503,
   "Proxy not configured",
   (d) => ({
-    detail: `The variable ${d.variable} is not set.`,
+    detail: `The variable ${d.variable} is not set. Set it as a Worker secret, or locally in .env or the environment.`,
     members: { variable: d.variable },
   }),
 );
@@ -136,7 +138,10 @@ export const RunnerDraining = define<{ retry_after_s: number }>(
   "runner_draining",
   503,
   "Runner shutting down",
-  (d) => ({ detail: "The runner is shutting down and takes no new work.", retry_after_s: d.retry_after_s }),
+  (d) => ({
+    detail: "The runner is shutting down and takes no new work. Try again later.",
+    retry_after_s: d.retry_after_s,
+  }),
 );
 // 504
 export const ScriptTimeout = define<{ timeout_ms: number; stdout: string; stderr: string }>(

@@ -21,7 +21,7 @@ export const SessionNotActive = define<{ session: string; state: string }>(
   }),
 );
 export const SessionExists = define<{ session: string }>("session_exists", 409, "Session exists", (d) => ({
-  detail: `There is a session "${d.session}" already.`,
+  detail: `There is a session "${d.session}" already. Choose another id.`,
 }));
 export const ApprovalClosed = define<{ approval: string; reason: string }>(
   "approval_closed",
@@ -47,6 +47,6 @@ export const RunCancelled = define<{ run: string }>("run_cancelled", 499, "Run c
 
 // 502
 export const RunLost = define<{ run: string }>("run_lost", 502, "Run lost", (d) => ({
-  detail: `Hull gave up run "${d.run}": its process died repeatedly without progress, or its records cannot be read.`,
+  detail: `Hull gave up on run "${d.run}": its process died repeatedly without progress, or its records cannot be read.`,
   members: { run_id: d.run, kind: "terminal", reason: "unknown", category: "generic" },
 }));

@@ -3,7 +3,7 @@ import { define } from "../errors.ts";
 
 // 409
 export const TaskRunning = define<{ task: string }>("task_running", 409, "Task running", (d) => ({
-  detail: `Task "${d.task}" runs. Wait for it with POST /tasks/wait, or close it.`,
+  detail: `Task "${d.task}" is running. Wait for it with POST /tasks/wait, or close it.`,
 }));
 export const TaskNotAwaiting = define<{ task: string; status: string }>(
   "task_not_awaiting",

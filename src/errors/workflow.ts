@@ -19,7 +19,7 @@ export const WorkflowMisfit = define<{
   run: string;
   errors: readonly { path: string; message: string; node?: string }[];
 }>("workflow_misfit", 409, "Graph does not fit the run", ({ run, errors }) => ({
-  detail: `The workflow run "${run}" cannot go on with this graph: ${errors
+  detail: `The workflow run "${run}" cannot continue with this graph: ${errors
     .slice(0, 5)
     .map(({ message }) => message)
     .join(

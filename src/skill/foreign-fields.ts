@@ -64,10 +64,13 @@ const MISSED: { [field: string]: Missed } = {
     hint: "Write the commands of the text for bash.",
     asks: (slot) => said(slot) && !/^(?:\/bin\/|\/usr\/bin\/)?(?:ba)?sh$/.test(value(slot)),
   },
-  "disallowed-tools": { what: "no tool is taken away", hint: "Write tool_scope: and the tools that stay." },
+  "disallowed-tools": {
+    what: "no tool is taken away",
+    hint: "Write tool_scope: with the tools that the model may use.",
+  },
   tools: {
     what: "a list of names neither approves nor takes away a tool",
-    hint: "Write allowed-tools: for calls that need no approval, tool_scope: for the only tools on offer.",
+    hint: "Write allowed-tools: for calls that need no approval, tool_scope: for the only tools that the model gets.",
   },
   skills: { what: "no other skill is loaded with it", hint: "Name the skills in the run's option skills." },
   "mcp-servers": {

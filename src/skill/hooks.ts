@@ -43,7 +43,7 @@ export async function findHooks(
 const TWO_FILES: ModuleFault = {
   code: "hooks_two_files",
   message: "The folder has both hooks.ts and hooks.js.",
-  hint: "Keep the one that is meant; list the other in .hullignore or rename it.",
+  hint: "Keep one of them; list the other in .hullignore or rename it.",
 };
 
 function faultsOf({ bytes, exports }: MadeHooks): ModuleFault[] {

@@ -43,7 +43,10 @@ test("hull run prints what an agent says, also with a skill, and fails where the
   const wrong = await cli(["run", "x", "--skill", "nobody"]);
   expect(wrong.code).not.toBe(0);
   expect(wrong.output).toContain("nobody");
-  expect(await cli(["run"])).toMatchObject({ code: 2, output: expect.stringContaining("Run what?") });
+  expect(await cli(["run"])).toMatchObject({
+    code: 2,
+    output: expect.stringContaining("A run needs a prompt."),
+  });
 });
 
 test("hull chat keeps the conversation, and goes on with it", async () => {

@@ -132,7 +132,7 @@ test("workflows are run from a file or by name, shown, explained and forked", as
   expect(tried).toEqual({ code: 0, output: expect.stringContaining("Good morning.\n") });
   writeFileSync(yaml, "nodes: [");
   expect(await workflow("run", yaml, "--task", "x")).toMatchObject({
-    output: expect.stringContaining("night.yaml:1:9 is no YAML"),
+    output: expect.stringContaining("night.yaml:1:9 is not valid YAML"),
   });
 });
 
@@ -244,14 +244,14 @@ describe("tests of workflows", () => {
 test.each<[string[], string]>([
   [["workflow", "run", "x.json"], "needs --task"],
   [["workflow", "fork", "x"], "needs --from"],
-  [["workflow", "show"], "on which workflow"],
-  [["tasks", "send", "x"], "on which task"],
+  [["workflow", "show"], "need the id of a run"],
+  [["tasks", "send", "x"], "need the id of a task"],
   [["tasks", "wait", "x", "--timeout", "soon"], "number of seconds"],
-  [["sessions", "show"], "on which session"],
-  [["sessions", "send", "x"], "on which session"],
+  [["sessions", "show"], "need the id of a session"],
+  [["sessions", "send", "x"], "need the id of a session"],
   [["sessions", "send", "x", "y", "--delivery", "soon"], "interrupt_immediate"],
-  [["sessions", "tail", "x", "--after", "first"], "no number"],
-  [["logs"], "Which session"],
+  [["sessions", "tail", "x", "--after", "first"], "not the number"],
+  [["logs"], "the id of a session"],
 ])("%s is refused before anything is asked", async (args, message) => {
   const { code, output } = await cli(...args);
   expect(code).toBe(2);
@@ -278,7 +278,7 @@ test("the Hull may stand in HULL_URL; an address that is missing or none is name
   });
   expect(await at(hull.url, "logs", "")).toMatchObject({
     code: 2,
-    output: expect.stringContaining("Which session?"),
+    output: expect.stringContaining("The command needs the id of a session."),
   });
 });
 

@@ -780,7 +780,7 @@ export type RunOptions = CallOptions & {
     token_budget?: number;
     /** What happens to calls that a model writes into its text although it has a native channel for them. */
     native_tool_fallback?: "allow" | "allow_once" | "reject";
-    /** In a persistent run a line `next_phase: X` that names another phase ends it. */
+    /** The phase of a persistent run: a line `next_phase: X` that names another phase ends the run. */
     break_unless_phase?: string;
     /** Items that the model sees with each call and keeps by the tool `task_ledger`. While one is neither `done` nor `dropped`, no sentinel counts. */
     task_ledger?: (string | {
@@ -793,7 +793,7 @@ export type RunOptions = CallOptions & {
     deliverables?: string[];
     /** The task that the items belong to. */
     root_task?: string;
-    /** The name of a hook that decides what a model call is sent. */
+    /** The name of a hook that decides what Hull sends with a model call. */
     context_callback?: string;
     /** Another name of `context_callback`. */
     context_filter?: string;
@@ -885,7 +885,7 @@ export type RunOptions = CallOptions & {
     mask_callback?: string;
     /** The name of a hook that shortens a long result. */
     compress_callback?: string;
-    /** The same settings in one object; they come before the single options. */
+    /** The same settings in one object; they override the single options. */
     compaction?: {
         keep_first?: number;
         hard_limit_tokens?: number;

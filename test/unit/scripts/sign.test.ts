@@ -38,7 +38,7 @@ test("a key is for its owner alone, is not written over, and tells its fingerpri
 });
 
 test.each<[string, () => string[], number, RegExp]>([
-  ["no key", () => ["sign", skill], 2, /which key/],
+  ["no key", () => ["sign", skill], 2, /needs a key/],
   ["a key that is not there", () => ["sign", skill, "--key", "/no/key.pem"], 3, /no file \/no\/key\.pem/],
   [
     "a file that is no key",

@@ -44,7 +44,7 @@ describe("hull workflow test", () => {
     ["cases: [{name: a, task: t}]", 1, ":1:9: the case has neither graph nor workflow"],
     ["task: t\ngraph: {}\ncases: [{name: a}, {name: a}]", 1, ":3:21: another case has this name"],
     ["task: t\ngraph: gone.yaml\ncases: [{name: a}]", 3, "gone.yaml cannot be read"],
-    ["cases: [", 1, "is no YAML"],
+    ["cases: [", 1, "is not valid YAML"],
   ])("refuses %j with its place", async (text, code, output) => {
     const { err, ...ended } = await tested(folder({ "a.test.yaml": text }), "a.test.yaml");
     expect({ ...ended, err }).toEqual({ code, out: "", err: expect.stringContaining(output) });
