@@ -61,6 +61,9 @@ interface Composed {
 function composed(frontmatter: string): Composed | null {
   // `yaml` compares each key with every other; `repeatedKey` takes linear time.
   const options = { schema: "failsafe", uniqueKeys: false, prettyErrors: false, logLevel: "silent" } as const;
+  // Each mistake is an Error, and there may be one for each character: taking their stacks would take twice as long as the rest.
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
   try {
     const tokens = Array.from(new Parser().parse(frontmatter));
     const [document, second] = new Composer(options).compose(tokens, true, frontmatter.length);
@@ -68,6 +71,8 @@ function composed(frontmatter: string): Composed | null {
   } catch (error) {
     if (error instanceof RangeError) return null;
     throw error;
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
   }
 }
 

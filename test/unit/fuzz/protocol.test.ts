@@ -27,12 +27,18 @@ const frame = fc.record({
 });
 const encoded = (frames: readonly Frame[]): Uint8Array =>
   join(frames.map(({ type, payload }) => encodeFrame(type, payload)));
+/** Bytes as a text, one character each: `toEqual` compares byte by byte, and takes longer than all the rest. */
+const latin1 = ({ buffer, byteOffset, byteLength }: Uint8Array): string =>
+  Buffer.from(buffer, byteOffset, byteLength).toString("latin1");
+const readable = (frames: readonly Frame[]): [number, string][] =>
+  frames.map(({ type, payload }) => [type, latin1(payload)]);
 
 test("frames come out as they went in, however they are cut", () => {
   fc.assert(
     fc.property(fc.array(frame, { maxLength: 12 }), cuts, (frames, points) => {
       const decoder = new FrameDecoder();
-      expect(cutAt(encoded(frames), points).flatMap((chunk) => decoder.push(chunk))).toEqual(frames);
+      const got = cutAt(encoded(frames), points).flatMap((chunk) => decoder.push(chunk));
+      expect(readable(got)).toEqual(readable(frames));
       expect(decoder.pending).toBe(false);
     }),
     { numRuns: 400 },
@@ -56,13 +62,13 @@ test("garbage is a RangeError or pending, and what came before it is as it was",
       try {
         for (const chunk of cutAt(sent, points)) got.push(...decoder.push(chunk));
         const read = encoded(got);
-        expect(read).toEqual(sent.subarray(0, read.length));
+        expect(latin1(read)).toBe(latin1(sent.subarray(0, read.length)));
         expect(decoder.pending).toBe(read.length < sent.length);
         seen[decoder.pending ? "pending" : "whole"]++;
       } catch (error) {
         if (!(error instanceof RangeError)) throw error;
         seen.refused++;
-        expect(encoded(got)).toEqual(sent.subarray(0, encoded(got).length));
+        expect(latin1(encoded(got))).toBe(latin1(sent.subarray(0, encoded(got).length)));
       }
     }),
     { numRuns: 600 },

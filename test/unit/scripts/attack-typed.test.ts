@@ -1,5 +1,5 @@
 /** A stranger's skill.ts is run to read its tools: what it reaches meanwhile, and when it does not run at all. */
-import { execFileSync, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { createServer } from "node:net";
 import { homedir } from "node:os";
@@ -162,7 +162,6 @@ test("where the network cannot be withheld, validate says so", () => {
   expect([status, stdout + stderr]).toEqual([0, expect.stringContaining("typed_with_network")]);
 });
 
-test("hull validate says that it executes", () => {
-  const help = execFileSync(process.execPath, [join(REPO, "bin/hull.mjs"), "validate", "--help"]);
-  expect(String(help)).toContain("Hull runs a skill.ts");
+test("hull validate says that it executes", async () => {
+  expect((await hullHere(["validate", "--help"])).out).toContain("Hull runs a skill.ts");
 });

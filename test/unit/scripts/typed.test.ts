@@ -7,6 +7,7 @@ import { BuildCache } from "../../../scripts/build/cache.ts";
 import type { SkillRecord } from "../../../src/skill/manifest.ts";
 import { readTar } from "../../../src/skill/tar.ts";
 import { REPO } from "../../support/hull-dev.ts";
+import { hullHere } from "../../support/hull-here.ts";
 import { folder, put, skillText } from "./folder.ts";
 
 const HEAD = 'import * as z from "zod";\nimport { defineSkill, tool } from "hullrun";\n';
@@ -195,16 +196,15 @@ describe("beside other files", () => {
   });
 });
 
-test("8: hull validate and hull pack take the folder for what it stands for", () => {
+test("8: hull validate and hull pack take the folder for what it stands for", async () => {
   const project = one(skill(SEARCH));
-  const hull = (...args: string[]) =>
-    execFileSync(process.execPath, [join(REPO, "bin/hull.mjs"), ...args], {
-      cwd: project,
-      encoding: "utf8",
-    });
-  expect(hull("validate", "--strict")).toContain("1 valid skill");
-  expect(hull("validate", "--profile", "strict")).toContain("1 valid skill");
-  expect(hull("pack", "skills/search-docs")).toMatch(/^search-docs\.skill: 5 files/);
+  for (const flags of [["--strict"], ["--profile", "strict"]]) {
+    const { code, out } = await hullHere(["validate", ...flags], project);
+    expect([code, out]).toEqual([0, expect.stringContaining("1 valid skill")]);
+  }
+  const pack = [join(REPO, "bin/hull.mjs"), "pack", "skills/search-docs"];
+  const packed = execFileSync(process.execPath, pack, { cwd: project, encoding: "utf8" });
+  expect(packed).toMatch(/^search-docs\.skill: 5 files/);
 });
 
 test("findings lead to the calls in skill.ts and in what it imports", async () => {
