@@ -194,7 +194,7 @@ ${NOTE}
 A stream is a response of type \`text/event-stream\`. Each event has an \`id\` (\`<execution or session id>:<seq>\`), a name, and one
 JSON object as its \`data\`. \`done\` is always the last event of a call or run. After 15 s of silence Hull sends the comment \`: hb\`.
 
-| Stream | Asked for by | Goes on after |
+| Stream | Request | After a disconnect |
 |---|---|---|
 | a call of a skill | \`?stream=1\` or \`Accept: text/event-stream\` | \`GET /executions/{id}/events\`, with an \`Idempotency-Key\` or \`Prefer: respond-async\` |
 | a model call | the same on \`/llm/call\`, \`/llm/structured\`, \`/llm/completion\`; \`/llm/stream\` always | the same |
@@ -203,7 +203,7 @@ JSON object as its \`data\`. \`done\` is always the last event of a call or run.
 | a daemon | | \`GET /sessions/{id}/events\` with the daemon's id |
 | a workflow run | the same on \`POST /workflows/execute\` | \`GET /workflows/runs/{id}/events\` |
 
-\`Last-Event-ID\` or \`?after=\` names the last event that a client has. Names may be added: ignore those that you do not know.
+\`Last-Event-ID\` or \`?after=\` names the last event that a client has. New event names may be added: ignore those that you do not know.
 
 \`\`\`bash
 export HULL_URL=http://localhost:3000
@@ -220,7 +220,7 @@ function eventsPage(): string {
       const always = needed.includes(field) ? "" : "?";
       return [`\`${field}${always}\``, wordsOf(member), text(member.description)];
     });
-    const more = isOpen(additionalProperties) ? "\n\nFurther members follow from what ended." : "";
+    const more = isOpen(additionalProperties) ? "\n\nFurther members depend on what ended." : "";
     return `## ${name}\n\n${text(description)}\n\n${markdownTable(["Field", "Type", "Meaning"], rows)}${more}\n`;
   });
   return [EVENTS, ...sections].join("\n");

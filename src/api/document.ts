@@ -114,7 +114,7 @@ function responseComponents(): JsonObject {
     Card: answer("The card", { "application/json": { schema: ref("schemas", "Card") } }, tagged),
     NotModified: answer("Unchanged", null, tagged),
     Accepted: answer(
-      "The run goes on; its state and result are at `Location`",
+      "The run continues; its state and result are at `Location`",
       { "application/json": { schema: ref("schemas", "ExecutionAccepted") } },
       { ...answerHeaders(), Location: { schema: { type: "string", format: "uri-reference" } } },
     ),

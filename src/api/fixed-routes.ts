@@ -29,7 +29,7 @@ import { V1_RESPONSE_OPERATIONS } from "./v1-response-routes.ts";
 import { V1_OPERATIONS } from "./v1-routes.ts";
 import { WORKFLOW_OPERATIONS } from "./workflow-routes.ts";
 
-const SEES_OTHER = answer("The page to go on to", null, {
+const SEES_OTHER = answer("The next page", null, {
   ...answerHeaders(),
   Location: { schema: { type: "string", format: "uri-reference" } },
 });
@@ -90,7 +90,7 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
   showSignIn: {
     tag: "operation",
     summary: "A form to sign in with a browser",
-    parameters: [query("next", "Path to go on to.", TEXT)],
+    parameters: [query("next", "Path of the next page.", TEXT)],
     answers: { 200: answer("The form", { "text/html": { schema: TEXT } }) },
   },
   signIn: {

@@ -306,7 +306,7 @@ const LOOP = {
     values: ["tool_using", "researcher", "verifier", "completer"],
   },
   max_iterations: { text: "The most model calls of the run.", otherwise: "of the `profile`" },
-  persistent: { text: "The run goes on until the model says the sentinel.", default: false },
+  persistent: { text: "The run continues until the model says the sentinel.", default: false },
   done_sentinel: { text: "The sentinel.", default: "##DONE##" },
   max_nudges: {
     text: "After this many consecutive turns without a tool call Hull nudges a persistent run.",

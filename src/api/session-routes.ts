@@ -249,7 +249,11 @@ export const SESSION_OPERATIONS = {
         ...json(schema("RunResult")),
         "text/event-stream": { schema: schema("Events") },
       }),
-      202: answer("It goes on; its state and result are at `Location`", json(schema("RunAccepted")), LOCATED),
+      202: answer(
+        "It continues; its state and result are at `Location`",
+        json(schema("RunAccepted")),
+        LOCATED,
+      ),
     },
     faults: [400, 402, 404, 408, 409, 413, 422, 499, 502, 504],
   }),

@@ -92,7 +92,7 @@ export const TASK_OPERATIONS = {
         200: answer("The envelope, or the run's events", { ...json(schema("SubAgentResult")), ...EVENTS }),
         201: answer("With `background`: the task", json(schema("Task")), LOCATED),
         202: answer(
-          "It goes on",
+          "It continues",
           json(object({ id: TEXT, run_id: TEXT, session_id: TEXT, status: STATUS })),
           LOCATED,
         ),

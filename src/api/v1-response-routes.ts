@@ -43,7 +43,7 @@ export const V1_RESPONSE_OPERATIONS = {
     { parameters: [], body: body(object({ model: TEXT, input: {} }, ["model", "input"]), false) },
   ),
   compactResponse: operation(
-    "A conversation with a model's summary in place of what was said",
+    "A conversation that a model's summary replaces",
     object({ id: TEXT, object: { const: "response.compaction" }, output: LIST }),
     { parameters: [], body: body(object({ model: TEXT, input: {} }, ["input"])) },
   ),

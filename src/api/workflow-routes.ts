@@ -40,7 +40,7 @@ const BEGUN = {
 
 export const WORKFLOW_OPERATIONS = {
   validateWorkflow: reads(
-    "Whether a graph makes sense, and stays within a ceiling",
+    "Whether a graph is valid, and stays within a ceiling",
     schema("WorkflowValidation"),
     {
       body: body(object({ graph: schema("WorkflowGraph"), ceiling: OBJECT }, ["ceiling"])),
@@ -66,7 +66,7 @@ export const WORKFLOW_OPERATIONS = {
   ),
   deleteWorkflowRun: {
     tag: "sessions",
-    summary: "Stops a run and removes everything of it",
+    summary: "Stops a run and removes all its data",
     parameters: [ID],
     answers: { 204: answer("It is removed", null) },
     faults: [404],
@@ -83,9 +83,11 @@ export const WORKFLOW_OPERATIONS = {
   killWorkflowRun: onRun("Stops a run without any further step", object({ reason: TEXT }, ["reason"]), {
     parameters: [ID],
   }),
-  pauseWorkflowRun: onRun("Lets what is under way end, and begins nothing more", null, { parameters: [ID] }),
+  pauseWorkflowRun: onRun("Pauses a run: what is under way ends, and nothing more begins", null, {
+    parameters: [ID],
+  }),
   resumeWorkflowRun: onRun(
-    "Lets a paused run go on; one that ended at its max_steps goes on as another run",
+    "Continues a paused run; one that ended at its max_steps continues as another run",
     null,
     {
       parameters: [ID],
@@ -93,18 +95,18 @@ export const WORKFLOW_OPERATIONS = {
     },
   ),
   forkWorkflowRun: onRun(
-    "Begins another run from a node of this one on",
+    "Begins another run that starts at a node of this one",
     object({ from: TEXT, input: object({ task: TEXT, artifacts: OBJECT }, ["task", "artifacts"]) }, [
       "input",
     ]),
     { answers: BEGUN },
   ),
   migrateWorkflowRun: onRun(
-    "Lets a run go on with another graph, where that fits what it has done",
+    "Continues a run with another graph, if that fits what it has done",
     object({ graph: schema("WorkflowGraph"), workflow: TEXT }, ["graph", "workflow"]),
   ),
   signalWorkflowRun: onRun(
-    "Sends an event to the nodes that wait for one; one that comes early is kept",
+    "Sends a signal to the nodes that wait for one; Hull keeps one that comes early",
     object({ name: TEXT, key: MAYBE_TEXT, payload: {} }, ["key", "payload"]),
     { answers: { 202: answer("It is stored", json(schema("WorkflowRun"))) } },
   ),
@@ -137,7 +139,7 @@ export const WORKFLOW_OPERATIONS = {
   ),
   deleteWorkflow: {
     tag: "sessions",
-    summary: "Removes all versions of a stored workflow; its runs go on",
+    summary: "Removes all versions of a stored workflow; its runs continue",
     parameters: [NAME],
     answers: { 204: answer("It is removed", null) },
     faults: [404],
@@ -225,14 +227,18 @@ export function workflowSchemas(): JsonObject {
     workflow_name: TEXT,
     task: TEXT,
     status: STATUS,
-    explanation: { ...TEXT, description: "One sentence: what the run does, or why it does not go on." },
+    explanation: { ...TEXT, description: "One sentence: what the run does, or why it does not continue." },
     started_at: TIME,
     finished_at: MAYBE_TIME,
     parent_run_id: MAYBE_TEXT,
     root_run_id: TEXT,
     stages: { type: "array", items: schema("WorkflowStage") },
     compensations: { type: "array", items: schema("WorkflowStage") },
-    uncompensated: { type: "array", items: TEXT, description: "Ids of stages that are still to be undone." },
+    uncompensated: {
+      type: "array",
+      items: TEXT,
+      description: "Ids of stages that the run has not undone yet.",
+    },
     transitions: LIST,
     active: LIST,
     pending_nodes: LIST,

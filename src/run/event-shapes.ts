@@ -43,7 +43,7 @@ export const EVENTS = {
   start: about(
     z.object({
       execution_id: maybe(about(text(), "For calls of skills and models, and for `POST /runs`.")),
-      request_id: maybe(about(text(), "For the same: the request that began it.")),
+      request_id: maybe(about(text(), "For the same: id of the request that began the run.")),
       skill: maybe(about(text(), "The slug; for calls of skills.")),
       mode: maybe(about(z.enum(["script", "static-file", "proxy", "llm"]), "For calls of skills.")),
       operation: maybe(
@@ -55,7 +55,7 @@ export const EVENTS = {
       run_id: maybe(about(text(), "Of runs.")),
       session_id: maybe(about(z.nullable(text()), "For runs; `null` without a session.")),
     }),
-    "The run has begun. Faults of the request were answered before.",
+    "The run has begun. Hull answers an invalid request before this, without a stream.",
   ),
   delta: about(
     z.object({ ...piece(), round: maybe(round()), ...below() }),
@@ -101,7 +101,7 @@ export const EVENTS = {
       code: maybe(about(text(), "For failures: exact for calls of skills, a category for runs.")),
       exit_code: z.nullable(z.int()),
       duration_ms: z.number(),
-      bytes: about(count(), "What the tool wrote, before anything was left out."),
+      bytes: about(count(), "Size of all that the tool wrote, before truncation."),
       truncated: about(flag(), "Whether the model sees less than the tool wrote."),
       ...below(),
     }),
@@ -173,11 +173,11 @@ export const EVENTS = {
   ),
   skill_mcp_unbound: about(
     z.object({ name: text(), server: text(), iteration: iteration(), ...below() }),
-    "The skill is no longer active, and its MCP server is gone.",
+    "The skill is no longer active, so the run no longer has its MCP server.",
   ),
   skill_mcp_bind_failed: about(
     z.object({ name: text(), server: text(), error: text(), iteration: iteration(), ...below() }),
-    "A skill's MCP server could not be connected; the run goes on without it.",
+    "Hull could not connect a skill's MCP server; the run continues without it.",
   ),
   tool_search_query: about(
     z.object({
@@ -229,7 +229,7 @@ export const EVENTS = {
       item: maybe(about(count(), "Of a map: which item, counted from 0.")),
       status: z.enum(["running", "waiting", "completed", "partial", "failed"]),
       outcome: maybe(about(text(), "How it ended, e.g. `success`, `verified`, `condition_true`.")),
-      branch: maybe(about(text(), "Which edges come next.")),
+      branch: maybe(about(text(), "Which edges the run takes next.")),
       waits_until: maybe(about(text(), "RFC 3339.")),
       compensates: maybe(about(text(), "Id of the stage that it undoes, after `cancel`.")),
       ...below(),
@@ -254,13 +254,13 @@ export const EVENTS = {
       result: maybe(about(object(), "The result of such a call.")),
       files: maybe(about(z.array(object()), "Files that the response leaves in its container.")),
     }),
-    "A part of a stored response, which its stream is made of. No stream shows it as it is.",
+    "A part of a stored response. Hull builds the response's stream from it and never sends it itself.",
   ),
   sub_agent_start: about(
     z.object({
       run_id: text(),
       parent_run_id: z.nullable(text()),
-      session_id: about(text(), "The session in which it runs, which is its task's id too."),
+      session_id: about(text(), "The session in which it runs; also the id of its task."),
       name: text(),
       task: text(),
     }),
@@ -274,7 +274,7 @@ export const EVENTS = {
       name: text(),
       ok: about(flag(), "`false`: its run failed."),
       status: text(),
-      cost_usd: about(z.number(), "Of its calls and of those below it."),
+      cost_usd: about(z.number(), "Of its own calls and those of its sub-agents."),
     }),
     "A sub-agent has ended.",
   ),
@@ -285,7 +285,7 @@ export const EVENTS = {
       status: z.enum(["running", "awaiting_input", "completed", "failed", "cancelled", "interrupted"]),
       ...below(),
     }),
-    "A task has another status.",
+    "The status of a task changed.",
   ),
   error: about(
     z.looseObject({
@@ -308,6 +308,6 @@ export const EVENTS = {
       usage: maybe(about(object(), "Of llm skills and model calls.")),
       files: maybe(about(z.array(object()), "Of llm skills: the files that the call made.")),
     }),
-    "The run is over, or rests; always the last event. Of model calls and runs it holds the whole result.",
+    "The run has ended, or waits; always the last event. For model calls and runs it holds the whole result.",
   ),
 };

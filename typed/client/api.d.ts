@@ -738,7 +738,7 @@ export type RunOptions = CallOptions & {
     })[];
     /** Paths that Hull matches with `paths` of skills. */
     working_files?: string[] | string;
-    /** The run goes on until the model says the sentinel. */
+    /** The run continues until the model says the sentinel. */
     persistent?: boolean;
     /** The sentinel. */
     done_sentinel?: string;
@@ -1115,11 +1115,11 @@ export type Transcript = {
 };
 /** The data of each event, by the event's name. */
 export interface EventData {
-    /** The run has begun. Faults of the request were answered before. */
+    /** The run has begun. Hull answers an invalid request before this, without a stream. */
     start: {
         /** For calls of skills and models, and for `POST /runs`. */
         execution_id?: string;
-        /** For the same: the request that began it. */
+        /** For the same: id of the request that began the run. */
         request_id?: string;
         /** The slug; for calls of skills. */
         skill?: string;
@@ -1211,7 +1211,7 @@ export interface EventData {
         code?: string;
         exit_code: number | null;
         duration_ms: number;
-        /** What the tool wrote, before anything was left out. */
+        /** Size of all that the tool wrote, before truncation. */
         bytes: number;
         /** Whether the model sees less than the tool wrote. */
         truncated: boolean;
@@ -1308,7 +1308,7 @@ export interface EventData {
         run_id?: string;
         parent_run_id?: string | null;
     };
-    /** The skill is no longer active, and its MCP server is gone. */
+    /** The skill is no longer active, so the run no longer has its MCP server. */
     skill_mcp_unbound: {
         name: string;
         server: string;
@@ -1317,7 +1317,7 @@ export interface EventData {
         run_id?: string;
         parent_run_id?: string | null;
     };
-    /** A skill's MCP server could not be connected; the run goes on without it. */
+    /** Hull could not connect a skill's MCP server; the run continues without it. */
     skill_mcp_bind_failed: {
         name: string;
         server: string;
@@ -1385,7 +1385,7 @@ export interface EventData {
         status: "running" | "waiting" | "completed" | "partial" | "failed";
         /** How it ended, e.g. `success`, `verified`, `condition_true`. */
         outcome?: string;
-        /** Which edges come next. */
+        /** Which edges the run takes next. */
         branch?: string;
         /** RFC 3339. */
         waits_until?: string;
@@ -1403,7 +1403,7 @@ export interface EventData {
         run_id?: string;
         parent_run_id?: string | null;
     };
-    /** A part of a stored response, which its stream is made of. No stream shows it as it is. */
+    /** A part of a stored response. Hull builds the response's stream from it and never sends it itself. */
     response_part: {
         /** Blocks of a finished turn; `delta` events have already sent its text. */
         turn?: {
@@ -1426,7 +1426,7 @@ export interface EventData {
     sub_agent_start: {
         run_id: string;
         parent_run_id: string | null;
-        /** The session in which it runs, which is its task's id too. */
+        /** The session in which it runs; also the id of its task. */
         session_id: string;
         name: string;
         task: string;
@@ -1440,10 +1440,10 @@ export interface EventData {
         /** `false`: its run failed. */
         ok: boolean;
         status: string;
-        /** Of its calls and of those below it. */
+        /** Of its own calls and those of its sub-agents. */
         cost_usd: number;
     };
-    /** A task has another status. */
+    /** The status of a task changed. */
     task_update: {
         task_id: string;
         name: string;
@@ -1462,7 +1462,7 @@ export interface EventData {
         request_id: string;
         [name: string]: unknown;
     };
-    /** The run is over, or rests; always the last event. Of model calls and runs it holds the whole result. */
+    /** The run has ended, or waits; always the last event. For model calls and runs it holds the whole result. */
     done: {
         /** `false` follows one `error`. */
         ok: boolean;
