@@ -133,7 +133,7 @@ function fingerprints(findings: Findings, slot: Slot | undefined): string[] | un
   const given = texts(findings, slot);
   const odd = given?.filter((text) => !FINGERPRINT.test(text)) ?? [];
   if (slot !== undefined && odd.length > 0) {
-    const message = `The field ${slot.path} has what is no fingerprint of a key: ${odd.join(", ").slice(0, 200)}.`;
+    const message = `The field ${slot.path} has values that are not fingerprints of keys: ${odd.join(", ").slice(0, 200)}.`;
     findings.error(
       "signer_fingerprint",
       slot,

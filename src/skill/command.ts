@@ -93,7 +93,7 @@ export function checkCommandFiles(findings: Findings, slot: Slot, argv: string[]
   }
   if (!program.includes("/") && (SCRIPT.test(program) || files.has(program))) {
     const present = files.has(program);
-    const message = `The program ${program} is looked for on PATH, not in the skill's folder${present ? "" : ", and the folder has no such file either"}.`;
+    const message = `The program ${program} has no ./ before its name, so Hull looks for it on PATH, not in the skill's folder${present ? "" : ", and the folder has no such file either"}.`;
     const hint = present
       ? `Write ./${program} for the file in the folder.`
       : "Add the file and write ./ before its name.";
@@ -131,7 +131,7 @@ export function checkFile(
   findings.error(
     "file_missing",
     slot,
-    `The skill's folder has no file ${inside}, or it is among those that are never bundled.`,
+    `The skill's folder has no file ${inside}, or Hull never bundles it.`,
     "Add the file, or correct the path; it is relative to SKILL.md.",
   );
   return undefined;

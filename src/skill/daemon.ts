@@ -66,7 +66,12 @@ function readCron(findings: Findings, slot: Slot | undefined): string | undefine
 function readZone(findings: Findings, slot: Slot | undefined): string | undefined {
   const text = readText(findings, slot);
   if (text === undefined || slot === undefined || isTimeZone(text)) return text;
-  findings.error("time_zone", slot, `"${text}" is no time zone.`, "Write an IANA name, e.g. Europe/Berlin.");
+  findings.error(
+    "time_zone",
+    slot,
+    `"${text}" is not a time zone.`,
+    "Write an IANA name, e.g. Europe/Berlin.",
+  );
   return undefined;
 }
 

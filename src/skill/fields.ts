@@ -168,7 +168,7 @@ export function warnUnknown(
     findings.warning(
       "unknown_field",
       { path: parent === "" ? key : `${parent}.${key}`, at: entry.keyAt, node: entry.value },
-      `The field ${key} is not known here and has no effect.`,
+      `The field ${key} is unknown here and has no effect.`,
       suggestion === undefined ? undefined : `Did you mean ${suggestion}?`,
     );
   }

@@ -56,5 +56,6 @@ export function noteSize(findings: Findings, text: string, body: string): void {
 export function reportEncoding(findings: Findings, refused: boolean): void {
   const hint = "Save the file as UTF-8.";
   if (refused) findings.error("encoding", {}, "SKILL.md is not valid UTF-8.", hint);
-  else findings.warning("encoding", {}, "SKILL.md is not valid UTF-8; other bytes are read as U+FFFD.", hint);
+  else
+    findings.warning("encoding", {}, "SKILL.md is not valid UTF-8; Hull reads other bytes as U+FFFD.", hint);
 }

@@ -25,7 +25,7 @@ export function liftHullFields(root: MapNode, findings: Findings): MapNode {
       findings.error(
         "hull_field",
         location,
-        `The field ${key} is one of the Agent Skills format.`,
+        `The field ${key} belongs to the Agent Skills format.`,
         "Move it to the top.",
       );
     } else if (root.entries.has(key)) {

@@ -60,7 +60,7 @@ function reportForeign(findings: Findings, own: Slot, inferred: Mode | undefined
   findings.error(
     "mode_mismatch",
     own,
-    `mode: ${stated} does not go with ${own.path}, which belongs to mode: ${inferred}.`,
+    `mode: ${stated} contradicts ${own.path}, which belongs to mode: ${inferred}.`,
     `Remove ${own.path}, or set mode: ${inferred}.`,
   );
 }

@@ -163,7 +163,7 @@ function readEnum(findings: Findings, slot: Slot | undefined, type: ParameterTyp
       findings.error(
         "enum_member_dash",
         item,
-        "A text value that begins with - is always refused when the model sends it, so it could be read as no option.",
+        "Hull always refuses a text value that begins with -, because the command could read it as an option.",
         "Choose a value without the leading -.",
       );
     } else {

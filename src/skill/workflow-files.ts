@@ -59,7 +59,7 @@ export async function findWorkflows(
     const findings = new Findings(folder, base + file.path);
     if (workflows.some((one) => one.name === name)) {
       const hint = "Rename one of them.";
-      findings.error("workflow_twice", {}, `Another file of ${FOLDER} has the name ${name} already.`, hint);
+      findings.error("workflow_twice", {}, `Another file of ${FOLDER} already has the name ${name}.`, hint);
     } else {
       const graph = graphIn(file, name, findings, read);
       if (graph !== null) workflows.push({ name, digest: await hash(utf8(canonicalJson(graph))), graph });

@@ -83,7 +83,12 @@ function withFittingDefault(findings: Findings, slot: Slot | undefined, param: C
   const wrong = configFault(param, fallback);
   if (wrong === null) return param;
   const message = `The default of ${param.name} does not fit it: ${param.name}${wrong.path} ${wrong.message}.`;
-  findings.warning("config_param", slot, message, "It is left out. Give one that could be set as a value.");
+  findings.warning(
+    "config_param",
+    slot,
+    message,
+    "Hull leaves it out. Give a default that is a valid value.",
+  );
   return rest;
 }
 
@@ -119,7 +124,7 @@ function readName(findings: Findings, parent: Slot, slot: Slot | undefined): str
   findings.error(
     "config_param",
     slot ?? { path: `${parent.path}.name`, at: parent.at },
-    "A configuration parameter needs a name: a letter or _, then at most 63 letters, digits or _; two _ may not begin it.",
+    "A configuration parameter needs a name: a letter or _, then at most 63 letters, digits or _. It must not begin with two _.",
     "Use for example maxCost.",
   );
   return null;

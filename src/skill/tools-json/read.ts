@@ -87,7 +87,7 @@ function readList(findings: Findings, content: Uint8Array | string): Slot[] {
   const text = decode(content);
   if (text === null || text.length > MAX_BYTES) {
     const problem = text === null ? "is not valid UTF-8" : `is larger than ${MAX_BYTES} bytes (4 MiB)`;
-    findings.error("manifest_json", {}, `tools.json ${problem}; the skill has no tools of it.`);
+    findings.error("manifest_json", {}, `tools.json ${problem}; the skill gets no tools from it.`);
     return [];
   }
   const tree = parseJsonTree(text);
@@ -105,7 +105,7 @@ function readList(findings: Findings, content: Uint8Array | string): Slot[] {
     findings.warning(
       "duplicate_key",
       { at },
-      `The key ${key} occurs twice in one object; this one counts.`,
+      `The key ${key} occurs twice in one object; Hull uses this one.`,
       "Remove one of them.",
     );
   }
@@ -182,7 +182,7 @@ function readName(findings: Findings, slot: Slot, map: MapNode, { taken = [] }: 
     findings.warning(
       "tool_reserved",
       at,
-      `${name} is a tool of Hull's own, so this one is left out.`,
+      `${name} is one of Hull's own tools, so Hull leaves this one out.`,
       "Rename it.",
     );
     return null;
