@@ -1,6 +1,6 @@
 /**
  * Skills' files by digest: verified, unpacked once, read-only; the least recently used are removed first. A process of the runner's
- * own uid can change them anyway; such a bundle counts as missing at its next use, so that it comes again.
+ * own uid can change them anyway; the runner then reports the bundle as missing at its next use, and the Worker sends it again.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { createWriteStream, lstatSync, readdirSync } from "node:fs";
@@ -24,7 +24,7 @@ interface Bundle {
   users: number;
   /** The state in which it was unpacked (`stateOf`); `""`: unknown, or no process can change it. */
   state: string;
-  /** It was found in another state. */
+  /** The runner found it in another state. */
   changed: boolean;
   /** Folders that a fresh one replaced, whose users may still be in them. */
   replaced: string[];
@@ -86,7 +86,7 @@ export class Bundles {
   useSkill(digest: string): string | null {
     const bundle = this.#bundles.get(digest);
     if (bundle !== undefined && this.#group === null && bundle.state !== stateOf(bundle.dir)) {
-      // It comes again as soon as somebody sends it.
+      // The next `receive` replaces it.
       bundle.changed = true;
       log("warn", "bundle_changed", { digest });
       return null;
@@ -219,7 +219,7 @@ export class Bundles {
     }
   }
 
-  /** A path for a folder that is about to be removed, by the next runner if not by this one. */
+  /** A path for a folder that this runner is about to remove, or else the next one. */
   #doomed(): string {
     return join(this.#root, `.${randomBytes(8).toString("hex")}`);
   }

@@ -62,7 +62,7 @@ export interface SpawnerCommands {
   offline: SpawnerCommand;
   /**
    * For commands without network or with listed hosts, where the kernel permits it: each execution has a loopback of
-   * its own. Null: commands are started as handlers are.
+   * its own. Null: the runner starts commands as it starts handlers.
    */
   loopback: SpawnerCommand | null;
   /** For handlers of tools that list hosts; null: no network can be made for them. */

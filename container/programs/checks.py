@@ -1,5 +1,5 @@
 # With namespaces.py, apart.py, seal.py and skills_path.py before it: checks what this system can do for the processes of
-# executions. Each check is a fork, since none can be taken back. The argument is the state folder. Prints a JSON object: for
+# executions. Each check runs in a fork, since a process cannot undo it. The argument is the state folder. Prints a JSON object: for
 # each check null, or why it failed.
 
 import json, os, socket, sys

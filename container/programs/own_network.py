@@ -1,5 +1,5 @@
 # Gives each execution of a keeper a network of its own, with only a loopback. The keeper makes it before the execution
-# comes, since the kernel takes longer for it than for a process.
+# comes, since the kernel takes longer to make a network than to start a process.
 #
 # `check_own_network()` ends this process if the kernel gives it none. `renew_network()` leaves the last execution's network
 # for a new one. `confine_to_network()` keeps the programs that the calling thread becomes or starts in it, for ever; if the

@@ -69,13 +69,7 @@ send puts an event into the daemon's queue: JSON, or any other text as it is; - 
 stdout, wakes and tool calls on stderr. stop waits half a second for the daemon to go idle, then cancels it.
 `,
   async run(argv) {
-    const { values, positionals } = parseFlags(
-      argv,
-      {
-        ...FOLLOW_FLAGS,
-      },
-      3,
-    );
+    const { values, positionals } = parseFlags(argv, FOLLOW_FLAGS, 3);
     const named = Object.keys(ACTIONS).filter((known) => known !== "ls" && known !== "send");
     const hint = `hull daemons ls, send <id> <event>, ${named.join("|")} <id>`;
     const usage = {

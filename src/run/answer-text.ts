@@ -6,14 +6,14 @@ import { DeltaText, type Piece } from "./delta.ts";
 type AnswerKind = "delta" | "thought";
 
 /**
- * The redactor holds back what could be the beginning of a secret. Once the answer goes on with the other kind, the
- * rest of this kind is sent first, since it cannot go on.
+ * The redactor holds back what could be the beginning of a secret. When the answer continues with the other kind, this
+ * class first sends the rest of the first kind, since nothing can complete the secret any more.
  */
 export class AnswerText<Event> {
   readonly #redactor: Redactor;
   readonly #emit: (event: Event) => Promise<void>;
   readonly #eventOf: (kind: AnswerKind, piece: Piece) => Event;
-  /** What is coming; `null`: nothing has come since the last end. */
+  /** The kind that is arriving; `null`: nothing has arrived since the last end. */
   #open: { kind: AnswerKind; text: DeltaText<Event> } | null = null;
 
   /** @param eventOf makes the event of a piece */
@@ -36,7 +36,7 @@ export class AnswerText<Event> {
     void this.#open.text.pushText(text);
   }
 
-  /** Sends the rest that was held back. */
+  /** Sends what the redactor still holds back. */
   async end(): Promise<void> {
     const open = this.#open;
     this.#open = null;

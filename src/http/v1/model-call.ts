@@ -82,7 +82,8 @@ interface Streamed {
 }
 
 /**
- * Begins the answer with its first event, or with its end if there is none. @throws a failure before that event, so that it has its own status
+ * Begins the answer with its first event, or with its end if there is none.
+ * @throws a failure before that event, so that it has its own status
  */
 export async function streamedAnswer(
   context: RequestContext,
@@ -102,7 +103,7 @@ export async function streamedAnswer(
   };
   const finished = run(write, abort.signal).then(
     () => {
-      // A stream that is read from its last event on has none.
+      // A client that has read all events gets none.
       begun.resolve();
       return body.close();
     },
