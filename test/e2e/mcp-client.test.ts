@@ -62,7 +62,9 @@ beforeAll(async () => {
       ),
       ...Object.assign(
         {},
-        ...MISBEHAVIOURS.map(([path]) => skill(path, `  x: {url: "${at(path)}", timeout_ms: 3000}\n`)),
+        ...MISBEHAVIOURS.map(([path]) =>
+          skill(path, `  x: {url: "${at(path)}", timeout_ms: ${path === "slow" ? 500 : 3000}}\n`),
+        ),
       ),
     },
   });
@@ -128,6 +130,12 @@ describe.each<[string, Way]>([
     expect(mixed).toMatch(
       /first.*\[image: image\/png, 3 bytes\].*\[resource: a, https:\/\/example\.com\/a\].*second/s,
     );
+  });
+
+  test("attack: a server's answer brings no key of the deployment to the model", async () => {
+    const [echo] = await run("plain", { name: "my_docs__echo", arguments: { text: `<${PROVIDER_KEY}>` } });
+    expect(echo).toMatch(/echo: <.*>/);
+    expect(echo).not.toContain(PROVIDER_KEY);
   });
 
   test("keeps a session for its calls, sends the skill's headers, and brings in what is wanted", async () => {

@@ -99,13 +99,15 @@ export class RunServers {
     signal.throwIfAborted();
     const duration_ms = Date.now() - started;
     const content = reply.ok ? resultText(reply.value) : null;
-    if (content !== null) return { ...content, fault: null, duration_ms };
+    // A server may repeat what somebody told it, a key of the deployment included; the model never reads one.
+    const redacted = (text: string) => this.#context.redacted(text);
+    if (content !== null) return { ok: content.ok, text: redacted(content.text), fault: null, duration_ms };
     const failure: McpFailure = reply.ok
       ? { kind: "protocol", message: "Its result is not an MCP result." }
       : reply.failure;
     if (server !== undefined) this.#note(owner, server, failure);
     const text = `The MCP server ${name} was of no use. ${failure.message}`;
-    return { ok: false, text, fault: failure.kind, duration_ms };
+    return { ok: false, text: redacted(text), fault: failure.kind, duration_ms };
   }
 
   /** Logs that a skill names a server that does not exist. */
