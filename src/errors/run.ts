@@ -111,14 +111,21 @@ export const ExecutionLost = define<{ id: string }>("execution_lost", 502, "Exec
 }));
 
 // 503
-export const ProxyNotConfigured = define<{ variable: string }>(
+/** Why a template cannot have a variable: nobody set it, it is Hull's own, or the uploaded skill has no grant for it. */
+type Withheld = "unset" | "reserved" | "not_granted";
+const REMEDIES: Readonly<Record<Withheld, (variable: string) => string>> = {
+  unset: (variable) =>
+    `The variable ${variable} is not set. Set it as a Worker secret; for hull dev, set it in .env or the environment and restart.`,
+  reserved: (variable) =>
+    `Hull never sends ${variable}: names that begin with HULL_ or HUSK_ are its own. Use a variable with another name.`,
+  not_granted: (variable) =>
+    `The uploaded skill may not use the variable ${variable}. The operator grants it in HULL_GRANTS.`,
+};
+export const ProxyNotConfigured = define<{ variable: string; why: Withheld }>(
   "proxy_not_configured",
   503,
   "Proxy not configured",
-  (d) => ({
-    detail: `The variable ${d.variable} is not set. Set it as a Worker secret, or locally in .env or the environment.`,
-    members: { variable: d.variable },
-  }),
+  (d) => ({ detail: REMEDIES[d.why](d.variable), members: { variable: d.variable } }),
 );
 export const RunnerUnavailable = define<{ cause: string }>(
   "runner_unavailable",

@@ -180,7 +180,11 @@ describe("what an uploaded skill may do", () => {
     expect(answer.status).toBe(status);
     if (status === 200) expect([calls, warnings]).toEqual([["https://up.example/canary-token"], []]);
     else {
-      expect(await answer.json()).toMatchObject({ code: "proxy_not_configured", variable: "TOKEN" });
+      expect(await answer.json()).toMatchObject({
+        code: "proxy_not_configured",
+        detail: "The uploaded skill may not use the variable TOKEN. The operator grants it in HULL_GRANTS.",
+        variable: "TOKEN",
+      });
       expect(warnings).toMatchObject([{ code: "variable_not_granted", value: '"TOKEN"', line: 4 }]);
       expect(calls).toEqual([]);
     }

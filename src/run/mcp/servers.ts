@@ -197,7 +197,8 @@ export class RunServers {
       }
     } catch (error) {
       if (!(error instanceof HullError)) throw error;
-      const message = "One of its headers needs a variable that is not set.";
+      const message =
+        "One of its headers needs a variable that is not set or that it may not have; the log names it.";
       return { ok: false, failure: { kind: "refused", message, hint: error.message } };
     }
     headers.set("user-agent", "hull");
