@@ -62,7 +62,7 @@ const trace = z.object({
 interface Known {
   run: RunEntry;
   answer: Html | "";
-  /** Whether another key made the run's call, or the call is gone by now. */
+  /** Whether Hull does not keep the call, no longer keeps it, or another key made it. */
   hidden: boolean;
 }
 
@@ -83,7 +83,7 @@ export async function runPage(api: Api, id: string): Promise<Page> {
 <dt>Tokens</dt><dd>${count(run.input_tokens)} in, ${count(run.output_tokens)} out</dd><dt>Cost</dt><dd>${money(run.cost_usd)}</dd></dl>
 ${steps.recovered ? html`<p class="note wait">It was taken up after its process died: what had been done by then was not done again.</p>` : ""}
 ${live ? form(api, `/console/runs/${id}/cancel`, html`<button class="danger">Cancel</button>`, "row") : ""}
-${hidden ? html`<p class="note">Only the key that made this call can read what it did, for a day after its end.</p>` : ""}
+${hidden ? html`<p class="note">What this call did cannot be read here. Hull keeps it only if the call had an <code>Idempotency-Key</code> or <code>Prefer: respond-async</code>, for a day after its end, and shows it only to the key that made the call.</p>` : ""}
 ${run.session === null ? answer : answered(steps.text ?? "", steps.error)}
 ${live ? html`<h2>As it happens</h2><ol id="live" class="flow" data-events="/console/runs/${id}/events" aria-live="polite"></ol><noscript><p class="note">Reload the page to see how far the run is. <a href="/console/runs/${id}">Reload</a></p></noscript>` : ""}
 ${steps.data.length === 0 ? "" : html`<h2>Steps</h2>${waterfall(steps.data)}`}${nextPage(api, steps.next_cursor)}
