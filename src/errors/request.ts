@@ -381,7 +381,7 @@ export const SecretKeyMissing = define<{ reason: string }>(
   503,
   "No key for secrets",
   (d) => ({
-    detail: `Hull cannot store secrets of tool configuration or sign browsers in: ${d.reason}. Set one with \`openssl rand -hex 32 | wrangler secret put HULL_SECRET_KEY\`.`,
+    detail: `Hull has no usable key for secrets of tool configuration and for signing browsers in: ${d.reason}. Set one with \`openssl rand -hex 32 | wrangler secret put HULL_SECRET_KEY\`.`,
   }),
 );
 export const CatalogMissing = define<Record<string, never>>(

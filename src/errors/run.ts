@@ -132,7 +132,8 @@ export const RunnerUnavailable = define<{ cause: string }>(
   503,
   "Runner unavailable",
   (d) => ({
-    detail: "The service that runs scripts and tools cannot be reached. `hull doctor` says what is wrong.",
+    detail:
+      "The service that runs scripts and tools cannot be reached. On your own machine `hull doctor` says what is wrong; in a deployment, the log.",
     retry_after_s: 2,
     operator: { cause: d.cause },
   }),
