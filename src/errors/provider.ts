@@ -1,5 +1,7 @@
 /** Errors of model providers; those of a call have its class. */
+
 import { define } from "../errors.ts";
+import { counted } from "../plural.ts";
 import { type ErrorCategory, FAILURES, type FailureClass } from "./failure-class.ts";
 
 /** The provider that was asked, and its answer. */
@@ -156,7 +158,7 @@ export const ToolRoundsExhausted = define<{ rounds: number }>(
   502,
   "Tool rounds exhausted",
   (d) => ({
-    detail: `The model gave no answer after ${d.rounds} tool rounds. Raise max_tool_rounds or narrow the task.`,
+    detail: `The model gave no answer after ${counted(d.rounds, "tool round")}. Raise max_tool_rounds or narrow the task.`,
     members: { rounds: d.rounds },
   }),
 );

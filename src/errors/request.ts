@@ -1,5 +1,7 @@
 /** Errors of the request itself, and of a deployment that cannot take requests yet. */
+
 import { define } from "../errors.ts";
+import { counted } from "../plural.ts";
 
 const near = (names: string[]): string => (names.length > 0 ? ` Did you mean ${names.join(", ")}?` : "");
 
@@ -292,7 +294,7 @@ export const BodyTooLarge = define<{ limit: number; setting?: string }>(
   413,
   "Body too large",
   (d) => ({
-    detail: `The body is larger than the ${d.limit} bytes allowed here${d.setting === undefined ? "" : ` (${d.setting} in hull.toml)`}.`,
+    detail: `The body is larger than the ${counted(d.limit, "byte")} allowed here${d.setting === undefined ? "" : ` (${d.setting} in hull.toml)`}.`,
     members: { limit: d.limit },
   }),
 );
@@ -309,7 +311,7 @@ export const RangeNotSatisfiable = define<{ size: number }>(
   "range_not_satisfiable",
   416,
   "Range not satisfiable",
-  (d) => ({ detail: `The resource has ${d.size} bytes.`, members: { size: d.size } }),
+  (d) => ({ detail: `The resource has ${counted(d.size, "byte")}.`, members: { size: d.size } }),
 );
 
 // 422
@@ -360,7 +362,7 @@ export const ConcurrencyLimited = define<{ skill: string; limit: number; retry_a
   429,
   "Too many simultaneous runs",
   (d) => ({
-    detail: `${d.skill} runs at most ${d.limit} times in parallel, and no slot is free.`,
+    detail: `${d.skill} may have ${counted(d.limit, "run")} at the same time, and no slot is free.`,
     members: { limit: d.limit },
     retry_after_s: d.retry_after_s,
   }),

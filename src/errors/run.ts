@@ -1,5 +1,7 @@
 /** Errors of scripts, tools, the runner and upstreams. */
+
 import { define } from "../errors.ts";
+import { counted } from "../plural.ts";
 
 // 499: in logs, metrics and execution state only, never sent
 export const ClientClosedRequest = define<Record<string, never>>(
@@ -62,7 +64,7 @@ export const OutputMissing = define<{ location: string }>("output_missing", 500,
   detail: `The skill declares output: file, but left no file ${d.location}.`,
 }));
 export const OutputTooLarge = define<{ limit: number }>("output_too_large", 500, "Output too large", (d) => ({
-  detail: `The output is larger than the ${d.limit} bytes allowed.`,
+  detail: `The output is larger than the ${counted(d.limit, "byte")} allowed.`,
   members: { limit: d.limit },
 }));
 // 502: upstreams and the runner

@@ -1,6 +1,7 @@
 /** Which skills of a run are active, and what that means for prompt and tools. Pure. */
 
 import { memo, memoLast } from "../../memo.ts";
+import { counted } from "../../plural.ts";
 import { globMatches } from "../../skill/glob.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -74,9 +75,9 @@ function scoreOf(
   const named = query.includes(skill.name.toLowerCase());
   const paths = skill.paths.filter((glob) => workingFiles.some((file) => globMatches(glob, file))).length;
   const reasons = [
-    ...(hits > 0 ? [`${hits} keyword hit${hits === 1 ? "" : "s"}`] : []),
+    ...(hits > 0 ? [counted(hits, "keyword hit")] : []),
     ...(named ? ["name mentioned"] : []),
-    ...(paths > 0 ? [`${paths} path glob${paths === 1 ? "" : "s"} matched`] : []),
+    ...(paths > 0 ? [`${counted(paths, "path glob")} matched`] : []),
   ];
   const score = (hits > 0 ? hits / (hits + 1.5) : 0) + (named ? 2 : 0) + 1.5 * paths;
   return { name: skill.name, score, reason: reasons.join("; ") };

@@ -106,7 +106,7 @@ describe("hostile zips are refused, with the entry and the reason", () => {
     ["method", [file("a", { lie: { method: 14 } })], /a is compressed by method 14/],
     ["CRC", [file("a", { lie: { crc: 1 } })], /a is damaged/],
     ["stored with another size", [file("a", { lie: { size: 3 } })], /a has 2 bytes instead of 3/],
-    ["more than it says", [file("a", { deflate: true, lie: { size: 1 } })], /a has more than its 1 bytes/],
+    ["more than it says", [file("a", { deflate: true, lie: { size: 1 } })], /a has more than its 1 byte/],
     ["less than it says", [file("a", { deflate: true, lie: { size: 3 } })], /a has 2 bytes instead of 3/],
     ["not deflated", [file("a", { content: "\xff\xff\xff", lie: { method: 8 } })], /a cannot be inflated/],
     ["cut deflate", [file("a", { content: zeros, deflate: true, lie: { packed: 9, size: 900 } })], /a /],
