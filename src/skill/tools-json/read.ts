@@ -231,7 +231,7 @@ function readScript(
     findings.info(
       "script_place",
       slot,
-      `The handler ${script} is outside scripts/, where Hull looks for handlers.`,
+      `The handler ${script} is outside scripts/, where the format expects handlers.`,
     );
   }
   return script;
