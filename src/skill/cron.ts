@@ -49,7 +49,7 @@ export function parseCron(text: string): { cron: Cron } | { fault: string } {
   const [minute = "", hour = "", day = "", month = "", weekday = ""] = fields;
   if (fields.length !== 5) {
     return {
-      fault: `has ${counted(fields.length, "field")}; five are wanted: minute hour day month weekday`,
+      fault: `has ${counted(fields.length, "field")}; it needs five: minute hour day month weekday`,
     };
   }
   const read: number[][] = [];

@@ -93,7 +93,7 @@ function aSecret(_: ConfigParam, value: Json): ConfigFault | null {
   if (value === "") return fault("must not be empty; null clears it");
   if (value.length >= MIN_SECRET_LENGTH) return null;
   return fault(
-    `must have at least ${MIN_SECRET_LENGTH} characters: a shorter secret could not be cut out of outputs and logs`,
+    `must have at least ${MIN_SECRET_LENGTH} characters: Hull could not remove a shorter secret from outputs and logs`,
   );
 }
 
