@@ -104,7 +104,7 @@ export class RunServers {
       ? { kind: "protocol", message: "Its result is not an MCP result." }
       : reply.failure;
     if (server !== undefined) this.#note(owner, server, failure);
-    const text = `The MCP server ${name} was of no use. ${failure.message}`;
+    const text = `The MCP server ${name} did not carry out the call. ${failure.message}`;
     return { ok: false, text, fault: failure.kind, duration_ms };
   }
 
@@ -129,7 +129,7 @@ export class RunServers {
     signal: AbortSignal,
   ): Promise<Reply<JsonObject>> {
     if (server === undefined) {
-      return { ok: false, failure: { kind: "refused", message: "It is not there any more." } };
+      return { ok: false, failure: { kind: "refused", message: "The run no longer has it." } };
     }
     const opened = this.#client(owner, server);
     if (!opened.ok) return opened;
