@@ -147,7 +147,8 @@ async function keysCheck(project: Project): Promise<Finding> {
   return {
     check: "keys",
     level: "warning",
-    message: "No provider key is set: llm skills answer 503 unless they use mock, ollama or local.",
+    message:
+      "No provider key is set: llm skills answer 503 unless their provider needs none, as mock, ollama and local.",
     remedy: `Put one into ${join(project.dir, ".env")}, e.g. ANTHROPIC_API_KEY=…`,
   };
 }
