@@ -115,14 +115,21 @@ export const FormNotTrusted = define<Record<string, never>>(
 export const HostNotAllowed = define<{ host: string }>("host_not_allowed", 403, "Host not allowed", (d) => ({
   detail: `Requests for host "${d.host}" are refused: it is not in allowed_hosts of hull.toml. On loopback localhost, 127.0.0.1 and [::1] work too.`,
 }));
-export const OriginNotAllowed = define<{ origin: string | null; always?: boolean }>(
+/** `always`: a key makes no difference. `form`: path of the page whose form was sent; no setting lets another page send it. */
+export const OriginNotAllowed = define<{ origin: string | null; always?: boolean; form?: string }>(
   "origin_not_allowed",
   403,
   "Origin not allowed",
   (d) => ({
-    detail: `Requests from ${d.origin === null ? "another site" : `origin "${d.origin}"`} are refused${d.always === true ? "" : " without a key"}. To let pages of this origin call and read answers, list it in cors_origins of hull.toml (hull dev --cors); allowed_origins lets them call only.`,
+    detail: `Requests from ${d.origin === null ? "another site" : `origin "${d.origin}"`} are refused${d.always === true ? "" : " without a key"}. ${originRemedy(d)}`,
   }),
 );
+
+function originRemedy({ origin, form }: { origin: string | null; form?: string }): string {
+  if (form !== undefined) return `Use the form at ${form} of this deployment.`;
+  if (origin === null) return "Send an API key, or call from a page of this deployment.";
+  return "To let pages of this origin call and read answers, list it in cors_origins of hull.toml (hull dev --cors); allowed_origins lets them call only.";
+}
 
 export const SkillNotTrusted = define<{ slug: string; error: string; reason: string }>(
   "skill_not_trusted",
@@ -354,7 +361,7 @@ export const BundleInvalid = define<{ reason: string; diagnostics?: readonly obj
 
 // 429
 export const RateLimited = define<{ retry_after_s: number }>("rate_limited", 429, "Rate limited", (d) => ({
-  detail: "This key has reached its rate limit.",
+  detail: `Too many requests came with this key, or from this network without a known key. Try again in ${d.retry_after_s} s.`,
   retry_after_s: d.retry_after_s,
 }));
 export const ConcurrencyLimited = define<{ skill: string; limit: number; retry_after_s: number }>(

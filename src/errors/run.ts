@@ -108,7 +108,7 @@ export const RunnerProtocolError = define<{ reason: string }>(
   (d) => ({ detail: "The runner's answer cannot be used.", operator: { reason: d.reason } }),
 );
 export const ExecutionLost = define<{ id: string }>("execution_lost", 502, "Execution lost", (d) => ({
-  detail: `The runner lost execution "${d.id}" before it was finished; whether it took effect is unknown. It was not run again.`,
+  detail: `The runner lost execution "${d.id}" before it was finished. Whether it took effect is unknown, so Hull did not run it again.`,
   members: { execution_id: d.id },
 }));
 
