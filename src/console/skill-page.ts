@@ -210,7 +210,7 @@ async function answerShown(answer: Response): Promise<Html> {
       bytes.length <= MAX_LINKED
         ? html`: <a href="data:${type === "" ? "application/octet-stream" : type};base64,${toBase64(bytes)}" download="answer">download them</a>`
         : ". Call the route to get them as a file";
-    return html`<p>${size(bytes.length)} that are no text${shown}.</p>`;
+    return html`<p>${size(bytes.length)} of binary data${shown}.</p>`;
   }
   const text = new TextDecoder().decode(bytes.subarray(0, MAX_SHOWN));
   return html`<pre tabindex="0">${/json/.test(type) ? prettyText(text) : text}</pre>`;

@@ -272,7 +272,7 @@ test("a page of a run that was open while the server was killed recovers by itse
   expect(await kill(hull, "worker")).toBeGreaterThan(0);
   await writeFile(join(marks, "go"), "");
   await page.waitForSelector("#answer", { timeout: 60_000 });
-  await says(page, "It was taken up after its process died");
+  await says(page, "Its process died, and Hull continued the run");
   expect(await page.$eval("main", (main) => main.innerText)).toContain("It ended with an answer.");
 });
 

@@ -413,7 +413,7 @@ describe("the other pages", () => {
 
   it("models name the variable that a provider lacks; a check and a call are made", async () => {
     expect((await page("/console/models")).text).toContain("<code>OPENAI_API_KEY</code>");
-    expect((await page("/console/models/mock/check", sent({}))).text).toContain("It is there.");
+    expect((await page("/console/models/mock/check", sent({}))).text).toContain("It can be used.");
     const call = { provider: "mock", prompt: "Say hello." };
     expect((await page("/console/models/call", sent(call))).text).toContain("Answer of mock");
   });
