@@ -28,7 +28,7 @@ const MOST_FOUND = 10;
 /** The most names that the schema of `load_skill` lists. */
 const MOST_ENUMERATED = 50;
 
-/** Several runs follow each other with all skills of a deployment. Each run has its own list with the same texts. */
+/** Runs with all skills of a deployment follow each other: each has a list of its own, with the same texts. So the memo compares texts. */
 const indexOf = memo(memoLast(indexSkills, sameTexts));
 
 function sameTexts(a: readonly AgentSkill[], b: readonly AgentSkill[]): boolean {

@@ -25,7 +25,7 @@ export interface FoundTool extends RemoteTool {
   server: string;
 }
 
-/** A tool that a model knows: by its server, under the server's own name for it, with the schema of its arguments. */
+/** A tool as a model calls it: its server, the server's own name for it, the schema of its arguments. */
 type CalledTool = Pick<FoundTool, "server" | "remote" | "parameters"> & {
   /** The arguments as the model sent them. */
   raw: string;
