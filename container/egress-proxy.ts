@@ -141,7 +141,8 @@ export class EgressProxy {
     const genuine = Buffer.from(this.#mac(pass));
     const same = genuine.length === mac.length && timingSafeEqual(genuine, Buffer.from(mac));
     const said = same ? passShape.parse(JSON.parse(Buffer.from(pass, "base64url").toString())) : null;
-    if (said === null || said.until < Date.now()) throw new NoWay(407, "Ask with the password of your call.");
+    if (said === null || said.until < Date.now())
+      throw new NoWay(407, "Send the password of your call: the proxy's address in HTTP_PROXY has it.");
     return said.hosts;
   }
 
@@ -193,7 +194,7 @@ function join(far: Socket, near: Duplex): void {
 
 function refusal(error: unknown): { status: number; text: string } {
   if (error instanceof NoWay) return { status: error.status, text: `${error.message}\n` };
-  return { status: 400, text: "That is no request that could be passed on.\n" };
+  return { status: 400, text: "The proxy cannot pass this request on.\n" };
 }
 
 function refuse(answer: ServerResponse, error: unknown): void {

@@ -29,12 +29,15 @@ export class Executions {
    */
   create(spec: ExecutionSpec, specDigest: string): Execution {
     const dir = this.#services.bundles.useSkill(spec.digest);
-    if (dir === null) throw new Refused("bundle_missing", "The files of this skill are not here yet.");
+    if (dir === null) throw new Refused("bundle_missing", "The runner lacks the files of this skill.");
     const { workspace: wanted } = spec;
     const workspace = wanted === undefined ? null : this.#services.workspaces.use(wanted.id, wanted.version);
     if (wanted !== undefined && workspace === null) {
       this.#services.bundles.release(spec.digest);
-      throw new Refused("workspace_missing", "The files of this session are not here yet, or are others.");
+      throw new Refused(
+        "workspace_missing",
+        "The runner lacks the files of this session, or has another version of them.",
+      );
     }
     const folders = { bundle: dir, workspace };
     try {

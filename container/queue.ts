@@ -181,7 +181,7 @@ export class AdmissionQueue {
   }
 
   #skillBusy(skill: string): Refused {
-    const detail = `"${skill}" runs as often as it may, and its queue is full or too slow.`;
+    const detail = `"${skill}" has as many runs as it may, and its queue is full or too slow.`;
     return new Refused("concurrency_limited", detail, { retry_after_s: this.#retryAfterS() });
   }
 }

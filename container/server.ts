@@ -103,7 +103,7 @@ async function route(parts: ServerParts, request: IncomingMessage, response: Ser
 }
 
 function unknownRoute(): Refused {
-  return new Refused("not_found", "There is nothing here.");
+  return new Refused("not_found", "The runner has no such route.");
 }
 
 async function takeSecret(

@@ -69,7 +69,7 @@ export class SkillFolders {
     for (const { digest } of list) {
       if (this.#bundles.useSkill(digest) === null) {
         for (const one of taken) this.#bundles.release(one);
-        throw new Refused("bundle_missing", "The files of a skill are not here yet.", { digest });
+        throw new Refused("bundle_missing", "The runner lacks the files of a skill.", { digest });
       }
       taken.push(digest);
     }

@@ -40,7 +40,7 @@ export async function submit(
   const known = executions.specDigestOf(spec.id);
   if (known !== undefined) {
     if (known !== specDigest) {
-      throw new Refused("execution_conflict", "This id belongs to an execution with another spec.");
+      throw new Refused("execution_conflict", "An execution with this id has another spec.");
     }
     body.discard();
     return executions.attach(spec.id, response, 0);
@@ -107,7 +107,8 @@ async function receiveInput(body: MultipartBody, execution: Execution): Promise<
   const taken = new Set<string>();
   for (let part = await body.next(); part !== null; part = await body.next()) {
     if (part.name === "stdin") {
-      if (mode !== "stdin") throw new Refused("bad_request", `A part "stdin" with input mode ${mode}.`);
+      if (mode !== "stdin")
+        throw new Refused("bad_request", `There is a part "stdin", but the input mode is ${mode}.`);
       input.stdin = await takeHead(part, body);
       return input;
     }

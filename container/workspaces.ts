@@ -88,9 +88,9 @@ export class Workspaces {
       const { pending } = workspace;
       const sizes = new Map(pending?.files.map(({ sha256, size }) => [sha256, size]));
       for await (const { sha256, size, bytes } of contentsOf(body)) {
-        if (sizes.get(sha256) !== size) throw invalid(`The content ${sha256} is not asked for.`);
+        if (sizes.get(sha256) !== size) throw invalid(`The runner did not ask for the content ${sha256}.`);
         await workspace.receive(sha256, size, bytes).catch((error: unknown) => {
-          throw error instanceof RangeError ? invalid(`A content is ${error.message}.`) : error;
+          throw error instanceof RangeError ? invalid(`A frame holds ${error.message}.`) : error;
         });
       }
       const missing = pending === null ? [] : await workspace.hold(pending);
@@ -178,7 +178,7 @@ async function readManifest(id: string, body: Readable): Promise<WorkspaceManife
   const paths = new Set(data.files.map(({ path }) => path));
   const nested = data.files.some(({ path }) => foldersOf(path).some((folder) => paths.has(folder)));
   if (paths.size < data.files.length || nested)
-    throw invalid("A path is there twice, or a file and a folder.");
+    throw invalid("A path appears twice, or is a file and a folder.");
   const bytes = data.files.reduce((sum, { size }) => sum + size, 0);
   if (bytes > WORKSPACE_LIMITS.bytes) throw invalid(`The files have ${bytes} bytes together.`);
   return data;
@@ -205,7 +205,7 @@ async function* contentsOf(body: Readable): AsyncGenerator<Content, void> {
   for (let next = await frames.next(); !next.done; ) {
     const header =
       next.value.type === FRAME.file ? fileFrame.safeParse(parsed(Buffer.from(next.value.payload))) : null;
-    if (!header?.success) throw invalid("There is another frame where a content should begin.");
+    if (!header?.success) throw invalid("A frame of another type stands where a content should begin.");
     const { sha256, size } = header.data;
     const bytes = async function* (): AsyncGenerator<Uint8Array, void> {
       for (

@@ -23,9 +23,21 @@ const CLIENT = new Set(["src/client/client.ts", "src/client/api.ts"]);
 const CHECKED = ["src", "container", "scripts", "test"];
 
 /** What each part of src may import in addition to itself: parts, or single files. Everything may use `vocabulary`. */
-const VOCABULARY = ["bytes", "memo", "lazily", "recent", "errors", "secrets", "redact", "env", "derived-key"];
+const VOCABULARY = [
+  "bytes",
+  "memo",
+  "lazily",
+  "recent",
+  "plural",
+  "errors",
+  "secrets",
+  "redact",
+  "env",
+  "derived-key",
+];
 const MAY_IMPORT: Record<string, readonly string[]> = {
-  errors: [],
+  errors: ["plural"],
+  plural: [],
   secrets: [],
   bytes: [],
   memo: [],
@@ -138,6 +150,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   worker: ["http", "session", "errors", "env"],
   scripts: [
     "bytes",
+    "plural",
     "errors",
     "secrets",
     "redact",

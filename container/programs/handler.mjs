@@ -20,6 +20,10 @@ const skillDir = process.env.HULL_SKILL_DIR ?? "/";
 const { context, python } = JSON.parse(settingsText);
 let answered = false;
 
+/** What a message is about, for its faults. */
+const SUBJECTS = { value: "The result", emit: "The output", artifact: "The artifact" };
+class TooLarge extends RangeError {}
+
 function report(kind, value) {
   const text = JSON.stringify({ [kind]: value === undefined ? null : value }, (_, item) => {
     if (typeof item === "number" && !Number.isFinite(item))
@@ -29,7 +33,9 @@ function report(kind, value) {
   if (text === "{}") throw new TypeError(`a ${typeof value} has no form in JSON`);
   const bytes = Buffer.from(`\x1e${text}\n`);
   if (bytes.length > MOST_BYTES + 2)
-    throw new RangeError(`${bytes.length} bytes as JSON, and at most ${MOST_BYTES} are taken`);
+    throw new TooLarge(
+      `${SUBJECTS[kind]} has ${bytes.length} bytes as JSON; at most ${MOST_BYTES} are taken.`,
+    );
   for (let at = 0; at < bytes.length; ) at += writeSync(3, bytes, at);
 }
 
@@ -59,7 +65,10 @@ function answer(kind, value) {
   try {
     report(kind, value);
   } catch (error) {
-    report("error", `The result is not JSON: ${messageOf(error)}`);
+    report(
+      "error",
+      error instanceof TooLarge ? error.message : `The result is not JSON: ${messageOf(error)}`,
+    );
     process.exit(1);
   }
   process.exit(kind === "value" ? 0 : 1);
@@ -124,7 +133,8 @@ process.on("beforeExit", () => answer("error", "The handler's promise never sett
 process.on("exit", (status) => {
   if (answered) return;
   answered = true;
-  report("error", `The handler called process.exit, with status ${status}, instead of returning.`);
+  const left = `The handler called process.exit, with status ${status}, instead of returning.`;
+  report("error", stop.signal.aborted ? "SIGTERM stopped the handler before it returned." : left);
 });
 
 process.argv = [node, script, ...rest];

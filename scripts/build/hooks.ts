@@ -37,8 +37,7 @@ function faultOf(message: Message, folder: string): ModuleFault {
 
 /** Our own plugin's mark of a refused import. */
 const REFUSED = "refused";
-const ISOLATE_HINT =
-  "A hook computes on JSON, without files, processes or network. Do the rest in a tool, which runs in the runner.";
+const ISOLATE_HINT = "A hook computes on JSON, without files, processes or network. Do the rest in a tool.";
 
 const builtins = nodeModules((path, name) =>
   IN_ISOLATE.has(name)

@@ -1,8 +1,8 @@
 /** Diagnostics for people: one finding per paragraph, `file:line:column` first so that editors can open it. */
 import { join, relative } from "node:path";
 import { styleText } from "node:util";
+import { counted } from "../../src/plural.ts";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
-import { counted } from "../plural.ts";
 import type { RootedDiagnostic } from "./roots.ts";
 
 type Style = Parameters<typeof styleText>[0];

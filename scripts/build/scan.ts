@@ -224,7 +224,7 @@ function searchBelow(
     .map((folder) => placed(folder, declared));
   scan.diagnostics.push(...unreadable(root, declared));
   if (folders <= MAX_FOLDERS) return;
-  const message = `Skills were looked for in the first ${MAX_FOLDERS} folders of ${root} only.`;
+  const message = `Hull looked for skills in the first ${MAX_FOLDERS} folders of ${root} only.`;
   const hint = "Name a smaller folder, or list in .hullignore what holds no skills.";
   scan.diagnostics.push(ofRoot("warning", "root_too_large", message, hint));
 }
@@ -237,7 +237,7 @@ function unreadable(root: string, declared: readonly DeclaredPlugins[]): Diagnos
     code: "plugin_file",
     skill: "",
     file: relative(root, file).split(sep).join("/"),
-    message: `${PLUGIN_FOLDER}/${basename(file)} cannot be read, so that it gives its plugins no names.`,
+    message: `${PLUGIN_FOLDER}/${basename(file)} cannot be read, so its plugins get no names from it.`,
     hint: PLUGIN_HINT,
   }));
 }
@@ -388,7 +388,7 @@ export function listFiles(
             path,
             "warning",
             "special_file",
-            `${path} is not a regular file and is left out.`,
+            `${path} is not a regular file, so Hull leaves it out.`,
             "List it in .hullignore.",
           ),
         );

@@ -59,7 +59,7 @@ export async function sharedFolder(
       code: "plugin_too_large",
       skill: folder.name,
       file: folder.file,
-      message: `The plugin ${name} in ${path} holds ${total} bytes; more than ${MAX_SKILL_BYTES} (256 MiB) are not bundled, so that the skill does not have its files.`,
+      message: `The plugin ${name} in ${path} holds ${total} bytes, more than the ${MAX_SKILL_BYTES} (256 MiB) that Hull bundles, so the skill does not have its files.`,
       hint: "List what its skills do not need in .hullignore.",
     };
     return { folder: null, stamp, diagnostics: [finding] };

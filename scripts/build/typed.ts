@@ -132,8 +132,8 @@ function withNetwork({ folder, base }: { folder: string; base: string }): Diagno
     code: "typed_with_network",
     skill: folder,
     file: `${base}${TYPED_FILE}`,
-    message: "The build ran skill.ts with the network in its reach: this machine has no way to withhold it.",
-    hint: "On Linux that takes user namespaces (unshare), or Python 3 and seccomp.",
+    message: "The build ran skill.ts with access to the network: this machine cannot withhold it.",
+    hint: "To withhold it, Linux needs user namespaces (unshare), or Python 3 with seccomp.",
   };
 }
 

@@ -1,7 +1,9 @@
 /** The folder for the files of an answer. The call is paid when they come, so none is lost and none replaces another unasked. */
+
 import { access, constants, lstat, mkdir, mkdtemp, readFile, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, parse, resolve } from "node:path";
+import { counted } from "../../src/plural.ts";
 import { CommandError, EXIT } from "../command.ts";
 import { terminalText } from "../terminal-text.ts";
 
@@ -75,7 +77,7 @@ export class OutFolder {
       const state = own ? "taken" : await put(path, content, this.#force);
       if (state === "taken") continue;
       this.#written.add(path);
-      const size = `${path} (${content.length} bytes${state === "same" ? ", unchanged" : ""})`;
+      const size = `${path} (${counted(content.length, "byte")}${state === "same" ? ", unchanged" : ""})`;
       if (n === 1) return size;
       return this.#force ? size : `${size}: ${wanted} is another file, which --force overwrites`;
     }

@@ -1,12 +1,12 @@
 /** `hull build`: bundles, catalog and diagnostics into a folder. */
 
 import { join, relative, resolve } from "node:path";
+import { counted } from "../../src/plural.ts";
 import { stopsSkill } from "../../src/skill/stops.ts";
 import { buildRoots } from "../build/build.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { writeBuild } from "../build/write.ts";
 import { type Command, EXIT, parseFlags } from "../command.ts";
-import { counted } from "../plural.ts";
 import { buildOptionsOf, openProject } from "../project.ts";
 
 export const command: Command = {

@@ -1,5 +1,6 @@
 /** `hull deploy`: Worker, container, migrations and skills to Cloudflare, switched together. */
 import { isAbsolute, join, resolve } from "node:path";
+import { counted } from "../../src/plural.ts";
 import { buildRoots } from "../build/build.ts";
 import { BuildCache } from "../build/cache.ts";
 import { printDiagnostics } from "../build/print.ts";
@@ -12,7 +13,6 @@ import { Wrangler } from "../deploy/wrangler.ts";
 import { REPO_DIR } from "../dev/places.ts";
 import { modelVariables } from "../models.ts";
 import { imageOf } from "../needs/skills.ts";
-import { counted } from "../plural.ts";
 import { buildOptionsOf, openProject } from "../project.ts";
 import { runnerFlags, servingConfig } from "../serving-config.ts";
 

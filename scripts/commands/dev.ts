@@ -3,6 +3,7 @@
 import { relative, resolve } from "node:path";
 import { styleText } from "node:util";
 import * as z from "zod";
+import { counted } from "../../src/plural.ts";
 import { BuildCache } from "../build/cache.ts";
 import type { BuiltSkill } from "../build/skill.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
@@ -12,7 +13,6 @@ import { seedDemo } from "../dev/demo.ts";
 import { portOf, stateOf } from "../dev/places.ts";
 import { BuildReport, listed, skillLines } from "../dev/report.ts";
 import { type LocalServer, startServer } from "../dev/server.ts";
-import { counted } from "../plural.ts";
 import { openProject, type Project } from "../project.ts";
 
 export const command: Command = {

@@ -2,6 +2,7 @@
 
 import { mkdir, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve } from "node:path";
+import { counted } from "../../src/plural.ts";
 import { SIGNATURE_FILE } from "../../src/skill/file-text.ts";
 import { NO_SIGNATURES } from "../../src/skill/trust.ts";
 import { packZip } from "../../src/skill/zip-write.ts";
@@ -11,7 +12,6 @@ import { listFiles } from "../build/scan.ts";
 import { readSources } from "../build/sources.ts";
 import { expandTyped } from "../build/typed.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
-import { counted } from "../plural.ts";
 import { examine, located } from "../validate/examine.ts";
 
 export const command: Command = {
@@ -59,7 +59,7 @@ as hull validate does, and adds the files that it defines.
     await mkdir(dirname(path), { recursive: true });
     await writeFile(path, bytes);
     const count = counted(sources.length, "file");
-    process.stdout.write(`${relative(process.cwd(), path)}: ${count}, ${bytes.length} bytes\n`);
+    process.stdout.write(`${relative(process.cwd(), path)}: ${count}, ${counted(bytes.length, "byte")}\n`);
     return EXIT.ok;
   },
 };

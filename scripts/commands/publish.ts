@@ -1,11 +1,11 @@
 /** `hull publish`: sends the skills of a project to a running Hull. */
 
+import { counted } from "../../src/plural.ts";
 import { target } from "../admin-client.ts";
 import { buildRoots } from "../build/build.ts";
 import { BuildCache } from "../build/cache.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { type Command, EXIT, parseFlags } from "../command.ts";
-import { counted } from "../plural.ts";
 import { buildOptionsOf, openProject } from "../project.ts";
 import { RegistryClient } from "../publish/registry-client.ts";
 

@@ -1,6 +1,8 @@
 /** `hull replay`: replaces the providers by a cassette, for any client. */
+
 import { resolve } from "node:path";
 import type { Cassette } from "../../src/model/cassette.ts";
+import { counted } from "../../src/plural.ts";
 import { Redactor } from "../../src/redact.ts";
 import { asMock } from "../cassette/as-mocks.ts";
 import { loadCassette, startReplay } from "../cassette/replay.ts";
@@ -49,7 +51,7 @@ will do. Record a cassette with: hull dev --record FILE
     const url = server.url.replace(host, "localhost");
     const providers = [...new Set(cassette.calls.map(({ provider }) => provider))];
     const bases = providers.map((provider) => `  ${url}/${provider}\n`).join("");
-    process.stdout.write(`Replays ${cassette.calls.length} calls of ${file} on ${url}\n${bases}`);
+    process.stdout.write(`Replays ${counted(cassette.calls.length, "call")} of ${file} on ${url}\n${bases}`);
     const { promise, resolve: stop } = Promise.withResolvers<number>();
     process.once("SIGINT", () => stop(EXIT.interrupted));
     process.once("SIGTERM", () => stop(EXIT.ok));

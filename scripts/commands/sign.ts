@@ -2,6 +2,7 @@
 
 import { writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
+import { counted } from "../../src/plural.ts";
 import { SIGNATURE_FILE } from "../../src/skill/file-text.ts";
 import { signFiles } from "../../src/skill/signature.ts";
 import { skillAt } from "../build/one-skill.ts";
@@ -11,7 +12,6 @@ import { nodeHash } from "../build/skill.ts";
 import { readSources } from "../build/sources.ts";
 import { expandTyped } from "../build/typed.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
-import { counted } from "../plural.ts";
 import { makeSigningKey, readSigningKey } from "../signing-key.ts";
 
 export const command: Command = {

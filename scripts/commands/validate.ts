@@ -1,13 +1,13 @@
 /** `hull validate`: all checks of a build, or those of the Agent Skills format alone, without writing anything. */
 import { stat } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve } from "node:path";
+import { counted } from "../../src/plural.ts";
 import type { Diagnostic, JsonObject } from "../../src/skill/manifest.ts";
 import { buildRoots } from "../build/build.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { type RootedDiagnostic, scanRoots } from "../build/roots.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { imageOf, needsWarnings, skillNeeds } from "../needs/skills.ts";
-import { counted } from "../plural.ts";
 import { buildOptionsOf, openProject, type Project } from "../project.ts";
 import { type Examined, examine, lint, located } from "../validate/examine.ts";
 import { checkPrograms } from "../validate/programs.ts";

@@ -1,9 +1,9 @@
 /** `hull workflow`: workflows of a running Hull, and their runs. */
 import { relative } from "node:path";
+import { counted } from "../../src/plural.ts";
 import { AdminClient, pathOf, target } from "../admin-client.ts";
 import { type Command, CommandError, EXIT, parseFlags, timeoutMs } from "../command.ts";
 import { readDocument } from "../document-file.ts";
-import { counted } from "../plural.ts";
 import { openProject } from "../project.ts";
 import { endedLine, factTable, print } from "../report.ts";
 import { followSession } from "../session-events.ts";

@@ -7,11 +7,11 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { parse } from "smol-toml";
 import { keyVariablesOf } from "../../src/model/registry/layer.ts";
+import { counted } from "../../src/plural.ts";
 import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
 import { buildRoots } from "../build/build.ts";
 import { CommandError } from "../command.ts";
 import { loadEnvironment } from "../dotenv.ts";
-import { counted } from "../plural.ts";
 import { buildOptionsOf, openProject, type Project } from "../project.ts";
 import { freePort, portOf, REPO_DIR } from "./places.ts";
 import { startRunner } from "./runner.ts";
@@ -147,7 +147,8 @@ async function keysCheck(project: Project): Promise<Finding> {
   return {
     check: "keys",
     level: "warning",
-    message: "No provider key is set: llm skills answer 503 unless they use mock, ollama or local.",
+    message:
+      "No provider key is set: llm skills answer 503 unless their provider needs none, as mock, ollama and local.",
     remedy: `Put one into ${join(project.dir, ".env")}, e.g. ANTHROPIC_API_KEY=…`,
   };
 }

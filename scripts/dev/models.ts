@@ -1,4 +1,5 @@
 /** Replacements of the providers on this machine: mocks, a recorder, or a replay. */
+
 import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
@@ -6,6 +7,7 @@ import { CASSETTE_VERSION, type CassetteHeader } from "../../src/model/cassette.
 import { readMockLines } from "../../src/model/mock/read.ts";
 import { PROXY_VARIABLE } from "../../src/model/proxy.ts";
 import { keyVariablesOf, type Layer } from "../../src/model/registry/layer.ts";
+import { counted } from "../../src/plural.ts";
 import type { Redactor } from "../../src/redact.ts";
 import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
 import { startRecorder } from "../cassette/record.ts";
@@ -70,7 +72,7 @@ export async function startStandIns(
   variables.set(PROXY_VARIABLE, recorder.url);
   return async () => {
     await recorder.stop();
-    onLine(`Recorded ${recorder.calls()} calls into ${record}.`);
+    onLine(`Recorded ${counted(recorder.calls(), "call")} into ${record}.`);
   };
 }
 

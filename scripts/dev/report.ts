@@ -1,9 +1,10 @@
 /** What `hull dev` prints about builds: at the start the served skills, after a change the changes. */
+
+import { counted } from "../../src/plural.ts";
 import type { BuildResult } from "../build/build.ts";
 import { printSomeDiagnostics } from "../build/print.ts";
 import type { RootedDiagnostic } from "../build/roots.ts";
 import type { BuiltSkill } from "../build/skill.ts";
-import { counted } from "../plural.ts";
 
 /** The most skills, and findings, to list; above that there is a count. */
 const MAX_LISTED = 30;

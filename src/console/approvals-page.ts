@@ -64,7 +64,7 @@ async function waitingIn(api: Api, { session, name }: RunEntry): Promise<Waiting
 }
 
 function nothing(): Html {
-  return html`<p>Nothing waits. A call waits here when a run asks for it with <code>approval_policy</code>, or a tool declares <code>"needs_approval": true</code>.</p>`;
+  return html`<p>Nothing waits. A call waits here if the <code>approval_policy</code> of its run, or <code>[approvals]</code> of hull.toml, asks for an approval; a node of a workflow, if it has <code>wait.approval</code>.</p>`;
 }
 
 function card(api: Api, { session, skill, open }: Waiting): Html {

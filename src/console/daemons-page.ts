@@ -86,8 +86,8 @@ function whySleeping({
   wake_budget_reached,
   next_wake_at,
 }: Daemon): string {
-  if (status === "stopped") return "Somebody stopped it; nothing wakes it until it is started again.";
-  if (status === "failed") return "It failed; nothing wakes it until it is started again.";
+  if (status === "stopped") return "Somebody stopped it. Nothing wakes it until somebody starts it again.";
+  if (status === "failed") return "It failed. Nothing wakes it until somebody starts it again.";
   if (daemon_state !== "idle") return "It is at work.";
   if (pending_wakes.length > 0) return `It is about to wake: ${pending_wakes.join(", ")}.`;
   const budget =

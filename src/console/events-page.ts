@@ -1,6 +1,8 @@
 /** `/console/sessions/{id}/events`: the events of a session. */
+
 import { html } from "hono/html";
 import * as z from "zod/mini";
+import { counted } from "../plural.ts";
 import { type Api, asked } from "./api.ts";
 import type { Page } from "./layout.ts";
 import { type Html, pretty, short } from "./text.ts";
@@ -49,7 +51,7 @@ export async function eventsPage(api: Api, id: string): Promise<Page> {
     title: `Events of ${id}`,
     body: html`<h1>Events of session <a href="/console/sessions/${id}">${id}</a></h1>
 <form method="get" action="${pathname}" class="row"><div><label for="event">Event</label><select id="event" name="event"><option value="">all</option>${NAMES.map((one) => (one === name ? html`<option selected>${one}</option>` : html`<option>${one}</option>`))}</select></div><button>Show</button></form>
-<p>${last} events. ${from > 0 ? to(Math.max(0, from - EVENTS), "Earlier") : ""}${shown.next_cursor === null ? "" : to(shown.next_cursor, "Later")}</p>
+<p>${counted(last, "event")}. ${from > 0 ? to(Math.max(0, from - EVENTS), "Earlier") : ""}${shown.next_cursor === null ? "" : to(shown.next_cursor, "Later")}</p>
 ${shown.data.length === 0 ? html`<p>${last === 0 ? "Nothing happened yet." : "None here."}</p>` : table(shown.data)}`,
   };
 }

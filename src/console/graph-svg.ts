@@ -1,6 +1,8 @@
 /** A workflow's graph as a drawing, and as a table with the same contents. */
+
 import { html } from "hono/html";
 import * as z from "zod/mini";
+import { counted } from "../plural.ts";
 import { type GraphEdge, LINE, layOut, NODE_HEIGHT, NODE_WIDTH } from "./graph-layout.ts";
 import { type Html, pretty, short } from "./text.ts";
 
@@ -71,7 +73,7 @@ export function nodeTable(graph: Graph, states: ReadonlyMap<string, NodeState> |
     const ways = graph.edges.filter(({ from }) => from === id);
     const leads = ways.map(
       ({ to, branch, max_traversals }, i) =>
-        html`${i === 0 ? "" : ", "}<a href="#node-${to}">${to}</a>${branch === undefined ? "" : ` on ${branch}`}${max_traversals === undefined ? "" : `, at most ${max_traversals} times`}`,
+        html`${i === 0 ? "" : ", "}<a href="#node-${to}">${to}</a>${branch === undefined ? "" : ` on ${branch}`}${max_traversals === undefined ? "" : `, at most ${counted(max_traversals, "time")}`}`,
     );
     const state = states?.get(id);
     return html`<tr id="node-${id}"><td><strong>${id}</strong>${id === graph.entry ? " (entry)" : ""}</td><td>${kind}</td>${states === null ? "" : html`<td>${state === undefined ? html`<span class="dim">not begun</span>` : html`<span class="state ${state.cls}">${state.text}</span>`}</td>`}<td>${leads.length === 0 ? html`<span class="dim">the end</span>` : leads}</td><td><details><summary>${short(prompt, 60)}</summary><pre tabindex="0">${pretty(rest)}</pre></details></td></tr>

@@ -52,7 +52,7 @@ export async function makeKey(api: Api): Promise<Response> {
   return shownPage(api, {
     title: "New key",
     body: html`<h1>New key</h1><p class="note wait">Copy it now: nobody can read it again.</p><pre id="key" tabindex="0">${key}</pre><button type="button" data-copy="key">Copy</button>
-<p>Of tenant ${tenant}, for ${scopes.join(", ")}. <a href="/console/keys">Keys</a></p>`,
+<p>It belongs to tenant ${tenant} and has the scopes ${scopes.join(", ")}. <a href="/console/keys">Keys</a></p>`,
   });
 }
 

@@ -65,7 +65,7 @@ export async function checkProvider(api: Api, name: string): Promise<Response> {
   const { valid, message } = await asked(api, health, "checkProvider", { params: { name } });
   return shownPage(api, {
     title: `Check of ${name}`,
-    body: html`<h1>Check of ${name}</h1><p class="note ${valid ? "" : "bad"}">${valid ? "It is there." : "It cannot be used."} ${message}</p><p><a href="/console/models">Models</a></p>`,
+    body: html`<h1>Check of ${name}</h1><p class="note ${valid ? "" : "bad"}">${valid ? "It can be used." : "It cannot be used."} ${message}</p><p><a href="/console/models">Models</a></p>`,
   });
 }
 

@@ -1,6 +1,8 @@
 /** `/docs`: the API's reference, from its OpenAPI document. */
+
 import { html } from "hono/html";
 import * as z from "zod/mini";
+import { counted } from "../plural.ts";
 import { type Api, asked } from "./api.ts";
 import type { Page } from "./layout.ts";
 import type { Html } from "./text.ts";
@@ -49,7 +51,7 @@ export async function referencePage(api: Api): Promise<Page> {
     body: html`<h1>API</h1>
 <p><a href="/openapi.json">The OpenAPI document</a>, <a href="/docs/reader">a reader that sends requests</a>. Programs send a key as <code>Authorization: Bearer &lt;key&gt;</code>.</p>
 <form method="get" action="/docs" class="row" role="search"><div><label for="q">Search</label><input id="q" name="q" type="search" value="${words.join(" ")}" data-filter="operations"></div><button>Show</button></form>
-${found.length === 0 ? html`<p>No operation matches. <a href="/docs">Show all</a>.</p>` : html`<p class="dim">${found.length} operations</p><ul id="operations" class="flow">${found.map((one) => item(api, one))}</ul>`}`,
+${found.length === 0 ? html`<p>No operation matches. <a href="/docs">Show all</a>.</p>` : html`<p class="dim">${counted(found.length, "operation")}</p><ul id="operations" class="flow">${found.map((one) => item(api, one))}</ul>`}`,
   };
 }
 

@@ -62,7 +62,7 @@ const trace = z.object({
 interface Known {
   run: RunEntry;
   answer: Html | "";
-  /** Whether another key made the run's call, or the call is gone by now. */
+  /** Whether Hull does not keep the call, no longer keeps it, or another key made it. */
   hidden: boolean;
 }
 
@@ -81,13 +81,13 @@ export async function runPage(api: Api, id: string): Promise<Page> {
 <p>${stateLabel(run.state)} ${reason(run)}${run.state === "awaiting_approval" ? html` <a href="/console/approvals">Decide about it</a>.` : ""}</p>
 <dl><dt>Of</dt><dd>${runName(run)}</dd><dt>Began</dt><dd>${when(run.created_at)}</dd><dt>Took</dt><dd>${duration(run.duration_ms)}</dd>
 <dt>Tokens</dt><dd>${count(run.input_tokens)} in, ${count(run.output_tokens)} out</dd><dt>Cost</dt><dd>${money(run.cost_usd)}</dd></dl>
-${steps.recovered ? html`<p class="note wait">It was taken up after its process died: what had been done by then was not done again.</p>` : ""}
+${steps.recovered ? html`<p class="note wait">Its process died, and Hull continued the run. Hull did not repeat what the run had finished by then.</p>` : ""}
 ${live ? form(api, `/console/runs/${id}/cancel`, html`<button class="danger">Cancel</button>`, "row") : ""}
-${hidden ? html`<p class="note">Only the key that made this call can read what it did, for a day after its end.</p>` : ""}
+${hidden ? html`<p class="note">What this call did cannot be read here. Hull keeps it only if the call had an <code>Idempotency-Key</code> or <code>Prefer: respond-async</code>, for a day after its end, and shows it only to the key that made the call.</p>` : ""}
 ${run.session === null ? answer : answered(steps.text ?? "", steps.error)}
 ${live ? html`<h2>As it happens</h2><ol id="live" class="flow" data-events="/console/runs/${id}/events" aria-live="polite"></ol><noscript><p class="note">Reload the page to see how far the run is. <a href="/console/runs/${id}">Reload</a></p></noscript>` : ""}
 ${steps.data.length === 0 ? "" : html`<h2>Steps</h2>${waterfall(steps.data)}`}${nextPage(api, steps.next_cursor)}
-${over && steps.text !== null ? html`<p><a href="/console/runs/${id}/eval">Download as an eval case</a>, with the prompt and this answer, for <code>evals/evals.json</code> beside the skill.</p>` : ""}
+${over && steps.text !== null ? html`<p><a href="/console/runs/${id}/eval">Download as an eval case</a>, with the prompt and this answer, for the file <code>evals/evals.json</code> of the skill.</p>` : ""}
 ${run.session === null ? "" : html`<p><a href="/console/runs/${id}/cassette">Download the session's cassette</a>, to replay its models and tools in a test.</p>`}`,
   };
 }

@@ -32,16 +32,18 @@ const REASONS: Readonly<Record<string, string>> = {
   idle: "It waits for an event, a message or its next time.",
   awaiting_tool: "It waits for its client to answer a tool call.",
   awaiting_approval: "It waits for a person to decide about a tool call.",
-  stuck: "It ended because the model went on saying nothing new.",
+  stuck: "It ended because the model went on writing text instead of acting, after max_nudges reminders.",
   budget_exhausted: "It ended because its budget of model calls, tokens or money was used up.",
   watchdog: "It ended because nothing woke it for too long.",
-  failed: "It ended because its verification failed.",
+  failed: "It ended without a successful call of a tool that it requires.",
   cancelled: "It ended because somebody cancelled it.",
 };
 
 /** Why a run ended, or why it waits, in one sentence. */
-export function reason({ state, code }: Pick<RunEntry, "state" | "code">): string {
+export function reason({ kind, state, code }: Pick<RunEntry, "kind" | "state" | "code">): string {
   if (code !== null && state !== "cancelled") return `It ended with the error ${code}.`;
+  // The skill may be a script.
+  if (kind === "call" && state === "done") return "It ended with an answer.";
   return REASONS[state] ?? "It ended.";
 }
 
@@ -52,7 +54,10 @@ export const isOver = ({ settled_at }: Pick<RunEntry, "settled_at">): boolean =>
 export const pathOf = ({ id, kind }: Pick<RunEntry, "id" | "kind">): string =>
   kind === "workflow" ? `/console/workflows/runs/${id}` : `/console/runs/${id}`;
 
-/** Runs as rows of a table. */
+/** Operations that calls of no skill have as their name, in addition to those with a slash. */
+const OPERATIONS: readonly string[] = ["runs", "responses"];
+
+/** What a run is of, with a link to it. */
 export function runName({ name, session, kind }: RunEntry): Html {
   if (kind === "workflow") return html`${name ?? kind}`;
   if (session !== null) {
@@ -60,7 +65,7 @@ export function runName({ name, session, kind }: RunEntry): Html {
     return html`<a href="/console/sessions/${session}">${session}</a>${of}`;
   }
   if (name === null) return html`${kind}`;
-  return name.includes("/") || name === "runs"
+  return name.includes("/") || OPERATIONS.includes(name)
     ? html`${name}`
     : html`<a href="/console/skills/${name}">${name}</a>`;
 }

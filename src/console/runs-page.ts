@@ -47,7 +47,7 @@ export async function runsPage(api: Api): Promise<Page> {
 <div><label for="session">Session</label><input id="session" name="session" value="${query.session}"></div>
 <div><label for="code">Error</label><input id="code" name="code" value="${query.code}"></div>
 <button>Show</button></form>
-<div id="runs"${live} data-mark="${mark(JSON.stringify(data))}">${data.length === 0 ? nothing(filtered) : runTable(api, data)}</div>
+<div id="runs"${live} data-mark="${mark(JSON.stringify(data))}">${data.length === 0 ? nothing(api, filtered) : runTable(api, data)}</div>
 ${nextPage(api, next_cursor)}`,
   };
 }
@@ -63,10 +63,10 @@ function options(values: readonly string[], chosen: string): Html[] {
   return [all, ...each];
 }
 
-function nothing(filtered: boolean): Html {
+function nothing({ url }: Api, filtered: boolean): Html {
   return filtered
     ? html`<p>No run matches. <a href="/console/runs">Show all runs</a>.</p>`
-    : html`<p>Nothing ran yet. Open a <a href="/">skill</a> and try it, or call one: <code>curl -d Hello http://localhost:3000/skills/…</code></p>`;
+    : html`<p>Nothing ran yet. Open a <a href="/">skill</a> and try it, or call one: <code>curl -H 'authorization: Bearer &lt;key&gt;' -d Hello ${url.origin}/skills/…</code></p>`;
 }
 
 /** Runs with their figures, the newest first. */

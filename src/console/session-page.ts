@@ -164,7 +164,7 @@ function changes(api: Api, { id, state }: Session): Html {
   const button = (action: string, name: string) =>
     form(api, `/console/sessions/${id}/${action}`, html`<button>${name}</button>`, "inline");
   return html`<p>${state === "active" ? html`${button("compact", "Compact")} ${button("fork", "Fork")} ${button("archive", "Archive")}` : button("resume", "Make it active again")}</p>
-${form(api, `/console/sessions/${id}/delete`, html`<div><label for="sure">To delete it with everything in it, type its id</label><input id="sure" name="sure" autocomplete="off" required></div><button class="danger">Delete</button>`, "row")}`;
+${form(api, `/console/sessions/${id}/delete`, html`<div><label for="sure">To delete the session with all that it holds, type its id</label><input id="sure" name="sure" autocomplete="off" required></div><button class="danger">Delete</button>`, "row")}`;
 }
 
 /** Sends a message to the run under way, or else begins a run with it as the prompt. */

@@ -36,7 +36,7 @@ export async function sessionsPage(api: Api): Promise<Page> {
     title: "Sessions",
     body: html`<h1>Sessions</h1>
 ${form(api, "/console/sessions", html`<div><label for="id">Id, or empty for a new one</label><input id="id" name="id"></div><button>Open a session</button>`, "row")}
-${data.length === 0 ? html`<p>No session yet. Open one here, or with <code>curl -X POST http://localhost:3000/sessions</code>.</p>` : html`<div class="scroll" tabindex="0"><table><thead><tr><th>Session</th><th>State</th><th>Opened</th><th>Forked from</th><th>Metadata</th></tr></thead><tbody>${rows}</tbody></table></div>`}
+${data.length === 0 ? html`<p>No session yet. Open one here, or with <code>curl -H 'authorization: Bearer &lt;key&gt;' -X POST ${api.url.origin}/sessions</code>.</p>` : html`<div class="scroll" tabindex="0"><table><thead><tr><th>Session</th><th>State</th><th>Opened</th><th>Forked from</th><th>Metadata</th></tr></thead><tbody>${rows}</tbody></table></div>`}
 ${nextPage(api, next_cursor)}`,
   };
 }

@@ -1,7 +1,9 @@
 /** `/console/skills/{slug}`: one skill, how to call it, and a form to try it. */
+
 import { html } from "hono/html";
 import * as z from "zod/mini";
 import { toBase64 } from "../bytes.ts";
+import { counted } from "../plural.ts";
 import { type Api, asked } from "./api.ts";
 import { form, type Page, seeOther, shownPage } from "./layout.ts";
 import { runList } from "./run-shapes.ts";
@@ -208,7 +210,7 @@ async function answerShown(answer: Response): Promise<Html> {
       bytes.length <= MAX_LINKED
         ? html`: <a href="data:${type === "" ? "application/octet-stream" : type};base64,${toBase64(bytes)}" download="answer">download them</a>`
         : ". Call the route to get them as a file";
-    return html`<p>${size(bytes.length)} that are no text${shown}.</p>`;
+    return html`<p>${size(bytes.length)} of binary data${shown}.</p>`;
   }
   const text = new TextDecoder().decode(bytes.subarray(0, MAX_SHOWN));
   return html`<pre tabindex="0">${/json/.test(type) ? prettyText(text) : text}</pre>`;
@@ -244,7 +246,7 @@ function fileList({ files = [] }: Card): Html | "" {
   if (files.length === 0) return "";
   const row = ({ path, size: bytes }: (typeof files)[number]): Html =>
     html`<tr><td>${path}</td><td class="n">${size(bytes)}</td></tr>`;
-  return html`<h2>Files</h2><details><summary>${files.length === 1 ? "1 file" : `${files.length} files`}</summary><div class="scroll" tabindex="0"><table><thead><tr><th>File</th><th class="n">Size</th></tr></thead><tbody>${files.map(row)}</tbody></table></div></details>`;
+  return html`<h2>Files</h2><details><summary>${counted(files.length, "file")}</summary><div class="scroll" tabindex="0"><table><thead><tr><th>File</th><th class="n">Size</th></tr></thead><tbody>${files.map(row)}</tbody></table></div></details>`;
 }
 
 function findings({ diagnostics = [] }: Card): Html | "" {

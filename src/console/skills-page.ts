@@ -1,6 +1,8 @@
 /** `/`: the served skills, with search and a link to try each. */
+
 import { html } from "hono/html";
 import * as z from "zod/mini";
+import { counted } from "../plural.ts";
 import { type Api, asked } from "./api.ts";
 import type { Page } from "./layout.ts";
 import { count, duration, type Html, money, short } from "./text.ts";
@@ -75,7 +77,7 @@ function nothing(searched: boolean): Html {
 }
 
 function table(found: readonly Card[], total: number, byName: ReadonlyMap<string, Figures>): Html {
-  return html`<p class="dim">${total === 1 ? "1 skill" : `${total} skills`}</p>
+  return html`<p class="dim">${counted(total, "skill")}</p>
 <div class="scroll" tabindex="0"><table><thead><tr><th>Skill</th><th>Mode</th><th>What it does</th><th>State</th><th class="n" title="Of the last 24 hours; of scripts and models">Calls, 24 h</th><th class="n">Failed</th><th class="n">Median</th><th class="n">Cost</th><th>Version</th></tr></thead><tbody>
 ${found.map((card) => row(card, byName.get(card.slug)))}</tbody></table></div>`;
 }

@@ -54,7 +54,7 @@ export async function usagePage(api: Api): Promise<Page> {
     title: "Usage",
     body: html`<h1>Usage</h1>
 <p>Of the last ${DAYS} days, by ${GROUPS.map((group) => (group === by ? html`<strong>${group}</strong> ` : html`<a href="/console/usage?by=${group}">${group}</a> `))}</p>
-${spent.data.length === 0 ? html`<p>No model was called yet. <a href="/">Try a skill</a>.</p>` : bars(spent.data, by)}
+${spent.data.length === 0 ? html`<p>No model was called in this time. <a href="/">Try a skill</a>.</p>` : bars(spent.data, by)}
 <h2>Budgets</h2>
 ${limits.data.length === 0 ? html`<p>None: model calls are not limited. Hull checks a budget before each call.</p>` : budgetTable(limits.data)}
 ${api.may("admin") ? budgetForm(api) : ""}

@@ -150,7 +150,7 @@ function statesOf({ stages, active: visits, pending_nodes }: Run): Map<string, N
 function activeState({ retry_at, waits_until, approval, attempt: number }: Active): NodeState {
   if (approval !== undefined) return { cls: "waits", text: "waits for you" };
   if (waits_until !== undefined) return { cls: "waits", text: "waits" };
-  if (retry_at !== undefined) return { cls: "waits", text: "is tried again" };
+  if (retry_at !== undefined) return { cls: "waits", text: "waits to be tried again" };
   return { cls: "runs", text: number > 1 ? `runs, attempt ${number}` : "runs" };
 }
 
@@ -186,7 +186,7 @@ function killForm(api: Api, id: string): Html {
   return form(
     api,
     `/console/workflows/runs/${id}/kill`,
-    html`<div><label for="sure">To kill it without any further step, type its id</label><input id="sure" name="sure" autocomplete="off" required></div><button class="danger">Kill</button>`,
+    html`<div><label for="sure">To kill it at once, without its compensations, type its id</label><input id="sure" name="sure" autocomplete="off" required></div><button class="danger">Kill</button>`,
     "row",
   );
 }
@@ -201,12 +201,12 @@ function forkForm(api: Api, { id, graph, task, stages, artifacts }: Run): Html {
   return html`<details><summary>Run again from a node</summary>${form(
     api,
     `/console/workflows/runs/${id}/fork`,
-    html`<p>Another run keeps what this one did before the node, and goes on from there.</p><label for="from">From</label><select id="from" name="from">${nodes}</select><label for="task">Task</label><textarea id="task" name="task" required>${task}</textarea><label for="artifacts">Artifacts that it is given, JSON</label><textarea id="artifacts" name="artifacts" class="code" spellcheck="false">${given.length === 0 ? "" : pretty(given)}</textarea><p><button class="main">Run again</button></p>`,
+    html`<p>Another run takes over what this one did before the node, and goes on from there.</p><label for="from">From</label><select id="from" name="from">${nodes}</select><label for="task">Task</label><textarea id="task" name="task" required>${task}</textarea><label for="artifacts">Artifacts that it gets, as JSON</label><textarea id="artifacts" name="artifacts" class="code" spellcheck="false">${given.length === 0 ? "" : pretty(given)}</textarea><p><button class="main">Run again</button></p>`,
   )}</details>`;
 }
 
 function journal(api: Api, { stages, compensations = [], active: visits, started_at }: Run): Html {
-  if (stages.length === 0 && visits.length === 0) return html`<p>Nothing was done yet.</p>`;
+  if (stages.length === 0 && visits.length === 0) return html`<p>The run has done nothing yet.</p>`;
   const asked = Number(api.url.searchParams.get("from") ?? Number.NaN);
   const from = Number.isSafeInteger(asked) && asked >= 0 ? asked : Math.max(0, stages.length - STAGES);
   const shown = stages.slice(from, from + STAGES);

@@ -1,5 +1,7 @@
 /** Errors of daemons. */
+
 import { define } from "../errors.ts";
+import { counted } from "../plural.ts";
 
 // 401
 export const WebhookRefused = define<{ reason: string }>(
@@ -38,7 +40,7 @@ export const DaemonQueueFull = define<{ daemon: string; capacity: number }>(
   429,
   "Queue of the daemon full",
   (d) => ({
-    detail: `The queue of daemon "${d.daemon}" is full with ${d.capacity} events. Hull did not store this one; send it again later.`,
+    detail: `The queue of daemon "${d.daemon}" is full with ${counted(d.capacity, "event")}. Hull did not store this one; send it again later.`,
     members: { reason: "daemon_queue_full", event_queue_capacity: d.capacity },
     retry_after_s: 1,
   }),

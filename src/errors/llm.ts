@@ -1,5 +1,7 @@
 /** Errors of direct model calls: `/llm/*`, runs and sessions. */
+
 import { define } from "../errors.ts";
+import { counted } from "../plural.ts";
 
 /** An invalid option. `option` is its path. */
 export const InvalidRequest = define<{ option?: string; detail: string }>(
@@ -40,7 +42,7 @@ export const SchemaValidation = define<{
   attempts: number;
   hint: string;
 }>("schema_validation", 422, "Answer does not match the schema", (d) => ({
-  detail: `The answer of ${d.provider} does not match the schema after ${d.attempts} attempt${d.attempts === 1 ? "" : "s"}: ${d.errors.join("; ")}. ${d.hint}`,
+  detail: `The answer of ${d.provider} does not match the schema after ${counted(d.attempts, "attempt")}: ${d.errors.join("; ")}. ${d.hint}`,
   members: {
     kind: "terminal",
     reason: "schema_validation",

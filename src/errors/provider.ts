@@ -1,5 +1,7 @@
 /** Errors of model providers; those of a call have its class. */
+
 import { define } from "../errors.ts";
+import { counted } from "../plural.ts";
 import { type ErrorCategory, FAILURES, type FailureClass } from "./failure-class.ts";
 
 /** The provider that was asked, and its answer. */
@@ -156,7 +158,7 @@ export const ToolRoundsExhausted = define<{ rounds: number }>(
   502,
   "Tool rounds exhausted",
   (d) => ({
-    detail: `The model gave no answer after ${d.rounds} tool rounds. Raise max_tool_rounds or narrow the task.`,
+    detail: `The model gave no answer after ${counted(d.rounds, "tool round")}. Raise max_tool_rounds or narrow the task.`,
     members: { rounds: d.rounds },
   }),
 );
@@ -172,16 +174,24 @@ export const ProviderRateLimited = define<Foreseen & { retry_after_s: number }>(
   }),
 );
 
-/** `how`: the reason for this provider, as the end of "It was chosen …". */
-export const ProviderNotConfigured = define<{ provider: string; variable: string; how?: string | undefined }>(
-  "provider_not_configured",
-  503,
-  "Provider not configured",
-  (d) => ({
-    detail: `The provider ${d.provider} needs ${d.variable}. Set it as a Worker secret, or locally in .env or the environment.${d.how === undefined ? "" : ` It was chosen ${d.how}.`} To try without a key, set provider: mock.`,
-    members: { provider: d.provider, variable: d.variable },
-  }),
-);
+const keyMissing = ({ provider, variable }: { provider: string; variable: string }): string =>
+  `The provider ${provider} needs ${variable}. Set it as a Worker secret; for hull dev, set it in .env or the environment and restart.`;
+const bindingMissing = (provider: string, binding: string, variable: string): string =>
+  `The provider ${provider} needs the binding ${binding}: a deployment has it by [ai] with binding = "${binding}" in wrangler.toml, hull dev has none. To reach the provider over HTTP instead, set ${variable} and its key.`;
+
+/**
+ * `how`: the reason for this provider, as the end of "It was chosen …". `binding`: the binding that is missing; then
+ * `variable` names the address that replaces it.
+ */
+export const ProviderNotConfigured = define<{
+  provider: string;
+  variable: string;
+  how?: string | undefined;
+  binding?: string;
+}>("provider_not_configured", 503, "Provider not configured", (d) => ({
+  detail: `${d.binding === undefined ? keyMissing(d) : bindingMissing(d.provider, d.binding, d.variable)}${d.how === undefined ? "" : ` It was chosen ${d.how}.`} To try without a key, use the provider mock.`,
+  members: { provider: d.provider, variable: d.variable },
+}));
 export const ProviderMisconfigured = define<{ provider: string; variable?: string; reason: string }>(
   "provider_misconfigured",
   503,

@@ -1,5 +1,7 @@
 /** Errors of the request itself, and of a deployment that cannot take requests yet. */
+
 import { define } from "../errors.ts";
+import { counted } from "../plural.ts";
 
 const near = (names: string[]): string => (names.length > 0 ? ` Did you mean ${names.join(", ")}?` : "");
 
@@ -113,14 +115,21 @@ export const FormNotTrusted = define<Record<string, never>>(
 export const HostNotAllowed = define<{ host: string }>("host_not_allowed", 403, "Host not allowed", (d) => ({
   detail: `Requests for host "${d.host}" are refused: it is not in allowed_hosts of hull.toml. On loopback localhost, 127.0.0.1 and [::1] work too.`,
 }));
-export const OriginNotAllowed = define<{ origin: string | null; always?: boolean }>(
+/** `always`: a key makes no difference. `form`: path of the page whose form was sent; no setting lets another page send it. */
+export const OriginNotAllowed = define<{ origin: string | null; always?: boolean; form?: string }>(
   "origin_not_allowed",
   403,
   "Origin not allowed",
   (d) => ({
-    detail: `Requests from ${d.origin === null ? "another site" : `origin "${d.origin}"`} are refused${d.always === true ? "" : " without a key"}. To let pages of this origin call and read answers, list it in cors_origins of hull.toml (hull dev --cors); allowed_origins lets them call only.`,
+    detail: `Requests from ${d.origin === null ? "another site" : `origin "${d.origin}"`} are refused${d.always === true ? "" : " without a key"}. ${originRemedy(d)}`,
   }),
 );
+
+function originRemedy({ origin, form }: { origin: string | null; form?: string }): string {
+  if (form !== undefined) return `Use the form at ${form} of this deployment.`;
+  if (origin === null) return "Send an API key, or call from a page of this deployment.";
+  return "To let pages of this origin call and read answers, list it in cors_origins of hull.toml (hull dev --cors); allowed_origins lets them call only.";
+}
 
 export const SkillNotTrusted = define<{ slug: string; error: string; reason: string }>(
   "skill_not_trusted",
@@ -292,7 +301,7 @@ export const BodyTooLarge = define<{ limit: number; setting?: string }>(
   413,
   "Body too large",
   (d) => ({
-    detail: `The body is larger than the ${d.limit} bytes allowed here${d.setting === undefined ? "" : ` (${d.setting} in hull.toml)`}.`,
+    detail: `The body is larger than the ${counted(d.limit, "byte")} allowed here${d.setting === undefined ? "" : ` (${d.setting} in hull.toml)`}.`,
     members: { limit: d.limit },
   }),
 );
@@ -309,7 +318,7 @@ export const RangeNotSatisfiable = define<{ size: number }>(
   "range_not_satisfiable",
   416,
   "Range not satisfiable",
-  (d) => ({ detail: `The resource has ${d.size} bytes.`, members: { size: d.size } }),
+  (d) => ({ detail: `The resource has ${counted(d.size, "byte")}.`, members: { size: d.size } }),
 );
 
 // 422
@@ -352,7 +361,7 @@ export const BundleInvalid = define<{ reason: string; diagnostics?: readonly obj
 
 // 429
 export const RateLimited = define<{ retry_after_s: number }>("rate_limited", 429, "Rate limited", (d) => ({
-  detail: "This key has reached its rate limit.",
+  detail: `Too many requests came with this key, or from this network without a known key. Try again in ${d.retry_after_s} s.`,
   retry_after_s: d.retry_after_s,
 }));
 export const ConcurrencyLimited = define<{ skill: string; limit: number; retry_after_s: number }>(
@@ -360,7 +369,7 @@ export const ConcurrencyLimited = define<{ skill: string; limit: number; retry_a
   429,
   "Too many simultaneous runs",
   (d) => ({
-    detail: `${d.skill} runs at most ${d.limit} times in parallel, and no slot is free.`,
+    detail: `${d.skill} may have ${counted(d.limit, "run")} at the same time, and no slot is free.`,
     members: { limit: d.limit },
     retry_after_s: d.retry_after_s,
   }),
@@ -381,7 +390,7 @@ export const SecretKeyMissing = define<{ reason: string }>(
   503,
   "No key for secrets",
   (d) => ({
-    detail: `Hull cannot store secrets of tool configuration or sign browsers in: ${d.reason}. Set one with \`openssl rand -hex 32 | wrangler secret put HULL_SECRET_KEY\`.`,
+    detail: `Hull has no usable key for secrets of tool configuration and for signing browsers in: ${d.reason}. Set one with \`openssl rand -hex 32 | wrangler secret put HULL_SECRET_KEY\`.`,
   }),
 );
 export const CatalogMissing = define<Record<string, never>>(

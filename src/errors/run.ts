@@ -1,5 +1,7 @@
 /** Errors of scripts, tools, the runner and upstreams. */
+
 import { define } from "../errors.ts";
+import { counted } from "../plural.ts";
 
 // 499: in logs, metrics and execution state only, never sent
 export const ClientClosedRequest = define<Record<string, never>>(
@@ -62,7 +64,7 @@ export const OutputMissing = define<{ location: string }>("output_missing", 500,
   detail: `The skill declares output: file, but left no file ${d.location}.`,
 }));
 export const OutputTooLarge = define<{ limit: number }>("output_too_large", 500, "Output too large", (d) => ({
-  detail: `The output is larger than the ${d.limit} bytes allowed.`,
+  detail: `The output is larger than the ${counted(d.limit, "byte")} allowed.`,
   members: { limit: d.limit },
 }));
 // 502: upstreams and the runner
@@ -106,26 +108,34 @@ export const RunnerProtocolError = define<{ reason: string }>(
   (d) => ({ detail: "The runner's answer cannot be used.", operator: { reason: d.reason } }),
 );
 export const ExecutionLost = define<{ id: string }>("execution_lost", 502, "Execution lost", (d) => ({
-  detail: `The runner lost execution "${d.id}" before it was finished; whether it took effect is unknown. It was not run again.`,
+  detail: `The runner lost execution "${d.id}" before it was finished. Whether it took effect is unknown, so Hull did not run it again.`,
   members: { execution_id: d.id },
 }));
 
 // 503
-export const ProxyNotConfigured = define<{ variable: string }>(
+/** Why a template cannot have a variable: nobody set it, it is Hull's own, or the uploaded skill has no grant for it. */
+type Withheld = "unset" | "reserved" | "not_granted";
+const REMEDIES: Readonly<Record<Withheld, (variable: string) => string>> = {
+  unset: (variable) =>
+    `The variable ${variable} is not set. Set it as a Worker secret; for hull dev, set it in .env or the environment and restart.`,
+  reserved: (variable) =>
+    `Hull never sends ${variable}: names that begin with HULL_ or HUSK_ are its own. Use a variable with another name.`,
+  not_granted: (variable) =>
+    `The uploaded skill may not use the variable ${variable}. The operator grants it in HULL_GRANTS.`,
+};
+export const ProxyNotConfigured = define<{ variable: string; why: Withheld }>(
   "proxy_not_configured",
   503,
   "Proxy not configured",
-  (d) => ({
-    detail: `The variable ${d.variable} is not set. Set it as a Worker secret, or locally in .env or the environment.`,
-    members: { variable: d.variable },
-  }),
+  (d) => ({ detail: REMEDIES[d.why](d.variable), members: { variable: d.variable } }),
 );
 export const RunnerUnavailable = define<{ cause: string }>(
   "runner_unavailable",
   503,
   "Runner unavailable",
   (d) => ({
-    detail: "The service that runs scripts and tools cannot be reached. `hull doctor` says what is wrong.",
+    detail:
+      "The service that runs scripts and tools cannot be reached. On your own machine `hull doctor` says what is wrong; in a deployment, the log.",
     retry_after_s: 2,
     operator: { cause: d.cause },
   }),

@@ -95,7 +95,10 @@ async function takeForm(context: RequestContext): Promise<FileDocument> {
       if (filename === null) continue;
       if (taken !== null) {
         const errors = [{ path: name, message: "a second file" }];
-        throw new InputInvalid({ reason: "An upload is one file; send further ones by themselves.", errors });
+        throw new InputInvalid({
+          reason: "An upload holds one file. Send each file in a request of its own.",
+          errors,
+        });
       }
       taken = await store(context, { filename, type, size: null, body });
     }

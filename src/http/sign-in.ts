@@ -21,7 +21,11 @@ export function showSignIn({ request }: RequestContext): Response {
 export async function postSignIn(context: RequestContext): Promise<Response> {
   const { request, deployment } = context;
   if (!isOwnPage(request))
-    throw new OriginNotAllowed({ origin: request.headers.get("origin"), always: true });
+    throw new OriginNotAllowed({
+      origin: request.headers.get("origin"),
+      always: true,
+      form: "/console/sign-in",
+    });
   const fields = await fieldsOf(context);
   const key = (fields.get("key") ?? "").trim();
   const next = ownPath(fields.get("next"));

@@ -13,6 +13,7 @@ import { type Failure, failureOfStatus } from "./failure.ts";
 import { openAiBody, openAiChat } from "./openai-chat.ts";
 import { type Asked, readShape } from "./provider-document.ts";
 import type { InternalTarget } from "./providers.ts";
+import { baseVariable } from "./registry/reach.ts";
 import { callIdSource, type StreamReader } from "./wire.ts";
 
 /** The part of the `AI` binding that Hull uses. */
@@ -33,8 +34,7 @@ export async function askBinding(
   const { stream, signal, sink } = attempt;
   const { provider } = target;
   if (ai === undefined) {
-    const variable = "the AI binding ([ai] in wrangler.toml), or WORKERS_AI_BASE_URL with WORKERS_AI_API_KEY";
-    throw new ProviderNotConfigured({ provider, variable });
+    throw new ProviderNotConfigured({ provider, variable: baseVariable(provider), binding: "AI" });
   }
   let result: unknown;
   try {

@@ -4,6 +4,7 @@ import { CODE_FOLDERS, type CodeTerms } from "../engine/workspace-tools/code-too
 import { CallNotFound } from "../errors/llm.ts";
 import { StorageQuotaExceeded } from "../errors/request.ts";
 import { HullError, Internal } from "../errors.ts";
+import { counted } from "../plural.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { mediaTypeOf } from "../skill/media.ts";
 import type { RunContext } from "./context.ts";
@@ -179,7 +180,7 @@ export async function watchMade(
     const made = changedFiles(await listed(), before).filter(
       ({ path, sha256 }) => copies.get(path) !== sha256,
     );
-    const lines = made.slice(0, MOST_FILES).map(({ path, size }) => `- ${path} (${size} bytes)`);
+    const lines = made.slice(0, MOST_FILES).map(({ path, size }) => `- ${path} (${counted(size, "byte")})`);
     return lines.length === 0 ? "" : `\nFiles that are given to the user:\n${lines.join("\n")}`;
   };
 }

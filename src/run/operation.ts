@@ -46,10 +46,16 @@ export type OperationRequest = { account: string } & (
   | ResponsesOperation
 );
 
-const NAMES: readonly string[] = ["llm/call", "runs", "llm/structured", "llm/completion", "responses"];
+type OperationName = OperationRequest["operation"];
+const NAMES: readonly OperationName[] = ["llm/call", "runs", "llm/structured", "llm/completion", "responses"];
 
-/** Whether an execution of this name is an operation and not a skill's: no slug contains a slash or is reserved. */
-export const isOperation = (name: string): name is OperationRequest["operation"] => NAMES.includes(name);
+/**
+ * The operation of an execution; `null`: it calls a skill. A skill may have the name of an operation; only an operation
+ * has no digest.
+ */
+export function operationOf({ name, digest }: { name: string; digest: string }): OperationName | null {
+  return digest === "" ? (NAMES.find((one) => one === name) ?? null) : null;
+}
 
 /** The id of the run without a session that an execution carries out. */
 export const anonymousRunId = (execution: string): string => `run_${execution.replace(/^ex_/, "")}`;

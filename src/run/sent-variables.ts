@@ -1,6 +1,6 @@
 /** Variables that Hull itself puts into outgoing calls, for proxies and MCP servers. */
 import { ProxyNotConfigured } from "../errors/run.ts";
-import { parseTemplate } from "../skill/placeholder.ts";
+import { isReserved, parseTemplate } from "../skill/placeholder.ts";
 
 /** Reads variables of the Worker, and records the secrets that it read for redaction. */
 export class SentVariables {
@@ -23,9 +23,11 @@ export class SentVariables {
   }
 
   #value(name: string): string {
-    const refused = /^(HULL|HUSK)_/.test(name) || this.#granted?.has(name) === false;
-    const value = refused ? undefined : this.#read(name);
-    if (value === undefined) throw new ProxyNotConfigured({ variable: name });
+    if (isReserved(name)) throw new ProxyNotConfigured({ variable: name, why: "reserved" });
+    if (this.#granted?.has(name) === false)
+      throw new ProxyNotConfigured({ variable: name, why: "not_granted" });
+    const value = this.#read(name);
+    if (value === undefined) throw new ProxyNotConfigured({ variable: name, why: "unset" });
     this.used.push(value);
     return value;
   }

@@ -109,7 +109,7 @@ function readName(findings: Findings, root: MapNode, directory: string | undefin
   }
   const location = slot ?? { path: "name", at: { line: 1, column: 1 } };
   if (directory !== undefined && directory !== "") {
-    const message = `There is no usable name; that of the folder, ${directory}, is taken.`;
+    const message = `The field name is missing or empty; Hull takes the folder's name, ${directory}.`;
     findings.warning("name_from_directory", location, message, `Add name: ${directory}`);
     return directory;
   }
@@ -129,7 +129,7 @@ function readDescription(findings: Findings, root: MapNode): string | null {
   const description = clean(text ?? slot.node.source);
   if (description === "") {
     if (/^description:[ \t]+#/m.test(root.source)) {
-      const message = "The field description is empty: what follows a # is a comment to YAML.";
+      const message = "The field description is empty: to YAML, everything after a # is a comment.";
       findings.error("description_comment", slot, message, 'Put it in quotes: description: "# …".');
     } else findings.error("description_empty", slot, "The field description must not be empty.", hint);
     return null;
@@ -157,7 +157,8 @@ function readMetadata(findings: Findings, root: MapNode): { [key: string]: strin
   const odd =
     node.kind !== "map" || Array.from(node.entries.values()).some(({ value }) => textOf(value) === null);
   if (odd) {
-    const message = "The format wants metadata to be a mapping of texts; other values are kept as JSON text.";
+    const message =
+      "The format wants metadata to be a mapping of texts; Hull keeps other values as JSON text.";
     findings.info("metadata_not_strings", slot, message);
   }
   if (node.kind !== "map") return null;

@@ -13,7 +13,7 @@ export class ArchivePaths {
   /** Enters a file; returns why it is refused, or `null`. */
   enter(path: string): string | null {
     if (insidePath(path) !== path || path.includes("\\")) {
-      return `the path ${JSON.stringify(path)} is not plainly inside the folder`;
+      return `the path ${JSON.stringify(path)} is not a plain relative path inside the folder`;
     }
     if (this.#files.has(path) || this.#folders.has(path)) return `the path ${path} appears twice`;
     const segments = path.split("/");

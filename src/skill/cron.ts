@@ -2,6 +2,7 @@
  * Cron expressions of five fields in the wall time of a zone. A local time that a clock change skips counts at the next
  * existing minute; one that occurs twice counts the first time. Pure.
  */
+import { counted } from "../plural.ts";
 
 /** The values that each field allows, in order. `dayFree`, `weekdayFree`: the field begins with `*`. */
 interface Cron {
@@ -47,7 +48,9 @@ export function parseCron(text: string): { cron: Cron } | { fault: string } {
   const fields = text.trim().split(/\s+/);
   const [minute = "", hour = "", day = "", month = "", weekday = ""] = fields;
   if (fields.length !== 5) {
-    return { fault: `has ${fields.length} fields; five are wanted: minute hour day month weekday` };
+    return {
+      fault: `has ${counted(fields.length, "field")}; it needs five: minute hour day month weekday`,
+    };
   }
   const read: number[][] = [];
   for (const [field, given] of [

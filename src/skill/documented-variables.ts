@@ -28,7 +28,7 @@ export function undeclaredVariables(
       file,
       field: "x-env",
       value: JSON.stringify(name),
-      message: `SKILL.md documents the variable ${name}, but no tool asks for it, so none sees it.`,
+      message: `SKILL.md documents the variable ${name}, but no tool asks for it, so no tool gets it.`,
       hint: `Add "x-env": ["${name}"] to the tools that need it in tools.json.`,
     }));
 }

@@ -59,7 +59,7 @@ export function readInteger(
     findings.warning(
       "integer_as_text",
       slot,
-      `The field ${slot.path} holds digits as text; they are read as the number ${value}.`,
+      `The field ${slot.path} holds digits as text; Hull reads them as the number ${value}.`,
       "Remove the quotes.",
     );
   }
@@ -86,7 +86,7 @@ export function readBoolean(findings: Findings, slot: Slot | undefined): boolean
     findings.warning(
       "boolean_as_text",
       slot,
-      `The field ${slot.path} holds "${value}" as text; it is read as ${value}.`,
+      `The field ${slot.path} holds "${value}" as text; Hull reads it as ${value}.`,
       "Remove the quotes.",
     );
     return value === "true";

@@ -29,13 +29,12 @@ export const FOREIGN_MODELS: readonly string[] = [
   "opusplan",
 ];
 
-const ASK_THE_CALLER = "The caller of the run can set it in the run's options.";
-const IN_TOML = "Say it in hull.toml, or in the options of the run.";
+const IN_TOML = "Set [approvals] in hull.toml, or approval_policy in the run's options.";
 
 /** Spelt with hyphens; `_` and capitals within a word are the same. */
 const MISSED: { [field: string]: Missed } = {
   hooks: {
-    what: "the commands that other clients run at their events are not run",
+    what: "Hull does not run the commands that other clients run at their events",
     hint: "Write hooks.ts next to SKILL.md, or leave the field to other clients.",
     asks: ({ node }) =>
       node.kind !== "map"
@@ -43,15 +42,19 @@ const MISSED: { [field: string]: Missed } = {
         : Array.from(node.entries.keys()).some((key) => !key.startsWith("on_")),
   },
   context: {
-    what: "a sub-agent carries the skill out where a model loads it, and nowhere else",
+    what: "a sub-agent carries the skill out only if a model loads it",
     partly: true,
     hint: "POST /skills/… runs the skill in a conversation of its own anyway.",
     asks: (slot) => value(slot) === "fork",
   },
-  agent: { what: "no other kind of agent carries the skill out", hint: ASK_THE_CALLER, asks: said },
+  agent: {
+    what: "Hull has one kind of agent",
+    hint: "Say in the text of the skill how the agent is to work.",
+    asks: said,
+  },
   model: {
     what: "the run's own model carries the skill out",
-    hint: "Name a provider's model: provider and model.",
+    hint: "Write provider: and model:, or leave both to the run.",
     asks: (slot) => FOREIGN_MODELS.includes(value(slot)) && !["inherit", "default"].includes(value(slot)),
   },
   effort: {
@@ -60,44 +63,56 @@ const MISSED: { [field: string]: Missed } = {
     asks: (slot) => said(slot) && !Object.hasOwn(EFFORTS, value(slot)),
   },
   shell: {
-    what: "commands are run by bash",
+    what: "bash runs the commands",
     hint: "Write the commands of the text for bash.",
     asks: (slot) => said(slot) && !/^(?:\/bin\/|\/usr\/bin\/)?(?:ba)?sh$/.test(value(slot)),
   },
   "disallowed-tools": {
-    what: "no tool is taken away",
+    what: "the model keeps these tools",
     hint: "Write tool_scope: with the tools that the model may use.",
   },
   tools: {
     what: "a list of names neither approves nor takes away a tool",
     hint: "Write allowed-tools: for calls that need no approval, tool_scope: for the only tools that the model gets.",
   },
-  skills: { what: "no other skill is loaded with it", hint: "Name the skills in the run's option skills." },
+  skills: {
+    what: "the skill brings no other skill with it",
+    hint: "Name the skills in the run's option skills.",
+  },
   "mcp-servers": {
-    what: "no MCP server is asked",
+    what: "the skill gets no MCP server by it",
     hint: "Write mcp_servers: with names and URLs, or mcp: with names.",
   },
   "permission-mode": { what: "approvals stay as they are", hint: IN_TOML },
-  "max-turns": { what: "the run's own limits hold", hint: ASK_THE_CALLER },
+  "max-turns": {
+    what: "the run's own limits hold",
+    hint: "Write max_tool_rounds:, or set max_iterations in the run's options.",
+  },
   memory: {
-    what: "nothing is remembered from one session to the next",
-    hint: "Keep notes in the session's files.",
+    what: "a new session remembers nothing",
+    hint: "Go on in the same session: it keeps its conversation and its files.",
   },
   background: { what: "the skill runs in the foreground", hint: "Call it with Prefer: respond-async." },
-  isolation: { what: "the skill works in the session's own folder", hint: ASK_THE_CALLER },
-  globs: { what: "no file speaks for the skill", hint: "Write paths: and globs." },
+  isolation: {
+    what: "the skill works in the session's own folder",
+    hint: "Use a session for each piece of work: each has a folder of its own.",
+  },
+  globs: { what: "no file makes the skill active", hint: "Write the globs below paths:." },
   "always-apply": {
-    what: "the skill is loaded when it is needed only",
-    hint: "Name it in the run's option skills.",
+    what: "Hull loads the skill only when it is needed",
+    hint: "Name it in the run's option skill: then its text is the system text.",
   },
   triggers: {
     what: "these words activate nothing",
     hint: "Say in description or when-to-use when to use the skill.",
   },
-  dependencies: { what: "nothing is installed", hint: "hull doctor --skills says what this machine lacks." },
-  requires: { what: "nothing is checked", hint: "hull doctor --skills says what this machine lacks." },
-  install: { what: "nothing is installed", hint: "hull doctor --skills says what this machine lacks." },
-  "command-dispatch": { what: "a message with its prefix goes to the model", hint: ASK_THE_CALLER },
+  dependencies: { what: "Hull installs nothing", hint: "hull doctor --skills says what this machine lacks." },
+  requires: { what: "Hull checks nothing", hint: "hull doctor --skills says what this machine lacks." },
+  install: { what: "Hull installs nothing", hint: "hull doctor --skills says what this machine lacks." },
+  "command-dispatch": {
+    what: "a message with its prefix goes to the model",
+    hint: "A program calls a tool directly over MCP, as <skill>__<tool>.",
+  },
 };
 
 /** Fields that describe a skill to people, and request nothing. */
@@ -175,8 +190,8 @@ export function warnMissed(findings: Findings, root: MapNode, fields: Iterable<s
     const slot = child(root, key);
     const missed = MISSED[fold(key)];
     if (slot === undefined || missed === undefined || missed.asks?.(slot) === false) continue;
-    const how = missed.partly === true ? "carried out in part" : "not carried out";
-    const message = `The field ${key} is ${how} here: ${missed.what}.`;
+    const how = missed.partly === true ? "carries out only a part of" : "does not carry out";
+    const message = `Hull ${how} the field ${key}: ${missed.what}.`;
     findings.warning("field_not_carried_out", slot, message, missed.hint);
     warned.push(key);
   }

@@ -67,10 +67,11 @@ function faultsOf({ bytes, exports }: MadeHooks): ModuleFault[] {
 
 /** Why an uploaded hook module cannot be used unchanged: it is not JavaScript, or needs other modules. */
 export function uploadFault({ path, bytes }: SourceFile): ModuleFault | null {
-  const hint =
-    "Upload one file: npx esbuild hooks.ts --bundle --format=esm --outfile=hooks.js (then leave hooks.ts out), or let the operator publish the folder.";
-  if (path === "hooks.ts") {
-    return { code: "hooks_need_build", message: "An upload's hooks.ts would have to be compiled.", hint };
+  const bundle = `npx esbuild ${path} --bundle --format=esm --outfile=hooks.js`;
+  const typed = path === "hooks.ts";
+  const hint = `Upload one file: ${bundle} ${typed ? "(then leave hooks.ts out)" : "--allow-overwrite"}, or let the operator publish the folder.`;
+  if (typed) {
+    return { code: "hooks_need_build", message: "Hull does not compile the hooks.ts of an upload.", hint };
   }
   const text = new TextDecoder().decode(bytes);
   const list = [...tokens(text)];
@@ -85,7 +86,7 @@ export function uploadFault({ path, bytes }: SourceFile): ModuleFault | null {
   const at = { line: above.length, column: (above.at(-1)?.length ?? 0) + 1 };
   return {
     code: "hooks_need_build",
-    message: "An upload's hooks.js may not import anything: uploads are not bundled.",
+    message: "The hooks.js of an upload may not import anything: Hull does not bundle uploads.",
     hint,
     at,
   };

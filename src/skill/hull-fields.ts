@@ -26,7 +26,7 @@ export function liftHullFields(root: MapNode, findings: Findings): MapNode {
         "hull_field",
         location,
         `The field ${key} belongs to the Agent Skills format.`,
-        "Move it to the top.",
+        "Move it to the top level.",
       );
     } else if (root.entries.has(key)) {
       findings.error(

@@ -71,7 +71,7 @@ function readServer(
   }
   const url = readUrl(findings, urlSlot);
   const headersSlot = child(map, "headers", slot.path);
-  const headers = readHeaders(findings, headersSlot);
+  const headers = readHeaders(findings, headersSlot, "This server will bring no tools.");
   if (headersSlot !== undefined) checkKeys(findings, headersSlot, headers, keyVariables);
   const tools = readTools(findings, map, slot.path);
   const timeout = readInteger(findings, child(map, "timeout_ms", slot.path), { min: 1, max: 600_000 });

@@ -71,7 +71,7 @@ export function missingTools(
       ...(at === undefined ? {} : { line: at.line, column: at.column }),
       field,
       message: `Nothing provides ${missing.join(", ")}: the skill cannot ${[...losses].join(", ")}.`,
-      hint: "Remove what it does not need, write a tool of the same name, or bring one in from an MCP server.",
+      hint: "Remove what it does not need, write a tool of that name (letter case does not count), or name the tool of an MCP server as <server>__<tool>.",
     },
   ];
 }

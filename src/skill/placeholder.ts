@@ -29,6 +29,9 @@ export function parseTemplate(template: string): { pieces: Piece[]; problem?: st
   return { pieces };
 }
 
+/** Whether a variable is Hull's own, which no template gets. */
+export const isReserved = (variable: string): boolean => /^(?:HULL|HUSK)_/.test(variable);
+
 /** Names of the variables in templates. */
 export function templateVariables(templates: readonly string[]): string[] {
   const pieces = templates.flatMap((template) => parseTemplate(template).pieces);

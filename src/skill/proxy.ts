@@ -3,8 +3,10 @@ import { readChoice, readMap, readTexts, wrongType } from "./fields.ts";
 import type { Findings } from "./findings.ts";
 import type { ProxySettings } from "./manifest.ts";
 import { MANIFEST_FIELDS } from "./manifest-fields.ts";
-import { parseTemplate } from "./placeholder.ts";
+import { isReserved, parseTemplate } from "./placeholder.ts";
 import { child, type MapNode, type Slot } from "./tree.ts";
+
+const UNCALLABLE = "Every call of this skill will answer 503.";
 
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
 /** Connection headers (RFC 9110 §7.6.1), and headers that the request itself sets. */
@@ -27,7 +29,7 @@ export function readProxy(findings: Findings, root: MapNode): ProxySettings | un
   const method =
     readChoice(findings, child(root, "proxy_method"), MANIFEST_FIELDS.proxy_method.of, { anyCase: true }) ??
     null;
-  const headers = readHeaders(findings, child(root, "headers"));
+  const headers = readHeaders(findings, child(root, "headers"), UNCALLABLE);
   const forward = readHeaderNames(findings, child(root, "forward_headers"));
   const back = readHeaderNames(findings, child(root, "return_headers"));
   if (url === undefined) return undefined;
@@ -40,7 +42,7 @@ function readUrl(findings: Findings, slot: Slot | undefined): string | undefined
     slot.node.kind === "scalar" && typeof slot.node.value === "string" ? slot.node.value.trim() : null;
   const problem = text === null ? "it is not text" : urlProblem(text);
   if (problem === null && text !== null) {
-    checkVariables(findings, slot, text);
+    checkVariables(findings, slot, text, UNCALLABLE);
     return text;
   }
   findings.error(
@@ -68,8 +70,15 @@ function urlProblem(text: string): string | null {
     : "it cannot be read as a URL";
 }
 
-/** Headers by lower-case name, whose values may contain `${VAR}`. */
-export function readHeaders(findings: Findings, slot: Slot | undefined): ProxySettings["headers"] {
+/**
+ * Headers by lower-case name, whose values may contain `${VAR}`.
+ * @param effect what a variable that Hull never fills in leads to: a sentence
+ */
+export function readHeaders(
+  findings: Findings,
+  slot: Slot | undefined,
+  effect: string,
+): ProxySettings["headers"] {
   const headers = new Map<string, string>();
   const map = readMap(findings, slot);
   for (const key of map?.entries.keys() ?? []) {
@@ -101,7 +110,7 @@ export function readHeaders(findings: Findings, slot: Slot | undefined): ProxySe
         "Write $${ for a literal ${.",
       );
     } else {
-      checkVariables(findings, entry, value);
+      checkVariables(findings, entry, value, effect);
       headers.set(name, value);
     }
   }
@@ -118,13 +127,13 @@ function headerNameProblem(name: string): string | null {
   return FORBIDDEN_HEADERS.has(name.toLowerCase()) ? "it belongs to the connection, not to the skill" : null;
 }
 
-function checkVariables(findings: Findings, slot: Slot, template: string): void {
+function checkVariables(findings: Findings, slot: Slot, template: string, effect: string): void {
   for (const piece of parseTemplate(template).pieces) {
-    if ("variable" in piece && piece.variable.startsWith("HULL_")) {
+    if ("variable" in piece && isReserved(piece.variable)) {
       findings.warning(
         "placeholder_reserved",
         slot,
-        `\${${piece.variable}} never resolves: HULL_ variables belong to Hull, so every call will answer 503.`,
+        `Hull never fills in \${${piece.variable}}: names that begin with HULL_ or HUSK_ are its own. ${effect}`,
         "Use a variable with another name.",
       );
     }

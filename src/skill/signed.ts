@@ -31,7 +31,8 @@ export async function checkSignature(
   const of = { skill: folder, file: `${base}${SIGNATURE_FILE}` };
   if (verified !== null && "fault" in verified) {
     const message = `The signature does not hold: ${verified.fault}.`;
-    const hint = "If that is as it should be, sign the folder again with hull sign, or remove SKILL.sig.";
+    const hint =
+      "If the files are as they should be, sign the folder again with hull sign, or remove SKILL.sig.";
     return {
       signature: null,
       diagnostics: [{ ...of, level: "error", code: "signature_invalid", message, hint }],

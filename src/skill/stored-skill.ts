@@ -70,7 +70,7 @@ export async function readStoredSkill(
     throw refused(`${fileName}, field name: "${name}" is not the skill's name, which stays "${rules.name}"`);
   }
   if (rules.checks_directory && directory !== null && folded(directory) !== folded(name)) {
-    throw refused(`the folder "${directory}" is not called as the field name of ${fileName} says: "${name}"`);
+    throw refused(`the folder is called "${directory}", but the field name of ${fileName} says "${name}"`);
   }
   const tools = await makeTools(
     own,

@@ -119,7 +119,7 @@ export function checkUploaded(manifest: Manifest, location: Location): Diagnosti
       field,
       value: JSON.stringify(program),
     };
-    const message = `The program ${program} is named by an absolute path, which an uploaded skill may not do.`;
+    const message = `The program ${program} has an absolute path, which an uploaded skill may not use.`;
     const hint = "Name a program on PATH, such as python3, or a file of the skill, such as ./run.sh.";
     return [{ ...at(field, location), ...finding, message, hint }];
   });
@@ -136,7 +136,7 @@ export function checkUploadedFiles(files: readonly SourceFile[], skill: string):
   });
   const has = (name: string) => files.some(({ path }) => path === name);
   if (has("skill.ts") && !has("tools.json")) {
-    const message = "An upload's skill.ts would have to be built into tools.json and handlers.";
+    const message = "Hull does not build the skill.ts of an upload into tools.json and handlers.";
     const hint = "Use hull upload, which does that, or let the operator publish the folder.";
     found.push({ level: "error", code: "typed_needs_build", skill, file: "skill.ts", message, hint });
   }
@@ -157,7 +157,7 @@ export function warnNotGranted(
   const warnings: Diagnostic[] = missing.map((name) => {
     const sent = manifest.proxy === undefined ? "mcp_servers" : "proxy";
     const field = manifest.tool_env.includes(name) ? "tool_env" : sentNames.includes(name) ? sent : "x-env";
-    const message = `The variable ${name} is not granted to this skill, so it is unset for it.`;
+    const message = `Nobody granted this skill the variable ${name}, so the skill does not get it.`;
     const hint = "The operator grants it in HULL_GRANTS.";
     const finding = {
       code: "variable_not_granted",
@@ -168,7 +168,7 @@ export function warnNotGranted(
     return { ...at(field, location), ...finding, message, hint };
   });
   if (!givesWorkspaceTools(record) || granted.has(WORKSPACE_GRANT)) return warnings;
-  const message = "The skill wants tools to read files and to run commands, which are not granted to it.";
+  const message = "The skill wants tools to read files and to run commands, but nobody granted it any.";
   const hint = `The operator grants them in HULL_GRANTS, as ${WORKSPACE_GRANT}.`;
   const finding = { level: "warning" as const, code: "workspace_tools_not_granted" };
   return [...warnings, { ...at("allowed-tools", location), ...finding, message, hint }];

@@ -3,6 +3,7 @@
  * strict where programs differ in what they see: the central directory and each local header must agree, entries may
  * not overlap, and no path may leave the folder. It inflates nothing beyond the size in the directory.
  */
+import { counted } from "../plural.ts";
 import { ArchivePaths } from "./archive-paths.ts";
 import type { SourceFile } from "./bundle.ts";
 import { crc32 } from "./crc32.ts";
@@ -84,7 +85,8 @@ export async function readZip(zip: Uint8Array<ArrayBuffer>, limits: ZipLimits): 
   for (const { entry, data } of found) {
     const { name, size, crc, mode } = entry;
     const bytes = entry.method === METHOD.stored ? data : await inflate(data, size, name);
-    if (bytes.length !== size) throw new ZipError(`${name} has ${bytes.length} bytes instead of ${size}`);
+    if (bytes.length !== size)
+      throw new ZipError(`${name} has ${counted(bytes.length, "byte")} instead of ${size}`);
     if (crc32(bytes) !== crc) throw new ZipError(`${name} is damaged: its CRC-32 is another one`);
     files.push({ path: name, mode, bytes });
   }
@@ -237,7 +239,8 @@ async function inflate(
     for (;;) {
       const read = await reader.read();
       if (read.done) break;
-      if (length + read.value.length > size) throw new ZipError(`${name} has more than its ${size} bytes`);
+      if (length + read.value.length > size)
+        throw new ZipError(`${name} has more than its ${counted(size, "byte")}`);
       bytes.set(read.value, length);
       length += read.value.length;
     }

@@ -26,7 +26,7 @@ const PRIVATE_V4: [string, number][] = [
  */
 export function hostFault({ protocol, hostname }: URL, hosts: readonly string[] | null): string | null {
   if (protocol !== "http:" && protocol !== "https:")
-    return `is asked for by ${protocol} and not by http or https`;
+    return `has an address of ${protocol}, and only http and https are allowed`;
   const host = hostname.replace(/\.+$/, "").toLowerCase();
   if (isPrivate(host)) return "is a private address";
   if (hosts === null || hosts.some((pattern) => matches(pattern.toLowerCase(), host))) return null;

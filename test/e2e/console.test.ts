@@ -121,9 +121,7 @@ test("trying a skill: the tool call shows before the answer ends; a reload in th
   await writeFile(join(marks, "go"), "");
   await says(page, "Answer");
   await page.waitForSelector("#answer");
-  expect(await page.$eval("main", (main) => main.innerText)).toContain(
-    "It ended because the model had nothing more to do.",
-  );
+  expect(await page.$eval("main", (main) => main.innerText)).toContain("It ended with an answer.");
   expect(await page.$$eval(".flow .lane", (all) => all.length)).toBeGreaterThan(3);
   await shot(page, "tried");
   expect(complaints).toEqual([]);
@@ -274,10 +272,8 @@ test("a page of a run that was open while the server was killed recovers by itse
   expect(await kill(hull, "worker")).toBeGreaterThan(0);
   await writeFile(join(marks, "go"), "");
   await page.waitForSelector("#answer", { timeout: 60_000 });
-  await says(page, "It was taken up after its process died");
-  expect(await page.$eval("main", (main) => main.innerText)).toContain(
-    "It ended because the model had nothing more to do.",
-  );
+  await says(page, "Its process died, and Hull continued the run");
+  expect(await page.$eval("main", (main) => main.innerText)).toContain("It ended with an answer.");
 });
 
 test("without the script pages are read and forms are sent", async () => {

@@ -24,9 +24,9 @@ const MISBEHAVIOURS: [path: string, told: RegExp][] = [
   ["to-metadata", /169\.254\.169\.254 is a private address/],
   ["to-private", /10\.0\.0\.7 is a private address/],
   ["to-unlisted", /elsewhere\.example is not among the hosts/],
-  ["to-file", /file: and not by http/],
+  ["to-file", /address of file:/],
   ["loop", /redirects more than 3 times/],
-  ["see-other", /redirects in a way that is not followed/],
+  ["see-other", /redirects in a way that Hull does not follow/],
 ];
 
 let fake: FakeProvider;
@@ -188,7 +188,7 @@ describe.each<[string, Way]>([
     );
     for (const reason of [
       "unlisted.example is not among the hosts",
-      "mcp.example.com is asked for by http",
+      "mcp.example.com has an http address",
       "169.254.169.254 is a private address",
       "[fd00::1] is a private address",
       "10.1.2.3 is a private address",

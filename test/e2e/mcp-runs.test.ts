@@ -110,7 +110,7 @@ describe("mcp_servers", () => {
       "plain http",
       () => ({ name: "x", url: "http://mcp.example.com/" }),
       "options.mcp_servers.0",
-      /http and not by https/,
+      /https only/,
     ],
     ["no URL", () => ({ name: "x", url: "file:///etc/passwd" }), "options.mcp_servers.0", /invalid url/],
     [

@@ -298,7 +298,7 @@ test("hull call shows a script's note beside several files, its stderr once, and
   const several = await call("two-files");
   expect(several).toEqual({
     code: 0,
-    output: "note\nmade/a.txt (1 bytes)\nmade/b.bin (1 bytes)\n",
+    output: "note\nmade/a.txt (1 byte)\nmade/b.bin (1 byte)\n",
   });
   const failed = await call("exit-3", "--stream");
   expect([failed.code, failed.output.match(/err\n/g)]).toEqual([1, ["err\n"]]);

@@ -144,7 +144,7 @@ describe("faults of the original that these routes must not have", () => {
     expect(toolResults(2)).toContain("8");
     const names = (answer.generated_files as { filename: string }[]).map(({ filename }) => filename);
     expect(names.sort()).toEqual(["n", "plain", "t.parquet"]);
-    expect(toolResults(1)).toContain("Files that are given to the user:\\n- kept/n (1 bytes)");
+    expect(toolResults(1)).toContain("Files that are given to the user:\\n- kept/n (1 byte)");
     fake.script([python("print(open('n').read() * 3)"), { text: "Done." }]);
     const further = { ...body, container: { ...body.container, id: answer.container.id } };
     await openai.chat.completions.create(further);

@@ -186,6 +186,18 @@ const OTHERS: Case[] = [
     { ...error(containing("status 5")), exit_code: 5 },
   ],
   [
+    "terminated.js",
+    "export default () => { process.kill(process.pid, 'SIGTERM'); return new Promise((done) => setTimeout(done, 60_000)); }",
+    {},
+    { ...error("SIGTERM stopped the handler before it returned."), exit_code: 143 },
+  ],
+  [
+    "large.js",
+    "export default () => 'x'.repeat(5 * 1024 * 1024);",
+    {},
+    error("The result has 5242894 bytes as JSON; at most 5242880 are taken."),
+  ],
+  [
     "late.js",
     "export default () => new Promise(() => { setTimeout(() => { throw new Error('later'); }, 1); });",
     {},

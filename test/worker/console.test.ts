@@ -134,6 +134,16 @@ describe("runs", () => {
     expect((await page("/console/runs?name=zebra")).text).toContain("No run matches");
   });
 
+  it("one says why it ended", async () => {
+    await client.post("/sessions", { id: "ended" });
+    const options = { provider: "mock", mock: [{ text: "No." }], require_successful_tools: ["ask"] };
+    const answer = await client.post("/sessions/ended/runs", { prompt: "Hi.", options });
+    const { run_id } = await answer.json<{ run_id: string }>();
+    await expect
+      .poll(async () => (await page(`/console/runs/${run_id}`)).text)
+      .toContain("It ended without a successful call of a tool that it requires.");
+  });
+
   it("attack: one shows its steps and its answer as text, folded", async () => {
     const ask = { name: "ask", description: "Asks.", parameters: { q: { type: "string" } } };
     const run = await ran("evil", [{ tool_calls: [{ name: "ask", arguments: { q: EVIL } }] }], [ask]);
@@ -403,7 +413,7 @@ describe("the other pages", () => {
 
   it("models name the variable that a provider lacks; a check and a call are made", async () => {
     expect((await page("/console/models")).text).toContain("<code>OPENAI_API_KEY</code>");
-    expect((await page("/console/models/mock/check", sent({}))).text).toContain("It is there.");
+    expect((await page("/console/models/mock/check", sent({}))).text).toContain("It can be used.");
     const call = { provider: "mock", prompt: "Say hello." };
     expect((await page("/console/models/call", sent(call))).text).toContain("Answer of mock");
   });
@@ -484,6 +494,7 @@ describe("a browser that signed in", () => {
     });
     const cookie = await cookieFor(await keyOf("invoke"));
     const { text } = await show("/console/sessions", cookie);
+    expect(text).toContain("-X POST http://localhost:3000/sessions");
     expect(text).toContain("Tenant acme");
     expect(text).not.toContain("operators");
     expect(text).not.toContain('href="/console/keys"');

@@ -8,6 +8,7 @@ beforeAll(async () => {
   await client.publish({
     cat: mockSkill("cat"),
     dog: mockSkill("dog"),
+    runs: mockSkill("runs"),
     json: mockSkill("json", "output: json\n"),
     keyed: "---\nname: keyed\ndescription: Needs a key\nmode: llm\nprovider: openai\n---\nAnswer.\n",
   });
@@ -71,6 +72,14 @@ describe("Idempotency-Key", () => {
       "idempotency_key_reused",
     ]);
     expect(idOf(await call(key, { path: "/skills/dog", body: "other" }))).not.toBe(idOf(first));
+  });
+
+  it("a skill with the name of an operation is a skill", async () => {
+    const response = await call(freshKey(), { path: "/skills/runs" });
+    expect([response.status, await response.text()]).toEqual([200, expect.stringContaining("one two")]);
+    const document = await ended(idOf(response));
+    expect(document).toMatchObject({ skill: "runs", status: "done" });
+    expect(document).not.toHaveProperty("run_id");
   });
 
   it.each(["", "x".repeat(256), "\u00e9"])("%j is no key", async (key) => {

@@ -84,7 +84,9 @@ describe("local dev", () => {
   ])("attack: another site's page with %j runs nothing", async (headers) => {
     for (const client of [local, new Client({ HULL_PUBLIC: "1" })]) {
       const response = await client.fetch("/skills/cat?q=x", { method: "POST", body: "hi", headers });
-      expect(await response.json()).toMatchObject({ status: 403, code: "origin_not_allowed" });
+      const remedy = "origin" in headers ? "list it in cors_origins" : "Send an API key";
+      const detail = expect.stringContaining(remedy);
+      expect(await response.json()).toMatchObject({ status: 403, code: "origin_not_allowed", detail });
     }
     const own = await run(local, { "sec-fetch-site": "same-origin" });
     expect(own.status).toBe(200);

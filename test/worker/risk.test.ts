@@ -41,7 +41,7 @@ describe("from which risk on", () => {
     expect(JSON.parse(text ?? "")).toEqual({
       error: "permission_denied",
       tool: "wipe",
-      reason: "A call of risk critical needs an approval. Nobody attends this call who could give it.",
+      reason: "A call of risk critical needs an approval. Nobody attends this call to give it.",
     });
   });
 

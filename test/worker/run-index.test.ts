@@ -122,6 +122,10 @@ describe("a run is listed", () => {
     const waited = await client.fetch("/skills/cat", { method: "POST", body: "hi" });
     const whole = await settled(waited.headers.get("x-hull-execution-id") ?? "", "done");
     expect(whole).toMatchObject({ kind: "call", name: "cat", session: null });
+    const path = `/console/runs/${waited.headers.get("x-hull-execution-id")}`;
+    const page = await (await client.fetch(path, { headers: { accept: "text/html" } })).text();
+    expect(page).toContain("It ended with an answer.");
+    expect(page).toContain("Hull keeps it only if the call had an <code>Idempotency-Key</code>");
     const later = await client.fetch("/skills/cat", {
       method: "POST",
       body: "hi",

@@ -86,7 +86,7 @@ describe("what an archive may be", () => {
     ["nothing", {}, /not a skill's folder/],
     ["two folders", { "a/SKILL.md": TEXT, "b/SKILL.md": TEXT }, /neither at its top nor in its only folder/],
     ["a folder too deep", { "a/b/SKILL.md": TEXT }, /it has a\/b\/SKILL\.md/],
-    ["a way out", { "SKILL.md": TEXT, "../x": "" }, /"\.\.\/x" is not plainly inside/],
+    ["a way out", { "SKILL.md": TEXT, "../x": "" }, /"\.\.\/x" is not a plain relative path inside/],
     ["a drive letter", { "SKILL.md": TEXT, "C:/x": "" }, /drive letter/],
     ["a long name", { "SKILL.md": TEXT, ["ü".repeat(128)]: "" }, /"ü{100}…" has a name longer than 255/],
     ["a long path", { "SKILL.md": TEXT, [`${"dir/".repeat(256)}x`]: "" }, /is longer than 1024 bytes/],
@@ -180,7 +180,11 @@ describe("what an uploaded skill may do", () => {
     expect(answer.status).toBe(status);
     if (status === 200) expect([calls, warnings]).toEqual([["https://up.example/canary-token"], []]);
     else {
-      expect(await answer.json()).toMatchObject({ code: "proxy_not_configured", variable: "TOKEN" });
+      expect(await answer.json()).toMatchObject({
+        code: "proxy_not_configured",
+        detail: "The uploaded skill may not use the variable TOKEN. The operator grants it in HULL_GRANTS.",
+        variable: "TOKEN",
+      });
       expect(warnings).toMatchObject([{ code: "variable_not_granted", value: '"TOKEN"', line: 4 }]);
       expect(calls).toEqual([]);
     }

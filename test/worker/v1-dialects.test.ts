@@ -100,6 +100,18 @@ describe("errors below /v1", () => {
   });
 });
 
+it.each([
+  ["/v1/messages", { max_tokens: 10 }],
+  ["/v1/chat/completions", {}],
+])("%s answers within the request, whatever Prefer says", async (path, more) => {
+  const client = new Client({ HULL_ENV: "local" });
+  const body = JSON.stringify({ model: "mock", messages: [{ role: "user", content: "Hi." }], ...more });
+  const headers = { prefer: "respond-async", "content-type": "application/json" };
+  const response = await client.fetch(path, { method: "POST", headers, body });
+  expect([response.status, response.headers.get("preference-applied")]).toEqual([200, null]);
+  expect(await response.text()).toContain("Hi.");
+});
+
 describe("what no provider would take is 400 in the dialect's own form, before a model is asked", () => {
   const aliases = '{"m":{"id":"m","provider":"mock"}}';
   const client = new Client({

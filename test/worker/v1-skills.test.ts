@@ -209,7 +209,7 @@ describe("an upload that is refused says why, and leaves nothing", () => {
       /description is required/,
     ],
     ["a name in capitals", () => form([["Fox/SKILL.md", skill("Fox")]]), GA, 400, /field name/],
-    ["another folder's name", () => form([["cat/SKILL.md", skill()]]), GA, 400, /folder "cat"/],
+    ["another folder's name", () => form([["cat/SKILL.md", skill()]]), GA, 400, /folder is called "cat"/],
     ["no folder, in the legacy dialect", () => form([["SKILL.md", skill()]]), LEGACY, 400, /in a folder/],
     [
       "two files of one base name",

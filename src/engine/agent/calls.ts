@@ -407,7 +407,7 @@ function escalated(
 
 /** Why nobody can be asked; `null`: somebody can. */
 function approverMissing({ session_id, daemon, served }: AgentSpec, attended: boolean): string | null {
-  if (served !== undefined) return "Nobody attends this call who could give it.";
+  if (served !== undefined) return "Nobody attends this call to give it.";
   if (session_id === null) return "An anonymous run has no approver.";
   if (daemon === null || !attended) return null;
   return "A daemon has no approver, unless approval_policy.auto_approve names the tool.";

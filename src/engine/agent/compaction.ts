@@ -2,6 +2,7 @@
  * Compaction: which part of the prompt-visible history is archived, and what replaces it. Pure; the record log keeps
  * everything.
  */
+import { counted } from "../../plural.ts";
 import type { Json } from "../../skill/manifest.ts";
 import { firstOf, lastOf } from "../cut.ts";
 import type { Block, Message } from "../messages.ts";
@@ -289,8 +290,8 @@ function masked({ role, text }: Line): Line {
   if (role === "assistant" || role === SUMMARY || text.length < MAX_EACH) return { role, text };
   const lines = text.split("\n");
   const first = firstOf(lines[0] ?? "", MAX_FIRST_LINE);
-  const count = lines.length === 1 ? "1 line" : `${lines.length} lines`;
-  return { role, text: `${first} [masked: ${count}, ${text.length} characters]` };
+  const size = `${counted(lines.length, "line")}, ${counted(text.length, "character")}`;
+  return { role, text: `${first} [masked: ${size}]` };
 }
 
 /** The prompt for the model that writes the summary. */
@@ -332,7 +333,7 @@ export function shortenOutput(text: string, limit: number): string {
   }
   const missing = kept.reduce((left, line) => left - line.length, middle.length);
   const keptLines = kept.length === 0 ? "" : `; ${kept.length} that look like diagnostics are kept`;
-  const marker = `[hull: ${missing} characters left out here${keptLines}]`;
+  const marker = `[hull: ${counted(missing, "character")} left out here${keptLines}]`;
   return [withoutLastBreak(head), marker, ...kept, tail].filter((part) => part !== "").join("\n");
 }
 

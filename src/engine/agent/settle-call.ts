@@ -60,7 +60,7 @@ export function settleCall(
   };
 }
 
-/** The run's lists of tools. Those of the turn stand in the order of its calls, in whatever order these end. */
+/** The run's lists of tools. The tools of the turn come in the order of its calls, whichever call ends first. */
 function toolLists({
   calls,
   taken,
@@ -70,7 +70,7 @@ function toolLists({
   const settled = calls.filter(({ stage }) => stage === "settled");
   const ok = settled.filter(({ result, runtime }) => result?.status === "ok" && runtime !== true);
   const refused = settled.filter(({ result }) => result?.status === "rejected");
-  // The calls of a turn that began uncounted stood at the end, in the order of their ends.
+  // An older version, which did not count, appended each call of the turn when it ended.
   const earlier = run.tools_used.slice(0, used ?? run.tools_used.length - (settled.length - 1));
   return {
     tools_used: [...earlier, ...namesOf(settled)],

@@ -1,6 +1,7 @@
 /** Which skills of a run are active, and what that means for prompt and tools. Pure. */
 
 import { memo, memoLast } from "../../memo.ts";
+import { counted } from "../../plural.ts";
 import { globMatches } from "../../skill/glob.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -27,7 +28,7 @@ const MOST_FOUND = 10;
 /** The most names that the schema of `load_skill` lists. */
 const MOST_ENUMERATED = 50;
 
-/** Several runs follow each other with all skills of a deployment. Each run has its own list with the same texts. */
+/** Runs with all skills of a deployment follow each other: each has a list of its own, with the same texts. So the memo compares texts. */
 const indexOf = memo(memoLast(indexSkills, sameTexts));
 
 function sameTexts(a: readonly AgentSkill[], b: readonly AgentSkill[]): boolean {
@@ -74,9 +75,9 @@ function scoreOf(
   const named = query.includes(skill.name.toLowerCase());
   const paths = skill.paths.filter((glob) => workingFiles.some((file) => globMatches(glob, file))).length;
   const reasons = [
-    ...(hits > 0 ? [`${hits} keyword hit${hits === 1 ? "" : "s"}`] : []),
+    ...(hits > 0 ? [counted(hits, "keyword hit")] : []),
     ...(named ? ["name mentioned"] : []),
-    ...(paths > 0 ? [`${paths} path glob${paths === 1 ? "" : "s"} matched`] : []),
+    ...(paths > 0 ? [`${counted(paths, "path glob")} matched`] : []),
   ];
   const score = (hits > 0 ? hits / (hits + 1.5) : 0) + (named ? 2 : 0) + 1.5 * paths;
   return { name: skill.name, score, reason: reasons.join("; ") };

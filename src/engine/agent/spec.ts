@@ -257,8 +257,8 @@ export interface AgentSpec {
   done_sentinel: string;
   max_iterations: number;
   /**
-   * After so many model calls, of a daemon in one wake, a further one declares tools but does not permit calls: the number that the
-   * manifest of the skill names which the run is. Absent: every call may call tools, or `served` says it.
+   * After this many model calls, the run makes one more, which declares tools but does not permit calls. A daemon counts those of one
+   * wake. The manifest of the run's own skill names the number. Absent: every call may call tools, or `served` has the number.
    */
   max_tool_rounds?: number;
   max_nudges: number;
@@ -300,8 +300,8 @@ export interface AgentSpec {
   /** Structured output, sampling, retries, provider, model. Only the driver's model effect reads them. */
   call: JsonObject;
   /**
-   * The call's `max_tokens` comes from the skill which the run is: an upper bound, which a budget does not count as
-   * needed. Absent: it does not.
+   * The run's own skill sets the call's `max_tokens`. It is only an upper bound, so a budget does not count it as
+   * needed. Absent: the caller or nobody sets it.
    */
   skill_max_tokens?: true;
   /** The abilities of the model that matter to the loop; fixed when the run starts. */

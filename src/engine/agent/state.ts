@@ -74,7 +74,7 @@ export interface TakenTurn {
   finished: boolean;
   /** Absent: none. */
   remarks?: Feedback[];
-  /** How many names the run's three lists of tools had before the turn. Absent: a version of Hull took the turn that did not count. */
+  /** How many names the run's three lists of tools had before the turn. Absent: an older version of Hull, which did not count them, took the turn. */
   before?: { used: number; successful: number; rejected: number };
 }
 

@@ -2,6 +2,7 @@
  * Chooses the skill that a prompt asks for. A named skill always wins. Beyond that words decide, and only if they are
  * clear: a wrong skill costs a run more than a skill that its model still has to load. Pure.
  */
+import { counted } from "../../plural.ts";
 import { globMatches } from "../../skill/glob.ts";
 import type { AgentSkill } from "../agent/spec.ts";
 import { indexTokens, type WordIndex, wordScores } from "../tool-vault/bm25.ts";
@@ -74,7 +75,7 @@ export function chooseSkills(
       {
         name: skill.name,
         score: 2,
-        reason: `${paths} path glob${paths === 1 ? "" : "s"} matched`,
+        reason: `${counted(paths, "path glob")} matched`,
       },
     ];
   });

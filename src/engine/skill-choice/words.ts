@@ -106,7 +106,7 @@ const KINDS = Uint8Array.from({ length: 128 }, (_, code) => {
   return /[A-Za-z0-9]/.test(character) ? LETTER : /[-_']/.test(character) ? JOINER : 0;
 });
 
-/** Adds what `WORD` finds, several times faster than it does; `false`, and nothing: the text is not ASCII alone. */
+/** Adds the words that `WORD` finds, several times faster. Adds nothing and returns `false` if the text is not all ASCII. */
 function addAsciiWords(words: string[], text: string, known: KnownWords): boolean {
   const had = words.length;
   const { length } = text;

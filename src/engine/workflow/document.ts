@@ -1,4 +1,5 @@
 /** A workflow run as its routes show it, with the reason why it does not go on. Pure. */
+import { counted } from "../../plural.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { uncompensated } from "./compensation.ts";
 import { recordPath } from "./origin.ts";
@@ -117,7 +118,7 @@ function explain(state: WorkflowState, below: Underway): string {
     if (finished.status === "completed") return "The run has completed.";
     if (finished.error !== null) return `The run ended as ${finished.status}: ${finished.error.message}`;
     if (steps >= spec.max_steps)
-      return `The run paused after ${steps} steps, its max_steps; ${ready.join(", ")} would come next.`;
+      return `The run paused after ${counted(steps, "step")}, its max_steps; ${ready.join(", ")} would come next.`;
     return `The run paused: ${ready.map((id) => joinWaits(state, id)).join("; ")}.`;
   }
   if (stopped !== null) {

@@ -1,4 +1,5 @@
 /** Decides the next steps of a workflow run from its journal's state and the time. Pure. */
+import { counted } from "../../plural.ts";
 import { canonicalJson } from "../../skill/canonical.ts";
 import { sha256 } from "../sha256.ts";
 import type { WorkflowArtifact } from "./artifacts.ts";
@@ -361,9 +362,9 @@ function brokenContract(
 ): string | null {
   const { min_inputs, max_inputs, require_transcript } = node.input_contract ?? {};
   if (min_inputs !== undefined && inputs.length < min_inputs)
-    return `The node "${node.id}" wants at least ${min_inputs} artifacts, and there are ${inputs.length}.`;
+    return `The node "${node.id}" wants at least ${counted(min_inputs, "artifact")}, and has ${inputs.length}.`;
   if (max_inputs !== undefined && inputs.length > max_inputs)
-    return `The node "${node.id}" wants at most ${max_inputs} artifacts, and there are ${inputs.length}.`;
+    return `The node "${node.id}" wants at most ${counted(max_inputs, "artifact")}, and has ${inputs.length}.`;
   if (require_transcript === true && !state.stages.some(({ transcript }) => transcript !== null))
     return `The node "${node.id}" wants a transcript, and no stage before it has one.`;
   return null;

@@ -1,4 +1,5 @@
 /** Outcomes of nodes that need no model and no process. Pure. */
+import { counted } from "../../plural.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { artifactOf, bodyOf, kindOf, type Made, type WorkflowArtifact } from "./artifacts.ts";
 import { type Node, outputKind } from "./graph.ts";
@@ -184,7 +185,7 @@ export function mapOutcome(
     text: done.map(({ text }) => text).join("\n\n"),
   };
   if (artifacts.length === 0) {
-    const message = `None of the ${items.length} items of "${node.id}" gave an artifact.`;
+    const message = `The map "${node.id}" got no artifact from its ${counted(items.length, "item")}.`;
     return failed("failed", "no_output", message, shared);
   }
   return completed("mapped", "mapped", { ...shared, ...(lost > 0 ? { status: "partial" } : {}) });

@@ -1,4 +1,5 @@
 /** Checks that a graph makes sense and stays within a ceiling. Pure. */
+import { counted } from "../../plural.ts";
 import { objectOf } from "../../skill/json.ts";
 import { schemaFaults } from "../../skill/json-schema.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
@@ -106,7 +107,7 @@ function nodeErrors(node: Node, outgoing: readonly Edge[]): Said[] {
   if (kind === "fork" && outgoing.length < 2)
     said.push({
       at: "kind",
-      message: `The fork "${id}" has ${outgoing.length} outgoing edges, and needs two or more.`,
+      message: `The fork "${id}" has ${counted(outgoing.length, "outgoing edge")}, and needs two or more.`,
     });
   if (kind === "map") {
     const { items, item_artifact_kind } = node.map_policy ?? {};
@@ -120,7 +121,7 @@ function nodeErrors(node: Node, outgoing: readonly Edge[]): Said[] {
   if (min_inputs > max_inputs)
     said.push({
       at: "input_contract.min_inputs",
-      message: `The node "${id}" wants at least ${min_inputs} inputs and at most ${max_inputs}.`,
+      message: `The node "${id}" wants at least ${counted(min_inputs, "input")} and at most ${max_inputs}.`,
     });
   const { strategy = "all", min_completed } = node.join_policy ?? {};
   if (strategy === "quorum" && min_completed === undefined)
@@ -165,7 +166,7 @@ function nodeWarnings(node: Node, incoming: readonly Edge[]): Said[] {
   if (node.kind === "join" && incoming.length < 2)
     said.push({
       at: "kind",
-      message: `The join "${node.id}" has ${incoming.length} incoming edges: there is nothing to join.`,
+      message: `The join "${node.id}" has ${counted(incoming.length, "incoming edge")}: there is nothing to join.`,
     });
   if (node.kind === "reduce" && (node.input_contract?.input_kinds ?? []).length === 0)
     said.push({

@@ -1,4 +1,5 @@
 /** Anthropic's text editor for code execution: views, creates and changes files of the work folder. Pure. */
+import { counted } from "../../plural.ts";
 import type { AgentTool } from "../agent/spec.ts";
 
 export const EDITOR_TOOL = "text_editor_code_execution" as const;
@@ -51,7 +52,10 @@ export function viewedLines(whole: string, range: readonly number[] | null): Vie
   const [first = 1, last = -1] = range ?? [];
   const end = last === -1 ? lines.length : Math.min(last, lines.length);
   const fits = range === null || (range.length === 2 && first >= 1 && first <= end);
-  if (!fits) return { fault: `view_range is [first, last], within the ${lines.length} lines of the file.` };
+  if (!fits)
+    return {
+      fault: `view_range is [first, last], counted from 1; the file has ${counted(lines.length, "line")}.`,
+    };
   const shown = lines.slice(first - 1, end);
   return {
     content: shown.join("\n"),

@@ -1,4 +1,5 @@
 /** Texts of files for models: lines with numbers, and the two ends of a long output. Pure. */
+import { counted } from "../../plural.ts";
 import { firstOf, lastOf } from "../cut.ts";
 import { MAX_OUTPUT_CHARS, MAX_READ_LINES } from "./definitions.ts";
 
@@ -17,7 +18,8 @@ export function numberedLines(text: string, offset: number, limit: number): stri
   const most = Math.min(limit, MAX_READ_LINES);
   const shown: string[] = [];
   let at = startOfLine(text, from);
-  if (at === null) return `[hull: the file has ${countLines(text)} lines; line ${from} is behind its end]`;
+  if (at === null)
+    return `[hull: the file has ${counted(countLines(text), "line")}; line ${from} is behind its end]`;
   let chars = 0;
   while (at !== null && shown.length < most && chars < MAX_READ_CHARS) {
     const end = text.indexOf("\n", at);

@@ -46,5 +46,5 @@ function payloadOf({ headers }: Request, text: string): Json {
   const json = type === "" || type === "application/json" || type.endsWith("+json");
   const payload = json && text.trim() !== "" ? parseJson(text) : text;
   if (payload !== "" && payload !== null) return payload;
-  throw new InputInvalid({ reason: "The body is the event; it is empty." });
+  throw new InputInvalid({ reason: "The event is empty. Send JSON other than null, or text." });
 }

@@ -41,7 +41,7 @@ export async function getMockCalls(context: RequestContext): Promise<Response> {
   const query = queryOf(context);
   const cursor = query.get("cursor") ?? "0";
   if (!/^\d{1,15}$/.test(cursor))
-    throw new BadRequest({ detail: "cursor is what the page before ended with." });
+    throw new BadRequest({ detail: "cursor must be the next_cursor of the page before." });
   const { calls, last, more } = await scope.calls(pageLimit(query), Number(cursor));
   const data = calls.map((text) => {
     const call: MockCall = JSON.parse(text);

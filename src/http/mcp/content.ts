@@ -1,7 +1,9 @@
 /** A skill's answer as the content of an MCP tool result. */
+
 import * as z from "zod/mini";
 import { fromBase64, toBase64 } from "../../bytes.ts";
 import type { Artifact } from "../../engine/artifact.ts";
+import { counted } from "../../plural.ts";
 import { findFile, type NewFile, PRODUCED_TTL_MS, readFile, storeFile } from "../../run/files.ts";
 import { Gathered } from "../../run/large-body.ts";
 import { filesInHeader } from "../../run/served-files.ts";
@@ -70,7 +72,8 @@ export async function producedContents(
     } else contents.push(linkTo(exchange, `/files/${id}`, { filename: path, mime, size }));
   }
   const others = /more;count=(\d+)/.exec(listed)?.[1];
-  if (others !== undefined) contents.push({ type: "text", text: `${others} more files are not listed.` });
+  if (others !== undefined)
+    contents.push({ type: "text", text: `Not listed: ${counted(Number(others), "file")}.` });
   return contents;
 }
 
@@ -118,7 +121,7 @@ function linkTo(
 ): JsonObject {
   const uri = new URL(path, context.request.url).href;
   if (spoken.version === LINKLESS) {
-    return { type: "text", text: `${filename} (${mediaType(mime)}, ${size} bytes): ${uri}` };
+    return { type: "text", text: `${filename} (${mediaType(mime)}, ${counted(size, "byte")}): ${uri}` };
   }
   return { type: "resource_link", uri, name: filename, mimeType: mediaType(mime), size };
 }

@@ -76,7 +76,7 @@ function unanswered(context: RequestContext, message: Exclude<Message, RpcReques
   const spoken = spokenByHeader(context.request.headers);
   if ("fault" in spoken) return refusal(null, spoken);
   if (message.kind === "response" && spoken.modern) {
-    return refusal(null, fault(FAULT_CODES.invalidRequest, "Invalid Request: nothing was asked."));
+    return refusal(null, fault(FAULT_CODES.invalidRequest, "Invalid Request: the body holds no request."));
   }
   return new Response(null, { status: 202 });
 }

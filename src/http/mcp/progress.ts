@@ -1,5 +1,6 @@
 /** The progress of a run as MCP progress notifications. */
 
+import { counted } from "../../plural.ts";
 import type { RunEvent } from "../../run/events.ts";
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
@@ -37,7 +38,7 @@ export function progressOf(token: RequestId, send: (notification: JsonObject) =>
     characters += typeof text === "string" ? text.length : 0;
     if (Date.now() - textSentAt < TEXT_PAUSE_MS) return;
     textSentAt = Date.now();
-    await notify(`${characters} characters so far`);
+    await notify(`${counted(characters, "character")} so far`);
   };
 }
 

@@ -60,7 +60,7 @@ export async function readResource(exchange: Exchange, { uri }: JsonObject): Pro
   const file = served === null ? undefined : filesOf(served).find((known) => known.shown === wanted);
   if (served === null || file === undefined) return unknown;
   if (file.size > MAX_BYTES) {
-    return invalidParams(`The file has ${file.size} bytes; resources of up to ${MAX_BYTES} can be read.`);
+    return invalidParams(`The file has ${file.size} bytes; Hull reads resources of up to ${MAX_BYTES}.`);
   }
   const bytes = await exchange.context.deployment.registry.file(served.record, file);
   if (bytes === null) return unknown;

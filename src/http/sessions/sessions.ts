@@ -50,7 +50,7 @@ export async function postSession(context: RequestContext): Promise<Response> {
 function importedFrom(transcript: Transcript) {
   const read = transcriptHistory(transcript, "transcript");
   if (read.system.length > 0) {
-    const detail = "A session keeps no system messages: give the text to its runs as system.";
+    const detail = "A session keeps no system messages. Give the text to its runs, in system.";
     throw new InvalidRequest({ option: "transcript.messages", detail });
   }
   return { messages: read.messages, summary: transcript.summary ?? null };

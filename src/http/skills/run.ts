@@ -131,7 +131,7 @@ function chooseForm(request: Request, record: SkillRecord): boolean {
   if (wanted === "no" || text) return wanted !== "no";
   if (wanted === "only") {
     const reason =
-      "The output is a file, which cannot be sent as events. Ask without stream=1, and accept it.";
+      "The output is a file, and Hull cannot send a file as events. Call without stream=1, and accept the file's type.";
     throw new NotAcceptable({ accepted: [output_mime ?? "*/*"], reason });
   }
   return false;

@@ -8,6 +8,7 @@ import type {
   ToolDefinition,
   ToolResultMessage,
 } from "../../engine/messages.ts";
+import { counted } from "../../plural.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Sink } from "../wire.ts";
@@ -134,7 +135,7 @@ function answerText(prompt: string, result: ToolResultMessage | null): string {
   }
   if (prompt === "") return "The mock model got an empty prompt.";
   const words = wordCount(prompt);
-  return `The mock model got a prompt of ${words} word${words === 1 ? "" : "s"}: ${echo(prompt)}`;
+  return `The mock model got a prompt of ${counted(words, "word")}: ${echo(prompt)}`;
 }
 
 function answerJson(prompt: string, result: ToolResultMessage | null): string {

@@ -130,12 +130,12 @@ async function define(args: JsonObject, { context, spec, stores }: Made): Promis
 function readDefinition(args: JsonObject, spec: AgentSpec): Definition | string {
   const { name, description, parameters = {}, code } = args;
   if (typeof name !== "string" || !NAME.test(name)) {
-    return "name has to be lower-case letters, digits and _, beginning with a letter, at most 64 characters.";
+    return "name must be lower-case letters, digits and _, beginning with a letter, at most 64 characters.";
   }
   const taken = spec.tools.some(({ definition }) => definition.name === name);
   if (taken || RESERVED_TOOLS.includes(name)) return `There is a tool ${name} already; choose another name.`;
-  if (typeof description !== "string" || description.trim() === "") return "description has to be a text.";
-  if (typeof code !== "string" || code.trim() === "") return "code has to be the body of a function.";
+  if (typeof description !== "string" || description.trim() === "") return "description must be a text.";
+  if (typeof code !== "string" || code.trim() === "") return "code must be the body of a function.";
   if (code.length > MAX_CODE) return `code has ${code.length} characters; at most ${MAX_CODE}.`;
   const declared = typeof parameters === "string" ? parameters : JSON.stringify(parameters);
   const schema = parametersOf(declared);
@@ -187,7 +187,7 @@ async function remove(
   // A tool of the session can outlive the skill that it was stored as.
   const outlived = stored === "gone" && tools.some(wanted);
   if (tool.trust !== "session" && stored !== "defined" && !outlived)
-    return failed(`The tool ${name} was not made by ${DEFINE_TOOL}, and stays.`);
+    return failed(`${DEFINE_TOOL} did not make the tool ${name}, so it stays.`);
   if (slug !== null && !stores) return failed(`${MAY_NOT_STORE}, and removes none.`);
   if (slug !== null && stored === "defined") await dropSkill(context.deployment, slug, context.tenant);
   const content = { removed: name };

@@ -101,7 +101,9 @@ function shapes() {
     context_callback: maybe(text),
     context_filter: maybe(text),
     post_turn_callback: maybe(text),
-    bot: maybe(text.check(z.regex(BOT_ID, "an id of A-Za-z0-9._:- with at most 128 characters"))),
+    bot: maybe(
+      text.check(z.regex(BOT_ID, "an id of 1 to 128 characters A-Za-z0-9._:-, the first a letter or digit")),
+    ),
     tool_configs: maybe(z.record(text, z.json())),
     tool_hooks: maybe(
       z.array(

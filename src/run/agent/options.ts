@@ -318,7 +318,7 @@ function withSkill(call: JsonObject, { manifest }: SkillRecord): JsonObject {
   if (llm === undefined) {
     throw new InvalidRequest({
       option: "skill",
-      detail: `The skill ${slug} is of mode ${manifest.mode}, not llm.`,
+      detail: `The skill ${slug} has mode: ${manifest.mode}; only llm skills can run as agents.`,
     });
   }
   const { provider, model } = llm.target;
@@ -428,14 +428,15 @@ function checkTools(
 /** A run has one history: that of its session, or the transcript of the request. */
 function checkSession({ session_id, transcript }: CallOptions, session: string | null): void {
   if (session !== null && transcript !== undefined) {
-    const detail = "A session has a transcript of its own: give one to a run without a session.";
+    const detail =
+      "A session has a transcript of its own. Leave transcript out, or give it to a run without a session.";
     throw new InvalidRequest({ option: "transcript", detail });
   }
   if (session_id === undefined || session_id === session) return;
   const detail =
     session === null
       ? `The run has no session; POST /sessions/${session_id}/runs runs in that one.`
-      : `The run is one of the session ${session}, and session_id names ${session_id}.`;
+      : `The run is in the session ${session}, but session_id names ${session_id}. Leave session_id out.`;
   throw new InvalidRequest({ option: "session_id", detail });
 }
 

@@ -21,5 +21,5 @@ export function profileOf(name = "tool_using"): Profile {
   const profile = PROFILES.get(name);
   if (profile !== undefined) return profile;
   const known = [...PROFILES.keys()].join(", ");
-  throw new InvalidRequest({ option: "profile", detail: `profile is one of ${known}; got "${name}".` });
+  throw new InvalidRequest({ option: "profile", detail: `profile must be one of ${known}; got "${name}".` });
 }

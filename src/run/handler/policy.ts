@@ -51,7 +51,7 @@ function unattendedVerdict(settings: Settings, tool: AgentTool, args: JsonObject
   const verdict = judgeCall(policies, tool, args, () => undefined);
   switch (verdict.verdict) {
     case "ask":
-      return denied(name, `${verdict.reason} Nobody attends this call who could give it.`).content;
+      return denied(name, `${verdict.reason} Nobody attends this call to give it.`).content;
     case "deny":
       return denied(name, verdict.reason).content;
     default:

@@ -25,7 +25,7 @@ export interface FoundTool extends RemoteTool {
   server: string;
 }
 
-/** A tool that a model knows: by its server, under the server's own name for it, with the schema of its arguments. */
+/** A tool as a model calls it: its server, the server's own name for it, the schema of its arguments. */
 type CalledTool = Pick<FoundTool, "server" | "remote" | "parameters"> & {
   /** The arguments as the model sent them. */
   raw: string;
@@ -106,7 +106,7 @@ export class RunServers {
       ? { kind: "protocol", message: "Its result is not an MCP result." }
       : reply.failure;
     if (server !== undefined) this.#note(owner, server, failure);
-    const text = `The MCP server ${name} was of no use. ${failure.message}`;
+    const text = `The MCP server ${name} did not carry out the call. ${failure.message}`;
     return { ok: false, text: redacted(text), fault: failure.kind, duration_ms };
   }
 
@@ -131,7 +131,7 @@ export class RunServers {
     signal: AbortSignal,
   ): Promise<Reply<JsonObject>> {
     if (server === undefined) {
-      return { ok: false, failure: { kind: "refused", message: "It is not there any more." } };
+      return { ok: false, failure: { kind: "refused", message: "The run no longer has it." } };
     }
     const opened = this.#client(owner, server);
     if (!opened.ok) return opened;
@@ -199,7 +199,8 @@ export class RunServers {
       }
     } catch (error) {
       if (!(error instanceof HullError)) throw error;
-      const message = "One of its headers needs a variable that is not set.";
+      const message =
+        "One of its headers needs a variable that is not set or that it may not have; the log names it.";
       return { ok: false, failure: { kind: "refused", message, hint: error.message } };
     }
     headers.set("user-agent", "hull");

@@ -1,4 +1,5 @@
 /** `Read`, `Write`, `Edit`, `Glob` and `Grep` on the run's workspace and its skills' folders, without a process. */
+
 import { toBase64 } from "../../bytes.ts";
 import { feedbackMessage } from "../../engine/agent/texts.ts";
 import type { Part } from "../../engine/messages.ts";
@@ -12,6 +13,7 @@ import {
 } from "../../engine/workspace-tools/file-location.ts";
 import { numberedLines } from "../../engine/workspace-tools/lines.ts";
 import { type GrepMode, GrepSearch, globbed, globFilter } from "../../engine/workspace-tools/listing.ts";
+import { counted } from "../../plural.ts";
 import { type BlobCache, MAX_FILE_BYTES } from "../../registry/blob-cache.ts";
 import { utf8 } from "../../skill/bundle.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
@@ -158,7 +160,7 @@ export class FileTools {
     const text = textOf(await this.#bytes(file), type);
     if (text !== null) return { kind: "text", text };
     return fault(
-      `${given} is a binary file (${type}, ${file.size} bytes). Use a program that knows the format, with Bash.`,
+      `${given} is a binary file (${type}, ${counted(file.size, "byte")}). Use a program that knows the format, with Bash.`,
     );
   }
 
@@ -175,7 +177,7 @@ export class FileTools {
     const outcome = await this.#store(location.path, bytes, null);
     if ("refused" in outcome) return failed(refusalText(given, outcome));
     const created = outcome.done === "created";
-    const size = `${bytes.length} ${bytes.length === 1 ? "byte" : "bytes"}`;
+    const size = counted(bytes.length, "byte");
     const said = done(`${created ? "Created" : "Replaced"} ${given} (${size}).`);
     return created ? { ...said, created } : said;
   }
@@ -215,8 +217,7 @@ export class FileTools {
     if ("fault" in change) return failed(`${given}: ${change.fault}`);
     const outcome = await this.#store(location.path, utf8(change.text), file.sha256);
     if ("refused" in outcome) return failed(refusalText(given, outcome));
-    const places = `${change.count} ${change.count === 1 ? "place" : "places"}`;
-    return { ...done(`Edited ${given}: ${places}.`), text: change.text };
+    return { ...done(`Edited ${given}: ${counted(change.count, "place")}.`), text: change.text };
   }
 
   async glob({ pattern, path }: JsonObject): Promise<FileAnswer> {
@@ -362,7 +363,7 @@ export class FileTools {
   }
 
   async #media(file: Readable, type: string): Promise<FileAnswer> {
-    const facts = `${file.shown}: ${type}, ${file.size} bytes`;
+    const facts = `${file.shown}: ${type}, ${counted(file.size, "byte")}`;
     const pdf = type === PDF_TYPE;
     const { images, pdf: pdfs } = this.#options.sees;
     const [sees, limit] = pdf ? [pdfs, MAX_PDF_BYTES] : [images, MAX_IMAGE_BYTES];

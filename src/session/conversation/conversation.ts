@@ -60,7 +60,7 @@ export interface ConversationHooks {
   woke?(wake: Wake): void;
   /** A run has ended, however it did. */
   ended?(run: string): void;
-  /** What the request that began an ended run is answered in place of its result; `null`: the result. */
+  /** The answer, in place of the result, to the request that began an ended run; `null`: the result. */
   answer?(run: string): JsonObject | null;
   /** The session is over for now: it was closed or abandoned. */
   closed?(): void;
@@ -327,7 +327,7 @@ export class Conversation {
     this.#store.setDue({ [kind]: at });
   }
 
-  /** Whoever is told of the session's runs knows all there is. The alarm for that goes, unless a run is under way. */
+  /** The session above knows everything about the runs. Removes the alarm that tells it, unless a run is under way. */
   reported(): void {
     if (this.#store.liveRun()?.status !== "running") this.#store.setDue({ [WATCH]: null });
   }
@@ -434,7 +434,7 @@ export class Conversation {
     for (const hooks of this.#hooks) hooks.due?.(kind, now);
   }
 
-  /** What the request that began a run is answered, unless it is the run's result. */
+  /** The answer to the request that began a run; `null`: the run's result. */
   #answerOf(run: string): JsonObject | null {
     for (const { answer } of this.#hooks) {
       const answered = answer?.(run) ?? null;

@@ -27,7 +27,7 @@ const WRITTEN_MS = 1000;
 const BEGUN_MS = 250;
 /** After this time a session looks whether its rows that others were to send are in the lists. In ms. */
 const CONFIRM_MS = 1000;
-/** A life of the object that began within this time of a run's end, in ms, notes it again: the one before may not have come to that. */
+/** A life of the object that began within this time of a run's end, in ms, notes it again: the life before may have died first. */
 const FRESH_MS = 600_000;
 
 /** A row of a list in D1, and what to do once it is stored. */

@@ -109,7 +109,7 @@ export class ConversationStore implements EventSource {
     }
   }
 
-  /** Another number once knowledge of what is stored is invalid, for whoever keeps some of its own tables. */
+  /** Changes whenever cached knowledge of the storage becomes invalid. Parts that cache rows of their own tables compare it. */
   get forgotten(): number {
     return this.#forgotten;
   }

@@ -175,12 +175,12 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
   ): Promise<void> => {
     const known = store.request(request.name, log.now()) !== null;
     const { settings } = row;
-    // No run of the session above asked for this one, whichever run asked for the first.
+    // A request asked for this run, not a run of the session above, even if one asked for the first.
     const own = settings.parent === null ? null : { ...settings.parent, run_id: null };
     const next: TaskSettings = { ...settings, task: text, parent: own };
     if (!known) {
       await announced(next, caller, false).catch(ignoreMissing);
-      // What the files say of the run before is to be found there, also once the next one runs.
+      // Writes the handle of the run before to the session's files, as long as that is its last run.
       await task.saved();
       await conversation.changing((removed) => carry(row, { session, caller, removed }));
     }

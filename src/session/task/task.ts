@@ -38,7 +38,7 @@ export class Task {
   readonly workflow: Workflow;
   readonly #conversation: Conversation;
   readonly #waiting = new Set<() => void>();
-  /** The work of an agent run, and what it follows from: its result may be long. */
+  /** The work of an agent run, with the state that it was computed from. It is cached because its result may be long. */
   #known: { row: TaskRow; run: RunRow; state: AgentState; work: Work } | null = null;
   /** The end of the run whose handle is among the files, as far as this life knows, Unix ms. */
   #savedOf = 0;
@@ -376,7 +376,7 @@ export class Task {
     return isStage(this.#conversation.log.store.session()?.metadata ?? {});
   }
 
-  /** Does what follows from a new status, but for its row in the directory. It may run again, where it was not finished. */
+  /** Does what follows from a new status, except writing the row of the directory. Running it again does no harm. */
   #settled(): void {
     const row = this.store.row();
     if (row === null) return;

@@ -38,7 +38,7 @@ export interface CallRow {
   caller: string;
   /** Slug of a skill, or name of an operation. */
   name: string;
-  /** Digest of the skill's record. */
+  /** Digest of the skill's record; `""`: an operation has none. */
   digest: string;
   input: StoredInput;
   /** Something may have taken effect: every later call gets this outcome. */

@@ -5,7 +5,7 @@ import type { Durable } from "../../run/durable.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { OperationHandle, RunOutput } from "../../run/handle.ts";
 import { runMode } from "../../run/mode.ts";
-import { isOperation, type OperationRequest, runOperation } from "../../run/operation.ts";
+import { type OperationRequest, operationOf, runOperation } from "../../run/operation.ts";
 import type { WorkspaceAccess } from "../../run/workspace/access.ts";
 import type { Mode } from "../../skill/manifest.ts";
 import type { RunRow } from "../conversation/run-rows.ts";
@@ -45,12 +45,12 @@ export async function carryOut(
   life: CallLife,
   environment: CallEnvironment,
 ): Promise<RunOutput> {
-  const { name, digest } = known.call;
-  if (isOperation(name)) return runOperation(await handleOf(known, life, environment, { operation: name }));
+  const operation = operationOf(known.call);
+  if (operation !== null) return runOperation(await handleOf(known, life, environment, { operation }));
   const { registry } = environment.deployment;
   // This run's events must not reveal the values that the catalog's proxy skills send, either.
   await registry.catalog(environment.background).catch(() => null);
-  const record = await registry.skill(digest);
+  const record = await registry.skill(known.call.digest);
   const { slug, mode } = record.manifest;
   return runMode({ ...(await handleOf(known, life, environment, { skill: slug, mode })), record });
 }

@@ -6,8 +6,9 @@ export interface ExecutionCall {
   id: string;
   /** The caller who may see it, and pays: `<tenant>/<key id>`. */
   caller: string;
+  /** Slug of the skill, or name of the operation. */
   skill: string;
-  /** Digest of the skill's record. */
+  /** Digest of the skill's record; `""`: an operation has none. */
   digest: string;
   /** SHA-256 (hex) over everything that makes two requests the same. */
   request_hash: string;

@@ -13,7 +13,7 @@ import { detachedContext, type RunContext } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { RunOutput } from "../../run/handle.ts";
 import type { Content } from "../../run/large-body.ts";
-import { anonymousRunId, isOperation } from "../../run/operation.ts";
+import { anonymousRunId, operationOf } from "../../run/operation.ts";
 import type { RunRow } from "../conversation/run-rows.ts";
 import type { SessionLog } from "../conversation/session-log.ts";
 import type { ConversationStore } from "../conversation/store.ts";
@@ -191,7 +191,7 @@ export class UnlistedSession {
     const { call, run, id } = known;
     const { name: skill, digest, outcome } = call;
     const { created_at, settled_at: finished_at } = run;
-    const run_id = skill === "runs" ? anonymousRunId(run.id) : null;
+    const run_id = operationOf(call) === "runs" ? anonymousRunId(run.id) : null;
     const result = outcome?.ok ? { headers: outcome.headers, size: outcome.size } : null;
     const error = outcome?.ok === false ? JSON.stringify(outcome.error) : null;
     return { id, run_id, skill, digest, status: stateOf(run), created_at, finished_at, result, error };
@@ -262,7 +262,7 @@ export class UnlistedSession {
     return session === null || run === null ? null : { call, run, id: session.id };
   }
 
-  #keepInput({ id, skill, text, files, bot }: ExecutionCall, spent: string[]): StoredInput {
+  #keepInput({ id, skill, digest, text, files, bot }: ExecutionCall, spent: string[]): StoredInput {
     const keep = (name: string, content: Uint8Array | { key: string; size: number }) => {
       if (!(content instanceof Uint8Array)) return content;
       this.#calls.writeContent(name, content);
@@ -275,7 +275,7 @@ export class UnlistedSession {
         mime,
         place: keep(`file-${index}`, content),
       })),
-      body: `${skill === "responses" ? skill : "executions"}/${id}/body-${crypto.randomUUID()}`,
+      body: `${operationOf({ name: skill, digest }) === "responses" ? "responses" : "executions"}/${id}/body-${crypto.randomUUID()}`,
       ...(bot === undefined ? {} : { bot }),
       ...(spent.length === 0 ? {} : { spent }),
     };
@@ -285,9 +285,9 @@ export class UnlistedSession {
   #progress(): number {
     const records = this.#store.lastRecord();
     const memo = this.#store.liveRun()?.memo === null ? 0 : 1;
-    const name = this.#calls.row()?.name ?? "";
+    const call = this.#calls.row();
     // Every life may repeat a model's words, but a script's output is sent once.
-    const seen = records === 0 && !isOperation(name) ? this.#store.lastEvent() : 0;
+    const seen = records === 0 && (call === null || operationOf(call) === null) ? this.#store.lastEvent() : 0;
     return this.#store.handedIn.progress() + records + memo + seen;
   }
 
@@ -369,7 +369,7 @@ export class UnlistedSession {
     const current = this.#store.run(run.id);
     if (current === null || current.settled_at !== null) return;
     const settled_at = this.#log.now();
-    const expires = settled_at + (call.name === "responses" ? RESPONSE_KEPT_MS : KEPT_MS);
+    const expires = settled_at + (operationOf(call) === "responses" ? RESPONSE_KEPT_MS : KEPT_MS);
     this.#store.transaction(() => {
       const redacted = events.map((event) => this.#log.redacted(event));
       const done_event = this.#store.appendEvents([...this.#log.events.take(), ...redacted]);

@@ -61,7 +61,7 @@ const MAX_TOGETHER = 32;
 
 /** Records that follow from the same cause, folded and not stored yet. */
 interface Batch {
-  /** The run in lists before them. */
+  /** How lists showed the run before these records. */
   shownAs: string | null;
   state: WorkflowState | null;
   records: WorkflowRecord[];
@@ -245,7 +245,7 @@ export class Workflow {
         this.#conversation.background(this.#decided(this.state(), records));
         return;
       }
-      // What followers tell of these stands between the events of what was before and their own.
+      // Followers add events to such records, and these must come after the events of the records before.
       const told = records.some(({ type }) => type === "waits" || type === "finished");
       if (told || next.records.length >= MAX_TOGETHER) {
         this.#store(next);
@@ -260,7 +260,7 @@ export class Workflow {
     return { shownAs: state === null ? null : listedAs(state), state, records: [], events: [] };
   }
 
-  /** Adds records, and where the process dies with them. */
+  /** Adds records, and the crash points that the run meets with them. */
   #add(batch: Batch, records: readonly WorkflowRecord[]): void {
     const crashes = batch.state === null ? [] : crashesWith(batch.state, records);
     for (const record of [...records, ...crashes]) {
@@ -270,7 +270,7 @@ export class Workflow {
     }
   }
 
-  /** Reads the state again after a failure: what grows in it has grown beyond what is stored. */
+  /** Drops the state in memory if the work fails: it may be ahead of what is stored. */
   #intact(work: () => void): void {
     try {
       work();

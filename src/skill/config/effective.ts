@@ -67,13 +67,13 @@ export function effectiveConfig(params: readonly ConfigParam[], layers: LayerVal
 
 function unfitness(param: ConfigParam, given: LayerValue): Pick<ConfigDiagnostic, "code" | "message"> | null {
   const { name } = param;
-  const rest = "The next value below it is used.";
+  const rest = "Hull uses the value of the layer below.";
   if (given.kind === "lost") {
-    const message = `The stored secret ${name} cannot be opened with any key of HULL_SECRET_KEY. ${rest}`;
+    const message = `No key of HULL_SECRET_KEY opens the stored secret ${name}. ${rest}`;
     return { code: "config_secret_lost", message };
   }
   if ((given.kind !== "plain") !== (param.type === "secret")) {
-    const message = `${name} was stored as ${given.kind === "plain" ? "no secret" : "a secret"}, and is one of type ${param.type} now. ${rest}`;
+    const message = `The stored value of ${name} is ${given.kind === "plain" ? "no" : "a"} secret, but its type is ${param.type} now. ${rest}`;
     return { code: "config_value_unfit", message };
   }
   if (given.kind === "sealed") return null;
@@ -81,6 +81,6 @@ function unfitness(param: ConfigParam, given: LayerValue): Pick<ConfigDiagnostic
   if (wrong === null) return null;
   return {
     code: "config_value_unfit",
-    message: `The stored value: ${name}${wrong.path} ${wrong.message}. ${rest}`,
+    message: `The stored value does not fit: ${name}${wrong.path} ${wrong.message}. ${rest}`,
   };
 }

@@ -68,5 +68,5 @@ function unknownTool(tools: readonly Configurable[]): string {
 function misplaced(layer: ConfigLayer, { scope }: ConfigParam): string {
   return layer === "per_call"
     ? `has the scope ${scope}: a call cannot set it, PUT /skills/{slug}/config does`
-    : `has the scope ${scope}: it is set without bot`;
+    : `has the scope ${scope}: set it without bot`;
 }

@@ -1,4 +1,5 @@
 /** Whether a value fits a configuration parameter. Pure. */
+import { counted } from "../../plural.ts";
 import { MIN_SECRET_LENGTH } from "../../redact.ts";
 import type { ConfigParam, ConfigType, Json } from "../manifest.ts";
 
@@ -69,8 +70,10 @@ function anOption({ options = [] }: ConfigParam, value: Json): ConfigFault | nul
 function aList(param: ConfigParam, value: Json, member: Check): ConfigFault | null {
   if (!Array.isArray(value)) return must("a list", value);
   const { minItems = 0, maxItems = Number.POSITIVE_INFINITY } = param;
-  if (value.length < minItems) return fault(`must have at least ${minItems} items, not ${value.length}`);
-  if (value.length > maxItems) return fault(`must have at most ${maxItems} items, not ${value.length}`);
+  if (value.length < minItems)
+    return fault(`must have at least ${counted(minItems, "item")}, not ${value.length}`);
+  if (value.length > maxItems)
+    return fault(`must have at most ${counted(maxItems, "item")}, not ${value.length}`);
   for (const [index, item] of value.entries()) {
     const wrong = member(param, item);
     if (wrong !== null) return { ...wrong, path: `.${index}` };
@@ -90,7 +93,7 @@ function aSecret(_: ConfigParam, value: Json): ConfigFault | null {
   if (value === "") return fault("must not be empty; null clears it");
   if (value.length >= MIN_SECRET_LENGTH) return null;
   return fault(
-    `must have at least ${MIN_SECRET_LENGTH} characters: a shorter secret could not be cut out of outputs and logs`,
+    `must have at least ${MIN_SECRET_LENGTH} characters: Hull could not remove a shorter secret from outputs and logs`,
   );
 }
 

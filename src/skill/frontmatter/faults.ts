@@ -19,7 +19,7 @@ export function conflictFault(line: number): FrontmatterFault {
   return {
     code: "conflict_marker",
     line,
-    message: "The frontmatter has two versions: a merge of Git was committed before its conflict was solved.",
+    message: "The frontmatter has two versions: somebody committed a Git merge with an unsolved conflict.",
     hint: "Keep one version, and remove the lines that begin with <<<<<<<, ======= and >>>>>>>.",
   };
 }
@@ -31,7 +31,7 @@ export function missingFrontmatter(text: string): FrontmatterFault {
     return {
       code: "link_as_text",
       line: 1,
-      message: `The file holds nothing but a path, ${target}: a link of Git that was checked out as text.`,
+      message: `The file holds only the path ${target}: Git checked a symbolic link out as text.`,
       hint: "Check out again with git config core.symlinks true, or put the file that it leads to in its place.",
     };
   }
@@ -54,7 +54,7 @@ export function missingFrontmatter(text: string): FrontmatterFault {
     return {
       code: "frontmatter_unopened",
       line: 1,
-      message: "The fields begin without a line --- before them; only the one behind them is there.",
+      message: "The line --- before the fields is missing; the one after them is there.",
       hint: "Add a line --- as the first one of the file.",
     };
   }

@@ -127,7 +127,7 @@ function normalised(given: string, remedies: Remedy[]): string {
   }
   if (text.includes("\r")) {
     text = withLineFeeds(text);
-    const message = "Lines of SKILL.md end with carriage returns; they are read as line feeds.";
+    const message = "Lines of SKILL.md end with carriage returns; Hull reads them as line feeds.";
     remedies.push({
       tolerated: { level: "info", code: "line_endings", location: {}, message },
       refused: null,
@@ -215,7 +215,7 @@ function readRetrying(source: string, start: Position, remedies: Remedy[]): Yaml
     const quoted = way();
     const again = quoted === source ? first : readYaml(quoted, start);
     if (again.fault !== null || again.node?.kind !== "map") continue;
-    const message = `The frontmatter is not valid YAML (${fault.message}); it was read with its values in quotes.`;
+    const message = `The frontmatter is not valid YAML (${fault.message}); Hull read it again with its values in quotes.`;
     remedies.push({
       tolerated: {
         level: "warning",

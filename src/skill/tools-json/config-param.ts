@@ -113,7 +113,7 @@ function checkParam(findings: Findings, slot: Slot, param: ConfigParam, type: Co
     refuse(`The minItems of ${param.name} is greater than its maxItems.`, "Exchange them.");
   if (type === "secret" && param.default !== undefined)
     refuse(
-      `The secret ${param.name} has a default, which everybody can read who has the skill.`,
+      `The secret ${param.name} has a default, and everybody who has the skill can read it.`,
       "Leave the default out.",
     );
 }

@@ -163,7 +163,7 @@ function processHandler(
   const shebang = bytes[0] === 0x23 && bytes[1] === 0x21;
   if (shebang && mode === 0o755) return { tier: "runner", reason: "it is an executable file" };
   const lacks = shebang ? "is not executable" : "does not begin with #! and an interpreter";
-  const message = `The handler ${path} cannot be started: its file ending is not .js, .mjs, .ts, .py or .sh, and it ${lacks}.`;
+  const message = `The handler ${path} cannot be started: its file ending is not .js, .mjs, .ts, .mts, .py or .sh, and it ${lacks}.`;
   const hint = shebang
     ? `Make it executable: chmod +x ${path}.`
     : "Begin it with #!/usr/bin/env and the program, or write it in one of those languages.";

@@ -134,7 +134,7 @@ class Reader {
     const text = this.#match(STRING);
     if (text === null)
       this.#stop(
-        "A text begins here that has no end on its line, or holds an escape that JSON does not have.",
+        "The text that begins here does not end on its line, or has an escape that JSON does not know.",
       );
     const value: unknown = JSON.parse(text);
     return String(value);

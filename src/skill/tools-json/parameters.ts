@@ -139,7 +139,7 @@ function definition(findings: Findings, slot: Slot, map: MapNode): JsonObject {
   }
   const { description } = schema;
   if (typeof description !== "string" || description.trim() === "") {
-    const message = `The parameter ${slot.path} has no description, which is what a model knows of it.`;
+    const message = `The parameter ${slot.path} has no description, so a model knows only its name and type.`;
     findings.warning(
       "parameter_description_missing",
       { path: slot.path, at: slot.at },

@@ -70,7 +70,7 @@ export function readToolsJson(content: Uint8Array | string, source: ToolsSource)
       own.error(
         "duplicate_tool",
         { path: `${slot.path}.name`, at: slot.at },
-        `A tool ${tool.name} is already declared on line ${earlier}; the first one stays.`,
+        `A tool ${tool.name} is already declared on line ${earlier}; Hull uses the first one.`,
         "Rename one of them.",
       );
     } else if (tool !== null) {
@@ -115,7 +115,7 @@ function readList(findings: Findings, content: Uint8Array | string): Slot[] {
     "manifest_not_array",
     { at: tree.node.at },
     foreign
-      ? 'tools.json is an object with a list "tools", a form of other formats; it is not read.'
+      ? 'tools.json is an object with a list "tools", as in other formats; Hull does not read it.'
       : "tools.json must be an array of tools, also where there is only one.",
     foreign ? 'Keep only the list: [{"name": …}, …].' : 'Write [{"name": "…", "description": "…"}].',
   );
@@ -133,7 +133,11 @@ function decode(content: Uint8Array | string): string | null {
 
 function readTool(findings: Findings, slot: Slot, source: ToolsSource): ToolDraft | null {
   if (slot.node.kind !== "map") {
-    findings.warning("tool_incomplete", slot, `The tool ${slot.path} is not an object; it is left out.`);
+    findings.warning(
+      "tool_incomplete",
+      slot,
+      `The tool ${slot.path} is not an object, so Hull leaves it out.`,
+    );
     return null;
   }
   const map = slot.node;
@@ -169,7 +173,7 @@ function readName(findings: Findings, slot: Slot, map: MapNode, { taken = [] }: 
   const at = child(map, "name", slot.path);
   if (name === null || at === undefined) return null;
   if (!NAME.test(name)) {
-    const message = `The tool name ${JSON.stringify(name.slice(0, 80))} is not accepted, so the tool is left out.`;
+    const message = `The tool name ${JSON.stringify(name.slice(0, 80))} is not accepted, so Hull leaves the tool out.`;
     findings.warning(
       "tool_name",
       at,
@@ -188,7 +192,7 @@ function readName(findings: Findings, slot: Slot, map: MapNode, { taken = [] }: 
     return null;
   }
   if (taken.includes(name)) {
-    const message = `SKILL.md has a tool ${name} of its own, which is used; this one is left out.`;
+    const message = `SKILL.md has a tool ${name} of its own; Hull uses that one and leaves this one out.`;
     findings.warning("tool_taken", at, message, "Rename one of the two.");
     return null;
   }
@@ -200,7 +204,7 @@ function readWord(findings: Findings, slot: Slot, map: MapNode, key: "name" | "d
   const at = child(map, key, slot.path);
   const value = at?.node.kind === "scalar" ? at.node.value : undefined;
   if (typeof value === "string" && value.trim() !== "") return key === "name" ? value : value.trim();
-  const message = `The tool ${slot.path} has no ${key}, so it is left out.`;
+  const message = `The tool ${slot.path} has no ${key}, so Hull leaves it out.`;
   findings.warning(
     "tool_incomplete",
     at ?? { path: `${slot.path}.${key}`, at: slot.at },
@@ -231,7 +235,7 @@ function readScript(
     findings.info(
       "script_place",
       slot,
-      `The handler ${script} is outside scripts/, where Hull looks for handlers.`,
+      `The handler ${script} is outside scripts/, where the format expects handlers.`,
     );
   }
   return script;

@@ -21,16 +21,16 @@ export function unbundled(files: readonly SourceFile[]): HandlerMaker {
   const byPath = new Map(files.map(({ path, bytes }) => [path, bytes]));
   return async ({ path, bytes }, wanted) => {
     if (/\.m?ts$/.test(path)) {
-      const message = "An upload's TypeScript handler would have to be compiled.";
+      const message = "Hull does not compile the TypeScript handlers of an upload.";
       return { faults: [{ code: "handler_needs_build", message, hint: bundleHint(path) }] };
     }
     const { process, others, relative } = filesNeed(path, byPath);
     const packages = others.filter((specifier) => !isNodes(specifier));
     const imported = packages[0] ?? relative[0];
     const reason =
-      process ?? (imported === undefined ? null : `it imports ${imported}, and uploads are not bundled`);
+      process ?? (imported === undefined ? null : `it imports ${imported}, and Hull does not bundle uploads`);
     if (wanted === "isolate" && imported !== undefined) {
-      const message = `x-tier asks for an isolate, but the handler imports ${imported}, and uploads are not bundled.`;
+      const message = `x-tier asks for an isolate, but the handler imports ${imported}, and Hull does not bundle uploads.`;
       return { faults: [{ code: "handler_needs_build", message, hint: bundleHint(path) }] };
     }
     const made = chosen(bytes, wanted, reason);
@@ -40,5 +40,10 @@ export function unbundled(files: readonly SourceFile[]): HandlerMaker {
   };
 }
 
-const bundleHint = (path: string): string =>
-  `Upload one file: npx esbuild ${path} --bundle --format=esm --platform=node --outfile=${path.replace(/\.[^./]+$/, ".js")}, or let the operator publish the folder.`;
+function bundleHint(path: string): string {
+  const bundle = `npx esbuild ${path} --bundle --format=esm --platform=node --outfile=`;
+  const made = path.replace(/\.m?ts$/, ".js");
+  const one =
+    made === path ? `${bundle}${path} --allow-overwrite` : `${bundle}${made}, and name ${made} in tools.json`;
+  return `Upload one file: ${one}; or let the operator publish the folder.`;
+}

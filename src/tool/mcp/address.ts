@@ -17,9 +17,14 @@ export function addressFault(url: URL, { hosts, loopback }: AllowedHosts): strin
       ? null
       : `The host ${url.hostname} is this machine; local dev permits it with allow_loopback = true under [mcp] in hull.toml.`;
   }
+  // No setting permits such a host.
+  const never = hostFault(url, null);
+  if (never !== null) return `The host ${url.hostname} ${never}.`;
   const fault = hostFault(url, hosts);
   if (fault !== null)
-    return `The host ${url.hostname} ${fault}. [mcp] allowed_hosts in hull.toml lists them.`;
+    return `The host ${url.hostname} ${fault}. The operator adds it to [mcp] allowed_hosts in hull.toml.`;
   // Headers hold secrets.
-  return url.protocol === "https:" ? null : `The host ${url.hostname} is asked for by http and not by https.`;
+  return url.protocol === "https:"
+    ? null
+    : `The host ${url.hostname} has an http address; Hull asks it by https only.`;
 }

@@ -90,7 +90,7 @@ export class McpClient {
       const reply = await this.#request("tools/list", cursor === null ? {} : { cursor }, NOTHING, signal);
       if (!reply.ok) return reply;
       const read = pageShape.safeParse(reply.value);
-      if (!read.success) return failed("protocol", "Its list of tools is none.");
+      if (!read.success) return failed("protocol", "Its answer is not a list of tools.");
       for (const item of read.data.tools) {
         const tool = toolShape.safeParse(item);
         if (tool.success) tools.push(tool.data);
@@ -99,7 +99,7 @@ export class McpClient {
       if (cursor === null || cursor === "") break;
     }
     const dialect = this.#dialect;
-    if (dialect === null) return failed("protocol", "It speaks no revision of MCP that Hull does.");
+    if (dialect === null) return failed("protocol", "It speaks no version of MCP that Hull knows.");
     return { ok: true, value: { tools: tools.slice(0, MAX_TOOLS), dialect } };
   }
 
@@ -189,7 +189,7 @@ export class McpClient {
     if (!result.ok) return result;
     const { protocolVersion = "" } = openedShape.safeParse(result.value).data ?? {};
     if (!LEGACY_VERSIONS.some((version) => version === protocolVersion)) {
-      return failed("protocol", "It speaks no revision of MCP that Hull does.");
+      return failed("protocol", "It speaks no version of MCP that Hull knows.");
     }
     this.#session = received.value.headers.get("mcp-session-id");
     const dialect: Dialect = { version: protocolVersion, modern: false, sessions: this.#session !== null };

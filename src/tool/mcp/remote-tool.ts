@@ -1,5 +1,7 @@
 /** Tools of MCP servers in the form for a model, and their answers (docs/mcp.md). Pure. */
+
 import * as z from "zod/mini";
+import { counted } from "../../plural.ts";
 import type { JsonObject, McpServer } from "../../skill/manifest.ts";
 import { toolPrefix } from "../../skill/mcp-servers.ts";
 import type { ListedTool } from "./client.ts";
@@ -92,7 +94,7 @@ function lineOf(item: unknown): string {
       return content.text;
     case "image":
     case "audio":
-      return `[${content.type}: ${content.mimeType}, ${Math.floor((content.data.length * 3) / 4)} bytes]`;
+      return `[${content.type}: ${content.mimeType}, ${counted(Math.floor((content.data.length * 3) / 4), "byte")}]`;
     case "resource_link":
       return `[resource: ${content.name ?? content.uri}, ${content.uri}]`;
     case "resource": {

@@ -80,7 +80,9 @@ async function open(wire: Wire, { message, raw, headers, signal }: Sent): Promis
     await response.body?.cancel();
     const target = response.headers.get("location");
     if (!FOLLOWED.has(response.status) || target === null || !URL.canParse(target, url.href)) {
-      return failed("refused", "It redirects in a way that is not followed.", { status: response.status });
+      return failed("refused", "It redirects in a way that Hull does not follow.", {
+        status: response.status,
+      });
     }
     if (hops === MAX_REDIRECTS) return failed("refused", `It redirects more than ${MAX_REDIRECTS} times.`);
     url = new URL(target, url);
@@ -139,7 +141,7 @@ async function fromEvents(
     max_event: MAX_ANSWER_BYTES,
     max_bytes: MAX_ANSWER_BYTES,
     signal,
-    unusable: (reason: string) => note(`Its answer is of no use: ${reason}.`),
+    unusable: (reason: string) => note(`Hull cannot use its answer: ${reason}.`),
     cutOff: () => note("Its answer broke off."),
   };
   try {

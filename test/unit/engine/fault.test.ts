@@ -1,7 +1,11 @@
 /** What is said of a value that does not have its shape. */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
+import en from "zod/v4/locales/en.js";
 import { shapeErrors } from "../../../src/engine/fault.ts";
+
+// As the Worker does, and zod in other test files of this process.
+z.config(en());
 
 test("the commonest faults are said in plain words, with their places", () => {
   const shape = z.strictObject({

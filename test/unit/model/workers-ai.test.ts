@@ -144,7 +144,10 @@ test.each([
 test("no binding and no base URL names both ways; a silent binding times out", async () => {
   const error = await failureOf(ask(undefined));
   expect(error.code).toBe("provider_not_configured");
-  expect(error.data.detail).toMatch(/AI binding.*WORKERS_AI_BASE_URL/);
+  expect(error.data.members).toMatchObject({ variable: "WORKERS_AI_BASE_URL" });
+  expect(error.message).toContain('[ai] with binding = "AI" in wrangler.toml');
+  expect(error.message).not.toContain("Worker secret");
+  expect(error.message).toMatch(/WORKERS_AI_BASE_URL/);
   const silent = await failureOf(ask(() => new Promise(() => undefined), { timeout_ms: 15 }));
   expect(silent.code).toBe("provider_timeout");
 });

@@ -126,7 +126,7 @@ describe("files of an answer", () => {
       "out",
       "--force",
     );
-    expect(forced.lines).toEqual(["out/a.txt (3 bytes)", "out/c.txt (1 bytes)", "out/c-2.txt (1 bytes)"]);
+    expect(forced.lines).toEqual(["out/a.txt (3 bytes)", "out/c.txt (1 byte)", "out/c-2.txt (1 byte)"]);
   });
 
   test("stay in the folder, whatever the server calls them", async () => {

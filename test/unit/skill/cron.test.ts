@@ -90,7 +90,7 @@ describe("refuses", () => {
     ["9-5 * * * *", '"9-5" is no minute'],
     ["1-2-3 * * * *", '"1-2-3" is no minute'],
     [", * * * *", '"," is no minute'],
-    ["@daily", "has 1 fields"],
+    ["@daily", "has 1 field;"],
     ["0 0 30 2 *", "names a date that no month has"],
   ])("%s", (text, fault) => {
     expect(parseCron(text)).toEqual({ fault: expect.stringContaining(fault) });

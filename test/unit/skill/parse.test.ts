@@ -173,6 +173,7 @@ const TABLE: Record<string, [string, string[]][]> = {
     [`proxy: https://$${"{HOST}"}/`, ["error proxy_url 4 proxy"]],
     [`proxy: https://a.example/$${"{a-b}"}`, ["error proxy_url 4 proxy"]],
     [`proxy: https://a.example/?k=$${"{HULL_X}"}`, ["warning placeholder_reserved 4 proxy"]],
+    [`proxy: https://a.example/?k=$${"{HUSK_X}"}`, ["warning placeholder_reserved 4 proxy"]],
     ["proxy: https://a.example/\nproxy_method: FOO", ["error value_not_allowed 5 proxy_method"]],
     [
       "proxy: https://a.example/\nheaders:\n  Host: x\n  a b: y\n  n: 5",

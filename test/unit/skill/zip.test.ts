@@ -89,12 +89,12 @@ describe("hostile zips are refused, with the entry and the reason", () => {
   });
 
   test.each<[string, ZipEntry[], RegExp, Parameters<typeof makeZip>[1]?]>([
-    ["traversal", [file("../a")], /"\.\.\/a" is not plainly inside/],
-    ["inner traversal", [file("a/../../b")], /not plainly inside/],
-    ["absolute", [file("/etc/passwd")], /not plainly inside/],
-    ["backslash", [file("a\\b")], /not plainly inside/],
-    ["NUL", [file("a\0b")], /not plainly inside/],
-    ["a folder outside", [{ name: "../d/", mode: 0o040755 }], /not plainly inside/],
+    ["traversal", [file("../a")], /"\.\.\/a" is not a plain relative path inside/],
+    ["inner traversal", [file("a/../../b")], /not a plain relative path inside/],
+    ["absolute", [file("/etc/passwd")], /not a plain relative path inside/],
+    ["backslash", [file("a\\b")], /not a plain relative path inside/],
+    ["NUL", [file("a\0b")], /not a plain relative path inside/],
+    ["a folder outside", [{ name: "../d/", mode: 0o040755 }], /not a plain relative path inside/],
     ["twice", [file("a"), file("a")], /a appears twice/],
     ["file and folder", [file("a"), file("a/b")], /a is both a file and a folder/],
     ["link", [file("a", { mode: 0o120777 })], /a is a link, a device/],
@@ -106,7 +106,7 @@ describe("hostile zips are refused, with the entry and the reason", () => {
     ["method", [file("a", { lie: { method: 14 } })], /a is compressed by method 14/],
     ["CRC", [file("a", { lie: { crc: 1 } })], /a is damaged/],
     ["stored with another size", [file("a", { lie: { size: 3 } })], /a has 2 bytes instead of 3/],
-    ["more than it says", [file("a", { deflate: true, lie: { size: 1 } })], /a has more than its 1 bytes/],
+    ["more than it says", [file("a", { deflate: true, lie: { size: 1 } })], /a has more than its 1 byte/],
     ["less than it says", [file("a", { deflate: true, lie: { size: 3 } })], /a has 2 bytes instead of 3/],
     ["not deflated", [file("a", { content: "\xff\xff\xff", lie: { method: 8 } })], /a cannot be inflated/],
     ["cut deflate", [file("a", { content: zeros, deflate: true, lie: { packed: 9, size: 900 } })], /a /],

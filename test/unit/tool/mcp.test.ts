@@ -18,8 +18,8 @@ describe("addresses", () => {
     ["https://example.org/", /not among the hosts/],
     ["https://mcp.example.com.evil.example/", /not among the hosts/],
     ["https://notmcp.example.com/", /not among the hosts/],
-    ["http://mcp.example.com/", /by http and not by https/],
-    ["ftp://mcp.example.com/", /by ftp:/],
+    ["http://mcp.example.com/", /https only/],
+    ["ftp://mcp.example.com/", /address of ftp:/],
     ["http://localhost:3000/", /is this machine/],
     ["http://127.0.0.1/", /is this machine/],
     ["http://[::1]/", /is this machine/],
@@ -43,7 +43,9 @@ describe("addresses", () => {
     for (const url of ["http://localhost:3000/", "http://127.0.0.1:9/", "http://[::1]/"]) {
       expect(addressFault(new URL(url), local)).toBeNull();
     }
-    expect(addressFault(new URL("http://192.168.0.1/"), local)).toMatch(/private/);
+    expect(addressFault(new URL("http://192.168.0.1/"), local)).toBe(
+      "The host 192.168.0.1 is a private address.",
+    );
     expect(addressFault(new URL("https://public.example.com/"), local)).toMatch(/not among the hosts/);
   });
 });

@@ -31,14 +31,14 @@ export async function readFileForm(context: RequestContext): Promise<FileRow> {
   try {
     for await (const part of parts) {
       if (part.filename === null && part.name !== "file") fields.set(part.name, await fieldOf(part));
-      else if (row !== null) throw new BadRequest({ detail: "An upload is one file.", param: "file" });
+      else if (row !== null) throw new BadRequest({ detail: "An upload holds one file.", param: "file" });
       else if (part.name === "file") {
         const named = nameAndType(part);
         row = await saveFile(context, named, upTo(part.body, limit), async () => {
           // Fields may come after the file; they decide how long it stays.
           for await (const behind of parts) {
             if (behind.filename !== null)
-              throw new BadRequest({ detail: "An upload is one file.", param: "file" });
+              throw new BadRequest({ detail: "An upload holds one file.", param: "file" });
             fields.set(behind.name, await fieldOf(behind));
           }
           return settled(context, fields);

@@ -109,7 +109,7 @@ describe("a value fits its parameter", () => {
       ["12345678"],
       [
         ["", /empty; null clears/],
-        ["1234567", /at least 8 characters: a shorter secret could not be cut out/],
+        ["1234567", /at least 8 characters: Hull could not remove/],
         [5, /must be a text$/],
       ],
     ],
@@ -266,7 +266,7 @@ describe("given values", () => {
     const read = readGiven(tools, given, "per_bot", "tools");
     expect("faults" in read ? read.faults.map(({ path, message }) => `${path}: ${message}`) : read).toEqual([
       "tools.build.maxCost: must be at most 50, not 51",
-      "tools.build.site: has the scope global: it is set without bot",
+      "tools.build.site: has the scope global: set it without bot",
       "tools.build.none: is no parameter of build; there are: maxCost, site, labels",
       "tools.build.labels.a: must be a text, not 1",
       "tools.build.constructor: is no parameter of build; there are: maxCost, site, labels",
