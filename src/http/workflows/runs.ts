@@ -157,7 +157,7 @@ async function sourceOf(
 
 async function recordNamed(context: RequestContext, run: string | JsonObject): Promise<RunRecord> {
   if (typeof run === "string")
-    return recordOf(await sessionOf(context, run).ask("workflow", { wait: "none" }));
+    return recordOf(await sessionOf(context, run, "workflow run").ask("workflow", { wait: "none" }));
   const record = readRecord(run);
   if (record !== null) return record;
   const message = "is no record of a workflow run";
@@ -304,7 +304,7 @@ export const getWorkflowRuns: Route = async (context) => {
 
 /** `GET /workflows/runs/{id}`: its record, with `?wait=terminal` once it has ended. */
 export const getWorkflowRun: Route = async (context, { id = "" }) => {
-  const session = sessionOf(context, id);
+  const session = sessionOf(context, id, "workflow run");
   const now = await session.ask("workflow", { wait: "none" });
   const waits = waitIn(context.request) === "terminal" && now.finished_at === null;
   return jsonNow(shown(context, waits ? await endOf(session, now) : now));
@@ -312,7 +312,7 @@ export const getWorkflowRun: Route = async (context, { id = "" }) => {
 
 /** `GET /workflows/runs/{id}/events`: those after `Last-Event-ID` or `?after=`, up to the end. */
 export const getWorkflowEvents: Route = async (context, { id = "" }) => {
-  const session = sessionOf(context, id);
+  const session = sessionOf(context, id, "workflow run");
   // A task's id means the last of its runs.
   const { id: run } = recordOf(await session.ask("workflow", { wait: "none" }));
   return streamOf(await session.events(run, lastSeen(context.request, id)), { "cache-control": "no-store" });
@@ -320,7 +320,7 @@ export const getWorkflowEvents: Route = async (context, { id = "" }) => {
 
 /** `DELETE /workflows/runs/{id}`: stops it, and removes everything of it. */
 export const deleteWorkflowRun: Route = async (context, { id = "" }) => {
-  const session = sessionOf(context, id);
+  const session = sessionOf(context, id, "workflow run");
   // An ordinary session has no workflow run.
   await session.ask("workflow", { wait: "none" });
   await session.ask("remove", null);
@@ -334,7 +334,9 @@ const stop =
       context.request,
       stopBody,
     );
-    return jsonNow(shown(context, await sessionOf(context, id).ask("stopWorkflow", { kill, reason })));
+    return jsonNow(
+      shown(context, await sessionOf(context, id, "workflow run").ask("stopWorkflow", { kill, reason })),
+    );
   };
 export const postWorkflowCancel = stop(false);
 export const postWorkflowKill = stop(true);
@@ -342,13 +344,13 @@ export const postWorkflowKill = stop(true);
 /** `POST …/pause`: lets what is under way end, and begins nothing more. */
 export const postWorkflowPause: Route = async (context, { id = "" }) => {
   await readJsonIfAny(context.request, nothing);
-  return jsonNow(shown(context, await sessionOf(context, id).ask("pauseWorkflow", null)));
+  return jsonNow(shown(context, await sessionOf(context, id, "workflow run").ask("pauseWorkflow", null)));
 };
 
 /** `POST …/resume`: lets a paused run go on; one that ended at its `max_steps` goes on as another run. */
 export const postWorkflowResume: Route = async (context, { id = "" }) => {
   await readJsonIfAny(context.request, nothing);
-  const session = sessionOf(context, id);
+  const session = sessionOf(context, id, "workflow run");
   const record = recordOf(await session.ask("workflow", { wait: "none" }));
   if (record.status !== "paused" || record.finished_at === null)
     return jsonNow(shown(context, await session.ask("resumeWorkflow", null)));
@@ -360,7 +362,7 @@ export const postWorkflowResume: Route = async (context, { id = "" }) => {
 export const postWorkflowFork: Route = async (context, { id = "" }) => {
   const body = await readJson(context.request, forkBody, MAX_MODEL_BODY_BYTES);
   const { from, input = {} } = body;
-  const record = recordOf(await sessionOf(context, id).ask("workflow", { wait: "none" }));
+  const record = recordOf(await sessionOf(context, id, "workflow run").ask("workflow", { wait: "none" }));
   const graph = graphOf(record.graph);
   if (!Object.hasOwn(graph.nodes, from)) {
     const message = `names no node: there is no "${from}"; the graph has ${Object.keys(graph.nodes).join(", ")}`;
@@ -382,7 +384,7 @@ export const postWorkflowFork: Route = async (context, { id = "" }) => {
 /** `POST …/migrate {graph}` or `{workflow}`: the run goes on with another graph, if that fits its journal. */
 export const postWorkflowMigrate: Route = async (context, { id = "" }) => {
   const body = await readJson(context.request, migrateBody, MAX_MODEL_BODY_BYTES);
-  const session = sessionOf(context, id);
+  const session = sessionOf(context, id, "workflow run");
   const record = recordOf(await session.ask("workflow", { wait: "none" }));
   const { graph, workflow } = await sourceOf(context, body, undefined);
   const { valid, errors } = await checkGraph(context, graph);
@@ -410,7 +412,12 @@ export const postWorkflowSignal: Route = async (context, { id = "" }) => {
   const body = await readJson(context.request, eventBody);
   const { name, key = null, payload = null } = body;
   const request = await requestName(context, body);
-  const document = await sessionOf(context, id).ask("workflowEvent", { name, key, payload, request });
+  const document = await sessionOf(context, id, "workflow run").ask("workflowEvent", {
+    name,
+    key,
+    payload,
+    request,
+  });
   return jsonNow(shown(context, document), 202);
 };
 
@@ -421,5 +428,5 @@ export const postWorkflowApproval: Route = async (context, { id = "" }) => {
   const request = await requestName(context, body);
   const by = context.caller.key_id ?? "local";
   const answer = { node, granted: decision === "approve", by, reason, request };
-  return jsonNow(shown(context, await sessionOf(context, id).ask("answerWorkflow", answer)));
+  return jsonNow(shown(context, await sessionOf(context, id, "workflow run").ask("answerWorkflow", answer)));
 };
