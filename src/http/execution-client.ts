@@ -7,6 +7,7 @@ import type { SessionRpc } from "../session/conversation/rpc.ts";
 import type { RunTrace } from "../session/conversation/trace.ts";
 import type {
   Begun,
+  BegunSkill,
   ExecutionAnswer,
   ExecutionCall,
   ExecutionEvents,
@@ -23,11 +24,13 @@ export function callerOf({ caller }: RequestContext): string {
   return `${caller.tenant}/${caller.key_id ?? "-"}`;
 }
 
-/** An execution of the caller. Every method after `attach` throws ExecutionNotFound if there is none. */
+/** An execution of the caller. Every method after `begun` throws ExecutionNotFound if there is none. */
 export interface ExecutionClient {
   begin(call: Omit<ExecutionCall, "id" | "caller" | "request_id" | "mock_scope">): Promise<Begun>;
   /** `null`: there is none to return to. */
   attach(requestHash: string): Promise<Begun | null>;
+  /** What the run carries out to which a repeated call returns; `null`: there is none. */
+  begun(): Promise<BegunSkill | null>;
   answer(): Promise<ExecutionAnswer>;
   follow(after: number, early: boolean): Promise<ExecutionEvents>;
   status(): Promise<ExecutionStatus>;
@@ -76,6 +79,7 @@ export function executionOf(
       return ask(async (object) => await object.begin(whole));
     },
     attach: (request_hash) => ask(async (object) => await object.attach({ caller, request_hash })),
+    begun: () => ask(async (object) => await object.begun(caller)),
     answer: async () => found<ExecutionAnswer>(await ask(async (object) => await object.answer(caller))),
     follow: async (after, early) =>
       found<ExecutionEvents>(await ask(async (object) => await object.follow(caller, after, early))),

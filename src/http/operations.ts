@@ -7,6 +7,7 @@ import { type OperationRequest, operationInput, runOperation } from "../run/oper
 import { logError, problemOf } from "../run/problem.ts";
 import { callBody, completionBody, structuredBody } from "../run/request-bodies.ts";
 import { sessionNamed } from "../run/session-call.ts";
+import type { Begun } from "../session/unlisted/rpc.ts";
 import { readJson } from "./body.ts";
 import type { RequestContext } from "./context.ts";
 import { executionOf } from "./execution-client.ts";
@@ -66,19 +67,24 @@ async function answer(
   const { operation } = asked;
   const streaming = stream || wantsEvents(context.request) !== "no";
   const durable = await durableCall(context, operation, later);
-  const kept = durable === null ? asked : await withSealed(context, asked);
-  const request: OperationRequest = { ...kept, account: accountOf(context, session) };
   const id = durable?.id ?? runId(context);
   const headers = { "cache-control": "no-store", "x-hull-execution-id": id };
   context.log.execution_id = id;
   context.log.operation = operation;
+  const account = accountOf(context, session);
   if (durable !== null) {
     const execution = executionOf(context, id);
     const request_hash = await requestHash(context, asked.body);
-    const text = operationInput(request);
-    const begun = await execution.begin({ skill: operation, digest: "", request_hash, text, files: [] });
+    // A run that was begun goes on as it began, also if its skills are gone by now.
+    const known = durable.keyed && configured(asked) ? await execution.attach(request_hash) : null;
+    const start = async (): Promise<Begun> => {
+      const text = operationInput({ ...(await withSealed(context, asked)), account });
+      return execution.begin({ skill: operation, digest: "", request_hash, text, files: [] });
+    };
+    const begun = known ?? (await start());
     return answerDurable(context, durable, { execution, begun, streaming, headers });
   }
+  const request: OperationRequest = { ...asked, account };
   if (streaming) return streamed(context, id, request, headers);
   const handle: OperationHandle = {
     id,
@@ -97,6 +103,10 @@ async function answer(
 
 /** The request itself is passed along. */
 const NO_INPUT = { text: null, files: [] };
+
+/** Whether the request holds values for tools, which Hull reads by the skills as they are now. */
+const configured = ({ operation, body }: Asked): boolean =>
+  operation === "runs" && body.options?.tool_configs != null;
 
 /** A stored request contains no secrets of tools' configuration. */
 async function withSealed(context: RequestContext, asked: Asked): Promise<Asked> {

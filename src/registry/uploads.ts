@@ -79,17 +79,19 @@ export async function listUploads(
 
 /**
  * Serves a version of a skill from now on; does nothing if it is already served. `taken`: slug or route went to another
- * skill in the meantime. `full`: the owner has the most skills permitted.
+ * skill in the meantime. `full`: the owner has the most skills permitted. `existed`: it replaced an earlier version.
+ * @param fresh the owner's own skill of this slug counts as another one
  */
 export async function saveUpload(
   env: Bindings,
   owner: string,
   card: Card,
-  now: Date,
-): Promise<Upload | "taken" | "full"> {
+  { now, fresh }: { now: Date; fresh: boolean },
+): Promise<{ saved: Upload; existed: boolean } | "taken" | "full"> {
   const db = await database(env);
   const values = [card.slug, card.route, owner, card.version, JSON.stringify(card), now.toISOString()];
   const statements = [
+    db.prepare("SELECT slug FROM uploaded_skills WHERE slug = ?1").bind(card.slug),
     db
       .prepare(
         `INSERT INTO uploaded_skills (slug, route, owner, digest, card, created_at, updated_at)
@@ -97,10 +99,10 @@ export async function saveUpload(
          WHERE (SELECT count(*) FROM uploaded_skills WHERE owner = ?3 AND slug <> ?1) < ?7
          ON CONFLICT (slug) DO UPDATE SET route = excluded.route, digest = excluded.digest, card = excluded.card,
            updated_at = iif(digest = excluded.digest, updated_at, excluded.updated_at)
-         WHERE owner = excluded.owner
+         WHERE owner = excluded.owner AND NOT ?8
          RETURNING ${COLUMNS}`,
       )
-      .bind(...values, MAX_UPLOADS),
+      .bind(...values, MAX_UPLOADS, fresh ? 1 : 0),
     db
       .prepare(
         `INSERT INTO uploaded_versions (slug, version, digest, uploaded_at)
@@ -121,8 +123,9 @@ export async function saveUpload(
     throw error;
   });
   if (results === null) return "taken";
-  const [saved] = z.array(upload).parse(results[0]?.results);
-  if (saved !== undefined) return saved;
+  const [before, after] = results;
+  const [saved] = z.array(upload).parse(after?.results);
+  if (saved !== undefined) return { saved, existed: before?.results.length === 1 };
   const near = await uploadsNear(env, card);
   return near.some(({ slug }) => slug === card.slug) ? "taken" : "full";
 }

@@ -21,6 +21,9 @@ export const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 /** The same in words. */
 export const SESSION_IDS = "1 to 128 of A-Za-z0-9._:-, the first a letter or digit";
 
+/** What a request calls the session: a daemon, a task and a workflow run each have a session of their own. */
+export type SessionKind = "session" | "daemon" | "task" | "workflow run";
+
 /** Attempts after the first, and the wait before the first of them in ms, doubled each time. */
 const RETRIES = 4;
 const WAIT_MS = 100;
@@ -60,10 +63,12 @@ export interface SessionClient {
  * change carries a name by which the session recognises it.
  * @throws CallNotFound if the id has no valid form
  */
-export function sessionClient({ env, tenant, requestId, mockScope }: RunContext, id: string): SessionClient {
-  if (!SESSION_ID.test(id)) {
-    throw new CallNotFound({ what: "session", id, ids: SESSION_IDS });
-  }
+export function sessionClient(
+  { env, tenant, requestId, mockScope }: RunContext,
+  id: string,
+  what: SessionKind = "session",
+): SessionClient {
+  if (!SESSION_ID.test(id)) throw new CallNotFound({ what, id, ids: SESSION_IDS });
   const caller: SessionCaller = { tenant, id, request_id: requestId, mock_scope: mockScope };
   // A stub is useless after it has failed.
   const object = () => sessionObject(env, tenant, id);

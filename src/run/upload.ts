@@ -68,12 +68,12 @@ export async function uploadSkill(
   const before = await checkAddress(context, catalog, card);
   if (before !== null && fresh) throw new SlugTaken({ slug, route: card.route, by: "upload", skill: slug });
   if (before?.digest !== skill.digest) await storeSkill(env, skill);
-  const saved = await saveUpload(env, tenant, card, new Date());
-  if (saved === "full") throw new UploadLimit({ limit: MAX_UPLOADS });
-  if (saved === "taken") throw new SlugTaken({ slug, route: card.route, by: "upload", skill: null });
+  const outcome = await saveUpload(env, tenant, card, { now: new Date(), fresh });
+  if (outcome === "full") throw new UploadLimit({ limit: MAX_UPLOADS });
+  if (outcome === "taken") throw new SlugTaken({ slug, route: card.route, by: "upload", skill: null });
   await deployment.catalogs.read(tenant);
   context.log.upload = `${slug}@${skill.digest.slice(0, 12)}`;
-  return { saved, record, existed: before !== null, catalog, diagnostics, positions };
+  return { ...outcome, record, catalog, diagnostics, positions };
 }
 
 /** Assembles a skill from the files that the tenant stored. @throws BundleInvalid */

@@ -16,6 +16,7 @@ import type {
 import type { Session } from "./session.ts";
 import type {
   Begun,
+  BegunSkill,
   ExecutionAnswer,
   ExecutionCall,
   ExecutionEvents,
@@ -71,6 +72,10 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
 
   async attach(call: KnownCall): Promise<Begun | null> {
     return (await this.#session).unlisted.attach(call);
+  }
+
+  async begun(caller: string): Promise<BegunSkill | null> {
+    return (await this.#session).unlisted.begun(caller);
   }
 
   async answer(caller: string): Promise<ExecutionAnswer | null> {

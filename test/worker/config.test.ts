@@ -347,4 +347,24 @@ describe("values of one run", () => {
     expect(stored).toContain('"sealed":"v1.');
     expect(stored).not.toContain(CANARY);
   });
+
+  it("of an idempotent run do not matter to its repetition, though their skill is gone", async () => {
+    const local = new Client({ HULL_ENV: "local", HULL_SECRET_KEY: OLD });
+    const ask = (quality: string, key = "configs-2") => {
+      const options = { provider: "mock", skills: ["site"], tool_configs: { build: { quality } } };
+      return local.fetch("/runs", {
+        method: "POST",
+        headers: { "content-type": "application/json", "idempotency-key": key },
+        body: JSON.stringify({ prompt: "hi", options }),
+      });
+    };
+    const first = await ask("high");
+    expect(first.status).toBe(200);
+    await local.publish({});
+    const again = await ask("high");
+    expect([again.status, again.headers.get("x-hull-replayed")]).toEqual([200, "1"]);
+    expect(await again.text()).toBe(await first.text());
+    expect(await (await ask("draft")).json()).toMatchObject({ code: "idempotency_key_reused" });
+    expect((await ask("high", "configs-3")).status).toBe(404);
+  });
 });

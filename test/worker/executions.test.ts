@@ -96,6 +96,48 @@ describe("Idempotency-Key", () => {
     }
   });
 
+  it.each(["/skills/moved", "/pets/moved"])(
+    "S83: %s is answered again whatever became of it",
+    async (path) => {
+      const route = path.startsWith("/skills") ? "" : `route: ${path}\n`;
+      const all = {
+        cat: mockSkill("cat"),
+        dog: mockSkill("dog"),
+        json: mockSkill("json", "output: json\n"),
+        keyed: "---\nname: keyed\ndescription: Needs a key\nmode: llm\nprovider: openai\n---\nAnswer.\n",
+      };
+      await client.publish({ ...all, moved: mockSkill("moved", route) });
+      const key = freshKey();
+      const first = await call(key, { path });
+      expect(first.status).toBe(200);
+      const [text, served] = [await first.text(), first.headers.get("x-hull-skill")];
+      const shaped = "input_schema: {type: object, required: [n]}\n";
+      for (const now of [
+        { moved: mockSkill("moved", `${route}${shaped}`) },
+        { moved: mockSkill("moved", `${route}method: PUT\n`) },
+        { moved: mockSkill("moved", "route: /elsewhere\n") },
+        {},
+      ]) {
+        await client.publish({ ...all, ...now });
+        const again = await call(key, { path });
+        expect([again.status, again.headers.get("x-hull-replayed"), await again.text()]).toEqual([
+          200,
+          "1",
+          text,
+        ]);
+        expect(again.headers.get("x-hull-skill")).toBe(served);
+        expect(textOf(await (await call(key, { path: `${path}?stream=1` })).text())).toBe(text);
+        const other = await call(key, { path, body: "other" });
+        expect(await codeOf(other)).toEqual([422, "idempotency_key_reused"]);
+        expect(
+          (await client.fetch(path, { headers: { "idempotency-key": key } })).headers.get("x-hull-replayed"),
+        ).toBe(null);
+        expect((await call(freshKey(), { path })).status).not.toBe(200);
+      }
+      await client.publish(all);
+    },
+  );
+
   it("answers as events too, from the same run", async () => {
     const key = freshKey();
     const plain = await call(key);

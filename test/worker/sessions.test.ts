@@ -2,7 +2,8 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { deploymentOf } from "../../src/deployment.ts";
-import { sessionObject } from "../../src/run/session-client.ts";
+import { SESSION_IDS, sessionObject } from "../../src/run/session-client.ts";
+import { FIXED_ROUTES, type OperationId } from "../../src/skill/fixed-routes.ts";
 import {
   ASK,
   asking,
@@ -320,4 +321,36 @@ it("a run says that it used a soft budget up, although it waited since", async (
   await post(`${path}/tool-results`, { tool_call_id: "mock_call_1", content: "Ann" });
   const { result } = await until(`${path}/runs/${run_id}`, "done");
   expect(result).toMatchObject({ status: "done", budget_exceeded: true });
+});
+
+describe("what has a session of its own", () => {
+  const KINDS = { "/daemons/:id": "daemon", "/tasks/:id": "task", "/workflows/runs/:id": "workflow run" };
+  const BODIES: Partial<Record<OperationId, Body | string>> = {
+    inputTask: { task: "x" },
+    sendEvent: "x",
+    migrateWorkflowRun: { graph: {} },
+    forkWorkflowRun: { from: "a" },
+    signalWorkflowRun: { name: "x" },
+    decideWorkflowApproval: { node: "a", decision: "approve" },
+  };
+  const routes = FIXED_ROUTES.flatMap(([id, method, path]) => {
+    const kind = Object.entries(KINDS).find(([prefix]) => path.startsWith(prefix));
+    return kind === undefined ? [] : [{ id, method, path, what: kind[1] }];
+  });
+
+  it.each(routes)("$method $path names it, whether the id is unknown or malformed", async (route) => {
+    const { id, method, path, what } = route;
+    const detailOf = async (sent: string): Promise<unknown> => {
+      const answer = await send(method, path.replace(":id", sent), BODIES[id]);
+      const { code, detail } = await answer.json<Body>();
+      expect([answer.status, code]).toEqual([404, "not_found"]);
+      return detail;
+    };
+    expect(await detailOf("none")).toBe(`There is no ${what} "none".`);
+    for (const [sent, said] of [
+      ["..%2fx", "../x"],
+      ["nope!", "nope!"],
+    ] as const)
+      expect(await detailOf(sent)).toBe(`There is no ${what} "${said}". An id has ${SESSION_IDS}.`);
+  });
 });

@@ -1,6 +1,7 @@
 /** Sub-agents: as a route, and as a tool that a model calls. */
 import { describe, expect, it } from "vitest";
 import { dataOf, readEvents } from "../support/sse.ts";
+import { mockSkill } from "./served.ts";
 import {
   ASK,
   asking,
@@ -332,4 +333,44 @@ it("a run without a session delegates too, and tells what happens below", async 
   expect(dataOf(stream, "sub_agent_result")).toMatchObject([{ ok: true }]);
   const names = stream.map(({ event }) => event);
   expect(names.lastIndexOf("sub_agent_result")).toBeLessThan(names.indexOf("tool_result"));
+});
+
+describe("a repeated request with its Idempotency-Key", () => {
+  it("is answered though its skill and the session above are gone", async () => {
+    await client.publish({ helper: mockSkill("helper") });
+    const above = await session();
+    const mock = { mock: [{ text: "done" }], skills: ["helper"] };
+    const parent_session_id = above.split("/").at(-1);
+    const node = { kind: "subagent", mode: "llm", model_policy: MOCK };
+    const graph = { nodes: { a: { model_policy: { ...MOCK, mock: [{ text: "a" }] } } } };
+    const asked: [path: string, body: Body][] = [
+      ["/tasks", { task: "x", node, options: mock, wait: true }],
+      ["/tasks", { task: "x", node, options: mock }],
+      ["/tasks", { task: "x", graph, options: mock, wait: true, parent_session_id }],
+      ["/sub-agents", { task: "x", options: { ...MOCK, ...mock } }],
+      ["/sub-agents", { task: "x", options: { ...MOCK, ...mock, fork: true }, parent_session_id }],
+      ["/sub-agents", { task: "x", options: { ...MOCK, ...mock, background: true } }],
+      ["/daemons", { task: "x", ...MOCK, ...mock }],
+      [`${await session()}/runs`, { prompt: "x", options: { ...MOCK, ...mock } }],
+    ];
+    const ask = (round: string) =>
+      Promise.all(
+        asked.map(async ([path, body], n) => {
+          const answer = await post(path, body, { "idempotency-key": `${round}-${n}` });
+          const { id, session_id = id, code } = await answer.json<Body>();
+          return [answer.status, code ?? session_id];
+        }),
+      );
+    const first = await ask("first");
+    expect(first.map(([status]) => status)).toEqual([201, 201, 201, 200, 200, 201, 201, 200]);
+    await client.publish({});
+    expect((await send("DELETE", above)).status).toBe(204);
+    expect(await ask("first")).toEqual(first);
+    for (const [n, [path, body]] of asked.entries()) {
+      const text = path.endsWith("/runs") ? { prompt: "y" } : { task: "y" };
+      const answer = await post(path, { ...body, ...text }, { "idempotency-key": `first-${n}` });
+      expect(await codeOf(answer)).toEqual([422, "idempotency_key_reused"]);
+    }
+    expect((await ask("anew")).map(([status]) => status)).toEqual(asked.map(() => 404));
+  });
 });

@@ -43,6 +43,16 @@ beforeEach(async () => {
 afterEach(() => vi.restoreAllMocks());
 
 describe("S119: a skill that is uploaded", () => {
+  it("is new for exactly one of simultaneous uploads", async () => {
+    const puts = Array.from({ length: 6 }, (_, n) =>
+      red.put("hare", skill("Hare", `max_tokens: ${n + 1}\n`)),
+    );
+    const statuses = (await Promise.all(puts)).map(({ status }) => status);
+    expect(statuses.sort()).toEqual([200, 200, 200, 200, 200, 201]);
+    const same = await Promise.all([1, 2, 3].map(() => red.put("lynx", skill("Lynx"))));
+    expect(same.map(({ status }) => status).sort()).toEqual([200, 200, 201]);
+  });
+
   it("with a free slug is served to its tenant at once, like any other, and to nobody else", async () => {
     const before = (await red.fetch("/openapi.json")).headers.get("etag");
     const response = await red.put("fox", skill("Fox", "route: /wild/fox\ntimout_ms: 1\n"));

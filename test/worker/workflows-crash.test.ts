@@ -174,7 +174,7 @@ describe("a workflow run", () => {
           for (;;) {
             const { status, finished_at } = await world.ask("workflow", { wait: "none" });
             if (finished_at !== null) break;
-            const stop = { kill: false, reason: "no" };
+            const stop = { kill: false, reason: "no", request: { name: "stop", hash: "" } };
             if (status === "waiting") await world.ask("stopWorkflow", stop);
             await new Promise((resolve) => setTimeout(resolve, 2));
           }

@@ -253,6 +253,55 @@ describe("POST /workflows/execute", () => {
       "idempotency_key_reused",
     ]);
   });
+
+  it("answers a repeated request though what it names is gone or has ended", async () => {
+    const headers = { "idempotency-key": "gone-key" };
+    const graph = { entry: "a", nodes: { a: said("a"), b: said("b") }, edges: [edge("a", "b")] };
+    const idOf = async (response: Response): Promise<unknown> => {
+      expect(response.status).toBe(200);
+      const { id, run_id = id } = await response.json<Body>();
+      return run_id;
+    };
+    expect((await send("PUT", "/workflows/gone", { graph })).status).toBe(201);
+    const waits = { entry: "w", nodes: { w: { kind: "wait", wait: { event: "never" } } } };
+    const longer = { ...waits, nodes: { ...waits.nodes, a: said("a") }, edges: [edge("w", "a")] };
+    expect((await send("PUT", "/workflows/longer", { graph: longer })).status).toBe(201);
+    const [parent, left] = [await run(graph, { options: { max_steps: 1 } }), await started(waits)];
+    const path = `/workflows/runs/${parent.id}`;
+    const asked: [string, Body][] = [
+      ["/workflows/execute", { task: "t", workflow: "gone" }],
+      ["/workflows/task_run", { task: "t", flow: "gone" }],
+      [`${path}/resume`, {}],
+      [`${path}/fork`, { from: "b" }],
+    ];
+    const ask = (more: Record<string, string> = headers) =>
+      Promise.all(asked.map(([at, body]) => post(at, body, more)));
+    const first = await Promise.all((await ask()).map(idOf));
+    const changes: [string, Body][] = [
+      [`${left}/pause`, {}],
+      [`${left}/resume`, {}],
+      [`${left}/migrate`, { workflow: "longer" }],
+      [`${left}/cancel`, { reason: "enough" }],
+    ];
+    const change = async (more: Record<string, string>): Promise<number[]> => {
+      const answers: number[] = [];
+      for (const [at, body] of changes) answers.push((await post(at, body, more)).status);
+      return answers;
+    };
+    expect(await change(headers)).toEqual([200, 200, 200, 200]);
+    for (const gone of ["/workflows/gone", "/workflows/longer", path])
+      expect((await send("DELETE", gone)).status).toBe(204);
+    await until(left, "cancelled");
+    expect(await change(headers)).toEqual([200, 200, 200, 200]);
+    expect(await change({ "idempotency-key": "another" })).toEqual([409, 409, 404, 409]);
+    expect(await codeOf(await post(`${left}/cancel`, { reason: "other" }, headers))).toEqual([
+      422,
+      "idempotency_key_reused",
+    ]);
+    expect(await Promise.all((await ask()).map(idOf))).toEqual(first);
+    for (const { status } of await ask({ "idempotency-key": "another" })) expect(status).toBe(404);
+    expect(new Set(first).size).toBe(asked.length);
+  });
 });
 
 describe("a run that waits", () => {

@@ -21,11 +21,11 @@ export async function getDaemons(context: RequestContext): Promise<Response> {
 
 /** `GET /daemons/:id`: the summary with the snapshot. */
 export const getDaemon: Route = async (context, { id = "" }) =>
-  jsonNow(shown(context, await sessionOf(context, id).ask("daemon", null)));
+  jsonNow(shown(context, await sessionOf(context, id, "daemon").ask("daemon", null)));
 
 /** `DELETE /daemons/:id`: stops it and removes all its data. */
 export const deleteDaemon: Route = async (context, { id = "" }) => {
-  const session = sessionOf(context, id);
+  const session = sessionOf(context, id, "daemon");
   // An ordinary session is not a daemon.
   await session.ask("stop", null);
   await session.ask("remove", null);
@@ -35,13 +35,13 @@ export const deleteDaemon: Route = async (context, { id = "" }) => {
 /** `POST /daemons/:id/wake`: as soon as it is idle. */
 export const postWake: Route = async (context, { id = "" }) => {
   const request = await requestName(context, await readJsonIfAny(context.request, nothing));
-  return jsonNow(shown(context, await sessionOf(context, id).ask("wake", { request })));
+  return jsonNow(shown(context, await sessionOf(context, id, "daemon").ask("wake", { request })));
 };
 
 /** `POST /daemons/:id/stop`: a stopped one stays stopped. */
 export const postStop: Route = async (context, { id = "" }) => {
   await readJsonIfAny(context.request, nothing);
-  return jsonNow(shown(context, await sessionOf(context, id).ask("stop", null)));
+  return jsonNow(shown(context, await sessionOf(context, id, "daemon").ask("stop", null)));
 };
 
 /** `POST /daemons/:id/resume`: the same daemon, in the same session. */
@@ -61,6 +61,6 @@ export const postRestartAt: Route = async (context) => {
 
 async function restart(context: RequestContext, id: string, body: object): Promise<Response> {
   const request = await requestName(context, body);
-  const summary = await sessionOf(context, id).ask("restart", { run_id: newRunId(), request });
+  const summary = await sessionOf(context, id, "daemon").ask("restart", { run_id: newRunId(), request });
   return jsonNow(shown(context, summary));
 }

@@ -22,7 +22,10 @@ export const postEvent: Route = async (context, { id = "" }) => {
     signed === null || signed.name === null
       ? await requestName(context, payload)
       : { name: `webhook ${signed.name}`, hash: "" };
-  return jsonNow(shown(context, await sessionOf(context, id).ask("trigger", { payload, request })), 202);
+  return jsonNow(
+    shown(context, await sessionOf(context, id, "daemon").ask("trigger", { payload, request })),
+    202,
+  );
 };
 
 /** Admits the call by its key, or by its signature; `null`: by its key. */

@@ -4,7 +4,7 @@ import { HullError } from "../../errors.ts";
 import { daemonSpec } from "../../run/agent/daemon-spec.ts";
 import type { RunInput } from "../../run/agent/options.ts";
 import { daemonBody, type WebhookGiven } from "../../run/request-bodies.ts";
-import type { DaemonSettings, Webhook } from "../../session/daemon/rpc.ts";
+import type { DaemonSettings, DaemonSummary, Webhook } from "../../session/daemon/rpc.ts";
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
@@ -20,10 +20,14 @@ export async function postDaemon(context: RequestContext): Promise<Response> {
     const message = "is missing: what is the daemon to do?";
     throw new InputInvalid({ reason: `task ${message}`, errors: [{ path: "task", message }] });
   }
-  const hook = given === undefined ? null : webhookOf(given);
-  if (hook !== null) checkSecret(context.settings, hook);
   const key = idempotencyKey(context.request);
   const id = `dmn_${(key === null ? unique() : await callName(context, key, "/daemons")).slice(0, 32)}`;
+  const session = sessionOf(context, id, "daemon");
+  const request = await requestName(context, body);
+  if (key !== null && (await session.ask("known", { request })))
+    return spawned(context, await session.ask("rested", null));
+  const hook = given === undefined ? null : webhookOf(given);
+  if (hook !== null) checkSecret(context.settings, hook);
   const settings: DaemonSettings = {
     name,
     persist_path: persist_path ?? `daemons/${id}`,
@@ -38,14 +42,11 @@ export async function postDaemon(context: RequestContext): Promise<Response> {
     publishes: context.publishes,
     options: { ...options, ...(exclusive ? { persist_path: `${persist_path}/daemon.json` } : {}) },
   });
-  const request = await requestName(context, body);
-  const summary = await sessionOf(context, id).ask("spawn", {
-    spec,
-    settings,
-    exclusive,
-    request,
-  });
-  const headers = { location: `/daemons/${id}`, "cache-control": "no-store" };
+  return spawned(context, await session.ask("spawn", { spec, settings, exclusive, request }));
+}
+
+function spawned(context: RequestContext, summary: DaemonSummary): Response {
+  const headers = { location: `/daemons/${summary.id}`, "cache-control": "no-store" };
   return Response.json(shown(context, summary), { status: 201, headers });
 }
 

@@ -1,6 +1,6 @@
 /** Access of requests to a session. */
 import { sha256 } from "../../run/digest.ts";
-import { type SessionClient, sessionClient } from "../../run/session-client.ts";
+import { type SessionClient, type SessionKind, sessionClient } from "../../run/session-client.ts";
 import type { NamedRequest } from "../../session/named-request.ts";
 import type { RequestContext } from "../context.ts";
 import { callName, idempotencyKey } from "../skills/idempotency.ts";
@@ -11,9 +11,9 @@ export function shown({ settings }: RequestContext, value: unknown): unknown {
 }
 
 /** A session of the caller's tenant. @throws CallNotFound if the id is malformed */
-export function sessionOf(context: RequestContext, id: string): SessionClient {
+export function sessionOf(context: RequestContext, id: string, what: SessionKind = "session"): SessionClient {
   context.log.session_id = id;
-  return sessionClient(context, id);
+  return sessionClient(context, id, what);
 }
 
 /** Identifies a request with effects: by its `Idempotency-Key`, or by a new name. */

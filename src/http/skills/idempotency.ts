@@ -19,11 +19,12 @@ export interface DurableCall {
 /**
  * Reads `Idempotency-Key` and `Prefer: respond-async`; `null` if there is neither.
  * @param later the client has said in another way that it does not wait
+ * @param called the skill (`calledAt`) or the operation
  * @throws BadRequest for an invalid key
  */
 export async function durableCall(
   context: RequestContext,
-  slug: string,
+  called: string,
   later = false,
 ): Promise<DurableCall | null> {
   const { headers } = context.request;
@@ -34,7 +35,7 @@ export async function durableCall(
     const id = `ex_${crypto.randomUUID().replaceAll("-", "")}`;
     return respondAsync ? { id, keyed: false, respondAsync } : null;
   }
-  return { id: `ex_${(await callName(context, key, slug)).slice(0, 32)}`, keyed: true, respondAsync };
+  return { id: `ex_${(await callName(context, key, called)).slice(0, 32)}`, keyed: true, respondAsync };
 }
 
 /** The client's key for its call; `null`: none. @throws BadRequest for an invalid key */
@@ -47,6 +48,11 @@ export function idempotencyKey({ headers }: Request): string | null {
 /** The name of all calls with this key: a hash of key, caller, and the operation. */
 export function callName(context: RequestContext, key: string, called: string): Promise<string> {
   return sha256(JSON.stringify([key, callerOf(context), called]));
+}
+
+/** What the calls of a skill are named after, by its route. What is called is known without the skill. */
+export function calledAt(route: string): string {
+  return /^\/skills\/([^/]+)$/.exec(route)?.[1] ?? route;
 }
 
 interface TakenInput {

@@ -16,6 +16,8 @@ import { skillCard } from "./cards.ts";
 /** Runs a skill and answers; see `run.ts`. */
 export const runSkill = lazily(async () => (await import("./run.ts")).runSkill);
 
+const begunSkill = lazily(async () => (await import("./run-durable.ts")).begunSkill);
+
 /**
  * The methods that OPTIONS lists for a path without a published skill: only its tenant may learn whether an uploaded
  * one has it.
@@ -38,6 +40,12 @@ export async function skillRoute(context: RequestContext, path: string): Promise
   const anyOrigin = known?.mode === "static-file" && known.route === path;
   await guard(context, "invoke", { anyOrigin });
   if (catalog instanceof HullError) throw catalog;
+  const begun = context.request.headers.has("idempotency-key") ? await begunSkill(context, path) : null;
+  if (begun !== null) {
+    context.route = "skill";
+    await checkRate(context);
+    return runSkill(context, { slug: begun.slug, version: begun.version, begun: true });
+  }
   const card = known ?? (await findUploaded(context, path));
   if (!allowed(card, path).includes(method)) {
     throw new MethodNotAllowed({ method, allowed: allowed(card, path) });

@@ -5,13 +5,21 @@ import { sha256 } from "../../run/digest.ts";
 import type { RunInput } from "../../run/input.ts";
 import { holdFiles, userParts } from "../../run/llm-input.ts";
 import { logError } from "../../run/problem.ts";
-import type { Begun, ExecutionAnswer } from "../../session/unlisted/rpc.ts";
-import type { Card, SkillRecord } from "../../skill/manifest.ts";
+import { checkTrust } from "../../run/trust.ts";
+import type { Begun, BegunSkill, ExecutionAnswer } from "../../session/unlisted/rpc.ts";
+import type { SkillRecord } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
 import { type ExecutionClient, executionOf } from "../execution-client.ts";
 import { afterOf, eventsResponse, storedError } from "../executions.ts";
 import { problemResponse } from "../problem.ts";
-import { type DurableCall, requestHash, takeInput } from "./idempotency.ts";
+import {
+  calledAt,
+  type DurableCall,
+  durableCall,
+  idempotencyKey,
+  requestHash,
+  takeInput,
+} from "./idempotency.ts";
 import { type SentInput, withStoredFiles } from "./stored-input.ts";
 
 /**
@@ -21,7 +29,7 @@ import { type SentInput, withStoredFiles } from "./stored-input.ts";
 export async function runDurable(
   context: RequestContext,
   call: DurableCall,
-  skill: { card: Card; record: SkillRecord },
+  skill: { version: string; record: SkillRecord },
   sent: SentInput,
   limit: number,
   streaming: boolean,
@@ -69,6 +77,21 @@ export async function answerDurable(
   return new Response(answer.body, { headers: { ...all, ...answer.headers } });
 }
 
+/**
+ * The skill, in the version of the run that the caller's key began: it has the run's answer again, whatever became of the
+ * skill since. `null`: the request is no call of a skill, or has no key that began a run.
+ * @param path of the request
+ * @throws BadRequest for an invalid key
+ */
+export async function begunSkill(context: RequestContext, path: string): Promise<BegunSkill | null> {
+  if (idempotencyKey(context.request) === null) return null;
+  const call = await durableCall(context, calledAt(path));
+  const begun = call === null ? null : await executionOf(context, call.id).begun();
+  if (begun === null || begun.version === "") return null;
+  const { manifest } = await context.deployment.registry.skill(begun.version);
+  return manifest.method === context.request.method ? begun : null;
+}
+
 /** Returns to a run whose files may be gone by now: it has its own copies. */
 async function attached(
   context: RequestContext,
@@ -89,11 +112,13 @@ async function started(
   context: RequestContext,
   { id }: DurableCall,
   execution: ExecutionClient,
-  { card, record }: { card: Card; record: SkillRecord },
+  { version, record }: { version: string; record: SkillRecord },
   sent: SentInput,
   limit: number,
 ): Promise<Begun> {
   const { manifest } = record;
+  // A run to which the caller could have returned may have failed by now.
+  checkTrust(context.settings, record);
   const whole = await withStoredFiles(context, manifest, sent, limit);
   const anyFile = takesAnyFile(context, record);
   const checked = manifest.mode === "llm" && !anyFile ? await checkedInput(record, whole) : whole;
@@ -103,7 +128,7 @@ async function started(
     sent.ids.length > 0
       ? await namingHash(context, sent)
       : await requestHash(context, [text === null, names, hashes]);
-  return execution.begin({ skill: manifest.slug, digest: card.version, request_hash, text, files });
+  return execution.begin({ skill: manifest.slug, digest: version, request_hash, text, files });
 }
 
 /** The problem document of a failed run, with the headers of every answer of the run. */

@@ -20,7 +20,7 @@ import { discardBody } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { runId } from "../run-id.ts";
 import { EventStream, wantsEvents } from "../sse.ts";
-import { durableCall } from "./idempotency.ts";
+import { calledAt, durableCall } from "./idempotency.ts";
 import { type InputState, readInput } from "./input.ts";
 import { notedCall } from "./noted-call.ts";
 import { withProducedFiles } from "./produced-files.ts";
@@ -34,25 +34,31 @@ const runInSession = lazily(async () => (await import("./run-in-session.ts")).ru
 /** Receives the events of a run whose answer comes whole. */
 export type Watch = (event: RunEvent) => Promise<void>;
 
+/** What of its card a call of a skill needs. */
+interface CalledSkill extends Pick<Card, "slug" | "version" | "stale"> {
+  /** The caller's key began a run of this version: the call returns to that run. */
+  begun?: true;
+}
+
 /**
  * Runs a skill and answers. Throws `HullError` for everything that fails before the answer begins.
  * @param watch for a run that neither streams nor outlives its connection
  */
 export async function runSkill(
   context: RequestContext,
-  card: Card,
+  card: CalledSkill,
   watch: Watch | null = null,
 ): Promise<Response> {
   const { request, settings, deployment } = context;
   context.log.skill = card.slug;
   context.log.digest = card.version.slice(0, 12);
   const record = await deployment.registry.skill(card.version);
-  checkTrust(settings, record);
+  if (card.begun === undefined) checkTrust(settings, record);
   const { manifest } = record;
-  if (card.uploaded) context.log.uploaded = true;
+  if (record.uploaded_by !== undefined) context.log.uploaded = true;
   if (context.bot !== null) context.log.bot = context.bot;
   const limit = Math.min(settings.max_body_bytes, manifest.max_input_bytes ?? settings.max_body_bytes);
-  const durable = hasEffects(manifest.mode) ? await durableCall(context, manifest.slug) : null;
+  const durable = hasEffects(manifest.mode) ? await durableCall(context, calledAt(manifest.route)) : null;
   const id = durable?.id ?? runId(context);
   const headers = {
     "cache-control": "no-store",
@@ -87,7 +93,7 @@ export async function runSkill(
     return anyFile ? withProducedFiles(context, manifest, answer) : answer;
   }
   if (durable !== null) {
-    const skill = { card, record };
+    const skill = { version: card.version, record };
     const answer = runDurable(context, durable, skill, sent, limit, streaming, headers).catch(
       (error: unknown) => {
         throw state.fault ?? error;

@@ -60,17 +60,32 @@ export async function postTask(context: RequestContext): Promise<Response> {
   const id = await idOf(context, "/tasks");
   const streaming = wantsEvents(context.request) !== "no";
   const wait = body.wait === true && !streaming;
-  const { task, thrown } =
+  const spawn = (): Promise<Spawned> =>
     node === undefined
-      ? await spawnGraph(context, { id, wait }, body)
-      : await spawnNode(context, { id, wait }, body, node);
+      ? spawnGraph(context, { id, wait }, body)
+      : spawnNode(context, { id, wait }, body, node);
+  const { task, thrown } = (await again(context, { id, wait }, body)) ?? (await spawn());
   if (streaming) return followed(context, task);
   if (thrown !== null) throw thrownBy(thrown);
   return handled(context, task, 201);
 }
 
 /** The answer to a task's beginning, or to its end. */
-type Spawned = TaskOperations["spawn_task"]["out"];
+type Spawned = Omit<TaskOperations["spawn_task"]["out"], "spent">;
+
+/** The task that the same request spawned before; `null`: none. @throws IdempotencyKeyReused */
+async function again(
+  context: RequestContext,
+  { id, wait }: { id: string; wait: boolean },
+  body: object,
+): Promise<Spawned | null> {
+  const request = await namedRequest(context, body);
+  const session = sessionOf(context, id, "task");
+  if (request === null || !(await session.ask("known", { request }))) return null;
+  return wait
+    ? session.ask("task_wait", { timeout_ms: null })
+    : { task: await session.ask("task", null), thrown: null };
+}
 
 function wrong(path: string, message: string): HullError {
   return new InputInvalid({ reason: `${path} ${message}.`, errors: [{ path, message }] });
@@ -221,38 +236,41 @@ export async function postSubAgent(context: RequestContext): Promise<Response> {
   const { fork = false, request: _, payload: __, research_questions: ___, ...more } = given;
   const { action_items: ____, workflow_stages: _____, verification_steps: ______, ...rest } = more;
   const options = withoutOwn(rest);
-  const above = await aboveOf(context, parent_session_id);
-  if (fork && above === null) {
-    throw wrong("options.fork", "wants parent_session_id, whose transcript is copied");
-  }
   const id = session_id ?? (await idOf(context, "/sub-agents"));
-  const limits = allowed_tools === undefined ? null : { tools: allowed_tools };
-  const policy = policyOf([options.policy, limits]);
-  const structured =
-    returns === undefined ? {} : { output_schema: returns.schema, output_validation: "error" };
-  const settings = {
-    name,
-    task,
-    mode: "sub_agent" as const,
-    request: { ...requestOf(given, system), task, ...given.request },
-    stage: null,
-    carry: carryOf({}, {}),
-    execution: null,
-    artifacts: [],
-  };
-  const input: RunInput = {
-    prompt: task,
-    system,
-    publishes: context.publishes,
-    options: { ...options, ...structured, ...(policy === null ? {} : { policy }) },
-  };
-  const imported = fork && parent_session_id !== undefined ? await copied(context, parent_session_id) : null;
-  const allowed = allowed_tools ?? null;
   const streaming = wantsEvents(context.request) !== "no";
   const later = waitIn(context.request) === "none";
   const wait = !background && !later && !streaming;
-  const spawned = await handOver(context, { id, wait, settings, input, allowed, imported, above }, body);
-  const { task: handle, thrown } = spawned;
+  const spawn = async (): Promise<Spawned> => {
+    const above = await aboveOf(context, parent_session_id);
+    if (fork && above === null) {
+      throw wrong("options.fork", "wants parent_session_id, whose transcript is copied");
+    }
+    const limits = allowed_tools === undefined ? null : { tools: allowed_tools };
+    const policy = policyOf([options.policy, limits]);
+    const structured =
+      returns === undefined ? {} : { output_schema: returns.schema, output_validation: "error" };
+    const settings = {
+      name,
+      task,
+      mode: "sub_agent" as const,
+      request: { ...requestOf(given, system), task, ...given.request },
+      stage: null,
+      carry: carryOf({}, {}),
+      execution: null,
+      artifacts: [],
+    };
+    const input: RunInput = {
+      prompt: task,
+      system,
+      publishes: context.publishes,
+      options: { ...options, ...structured, ...(policy === null ? {} : { policy }) },
+    };
+    const imported =
+      fork && parent_session_id !== undefined ? await copied(context, parent_session_id) : null;
+    const allowed = allowed_tools ?? null;
+    return handOver(context, { id, wait, settings, input, allowed, imported, above }, body);
+  };
+  const { task: handle, thrown } = (await again(context, { id, wait }, body)) ?? (await spawn());
   if (background) return handled(context, handle, 201);
   if (later) return accepted(handle);
   if (streaming) return followed(context, handle);

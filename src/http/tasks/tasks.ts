@@ -19,14 +19,14 @@ export async function getTasks(context: RequestContext): Promise<Response> {
 }
 
 export const getTask: Route = async (context, { id = "" }) =>
-  handled(context, await sessionOf(context, id).ask("task", null));
+  handled(context, await sessionOf(context, id, "task").ask("task", null));
 
 /** `POST /tasks/wait`: a long poll. The error of the first failed task is the answer, once. */
 export async function postTaskWait(context: RequestContext): Promise<Response> {
   const { ids, timeout_ms = null } = await readJson(context.request, waitBody);
   const list = typeof ids === "string" ? [ids] : ids;
   const wait = { timeout_ms };
-  const all = await Promise.all(list.map((id) => sessionOf(context, id).ask("task_wait", wait)));
+  const all = await Promise.all(list.map((id) => sessionOf(context, id, "task").ask("task_wait", wait)));
   const failed = all.find(({ thrown }) => thrown !== null);
   if (failed?.thrown) throw thrownBy(failed.thrown);
   const tasks = all.map(({ task }) => task);
@@ -38,7 +38,7 @@ export const postTaskInput: Route = async (context, { id = "" }) => {
   const body = await readJson(context.request, inputBody);
   const request = await requestName(context, body);
   const asked = { run_id: newRunId(), task: body.task, request };
-  return handled(context, await sessionOf(context, id).ask("task_input", asked));
+  return handled(context, await sessionOf(context, id, "task").ask("task_input", asked));
 };
 
 /** `POST /tasks/:id/trigger`: the next cycle of a task that awaits one. */
@@ -46,7 +46,7 @@ export const postTaskTrigger: Route = async (context, { id = "" }) => {
   const body = await readJsonIfAny(context.request, triggerBody);
   const request = await requestName(context, body);
   const asked = { run_id: newRunId(), payload: body.payload ?? null, request };
-  return handled(context, await sessionOf(context, id).ask("task_trigger", asked));
+  return handled(context, await sessionOf(context, id, "task").ask("task_trigger", asked));
 };
 
 /** `POST /tasks/resume`: a closed or interrupted one takes input again, or runs again at once. */
@@ -60,11 +60,11 @@ export async function postTaskResume(context: RequestContext): Promise<Response>
   }
   const request = await requestName(context, body);
   const asked = { run_id: run ? newRunId() : null, request };
-  return handled(context, await sessionOf(context, id).ask("task_resume", asked));
+  return handled(context, await sessionOf(context, id, "task").ask("task_resume", asked));
 }
 
 /** `POST /tasks/:id/close`: ends what is under way, and what the task delegated. */
 export const postTaskClose: Route = async (context, { id = "" }) => {
   await readJsonIfAny(context.request, nothing);
-  return handled(context, await sessionOf(context, id).ask("task_close", null));
+  return handled(context, await sessionOf(context, id, "task").ask("task_close", null));
 };

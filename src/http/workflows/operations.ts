@@ -184,7 +184,7 @@ async function postRestore(context: RequestContext): Promise<Response> {
   const { path: given } = await readJson(context.request, restoreBody);
   const whole = runAt(given) ?? given;
   const [owner = "", ...rest] = whole.split("/");
-  const session = sessionOf(context, owner);
+  const session = sessionOf(context, owner, rest.length === 0 ? "workflow run" : "session");
   if (rest.length === 0)
     return sessionAnswer(context, partsIn(await session.ask("workflow", { wait: "none" }), "run"));
   const path = rest.join("/");

@@ -85,6 +85,10 @@ const stopBody = z.lazy(() => z.strictObject({ reason: maybe(z.string()) }));
 /** `POST /workflows/execute`: waits for the end, streams, or answers 202. */
 export async function postExecute(context: RequestContext): Promise<Response> {
   const body = await readJson(context.request, executeBody, MAX_MODEL_BODY_BYTES);
+  return begin(context, body, () => wantedBy(context, body));
+}
+
+async function wantedBy(context: RequestContext, body: z.infer<typeof executeBody>): Promise<WantedRun> {
   const own = readOwnOptions(body.options ?? {});
   const source = await sourceOf(context, body, own.resume_run ?? own.replay_run);
   const { graph, workflow, record } = source;
@@ -94,7 +98,7 @@ export async function postExecute(context: RequestContext): Promise<Response> {
       : artifactsIn(body.artifacts ?? []);
   const origin =
     record === null ? null : own.resume_run === undefined ? repeated(record, graph) : resumed(record, graph);
-  return begin(context, body, {
+  return {
     task: body.task,
     graph,
     workflow,
@@ -104,13 +108,24 @@ export async function postExecute(context: RequestContext): Promise<Response> {
     own,
     root: record?.root_run_id ?? null,
     skills: own.resume_run === undefined ? null : (record?.skills ?? null),
-  });
+  };
 }
 
 /** `POST /workflows/task_run`: a task through act, verify and repair, up to its end. */
 export async function postTaskRun(context: RequestContext): Promise<Response> {
   const body = await readJson(context.request, taskRunBody, MAX_MODEL_BODY_BYTES);
-  const { task, flow, overrides: options = {} } = body;
+  const started =
+    (await earlier(context, body)) ?? (await start(context, body, await wantedTask(context, body)));
+  const ended = await endOf(started.session, started.begun);
+  const { stages, graph } = recordOf(ended);
+  const run = taskRun(ended, { task: body.task, stages, graph: graphOf(graph) });
+  return Response.json(shown(context, run), { headers: started.headers });
+}
+
+async function wantedTask(
+  context: RequestContext,
+  { task, flow, overrides: options = {}, artifacts: given = [] }: z.infer<typeof taskRunBody>,
+): Promise<WantedRun> {
   const named = typeof flow === "string" ? { workflow: flow } : { graph: flow };
   const { graph, workflow } = await sourceOf(context, named, undefined);
   const own = readOwnOptions(options, "overrides");
@@ -120,12 +135,8 @@ export async function postTaskRun(context: RequestContext): Promise<Response> {
       const path = `overrides.${option}`;
       throw new InputInvalid({ reason: `${path} ${message}`, errors: [{ path, message }] });
     }
-  const artifacts = artifactsIn(body.artifacts ?? []);
-  const wanted = { task, graph, workflow, artifacts, origin: null, options, own, root: null, skills: null };
-  const { session, begun, headers } = await start(context, body, wanted);
-  const ended = await endOf(session, begun);
-  const { stages } = recordOf(ended);
-  return Response.json(shown(context, taskRun(ended, { task, stages, graph })), { headers });
+  const artifacts = artifactsIn(given);
+  return { task, graph, workflow, artifacts, origin: null, options, own, root: null, skills: null };
 }
 
 interface Source {
@@ -157,7 +168,7 @@ async function sourceOf(
 
 async function recordNamed(context: RequestContext, run: string | JsonObject): Promise<RunRecord> {
   if (typeof run === "string")
-    return recordOf(await sessionOf(context, run).ask("workflow", { wait: "none" }));
+    return recordOf(await sessionOf(context, run, "workflow run").ask("workflow", { wait: "none" }));
   const record = readRecord(run);
   if (record !== null) return record;
   const message = "is no record of a workflow run";
@@ -180,24 +191,44 @@ interface Started {
   headers: { [name: string]: string };
 }
 
-async function start(context: RequestContext, body: object, wanted: WantedRun): Promise<Started> {
+/** The run that the same request began before; `null`: none. @throws IdempotencyKeyReused */
+async function earlier(context: RequestContext, body: object): Promise<Started | null> {
+  if (idempotencyKey(context.request) === null) return null;
+  const run_id = await runIdOf(context);
+  const session = sessionOf(context, run_id, "workflow run");
+  const request = await requestName(context, body);
+  if (!(await session.ask("known", { request }))) return null;
+  return startedAs(context, session, await session.ask("workflow", { wait: "none" }));
+}
+
+/** The id of a new run; the same for the same key. A key counts for one route. */
+async function runIdOf(context: RequestContext): Promise<string> {
   const { request } = context;
   const key = idempotencyKey(request);
-  // A key counts for one route.
-  const { pathname } = new URL(request.url);
   const unique =
-    key === null ? crypto.randomUUID().replaceAll("-", "") : await callName(context, key, pathname);
-  const run_id = `wf_${unique.slice(0, 32)}`;
+    key === null
+      ? crypto.randomUUID().replaceAll("-", "")
+      : await callName(context, key, new URL(request.url).pathname);
+  return `wf_${unique.slice(0, 32)}`;
+}
+
+async function start(context: RequestContext, body: object, wanted: WantedRun): Promise<Started> {
+  const run_id = await runIdOf(context);
   const session = sessionOf(context, run_id);
   const account = accountOf(context, run_id);
   const spec = await workflowSpec(context, run_id, wanted);
-  context.log.run_id = run_id;
   const named = await requestName(context, body);
   const begun = await known(named, async () => {
     if (wanted.origin !== null && wanted.origin.how !== "replay")
       await copyFiles(context, wanted.origin.run_id, { dst: run_id, request: named });
     return session.ask("beginWorkflow", { spec: JSON.stringify(spec), account, request: named });
   });
+  return startedAs(context, session, begun);
+}
+
+function startedAs(context: RequestContext, session: SessionClient, begun: JsonObject): Started {
+  const { id: run_id } = session;
+  context.log.run_id = run_id;
   const headers = {
     "cache-control": "no-store",
     location: `/workflows/runs/${run_id}`,
@@ -239,9 +270,21 @@ async function copyFiles(
   }
 }
 
-async function begin(context: RequestContext, body: object, wanted: WantedRun): Promise<Response> {
+/** @param wanted not asked for a request that is repeated, whose run need no longer be possible */
+async function begin(
+  context: RequestContext,
+  body: object,
+  wanted: () => Promise<WantedRun>,
+): Promise<Response> {
+  const started = (await earlier(context, body)) ?? (await start(context, body, await wanted()));
+  return answered(context, started);
+}
+
+async function answered(
+  context: RequestContext,
+  { session, run_id, begun, headers }: Started,
+): Promise<Response> {
   const { request } = context;
-  const { session, run_id, begun, headers } = await start(context, body, wanted);
   const wait = waitIn(request);
   if (wait === "none") {
     const preferred = /\brespond-async\b/i.test(request.headers.get("prefer") ?? "");
@@ -304,7 +347,7 @@ export const getWorkflowRuns: Route = async (context) => {
 
 /** `GET /workflows/runs/{id}`: its record, with `?wait=terminal` once it has ended. */
 export const getWorkflowRun: Route = async (context, { id = "" }) => {
-  const session = sessionOf(context, id);
+  const session = sessionOf(context, id, "workflow run");
   const now = await session.ask("workflow", { wait: "none" });
   const waits = waitIn(context.request) === "terminal" && now.finished_at === null;
   return jsonNow(shown(context, waits ? await endOf(session, now) : now));
@@ -312,7 +355,7 @@ export const getWorkflowRun: Route = async (context, { id = "" }) => {
 
 /** `GET /workflows/runs/{id}/events`: those after `Last-Event-ID` or `?after=`, up to the end. */
 export const getWorkflowEvents: Route = async (context, { id = "" }) => {
-  const session = sessionOf(context, id);
+  const session = sessionOf(context, id, "workflow run");
   // A task's id means the last of its runs.
   const { id: run } = recordOf(await session.ask("workflow", { wait: "none" }));
   return streamOf(await session.events(run, lastSeen(context.request, id)), { "cache-control": "no-store" });
@@ -320,7 +363,7 @@ export const getWorkflowEvents: Route = async (context, { id = "" }) => {
 
 /** `DELETE /workflows/runs/{id}`: stops it, and removes everything of it. */
 export const deleteWorkflowRun: Route = async (context, { id = "" }) => {
-  const session = sessionOf(context, id);
+  const session = sessionOf(context, id, "workflow run");
   // An ordinary session has no workflow run.
   await session.ask("workflow", { wait: "none" });
   await session.ask("remove", null);
@@ -330,66 +373,74 @@ export const deleteWorkflowRun: Route = async (context, { id = "" }) => {
 const stop =
   (kill: boolean): Route =>
   async (context, { id = "" }) => {
-    const { reason = kill ? "It was killed." : "It was cancelled." } = await readJsonIfAny(
-      context.request,
-      stopBody,
-    );
-    return jsonNow(shown(context, await sessionOf(context, id).ask("stopWorkflow", { kill, reason })));
+    const body = await readJsonIfAny(context.request, stopBody);
+    const { reason = kill ? "It was killed." : "It was cancelled." } = body;
+    const session = sessionOf(context, id, "workflow run");
+    const request = await requestName(context, body);
+    return jsonNow(shown(context, await session.ask("stopWorkflow", { kill, reason, request })));
   };
 export const postWorkflowCancel = stop(false);
 export const postWorkflowKill = stop(true);
 
 /** `POST …/pause`: lets what is under way end, and begins nothing more. */
 export const postWorkflowPause: Route = async (context, { id = "" }) => {
-  await readJsonIfAny(context.request, nothing);
-  return jsonNow(shown(context, await sessionOf(context, id).ask("pauseWorkflow", null)));
+  const request = await requestName(context, await readJsonIfAny(context.request, nothing));
+  const session = sessionOf(context, id, "workflow run");
+  return jsonNow(shown(context, await session.ask("pauseWorkflow", { request })));
 };
 
 /** `POST …/resume`: lets a paused run go on; one that ended at its `max_steps` goes on as another run. */
 export const postWorkflowResume: Route = async (context, { id = "" }) => {
-  await readJsonIfAny(context.request, nothing);
-  const session = sessionOf(context, id);
+  const request = await requestName(context, await readJsonIfAny(context.request, nothing));
+  const before = await earlier(context, { resume: id });
+  if (before !== null) return answered(context, before);
+  const session = sessionOf(context, id, "workflow run");
   const record = recordOf(await session.ask("workflow", { wait: "none" }));
   if (record.status !== "paused" || record.finished_at === null)
-    return jsonNow(shown(context, await session.ask("resumeWorkflow", null)));
+    return jsonNow(shown(context, await session.ask("resumeWorkflow", { request })));
   const graph = graphOf(record.graph);
-  return begin(context, { resume: id }, { ...continuing(record, graph), origin: resumed(record, graph) });
+  const wanted = { ...continuing(record, graph), origin: resumed(record, graph) };
+  return answered(context, await start(context, { resume: id }, wanted));
 };
 
 /** `POST …/fork {from, input?}`: another run, from a node of this one on. */
 export const postWorkflowFork: Route = async (context, { id = "" }) => {
   const body = await readJson(context.request, forkBody, MAX_MODEL_BODY_BYTES);
-  const { from, input = {} } = body;
-  const record = recordOf(await sessionOf(context, id).ask("workflow", { wait: "none" }));
+  return begin(context, { fork: id, ...body }, () => wantedFork(context, id, body));
+};
+
+async function wantedFork(
+  context: RequestContext,
+  id: string,
+  { from, input = {} }: z.infer<typeof forkBody>,
+): Promise<WantedRun> {
+  const record = recordOf(await sessionOf(context, id, "workflow run").ask("workflow", { wait: "none" }));
   const graph = graphOf(record.graph);
   if (!Object.hasOwn(graph.nodes, from)) {
     const message = `names no node: there is no "${from}"; the graph has ${Object.keys(graph.nodes).join(", ")}`;
     throw new InputInvalid({ reason: `from ${message}`, errors: [{ path: "from", message }] });
   }
-  const before = continuing(record, graph);
-  return begin(
-    context,
-    { fork: id, ...body },
-    {
-      ...before,
-      ...(input.task === undefined ? {} : { task: input.task }),
-      ...(input.artifacts === undefined ? {} : { artifacts: artifactsIn(input.artifacts) }),
-      origin: forkedFrom(record, graph, from),
-    },
-  );
-};
+  return {
+    ...continuing(record, graph),
+    ...(input.task === undefined ? {} : { task: input.task }),
+    ...(input.artifacts === undefined ? {} : { artifacts: artifactsIn(input.artifacts) }),
+    origin: forkedFrom(record, graph, from),
+  };
+}
 
 /** `POST …/migrate {graph}` or `{workflow}`: the run goes on with another graph, if that fits its journal. */
 export const postWorkflowMigrate: Route = async (context, { id = "" }) => {
   const body = await readJson(context.request, migrateBody, MAX_MODEL_BODY_BYTES);
-  const session = sessionOf(context, id);
+  const session = sessionOf(context, id, "workflow run");
   const record = recordOf(await session.ask("workflow", { wait: "none" }));
+  const request = await requestName(context, body);
+  const repeated = idempotencyKey(context.request) !== null && (await session.ask("known", { request }));
+  if (repeated) return jsonNow(shown(context, record));
   const { graph, workflow } = await sourceOf(context, body, undefined);
   const { valid, errors } = await checkGraph(context, graph);
   if (!valid) throw new WorkflowInvalid({ errors });
   const skills = await pinSkills(context, graph, record.options, record.skills ?? null);
   const to = JSON.stringify({ graph, workflow, ...(skills === undefined ? {} : { skills }) });
-  const request = await requestName(context, body);
   return jsonNow(shown(context, await session.ask("migrateWorkflow", { to, request })));
 };
 
@@ -410,7 +461,12 @@ export const postWorkflowSignal: Route = async (context, { id = "" }) => {
   const body = await readJson(context.request, eventBody);
   const { name, key = null, payload = null } = body;
   const request = await requestName(context, body);
-  const document = await sessionOf(context, id).ask("workflowEvent", { name, key, payload, request });
+  const document = await sessionOf(context, id, "workflow run").ask("workflowEvent", {
+    name,
+    key,
+    payload,
+    request,
+  });
   return jsonNow(shown(context, document), 202);
 };
 
@@ -421,5 +477,5 @@ export const postWorkflowApproval: Route = async (context, { id = "" }) => {
   const request = await requestName(context, body);
   const by = context.caller.key_id ?? "local";
   const answer = { node, granted: decision === "approve", by, reason, request };
-  return jsonNow(shown(context, await sessionOf(context, id).ask("answerWorkflow", answer)));
+  return jsonNow(shown(context, await sessionOf(context, id, "workflow run").ask("answerWorkflow", answer)));
 };

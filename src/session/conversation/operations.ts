@@ -254,6 +254,11 @@ function handlersOf(conversation: Conversation, reported: () => Promise<void>): 
         return { session_id: row.id, run_id: store.liveRun()?.id ?? null };
       }),
     ),
+    known: ({ request: { name, hash } }, caller) => {
+      const known = conversation.exists(caller) ? store.request(name, log.now()) : null;
+      if (known !== null && known.hash !== hash) throw new IdempotencyKeyReused({ key: name });
+      return known !== null;
+    },
     started: within(({ request: { name, hash } }) => {
       const known = store.request(name, log.now());
       if (known === null) return null;

@@ -180,6 +180,8 @@ export interface SessionOperations
     out: { session_id: string; run_id: string | null; delivery: Delivery };
   };
   feedback: { in: { feedback: Feedback } & Named; out: { session_id: string; run_id: string | null } };
+  /** Whether the session did what this request asks; not, if there is no such session. @throws IdempotencyKeyReused */
+  known: { in: Named; out: boolean };
   /** The run that the same request has already begun; `null`: none. */
   started: { in: Named; out: string | null };
   /**

@@ -130,6 +130,10 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
       await stop(row);
       return summary();
     }),
+    rested: within404(async (_, row) => {
+      await rested(row.run);
+      return summary();
+    }),
     daemon: within404(async (_, row) => {
       const document = {
         ...(await snapshotOf(daemon, conversation)),

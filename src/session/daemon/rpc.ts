@@ -79,6 +79,8 @@ export interface DaemonOperations {
   declare: { in: { spec: AgentSpec; settings: DaemonSettings }; out: DaemonSummary };
   /** The skill no longer declares it. */
   undeclare: { in: null; out: DaemonSummary };
+  /** Waits as `spawn` does. */
+  rested: { in: null; out: DaemonSummary };
   /** The summary with the snapshot. */
   daemon: { in: null; out: JsonObject };
   trigger: { in: { payload: Json; request: NamedRequest }; out: DaemonSummary };

@@ -64,11 +64,20 @@ export interface KnownCall {
   request_hash: string;
 }
 
+/** The version of a skill that a run carries out. */
+export interface BegunSkill {
+  slug: string;
+  /** Digest of the skill's record; `""`: it is no skill's run. */
+  version: string;
+}
+
 /** Every method except `begin` returns `null` to callers who did not begin the run, and if there is none. */
 export interface UnlistedRpc {
   begin(call: ExecutionCall): Promise<Begun>;
   /** Returns to a run that was begun; `null` if `begin` would start one. */
   attach(call: KnownCall): Promise<Begun | null>;
+  /** What the run carries out to which a repeated call returns; `null` if `begin` would start one. */
+  begun(caller: string): Promise<BegunSkill | null>;
   /** Waits for the end. */
   answer(caller: string): Promise<ExecutionAnswer | null>;
   /**

@@ -28,6 +28,7 @@ import { doneEvent, failure, logEnd, stateOf, stopProcesses } from "./ending.ts"
 import { clearRunFiles, runFiles } from "./files.ts";
 import type {
   Begun,
+  BegunSkill,
   ExecutionAnswer,
   ExecutionCall,
   ExecutionEvents,
@@ -137,13 +138,18 @@ export class UnlistedSession {
 
   /** Returns to a run that was begun; `null` if there is none, or it failed before it took effect. */
   attach({ caller, request_hash }: KnownCall): Begun | null {
-    const known = this.#known(caller);
+    const known = this.#kept(caller);
     if (known === null) return null;
-    const { call, run } = known;
-    if (!(call.begun || run.settled_at === null || run.status === "cancelled")) return null;
+    const { run } = known;
     if (this.#store.session()?.request_hash !== request_hash) return "other_request";
     this.#lives.ensure();
     return run.settled_at === null ? "attached" : "finished";
+  }
+
+  /** What the run carries out to which `attach` returns. */
+  begun(caller: string): BegunSkill | null {
+    const known = this.#kept(caller);
+    return known === null ? null : { slug: known.call.name, version: known.call.digest };
   }
 
   /** Waits for the end and returns the answer. */
@@ -254,6 +260,14 @@ export class UnlistedSession {
     if (!this.#armed) this.#background(this.#store.rearm());
     this.#armed = true;
     return expired(call, this.#log.now()) ? null : this.#withRun(call);
+  }
+
+  /** The stored run, unless it failed before it took effect: such a one begins anew. */
+  #kept(caller: string): KnownRun | null {
+    const known = this.#known(caller);
+    if (known === null) return null;
+    const { call, run } = known;
+    return call.begun || run.settled_at === null || run.status === "cancelled" ? known : null;
   }
 
   #withRun(call: CallRow): KnownRun | null {

@@ -61,14 +61,20 @@ export function workflowHandlers(conversation: Conversation, workflow: Workflow)
       if (wait === "terminal") await workflow.ended();
       return document(await awaited(conversation, workflow.state()));
     }),
-    pauseWorkflow: within404(() => {
-      under(runId());
-      if (!workflow.state().paused) workflow.note([{ type: "paused", at: workflow.now() }]);
+    pauseWorkflow: within404(({ request }) => {
+      conversation.once(request, () => {
+        under(runId());
+        if (!workflow.state().paused) workflow.note([{ type: "paused", at: workflow.now() }]);
+        return null;
+      });
       return document();
     }),
-    resumeWorkflow: within404(() => {
-      under(runId());
-      if (workflow.state().paused) workflow.note([{ type: "resumed", at: workflow.now() }]);
+    resumeWorkflow: within404(({ request }) => {
+      conversation.once(request, () => {
+        under(runId());
+        if (workflow.state().paused) workflow.note([{ type: "resumed", at: workflow.now() }]);
+        return null;
+      });
       return document();
     }),
     migrateWorkflow: within404(({ to, request }) => {
@@ -82,12 +88,15 @@ export function workflowHandlers(conversation: Conversation, workflow: Workflow)
       });
       return document();
     }),
-    stopWorkflow: within404(({ kill, reason }) => {
-      under(runId());
-      const { stopped } = workflow.state();
-      // A kill also stops the compensations.
-      if (stopped === null || (kill && !stopped.kill))
-        workflow.note([{ type: "stopped", at: workflow.now(), kill, reason }]);
+    stopWorkflow: within404(({ kill, reason, request }) => {
+      conversation.once(request, () => {
+        under(runId());
+        const { stopped } = workflow.state();
+        // A kill also stops the compensations.
+        if (stopped === null || (kill && !stopped.kill))
+          workflow.note([{ type: "stopped", at: workflow.now(), kill, reason }]);
+        return null;
+      });
       return document();
     }),
     workflowEvent: within404(({ name, key, payload, request }) => {

@@ -14,11 +14,11 @@ export interface WorkflowOperations {
   };
   /** The run's record, at once or once it has ended. */
   workflow: { in: { wait: WorkflowWait }; out: JsonObject };
-  pauseWorkflow: { in: null; out: JsonObject };
-  resumeWorkflow: { in: null; out: JsonObject };
+  pauseWorkflow: { in: { request: NamedRequest }; out: JsonObject };
+  resumeWorkflow: { in: { request: NamedRequest }; out: JsonObject };
   /** The run goes on with another graph. @param to `graph`, `workflow` and `skills` of a `WorkflowSpec`, as JSON */
   migrateWorkflow: { in: { to: string; request: NamedRequest }; out: JsonObject };
-  stopWorkflow: { in: { kill: boolean; reason: string }; out: JsonObject };
+  stopWorkflow: { in: { kill: boolean; reason: string; request: NamedRequest }; out: JsonObject };
   /** An event for wait nodes. One that comes early is kept. */
   workflowEvent: {
     in: { name: string; key: string | null; payload: Json; request: NamedRequest };
