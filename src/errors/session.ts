@@ -2,12 +2,16 @@
 import { define } from "../errors.ts";
 
 // 409
+/** `run`: `null` while something other than a run changes the conversation, such as a compaction. */
 export const RunInProgress = define<{ session: string; run: string | null }>(
   "run_in_progress",
   409,
   "Run in progress",
   (d) => ({
-    detail: `Session "${d.session}" has a run under way; one runs at a time. Wait for it, send it a message, or cancel it.`,
+    detail:
+      d.run === null
+        ? `The conversation of session "${d.session}" is being compacted or changed. Send the request again in a moment.`
+        : `Session "${d.session}" has a run under way; one runs at a time. Wait for it, send it a message, or cancel it.`,
     members: d.run === null ? {} : { run_id: d.run },
   }),
 );

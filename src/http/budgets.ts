@@ -83,7 +83,7 @@ function scopeIn({ scope = "" }: Record<string, string>): string {
   if (/^(?:tenant|skill:[a-z0-9]+(?:-{1,2}[a-z0-9]+)*|session:[A-Za-z0-9._:-]{1,128})$/.test(scope))
     return scope;
   throw new BadRequest({
-    detail: `A budget's scope is tenant, skill:<slug> or session:<id>, not "${scope}".`,
+    detail: `The scope of a budget must be tenant, skill:<slug> or session:<id>, not "${scope}".`,
   });
 }
 

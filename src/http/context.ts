@@ -102,7 +102,7 @@ export class RequestContext implements RunContext {
     const bot = this.request.headers.get("x-hull-bot");
     if (bot === null || BOT_ID.test(bot)) return bot;
     const what = "an id of 1 to 128 characters A-Za-z0-9._:-, the first a letter or digit";
-    throw new BadRequest({ detail: `x-hull-bot is ${what}, not "${bot.slice(0, 128)}".` });
+    throw new BadRequest({ detail: `x-hull-bot must be ${what}, not "${bot.slice(0, 128)}".` });
   }
 
   /** Called by the guard. */

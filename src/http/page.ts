@@ -8,7 +8,7 @@ export function pageLimit(query: URLSearchParams, otherwise = 20): number {
   const text = query.get("limit") ?? String(otherwise);
   const limit = Number(text);
   if (/^\d+$/.test(text) && limit >= 1 && limit <= MAX_PAGE) return limit;
-  throw new BadRequest({ detail: `limit is a whole number from 1 to ${MAX_PAGE}, not "${text}".` });
+  throw new BadRequest({ detail: `limit must be a whole number from 1 to ${MAX_PAGE}, not "${text}".` });
 }
 
 /** The answer is valid only now, and only for this caller. */

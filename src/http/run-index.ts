@@ -14,7 +14,7 @@ export async function getAllRuns(context: RequestContext): Promise<Response> {
   const query = new URL(context.request.url).searchParams;
   const kind = query.get("kind");
   if (kind !== null && !RUN_KINDS.some((one) => one === kind)) {
-    throw new BadRequest({ detail: `kind is one of ${RUN_KINDS.join(", ")}, not "${kind}".` });
+    throw new BadRequest({ detail: `kind must be one of ${RUN_KINDS.join(", ")}, not "${kind}".` });
   }
   const filter = {
     tenant: context.tenant,

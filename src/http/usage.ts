@@ -17,7 +17,9 @@ export async function getUsage(context: RequestContext): Promise<Response> {
   const by = query.get("group_by") ?? DEFAULT_GROUP;
   const group_by = GROUPS.find((group) => group === by);
   if (group_by === undefined) {
-    throw new BadRequest({ detail: `The parameter group_by is one of ${GROUPS.join(", ")}, not "${by}".` });
+    throw new BadRequest({
+      detail: `The parameter group_by must be one of ${GROUPS.join(", ")}, not "${by}".`,
+    });
   }
   const wanted = {
     from: dayIn(query, "from"),
@@ -62,7 +64,7 @@ function dayIn(query: URLSearchParams, name: string): string | null {
   if (text === null) return null;
   const date = /^\d{4}-\d{2}-\d{2}$/.test(text) ? new Date(text) : null;
   if (date !== null && !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text)) return text;
-  throw new BadRequest({ detail: `The parameter ${name} is a day like 2026-01-31, not "${text}".` });
+  throw new BadRequest({ detail: `The parameter ${name} must be a day like 2026-01-31, not "${text}".` });
 }
 
 const keyShape = z.lazy(() => z.array(z.string()));

@@ -8,5 +8,5 @@ export function waitIn(request: Request): Wait | null {
   if (!request.url.includes("wait")) return null;
   const wait = new URL(request.url).searchParams.get("wait");
   if (wait === null || wait === "none" || wait === "terminal" || wait === "idle") return wait;
-  throw new BadRequest({ detail: `wait is terminal, idle or none, not "${wait}".` });
+  throw new BadRequest({ detail: `wait must be terminal, idle or none, not "${wait}".` });
 }

@@ -133,6 +133,6 @@ export function schemaFailure(
 export function notOneOf(option: string, accepted: readonly string[], got: string) {
   return new InvalidRequest({
     option,
-    detail: `${option} is one of ${accepted.map((word) => JSON.stringify(word)).join(", ")}; got ${got.slice(0, 80)}.`,
+    detail: `${option} must be one of ${accepted.map((word) => JSON.stringify(word)).join(", ")}; got ${got.slice(0, 80)}.`,
   });
 }

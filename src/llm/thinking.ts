@@ -60,4 +60,4 @@ function budget(value: Json | undefined): { budget_tokens?: number } {
 
 const levelOf = (value: Json): (typeof LEVELS)[number] | undefined => LEVELS.find((level) => level === value);
 
-const refused = () => new InvalidRequest({ option: "thinking", detail: `thinking is one of ${FORMS}.` });
+const refused = () => new InvalidRequest({ option: "thinking", detail: `thinking must be one of ${FORMS}.` });

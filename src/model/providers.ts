@@ -163,7 +163,7 @@ function definitionOf(provider: string, registry: ModelRegistry): ProviderDefini
   const definition = registry.providers.get(provider);
   if (definition !== undefined) return definition;
   const names = [...registry.providers.keys()].join(", ");
-  const reason = `this deployment has no such provider, but ${names}`;
+  const reason = `this deployment does not have it; it has ${names}`;
   throw new ProviderMisconfigured({ provider, reason });
 }
 

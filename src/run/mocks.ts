@@ -58,7 +58,7 @@ export async function mocksFor(context: RunContext, { given, asker }: MockWish):
 /** The object that holds the mocks of the context's scope. @throws BadRequest */
 export function mockScope({ env, tenant, mockScope: scope }: RunContext): DurableObjectStub<MockRpc> {
   if (!/^[\x21-\x7e]{0,128}$/.test(scope)) {
-    throw new BadRequest({ detail: "x-hull-mock-scope holds up to 128 printable ASCII characters." });
+    throw new BadRequest({ detail: "x-hull-mock-scope must be at most 128 printable ASCII characters." });
   }
   return env.MOCKS.get(env.MOCKS.idFromName(`${tenant}/${scope}`));
 }

@@ -25,7 +25,7 @@ export function configuredRpm({ settings }: RunContext, provider: string, rpmOf:
   if (text === "") return rpmOf(provider);
   if (/^\d{1,9}$/.test(text)) return Number(text) === 0 ? null : Number(text);
   const variable = variableOf(provider);
-  const reason = `${variable} is a whole number of calls a minute, or 0 for no limit`;
+  const reason = `${variable} must be a whole number of calls a minute, or 0 for no limit`;
   throw new ProviderMisconfigured({ provider, variable, reason });
 }
 

@@ -308,7 +308,10 @@ function codeTools(
   const names = [...code, ...(python && !taken ? [LITELLM_TOOL] : [])];
   if (settings.workspace_tools.enabled === "never") {
     if (code.length === 0) return [];
-    throw wrong("tools", "this deployment runs no code: its hull.toml turns workspace tools off");
+    throw wrong(
+      "tools",
+      'this deployment runs no code: its hull.toml says [workspace_tools] enabled = "never"',
+    );
   }
   const { require_risk = "none" } = settings.approvals;
   return names

@@ -68,7 +68,7 @@ export const joinedCommand = ({ output, exit_code, remarks }: CommandParts): str
   textOf([output, ...exitLine(exit_code), remarks]);
 
 const NO_NETWORK =
-  "[hull: commands reach no other machine here: this deployment's hull.toml says [workspace_tools] network = false. Do without, or say what you would need.]";
+  "[hull: commands reach no other machine here, since [workspace_tools] network of this deployment's hull.toml does not allow it. Do without, or say what you would need.]";
 
 const MEMORY_FAULTS =
   /\bMemoryError\b|cannot allocate memory|out of memory|memory exhausted|bad_alloc|exceeded its memory limit/i;

@@ -116,7 +116,7 @@ export const getMessages: Route = async (context, { id = "" }) => {
 export const getTranscript: Route = async (context, { id = "" }) => {
   const view = new URL(context.request.url).searchParams.get("view") ?? "visible";
   if (view !== "visible" && view !== "full" && view !== "raw") {
-    throw new BadRequest({ detail: `view is visible, full or raw, not "${view}".` });
+    throw new BadRequest({ detail: `view must be visible, full or raw, not "${view}".` });
   }
   return sent(await sessionOf(context, id).document(view), view === "raw" ? JSON_TYPE : TEXT_TYPE);
 };

@@ -22,7 +22,7 @@ export async function listSkills(context: RequestContext): Promise<Response> {
   const limit = pageLimit(url.searchParams, DEFAULT_LIMIT);
   const mode = url.searchParams.get("mode");
   if (mode !== null && !MODES.some((m) => m === mode)) {
-    throw new BadRequest({ detail: `mode "${mode}" is not one of ${MODES.join(", ")}.` });
+    throw new BadRequest({ detail: `mode must be one of ${MODES.join(", ")}, not "${mode}".` });
   }
   const query = { q: url.searchParams.get("q") ?? "", mode, limit, after: url.searchParams.get("cursor") };
   const page = searchCards(catalog.cards, query);

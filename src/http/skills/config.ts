@@ -59,7 +59,7 @@ function botIn({ url }: Request): string | null {
   const bot = new URL(url).searchParams.get("bot");
   if (bot === null || BOT_ID.test(bot)) return bot;
   throw new BadRequest({
-    detail: `bot is an id of 1 to 128 characters A-Za-z0-9._:-, the first a letter or digit, not "${bot.slice(0, 128)}".`,
+    detail: `bot must be an id of 1 to 128 characters A-Za-z0-9._:-, the first a letter or digit, not "${bot.slice(0, 128)}".`,
   });
 }
 

@@ -29,7 +29,7 @@ export function sentFileIds({ files }: JsonObject): string[] {
     path: ["files", ...path].join("."),
     message,
   }));
-  throw new InputInvalid({ reason: `"files" is a list of up to ${MAX_IDS} ids of files.`, errors });
+  throw new InputInvalid({ reason: `"files" must be a list of up to ${MAX_IDS} ids of files.`, errors });
 }
 
 /** Whether a value can only be a list of ids. */

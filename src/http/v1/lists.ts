@@ -13,7 +13,7 @@ export function limitOf(query: URLSearchParams, { min = 1, max }: { min?: number
   const text = query.get("limit") ?? String(DEFAULT_LIMIT);
   const limit = Number(text);
   if (/^\d{1,6}$/.test(text) && limit >= min && limit <= max) return limit;
-  const detail = `limit is a whole number from ${min} to ${max}, not "${text.slice(0, 32)}".`;
+  const detail = `limit must be a whole number from ${min} to ${max}, not "${text.slice(0, 32)}".`;
   throw new BadRequest({ detail, param: "limit" });
 }
 
@@ -21,7 +21,7 @@ export function limitOf(query: URLSearchParams, { min = 1, max }: { min?: number
 export function ascendingOf(query: URLSearchParams): boolean {
   const order = query.get("order") ?? "desc";
   if (order === "asc" || order === "desc") return order === "asc";
-  throw new BadRequest({ detail: `order is asc or desc, not "${order.slice(0, 32)}".`, param: "order" });
+  throw new BadRequest({ detail: `order must be asc or desc, not "${order.slice(0, 32)}".`, param: "order" });
 }
 
 /** The signature of a cursor: for one position, tenant, dialect, path and set of filters. */
@@ -40,7 +40,7 @@ export async function pageOf(context: RequestContext, query: URLSearchParams): P
   const [, digits, sealed] = /^page_(\d{1,16})_([0-9a-f]{32})$/.exec(page) ?? [];
   if (digits !== undefined && (await isSame(await sealOf(context, Number(digits)), sealed ?? "")))
     return Number(digits);
-  const detail = "page is what next_page of the same list held before; this is not.";
+  const detail = "page must be the next_page of an earlier answer of the same list.";
   throw new BadRequest({ detail, param: "page" });
 }
 

@@ -340,7 +340,9 @@ export const getWorkflowRuns: Route = async (context) => {
   const { env, tenant } = context;
   const status = query.get("status");
   if (status !== null && !WORKFLOW_STATUSES.some((one) => one === status))
-    throw new BadRequest({ detail: `status is one of ${WORKFLOW_STATUSES.join(", ")}, not "${status}".` });
+    throw new BadRequest({
+      detail: `status must be one of ${WORKFLOW_STATUSES.join(", ")}, not "${status}".`,
+    });
   const page = { tenant, limit: pageLimit(query), cursor: query.get("cursor"), status };
   return jsonNow(await listWorkflowRuns(env, page));
 };

@@ -297,7 +297,7 @@ test("the shipped ones: capabilities, completion endpoints, Ollama's own protoco
     resolveTarget({ provider: "ollama", model: null }, env(variables), native).url;
   expect(at({})).toBe("http://localhost:11434/api/chat");
   expect(at({ OLLAMA_HOST: "gpu:1" })).toBe("https://gpu:1/api/chat");
-  expect(() => resolve("my-proxy", KEYS, "m")).toThrow(/this deployment has no such provider/);
+  expect(() => resolve("my-proxy", KEYS, "m")).toThrow(/this deployment does not have it/);
 });
 
 test("the proxy of local dev gets every call and is told where it was to go; deployed there is none", () => {

@@ -93,7 +93,7 @@ async function listForAnthropic(context: RequestContext, query: URLSearchParams)
       throw new BadRequest({ detail: "ids is sent alone, without limit and page.", param: "ids" });
     }
     if (ids.length > MAX_IDS)
-      throw new BadRequest({ detail: `ids has at most ${MAX_IDS} ids.`, param: "ids" });
+      throw new BadRequest({ detail: `ids may have at most ${MAX_IDS} ids.`, param: "ids" });
     const found = await findFileRows(env, tenant, ids);
     const data = found.map((file) => fileDocument(file, dialect));
     return jsonNow(listDocument(data, { dialect, next: null, hasMore: false }));

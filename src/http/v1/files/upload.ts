@@ -98,7 +98,7 @@ function settled(
   const text = fields.get(field);
   const seconds = Number(text);
   if (text !== undefined && !(/^\d{1,8}$/.test(text) && seconds >= min && seconds <= max)) {
-    throw new BadRequest({ detail: `${field} is a whole number from ${min} to ${max}.`, param: field });
+    throw new BadRequest({ detail: `${field} must be a whole number from ${min} to ${max}.`, param: field });
   }
   return {
     purpose: fields.get("purpose") || UPLOAD_PURPOSE,

@@ -258,7 +258,10 @@ async function placeFor(
   }
   const at = Array.isArray(tools) ? tools.findIndex((tool) => isObject(tool) && tool.type === "shell") : 0;
   if (context.settings.workspace_tools.enabled === "never")
-    throw wrong(`tools.${at}`, "this deployment runs no code: its hull.toml turns workspace tools off");
+    throw wrong(
+      `tools.${at}`,
+      'this deployment runs no code: its hull.toml says [workspace_tools] enabled = "never"',
+    );
   const path = `tools.${at}.environment`;
   const made = shell.kind !== "container";
   const opened = made

@@ -92,7 +92,7 @@ export async function getResponse(context: RequestContext, { id = "" }: Params):
   const text = query.get("starting_after") ?? "-1";
   const after = Number(text);
   if (!/^(?:-1|\d{1,15})$/.test(text)) {
-    const detail = "starting_after is the sequence_number of an event.";
+    const detail = "starting_after must be the sequence_number of an event.";
     throw new BadRequest({ detail, param: "starting_after" });
   }
   return streamStored(context, stored, { after, reasoning, early: false, headers: {} });

@@ -99,7 +99,7 @@ export async function getSkills(context: RequestContext): Promise<Response> {
   const limit = limitOf(query, { min: openai ? 0 : 1, max: SKILLS_LIMIT[dialect] });
   const source = openai ? "custom" : (query.get("source") ?? "custom");
   if (!["custom", "anthropic", "plugin"].includes(source)) {
-    throw new BadRequest({ detail: "source is custom, anthropic or plugin.", param: "source" });
+    throw new BadRequest({ detail: "source must be custom, anthropic or plugin.", param: "source" });
   }
   if (source === "plugin") return listPublished(context, dialect, limit);
   if (source !== "custom") return jsonNow(listDocument([], { dialect, next: null, hasMore: false }));

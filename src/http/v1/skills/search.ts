@@ -21,10 +21,10 @@ export async function searchedSkills(
 ): Promise<StoredSkill[]> {
   const top = Number(topK ?? DEFAULT_TOP);
   if (!Number.isInteger(top) || top < 1 || top > MAX_TOP) {
-    throw new BadRequest({ detail: `top_k is a whole number from 1 to ${MAX_TOP}.`, param: "top_k" });
+    throw new BadRequest({ detail: `top_k must be a whole number from 1 to ${MAX_TOP}.`, param: "top_k" });
   }
   if (query.length > MAX_QUERY) {
-    throw new BadRequest({ detail: `query has at most ${MAX_QUERY} characters.`, param: "query" });
+    throw new BadRequest({ detail: `query may have at most ${MAX_QUERY} characters.`, param: "query" });
   }
   const found = await skillsWithWords(env, tenant, [...new Set(wordsOf(query))]);
   const documents = found.map(({ name, label, description }) =>

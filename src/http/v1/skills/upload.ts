@@ -189,5 +189,5 @@ function labelOf(
   if (label === null || label === "") return null;
   const max = MAX_LABEL[dialect];
   if (Array.from(label).length <= max && !/[\u0000-\u001f\u007f\u2028\u2029]/.test(label)) return label;
-  throw new BadRequest({ detail: `${param} is one line of at most ${max} characters.`, param });
+  throw new BadRequest({ detail: `${param} must be one line of at most ${max} characters.`, param });
 }
