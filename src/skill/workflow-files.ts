@@ -19,6 +19,9 @@ const TEST = ".test";
 const MAX_BYTES = 256 * 1024;
 const TOP: Position = { line: 1, column: 1 };
 
+/** The finding about a file that is no graph at all. */
+export const NO_GRAPH = "workflow_foreign";
+
 /** A fault or doubt about a graph; `info`: it is not a graph at all. */
 interface GraphFinding {
   level: "error" | "warning" | "info";
@@ -39,6 +42,10 @@ interface FoundWorkflows {
   broken: string[];
   diagnostics: Diagnostic[];
 }
+
+/** The name of the workflow whose file a finding names. */
+export const workflowNamed = ({ file }: Diagnostic): string | undefined =>
+  FILE.exec(file.slice(file.lastIndexOf(FOLDER)))?.[1];
 
 /**
  * Reads the workflows among a skill's files.
@@ -83,7 +90,7 @@ function graphIn(
     const location = { ...(place === "" ? {} : { path: place }), at: positionOf(tree, place) };
     if (level === "error") findings.error("workflow_invalid", location, message);
     else if (level === "warning") findings.warning("workflow_doubtful", location, message);
-    else findings.info("workflow_foreign", location, message);
+    else findings.info(NO_GRAPH, location, message);
   }
   return graph;
 }
