@@ -14,7 +14,7 @@ import { RouteTable } from "../../src/skill/route.ts";
 import { stopsSkill } from "../../src/skill/stops.ts";
 import { overridesOf } from "../../src/skill/tools-json/overrides.ts";
 import { NO_SIGNATURES, type SignaturePolicy } from "../../src/skill/trust.ts";
-import { NO_GRAPH, workflowNamed } from "../../src/skill/workflow-files.ts";
+import { workflowNamed } from "../../src/skill/workflow-files.ts";
 import { type ProjectModels, projectModelRegistry, projectProviders } from "../models.ts";
 import type { BuildCache } from "./cache.ts";
 import { mapLimited } from "./limited.ts";
@@ -318,7 +318,7 @@ function withLostWorkflows(outcome: Outcome, options: BuildOptions): Outcome {
   if (previous === null) return outcome;
   const broken = [...outcome.broken];
   const diagnostics = outcome.diagnostics.map((diagnostic) => {
-    if (diagnostic.code !== NO_GRAPH) return diagnostic;
+    if (diagnostic.code !== "workflow_foreign") return diagnostic;
     const part = workflowPart(workflowNamed(diagnostic) ?? "");
     if (!previous.parts.includes(part) || outcome.skill?.parts.includes(part)) return diagnostic;
     broken.push(part);

@@ -19,9 +19,6 @@ const TEST = ".test";
 const MAX_BYTES = 256 * 1024;
 const TOP: Position = { line: 1, column: 1 };
 
-/** The finding about a file that is no graph at all. */
-export const NO_GRAPH = "workflow_foreign";
-
 /** A fault or doubt about a graph; `info`: it is not a graph at all. */
 interface GraphFinding {
   level: "error" | "warning" | "info";
@@ -90,7 +87,7 @@ function graphIn(
     const location = { ...(place === "" ? {} : { path: place }), at: positionOf(tree, place) };
     if (level === "error") findings.error("workflow_invalid", location, message);
     else if (level === "warning") findings.warning("workflow_doubtful", location, message);
-    else findings.info(NO_GRAPH, location, message);
+    else findings.info("workflow_foreign", location, message);
   }
   return graph;
 }
