@@ -9,10 +9,12 @@ import { type CatalogBundle, claimAddress, makeCatalog } from "../../src/skill/b
 import type { KnownProviders } from "../../src/skill/known-providers.ts";
 import type { Diagnostic, Manifest } from "../../src/skill/manifest.ts";
 import type { ProvidedTools } from "../../src/skill/missing-tools.ts";
+import { workflowPart } from "../../src/skill/parts.ts";
 import { RouteTable } from "../../src/skill/route.ts";
 import { stopsSkill } from "../../src/skill/stops.ts";
 import { overridesOf } from "../../src/skill/tools-json/overrides.ts";
 import { NO_SIGNATURES, type SignaturePolicy } from "../../src/skill/trust.ts";
+import { workflowNamed } from "../../src/skill/workflow-files.ts";
 import { type ProjectModels, projectModelRegistry, projectProviders } from "../models.ts";
 import type { BuildCache } from "./cache.ts";
 import { mapLimited } from "./limited.ts";
@@ -304,10 +306,26 @@ async function buildFolder(
   const cached = options.cache?.get(folder, fingerprint, again, () =>
     sharedStamp(folder, options.projectDir),
   );
-  if (cached !== undefined) return cached;
+  if (cached !== undefined) return withLostWorkflows(cached, options);
   const outcome = await readSkill(folder, files, diagnostics, surroundings);
   options.cache?.set(fingerprint, outcome, files, lookedAt);
-  return outcome;
+  return withLostWorkflows(outcome, options);
+}
+
+/** A file that is no graph is nobody's fault, but breaks the workflow that it held in the last good version. */
+function withLostWorkflows(outcome: Outcome, options: BuildOptions): Outcome {
+  const previous = lastGood(outcome, options);
+  if (previous === null) return outcome;
+  const broken = [...outcome.broken];
+  const diagnostics = outcome.diagnostics.map((diagnostic) => {
+    if (diagnostic.code !== "workflow_foreign") return diagnostic;
+    const part = workflowPart(workflowNamed(diagnostic) ?? "");
+    if (!previous.parts.includes(part) || outcome.skill?.parts.includes(part)) return diagnostic;
+    broken.push(part);
+    const hint = "Make it a graph again, or remove the file to take the workflow down.";
+    return { ...diagnostic, level: "error" as const, hint };
+  });
+  return { ...outcome, broken, diagnostics };
 }
 
 function fingerprintOf(

@@ -8,7 +8,7 @@ import { TOOLS_FILE } from "./tools-json/read.ts";
 /** The plugin of a skill. */
 export const PLUGIN_PART = "plugin";
 const toolPart = (name: string): string => `tool ${name}`;
-const workflowPart = (name: string): string => `workflow ${name}`;
+export const workflowPart = (name: string): string => `workflow ${name}`;
 
 /**
  * The parts that errors leave out or disable.

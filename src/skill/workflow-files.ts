@@ -40,6 +40,10 @@ interface FoundWorkflows {
   diagnostics: Diagnostic[];
 }
 
+/** The name of the workflow whose file a finding names. */
+export const workflowNamed = ({ file }: Diagnostic): string | undefined =>
+  FILE.exec(file.slice(file.lastIndexOf(FOLDER)))?.[1];
+
 /**
  * Reads the workflows among a skill's files.
  * @param base what leads from the root to the skill's folder: empty, or ending in `/`

@@ -393,11 +393,16 @@ describe("a run", () => {
       const { data } = await get<{ data: { id: string; arguments_digest: string }[] }>(`${path}/approvals`);
       return { run_id, approval: data[0] };
     };
-    const first = await open();
-    await post(`${path}/approvals/${first.approval?.id}`, { decision: "deny", reason: "not today" });
-    const { result } = await until(`${path}/runs/${first.run_id}`, "done");
-    expect(result).toMatchObject({ rejected_tools: ["ask"], successful_tools: [] });
-    expect((await texts(path))[2]).toContain("not today");
+    for (const [n, [reason, told]] of [
+      ["not today", "not today"],
+      [" ", "It was denied."],
+    ].entries()) {
+      const { run_id, approval } = await open();
+      await post(`${path}/approvals/${approval?.id}`, { decision: "deny", reason });
+      const { result } = await until(`${path}/runs/${run_id}`, "done");
+      expect(result).toMatchObject({ rejected_tools: ["ask"], successful_tools: [] });
+      expect((await texts(path))[4 * n + 2]).toContain(told);
+    }
     const second = await open();
     const { arguments_digest } = second.approval ?? {};
     const forAll = { decision: "approve", scope: "session", arguments_digest };

@@ -269,6 +269,38 @@ describe("a workflow run", () => {
     });
   });
 
+  it("leaves nothing of an outcome that is on its way to R2 when the run is removed", async () => {
+    const { FILES } = bindings;
+    const [begun, on] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let cleared = false;
+    const slow = new Proxy(FILES, {
+      get: (bucket, name) => {
+        if (name === "put")
+          return async (...[key, ...rest]: Parameters<R2Bucket["put"]>) => {
+            if (key.includes("/outputs/")) begun.resolve();
+            await on.promise;
+            return bucket.put(key, ...rest);
+          };
+        const value: unknown = Reflect.get(bucket, name);
+        if (name === "list") cleared = true;
+        return typeof value === "function" ? value.bind(bucket) : value;
+      },
+    });
+    await inWorld({ replies: [], env: { FILES: slow } }, async (world) => {
+      await begin(world, { nodes: { a: said("x".repeat(300_000)) } });
+      await begun.promise;
+      cleared = false;
+      const removed = world.ask("remove", null);
+      // A removal that does not wait clears R2 in one of these turns.
+      for (let turn = 0; turn < 300 && !cleared; turn++)
+        await new Promise((resolve) => setTimeout(resolve, 0));
+      on.resolve();
+      await removed;
+      await world.over();
+      expect((await FILES.list({ prefix: `sessions/t/${world.id}/` })).objects).toEqual([]);
+    });
+  });
+
   it("sleeps with one due time, and writes nothing when it is looked at", async () => {
     const storage = counting();
     await inWorld(

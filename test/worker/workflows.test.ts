@@ -356,16 +356,16 @@ describe("a run that waits", () => {
       });
   });
 
-  it("asks a person, once", async () => {
+  it.each([
+    ["not today", "not today"],
+    [" \t\n", "It was denied."],
+  ])("asks a person, once; the reason %j is %j", async (reason, message) => {
     const path = await started(waiting({ approval: "Ship it?" }));
     const { active } = await until(path, "waiting");
     expect(active).toMatchObject([{ node_id: "w", approval: { question: "Ship it?" } }]);
-    await post(`${path}/approvals`, { node: "w", decision: "deny", reason: "not today" });
+    await post(`${path}/approvals`, { node: "w", decision: "deny", reason });
     const done = await until(path, "completed");
-    expect(done.stages).toMatchObject([
-      { branch: "failed", error: { code: "denied", message: "not today" } },
-      {},
-    ]);
+    expect(done.stages).toMatchObject([{ branch: "failed", error: { code: "denied", message } }, {}]);
     expect(await codeOf(await post(`${path}/approvals`, { node: "w", decision: "approve" }))).toEqual([
       409,
       "workflow_ended",
@@ -448,6 +448,10 @@ describe("a run that waits", () => {
     const cancelled = await (await post(`${other}/cancel`, { reason: "no longer wanted" })).json<Body>();
     expect(cancelled).toMatchObject({ status: "cancelled", error: { message: "no longer wanted" } });
     expect(await codeOf(await post(`${other}/pause`))).toEqual([409, "workflow_ended"]);
+    const blank = await started(waiting({ event: "e" }));
+    expect(await (await post(`${blank}/kill`, { reason: " " })).json()).toMatchObject({
+      error: { message: "It was killed." },
+    });
   });
 });
 

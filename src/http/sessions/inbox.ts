@@ -12,7 +12,7 @@ import { readJson } from "../body.ts";
 import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { jsonNow } from "../page.ts";
 import { requestName, sessionOf, shown } from "./object.ts";
-import type { Route } from "./shapes.ts";
+import { type Route, reasonIn } from "./shapes.ts";
 
 const maybe = z.exactOptional;
 const DELIVERIES = ["interrupt_immediate", "finish_step", "wait_for_completion"] as const;
@@ -84,14 +84,14 @@ export const getApprovals: Route = async (context, { id = "" }) => {
 /** `POST /sessions/:id/approvals/:approval`: decides one, once. */
 export const postApproval: Route = async (context, { id = "", approval = "" }) => {
   const body = await readJson(context.request, decisionBody, MAX_MODEL_BODY_BYTES);
-  const { decision, scope = "once", reason = null, arguments_digest = null } = body;
+  const { decision, scope = "once", reason, arguments_digest = null } = body;
   if (decision === "approve" && arguments_digest === null) {
     const message = "says which arguments are approved; it is listed with the approval";
     const path = "arguments_digest";
     throw new InputInvalid({ reason: `${path} ${message}.`, errors: [{ path, message }] });
   }
   const request = await requestName(context, body);
-  const decided = { approval, decision, scope, reason, arguments_digest, request };
+  const decided = { approval, decision, scope, reason: reasonIn(reason), arguments_digest, request };
   return jsonNow(await sessionOf(context, id).ask("decide", decided));
 };
 

@@ -8,6 +8,10 @@ export type Route = (...request: Parameters<Handler>) => Promise<Response>;
 /** Zero or more. */
 export const count = () => z.int().check(z.nonnegative());
 
+/** A person's reason; `null` for a blank one too, which says nothing. */
+export const reasonIn = (given: string | null | undefined): string | null =>
+  given == null || given.trim() === "" ? null : given;
+
 export const sessionId = () => z.string().check(z.regex(SESSION_ID, SESSION_IDS));
 
 /** The body of an operation without members. */

@@ -34,7 +34,7 @@ import { accountOf } from "../llm/account.ts";
 import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { jsonNow, pageLimit } from "../page.ts";
 import { requestName, sessionOf, shown } from "../sessions/object.ts";
-import { nothing, type Route } from "../sessions/shapes.ts";
+import { nothing, type Route, reasonIn } from "../sessions/shapes.ts";
 import { callName, idempotencyKey } from "../skills/idempotency.ts";
 import { wantsEvents } from "../sse.ts";
 import { waitIn } from "../wait.ts";
@@ -376,7 +376,7 @@ const stop =
   (kill: boolean): Route =>
   async (context, { id = "" }) => {
     const body = await readJsonIfAny(context.request, stopBody);
-    const { reason = kill ? "It was killed." : "It was cancelled." } = body;
+    const reason = reasonIn(body.reason) ?? (kill ? "It was killed." : "It was cancelled.");
     const session = sessionOf(context, id, "workflow run");
     const request = await requestName(context, body);
     return jsonNow(shown(context, await session.ask("stopWorkflow", { kill, reason, request })));
@@ -475,9 +475,10 @@ export const postWorkflowSignal: Route = async (context, { id = "" }) => {
 /** `POST …/approvals {node, decision, reason?}`. */
 export const postWorkflowApproval: Route = async (context, { id = "" }) => {
   const body = await readJson(context.request, answerBody);
-  const { node, decision, reason = null } = body;
+  const { node, decision, reason } = body;
   const request = await requestName(context, body);
   const by = context.caller.key_id ?? "local";
-  const answer = { node, granted: decision === "approve", by, reason, request };
+  const granted = decision === "approve";
+  const answer = { node, granted, by, reason: reasonIn(reason), request };
   return jsonNow(shown(context, await sessionOf(context, id, "workflow run").ask("answerWorkflow", answer)));
 };

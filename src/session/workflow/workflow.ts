@@ -85,6 +85,8 @@ export class Workflow {
   readonly #stored = new WeakMap<WorkflowRecord, string>();
   readonly #outcomes = new Map<string, Outcome>();
   #unread: StoredOutcome[] = [];
+  /** Writes of long outcomes that R2 has not answered. */
+  readonly #onTheirWay = new Set<Promise<string>>();
   #storing = false;
   #indexing: Promise<void> = Promise.resolve();
   /** The write that has not begun. */
@@ -117,6 +119,7 @@ export class Workflow {
         this.#waiting.clear();
         const children = this.#runs().flatMap(childSessions);
         await Promise.all(children.map((child) => this.#removeChild(tenant, child)));
+        await Promise.allSettled(this.#onTheirWay);
         await forgetWorkflowRun(conversation.env, tenant, id);
         this.#state = undefined;
         this.#rows.forget();
@@ -299,14 +302,16 @@ export class Workflow {
 
   /** Stores long outcomes, to which their rows will refer. @param run whose outcomes they are; it need not be the last one */
   async #keepLong(run: string, records: readonly WorkflowRecord[]): Promise<void> {
-    const session = this.#conversation.log.store.session();
-    if (session === null) return;
     for (const record of records) {
       if (record.type !== "ended") continue;
       const bytes = longOutcome(record);
-      if (bytes === null) continue;
+      const session = this.#conversation.log.store.session();
+      // What is being removed stores nothing more: its objects go once those on their way are there.
+      if (bytes === null || session === null || session.state === "deleted") continue;
       const of = { tenant: session.tenant, id: session.id, run };
-      this.#stored.set(record, await storeOutcome(this.#conversation.env.FILES, of, record, bytes));
+      const storing = storeOutcome(this.#conversation.env.FILES, of, record, bytes);
+      this.#onTheirWay.add(storing);
+      this.#stored.set(record, await storing.finally(() => this.#onTheirWay.delete(storing)));
     }
   }
 

@@ -6,7 +6,8 @@ import * as z from "zod/mini";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { failed, type McpFailure, type Reply } from "./failure.ts";
 import { headersOf, headerValue } from "./param-headers.ts";
-import { errorShape, post, type Received, type Wire } from "./transport.ts";
+import { SharedWork } from "./shared-work.ts";
+import { brokenOff, errorShape, post, type Received, type Wire } from "./transport.ts";
 import { HULL_VERSION, LEGACY_VERSIONS, META, MODERN_VERSIONS } from "./versions.ts";
 
 /** How to talk to a server, as far as it is the same for all clients. */
@@ -63,7 +64,7 @@ export class McpClient {
   readonly #onListChanged: () => void;
   #dialect: Dialect | null;
   #session: string | null = null;
-  #opening: Promise<Reply<Dialect>> | null = null;
+  #opening: SharedWork<Reply<Dialect>> | null = null;
   #asked = 0;
 
   /**
@@ -143,27 +144,41 @@ export class McpClient {
   ): Promise<Reply<JsonObject>> {
     const opened = await this.#opened(signal);
     if (!opened.ok) return opened;
+    const session = this.#session;
     const reply = await this.#exchange(opened.value, method, params, further, signal);
     // A server that has forgotten the session wants a new one.
-    if (reply.ok || reply.failure.status !== 404 || this.#session === null) return reply;
-    this.#session = null;
-    this.#opening = null;
+    if (reply.ok || reply.failure.status !== 404 || session === null) return reply;
+    // Another call may have noticed it before.
+    if (this.#session === session) this.#session = null;
     const again = await this.#opened(signal);
     return again.ok ? this.#exchange(again.value, method, params, further, signal) : again;
   }
 
-  /** Simultaneous calls open one session. */
-  #opened(signal: AbortSignal): Promise<Reply<Dialect>> {
+  /** Simultaneous calls open one session, which is opened as long as one of them waits for it. */
+  async #opened(signal: AbortSignal): Promise<Reply<Dialect>> {
     const dialect = this.#dialect;
-    if (dialect !== null && (!dialect.sessions || this.#session !== null)) {
-      return Promise.resolve({ ok: true, value: dialect });
-    }
-    this.#opening ??= this.#open(signal).then((opened) => {
+    if (dialect !== null && (!dialect.sessions || this.#session !== null))
+      return { ok: true, value: dialect };
+    try {
+      signal.throwIfAborted();
+      this.#opening ??= new SharedWork((nobodyWaits) => this.#open(nobodyWaits));
+      const opened = await this.#leaving(this.#opening, signal);
       if (opened.ok) this.#dialect = opened.value;
-      else this.#opening = null;
       return opened;
-    });
-    return this.#opening;
+    } catch (error) {
+      const failure = brokenOff(error, signal);
+      if (failure === null) throw error;
+      return failure;
+    }
+  }
+
+  /** Who comes after everybody has left opens anew. */
+  async #leaving(opening: SharedWork<Reply<Dialect>>, signal: AbortSignal): Promise<Reply<Dialect>> {
+    try {
+      return await opening.wait(signal);
+    } finally {
+      if (this.#opening === opening && opening.abandoned) this.#opening = null;
+    }
   }
 
   /** A modern server shows itself by its answer to a modern request; any other is opened the older way. */

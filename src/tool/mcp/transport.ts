@@ -50,11 +50,15 @@ export async function post(wire: Wire, sent: Sent): Promise<Reply<Received>> {
     const opened = await open(wire, sent);
     return opened.ok ? await read(opened.value, sent) : opened;
   } catch (error) {
-    const timeout = error instanceof DOMException && error.name === "TimeoutError";
-    if (timeout) return failed("timeout", "It took too long.");
-    if (sent.signal.aborted) return failed("unavailable", "The call was given up.");
-    return failed("unavailable", "It cannot be reached.");
+    return brokenOff(error, sent.signal) ?? failed("unavailable", "It cannot be reached.");
   }
+}
+
+/** The outcome for a caller whose time limit passed, or who gave up; `null`: the error is another one. */
+export function brokenOff(error: unknown, { aborted }: AbortSignal): ReturnType<typeof failed> | null {
+  const timeout = error instanceof DOMException && error.name === "TimeoutError";
+  if (timeout) return failed("timeout", "It took too long.");
+  return aborted ? failed("unavailable", "The call was given up.") : null;
 }
 
 async function open(wire: Wire, { message, raw, headers, signal }: Sent): Promise<Reply<Response>> {

@@ -320,6 +320,7 @@ describe("watching", () => {
     const broken: [file: string, text: string, found: string][] = [
       ["workflows/flow.yaml", "nodes: [\n", "error workflow_unreadable a/workflows/flow.yaml"],
       ["workflows/flow.yaml", "entry: b\nnodes: {a: {}}\n", "error workflow_invalid a/workflows/flow.yaml"],
+      ["workflows/flow.yaml", "jobs: {}\n", "error workflow_foreign a/workflows/flow.yaml"],
       ["tools.json", "[", "error manifest_json a/tools.json"],
       ["tools.json", tools("scripts/gone.js"), "error file_missing a/tools.json"],
       ["scripts/count.js", "export default (\n", "error handler_build a/scripts/count.js"],
@@ -333,13 +334,17 @@ describe("watching", () => {
     }
     // Neither what is new and broken nor what was taken away on purpose keeps other changes back.
     put(project, "skills/a/workflows/new.yaml", "nodes: [\n");
+    put(project, "skills/a/workflows/other.yaml", "jobs: {}\n");
     rmSync(join(project, "skills/a/workflows/flow.yaml"));
     put(project, "skills/a/tools.json", "[]");
     put(project, "skills/a/SKILL.md", skillText("A", "run: [echo, two]"));
     const changed = await again();
     expect(changed).toMatchObject({
       stale: false,
-      found: ["error workflow_unreadable a/workflows/new.yaml"],
+      found: [
+        "error workflow_unreadable a/workflows/new.yaml",
+        "info workflow_foreign a/workflows/other.yaml",
+      ],
     });
     expect(previous.get(join(project, "skills/a"))).toMatchObject({ parts: ["plugin"], tools: [] });
   });

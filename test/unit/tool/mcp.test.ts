@@ -70,6 +70,83 @@ test("the arguments of a call keep the digits of their numbers", async () => {
   expect(bodies[0]).toContain('"arguments":{"id":12345678901234567890}');
 });
 
+describe("simultaneous calls", () => {
+  /** A client of a server that opens sessions as soon as the test lets it. */
+  function opening() {
+    const opened: { signal: AbortSignal; answer: () => void }[] = [];
+    const called: (string | null)[] = [];
+    const forgotten = new Set<string | null>();
+    const fetch = (_: URL, { body, headers, signal }: RequestInit): Promise<Response> => {
+      const { id, method } = JSON.parse(String(body));
+      const session = new Headers(headers).get("mcp-session-id");
+      if (method === "tools/call") called.push(session);
+      if (forgotten.has(session)) return Promise.resolve(new Response(null, { status: 404 }));
+      if (method !== "initialize" || signal == null)
+        return Promise.resolve(Response.json({ jsonrpc: "2.0", id, result: { content: [] } }));
+      const { promise, resolve, reject } = Promise.withResolvers<Response>();
+      signal.addEventListener("abort", () => reject(signal.reason));
+      const result = { protocolVersion: "2025-06-18" };
+      const given = { "mcp-session-id": `s${opened.length + 1}` };
+      const answer = () => resolve(Response.json({ jsonrpc: "2.0", id, result }, { headers: given }));
+      opened.push({ signal, answer });
+      return promise;
+    };
+    const url = new URL("https://mcp.example.com/mcp");
+    const dialect = { version: "2025-06-18", modern: false, sessions: true };
+    const wire = { url, headers: new Headers(), allowed: ALLOWED, fetch };
+    const client = new McpClient(
+      wire,
+      dialect,
+      () => {},
+      () => {},
+    );
+    const call = (signal: AbortSignal) => client.callTool("look", { args: {}, raw: "{}" }, {}, signal);
+    return { opened, called, forgotten, call };
+  }
+
+  test("share an opening that outlives the caller who began it", async () => {
+    const { opened, called, call } = opening();
+    const [first, second] = [new AbortController(), new AbortController()];
+    const [left, stays] = [call(first.signal), call(second.signal)];
+    first.abort(new DOMException("", "TimeoutError"));
+    expect(await left).toMatchObject({ ok: false, failure: { kind: "timeout" } });
+    expect(opened.map(({ signal }) => signal.aborted)).toEqual([false]);
+    opened[0]?.answer();
+    expect(await stays).toMatchObject({ ok: true });
+    expect(await call(new AbortController().signal)).toMatchObject({ ok: true });
+    expect([called, opened.length]).toEqual([["s1", "s1"], 1]);
+  });
+
+  test("open one session in place of one that the server forgot", async () => {
+    const { opened, forgotten, call } = opening();
+    const { signal } = new AbortController();
+    const first = call(signal);
+    opened[0]?.answer();
+    expect(await first).toMatchObject({ ok: true });
+    forgotten.add("s1");
+    const both = [call(signal), call(signal)];
+    await expect.poll(() => opened.length).toBe(2);
+    opened[1]?.answer();
+    for (const one of both) expect(await one).toMatchObject({ ok: true });
+    expect(opened.length).toBe(2);
+  });
+
+  test("end an opening that nobody waits for any more; a later one opens again", async () => {
+    const { opened, called, call } = opening();
+    const callers = [new AbortController(), new AbortController()];
+    const calls = callers.map(({ signal }) => call(signal));
+    for (const caller of callers) caller.abort();
+    for (const one of calls) {
+      expect(await one).toMatchObject({ ok: false, failure: { message: "The call was given up." } });
+    }
+    const later = call(new AbortController().signal);
+    expect(opened.map(({ signal }) => signal.aborted)).toEqual([true, false]);
+    opened[1]?.answer();
+    expect(await later).toMatchObject({ ok: true });
+    expect(called).toEqual(["s2"]);
+  });
+});
+
 test("a redirect to another origin takes no secrets along", async () => {
   const seen: [string, string | null, string | null][] = [];
   const answer = { jsonrpc: "2.0", id: 1, result: {} };

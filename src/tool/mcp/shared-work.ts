@@ -1,0 +1,33 @@
+/** Work that several callers wait for: a caller that leaves ends only its own wait, and the last one to leave ends the work. */
+export class SharedWork<T> {
+  readonly #abort = new AbortController();
+  readonly #result: Promise<T>;
+  #waiting = 0;
+
+  constructor(work: (signal: AbortSignal) => Promise<T>) {
+    this.#result = work(this.#abort.signal);
+    // Nobody may wait when it fails.
+    this.#result.catch(() => {});
+  }
+
+  /** Whether everybody left it, with its result or without. */
+  get abandoned(): boolean {
+    return this.#abort.signal.aborted;
+  }
+
+  /** The result; rejects with the signal's reason once it aborts. */
+  async wait(signal: AbortSignal): Promise<T> {
+    const { promise: left, reject } = Promise.withResolvers<never>();
+    const leave = (): void => reject(signal.reason);
+    this.#waiting += 1;
+    signal.addEventListener("abort", leave, { once: true });
+    if (signal.aborted) leave();
+    try {
+      return await Promise.race([left, this.#result]);
+    } finally {
+      signal.removeEventListener("abort", leave);
+      this.#waiting -= 1;
+      if (this.#waiting === 0) this.#abort.abort();
+    }
+  }
+}
