@@ -2,6 +2,7 @@
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { json, type Operation, type Operations } from "./operation.ts";
 import { answer, COUNT, inPath, object, TEXT } from "./parts.ts";
+import { KEY } from "./session-routes.ts";
 
 const ANTHROPIC = "https://platform.claude.com/docs/en/api/messages";
 const OPENAI = "https://platform.openai.com/docs/api-reference/chat";
@@ -17,6 +18,7 @@ function calls(summary: string, docs: string, body: JsonObject, shape: Json): Op
   return {
     tag: "models",
     summary,
+    parameters: [KEY],
     body: { required: true, description: `As ${docs} says.`, content: json(body) },
     answers: { 200: answer("The answer, or its events with `stream: true`", whole) },
     vendor: true,

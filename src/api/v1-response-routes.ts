@@ -2,6 +2,7 @@
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { json, type Operation, type Operations } from "./operation.ts";
 import { answer, BINARY, inPath, object, query, TEXT } from "./parts.ts";
+import { KEY } from "./session-routes.ts";
 
 const LIST = { type: "array", items: { type: "object" } };
 const PAGE = object({ object: { const: "list" }, data: LIST, has_more: { type: "boolean" } });
@@ -31,7 +32,7 @@ const operation = (summary: string, shape: Json, more: Partial<Operation> = {}):
 
 export const V1_RESPONSE_OPERATIONS = {
   createResponse: operation("OpenAI's Responses API, over every provider", RESPONSE, {
-    parameters: [],
+    parameters: [KEY],
     body: body(object({ model: TEXT, input: {} })),
     answers: {
       200: answer("The response, or its events with `stream: true`", { ...json(RESPONSE), ...EVENTS }),
@@ -45,7 +46,7 @@ export const V1_RESPONSE_OPERATIONS = {
   compactResponse: operation(
     "A conversation that a model's summary replaces",
     object({ id: TEXT, object: { const: "response.compaction" }, output: LIST }),
-    { parameters: [], body: body(object({ model: TEXT, input: {} }, ["input"])) },
+    { parameters: [KEY], body: body(object({ model: TEXT, input: {} }, ["input"])) },
   ),
   getResponse: operation("A stored response, or its events with `?stream=true`", RESPONSE, {
     parameters: [
@@ -60,7 +61,7 @@ export const V1_RESPONSE_OPERATIONS = {
   cancelResponse: operation("Stops a response in the background", RESPONSE),
   listResponseInput: operation("The input of a stored response", PAGE, { parameters: [id, ...PAGING] }),
   createConversation: operation("Begins a conversation", CONVERSATION, {
-    parameters: [],
+    parameters: [KEY],
     body: body(object({ items: LIST, metadata: { type: "object" } }, ["items", "metadata"]), false),
   }),
   getConversation: operation("A conversation", CONVERSATION),
@@ -72,6 +73,7 @@ export const V1_RESPONSE_OPERATIONS = {
     parameters: [id, ...PAGING],
   }),
   createConversationItems: operation("Appends items to a conversation", PAGE, {
+    parameters: [id, KEY],
     body: body(object({ items: LIST })),
   }),
   getConversationItem: operation("An item of a conversation", object({ id: TEXT, type: TEXT }), {
@@ -82,7 +84,7 @@ export const V1_RESPONSE_OPERATIONS = {
   }),
   listContainers: operation("The tenant's containers, the newest first", PAGE, { parameters: PAGING }),
   createContainer: operation("Makes a container for code execution", CONTAINER, {
-    parameters: [],
+    parameters: [KEY],
     body: body(object({ name: TEXT })),
   }),
   getContainer: operation("A container", CONTAINER),
@@ -93,6 +95,7 @@ export const V1_RESPONSE_OPERATIONS = {
     parameters: [id, ...PAGING],
   }),
   createContainerFile: operation("Puts a file into a container", FILE, {
+    parameters: [id, KEY],
     body: {
       required: true,
       content: {

@@ -2,6 +2,7 @@
 import type { JsonObject } from "../skill/manifest.ts";
 import { json, NO_MATCH, type Operation, type Operations } from "./operation.ts";
 import { answer, BINARY, inPath, query, ref, TEXT } from "./parts.ts";
+import { KEY } from "./session-routes.ts";
 
 const id = inPath("id");
 const version = inPath("version");
@@ -53,7 +54,7 @@ export const V1_OPERATIONS = {
       query("top_k", "How many of them.", { type: "integer", minimum: 1, maximum: 100, default: 5 }),
     ],
   }),
-  createStoredSkill: operation("Stores a skill: its files or a zip", { parameters: [], body: SKILL_FORM }),
+  createStoredSkill: operation("Stores a skill: its files or a zip", { parameters: [KEY], body: SKILL_FORM }),
   getStoredSkill: operation("A stored skill"),
   updateStoredSkill: operation("OpenAI: chooses the default version", {
     body: { required: true, content: json({ type: "object", properties: { default_version: TEXT } }) },
@@ -64,7 +65,7 @@ export const V1_OPERATIONS = {
     answers: bytes(ZIP),
   }),
   listStoredSkillVersions: operation("The versions of a stored skill", { parameters: [id, ...LIST] }),
-  createStoredSkillVersion: operation("Adds a version", { body: SKILL_FORM }),
+  createStoredSkillVersion: operation("Adds a version", { parameters: [id, KEY], body: SKILL_FORM }),
   getStoredSkillVersion: operation("A version, by any of its names", { parameters: [id, version] }),
   deleteStoredSkillVersion: operation("Removes a version", { parameters: [id, version] }),
   getStoredSkillVersionContent: operation("A version as a zip", {
@@ -80,7 +81,7 @@ export const V1_OPERATIONS = {
   ),
   createStoredFile: operation(
     "Stores a file until it is deleted or expires",
-    { parameters: [], body: form({ file: BINARY, expires_in_seconds: TEXT, purpose: TEXT }) },
+    { parameters: [KEY], body: form({ file: BINARY, expires_in_seconds: TEXT, purpose: TEXT }) },
     "files",
   ),
   getStoredFile: operation("What is known of a file", {}, "files"),

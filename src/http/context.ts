@@ -34,6 +34,8 @@ export class RequestContext implements RunContext {
   namesProvider = false;
   /** Set by what begins a run that keeps to them. */
   pinned?: PinnedSkills;
+  /** Called before a run does something that must not happen twice, such as a tool's work. */
+  beforeEffects: () => Promise<void> = async () => {};
   /** Set if a cookie, not a key, identifies the caller. */
   signIn: SignIn | null = null;
   /** Settles when the answer is complete; for a stream that is later than the response. */

@@ -32,6 +32,7 @@ export async function answerChatWithTools(context: RequestContext, asked: ChatRe
     { ...asked, uploads: [], hosted: [], pauses: false, skills },
     { signal: abort.signal, account: accountOf(context, null), execution: runId(context) },
   );
+  await context.beforeEffects();
   const chosen = (asked.request.tool_choice ?? "auto") === "auto" ? [] : ["tool_choice"];
   const own = run.protocol === "openai-chat" ? [] : Object.keys(asked.extra);
   const ignored = ignoredHeader([...own, ...chosen], null);

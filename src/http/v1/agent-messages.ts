@@ -44,6 +44,7 @@ export async function answerWithTools(
     { ...asked, skills, pauses: true },
     { signal: abort.signal, account: accountOf(context, null), execution: runId(context) },
   );
+  await context.beforeEffects();
   const chosen = (asked.request.tool_choice ?? "auto") === "auto" ? [] : ["tool_choice"];
   const ignored = run.beside ? chosen : [...asked.ignored, ...chosen];
   if (!asked.stream) {

@@ -1,6 +1,7 @@
 /** Removes what `/v1` no longer needs, after changes and on the Worker's cron trigger. */
 import type { Deployment } from "../../deployment.ts";
 import type { Bindings } from "../../env.ts";
+import { sweepAnswers } from "../../registry/kept-answers/rows.ts";
 import { sweepBundles } from "../../registry/stored-skills/bundles.ts";
 import { sweepStoredFiles } from "../../run/stored-files.ts";
 
@@ -17,5 +18,5 @@ export async function sweepAfterChange(deployment: Deployment): Promise<void> {
 
 /** The next sweep removes what fails now. */
 export async function sweepStored(env: Bindings): Promise<void> {
-  await Promise.allSettled([sweepBundles(env), sweepStoredFiles(env)]);
+  await Promise.allSettled([sweepBundles(env), sweepStoredFiles(env), sweepAnswers(env)]);
 }

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { API_KEY_USES_SCHEMA, API_KEYS_SCHEMA } from "../../../src/auth/schema.ts";
 import { CAPABILITY_RULES_SCHEMA } from "../../../src/model/registry/rules-schema.ts";
 import { CONVERSATIONS_SCHEMA } from "../../../src/registry/conversations/schema.ts";
+import { KEPT_ANSWERS_SCHEMA } from "../../../src/registry/kept-answers/schema.ts";
 import { STORED_FILES_SCHEMA } from "../../../src/registry/stored-files/schema.ts";
 import { STORED_SKILLS_SCHEMA } from "../../../src/registry/stored-skills/schema.ts";
 import { TOOL_CONFIG_SCHEMA } from "../../../src/registry/tool-config/schema.ts";
@@ -30,6 +31,7 @@ const SCHEMAS = {
   "0011_conversations.sql": CONVERSATIONS_SCHEMA,
   "0012_tasks.sql": TASKS_SCHEMA,
   "0013_api_key_uses.sql": API_KEY_USES_SCHEMA,
+  "0014_kept_answers.sql": KEPT_ANSWERS_SCHEMA,
 };
 
 test("the migrations and what the Worker applies by itself are the same", () => {

@@ -1,0 +1,176 @@
+/**
+ * `Idempotency-Key` for routes whose answer is made in the Worker: the first request's answer is kept for a day, and every
+ * repetition gets it. The first request goes on when its client leaves, as long as the platform lets it.
+ */
+
+import { join } from "../bytes.ts";
+import { BadRequest, IdempotencyKeyReused } from "../errors/request.ts";
+import { AnswerLost, ClientClosedRequest } from "../errors/run.ts";
+import { toHullError } from "../errors.ts";
+import {
+  type AnswerHead,
+  type Claim,
+  claimAnswer,
+  keepAnswer,
+  noteEffects,
+  RENEW_MS,
+  releaseClaim,
+  renewClaim,
+} from "../registry/kept-answers/rows.ts";
+import { sha256 } from "../run/digest.ts";
+import { readBody } from "./body.ts";
+import type { RequestContext } from "./context.ts";
+import { formParts } from "./form.ts";
+import type { Handler } from "./routes.ts";
+import { callName, idempotencyKey, requestHash } from "./skills/idempotency.ts";
+import { mediaType } from "./skills/media-type.ts";
+import { dialectOf } from "./v1/dialect.ts";
+import { errorResponse } from "./v1/errors.ts";
+
+/** A larger body is not read twice, so its key has no effect. 32 MiB for a file, and its form. */
+const MAX_KEYED_BYTES = 32 * 1024 * 1024 + 64 * 1024;
+/** How often a request looks whether the first one's answer is there, in ms; the wait doubles. */
+const POLL_MS = { first: 50, most: 1000 };
+
+/**
+ * The handler, once for all requests with the same key.
+ * @param effects `from the start`: it creates something. `with tools`: only `beforeEffects` says so; until then
+ * another process may begin the request again
+ */
+export function keyed(handle: Handler, effects: "from the start" | "with tools"): Handler {
+  return async (context, params) => {
+    const key = idempotencyKey(context.request);
+    const declared = Number(context.request.headers.get("content-length") ?? "0");
+    if (key === null || declared > MAX_KEYED_BYTES) return handle(context, params);
+    const bytes = await readBody(context.request, MAX_KEYED_BYTES);
+    const name = await callName(context, key, `POST ${context.route}`);
+    const request_hash = await requestHash(context, await contentHash(copyOf(context.request, bytes), bytes));
+    const wanted = { name, request_hash, effects: effects === "from the start" };
+    for (let wait = POLL_MS.first; ; wait = Math.min(wait * 2, POLL_MS.most)) {
+      const claimed = await claimAnswer(context.env, wanted);
+      switch (claimed.state) {
+        case "claimed": {
+          const first = new FirstRequest(context, claimed.claim, wanted.effects);
+          const answer = first.answer((inner) => handle(inner, params), bytes);
+          // The request goes on when its client leaves.
+          context.background(
+            answer.then(
+              () => {},
+              () => {},
+            ),
+          );
+          return answer;
+        }
+        case "answered":
+          return replayed(claimed.head, claimed.body);
+        case "other_request":
+          throw new IdempotencyKeyReused({ key });
+        case "lost":
+          throw new AnswerLost({});
+      }
+      if (context.request.signal.aborted) throw new ClientClosedRequest({});
+      await new Promise((resolve) => setTimeout(resolve, wait));
+    }
+  };
+}
+
+function replayed({ status, headers }: AnswerHead, body: Uint8Array<ArrayBuffer>): Response {
+  const all = new Headers(headers);
+  all.set("x-hull-replayed", "1");
+  return new Response(body, { status, headers: all });
+}
+
+/** The request with its body again, and without the client's departure. */
+const copyOf = ({ url, method, headers }: Request, body: Uint8Array<ArrayBuffer>): Request =>
+  new Request(url, { method, headers, body });
+
+/** A hash of the content. How a form is split into parts does not count. */
+async function contentHash(request: Request, bytes: Uint8Array): Promise<string> {
+  if (mediaType(request.headers.get("content-type")) !== "multipart/form-data") return sha256(bytes);
+  const parts: (string | null)[][] = [];
+  try {
+    for await (const { name, filename, type, body } of formParts(request, MAX_KEYED_BYTES)) {
+      const pieces: Uint8Array<ArrayBuffer>[] = [];
+      for await (const piece of body) pieces.push(new Uint8Array(piece));
+      parts.push([name, filename, type, await sha256(join(pieces))]);
+    }
+  } catch (error) {
+    // The handler refuses the form, in its own words.
+    if (error instanceof BadRequest) return sha256(bytes);
+    throw error;
+  }
+  return sha256(JSON.stringify(parts));
+}
+
+/** The request that is carried out. */
+class FirstRequest {
+  readonly #context: RequestContext;
+  readonly #claim: Claim;
+  #effects: boolean;
+  /** What creates something has created nothing if it fails. */
+  readonly #creates: boolean;
+
+  constructor(context: RequestContext, claim: Claim, creates: boolean) {
+    this.#context = context;
+    this.#claim = claim;
+    this.#effects = creates;
+    this.#creates = creates;
+  }
+
+  async answer(
+    handle: (context: RequestContext) => Promise<Response> | Response,
+    bytes: Uint8Array<ArrayBuffer>,
+  ): Promise<Response> {
+    const context = this.#context;
+    const inner = context.within(copyOf(context.request, bytes));
+    inner.route = context.route;
+    inner.beforeEffects = () => this.#beforeEffects();
+    const renewing = setInterval(
+      () => context.background(renewClaim(context.env, this.#claim).catch(() => {})),
+      RENEW_MS,
+    );
+    const settled = (): void => clearInterval(renewing);
+    try {
+      const response = await handle(inner);
+      context.finished = inner.finished;
+      if (!(response.headers.get("content-type") ?? "").startsWith("text/event-stream")) {
+        const body = new Uint8Array(await response.arrayBuffer());
+        await this.#settle(response, body).finally(settled);
+        return new Response(body, response);
+      }
+      const [shown, kept] = (response.body ?? new Blob([]).stream()).tee();
+      const whole = new Response(kept).arrayBuffer();
+      context.background(whole.then((body) => this.#settle(response, new Uint8Array(body))).finally(settled));
+      return new Response(shown, response);
+    } catch (thrown) {
+      settled();
+      const error = toHullError(thrown);
+      context.namesProvider = inner.namesProvider;
+      if (this.#repeats) await releaseClaim(context.env, this.#claim);
+      else await this.#keep(errorResponse(error, inner, dialectOf(inner)));
+      throw error;
+    }
+  }
+
+  /** Whether a failed request may be carried out again under its key. */
+  get #repeats(): boolean {
+    return this.#creates || !this.#effects;
+  }
+
+  async #beforeEffects(): Promise<void> {
+    this.#effects = true;
+    if (!(await noteEffects(this.#context.env, this.#claim))) throw new AnswerLost({});
+  }
+
+  /** A stream that failed has noted the code of its error. */
+  async #settle(response: Response, body: Uint8Array): Promise<void> {
+    const failed = response.status >= 400 || this.#context.log.code !== undefined;
+    if (failed && this.#repeats) return releaseClaim(this.#context.env, this.#claim);
+    const head = { status: response.status, headers: [...response.headers] };
+    return keepAnswer(this.#context.env, this.#claim, head, body);
+  }
+
+  async #keep(response: Response): Promise<void> {
+    await this.#settle(response, new Uint8Array(await response.arrayBuffer()));
+  }
+}

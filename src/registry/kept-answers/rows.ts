@@ -1,0 +1,157 @@
+/**
+ * Answers to requests with an `Idempotency-Key`, in D1 and R2. Whoever claims a name carries its request out, says every
+ * few seconds that it is alive, and leaves the answer; all others find it there.
+ */
+import * as z from "zod/mini";
+import { databaseWith } from "../../database.ts";
+import type { Bindings } from "../../env.ts";
+import { KEPT_ANSWERS_SCHEMA } from "./schema.ts";
+
+/** How long an answer is kept, in ms. */
+const KEPT_MS = 86_400_000;
+/** A claim that nobody renewed for so many ms belongs to a process that is gone. */
+const SILENCE_MS = 10_000;
+/** How often a claim must be renewed, in ms. */
+export const RENEW_MS = 3000;
+/** Rows that one sweep removes. */
+const BATCH = 500;
+
+const headShape = z.lazy(() =>
+  z.object({ status: z.int(), headers: z.array(z.tuple([z.string(), z.string()])) }),
+);
+/** Status and headers of an answer. */
+export type AnswerHead = z.infer<typeof headShape>;
+
+const rowShape = z.lazy(() =>
+  z.object({
+    request_hash: z.string(),
+    attempt: z.string(),
+    effects: z.int(),
+    alive_ms: z.int(),
+    answer: z.nullable(z.string()),
+  }),
+);
+const expiredShape = z.lazy(() => z.array(z.object({ name: z.string(), attempt: z.string() })));
+
+/** A name that this process has claimed. */
+export interface Claim {
+  name: string;
+  /** Tells this claim from earlier and later ones of the name. */
+  attempt: string;
+}
+
+/**
+ * `claimed`: the caller carries the request out. `running`: somebody else does. `lost`: somebody began with effects and is
+ * gone. `other_request`: the name belongs to a request with another hash.
+ */
+type Claimed =
+  | { state: "claimed"; claim: Claim }
+  | { state: "answered"; head: AnswerHead; body: Uint8Array<ArrayBuffer> }
+  | { state: "running" | "lost" | "other_request" };
+
+const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, KEPT_ANSWERS_SCHEMA);
+const bodyKey = ({ name, attempt }: Claim): string => `answers/${name}/${attempt}`;
+
+/**
+ * Claims a name, or says what became of it.
+ * @param effects whether the request has effects from its beginning
+ */
+export async function claimAnswer(
+  env: Bindings,
+  { name, request_hash, effects }: { name: string; request_hash: string; effects: boolean },
+): Promise<Claimed> {
+  const db = await database(env);
+  const now = Date.now();
+  const attempt = crypto.randomUUID();
+  const [gone] = await db.batch([
+    db
+      .prepare("DELETE FROM kept_answers WHERE name = ? AND expires_ms <= ? RETURNING name, attempt")
+      .bind(name, now),
+    db
+      .prepare(
+        `INSERT INTO kept_answers (name, request_hash, attempt, effects, alive_ms, expires_ms)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+ON CONFLICT (name) DO UPDATE SET attempt = ?3, effects = ?4, alive_ms = ?5, expires_ms = ?6
+WHERE request_hash = ?2 AND answer IS NULL AND effects = 0 AND alive_ms <= ?7`,
+      )
+      .bind(name, request_hash, attempt, Number(effects), now, now + KEPT_MS, now - SILENCE_MS),
+  ]);
+  await dropBodies(env, expiredShape.parse(gone?.results ?? []));
+  const found = await db
+    .prepare("SELECT request_hash, attempt, effects, alive_ms, answer FROM kept_answers WHERE name = ?")
+    .bind(name)
+    .first();
+  // Its owner has just given it up; the next attempt finds it free.
+  if (found === null) return { state: "running" };
+  const row = rowShape.parse(found);
+  if (row.attempt === attempt) return { state: "claimed", claim: { name, attempt } };
+  if (row.request_hash !== request_hash) return { state: "other_request" };
+  if (row.answer === null) {
+    return { state: row.effects === 1 && row.alive_ms <= now - SILENCE_MS ? "lost" : "running" };
+  }
+  const body = await env.FILES.get(bodyKey({ name, attempt: row.attempt }));
+  if (body === null) return { state: "lost" };
+  const head = headShape.parse(JSON.parse(row.answer));
+  return { state: "answered", head, body: new Uint8Array(await body.arrayBuffer()) };
+}
+
+/** Says that the owner is alive. */
+export async function renewClaim(env: Bindings, { name, attempt }: Claim): Promise<void> {
+  const db = await database(env);
+  await db
+    .prepare("UPDATE kept_answers SET alive_ms = ? WHERE name = ? AND attempt = ?")
+    .bind(Date.now(), name, attempt)
+    .run();
+}
+
+/** Says that the request has effects from now on. `false`: another process has taken the request over. */
+export async function noteEffects(env: Bindings, { name, attempt }: Claim): Promise<boolean> {
+  const db = await database(env);
+  const { meta } = await db
+    .prepare("UPDATE kept_answers SET effects = 1, alive_ms = ? WHERE name = ? AND attempt = ?")
+    .bind(Date.now(), name, attempt)
+    .run();
+  return meta.changes > 0;
+}
+
+/** Keeps the answer for a day, unless another process has taken the request over. */
+export async function keepAnswer(
+  env: Bindings,
+  claim: Claim,
+  head: AnswerHead,
+  body: Uint8Array,
+): Promise<void> {
+  const db = await database(env);
+  await env.FILES.put(bodyKey(claim), body);
+  const { meta } = await db
+    .prepare("UPDATE kept_answers SET answer = ?, expires_ms = ? WHERE name = ? AND attempt = ?")
+    .bind(JSON.stringify(head), Date.now() + KEPT_MS, claim.name, claim.attempt)
+    .run();
+  if (meta.changes === 0) await dropBodies(env, [claim]);
+}
+
+/** Gives a name up: the next request carries itself out. */
+export async function releaseClaim(env: Bindings, { name, attempt }: Claim): Promise<void> {
+  const db = await database(env);
+  await db.prepare("DELETE FROM kept_answers WHERE name = ? AND attempt = ?").bind(name, attempt).run();
+}
+
+/** Removes expired answers, bodies first. */
+export async function sweepAnswers(env: Bindings): Promise<void> {
+  const db = await database(env);
+  const { results } = await db
+    .prepare("SELECT name, attempt FROM kept_answers WHERE expires_ms <= ? LIMIT ?")
+    .bind(Date.now(), BATCH)
+    .all();
+  const expired = expiredShape.parse(results);
+  await dropBodies(env, expired);
+  const gone = JSON.stringify(expired.map(({ attempt }) => attempt));
+  await db
+    .prepare("DELETE FROM kept_answers WHERE attempt IN (SELECT value FROM json_each(?))")
+    .bind(gone)
+    .run();
+}
+
+async function dropBodies(env: Bindings, claims: readonly Claim[]): Promise<void> {
+  if (claims.length > 0) await env.FILES.delete(claims.map(bodyKey));
+}
