@@ -86,7 +86,10 @@ export function headerComponents(): JsonObject {
     "x-hull-usage": header("`input=<n>;output=<n>;rounds=<n>;tools=<n>`, over all rounds.", TEXT),
     "x-hull-note": header("What the script printed in addition to its file, percent-encoded.", TEXT),
     "cache-control": header("`no-store`, unless a file or an upstream says otherwise.", TEXT),
-    "content-disposition": header("File name, and `attachment` for what a browser would execute.", TEXT),
+    "content-disposition": header(
+      "Last part of the file's name, and `attachment` for what a browser would execute.",
+      TEXT,
+    ),
     etag: header("Validator for `If-None-Match`.", TEXT),
     "retry-after": header("Seconds; present where waiting helps.", { type: "integer", minimum: 0 }),
   };

@@ -70,10 +70,19 @@ export function isActive(type: string): boolean {
   return /^(text\/html|application\/xhtml\+xml|image\/svg\+xml)\b/i.test(type);
 }
 
-/** RFC 6266: an ASCII fallback and the exact name. */
-export function contentDisposition(disposition: "inline" | "attachment", filename: string): string {
-  const ascii = filename.replace(/[^\x20-\x7e]/g, "_").replace(/["\\]/g, "_");
+/** RFC 6266: the name under which to save a file, as an ASCII fallback and exactly. */
+export function contentDisposition(disposition: "inline" | "attachment", path: string): string {
+  const filename = savedName(path);
+  // Some clients decode percent-encodings in the fallback too.
+  const ascii = filename.replace(/[^\x20-\x7e]|"|%(?=[0-9a-f]{2})/gi, "_");
   return `${disposition}; filename="${ascii}"; filename*=UTF-8''${encodeRfc5987(filename)}`;
+}
+
+/** What a browser makes of a name too: the last part of a path, which leads nowhere and holds no control characters. */
+function savedName(path: string): string {
+  const last = path.split(/[/\\]/).at(-1) ?? "";
+  const name = last.replace(/\p{Cc}/gu, "_").trim();
+  return /^\.{0,2}$/.test(name) ? "download" : name;
 }
 
 function encodeRfc5987(text: string): string {

@@ -206,8 +206,10 @@ it("attack: a node that waits for a person stands among the approvals, its quest
   expect(text).toContain("Go &lt;script&gt;");
   expect(text).toContain('<span id="waiting"> (1)</span>');
   expect(text).not.toContain("<script>alert");
-  expect((await send(`${path}/decide`, { node: "ask", decision: "deny", reason: "no" })).location).toBe(path);
-  await says("/console/approvals", "Nothing waits.");
+  const { location } = await send(`${path}/decide`, { node: "ask", decision: "deny", reason: "no" });
+  expect(location).toBe(path);
+  expect((await page(location)).text).toContain('<span id="waiting"></span>');
+  expect((await page("/console/approvals")).text).toContain("Nothing waits.");
 });
 
 it("a graph of 500 nodes with edges back and forth is drawn", async () => {

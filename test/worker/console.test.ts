@@ -306,10 +306,10 @@ it("attack: an artifact is text on its page, and in a frame that reaches nothing
 
 describe("approvals", () => {
   /** A run that waits for one. */
-  async function asks(id: string): Promise<void> {
+  async function asks(id: string, then: object = { text: "Done." }): Promise<void> {
     await client.post("/sessions", { id });
     const ask = { name: "ask", description: "Asks.", parameters: { q: { type: "string" } } };
-    const mock = [{ tool_calls: [{ name: "ask", arguments: { q: EVIL } }] }, { text: "Done." }];
+    const mock = [{ tool_calls: [{ name: "ask", arguments: { q: EVIL } }] }, then];
     const policy = { require_approval: ["ask"] };
     const body = {
       prompt: "Ask.",
@@ -341,6 +341,18 @@ describe("approvals", () => {
     const again = await page(action, sent({ decision: "approve", scope: "once", arguments_digest }));
     expect(again.response.status).toBe(409);
     await expect.poll(async () => (await page("/console/approvals")).text).toContain("Nothing waits.");
+  });
+
+  it("the last one is not counted in the page that its decision leads to, though its run goes on", async () => {
+    await asks("counted", { error: { category: "overloaded", retry_after_ms: 8000 } });
+    const { action, arguments_digest } = formOf((await page("/console/approvals")).text, "counted");
+    const { response } = await page(action, sent({ decision: "deny", arguments_digest, reason: "no" }));
+    const { text } = await page(response.headers.get("location") ?? "");
+    expect(text).toContain("Nothing waits.");
+    expect(text).toContain('<span id="waiting"></span>');
+    const { data } = await (await client.fetch("/runs?session=counted")).json<{ data: object[] }>();
+    expect(data).toMatchObject([{ state: "running" }]);
+    await client.fetch("/sessions/counted", { method: "DELETE" });
   });
 
   it("one is denied with a reason", async () => {

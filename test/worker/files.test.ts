@@ -188,6 +188,20 @@ describe("GET /files/:id", () => {
     });
   });
 
+  it.each([
+    ["../../x", "x", "x"],
+    ["..\\..\\é.txt", "_.txt", "%C3%A9.txt"],
+    ["/etc/passwd", "passwd", "passwd"],
+    ["..%2f..%2fx", ".._2f.._2fx", "..%252f..%252fx"],
+    ["a/..", "download", "download"],
+    ["a/", "download", "download"],
+  ])("a download of %j is saved by its last part", async (filename, ascii, exact) => {
+    const { id } = await tenants.uploaded("hi", "text/plain", filename);
+    expect((await call(`/files/${id}`)).headers.get("content-disposition")).toBe(
+      `inline; filename="${ascii}"; filename*=UTF-8''${exact}`,
+    );
+  });
+
   it("answers HEAD, If-None-Match, ranges and If-Range", async () => {
     const { id } = await tenants.uploaded("0123456789", "text/plain");
     const get = async (headers: Record<string, string>, method = "GET") => {

@@ -81,11 +81,9 @@ async function fileAnswer(
   await answer.body?.cancel();
   const headers = headersOf(answer, type);
   const kind = isActive(type) ? "attachment" : "inline";
-  headers.set("content-disposition", contentDisposition(kind, nameOf(file)));
+  headers.set("content-disposition", contentDisposition(kind, file.path));
   return new Response(await bodyOf(context, file), { headers });
 }
-
-const nameOf = ({ path }: ProducedFile): string => path.split("/").at(-1) ?? path;
 
 /** RFC 2046: the text first, then each file. */
 async function mixedAnswer(
@@ -103,7 +101,7 @@ async function mixedAnswer(
     try {
       await say(`--${boundary}\r\nContent-Type: ${type}\r\n\r\n${text}\r\n`);
       for (const file of files) {
-        const disposition = contentDisposition("attachment", nameOf(file));
+        const disposition = contentDisposition("attachment", file.path);
         const about = `Content-Type: ${file.mime_type}\r\nContent-Disposition: ${disposition}\r\nContent-Location: /files/${file.id}\r\n`;
         await say(`--${boundary}\r\n${about}\r\n`);
         for await (const chunk of await bodyOf(context, file)) await writer.write(chunk);

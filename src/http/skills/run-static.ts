@@ -24,7 +24,7 @@ export function serveStatic(context: RequestContext, record: SkillRecord): Promi
   const file = servedFile(record);
   const headers = new Headers({
     "content-type": file.type,
-    "content-disposition": contentDisposition("inline", file.path.split("/").at(-1) ?? file.path),
+    "content-disposition": contentDisposition("inline", file.path),
     "cache-control": "public, max-age=0, must-revalidate",
     ...(isActive(file.type) ? { "content-security-policy": "sandbox allow-scripts" } : {}),
   });

@@ -140,7 +140,11 @@ export class Conversation {
       logsAll,
       workspace: this.files.byRun(),
       session: () => this.#identity ?? this.#row(),
-      goesOn: () => this.#call("goesOn", (hooks) => hooks.goesOn?.()),
+      goesOn: ({ status }) => {
+        // What waits for a person is counted by its row.
+        if (status === "awaiting_approval") this.listing.moved();
+        this.#call("goesOn", (hooks) => hooks.goesOn?.());
+      },
       started: (spec) => {
         this.listing.begun(spec.run_id);
         this.#call("started", (hooks) => hooks.started?.(spec));

@@ -305,9 +305,11 @@ function handlersOf(conversation: Conversation, reported: () => Promise<void>): 
     artifacts: within((page) => store.artifacts.list(page)),
     artifact: within(({ id, version }) => store.artifacts.view(id, version)),
     approvals: within(() => listApprovals(log)),
-    decide: within(({ request, ...decision }) =>
-      conversation.once(request, () => decide(log, runs, decision)),
-    ),
+    decide: within(async ({ request, ...decision }) => {
+      const decided = conversation.once(request, () => decide(log, runs, decision));
+      await conversation.listing.written();
+      return decided;
+    }),
     tool_result: within(({ request, ...answer }) =>
       conversation.once(request, () => answerCall(log, runs, answer)),
     ),

@@ -34,7 +34,7 @@ interface RunsOptions extends EndOptions {
   /** Called when a run begins; its writes are stored in the same transaction. */
   started: (spec: AgentSpec) => void;
   /** Called when a run continues after a rest; its writes are stored in the same transaction. */
-  goesOn: () => void;
+  goesOn: (row: RunRow) => void;
   /** Called when a run rests; its writes are stored in the same transaction. */
   rested: (step: WaitStep) => void;
   /** Called when a run is woken; its writes are stored in the same transaction. */
@@ -173,7 +173,7 @@ export class Runs {
       this.#noteStatus(row, state);
       store.setDue({ watch: this.#log.now() + WATCH_MS });
       this.#reportWakes(records);
-      this.#options.goesOn();
+      this.#options.goesOn(row);
     };
     this.#log.append(this.#log.applied(records), { write });
     this.#lives.current?.incoming.push(...records);
@@ -201,7 +201,7 @@ export class Runs {
     store.transaction(() => {
       store.updateRun(row.id, { status: "running" });
       store.setDue({ watch: this.#log.now() + WATCH_MS, approval: null });
-      this.#options.goesOn();
+      this.#options.goesOn(row);
     });
     this.#lives.goOn(row.id);
   }

@@ -107,7 +107,7 @@ export function workflowHandlers(conversation: Conversation, workflow: Workflow)
       });
       return { ...document(), queued_events: id };
     }),
-    answerWorkflow: within404(({ node, granted, by, reason, request }) => {
+    answerWorkflow: within404(async ({ node, granted, by, reason, request }) => {
       conversation.once(request, () => {
         under(runId());
         const visit = workflow.state().visits.find((one) => one.node === node && one.wait?.approval != null);
@@ -117,6 +117,8 @@ export function workflowHandlers(conversation: Conversation, workflow: Workflow)
         ]);
         return null;
       });
+      // Whoever decided finds in the lists that nobody waits any more.
+      await within(workflow.index(), INDEX_MS);
       return document();
     }),
   };
