@@ -385,12 +385,12 @@ export const AuthNotConfigured = define<Record<string, never>>(
       "This deployment has no API key, so it refuses everything but health checks. Set one with `wrangler secret put HULL_ADMIN_KEY`, or set HULL_PUBLIC=1 to serve without keys.",
   }),
 );
-export const SecretKeyMissing = define<{ reason: string }>(
+export const SecretKeyMissing = define<{ reason: string; remedy?: string }>(
   "secret_key_missing",
   503,
   "No key for secrets",
   (d) => ({
-    detail: `Hull has no usable key for secrets of tool configuration and for signing browsers in: ${d.reason}. Set one with \`openssl rand -hex 32 | wrangler secret put HULL_SECRET_KEY\`.`,
+    detail: `Hull has no usable key for secrets of tool configuration and for signing browsers in: ${d.reason}. ${d.remedy ?? "Set one with `openssl rand -hex 32 | wrangler secret put HULL_SECRET_KEY`."}`,
   }),
 );
 export const CatalogMissing = define<Record<string, never>>(
