@@ -20,7 +20,7 @@ Usage: hull doctor [dir] [--port N] [--json]
 
   --skills   list for each skill whose runs may run commands: the programs and packages that its text and scripts use,
              those that this machine and the image of hull.toml lack, and the image that has them
-  --port N   the port that hull dev would use (default: from hull.toml)
+  --port N   the port that hull dev would use (default: $HULL_PORT, port of hull.toml, else 3000)
   --json     print [{check, level, message, remedy?}]
 
 Checks node, python3, bash, workerd, the port, provider keys, bindings, the runner and the skills.

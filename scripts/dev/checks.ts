@@ -47,7 +47,8 @@ export async function projectChecks(dir: string | undefined, port: string | unde
     return [{ check: "project", level: "error", message, ...(hint === undefined ? {} : { remedy: hint }) }];
   }
   if (!isProject(project)) throw project;
-  const chosen = portOf(port, project.config.port);
+  // As hull dev chooses it.
+  const chosen = portOf(port ?? process.env.HULL_PORT, project.config.port);
   return [
     await portCheck(project.config.host, chosen),
     await keysCheck(project),

@@ -83,6 +83,19 @@ export function missingSentences({ missing_here, missing_in_image }: SkillNeeds,
 
 const list = (needs: readonly Need[]): string => needs.map(shownNeed).join(", ");
 
+function remedies({ missing_here, missing_in_image }: SkillNeeds): string[] {
+  const images = missing_in_image.map(imageWith);
+  return [
+    ...(missing_here.length === 0 ? [] : ["Install it on this machine."]),
+    ...(images.some((image) => image !== null)
+      ? ["For deployments set [workspace_tools] image in hull.toml."]
+      : []),
+    ...(images.includes(null)
+      ? ["For what no image has, a deployment needs an image of your own (docs/deploy.md)."]
+      : []),
+  ];
+}
+
 /** A warning for each skill that lacks something. */
 export function needsWarnings(needs: readonly SkillNeeds[], image: string): RootedDiagnostic[] {
   return needs.flatMap((skill) => {
@@ -94,7 +107,7 @@ export function needsWarnings(needs: readonly SkillNeeds[], image: string): Root
       skill: basename(dirname(join(skill.root, skill.file))),
       file: skill.file,
       message: sentences.join(" "),
-      hint: "Install it here; for deployments set [workspace_tools] image in hull.toml.",
+      hint: remedies(skill).join(" "),
     };
     return [{ root: skill.root, diagnostic }];
   });

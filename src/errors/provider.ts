@@ -104,7 +104,7 @@ export const ProviderRedirectRefused = define<Exchange & { provider_status: numb
 export const ProviderBadResponse = define<
   Exchange & { reason: string /** Absent: unknown. */; failure?: FailureClass | undefined }
 >("provider_bad_response", 502, "Provider answer unreadable", (d) => ({
-  detail: `The answer of ${d.provider} cannot be used: ${d.reason}.`,
+  detail: `Hull cannot use the answer of ${d.provider}: ${d.reason}.`,
   members: classed(d, d.failure ?? FAILURES.unknown),
   operator: wordsOf(d),
 }));
@@ -197,7 +197,7 @@ export const ProviderMisconfigured = define<{ provider: string; variable?: strin
   503,
   "Provider misconfigured",
   (d) => ({
-    detail: `The provider ${d.provider} cannot be used as configured: ${d.reason}.`,
+    detail: `Hull cannot use the provider ${d.provider} as configured: ${d.reason}.`,
     members: { provider: d.provider, ...(d.variable === undefined ? {} : { variable: d.variable }) },
   }),
 );

@@ -64,7 +64,7 @@ export const FileNotDownloadable = define<{ id: string }>(
   400,
   "File not downloadable",
   (d) => ({
-    detail: `The file "${d.id}" was uploaded. Only files that a run generated can be downloaded here.`,
+    detail: `Somebody uploaded the file "${d.id}". This route only answers with files that a run generated.`,
     members: { file_id: d.id },
   }),
 );
@@ -101,7 +101,7 @@ export const Forbidden = define<{ scope: string; tenant?: string }>(
 );
 /** A skill of the deployment, which its tenants can only read. */
 export const SkillReadOnly = define<{ id: string }>("skill_read_only", 403, "Skill read-only", (d) => ({
-  detail: `The skill "${d.id}" came with the deployment. It can be read and used, not changed.`,
+  detail: `The skill "${d.id}" came with the deployment. A tenant can read and use it, not change it.`,
 }));
 export const FormNotTrusted = define<Record<string, never>>(
   "form_not_trusted",
@@ -113,7 +113,7 @@ export const FormNotTrusted = define<Record<string, never>>(
   }),
 );
 export const HostNotAllowed = define<{ host: string }>("host_not_allowed", 403, "Host not allowed", (d) => ({
-  detail: `Requests for host "${d.host}" are refused: it is not in allowed_hosts of hull.toml. On loopback localhost, 127.0.0.1 and [::1] work too.`,
+  detail: `Hull refuses requests for host "${d.host}": it is not in allowed_hosts of hull.toml. Local dev also answers to localhost, 127.0.0.1 and [::1].`,
 }));
 /** `always`: a key makes no difference. `form`: path of the page whose form was sent; no setting lets another page send it. */
 export const OriginNotAllowed = define<{ origin: string | null; always?: boolean; form?: string }>(
@@ -121,7 +121,7 @@ export const OriginNotAllowed = define<{ origin: string | null; always?: boolean
   403,
   "Origin not allowed",
   (d) => ({
-    detail: `Requests from ${d.origin === null ? "another site" : `origin "${d.origin}"`} are refused${d.always === true ? "" : " without a key"}. ${originRemedy(d)}`,
+    detail: `Hull refuses requests from ${d.origin === null ? "another site" : `origin "${d.origin}"`}${d.always === true ? "" : " without a key"}. ${originRemedy(d)}`,
   }),
 );
 
@@ -354,7 +354,7 @@ export const BundleInvalid = define<{ reason: string; diagnostics?: readonly obj
   422,
   "Bundle invalid",
   (d) => ({
-    detail: `The bundle is refused: ${d.reason}.`,
+    detail: `Hull refuses the bundle: ${d.reason}.`,
     members: d.diagnostics === undefined ? {} : { diagnostics: d.diagnostics },
   }),
 );
@@ -385,12 +385,12 @@ export const AuthNotConfigured = define<Record<string, never>>(
       "This deployment has no API key, so it refuses everything but health checks. Set one with `wrangler secret put HULL_ADMIN_KEY`, or set HULL_PUBLIC=1 to serve without keys.",
   }),
 );
-export const SecretKeyMissing = define<{ reason: string }>(
+export const SecretKeyMissing = define<{ reason: string; remedy?: string }>(
   "secret_key_missing",
   503,
   "No key for secrets",
   (d) => ({
-    detail: `Hull has no usable key for secrets of tool configuration and for signing browsers in: ${d.reason}. Set one with \`openssl rand -hex 32 | wrangler secret put HULL_SECRET_KEY\`.`,
+    detail: `Hull has no usable key for secrets of tool configuration and for signing browsers in: ${d.reason}. ${d.remedy ?? "Set one with `openssl rand -hex 32 | wrangler secret put HULL_SECRET_KEY`."}`,
   }),
 );
 export const CatalogMissing = define<Record<string, never>>(
@@ -398,7 +398,7 @@ export const CatalogMissing = define<Record<string, never>>(
   503,
   "Nothing published",
   () => ({
-    detail: "No skills have been published to this deployment yet. Run hull deploy or hull publish.",
+    detail: "Nobody has published skills to this deployment yet. Run hull deploy or hull publish.",
     retry_after_s: 2,
   }),
 );

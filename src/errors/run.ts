@@ -26,12 +26,12 @@ export const ScriptKilled = define<{ signal: string; stderr: string }>(
   500,
   "Script killed",
   (d) => ({
-    detail: `The script was terminated by ${d.signal}.`,
+    detail: `The signal ${d.signal} ended the script.`,
     members: { signal: d.signal, stderr: d.stderr },
   }),
 );
 export const OutOfMemory = define<Record<string, never>>("out_of_memory", 500, "Out of memory", () => ({
-  detail: "The process exceeded its memory limit and was killed.",
+  detail: "The runner killed the process, which exceeded its memory limit.",
 }));
 export const CommandNotFound = define<{ command: string }>(
   "command_not_found",
@@ -47,7 +47,7 @@ export const SpawnFailed = define<{ command: string; reason: string }>(
   500,
   "Process could not start",
   (d) => ({
-    detail: `The command "${d.command}" could not be started: ${d.reason}.`,
+    detail: `The runner could not start the command "${d.command}": ${d.reason}.`,
     members: { command: d.command },
   }),
 );
@@ -105,7 +105,10 @@ export const RunnerProtocolError = define<{ reason: string }>(
   "runner_protocol_error",
   502,
   "Runner answer unreadable",
-  (d) => ({ detail: "The runner's answer cannot be used.", operator: { reason: d.reason } }),
+  (d) => ({
+    detail: "Hull cannot use the runner's answer; the log says why.",
+    operator: { reason: d.reason },
+  }),
 );
 export const ExecutionLost = define<{ id: string }>("execution_lost", 502, "Execution lost", (d) => ({
   detail: `The runner lost execution "${d.id}" before it was finished. Whether it took effect is unknown, so Hull did not run it again.`,
@@ -166,7 +169,7 @@ export const ScriptTimeout = define<{ timeout_ms: number; stdout: string; stderr
   504,
   "Script timed out",
   (d) => ({
-    detail: `The script did not end within ${d.timeout_ms} ms and was stopped.`,
+    detail: `The script did not end within ${d.timeout_ms} ms, so the runner stopped it.`,
     members: { timeout_ms: d.timeout_ms, stderr: d.stderr, stdout: d.stdout },
   }),
 );

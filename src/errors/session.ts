@@ -31,7 +31,7 @@ export const ApprovalClosed = define<{ approval: string; reason: string }>(
   "approval_closed",
   409,
   "Approval not open",
-  (d) => ({ detail: `Approval "${d.approval}" cannot be decided: ${d.reason}.` }),
+  (d) => ({ detail: `Hull cannot apply the decision about approval "${d.approval}": ${d.reason}.` }),
 );
 export const ToolCallClosed = define<{ call: string }>(
   "tool_call_closed",

@@ -15,7 +15,7 @@ export const TaskNotAwaiting = define<{ task: string; status: string }>(
   }),
 );
 export const TaskClosed = define<{ task: string }>("task_closed", 409, "Task closed", (d) => ({
-  detail: `Task "${d.task}" was closed. POST /tasks/resume lets it take input again.`,
+  detail: `Task "${d.task}" is closed. POST /tasks/resume lets it take input again.`,
 }));
 
 // 429

@@ -5,7 +5,7 @@ import { define } from "../errors.ts";
 export const WorkflowInvalid = define<{
   errors: readonly { path: string; message: string; node?: string }[];
 }>("workflow_invalid", 422, "Invalid workflow", ({ errors }) => ({
-  detail: `The graph cannot be executed: ${errors
+  detail: `Hull cannot execute the graph: ${errors
     .slice(0, 5)
     .map(({ message }) => message)
     .join(

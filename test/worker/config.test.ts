@@ -268,7 +268,9 @@ describe("secrets", () => {
     await expect(call(none, "red")).rejects.toMatchObject({ code: "secret_key_missing" });
     expect(await call(none, "red", null, null, PLAIN)).toEqual({ values: {}, secrets: [], diagnostics: [] });
     const short = new Tenant(keyed("short"), red.key);
-    expect((await put(short, { token: CANARY })).status).toBe(503);
+    const tooShort = await put(short, { token: CANARY });
+    expect(tooShort.status).toBe(503);
+    expect(await tooShort.text()).toContain("keep the other keys of HULL_SECRET_KEY");
   });
 });
 

@@ -82,7 +82,11 @@ export class Sealer {
     const secrets = this.#secrets;
     if (secrets.length === 0) throw new SecretKeyMissing({ reason: "HULL_SECRET_KEY is not set" });
     if (secrets.some((key) => key.length < MIN_KEY)) {
-      throw new SecretKeyMissing({ reason: `a key of HULL_SECRET_KEY has fewer than ${MIN_KEY} characters` });
+      throw new SecretKeyMissing({
+        reason: `a key of HULL_SECRET_KEY has fewer than ${MIN_KEY} characters`,
+        // Setting a single new key would lose what the others sealed.
+        remedy: "Put a longer one in its place, and keep the other keys of HULL_SECRET_KEY.",
+      });
     }
     return secrets;
   }

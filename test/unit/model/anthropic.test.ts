@@ -264,6 +264,6 @@ test("an answer of another shape names the place, an error document gives nothin
   expect(() => parse({ content: [{ type: "text" }] })).toThrow(/its text is not as documented/);
   expect(() => parse([])).toThrow(/not an answer of this protocol/);
   expect(() => parse({ type: "error", error: { type: "api_error", message: "inner" } })).toThrow(
-    /^The answer of anthropic cannot be used: it is an error object under a status of success\.$/,
+    /^Hull cannot use the answer of anthropic: it is an error object under a status of success\.$/,
   );
 });

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { withFindings } from "../../../scripts/admin-client.ts";
 import { projectChecks } from "../../../scripts/dev/checks.ts";
 import { table } from "../../../scripts/table.ts";
@@ -90,8 +90,15 @@ test.each([
   expect(ended.err).not.toMatch(/s.cret|fault in Hull/);
 });
 
-test("hull doctor takes no word for a port", async () => {
-  await expect(projectChecks(good(), "abc")).rejects.toMatchObject({ exit: 2, code: "bad_port" });
+test("hull doctor takes no word for a port, and checks the one that hull dev would use", async () => {
+  const refused = { exit: 2, code: "bad_port", message: expect.stringContaining('"abc"') };
+  await expect(projectChecks(good(), "abc")).rejects.toMatchObject(refused);
+  vi.stubEnv("HULL_PORT", "abc");
+  try {
+    await expect(projectChecks(good(), undefined)).rejects.toMatchObject(refused);
+  } finally {
+    vi.unstubAllEnvs();
+  }
 });
 
 test("what the system refuses is said without a trace", async () => {

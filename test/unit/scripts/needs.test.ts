@@ -88,4 +88,8 @@ test("hull doctor --skills names what is missing and the image that has it; hull
   const validated = await hull("validate", join(dir, "skills"));
   expect(validated.code).toBe(0);
   expect(validated.err).toMatch(/pdf\/SKILL\.md warning This machine lacks nosuchprogram.*\[needs_missing\]/);
+  expect(validated.err).toContain(
+    "Install it on this machine. For deployments set [workspace_tools] image in hull.toml.",
+  );
+  expect(validated.err).toContain("For what no image has, a deployment needs an image of your own");
 });
