@@ -349,3 +349,17 @@ test("older and newer clients of both vendors work alike", async () => {
   expect(fake.requests[1]?.headers).toMatchObject({ "anthropic-beta": "b-beta" });
   expect(sent(0)).toMatchObject({ temperature: 0.5 });
 });
+
+test.each([CLAUDE, GPT])("%s gets a tool's alternatives as one object", async (model) => {
+  const alternatives = [
+    { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+    { type: "object", properties: { zip: { type: "string" } }, required: ["zip"] },
+  ];
+  const tool = { ...WEATHER, input_schema: { type: "object" as const, oneOf: alternatives } };
+  await client.messages.create({ ...ask, model, tools: [tool] });
+  const [wire] = Array.isArray(sent().tools) ? Object(sent().tools) : [];
+  expect(model === CLAUDE ? wire.input_schema : wire.function.parameters).toEqual({
+    type: "object",
+    properties: { city: { type: "string" }, zip: { type: "string" } },
+  });
+});
