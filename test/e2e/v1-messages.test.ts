@@ -350,16 +350,19 @@ test("older and newer clients of both vendors work alike", async () => {
   expect(sent(0)).toMatchObject({ temperature: 0.5 });
 });
 
-test.each([CLAUDE, GPT])("%s gets a tool's alternatives as one object", async (model) => {
+test("a tool's alternatives reach the other vendor's models as one object", async () => {
   const alternatives = [
     { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
     { type: "object", properties: { zip: { type: "string" } }, required: ["zip"] },
   ];
-  const tool = { ...WEATHER, input_schema: { type: "object" as const, oneOf: alternatives } };
-  await client.messages.create({ ...ask, model, tools: [tool] });
-  const [wire] = Array.isArray(sent().tools) ? Object(sent().tools) : [];
-  expect(model === CLAUDE ? wire.input_schema : wire.function.parameters).toEqual({
-    type: "object",
-    properties: { city: { type: "string" }, zip: { type: "string" } },
-  });
+  const schema = { type: "object" as const, oneOf: alternatives };
+  const folded = { type: "object", properties: { city: { type: "string" }, zip: { type: "string" } } };
+  await client.messages.create({ ...ask, model: GPT, tools: [{ ...WEATHER, input_schema: schema }] });
+  expect(sent(0).tools).toMatchObject([{ function: { parameters: folded } }]);
+  expect(JSON.stringify(sent(0).tools)).not.toContain("oneOf");
+  const openai = new OpenAI({ apiKey: "any", baseURL: `${hull.url}/v1`, maxRetries: 0 });
+  const declared = { type: "function" as const, function: { name: "weather", parameters: schema } };
+  await openai.chat.completions.create({ model: CLAUDE, messages: ask.messages, tools: [declared] });
+  expect(sent(1).tools).toMatchObject([{ input_schema: folded }]);
+  expect(JSON.stringify(sent(1).tools)).not.toContain("oneOf");
 });
