@@ -30,6 +30,7 @@ import type { JsonObject } from "../skill/manifest.ts";
 import { parseMessage } from "./anthropic-answer.ts";
 import { createAnthropicStream } from "./anthropic-stream.ts";
 import { withSchema } from "./json-instruction.ts";
+import { rootObject } from "./root-schema.ts";
 import { sendableIds, sendableName, type Wire, type WireTarget } from "./wire.ts";
 
 const MAX_ID_LENGTH = 64;
@@ -279,7 +280,7 @@ function wireBlock(block: Block, { provider, sendableId, searches }: Addressee):
 
 /** Only some providers support namespaces, so it is left out here. */
 function wireTool(tool: ToolDefinition): Tool {
-  const { properties, required, ...rest } = tool.parameters;
+  const { properties, required, ...rest } = rootObject(tool.parameters);
   return {
     name: tool.name,
     description: tool.description,

@@ -14,6 +14,7 @@ import { callAt, createOllamaStream } from "./ollama-stream.ts";
 import { textBlocks } from "./openai-chat-answer.ts";
 import { orElse } from "./or-else.ts";
 import { parseArguments, readShape } from "./provider-document.ts";
+import { rootObject } from "./root-schema.ts";
 import { readUsage } from "./usage.ts";
 import { type CallIdSource, sendableName, type Wire, type WireTarget } from "./wire.ts";
 
@@ -82,7 +83,7 @@ export function ollamaParameters({
 
 const wireTool = ({ name, description, parameters }: ModelRequest["tools"][number]) => ({
   type: "function",
-  function: { name, description, parameters },
+  function: { name, description, parameters: rootObject(parameters) },
 });
 
 function wireMessages(message: Message, target: WireTarget): WireMessage[] {

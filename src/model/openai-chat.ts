@@ -15,6 +15,7 @@ import { mentionsJson, withJsonWord, withSchema } from "./json-instruction.ts";
 import { parseCompletion } from "./openai-chat-answer.ts";
 import { chatMessages, type WireMessage } from "./openai-chat-messages.ts";
 import { createOpenAiStream } from "./openai-chat-stream.ts";
+import { rootObject } from "./root-schema.ts";
 import { sendableName, type Wire, type WireTarget } from "./wire.ts";
 
 export const openAiChat: Wire = {
@@ -75,7 +76,7 @@ function searchTool(tools: readonly ToolDefinition[]): SearchTool {
 function wireTool({ name, description, parameters, defer_loading, namespace }: ToolDefinition): WireTool {
   return {
     type: "function",
-    function: { name, description, parameters },
+    function: { name, description, parameters: rootObject(parameters) },
     ...(defer_loading === true ? { defer_loading } : {}),
     ...(namespace === undefined ? {} : { namespace }),
   };

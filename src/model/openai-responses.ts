@@ -16,6 +16,7 @@ import { mentionsJson, withJsonWord } from "./json-instruction.ts";
 import { parseResponse } from "./openai-responses-answer.ts";
 import { responsesInput, type WireItem } from "./openai-responses-input.ts";
 import { createResponsesStream } from "./openai-responses-stream.ts";
+import { rootObject } from "./root-schema.ts";
 import { sendableName, type Wire, type WireTarget } from "./wire.ts";
 
 export const openAiResponses: Wire = {
@@ -72,7 +73,7 @@ const functionTool = (tool: ToolDefinition): FunctionTool => ({
   type: "function",
   name: tool.name,
   description: tool.description,
-  parameters: tool.parameters,
+  parameters: rootObject(tool.parameters),
   strict: false,
   ...(tool.defer_loading === true ? { defer_loading: true } : {}),
 });

@@ -349,3 +349,20 @@ test("older and newer clients of both vendors work alike", async () => {
   expect(fake.requests[1]?.headers).toMatchObject({ "anthropic-beta": "b-beta" });
   expect(sent(0)).toMatchObject({ temperature: 0.5 });
 });
+
+test("a tool's alternatives reach the other vendor's models as one object", async () => {
+  const alternatives = [
+    { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+    { type: "object", properties: { zip: { type: "string" } }, required: ["zip"] },
+  ];
+  const schema = { type: "object" as const, oneOf: alternatives };
+  const folded = { type: "object", properties: { city: { type: "string" }, zip: { type: "string" } } };
+  await client.messages.create({ ...ask, model: GPT, tools: [{ ...WEATHER, input_schema: schema }] });
+  expect(sent(0).tools).toMatchObject([{ function: { parameters: folded } }]);
+  expect(JSON.stringify(sent(0).tools)).not.toContain("oneOf");
+  const openai = new OpenAI({ apiKey: "any", baseURL: `${hull.url}/v1`, maxRetries: 0 });
+  const declared = { type: "function" as const, function: { name: "weather", parameters: schema } };
+  await openai.chat.completions.create({ model: CLAUDE, messages: ask.messages, tools: [declared] });
+  expect(sent(1).tools).toMatchObject([{ input_schema: folded }]);
+  expect(JSON.stringify(sent(1).tools)).not.toContain("oneOf");
+});

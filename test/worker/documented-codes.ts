@@ -11,7 +11,7 @@ export const NO_WAIT = [
 /**
  * Never sent; shown in executions.test.ts and testing.test.ts of test/e2e, since objects have an environment of their own;
  * in uploads.test.ts; in hooks.test.ts; in sessions.test.ts and sessions-crash.test.ts; in host-delegate.test.ts;
- * in v1-skills.test.ts and v1-files.test.ts, where errors have other shapes.
+ * in v1-skills.test.ts, v1-files.test.ts and v1-keyed.test.ts, where errors have other shapes.
  */
 const ELSEWHERE = [
   "client_closed_request",
@@ -31,6 +31,7 @@ const ELSEWHERE = [
   "file_expired",
   "thread_unsupported_request",
   "storage_quota_exceeded",
+  "answer_lost",
 ];
 /** Members of only some of a code's answers. */
 const SOMETIMES = ["folder", "upload", "skill", "session_cost_usd", "retry_after_ms", "bytes", "files"];

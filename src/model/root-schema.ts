@@ -1,0 +1,109 @@
+/**
+ * The schema of a tool's arguments as providers accept it. Anthropic and OpenAI refuse a schema with `oneOf`, `anyOf` or
+ * `allOf` at its root, OpenAI also one without `type: object`; MCP servers and Skill Tools have such schemas. The model
+ * gets one object that permits at least as much. Hull checks a call against the whole schema.
+ */
+import { isObject } from "../skill/json.ts";
+import type { Json, JsonObject } from "../skill/manifest.ts";
+
+/** Members that nobody may have at the root. */
+const COMBINED = ["$ref", "allOf", "anyOf", "oneOf", "not", "enum", "const"] as const;
+/** A property whose schemas are longer together, in characters of JSON, may be anything. */
+const MAX_PROPERTY = 32_768;
+
+/** An object schema without combinators at its root; a schema that has none is returned unchanged. */
+export function rootObject(schema: JsonObject): JsonObject {
+  if (!COMBINED.some((name) => name in schema)) return schema;
+  return { ...new Folding(schema).folded(schema), type: "object" };
+}
+
+/** Folds each schema below a root once: those that refer to each other come to an end. */
+class Folding {
+  readonly #root: JsonObject;
+  readonly #done = new Map<JsonObject, JsonObject>();
+
+  constructor(root: JsonObject) {
+    this.#root = root;
+  }
+
+  folded(schema: JsonObject): JsonObject {
+    const known = this.#done.get(schema);
+    if (known !== undefined) return known;
+    this.#done.set(schema, {});
+    const { $ref, allOf, anyOf, oneOf, not: _, enum: __, const: ___, ...own } = schema;
+    const referred = typeof $ref === "string" ? resolved($ref, this.#root) : null;
+    const parts = [own, ...this.#objects([referred]), ...this.#objects(allOf)];
+    for (const alternatives of [this.#objects(anyOf), this.#objects(oneOf)]) {
+      if (alternatives.length > 0) parts.push(eitherOf(alternatives));
+    }
+    const whole = parts.reduce(bothOf);
+    this.#done.set(schema, whole);
+    return whole;
+  }
+
+  #objects(members: Json | undefined): JsonObject[] {
+    return (Array.isArray(members) ? members : [])
+      .filter(isObject)
+      .filter(({ type }) => type === undefined || type === "object")
+      .map((member) => this.folded(member));
+  }
+}
+
+/** What fulfils both schemas fulfils this one. */
+function bothOf(one: JsonObject, other: JsonObject): JsonObject {
+  const { properties: _, required: __, additionalProperties: closed, ...further } = other;
+  const properties = merged([one, other], "allOf");
+  const required = [...new Set([...requiredIn(one), ...requiredIn(other)])];
+  return {
+    ...further,
+    ...one,
+    ...(properties === null ? {} : { properties }),
+    ...(required.length === 0 ? {} : { required }),
+    // `false` counts the properties of its own schema only, and the other one's would be refused.
+    ...(closed === undefined || closed === false ? {} : { additionalProperties: closed }),
+  };
+}
+
+/** What fulfils one of the schemas fulfils this one. */
+function eitherOf(schemas: readonly JsonObject[]): JsonObject {
+  const properties = merged(schemas, "anyOf");
+  const [first = [], ...others] = schemas.map(requiredIn);
+  const required = first.filter((name) => others.every((names) => names.includes(name)));
+  return {
+    ...(properties === null ? {} : { properties }),
+    ...(required.length === 0 ? {} : { required }),
+  };
+}
+
+/** The properties of all schemas; `null`: none has any. @param how different schemas of one property combine */
+function merged(schemas: readonly JsonObject[], how: "allOf" | "anyOf"): JsonObject | null {
+  const found = new Map<string, Json[]>();
+  for (const { properties } of schemas) {
+    for (const [name, schema] of Object.entries(isObject(properties) ? properties : {})) {
+      const known = found.get(name) ?? [];
+      const text = JSON.stringify(schema);
+      if (!known.some((one) => JSON.stringify(one) === text)) found.set(name, [...known, schema]);
+    }
+  }
+  if (found.size === 0) return null;
+  const one = (variants: Json[]): Json => {
+    const [first = {}] = variants;
+    if (variants.length <= 1) return first;
+    return JSON.stringify(variants).length > MAX_PROPERTY ? {} : { [how]: variants };
+  };
+  return Object.fromEntries(Array.from(found, ([name, variants]) => [name, one(variants)]));
+}
+
+const requiredIn = ({ required }: JsonObject): string[] =>
+  Array.isArray(required) ? required.filter((name) => typeof name === "string") : [];
+
+/** The schema inside the root to which a reference leads; `null`: it leads nowhere. */
+function resolved(reference: string, root: JsonObject): JsonObject | null {
+  if (!reference.startsWith("#/")) return null;
+  let found: Json | undefined = root;
+  for (const part of reference.slice(2).split("/")) {
+    const name = part.replaceAll("~1", "/").replaceAll("~0", "~");
+    found = isObject(found) && Object.hasOwn(found, name) ? found[name] : undefined;
+  }
+  return isObject(found) ? found : null;
+}
