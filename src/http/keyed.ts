@@ -146,8 +146,8 @@ class FirstRequest {
       settled();
       const error = toHullError(thrown);
       context.namesProvider = inner.namesProvider;
-      if (this.#repeats) await releaseClaim(context.env, this.#claim);
-      else await this.#keep(errorResponse(error, inner, dialectOf(inner)));
+      const refusal = errorResponse(error, inner, dialectOf(inner));
+      await this.#settle(refusal, new Uint8Array(await refusal.arrayBuffer()));
       throw error;
     }
   }
@@ -162,15 +162,20 @@ class FirstRequest {
     if (!(await noteEffects(this.#context.env, this.#claim))) throw new AnswerLost({});
   }
 
-  /** A stream that failed has noted the code of its error. */
-  async #settle(response: Response, body: Uint8Array): Promise<void> {
-    const failed = response.status >= 400 || this.#context.log.code !== undefined;
-    if (failed && this.#repeats) return releaseClaim(this.#context.env, this.#claim);
-    const head = { status: response.status, headers: [...response.headers] };
-    return keepAnswer(this.#context.env, this.#claim, head, body);
-  }
-
-  async #keep(response: Response): Promise<void> {
-    await this.#settle(response, new Uint8Array(await response.arrayBuffer()));
+  /**
+   * Keeps the answer, or gives the name up. A stream that failed has noted the code of its error. If this fails, the answer
+   * is sent all the same, and a repetition finds a process that is gone.
+   */
+  async #settle({ status, headers }: Response, body: Uint8Array): Promise<void> {
+    const { env, log } = this.#context;
+    const failed = status >= 400 || log.code !== undefined;
+    const settled =
+      failed && this.#repeats
+        ? releaseClaim(env, this.#claim)
+        : keepAnswer(env, this.#claim, { status, headers: [...headers] }, body);
+    await settled.catch((error: unknown) => {
+      const line = { event: "answer_not_kept", request_id: this.#context.requestId, error: String(error) };
+      console.error(JSON.stringify(this.#context.redacted(line)));
+    });
   }
 }
