@@ -226,7 +226,10 @@ test("S114: from an empty account to a skill that answers, and on: code and cata
   expect((await account.deploy(dir)).code).toBe(0);
   expect(await said("/skills/page")).toBe("four");
   const back = await runHull(["publish", "--rollback", ...remote()], { cwd: dir });
-  expect(back).toMatchObject({ code: 2, output: expect.stringContaining("no catalog to go back to") });
+  expect(back).toMatchObject({
+    code: 2,
+    output: expect.stringContaining("no earlier catalog to go back to"),
+  });
 }, 600_000);
 
 test.each([

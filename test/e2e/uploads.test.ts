@@ -51,7 +51,7 @@ test("a script is uploaded, runs with what it is granted, gets a new version, an
   const [acme, other] = [await keyOf("acme"), await keyOf("other")];
   const uploaded = await command(["upload", "bounce"], acme);
   expect(uploaded.output).toMatch(
-    /bounce\/SKILL\.md:5:1 warning tool_env: The variable HIDDEN is not granted/,
+    /bounce\/SKILL\.md:5:1 warning tool_env: Nobody granted this skill the variable HIDDEN/,
   );
   expect(uploaded.output).toMatch(
     new RegExp(`Uploaded bounce as [0-9a-f]{12}: POST ${hull.url}/skills/bounce\n$`),
@@ -88,7 +88,7 @@ test("a script is uploaded, runs with what it is granted, gets a new version, an
 test("what cannot be uploaded is told, and why", async () => {
   const key = await keyOf("acme");
   for (const [program, message] of [
-    ["/bin/cat", "named by an absolute path"],
+    ["/bin/cat", "has an absolute path"],
     ["./none.sh", "no file none.sh"],
   ]) {
     write({ "SKILL.md": SKILL.replace("./run.sh", program ?? "") });
