@@ -82,7 +82,7 @@ export async function publishCatalog(context: RequestContext): Promise<Response>
   const before = stored !== null && stored.id === previous ? stored : null;
   const id = wanted ?? before?.previous;
   if (id === undefined || id === null)
-    throw new BundleInvalid({ reason: "Hull knows no catalog before this one" });
+    throw new BundleInvalid({ reason: "there is no earlier catalog to go back to" });
   if (before?.id === id) return Response.json(shown(before));
   const pointer = await movePointer(env, id, { stored, previous, pinned, now: new Date() });
   context.deployment.registry.pointerMoved(id);

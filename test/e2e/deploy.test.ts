@@ -228,7 +228,7 @@ test("S114: from an empty account to a skill that answers, and on: code and cata
   const back = await runHull(["publish", "--rollback", ...remote()], { cwd: dir });
   expect(back).toMatchObject({
     code: 2,
-    output: expect.stringContaining("knows no catalog before this one"),
+    output: expect.stringContaining("no earlier catalog to go back to"),
   });
 }, 600_000);
 

@@ -88,7 +88,7 @@ test("a script is uploaded, runs with what it is granted, gets a new version, an
 test("what cannot be uploaded is told, and why", async () => {
   const key = await keyOf("acme");
   for (const [program, message] of [
-    ["/bin/cat", "/bin/cat has an absolute path"],
+    ["/bin/cat", "has an absolute path"],
     ["./none.sh", "no file none.sh"],
   ]) {
     write({ "SKILL.md": SKILL.replace("./run.sh", program ?? "") });
