@@ -78,19 +78,13 @@ export const WORKFLOW_OPERATIONS = {
   cancelWorkflowRun: onRun(
     "Stops a run, and undoes its finished stages",
     object({ reason: TEXT }, ["reason"]),
-    { parameters: [ID] },
   ),
-  killWorkflowRun: onRun("Stops a run without any further step", object({ reason: TEXT }, ["reason"]), {
-    parameters: [ID],
-  }),
-  pauseWorkflowRun: onRun("Pauses a run: what is under way ends, and nothing more begins", null, {
-    parameters: [ID],
-  }),
+  killWorkflowRun: onRun("Stops a run without any further step", object({ reason: TEXT }, ["reason"])),
+  pauseWorkflowRun: onRun("Pauses a run: what is under way ends, and nothing more begins", null),
   resumeWorkflowRun: onRun(
     "Continues a paused run; one that ended at its max_steps continues as another run",
     null,
     {
-      parameters: [ID],
       answers: { 200: answer("The run as it is now", json(schema("WorkflowRun"))), 202: BEGUN[202] },
     },
   ),

@@ -74,7 +74,7 @@ const SCENARIOS: Record<string, Scenario> = {
     async play(world) {
       await trigger(world, "a");
       await rested(world);
-      await world.ask("stop", null);
+      await world.ask("stop", { request: null });
       await restart(world, "r2");
       await rested(world, "r2");
       await trigger(world, "b");

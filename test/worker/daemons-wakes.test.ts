@@ -55,7 +55,7 @@ describe("events", () => {
       await trigger(world, "first");
       await trigger(world, { later: true });
       await begun;
-      expect(await world.ask("stop", null)).toMatchObject({
+      expect(await world.ask("stop", { request: null })).toMatchObject({
         status: "stopped",
         daemon_state: "cancelled",
         pending_event_count: 2,
@@ -82,7 +82,10 @@ describe("events", () => {
         await idle(world);
         await trigger(world, "first");
         await begun;
-        expect(await world.ask("stop", null)).toMatchObject({ status: "stopped", queued_event_count: 0 });
+        expect(await world.ask("stop", { request: null })).toMatchObject({
+          status: "stopped",
+          queued_event_count: 0,
+        });
         release();
         world.script.asked = async () => {};
         world.script.replies = ["the rest"];
@@ -104,7 +107,7 @@ describe("events", () => {
       await world.open();
       await spawn(world);
       await begun;
-      await world.ask("stop", null);
+      await world.ask("stop", { request: null });
       release();
       script.asked = async () => {};
       script.replies = ["at work"];
@@ -283,7 +286,10 @@ describe("going idle", () => {
     await inWorld({ spec: { require_successful_tools: ["edit"] }, replies: answers(3) }, async (world) => {
       await world.open();
       await idle(world);
-      expect(await world.ask("stop", null)).toMatchObject({ status: "stopped", daemon_state: "idle" });
+      expect(await world.ask("stop", { request: null })).toMatchObject({
+        status: "stopped",
+        daemon_state: "idle",
+      });
     });
   });
 

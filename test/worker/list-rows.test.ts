@@ -291,7 +291,7 @@ describe("a new session", () => {
     await inWorld({ replies: ["hi"], env: { DB } }, async (world) => {
       const opened = world.open();
       await expect.poll(() => world.store.session()?.state).toBe("active");
-      const closed = world.ask("set_state", { state: "closed" });
+      const closed = world.ask("set_state", { state: "closed", request: { name: "close", hash: "" } });
       await new Promise((resolve) => setTimeout(resolve, 50));
       open();
       await Promise.all([opened, closed]);
@@ -312,7 +312,7 @@ describe("a new session", () => {
       await expect.poll(() => world.store.session()?.state).toBe("active");
       // Its row waits for the one before.
       await listing.inOrder(async () => {});
-      const closed = world.ask("set_state", { state: "closed" });
+      const closed = world.ask("set_state", { state: "closed", request: { name: "close", hash: "" } });
       await world.over();
       open();
       await Promise.all([opened, closed, ...sending]);

@@ -373,4 +373,26 @@ describe("a repeated request with its Idempotency-Key", () => {
     }
     expect((await ask("anew")).map(([status]) => status)).toEqual(asked.map(() => 404));
   });
+
+  it("takes effect once, also where something undid it since", async () => {
+    const key = { "idempotency-key": "late" };
+    const at = await session();
+    const daemon = await (await post("/daemons", { task: "x", ...MOCK, mock: [{ text: "a" }] })).json<Body>();
+    const node = { kind: "subagent", mode: "llm", model_policy: { ...MOCK, mock: [{ text: "a" }] } };
+    const task = await (await post("/tasks", { task: "x", node, wait: true })).json<Body>();
+    const [daemonAt, taskAt] = [`/daemons/${daemon.id}`, `/tasks/${task.id}`];
+    const changes: [change: string, undo: string, body: Body, look: string, facts: Body][] = [
+      [`${at}/archive`, `${at}/resume`, {}, at, { state: "active" }],
+      [`${at}/close`, `${at}/resume`, {}, at, { state: "active" }],
+      [`${at}/resume`, `${at}/abandon`, {}, at, { state: "abandoned" }],
+      [`${daemonAt}/stop`, `${daemonAt}/resume`, {}, daemonAt, { status: "running" }],
+      [`${taskAt}/close`, "/tasks/resume", { id: task.id }, taskAt, { status: "completed" }],
+    ];
+    for (const [change, undo, body, look, facts] of changes) {
+      expect((await post(change, {}, key)).status).toBe(200);
+      expect((await post(undo, body)).status).toBe(200);
+      expect((await post(change, {}, key)).status).toBe(200);
+      expect(await get(look)).toMatchObject(facts);
+    }
+  });
 });

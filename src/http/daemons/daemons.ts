@@ -27,7 +27,7 @@ export const getDaemon: Route = async (context, { id = "" }) =>
 export const deleteDaemon: Route = async (context, { id = "" }) => {
   const session = sessionOf(context, id, "daemon");
   // An ordinary session is not a daemon.
-  await session.ask("stop", null);
+  await session.ask("stop", { request: null });
   await session.ask("remove", null);
   return new Response(null, { status: 204 });
 };
@@ -40,8 +40,8 @@ export const postWake: Route = async (context, { id = "" }) => {
 
 /** `POST /daemons/:id/stop`: a stopped one stays stopped. */
 export const postStop: Route = async (context, { id = "" }) => {
-  await readJsonIfAny(context.request, nothing);
-  return jsonNow(shown(context, await sessionOf(context, id, "daemon").ask("stop", null)));
+  const request = await requestName(context, await readJsonIfAny(context.request, nothing));
+  return jsonNow(shown(context, await sessionOf(context, id, "daemon").ask("stop", { request })));
 };
 
 /** `POST /daemons/:id/resume`: the same daemon, in the same session. */

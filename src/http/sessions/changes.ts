@@ -119,8 +119,9 @@ async function fork(
 const changing =
   (state: SessionState): Route =>
   async (context, { id = "" }) => {
-    await readJsonIfAny(context.request, nothing, MAX_MODEL_BODY_BYTES);
-    return jsonNow(await sessionOf(context, id).ask("set_state", { state }));
+    const body = await readJsonIfAny(context.request, nothing, MAX_MODEL_BODY_BYTES);
+    const request = await requestName(context, body);
+    return jsonNow(await sessionOf(context, id).ask("set_state", { state, request }));
   };
 
 /** The session accepts no runs until it is resumed; fails while a run is under way. */
@@ -131,6 +132,7 @@ export const postClose = changing("closed");
 
 /** `POST /sessions/:id/resume`: makes it active again, and wakes an idle run. */
 export const postResume: Route = async (context, { id = "" }) => {
-  await readJsonIfAny(context.request, nothing, MAX_MODEL_BODY_BYTES);
-  return jsonNow(await sessionOf(context, id).ask("resume", null));
+  const body = await readJsonIfAny(context.request, nothing, MAX_MODEL_BODY_BYTES);
+  const request = await requestName(context, body);
+  return jsonNow(await sessionOf(context, id).ask("resume", { request }));
 };

@@ -65,6 +65,6 @@ export async function postTaskResume(context: RequestContext): Promise<Response>
 
 /** `POST /tasks/:id/close`: ends what is under way, and what the task delegated. */
 export const postTaskClose: Route = async (context, { id = "" }) => {
-  await readJsonIfAny(context.request, nothing);
-  return handled(context, await sessionOf(context, id, "task").ask("task_close", null));
+  const request = await requestName(context, await readJsonIfAny(context.request, nothing));
+  return handled(context, await sessionOf(context, id, "task").ask("task_close", { request }));
 };

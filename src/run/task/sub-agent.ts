@@ -114,7 +114,7 @@ async function envelopeFrom(
 async function ended(session: SessionClient, signal: AbortSignal) {
   const stop = (): void => {
     // If this message is lost, the session above stops the child.
-    session.ask("task_close", null).catch(() => {});
+    session.ask("task_close", { request: null }).catch(() => {});
   };
   if (signal.aborted) stop();
   signal.addEventListener("abort", stop, { once: true });

@@ -324,7 +324,9 @@ export async function stopAttempt(
   const id = stageSession(spec.run_id, key);
   const session = sessionClient(context, id);
   const task = spec.graph.nodes[key.node]?.kind === "subagent";
-  const stopped = task ? session.ask("task_close", null) : session.ask("cancel", { run_id: childRun(id) });
+  const stopped = task
+    ? session.ask("task_close", { request: null })
+    : session.ask("cancel", { run_id: childRun(id) });
   await stopped.catch((error: unknown) => {
     if (!(error instanceof HullError) || error.code !== CallNotFound.code) throw error;
   });

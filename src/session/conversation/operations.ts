@@ -147,22 +147,26 @@ function handlersOf(conversation: Conversation, reported: () => Promise<void>): 
       const { visible: messages, summary } = log.state();
       return { messages, summary, created_at: row.created_at };
     }),
-    set_state: within(({ state }, row) => {
-      conversation.setState(row, state);
-      return conversation.view();
-    }),
-    resume: within((_, row) => {
-      conversation.setState(row, "active");
-      const wake = {
-        reason: "resume" as const,
-        feedback: null,
-        messages: [],
-        watch_paths: [],
-        resumed: true,
-      };
-      const woken = conversation.wake(wake);
-      return { ...conversation.view(), woken };
-    }),
+    set_state: within(({ state, request }, row) =>
+      conversation.once(request, () => {
+        conversation.setState(row, state);
+        return conversation.view();
+      }),
+    ),
+    resume: within(({ request }, row) =>
+      conversation.once(request, () => {
+        conversation.setState(row, "active");
+        const wake = {
+          reason: "resume" as const,
+          feedback: null,
+          messages: [],
+          watch_paths: [],
+          resumed: true,
+        };
+        const woken = conversation.wake(wake);
+        return { ...conversation.view(), woken };
+      }),
+    ),
     reset: within(({ request }, row) =>
       changed(row, request, () =>
         log.add([{ type: "session_reset" }], { write: () => store.touch(log.now()) }),

@@ -156,9 +156,9 @@ export interface SessionOperations
   messages: { in: { offset: number; limit: number }; out: { data: PublicMessage[]; next: number | null } };
   /** The conversation so far, for a call outside of a run whose messages the session will keep. */
   history: { in: null; out: { messages: Message[]; summary: string | null; created_at: number } };
-  set_state: { in: { state: SessionState }; out: SessionView };
+  set_state: { in: { state: SessionState } & Named; out: SessionView };
   /** Makes an archived, abandoned or closed session active again, and wakes an idle run. */
-  resume: { in: null; out: SessionView & { woken: boolean } };
+  resume: { in: Named; out: SessionView & { woken: boolean } };
   reset: { in: Named; out: SessionView };
   trim: { in: { keep_last: number } & Named; out: SessionView };
   /**

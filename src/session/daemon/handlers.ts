@@ -163,8 +163,11 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
         return summary();
       }),
     ),
-    stop: within404(async (_, row) => {
-      await stop(row);
+    stop: within404(async ({ request }, row) => {
+      // It may have been started again since the same request stopped it.
+      const known = request !== null && log.store.request(request.name, log.now()) !== null;
+      if (!known) await stop(row);
+      if (request !== null) conversation.once(request, () => null);
       return summary();
     }),
     restart: within404(async ({ run_id, request }, row, { session, caller }) => {

@@ -85,7 +85,8 @@ export interface DaemonOperations {
   daemon: { in: null; out: JsonObject };
   trigger: { in: { payload: Json; request: NamedRequest }; out: DaemonSummary };
   wake: { in: { request: NamedRequest }; out: DaemonSummary };
-  stop: { in: null; out: DaemonSummary };
+  /** @param request `null`: nobody repeats it later */
+  stop: { in: { request: NamedRequest | null }; out: DaemonSummary };
   restart: { in: { run_id: string; request: NamedRequest }; out: DaemonSummary };
   /** Handles what is due. */
   poke: { in: null; out: DaemonSummary };

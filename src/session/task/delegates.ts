@@ -135,7 +135,7 @@ export class Delegates {
     const tenant = log.store.session()?.tenant ?? "";
     const origin = { requestId: crypto.randomUUID(), tenant, startedAt: log.now() };
     const session = sessionClient(detachedContext(deployment, origin, background), child);
-    await session.ask("task_close", null).catch((error: unknown) => {
+    await session.ask("task_close", { request: null }).catch((error: unknown) => {
       console.error(JSON.stringify({ event: "delegate_not_closed", child, error: String(error) }));
     });
   }

@@ -346,8 +346,13 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
       await within(task.index(), INDEX_MS);
       return task.handle();
     }),
-    task_close: within404(async () => {
-      task.close();
+    task_close: within404(async ({ request }) => {
+      const close = (): null => {
+        task.close();
+        return null;
+      };
+      if (request === null) close();
+      else conversation.once(request, close);
       await within(task.index(), INDEX_MS);
       return task.handle();
     }),

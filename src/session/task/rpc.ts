@@ -50,7 +50,8 @@ export interface TaskOperations {
   task_trigger: { in: { run_id: string; payload: Json } & Named; out: TaskHandle };
   /** Lets a closed task take input again. @param run_id of a run that begins at once; `null`: none */
   task_resume: { in: { run_id: string | null } & Named; out: TaskHandle };
-  task_close: { in: null; out: TaskHandle };
+  /** @param request `null`: nobody repeats it later */
+  task_close: { in: { request: NamedRequest | null }; out: TaskHandle };
   /** The conversation so far, also in the middle of a run. */
   said: { in: null; out: { visible: Message[]; summary: string | null } };
   /** The limits for a run that this session delegates. */
