@@ -36,13 +36,26 @@ const POLL_MS = { first: 50, most: 1000 };
  * The handler, once for all requests with the same key.
  * @param effects `from the start`: it creates something. `with tools`: only `beforeEffects` says so; until then
  * another process may begin the request again
+ * @param ownKeys whether the handler itself minds the key of a request with this body
  */
-export function keyed(handle: Handler, effects: "from the start" | "with tools"): Handler {
+export function keyed(
+  handle: Handler,
+  effects: "from the start" | "with tools",
+  ownKeys: (body: Uint8Array) => boolean = () => false,
+): Handler {
   return async (context, params) => {
     const key = idempotencyKey(context.request);
     const declared = Number(context.request.headers.get("content-length") ?? "0");
     if (key === null || declared > MAX_KEYED_BYTES) return handle(context, params);
     const bytes = await readBody(context.request, MAX_KEYED_BYTES);
+    if (ownKeys(bytes)) {
+      const { signal } = context.request;
+      const inner = context.within(new Request(copyOf(context.request, bytes), { signal }));
+      inner.route = context.route;
+      const response = await handle(inner, params);
+      context.finished = inner.finished;
+      return response;
+    }
     const name = await callName(context, key, `POST ${context.route}`);
     const request_hash = await requestHash(context, await contentHash(copyOf(context.request, bytes), bytes));
     const wanted = { name, request_hash, effects: effects === "from the start" };

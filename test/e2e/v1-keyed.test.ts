@@ -148,6 +148,25 @@ describe("a model call", () => {
   });
 });
 
+test("a response is made once, whether it is stored or not", async () => {
+  for (const store of [true, false]) {
+    fake.requests.length = 0;
+    const make = () =>
+      openai.responses.create({ model: GPT, input: "Hi", store }, withKey(`response-${store}`));
+    const [one, two] = await Promise.all([make(), make()]);
+    expect(two.id).toBe(one.id);
+    expect((await make()).output).toEqual(one.output);
+    expect(fake.requests).toHaveLength(1);
+    const stream = await openai.responses.create(
+      { model: GPT, input: "Hi", store, stream: true },
+      withKey(`events-${store}`),
+    );
+    const events = [];
+    for await (const event of stream) events.push(event.type);
+    expect(events.at(-1)).toBe("response.completed");
+  }
+});
+
 describe("a run of a skill", () => {
   const called = { tool_calls: [{ name: "mark", arguments: {} }] };
   const run = (key: string) => messages(key, ask("Go", { model: "skill/marker" }));

@@ -82,6 +82,15 @@ describe("Idempotency-Key", () => {
     expect(document).not.toHaveProperty("run_id");
   });
 
+  it("a skill and an operation of the same name have keys of their own", async () => {
+    const key = freshKey();
+    expect((await call(key, { path: "/skills/runs" })).status).toBe(200);
+    const json = { "content-type": "application/json" };
+    const body = JSON.stringify({ prompt: "hi", options: { provider: "mock" } });
+    const run = await call(key, { path: "/runs", body, headers: json });
+    expect([run.status, run.headers.get("x-hull-replayed")]).toEqual([200, null]);
+  });
+
   it.each(["", "x".repeat(256), "\u00e9"])("%j is no key", async (key) => {
     expect(await codeOf(await call(key))).toEqual([400, "bad_request"]);
   });

@@ -33,7 +33,7 @@ import {
 
 import { postCountTokens, postMessages } from "../v1/messages.ts";
 import { getModel, getModelList } from "../v1/models.ts";
-import { postResponses } from "../v1/responses/create.ts";
+import { keepsResponse, postResponses } from "../v1/responses/create.ts";
 import { postCompaction, postInputTokens } from "../v1/responses/shorter.ts";
 import { cancelResponse, deleteResponse, getInputItems, getResponse } from "../v1/responses/stored.ts";
 
@@ -57,7 +57,7 @@ export const HANDLERS = {
   createChatCompletion: keyed(postChatCompletions, "with tools"),
   listV1Models: getModelList,
   getV1Model: getModel,
-  createResponse: postResponses,
+  createResponse: keyed(postResponses, "with tools", keepsResponse),
   countResponseTokens: postInputTokens,
   compactResponse: keyed(postCompaction, "with tools"),
   getResponse,

@@ -50,9 +50,13 @@ export function callName(context: RequestContext, key: string, called: string): 
   return sha256(JSON.stringify([key, callerOf(context), called]));
 }
 
+/** The operations whose names skills may have too. */
+const OPERATIONS: readonly string[] = ["runs", "responses"];
+
 /** What the calls of a skill are named after, by its route. What is called is known without the skill. */
 export function calledAt(route: string): string {
-  return /^\/skills\/([^/]+)$/.exec(route)?.[1] ?? route;
+  const slug = /^\/skills\/([^/]+)$/.exec(route)?.[1];
+  return slug === undefined || OPERATIONS.includes(slug) ? route : slug;
 }
 
 interface TakenInput {

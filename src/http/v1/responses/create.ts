@@ -36,6 +36,7 @@ import {
 } from "../../../run/responses/perform.ts";
 import type { Begun } from "../../../session/unlisted/rpc.ts";
 import { isObject } from "../../../skill/json.ts";
+import { parsedJson } from "../../../skill/json-depth.ts";
 import type { Json, JsonObject } from "../../../skill/manifest.ts";
 import { readJson } from "../../body.ts";
 import type { RequestContext } from "../../context.ts";
@@ -56,6 +57,12 @@ import { documentOf, type StoredResponse, storedResponse, streamStored } from ".
 
 /** Most characters of an item that a conversation keeps. */
 const MAX_ITEM = 1024 * 1024;
+
+/** Whether the request wants a response that is kept, whose id follows from the key. */
+export function keepsResponse(body: Uint8Array): boolean {
+  const parsed = parsedJson(new TextDecoder().decode(body));
+  return !isObject(parsed) || parsed.store !== false;
+}
 
 /** `POST /v1/responses`. */
 export async function postResponses(context: RequestContext): Promise<Response> {
@@ -88,6 +95,8 @@ export async function postResponses(context: RequestContext): Promise<Response> 
   };
   context.log.response = request.head.id ?? null;
   const headers = ignoredHeader(ignored, null);
+  if (!asked.store && (container !== null || asked.model.startsWith(SKILL_MODEL)))
+    await context.beforeEffects();
   if (asked.store) return stored(context, asked, { request, body, headers, made: place?.made === true });
   return passing(context, asked, { request, headers });
 }
