@@ -142,7 +142,7 @@ export const WORKFLOW_OPERATIONS = {
     "Edits or inspects a graph, runs a task through it, or keeps its session",
     OBJECT,
     {
-      parameters: [NAME],
+      parameters: [NAME, KEY],
       body: body({
         type: "object",
         properties: {

@@ -44,6 +44,13 @@ export async function digestsOf(workspace: WorkspaceAccess): Promise<{ [path: st
   return Object.fromEntries(files.map(({ path, sha256 }) => [path, sha256]));
 }
 
+/** The paths in the work folder under which `writeInputs` writes the files of a request. */
+export function inputPaths(files: readonly InputFile[]): string[] {
+  const paths: string[] = [];
+  for (const file of files) paths.push(freeName(nameOf(file), paths));
+  return paths;
+}
+
 /** Writes the files of a request into the work folder under their names; returns their digests by path. */
 export async function writeInputs(
   { env }: Pick<RunContext, "env">,
@@ -51,8 +58,9 @@ export async function writeInputs(
   files: readonly InputFile[],
 ): Promise<{ [path: string]: string }> {
   const written: { [path: string]: string } = {};
-  for (const file of files) {
-    const path = freeName(nameOf(file), Object.keys(written));
+  const paths = inputPaths(files);
+  for (const [n, file] of files.entries()) {
+    const path = paths[n] ?? "";
     const body = file.body instanceof Uint8Array ? [file.body] : file.body;
     const intent = { path, expected: null, size: null, executable: null };
     const outcome = await writeFile(env.FILES, workspace, intent, body);

@@ -326,6 +326,21 @@ test("session_id: the files of a call are the session's, and what was said befor
   }
 });
 
+test("session_id: a repeated call with its key leaves the session's files as they are by now", async () => {
+  const { id } = await json<{ id: string }>(await hull.post("/sessions", {}));
+  fake.script([{ text: "Read." }]);
+  const ask = () =>
+    hull.call(`/skills/pdf?session_id=${id}`, form("Read it.", formPdf()), {
+      headers: { "idempotency-key": "read" },
+    });
+  const at = `/sessions/${id}/files/form.pdf`;
+  expect(await (await ask()).text()).toBe("Read.");
+  expect((await hull.call(at, "changed", { method: "PUT" })).status).toBe(200);
+  const again = await ask();
+  expect([await again.text(), again.headers.get("x-hull-replayed")]).toEqual(["Read.", "1"]);
+  expect(await (await hull.call(at)).text()).toBe("changed");
+});
+
 test("docs/real-skills.md: what curl prints", async () => {
   const dir = await folderOf("/skills/pdf");
   await writeFile(join(hull.root, "form.pdf"), formPdf());

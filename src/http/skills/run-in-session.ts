@@ -2,15 +2,16 @@
 
 import type { RunInput } from "../../run/input.ts";
 import { checkedJson, withoutFence } from "../../run/json-output.ts";
-import { digestsOf, producedFiles, promptText, writeInputs } from "../../run/served-files.ts";
+import { digestsOf, inputPaths, producedFiles, promptText, writeInputs } from "../../run/served-files.ts";
 import { clientWorkspace } from "../../run/session-client.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, Manifest } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
-import { sessionOf } from "../sessions/object.ts";
+import { requestName, sessionOf } from "../sessions/object.ts";
 import { runIn } from "../sessions/runs.ts";
 import { isEventStream } from "../sse.ts";
 import { eventsWithFiles } from "./events-with-files.ts";
+import { idempotencyKey } from "./idempotency.ts";
 
 /**
  * The run's last text with the files that it made, or its events. An answer that is not a result, or of a waiting run, stays
@@ -25,10 +26,15 @@ export async function runInSession(
 ): Promise<Response> {
   const session = sessionOf(context, id);
   const workspace = clientWorkspace(session);
-  const given = await writeInputs(context, workspace, input.files);
+  const prompt = promptText(manifest, input, inputPaths(input.files));
+  const asked = { prompt, options: { skill: manifest.slug } };
+  // A repeated call must not put the files back over what has become of them since.
+  const repeated =
+    idempotencyKey(context.request) !== null &&
+    (await session.ask("known", { request: await requestName(context, asked) }));
+  if (!repeated) await writeInputs(context, workspace, input.files);
   const before = await digestsOf(workspace);
-  const prompt = promptText(manifest, input, Object.keys(given));
-  const answer = await runIn(context, id, { prompt, options: { skill: manifest.slug } });
+  const answer = await runIn(context, id, asked);
   if (answer.body !== null && isEventStream(answer)) {
     const filesOf = async () => (await producedFiles(context, workspace, before)).files;
     return new Response(eventsWithFiles(context, answer.body, filesOf), answer);
