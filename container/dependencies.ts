@@ -16,7 +16,7 @@ import { log } from "./log.ts";
 import { PackageRecords } from "./package-records.ts";
 import type { Pipes } from "./pipes.ts";
 import { GroupProcess, type ProcessOutcome } from "./process.ts";
-import { program } from "./programs.ts";
+import { programSource } from "./program-source.ts";
 import type { ScratchRoot } from "./scratch.ts";
 import type { SpawnerCommand } from "./spawner.ts";
 import { Spawners } from "./spawners.ts";
@@ -53,7 +53,7 @@ interface Requirements {
   key: string;
 }
 
-const INSTALLER = program("install.py");
+const INSTALLER = programSource("install.py");
 /** Characters of the installer's output to keep. */
 const TAIL_CHARACTERS = 2000;
 /**
@@ -216,9 +216,9 @@ export class Dependencies {
           cwd,
           graceMs: GRACE_MS,
           timeoutMs: limitMs,
-          resultApart: true,
+          separateResultFd: true,
           args: ["-I", "-c", INSTALLER],
-          rooms: [folder, cwd],
+          allowedPaths: [folder, cwd],
           skills: null,
           environment: {
             ...environment,

@@ -16,10 +16,10 @@ import type { Cgroup, Cgroups } from "./cgroup.ts";
 import type { Commands } from "./commands.ts";
 import { DependenciesFailed } from "./dependencies.ts";
 import type { Environment } from "./environment.ts";
+import type { FinalCwd } from "./final-cwd.ts";
 import type { FrameLog } from "./frame-log.ts";
 import type { Handlers } from "./handlers.ts";
 import type { Journal } from "./journal.ts";
-import type { LastFolder } from "./last-folder.ts";
 import type { Launcher } from "./launcher.ts";
 import { codeOf, log, reasonOf } from "./log.ts";
 import { sendOutputs } from "./outputs.ts";
@@ -92,7 +92,7 @@ export class Execution {
   /** The bundles of packages that it uses. */
   #packages: readonly string[] = [];
   /** Reads the folder in which a command ended. */
-  #lastFolder: LastFolder | null = null;
+  #finalCwd: FinalCwd | null = null;
   #stopReason: StopReason | null = null;
   #ending = false;
   #ended = false;
@@ -190,7 +190,7 @@ export class Execution {
       return;
     }
     journal.started(this.spec.id, this.specDigest);
-    const { launcher, stdin, lastFolder: _, ...start } = program;
+    const { launcher, stdin, finalCwd: _, ...start } = program;
     const came = input.stdin?.rest === null ? input.stdin.head : input.stdin === null ? null : "stream";
     this.#process = new GroupProcess(
       {
@@ -235,7 +235,7 @@ export class Execution {
         { ...folders, skills: folder },
         all,
       );
-      this.#lastFolder = program?.lastFolder ?? null;
+      this.#finalCwd = program?.finalCwd ?? null;
       return program;
     } catch (error) {
       if (!(error instanceof DependenciesFailed)) throw error;
@@ -362,7 +362,7 @@ export class Execution {
     this.#ending = true;
     const { workspace } = this.#folders;
     const ending = workspace === null ? wanted : await this.#reportChanges(workspace, wanted);
-    const cwd = (await this.#lastFolder?.read(workspace?.dir ?? null)) ?? null;
+    const cwd = (await this.#finalCwd?.read(workspace?.dir ?? null)) ?? null;
     this.#ended = true;
     clearTimeout(this.#receiving);
     clearTimeout(this.#orphaned);

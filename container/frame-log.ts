@@ -1,11 +1,11 @@
 /**
  * The frames of one execution in order and in their wire form. Short logs stay in memory; longer ones go to a file, and
  * memory keeps only the newest part. So neither a slow reader nor a missing one costs memory, and a reader that comes
- * back gets every frame. In the file they are encrypted (at-rest.ts).
+ * back gets every frame. In the file they are encrypted (journal-cipher.ts).
  */
 import { type FileHandle, open, unlink } from "node:fs/promises";
 import { encodeFrame, type FrameType } from "../src/tool/protocol.ts";
-import type { AtRest, Sealed } from "./at-rest.ts";
+import type { EncryptionParams, JournalCipher } from "./journal-cipher.ts";
 
 /** Longest log without a file of its own. */
 const INLINE_BYTES = 64 * 1024;
@@ -21,8 +21,8 @@ const BLOCK_BYTES = 256 * 1024;
 export interface FrameFile {
   path: string;
   /** How the file is encrypted; null: it is not, since an earlier version wrote it. */
-  sealed: Sealed | null;
-  atRest: AtRest;
+  sealed: EncryptionParams | null;
+  cipher: JournalCipher;
 }
 
 interface Chunk {
@@ -201,20 +201,20 @@ export class FrameLog {
     const buffer = Buffer.allocUnsafe(Math.min(BLOCK_BYTES, this.#written - offset));
     const { bytesRead } = await this.#handle.read(buffer, 0, buffer.length, offset);
     if (bytesRead === 0) throw new RangeError(`the file ends before ${offset}`);
-    const { sealed, atRest } = this.file;
+    const { sealed, cipher } = this.file;
     const bytes = buffer.subarray(0, bytesRead);
-    return sealed === null ? bytes : atRest.turn(sealed, offset, bytes);
+    return sealed === null ? bytes : cipher.transform(sealed, offset, bytes);
   }
 
   async #write(): Promise<void> {
     if (this.file === null) return;
-    const { path, sealed, atRest } = this.file;
+    const { path, sealed, cipher } = this.file;
     try {
       this.#handle ??= await open(path, "w+", 0o600);
       while (this.#written < this.size) {
         const at = this.#written;
         const plain = this.#memory(at);
-        const parts = sealed === null ? plain : [atRest.turn(sealed, at, Buffer.concat(plain))];
+        const parts = sealed === null ? plain : [cipher.transform(sealed, at, Buffer.concat(plain))];
         const { bytesWritten } = await this.#handle.writev(parts, at);
         this.#written += bytesWritten;
         this.#forget();

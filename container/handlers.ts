@@ -8,10 +8,10 @@ import { type ExecutionSpec, HANDLER_TEXT_LIMIT } from "../src/tool/protocol.ts"
 import { type Command, type Commands, isFile, isFolder } from "./commands.ts";
 import { type Dependencies, DependenciesFailed } from "./dependencies.ts";
 import { type Environment, processEnvironment } from "./environment.ts";
-import { LastFolder } from "./last-folder.ts";
+import { FinalCwd } from "./final-cwd.ts";
 import type { Launchers } from "./launchers.ts";
-import { absolute, type ProcessFolders, type Program, roomsOf } from "./program.ts";
-import { program } from "./programs.ts";
+import { absolute, allowedPathsOf, type ProcessFolders, type Program } from "./program.ts";
+import { programSource } from "./program-source.ts";
 import { Refused } from "./refusal.ts";
 import { makeFolder } from "./scratch.ts";
 import { removeTree } from "./tree.ts";
@@ -39,7 +39,7 @@ interface HandlerParts {
 export class Handlers {
   readonly #parts: HandlerParts;
   /** Runs the commands of bash. */
-  readonly #bash = program("commands.sh");
+  readonly #bash = programSource("commands.sh");
 
   constructor(parts: HandlerParts) {
     this.#parts = parts;
@@ -51,9 +51,9 @@ export class Handlers {
     await removeTree(dir);
     await makeFolder(dir, group);
     for (const [name, text] of [
-      [PYTHON_SHIM_FILE, program("handler.py", "handler_main.py")],
-      [NODE_SHIM_FILE, program("handler.mjs")],
-      [PYTHON_SESSION_FILE, program("python_session.py")],
+      [PYTHON_SHIM_FILE, programSource("handler.py", "handler_main.py")],
+      [NODE_SHIM_FILE, programSource("handler.mjs")],
+      [PYTHON_SESSION_FILE, programSource("python_session.py")],
     ] as const)
       await writeFile(join(dir, name), text, { mode: 0o440 });
   }
@@ -84,16 +84,16 @@ export class Handlers {
     environment.HULL_TOOL_CONFIG = handler.config;
     Object.assign(environment, launchers.variables(handler.network, spec.timeout_ms + spec.grace_ms));
     const skills = folders.skills === null ? [] : [folders.skills];
-    const rooms = [...roomsOf(folders), this.#parts.dir, ...skills];
-    const start = { cwd, rooms, skills: null, environment, packages: [] };
+    const allowedPaths = [...allowedPathsOf(folders), this.#parts.dir, ...skills];
+    const start = { cwd, allowedPaths, skills: null, environment, packages: [] };
     if (handler.language === "bash") {
       const launcher = await launchers.ofCommands(handler.network);
-      const begun = { ...start, launcher, resultApart: false };
+      const begun = { ...start, launcher, separateResultFd: false };
       const wanted = handler.packages === true && folders.skills !== null ? (spec.skills?.list ?? []) : [];
       const found = await this.#packagesOf(wanted, folders.skills ?? "");
       environment.PYTHONPATH = found.dirs.join(delimiter);
       if (found.dirs.length === 0) delete environment.PYTHONPATH;
-      rooms.push(...found.dirs);
+      allowedPaths.push(...found.dirs);
       if (handler.packages === true)
         environment.HULL_PYTHON_SESSION = join(this.#parts.dir, PYTHON_SESSION_FILE);
       const withPackages = { ...begun, packages: found.digests };
@@ -114,15 +114,15 @@ export class Handlers {
       const packages = await dependencies.use(spec.digest, bundle, script);
       if (packages !== null) {
         environment.PYTHONPATH = packages.dir;
-        rooms.push(packages.dir);
+        allowedPaths.push(packages.dir);
       }
       const { stdin, argument } = argumentsOf(input, cwd);
       const args = [join(this.#parts.dir, PYTHON_SHIM_FILE), script, ...argument];
       const launcher = await network.forks();
-      const program = { ...start, ...python, args, stdin, resultApart: true, launcher };
+      const program = { ...start, ...python, args, stdin, separateResultFd: true, launcher };
       return { ...program, packages: packages === null ? [] : [packages.digest] };
     }
-    const program = { ...start, launcher: await network.launcher(), resultApart: false };
+    const program = { ...start, launcher: await network.launcher(), separateResultFd: false };
     if (handler.language === "program") {
       const command = await commands.resolve(name, bundle, spec.untrusted);
       return command === null ? null : { ...program, ...absolute(command, bundle), args: rest, stdin: input };
@@ -137,7 +137,7 @@ export class Handlers {
     }
     const settings = `{"context":${handler.context},"python":${JSON.stringify(python?.file ?? null)}}`;
     const args = [join(this.#parts.dir, NODE_SHIM_FILE), script, settings, ...argument];
-    return { ...program, file: process.execPath, argv0: "node", args, stdin, resultApart: true };
+    return { ...program, file: process.execPath, argv0: "node", args, stdin, separateResultFd: true };
   }
 
   /**
@@ -209,7 +209,7 @@ export class Handlers {
       cwd: isFolder(cwd) ? cwd : begun.cwd,
       environment: { ...environment, PWD: isFolder(cwd) ? cwd : begun.cwd },
       stdin: new Uint8Array(0),
-      lastFolder: await LastFolder.at(folderFile),
+      finalCwd: await FinalCwd.at(folderFile),
     };
   }
 }

@@ -10,13 +10,13 @@ import { promisify } from "node:util";
 import * as z from "zod/mini";
 import { Cgroups, NoCgroups } from "./cgroup.ts";
 import type { Commands } from "./commands.ts";
+import { DirectLauncher } from "./direct-launcher.ts";
 import { GATEWAY_PORT } from "./egress-proxy.ts";
 import type { Launcher } from "./launcher.ts";
 import { log } from "./log.ts";
 import type { RunnerOptions } from "./options.ts";
-import { OwnLauncher } from "./own-launcher.ts";
 import { Pipes } from "./pipes.ts";
-import { program } from "./programs.ts";
+import { programSource } from "./program-source.ts";
 import type { SpawnerCommand } from "./spawner.ts";
 import { Spawners } from "./spawners.ts";
 
@@ -78,12 +78,12 @@ const SYSTEM_PYTHON = "/usr/bin/python3";
 const checks = z.object({
   /** Python has what a spawner needs. */
   python: z.nullable(z.string()),
-  /** Landlock keeps files, memory and environments apart. */
+  /** Landlock isolates files, memory and environments. */
   files: z.nullable(z.string()),
   /** It keeps signals within an execution, too. */
   signals: z.nullable(z.string()),
   skills_path: z.nullable(z.string()),
-  seal: z.nullable(z.string()),
+  seccomp: z.nullable(z.string()),
 });
 type Checks = z.infer<typeof checks>;
 
@@ -98,7 +98,7 @@ export async function isolate(options: RunnerOptions, commands: Commands, state:
   const launcher = spawners === null ? null : await Spawners.start(spawners.usual, options.spawners);
   if (launcher === null && promised) {
     throw new CannotIsolate(
-      "processes are kept apart by spawners, and those need Linux, Python 3.8 and `--spawners` > 0",
+      "processes are isolated by spawners, and those need Linux, Python 3.8 and `--spawners` > 0",
     );
   }
   if (childUid !== null) {
@@ -110,14 +110,14 @@ export async function isolate(options: RunnerOptions, commands: Commands, state:
   const cgroups = openCgroups(options, launcher !== null);
   const kept = launcher === null ? null : spawners;
   return {
-    launcher: launcher ?? new OwnLauncher(),
+    launcher: launcher ?? new DirectLauncher(),
     spawners: launcher === null ? null : spawners,
     cgroups,
     group: childUid,
     enforced: {
       uid: childUid !== null,
       egress_off: !egress,
-      declared_network: !egress || kept?.offline.sealed === true,
+      declared_network: !egress || kept?.offline.seccomp === true,
       declared_hosts: !egress || (kept?.listed ?? null) !== null,
       apart: (kept?.usual.state ?? null) !== null,
       signals: kept?.signals === true,
@@ -133,7 +133,7 @@ async function findSpawners(
   state: string,
 ): Promise<SpawnerCommands | null> {
   if (options.spawners === 0 || process.platform !== "linux") {
-    if (options.declaredNetwork && options.egress) notSealed("that needs Linux and spawners");
+    if (options.declaredNetwork && options.egress) warnOfNetwork("that needs Linux and spawners");
     return null;
   }
   const found = await commands.resolve("python3", state);
@@ -144,35 +144,36 @@ async function findSpawners(
       const argv = [...prefix, python];
       const checked = await check(argv, state);
       if (checked.python === null) {
-        const apart = canKeepApart(options, checked, state);
-        warnOfSkillsPath(options, checked, apart.state);
+        const landlock = landlockSupport(options, checked, state);
+        warnOfSkillsPath(options, checked, landlock.state);
         const common = {
           private: options.childUid !== null,
-          sealed: false,
-          ownNetworks: false,
+          seccomp: false,
+          networkNamespaces: false,
           gateway: null,
-          state: apart.state,
+          state: landlock.state,
           warm: false,
         };
         const usual = { argv, ...common };
         const networked = { argv: [...toUid(options), python], ...common };
-        const sealed = canSeal(options, checked);
+        const seccomp = canBlockNetwork(options, checked);
         const hidden = !usual.private || usual.state !== null;
-        const loopback = hidden && (sealed || !options.egress) ? { ...usual, ownNetworks: true } : null;
+        const loopback =
+          hidden && (seccomp || !options.egress) ? { ...usual, networkNamespaces: true } : null;
         const listed = await findListed(
           options,
           python,
-          Pipes.directory(state, apart.state !== null),
-          apart.state,
+          Pipes.directory(state, landlock.state !== null),
+          landlock.state,
         );
         return {
           python,
           usual,
           networked,
-          offline: { ...usual, sealed },
+          offline: { ...usual, seccomp },
           loopback,
           listed,
-          signals: apart.signals,
+          signals: landlock.signals,
         };
       }
       failures.push(checked.python);
@@ -181,19 +182,19 @@ async function findSpawners(
   const reason = failures.join("; ");
   if (options.childUid !== null || !options.egress) throw new CannotIsolate(reason);
   log("warn", "no_spawners", { reason });
-  if (options.declaredNetwork) notSealed("that needs spawners");
+  if (options.declaredNetwork) warnOfNetwork("that needs spawners");
   return null;
 }
 
 /** Whether processes can be started without network individually; if this is wanted but impossible, the log says so. */
-function canSeal({ egress, declaredNetwork }: RunnerOptions, { seal }: Checks): boolean {
+function canBlockNetwork({ egress, declaredNetwork }: RunnerOptions, { seccomp }: Checks): boolean {
   if (!egress || !declaredNetwork) return false;
-  if (seal !== null) notSealed(seal);
-  return seal === null;
+  if (seccomp !== null) warnOfNetwork(seccomp);
+  return seccomp === null;
 }
 
-/** Whether executions can be kept apart; if their uid is not the runner's and they cannot, the log says so. */
-function canKeepApart(
+/** The folder in which Landlock isolates executions; if their uid is not the runner's and it cannot, the log says so. */
+function landlockSupport(
   { childUid }: RunnerOptions,
   { files, signals }: Checks,
   state: string,
@@ -208,7 +209,7 @@ function canKeepApart(
 /** Writes a warning to the log if executions cannot see their skills at /skills. */
 function warnOfSkillsPath({ childUid }: RunnerOptions, { skills_path }: Checks, state: string | null): void {
   const open = childUid !== null && state === null;
-  const reason = open ? "executions are not kept apart" : skills_path;
+  const reason = open ? "executions are not isolated from each other" : skills_path;
   if (reason !== null) log("warn", "skills_path_not_shown", { reason });
 }
 
@@ -221,7 +222,7 @@ async function findListed(
 ): Promise<SpawnerCommands["listed"]> {
   if (!options.egress || !options.declaredNetwork) return null;
   const uid = toUid(options);
-  const up = [python, "-I", "-S", "-c", program("loopback.py", "loopback_main.py")];
+  const up = [python, "-I", "-S", "-c", programSource("loopback.py", "loopback_main.py")];
   const ways = [
     ["unshare", "--net", "--", ...up, ...uid],
     [...uid, "unshare", "--user", "--map-current-user", "--keep-caps", "--net", "--", ...up],
@@ -234,8 +235,8 @@ async function findListed(
       return {
         argv,
         private: options.childUid !== null,
-        sealed: false,
-        ownNetworks: false,
+        seccomp: false,
+        networkNamespaces: false,
         gateway: join(dir, "egress-proxy"),
         state,
         warm: false,
@@ -248,7 +249,7 @@ async function findListed(
 
 const GATEWAY_PROBE = `import socket; socket.create_server(("127.0.0.1", ${GATEWAY_PORT}))`;
 
-function notSealed(reason: string): void {
+function warnOfNetwork(reason: string): void {
   log("warn", "declared_network_not_enforced", { reason });
 }
 
@@ -270,12 +271,12 @@ function toUid({ childUid, setpriv }: RunnerOptions): string[] {
 
 /** What an interpreter, and the commands before it, can do for processes. */
 async function check(python: string[], state: string): Promise<Checks> {
-  const text = program("namespaces.py", "apart.py", "seal.py", "skills_path.py", "checks.py");
+  const text = programSource("namespaces.py", "landlock.py", "seccomp.py", "skills_path.py", "checks.py");
   try {
     return checks.parse(JSON.parse(await output([...python, "-I", "-S", "-c", text, state])));
   } catch (error) {
     const reason = saidBy(error);
-    return { python: reason, files: reason, signals: reason, skills_path: reason, seal: reason };
+    return { python: reason, files: reason, signals: reason, skills_path: reason, seccomp: reason };
   }
 }
 

@@ -4,15 +4,15 @@
  *
  * `<dir>/<n>.log` are segments of records, each a line of JSON, an `end` record followed by `bytes` bytes of frames.
  * Longer frame logs are files of their own in `<dir>/frames`. Environment values are never written, and frames are
- * encrypted (at-rest.ts). A record is one write without fsync: the journal guards against the death of the runner, not
+ * encrypted (journal-cipher.ts). A record is one write without fsync: the journal guards against the death of the runner, not
  * of the machine.
  */
 import { closeSync, openSync, writeSync } from "node:fs";
 import { mkdir, open, readdir, readFile, stat, unlink } from "node:fs/promises";
 import { basename, join } from "node:path";
 import * as z from "zod/mini";
-import type { AtRest, Sealed } from "./at-rest.ts";
 import { type FrameFile, FrameLog } from "./frame-log.ts";
+import type { EncryptionParams, JournalCipher } from "./journal-cipher.ts";
 import { log, reasonOf } from "./log.ts";
 
 const SEGMENT_BYTES = 8 * 1024 * 1024;
@@ -45,7 +45,9 @@ interface Ended {
   cost: number;
   segment: number;
   /** Location of the frames: still in memory, in the segment, or in their own file. */
-  frames: FrameLog | (({ offset: number; bytes: number } | { file: string }) & { sealed: Sealed | null });
+  frames:
+    | FrameLog
+    | (({ offset: number; bytes: number } | { file: string }) & { sealed: EncryptionParams | null });
 }
 interface Unfinished {
   state: "running" | "lost";
@@ -64,7 +66,7 @@ interface JournalLimits {
 export class Journal {
   readonly #dir: string;
   readonly #limits: JournalLimits;
-  readonly #atRest: AtRest;
+  readonly #cipher: JournalCipher;
   readonly #entries = new Map<string, Entry>();
   /** Entries per segment; a segment without entries is deleted. */
   readonly #live = new Map<number, number>();
@@ -77,15 +79,15 @@ export class Journal {
   #flushTimer: NodeJS.Timeout | undefined;
   readonly #expiry: NodeJS.Timeout;
 
-  private constructor(dir: string, limits: JournalLimits, atRest: AtRest) {
+  private constructor(dir: string, limits: JournalLimits, atRest: JournalCipher) {
     this.#dir = dir;
     this.#limits = limits;
-    this.#atRest = atRest;
+    this.#cipher = atRest;
     this.#expiry = setInterval(() => this.#expire(), EXPIRY_INTERVAL_MS).unref();
   }
 
   /** Opens the journal in `dir` and reads what an earlier runner wrote; executions that it did not finish are lost. */
-  static async open(dir: string, limits: JournalLimits, atRest: AtRest): Promise<Journal> {
+  static async open(dir: string, limits: JournalLimits, atRest: JournalCipher): Promise<Journal> {
     await mkdir(join(dir, "frames"), { recursive: true, mode: 0o700 });
     const journal = new Journal(dir, limits, atRest);
     const numbers = (await readdir(dir))
@@ -117,11 +119,11 @@ export class Journal {
   newFrames(): FrameLog {
     this.#frameFiles += 1;
     // No earlier runner used this name: every runner begins with a new segment.
-    return new FrameLog(this.#file(`${this.#segment}-${this.#frameFiles}`, this.#atRest.fresh()));
+    return new FrameLog(this.#file(`${this.#segment}-${this.#frameFiles}`, this.#cipher.newParams()));
   }
 
-  #file(name: string, sealed: Sealed | null): FrameFile {
-    return { path: join(this.#dir, "frames", name), sealed, atRest: this.#atRest };
+  #file(name: string, sealed: EncryptionParams | null): FrameFile {
+    return { path: join(this.#dir, "frames", name), sealed, cipher: this.#cipher };
   }
 
   /** Records that an execution begins. It is written before this returns, so that the execution never begins again. */
@@ -150,13 +152,13 @@ export class Journal {
     }
     const { sealed } = entry.frames;
     // With another secret they cannot be read.
-    if (sealed !== null && !this.#atRest.opens(sealed)) return null;
+    if (sealed !== null && !this.#cipher.canDecrypt(sealed)) return null;
     if ("file" in entry.frames) return FrameLog.fromFile(this.#file(entry.frames.file, sealed));
     const file = await open(this.#segmentPath(entry.segment), "r");
     try {
       const bytes = Buffer.alloc(entry.frames.bytes);
       await file.read(bytes, 0, bytes.length, entry.frames.offset);
-      return FrameLog.fromBytes(sealed === null ? bytes : this.#atRest.turn(sealed, 0, bytes));
+      return FrameLog.fromBytes(sealed === null ? bytes : this.#cipher.transform(sealed, 0, bytes));
     } finally {
       await file.close();
     }
@@ -167,9 +169,9 @@ export class Journal {
     clearTimeout(this.#flushTimer);
     this.#flushTimer = undefined;
     for (const { id, entry, frames } of this.#pending.splice(0)) {
-      const sealed = frames.file?.sealed ?? this.#atRest.fresh();
+      const sealed = frames.file?.sealed ?? this.#cipher.newParams();
       const file = frames.spilled && frames.file !== null ? basename(frames.file.path) : null;
-      const bytes = file === null ? this.#atRest.turn(sealed, 0, frames.bytes()) : null;
+      const bytes = file === null ? this.#cipher.transform(sealed, 0, frames.bytes()) : null;
       const written: JournalRecord = {
         event: "end",
         id,

@@ -6,8 +6,8 @@ export interface Launch {
   argv0: string;
   args: string[];
   cwd: string;
-  /** The runner's folders that it may use, if executions are kept apart (programs/apart.py). */
-  rooms: readonly string[];
+  /** The runner's folders that it may use, if Landlock isolates executions (programs/landlock.py). */
+  allowedPaths: readonly string[];
   /** The folder that it sees at /skills, where the system lets it (programs/skills_path.py); null: none. */
   skills: string | null;
   environment: Record<string, string>;

@@ -48,16 +48,16 @@ export class Launchers {
     this.#parts = parts;
     const { launcher, spawners, count } = parts;
     this.#usual = this.#launcherFor("forks", spawners?.usual ?? null, async () => launcher);
-    const apart = (name: string, command: SpawnerCommand): NetworkLauncher =>
+    const dedicated = (name: string, command: SpawnerCommand): NetworkLauncher =>
       this.#launcherFor(`${name} forks`, command, async () => {
         const started = await this.#start(name, command, count);
         if (started === null) throw new NotStarted(`no ${name} spawner could be started`);
         return started;
       });
     // If no handler can lose the network individually, all share one launcher.
-    this.#offline = spawners?.offline.sealed === true ? apart("offline", spawners.offline) : this.#usual;
+    this.#offline = spawners?.offline.seccomp === true ? dedicated("offline", spawners.offline) : this.#usual;
     const listed = parts.egressProxy === null ? null : spawners?.listed;
-    this.#listed = listed ? apart("listed", listed) : this.#usual;
+    this.#listed = listed ? dedicated("listed", listed) : this.#usual;
     const own = spawners?.loopback ?? null;
     const commands = (name: string, command: SpawnerCommand | null, otherwise: NetworkLauncher) => async () =>
       (command === null ? null : await this.#start(name, command, count)) ?? otherwise.launcher();

@@ -3,7 +3,7 @@
  * `/dev/stdin`, `/dev/stdout` or `/dev/stderr` (ENXIO), though scripts often do. So each stream is a FIFO.
  *
  * Each execution has its own folder for them, under a name that nobody can guess. The folders are made ahead in batches
- * and never used twice. Their parent cannot be listed, and if executions are kept apart (programs/apart.py), each
+ * and never used twice. Their parent cannot be listed, and if Landlock isolates executions (programs/landlock.py), each
  * process reaches only its own folder.
  */
 import { execFile } from "node:child_process";
@@ -53,14 +53,14 @@ export class Pipes {
   }
 
   /**
-   * The folder for pipes of the runner with this state folder. If executions are kept apart, it is in the state folder,
+   * The folder for pipes of the runner with this state folder. If Landlock isolates executions, it is in the state folder,
    * the only one that is closed to their processes. Otherwise it is on a file system in memory if there is one, since
    * making and removing a file on a disk can take as long as starting a process.
    */
-  static directory(state: string, apart: boolean): string {
+  static directory(state: string, landlock: boolean): string {
     const shared = "/dev/shm";
     const inState = join(state, "pipes");
-    if (apart) return inState;
+    if (landlock) return inState;
     try {
       accessSync(shared, constants.W_OK | constants.X_OK);
       return join(shared, `hull-${createHash("sha256").update(state).digest("hex").slice(0, 16)}`);

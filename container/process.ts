@@ -22,14 +22,14 @@ export interface ProcessSpec {
   args: string[];
   cwd: string;
   /** As in `Launch`; those of the streams are added. */
-  rooms: readonly string[];
+  allowedPaths: readonly string[];
   /** See `Launch`. */
   skills: string | null;
   environment: Record<string, string>;
   /** All of stdin, or `stream` if the caller writes it to `GroupProcess.stdin`; null for an empty one. */
   stdin: Uint8Array | "stream" | null;
   /** Its result comes through descriptor 3, and is read as stdout; its output to 1 and 2 is stderr. */
-  resultApart: boolean;
+  separateResultFd: boolean;
   timeoutMs: number;
   graceMs: number;
   onStdout(chunk: Uint8Array): void;
@@ -94,20 +94,20 @@ export class GroupProcess {
     this.#read(stdout, spec.onStdout);
     this.#read(stderr, spec.onStderr);
     this.#timeout = setTimeout(() => this.stop("timed_out"), spec.timeoutMs);
-    const { argv0, args, cwd, skills, environment, resultApart } = spec;
-    const rooms = [...spec.rooms, own.dir];
+    const { argv0, args, cwd, skills, environment, separateResultFd } = spec;
+    const allowedPaths = [...spec.allowedPaths, own.dir];
     const paths = {
       stdin: input?.path ?? file,
-      stdout: resultApart ? stderr.path : stdout.path,
+      stdout: separateResultFd ? stderr.path : stdout.path,
       stderr: stderr.path,
-      result: resultApart ? stdout.path : null,
+      result: separateResultFd ? stdout.path : null,
     };
     this.#launched = launcher.launch({
       file: spec.file,
       argv0,
       args,
       cwd,
-      rooms,
+      allowedPaths,
       skills,
       environment,
       ...paths,

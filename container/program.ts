@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { ExecutionSpec } from "../src/tool/protocol.ts";
 import type { Command, Commands } from "./commands.ts";
 import { type Environment, processEnvironment } from "./environment.ts";
-import type { LastFolder } from "./last-folder.ts";
+import type { FinalCwd } from "./final-cwd.ts";
 import type { Launcher } from "./launcher.ts";
 import type { Scratch } from "./scratch.ts";
 import type { Workspace } from "./workspace.ts";
@@ -14,19 +14,19 @@ export interface Program {
   args: string[];
   cwd: string;
   /** As in `Launch`. */
-  rooms: string[];
+  allowedPaths: string[];
   /** See `Launch`. */
   skills: string | null;
   environment: Environment;
   /** All of stdin; null: the part that has come, and the rest as it comes. */
   stdin: Uint8Array | null;
   /** As in `ProcessSpec`. */
-  resultApart: boolean;
+  separateResultFd: boolean;
   launcher: Launcher;
   /** Digests of the packages that it uses, which are released with it. */
   packages: string[];
   /** Where it reports the folder in which it ended; absent: it does not. */
-  lastFolder?: LastFolder;
+  finalCwd?: FinalCwd;
 }
 
 /** The folders where it is started. */
@@ -54,7 +54,7 @@ export function commandProgram(
           ...(cwd === bundle ? command : absolute(command, bundle)),
           args: spec.argv.slice(1),
           cwd,
-          rooms: roomsOf(folders),
+          allowedPaths: allowedPathsOf(folders),
           skills: null,
           environment: processEnvironment(
             services.inherited,
@@ -64,7 +64,7 @@ export function commandProgram(
             inputFile,
           ),
           stdin: null,
-          resultApart: false,
+          separateResultFd: false,
           packages: [],
           launcher: services.launcher,
         };
@@ -73,7 +73,7 @@ export function commandProgram(
 }
 
 /** The runner's folders that an execution uses. */
-export const roomsOf = ({ bundle, workspace, scratch }: ProcessFolders): string[] => [
+export const allowedPathsOf = ({ bundle, workspace, scratch }: ProcessFolders): string[] => [
   bundle,
   scratch.dir,
   ...(workspace === null ? [] : [workspace.dir]),

@@ -24,7 +24,7 @@ export const OUTPUT_FILE = "output";
 /** Folders to make at a time ahead of their executions, and the number below which the next batch is made. */
 const BATCH = 32;
 const LOW = 16;
-/** Folders are opened to the runner some levels at a time (programs/leftovers.py). */
+/** Folders are opened to the runner some levels at a time (programs/cleanup.py). */
 const MOST_OPENINGS = 100;
 
 /**

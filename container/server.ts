@@ -158,7 +158,7 @@ function metrics({ queue, executions, bundles, workspaces, journal, enforced }: 
     `${name} ${value}`,
   ]);
   lines.push(
-    "# HELP hull_runner_enforced Whether this runner keeps processes apart in this respect",
+    "# HELP hull_runner_enforced Whether this runner isolates processes in this respect",
     "# TYPE hull_runner_enforced gauge",
   );
   for (const [what, kept] of Object.entries(enforced)) {

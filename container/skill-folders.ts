@@ -124,7 +124,7 @@ export class SkillFolders {
     await this.#copy(bundle, work);
     await removeTree(path);
     await rename(work, path);
-    await seal(path);
+    await makeReadOnly(path);
   }
 
   async #copy(from: string, to: string): Promise<void> {
@@ -154,9 +154,9 @@ export class SkillFolders {
 }
 
 /** Makes folders read-only; files already are. */
-async function seal(path: string): Promise<void> {
+async function makeReadOnly(path: string): Promise<void> {
   for (const entry of await readdir(path, { withFileTypes: true })) {
-    if (entry.isDirectory()) await seal(join(path, entry.name));
+    if (entry.isDirectory()) await makeReadOnly(join(path, entry.name));
   }
   await chmod(path, 0o555);
 }

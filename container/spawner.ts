@@ -4,22 +4,22 @@ import { constants } from "node:os";
 import { GATEWAY_PORT } from "./egress-proxy.ts";
 import { hasNul, type Launch, type Launched } from "./launcher.ts";
 import { log } from "./log.ts";
-import { program } from "./programs.ts";
+import { programSource } from "./program-source.ts";
 
-const SPAWNER = program(
-  "seal.py",
+const SPAWNER = programSource(
+  "seccomp.py",
   "gateway.py",
-  "apart.py",
-  "below.py",
+  "landlock.py",
+  "descendants.py",
   "namespaces.py",
   "loopback.py",
-  "own_network.py",
+  "network_namespace.py",
   "skills_path.py",
-  "starting.py",
-  "leftovers.py",
+  "launch.py",
+  "cleanup.py",
   "spawner.py",
 );
-const FORK_SERVER = program("handler.py", "fork.py");
+const FORK_SERVER = programSource("handler.py", "fork.py");
 /**
  * Environment of a fork server: room for the mark of an execution, whose id has at most this many bytes (protocol.ts).
  */
@@ -40,13 +40,13 @@ export interface SpawnerCommand {
   argv: readonly string[];
   /** Whether it must hide from the processes it starts. */
   private: boolean;
-  /** Whether it and its processes have no network (programs/seal.py). */
-  sealed: boolean;
-  /** Whether each of its processes has a network of its own, with only a loopback (programs/own_network.py). */
-  ownNetworks: boolean;
+  /** Whether a seccomp filter takes the network from it and its processes (programs/seccomp.py). */
+  seccomp: boolean;
+  /** Whether each of its processes has a network namespace of its own, with only a loopback (programs/network_namespace.py). */
+  networkNamespaces: boolean;
   /** The socket file behind the gateway of its network, or of those of its processes; null: there is no gateway. */
   gateway: string | null;
-  /** The state folder, whose parts executions do not share (programs/apart.py); null: they are not kept apart. */
+  /** The state folder, whose parts executions do not share (programs/landlock.py); null: Landlock does not isolate them. */
   state: string | null;
   /** Whether it is a fork server for Python handlers (programs/fork.py). */
   warm: boolean;
@@ -88,8 +88,8 @@ export class Spawner {
       const settings = {
         PRIVATE: command.private,
         WARM: warm,
-        SEALED: command.sealed,
-        OWN_NETWORK: command.ownNetworks,
+        SECCOMP: command.seccomp,
+        NETWORK_NAMESPACE: command.networkNamespaces,
       };
       const paths = Object.entries({ GATEWAY: command.gateway, STATE: command.state }).map(
         ([name, path]) => `${name} = ${path === null ? "None" : JSON.stringify(path)}\n`,
@@ -218,10 +218,17 @@ export class Spawner {
   }
 }
 
-/** roomc, room..., argc, argv..., NAME=VALUE... */
-function programOf({ rooms, argv0, args, environment }: Launch): string[] {
+/** pathc, path..., argc, argv..., NAME=VALUE... */
+function programOf({ allowedPaths, argv0, args, environment }: Launch): string[] {
   const variables = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
-  return [String(rooms.length), ...rooms, String(args.length + 1), argv0, ...args, ...variables];
+  return [
+    String(allowedPaths.length),
+    ...allowedPaths,
+    String(args.length + 1),
+    argv0,
+    ...args,
+    ...variables,
+  ];
 }
 
 /** A status of wait(2): exit code or signal. */

@@ -1,6 +1,6 @@
-# With namespaces.py, apart.py, seal.py and skills_path.py before it: checks what this system can do for the processes of
-# executions. Each check runs in a fork, since a process cannot undo it. The argument is the state folder. Prints a JSON object: for
-# each check null, or why it failed.
+# With namespaces.py, landlock.py, seccomp.py and skills_path.py before it: checks what this system can do for the processes
+# of executions. Each check runs in a fork, since a process cannot undo it. The argument is the state folder. Prints a JSON
+# object: for each check null, or why it failed.
 
 import json, os, socket, sys
 
@@ -9,12 +9,12 @@ def check_python():
     os.POSIX_SPAWN_OPEN
     os.execv(sys.executable, [sys.executable, "-I", "-S", "-c", "import decimal"])
 
-def check_apart(version):
-    global LANDLOCK_WANTED
-    LANDLOCK_WANTED = version
-    apart_from(sys.argv[1])
-    in_thread(lambda: keep_apart(open_rooms([])))
-    keep_apart(open_rooms([]))
+def check_landlock(abi):
+    global LANDLOCK_MIN_ABI
+    LANDLOCK_MIN_ABI = abi
+    prepare_landlock(sys.argv[1])
+    in_thread(lambda: restrict_self(create_ruleset([])))
+    restrict_self(create_ruleset([]))
     os.listdir("/proc")
 
 def check_skills_path():
@@ -22,8 +22,8 @@ def check_skills_path():
     show_skills("/usr")
     os.listdir(SKILLS_PATH)
 
-def check_seal():
-    seal()
+def check_seccomp():
+    install_seccomp_filter()
     socket.socketpair()
     try:
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -51,10 +51,10 @@ def failure_of(check):
 
 CHECKS = {
     "python": check_python,
-    "files": lambda: check_apart(2),
+    "files": lambda: check_landlock(2),
     # Landlock keeps signals within an execution from this version on.
-    "signals": lambda: check_apart(6),
+    "signals": lambda: check_landlock(6),
     "skills_path": check_skills_path,
-    "seal": check_seal,
+    "seccomp": check_seccomp,
 }
 print(json.dumps({name: failure_of(check) for name, check in CHECKS.items()}))

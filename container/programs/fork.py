@@ -3,7 +3,7 @@
 # network, cgroup, streams, folder and environment of its own.
 #
 # The server never learns the input of a call, so no fork finds anything of earlier calls in its memory. The server gets
-# only paths, and the fork itself reads the file `call`: cwd, roomc, room..., argc, argv..., NAME=VALUE..., separated by NUL.
+# only paths, and the fork itself reads the file `call`: cwd, pathc, path..., argc, argv..., NAME=VALUE..., separated by NUL.
 #
 # A fork keeps the environment block with which the server was started, and `/proc/<pid>/environ` shows it. The fork writes
 # the execution's id there, for code that searches for its processes.
@@ -62,24 +62,24 @@ def become(call, execution, streams, gate, key, report):
     waiting = high(os.open(gate, os.O_RDONLY)) if gate else None
     with open(call, "rb") as file:
         cwd, *rest = file.read().split(b"\0")
-    rooms, argv, env = program_of(rest)
+    allowed_paths, argv, env = program_of(rest)
     argv = [os.fsdecode(argument) for argument in argv]
     os.chdir(cwd)
-    take(streams)
+    redirect(streams)
     os.environb.clear()
     os.environb.update(env)
     time.tzset()
     mark(execution)
     open_streams()
-    ruleset = open_rooms(rooms)
+    ruleset = create_ruleset(allowed_paths)
     # After this the runner removes the pipes.
     os.write(report, b"s %s %d\n" % (key, os.getpid()))
     if waiting is not None:
         if os.read(waiting, 1) == b"":
             os._exit(127)
         os.close(waiting)
-    keep_apart(ruleset)
-    for fd, _ in shared:
+    restrict_self(ruleset)
+    for fd, _ in shared_rules:
         os.close(fd)
     os.close(report)
     sys.modules["__main__"] = types.ModuleType("__main__")

@@ -9,8 +9,8 @@
 # spawner is a subreaper too: it inherits the processes of a killed keeper, and ends them.
 #
 # stdin: frames, `u32 length (big endian)`, then fields separated by NUL, the first one a letter:
-#   s key cwd stdin stdout stderr result gate skills file roomc room... argc argv... NAME=VALUE...    start (`stdin`, `result`,
-#                          `gate`, `skills` may be empty; `result` becomes descriptor 3; rooms: see apart.py, skills: skills_path.py)
+#   s key cwd stdin stdout stderr result gate skills file pathc path... argc argv... NAME=VALUE...    start (`stdin`, `result`,
+#                          `gate`, `skills` may be empty; `result` becomes descriptor 3; paths: landlock.py, skills: skills_path.py)
 #   h key id call stdin stdout stderr result gate                         call a Python handler (fork.py)
 #   k key signal                                                          signal the group, while its leader runs
 #   e key                                                                 end all that comes from it
@@ -26,7 +26,7 @@
 import fcntl, os, select, signal, struct, time
 
 # The most idle keepers to keep.
-MOST_IDLE = 16
+MAX_IDLE = 16
 # A keeper that takes longer to end its execution counts as stuck.
 STUCK_S = 10
 # After this many passes, what an execution leaves is not simply dying.
@@ -111,7 +111,7 @@ class Keeper:
         self.poll = select.poll()
         self.poll.register(tasks, select.POLLIN)
         self.poll.register(self.wakeups, select.POLLIN)
-        if OWN_NETWORK:
+        if NETWORK_NAMESPACE:
             renew_network()
 
     def serve(self):
@@ -177,7 +177,7 @@ class Keeper:
         until = time.monotonic() + 1
         passes = 0
         while self.reap():
-            kill_below(passes)
+            kill_descendants(passes)
             passes += 1
             if passes == MANY_PASSES:
                 # They come faster than they can be reaped, so the system does it.
@@ -198,7 +198,7 @@ class Keeper:
             self.free()
 
     def free(self):
-        if OWN_NETWORK and self.key is not None:
+        if NETWORK_NAMESPACE and self.key is not None:
             renew_network()
         self.key = None
         os.write(self.notes, struct.pack("=i", os.getpid()))
@@ -247,7 +247,7 @@ class Spawner:
             if self.stuck:
                 self.look_after_stuck()
             if self.hunting:
-                found = kill_below(self.hunting - 1, self.spared.union(self.tasks))
+                found = kill_descendants(self.hunting - 1, self.spared.union(self.tasks))
                 self.hunting = self.hunting + 1 if found else 0
         self.close()
 
@@ -265,7 +265,7 @@ class Spawner:
         while leaving & self.spared and time.monotonic() < until:
             time.sleep(0.001)
             self.reap()
-        while kill_below(0, self.spared) and time.monotonic() < until:
+        while kill_descendants(0, self.spared) and time.monotonic() < until:
             self.reap()
 
     def dismiss(self, pid):
@@ -302,7 +302,7 @@ class Spawner:
     def obey(self, frame):
         kind, key = frame.split(b"\0", 2)[:2]
         if kind == b"w":
-            say("d %s %d\n" % (key.decode(), sweep(set(frame.split(b"\0")[2:]))))
+            say("d %s %d\n" % (key.decode(), kill_processes_of(set(frame.split(b"\0")[2:]))))
         elif kind in b"sho":
             if not self.idle:
                 self.hire()
@@ -336,7 +336,7 @@ class Spawner:
             self.leave(pid)
             if pid not in self.tasks:
                 continue
-            if len(self.idle) < MOST_IDLE:
+            if len(self.idle) < MAX_IDLE:
                 self.idle.append(pid)
             else:
                 self.dismiss(pid)
@@ -395,11 +395,11 @@ def close_strays():
 def main():
     os.umask(0o022)
     close_strays()
-    if SEALED:
-        seal()
-    if OWN_NETWORK:
-        check_own_network()
-    served = gateway(GATEWAY) if GATEWAY and not OWN_NETWORK else None
+    if SECCOMP:
+        install_seccomp_filter()
+    if NETWORK_NAMESPACE:
+        check_network_namespace()
+    served = gateway(GATEWAY) if GATEWAY and not NETWORK_NAMESPACE else None
     for number in range(1, 32):
         if number not in (signal.SIGKILL, signal.SIGSTOP, signal.SIGPIPE, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
@@ -410,7 +410,7 @@ def main():
     if WARM:
         warm_up()
     if STATE:
-        apart_from(STATE)
+        prepare_landlock(STATE)
     if PRIVATE:
         hide()
     spawner.serve()

@@ -12,7 +12,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { removeTree, Tree } from "../../container/tree.ts";
 import { runExecution } from "../../src/tool/runner-client.ts";
 import { callScript } from "../support/handler-call.ts";
-import { canKeepApart } from "../support/namespaces.ts";
+import { hasLandlock } from "../support/namespaces.ts";
 import {
   type Bundle,
   bundle,
@@ -33,7 +33,7 @@ const CHILD_UID = "65125";
 /** One that every uid can start. */
 const PYTHON = "/usr/bin/python3";
 
-const apart = canKeepApart();
+const landlock = hasLandlock();
 
 const sh = (script: string): { argv: string[] } => ({ argv: ["bash", "-c", script] });
 const python = (script: string, ...args: string[]): { argv: string[] } => ({
@@ -302,7 +302,7 @@ with open(os.environ["HULL_OUTPUT_FILE"], "w") as out:
     out.write("\\n".join(sorted(found)) or "nothing")
 `;
 
-describe.runIf(apart)("the pipes of other executions", () => {
+describe.runIf(landlock)("the pipes of other executions", () => {
   let runner: TestRunner;
   beforeAll(async () => {
     runner = await startRunner({ flags: ["--child-uid", CHILD_UID, "--concurrency", "8"] });

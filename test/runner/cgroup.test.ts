@@ -53,7 +53,15 @@ test("a process is in its cgroup before it is its program; what the kernel count
   await pipes.prepare();
   const argv = ["/usr/bin/env", "python3"];
   const launcher = await Spawners.start(
-    { argv, private: false, sealed: false, ownNetworks: false, gateway: null, state: null, warm: false },
+    {
+      argv,
+      private: false,
+      seccomp: false,
+      networkNamespaces: false,
+      gateway: null,
+      state: null,
+      warm: false,
+    },
     1,
   );
   if (launcher === null) throw new Error("no spawner");
@@ -62,7 +70,7 @@ test("a process is in its cgroup before it is its program; what the kernel count
       let stdout = "";
       const running = new GroupProcess(
         {
-          rooms: [],
+          allowedPaths: [],
           skills: null,
           file,
           argv0: "own-name",
@@ -70,7 +78,7 @@ test("a process is in its cgroup before it is its program; what the kernel count
           cwd: dir,
           environment: { PATH: "/usr/bin:/bin" },
           stdin: Buffer.from("in"),
-          resultApart: false,
+          separateResultFd: false,
           timeoutMs: 10_000,
           graceMs: 100,
           onStderr: () => {},

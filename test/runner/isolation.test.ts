@@ -2,7 +2,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { canOwnNetwork } from "../support/namespaces.ts";
+import { canUnshareNetwork } from "../support/namespaces.ts";
 import {
   type Bundle,
   bundle,
@@ -122,7 +122,7 @@ s = socket.socket(); s.settimeout(2)
 try: s.connect(("127.0.0.1", int(sys.argv[1]))); print("open")
 except OSError: print("closed")' `;
 
-  test.runIf(canOwnNetwork())(
+  test.runIf(canUnshareNetwork())(
     "S117: with HULL_RUNNER_EGRESS=off there is no network, otherwise there is",
     async () => {
       for (const [mode, expected] of [

@@ -2,8 +2,8 @@
 import { execFileSync } from "node:child_process";
 import { createServer, type Server } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { program } from "../../container/programs.ts";
-import { canOwnNetwork } from "../support/namespaces.ts";
+import { programSource } from "../../container/program-source.ts";
+import { canUnshareNetwork } from "../support/namespaces.ts";
 import { type Bundle, bundle, run, startRunner, type TestRunner, until } from "../support/runner.ts";
 
 const root = process.getuid?.() === 0;
@@ -96,7 +96,7 @@ print(*[line.split()[1] for line in open("/proc/self/status") if line[:7] in ("C
 END
 python3 ways.py`;
 
-describe.runIf(canOwnNetwork())("attack: a command without network", () => {
+describe.runIf(canUnshareNetwork())("attack: a command without network", () => {
   const nothing = "0".repeat(16);
   test.each<[string, string[], Record<string, string>]>([
     ["of a runner's own uid", [], {}],
@@ -155,7 +155,7 @@ describe.runIf(canOwnNetwork())("attack: a command without network", () => {
   const uidOf = (flags: string[]): string => flags[1] ?? String(process.getuid?.());
 });
 
-test.runIf(canOwnNetwork())(
+test.runIf(canUnshareNetwork())(
   "commands with listed hosts reach these by the proxy, and servers of their own by localhost",
   async () => {
     const asked: string[] = [];
@@ -227,6 +227,6 @@ before = made()
 confine_to_network()
 print(before, made())
 `;
-  const text = program("seal.py", "namespaces.py", "loopback.py", "own_network.py") + code;
+  const text = programSource("seccomp.py", "namespaces.py", "loopback.py", "network_namespace.py") + code;
   expect(execFileSync("python3", ["-c", text]).toString().trim()).toBe("made ENETUNREACH");
 });

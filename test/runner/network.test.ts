@@ -3,7 +3,7 @@ import { createServer, type Server } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runPython } from "../../src/tool/handler/process.ts";
 import { callScript, handlerCall, processDeps } from "../support/handler-call.ts";
-import { canOwnNetwork } from "../support/namespaces.ts";
+import { canUnshareNetwork } from "../support/namespaces.ts";
 import { type Bundle, bundle, run, startRunner, type TestRunner, until } from "../support/runner.ts";
 
 const ASK_PYTHON = "import urllib.request\nurllib.request.urlopen(url, timeout=5).read().decode()";
@@ -149,7 +149,7 @@ describe("a runner that keeps what tools declare", () => {
 });
 
 // Where a network of its own can be made: as root, or with unprivileged user namespaces.
-describe.runIf(canOwnNetwork())("a tool that lists hosts", () => {
+describe.runIf(canUnshareNetwork())("a tool that lists hosts", () => {
   let runner: TestRunner;
   let beyond: Server;
   /** What the machine's proxy was asked for. */
@@ -219,7 +219,7 @@ describe.runIf(canOwnNetwork())("a tool that lists hosts", () => {
   });
 });
 
-test.runIf(canOwnNetwork() && process.getuid?.() === 0)("the same under a uid of their own", async () => {
+test.runIf(canUnshareNetwork() && process.getuid?.() === 0)("the same under a uid of their own", async () => {
   const beyond = createServer((_, response) => response.end("passed on"));
   const env = { HTTPS_PROXY: await listening(beyond) };
   const runner = await startRunner({ flags: ["--spawners", "1", "--child-uid", "65125"], env });

@@ -22,8 +22,8 @@ test.each([
     {
       argv: ["python3"],
       private: false,
-      sealed: false,
-      ownNetworks: false,
+      seccomp: false,
+      networkNamespaces: false,
       gateway: null,
       state: null,
       warm: false,
@@ -40,7 +40,7 @@ test.each([
   const id = `spawner-test-${process.pid}-${mark.length}`;
   spawner.launch({
     cwd: "/",
-    rooms: [],
+    allowedPaths: [],
     skills: null,
     stdin: fifo("stdin"),
     stdout: fifo("stdout"),

@@ -6,10 +6,10 @@ const root = process.getuid?.() === 0;
 export const canMount = (): boolean => canUnshare("--mount");
 
 /** A network with only a loopback. */
-export const canOwnNetwork = (): boolean => canUnshare("--net");
+export const canUnshareNetwork = (): boolean => canUnshare("--net");
 
 /** Executions of one uid, without signals to each other: a runner that changes the uid is root's, and has Landlock 6. */
-export function canKeepApart(): boolean {
+export function hasLandlock(): boolean {
   const version = "import ctypes, sys; sys.exit(ctypes.CDLL(None).syscall(444, None, 0, 1) < 6)";
   return root && spawnSync("/usr/bin/python3", ["-c", version]).status === 0;
 }

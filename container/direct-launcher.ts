@@ -1,4 +1,4 @@
-/** Starts processes from the runner itself: used if there is no Python, and nothing has to be kept apart. */
+/** Starts processes from the runner itself: used if there is no Python, and nothing has to be isolated. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, constants, openSync } from "node:fs";
 import type { Launch, Launched, Launcher } from "./launcher.ts";
@@ -9,7 +9,7 @@ import { killProcessesOf, Sweep } from "./sweep.ts";
 const GONE_POLL_MS = 5;
 
 /** A process that leaves the group is found by the id in its environment, if it keeps that. */
-export class OwnLauncher implements Launcher {
+export class DirectLauncher implements Launcher {
   readonly #sweep = new Sweep(killProcessesOf);
 
   launch(launch: Launch): Launched {

@@ -7,7 +7,7 @@ import { type FileHandle, open } from "node:fs/promises";
 /** PATH_MAX of Linux. */
 const MAX_PATH_BYTES = 4096;
 
-export class LastFolder {
+export class FinalCwd {
   readonly #file: FileHandle;
 
   private constructor(file: FileHandle) {
@@ -15,8 +15,8 @@ export class LastFolder {
   }
 
   /** Makes the file; a process in the runner's group may write to it. */
-  static async at(path: string): Promise<LastFolder> {
-    return new LastFolder(await open(path, "wx+", 0o660));
+  static async at(path: string): Promise<FinalCwd> {
+    return new FinalCwd(await open(path, "wx+", 0o660));
   }
 
   /** The folder, relative to the session's files if it is in them; `null`: it was not reported. Closes the file. */

@@ -9,6 +9,6 @@ import { dirname, join } from "node:path";
 const FOLDER = join(import.meta.dirname ?? dirname(process.argv[1] ?? ""), "programs");
 
 /** The text of these files, concatenated. */
-export function program(...names: string[]): string {
+export function programSource(...names: string[]): string {
   return names.map((name) => readFileSync(join(FOLDER, name), "utf8")).join("\n");
 }

@@ -1,9 +1,9 @@
-# Gives each execution of a keeper a network of its own, with only a loopback. The keeper makes it before the execution
-# comes, since the kernel takes longer to make a network than to start a process.
+# Gives each execution of a keeper a network namespace of its own, with only a loopback. The keeper makes it before the
+# execution comes, since the kernel takes longer to make a network than to start a process.
 #
-# `check_own_network()` ends this process if the kernel gives it none. `renew_network()` leaves the last execution's network
-# for a new one. `confine_to_network()` keeps the programs that the calling thread becomes or starts in it, for ever; if the
-# kernel had no further network, they have none.
+# `check_network_namespace()` ends this process if the kernel gives it none. `renew_network()` leaves the last execution's
+# network for a new one. `confine_to_network()` keeps the programs that the calling thread becomes or starts in it, for ever;
+# if the kernel had no further network, they have none.
 
 # Whether this process has a network of its own; whether no execution has used it yet.
 entered = fresh = False
@@ -35,9 +35,9 @@ def is_unused():
 
 def confine_to_network():
     drop_capabilities()
-    seal(within_own=fresh)
+    install_seccomp_filter(own_network=fresh)
 
-def check_own_network():
+def check_network_namespace():
     # Keepers are forks of this process, and find these modules loaded.
     import ctypes, fcntl, os, socket, struct
     pid = os.fork()

@@ -1,13 +1,13 @@
-# The leftovers of processes: other processes with the id of their execution, and files that the runner cannot read or
+# Cleans up after executions: kills other processes that carry the id of one, and opens files that the runner cannot read or
 # remove.
 
 import os, signal, stat
 
 MARK = b"HULL_EXECUTION_ID="
 # The most levels of folders open at a time.
-MOST_OPEN = 200
+MAX_OPEN_LEVELS = 200
 
-def sweep(ids):
+def kill_processes_of(ids):
     killed = 0
     for _ in range(10):
         found = [pid for pid in os.listdir("/proc") if pid.isdigit() and execution_of(pid) in ids]
@@ -36,9 +36,9 @@ def open_tree(root):
         fd = os.open(root, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         return
-    open_below(fd, MOST_OPEN)
+    open_subtree(fd, MAX_OPEN_LEVELS)
 
-def open_below(fd, levels):
+def open_subtree(fd, levels):
     # Goes from open folder to open folder, so it follows no link. To open deeper ones, the caller moves them up.
     try:
         path = "/proc/self/fd/%d" % fd
@@ -52,7 +52,7 @@ def open_below(fd, levels):
                     inner = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
                 except OSError:
                     continue
-                open_below(inner, levels - 1)
+                open_subtree(inner, levels - 1)
     except OSError:
         pass
     finally:

@@ -1,4 +1,4 @@
-# Finds and kills the processes below this one.
+# Finds and kills the descendants of this process.
 
 import os, signal
 
@@ -29,14 +29,14 @@ def children_by_search(pid):
 if not os.path.exists("/proc/self/task/%d/children" % os.getpid()):
     children_of = children_by_search
 
-def kill_below(passes, spared=()):
+def kill_descendants(passes, spared=()):
     # Each process is killed before the search for its children: a killed process starts no more. Children that come to this
     # process meanwhile, because their parent died, are left for the next pass. A process that keeps forking and leaving can
     # only be hit soon after it was found, so most passes look only at the children of this process. A chain of processes
     # that grows at its end is only overtaken by a pass that goes down.
-    below = [pid for pid in children_of(os.getpid()) if pid not in spared]
+    descendants = [pid for pid in children_of(os.getpid()) if pid not in spared]
     killed = 0
-    for pid in below:
+    for pid in descendants:
         try:
             os.kill(pid, signal.SIGKILL)
             killed += 1
@@ -44,5 +44,5 @@ def kill_below(passes, spared=()):
             # It is gone, or runs as another user by a setuid file.
             pass
         if passes % 8 == 0:
-            below += children_of(pid)
+            descendants += children_of(pid)
     return killed

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { HandlerNote } from "../../src/tool/handler/call.ts";
 import { runExecution } from "../../src/tool/runner-client.ts";
 import { callScript } from "../support/handler-call.ts";
-import { canKeepApart } from "../support/namespaces.ts";
+import { hasLandlock } from "../support/namespaces.ts";
 import {
   type Bundle,
   bundle,
@@ -21,7 +21,7 @@ import {
 const CHILD_UID = 65_124;
 const CANARY = "canary-of-another-execution";
 
-const possible = canKeepApart();
+const possible = hasLandlock();
 
 const HANDLERS = {
   // Says where it is, and stays until it is stopped.

@@ -12,14 +12,14 @@ const BLOCK_BYTES = 16;
 const ID_CHARS = 16;
 
 /** How one log is encrypted. */
-export interface Sealed {
+export interface EncryptionParams {
   /** Hex. */
   nonce: string;
   /** Identifies the key. */
   key: string;
 }
 
-export class AtRest {
+export class JournalCipher {
   readonly #secret: () => Buffer;
   #known: { secret: Buffer; key: Buffer; id: string } | null = null;
 
@@ -29,17 +29,17 @@ export class AtRest {
   }
 
   /** For a new log. */
-  fresh(): Sealed {
+  newParams(): EncryptionParams {
     return { nonce: randomBytes(NONCE_BYTES).toString("hex"), key: this.#current().id };
   }
 
   /** Whether this runner's secret was used to write it. */
-  opens({ key }: Sealed): boolean {
+  canDecrypt({ key }: EncryptionParams): boolean {
     return key === this.#current().id;
   }
 
   /** Encrypts or decrypts bytes at this offset of the log. */
-  turn({ nonce }: Sealed, offset: number, bytes: Uint8Array): Buffer {
+  transform({ nonce }: EncryptionParams, offset: number, bytes: Uint8Array): Buffer {
     const counter = Buffer.alloc(BLOCK_BYTES);
     counter.write(nonce, "hex");
     counter.writeUIntBE(Math.floor(offset / BLOCK_BYTES), NONCE_BYTES, BLOCK_BYTES - NONCE_BYTES);

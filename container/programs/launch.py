@@ -1,10 +1,10 @@
-# Starts processes, each in its rooms and with its streams. For spawner.py.
+# Starts processes, each with its allowed paths and its streams. For spawner.py.
 
 import errno, os, signal
 
 def start(fields):
     key, cwd, stdin, stdout, stderr, result, gate, skills, file = fields[:9]
-    rooms, argv, env = program_of(fields[9:])
+    allowed_paths, argv, env = program_of(fields[9:])
     streams = streams_of(stdin, stdout, stderr, result)
     held = []
     try:
@@ -12,10 +12,10 @@ def start(fields):
         for fd, path, flags in streams:
             held.append(os.open(path, os.O_RDWR | os.O_NONBLOCK))
         os.chdir(cwd)
-        if gate or skills or (OWN_NETWORK and GATEWAY):
-            return start_forked(gate, skills, cwd, key, streams, rooms, file, argv, env)
+        if gate or skills or (NETWORK_NAMESPACE and GATEWAY):
+            return start_forked(gate, skills, cwd, key, streams, allowed_paths, file, argv, env)
         actions = [(os.POSIX_SPAWN_OPEN, fd, path, flags, 0) for fd, path, flags in streams]
-        pid = start_at_once(rooms, file, argv, env, actions)
+        pid = start_spawned(allowed_paths, file, argv, env, actions)
     except OSError as error:
         fail(key, error)
         return None
@@ -30,22 +30,23 @@ def fail(key, error):
     say("f %s %s\n" % (key.decode(), errno.errorcode.get(error.errno, "EIO")))
 
 def program_of(fields):
-    rooms = 1 + int(fields[0])
-    argv = rooms + 1 + int(fields[rooms])
-    return fields[1:rooms], fields[rooms + 1:argv], dict(pair.split(b"=", 1) for pair in fields[argv:])
+    paths_end = 1 + int(fields[0])
+    argv_end = paths_end + 1 + int(fields[paths_end])
+    env = dict(pair.split(b"=", 1) for pair in fields[argv_end:])
+    return fields[1:paths_end], fields[paths_end + 1:argv_end], env
 
 def streams_of(stdin, stdout, stderr, result):
     streams = [(0, stdin or b"/dev/null", os.O_RDONLY), (1, stdout, os.O_WRONLY), (2, stderr, os.O_WRONLY)]
     return streams + [(3, result, os.O_WRONLY)] if result else streams
 
-def start_at_once(rooms, file, argv, env, actions):
-    if landlock is None and not OWN_NETWORK:
+def start_spawned(allowed_paths, file, argv, env, actions):
+    if landlock is None and not NETWORK_NAMESPACE:
         return spawn(file, argv, env, actions)
 
     # A process inherits the restrictions of the thread that starts it.
     def confined():
-        keep_apart(open_rooms(rooms))
-        if OWN_NETWORK:
+        restrict_self(create_ruleset(allowed_paths))
+        if NETWORK_NAMESPACE:
             confine_to_network()
         return spawn(file, argv, env, actions)
     return in_thread(confined)
@@ -60,7 +61,7 @@ def spawn(file, argv, env, actions):
         argv = [b"/bin/sh", file] + argv[1:]
         return os.posix_spawn(b"/bin/sh", argv, env, file_actions=actions, setsid=True, setsigdef=[signal.SIGPIPE])
 
-def start_forked(gate, skills, cwd, key, streams, rooms, file, argv, env):
+def start_forked(gate, skills, cwd, key, streams, allowed_paths, file, argv, env):
     pid = os.fork()
     if pid != 0:
         return pid
@@ -69,16 +70,16 @@ def start_forked(gate, skills, cwd, key, streams, rooms, file, argv, env):
         signal.set_wakeup_fd(-1)
         os.setsid()
         waiting = high(os.open(gate, os.O_RDONLY)) if gate else None
-        take(streams)
+        redirect(streams)
         if skills:
             show_to_process(os.fsdecode(skills), cwd)
-        ruleset = open_rooms(rooms)
+        ruleset = create_ruleset(allowed_paths)
         # After this the runner removes the pipes.
         os.write(report, b"s %s %d\n" % (key, os.getpid()))
         if waiting is not None and os.read(waiting, 1) == b"":
             os._exit(127)
-        keep_apart(ruleset)
-        if OWN_NETWORK:
+        restrict_self(ruleset)
+        if NETWORK_NAMESPACE:
             confine_to_network()
             if GATEWAY:
                 gateway(GATEWAY)
@@ -107,7 +108,7 @@ def show_to_process(skills, cwd):
     drop_capabilities()
     os.chdir(cwd)
 
-def take(streams):
+def redirect(streams):
     for fd, path, flags in streams:
         source = high(os.open(path, flags))
         os.dup2(source, fd)
