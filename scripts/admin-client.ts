@@ -1,9 +1,9 @@
 /** Calls of commands to the routes of a running Hull. */
 import { CommandError, EXIT, type ExitCode } from "./command.ts";
-import { stateOf } from "./dev/places.ts";
+import { stateOf } from "./dev/paths.ts";
 import { addressOf } from "./dev/state-lock.ts";
 import { loadEnvironment } from "./dotenv.ts";
-import { patientFetch } from "./patient-fetch.ts";
+import { fetchWithoutTimeout } from "./fetch-without-timeout.ts";
 import { findUpwards } from "./project.ts";
 
 /** The key that a command sends. `""` counts as none. Throws `CommandError` (exit 2) for one that no header can hold. */
@@ -84,7 +84,7 @@ export function pathOf(list: string, id: string): string {
 
 /** A Hull's answer, including refusals. Throws `CommandError` (exit 4) if there is no server, or another one. */
 export async function answerOf(url: URL, init: RequestInit): Promise<Response> {
-  const response = await patientFetch(url, init).catch((error: unknown) => {
+  const response = await fetchWithoutTimeout(url, init).catch((error: unknown) => {
     const cause = error instanceof Error ? (error.cause ?? error) : error;
     const detail = `${url.origin} cannot be reached (${cause instanceof Error ? cause.message : cause}).`;
     throw new CommandError(EXIT.unreachable, "server_unreachable", detail, "Start it with: npx hull dev");

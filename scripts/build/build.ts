@@ -17,11 +17,11 @@ import { NO_SIGNATURES, type SignaturePolicy } from "../../src/skill/trust.ts";
 import { workflowNamed } from "../../src/skill/workflow-files.ts";
 import { type ProjectModels, projectModelRegistry, projectProviders } from "../models.ts";
 import type { BuildCache } from "./cache.ts";
-import { mapLimited } from "./limited.ts";
+import { mapLimited } from "./map-limited.ts";
 import { openapiOf } from "./openapi.ts";
 import { mergedPackages, type Packages, readPackages } from "./packages.ts";
 import { type RootedDiagnostic, scanRoots } from "./roots.ts";
-import { type FoundFile, type Grounds, listFiles, type SkillFolder } from "./scan.ts";
+import { type FoundFile, listFiles, type RootContext, type SkillFolder } from "./scan.ts";
 import { locationOf, sharedStamp } from "./shared-folder.ts";
 import { type BuiltSkill, nodeHash, type Outcome, readAgain, readSkill, without } from "./skill.ts";
 
@@ -90,18 +90,18 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
     scans.flatMap(({ scan }) => scan.skills),
     options,
   );
-  for (const { root, grounds, scan } of scans) {
+  for (const { root, rootContext, scan } of scans) {
     const outcomes = await mapLimited(scan.skills, async (folder, i) => {
       // Reading a folder blocks, so other work of this process gets a turn now and then.
       if (i % BLOCK === 0) await setImmediate();
-      return buildFolder(folder, grounds, surroundings, options);
+      return buildFolder(folder, rootContext, surroundings, options);
     });
     for (const { folder, diagnostic } of scan.refused) {
       outcomes.push(without(folder, [diagnostic]));
     }
     outcomes.push(...(await vanished(root, outcomes, options)));
     diagnostics.push(...scan.diagnostics.map((diagnostic) => ({ root, diagnostic })));
-    const again = (folder: SkillFolder) => buildFolder(folder, grounds, surroundings, options);
+    const again = (folder: SkillFolder) => buildFolder(folder, rootContext, surroundings, options);
     perRoot.push(await withNamespaces(outcomes, options, again));
   }
   const all = perRoot.flat();
@@ -288,12 +288,12 @@ async function vanished(root: string, found: Outcome[], options: BuildOptions): 
 
 async function buildFolder(
   folder: SkillFolder,
-  grounds: Grounds,
+  rootContext: RootContext,
   surroundings: Surroundings,
   options: BuildOptions,
 ): Promise<Outcome> {
   const lookedAt = Date.now();
-  const { files, diagnostics } = listFiles(folder, grounds);
+  const { files, diagnostics } = listFiles(folder, rootContext);
   const fault = surroundings.packages.diagnostics.get(folder.path);
   if (fault !== undefined) diagnostics.push(fault);
   const location = locationOf(folder, null);
@@ -302,7 +302,7 @@ async function buildFolder(
     location,
     folder.pluginUnreadable === true,
   ]);
-  const again = (digest: string) => readAgain(folder, grounds, surroundings, digest);
+  const again = (digest: string) => readAgain(folder, rootContext, surroundings, digest);
   const cached = options.cache?.get(folder, fingerprint, again, () =>
     sharedStamp(folder, options.projectDir),
   );

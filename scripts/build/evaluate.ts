@@ -9,7 +9,7 @@ import { join } from "node:path";
 import * as z from "zod";
 import type { Json } from "../../src/skill/manifest.ts";
 import type { SkillDescription } from "../../src/typed/describe.ts";
-import { type Closing, closing } from "./closed.ts";
+import { findSandbox, type Sandbox } from "./sandbox.ts";
 
 /** Time limit of the module's top level. */
 const MAX_MS = 30_000;
@@ -39,12 +39,12 @@ export async function evaluateModule(bytes: Uint8Array): Promise<Evaluated | { f
   const dir = await realpath(await mkdtemp(join(tmpdir(), "hull-typed-")));
   try {
     await writeFile(join(dir, MODULE), bytes);
-    const closed = await closing();
-    const answer = await run(dir, closed);
+    const sandbox = await findSandbox();
+    const answer = await run(dir, sandbox);
     if ("fault" in answer) return answer;
     const parsed = description.safeParse(answer.message);
     return parsed.success
-      ? { description: parsed.data, dir, offline: closed.offline }
+      ? { description: parsed.data, dir, offline: sandbox.offline }
       : { fault: "it sent something else than its tools." };
   } finally {
     await rm(dir, { recursive: true, force: true });
@@ -52,7 +52,7 @@ export async function evaluateModule(bytes: Uint8Array): Promise<Evaluated | { f
 }
 
 /** @param dir contains the module, is its home, and the only folder that it can read and write */
-function run(dir: string, { prefix }: Closing): Promise<{ message: unknown } | { fault: string }> {
+function run(dir: string, { prefix }: Sandbox): Promise<{ message: unknown } | { fault: string }> {
   const { promise, resolve } = Promise.withResolvers<{ message: unknown } | { fault: string }>();
   const permissions = ["--permission", `--allow-fs-read=${dir}/`, `--allow-fs-write=${dir}/`];
   const node = [process.execPath, ...permissions, "--enable-source-maps", join(dir, MODULE)];

@@ -3,7 +3,7 @@ import { basename, dirname } from "node:path";
 import { CommandError, EXIT } from "../command.ts";
 import { openProject } from "../project.ts";
 import { scanRoots } from "./roots.ts";
-import { findSkills, type Grounds, type SkillFolder, survey } from "./scan.ts";
+import { findSkills, inspectRoot, type RootContext, type SkillFolder } from "./scan.ts";
 
 /**
  * Finds it as a build of its project does, since the project's ignore files decide what is bundled. A folder outside of
@@ -11,7 +11,7 @@ import { findSkills, type Grounds, type SkillFolder, survey } from "./scan.ts";
  * @param root absolute
  * @throws CommandError if it is not a skill
  */
-export async function skillAt(root: string): Promise<{ folder: SkillFolder; grounds: Grounds }> {
+export async function skillAt(root: string): Promise<{ folder: SkillFolder; rootContext: RootContext }> {
   const own = await openProject(root).catch((error: unknown) => {
     if (error instanceof CommandError && error.exit === EXIT.missing) return null;
     throw error;
@@ -21,15 +21,15 @@ export async function skillAt(root: string): Promise<{ folder: SkillFolder; grou
   const base = own.dir !== root ? own.dir : basename(above) === "skills" ? dirname(above) : null;
   if (base !== null) {
     const { roots, dir } = await openProject(base);
-    for (const { grounds, scan } of scanRoots(roots, dir).scans) {
+    for (const { rootContext, scan } of scanRoots(roots, dir).scans) {
       const folder = scan.skills.find(({ path }) => path === root);
-      if (folder !== undefined) return { folder, grounds };
+      if (folder !== undefined) return { folder, rootContext };
     }
   }
-  const grounds = survey(root, own.dir);
-  const [folder] = findSkills(grounds).skills;
+  const rootContext = inspectRoot(root, own.dir);
+  const [folder] = findSkills(rootContext).skills;
   if (folder?.within !== "") throw missing(root);
-  return { folder, grounds };
+  return { folder, rootContext };
 }
 
 function missing(root: string): CommandError {

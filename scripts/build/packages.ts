@@ -11,7 +11,7 @@ import type { Diagnostic } from "../../src/skill/manifest.ts";
 import { CONFIG_FILE } from "../config.ts";
 import type { ProjectModels } from "../models.ts";
 import { readToml } from "../toml-file.ts";
-import { mapLimited } from "./limited.ts";
+import { mapLimited } from "./map-limited.ts";
 import type { SkillFolder } from "./scan.ts";
 
 export interface Packages {

@@ -1,7 +1,7 @@
 /** Several folders of skills together. */
 import { existsSync } from "node:fs";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
-import { findSkills, type Grounds, type RootScan, rootMissing, survey } from "./scan.ts";
+import { findSkills, inspectRoot, type RootContext, type RootScan, rootMissing } from "./scan.ts";
 
 /** A diagnostic and the absolute root of its `file`. */
 export interface RootedDiagnostic {
@@ -11,7 +11,7 @@ export interface RootedDiagnostic {
 
 interface ScannedRoot {
   root: string;
-  grounds: Grounds;
+  rootContext: RootContext;
   scan: RootScan;
 }
 
@@ -30,8 +30,8 @@ export function scanRoots(
       diagnostics.push({ root, diagnostic: rootMissing(root) });
       continue;
     }
-    const grounds = survey(root, projectDir);
-    scans.push({ root, grounds, scan: findSkills(grounds) });
+    const rootContext = inspectRoot(root, projectDir);
+    scans.push({ root, rootContext, scan: findSkills(rootContext) });
   }
   return { scans, diagnostics };
 }

@@ -62,7 +62,7 @@ export interface FoundFile {
 }
 
 /** The common facts of all skills of a root. */
-export interface Grounds {
+export interface RootContext {
   /** Absolute. */
   root: string;
   /** Real paths that links may lead into. */
@@ -84,7 +84,7 @@ export interface RootScan {
 }
 
 /** Examines a root and its project: where links may lead, and the `.hullignore` of both. */
-export function survey(root: string, project: string): Grounds {
+export function inspectRoot(root: string, project: string): RootContext {
   const boundary = [project, root].map((path) => realPath(path) ?? path);
   const levels: IgnoreLevel[] = [];
   for (const location of new Set([project, root])) {
@@ -105,8 +105,8 @@ const isWithin = (path: string, folder: string): boolean => path === folder || p
  * The skills of a root: the root itself if it contains SKILL.md, else every folder below it that does and is not inside
  * another skill, byte-sorted. Throws `RootMissing`.
  */
-export function findSkills(grounds: Grounds): RootScan {
-  const { root } = grounds;
+export function findSkills(rootContext: RootContext): RootScan {
+  const { root } = rootContext;
   const entries = readFolder(root);
   if (entries === null) throw new RootMissing(root);
   const scan: RootScan = { skills: [], refused: [], diagnostics: [] };
@@ -115,15 +115,15 @@ export function findSkills(grounds: Grounds): RootScan {
     const configured = hasConfig(entries);
     const folder = { root, path: root, name: basename(root), within: "", file: own, configured };
     const here = entries.some(({ name }) => name === PLUGIN_FOLDER) ? [readPlugins(root)] : [];
-    const declared = [...grounds.declared, ...here];
+    const declared = [...rootContext.declared, ...here];
     scan.diagnostics.push(...unreadable(root, declared));
     scan.skills.push(placed(folder, declared));
     return scan;
   }
-  searchBelow(grounds, entries, scan);
+  searchBelow(rootContext, entries, scan);
   if (scan.skills.length === 0 && scan.refused.length === 0) {
     const message = `The folder ${root} holds no skill: no folder in it has a SKILL.md.`;
-    scan.diagnostics.push(ofRoot("warning", "no_skills", message, whereElse(root, grounds.boundary)));
+    scan.diagnostics.push(ofRoot("warning", "no_skills", message, whereElse(root, rootContext.boundary)));
   }
   return scan;
 }
@@ -155,7 +155,7 @@ function ofRoot(level: Diagnostic["level"], code: string, message: string, hint?
 }
 
 function searchBelow(
-  { root, boundary, levels, declared: above }: Grounds,
+  { root, boundary, levels, declared: above }: RootContext,
   top: readonly Dirent[],
   scan: RootScan,
 ): void {
@@ -327,15 +327,15 @@ const hasConfig = (entries: readonly Dirent[]): boolean => entries.some(({ name 
 /** All bundled files of a skill folder, with findings about links and special files. */
 export function listFiles(
   folder: SkillFolder,
-  grounds: Grounds,
+  rootContext: RootContext,
 ): { files: FoundFile[]; diagnostics: Diagnostic[] } {
   const files: FoundFile[] = [];
   const diagnostics: Diagnostic[] = [];
-  const { boundary } = grounds;
+  const { boundary } = rootContext;
   const top = readFolder(folder.path) ?? [];
   const skillFile = basename(folder.file);
   const inFolder = [realPath(folder.path) ?? folder.path];
-  const levels = ignoreLevels(folder, grounds, top);
+  const levels = ignoreLevels(folder, rootContext, top);
 
   /** @param above the parent folders, and itself last */
   const visit = (entries: readonly Dirent[], prefix: string, above: readonly string[]): void => {
@@ -465,7 +465,7 @@ function outsideTarget(link: string, boundary: readonly string[]): string | null
 
 function ignoreLevels(
   folder: SkillFolder,
-  { levels }: Grounds,
+  { levels }: RootContext,
   entries: readonly Dirent[],
 ): readonly IgnoreLevel[] {
   if (folder.within === "") return levels;

@@ -7,7 +7,7 @@ import { relative, sep } from "node:path";
 import type { RecordExtras, SourceFile } from "../../src/skill/bundle.ts";
 import type { BundledFile, Diagnostic, PluginOfSkill } from "../../src/skill/manifest.ts";
 import { packTar } from "../../src/skill/tar.ts";
-import { type FoundFile, listFiles, type SkillFolder, survey } from "./scan.ts";
+import { type FoundFile, inspectRoot, listFiles, type SkillFolder } from "./scan.ts";
 import { MAX_SKILL_BYTES, readSources } from "./sources.ts";
 
 /** A plugin's folder in its published form. */
@@ -83,7 +83,7 @@ export function sharedStamp(folder: SkillFolder, project: string): string | null
 function filesOf({ plugin, root, name }: SkillFolder, project: string): FoundFile[] {
   const path = plugin?.path ?? root;
   const whole = { root: path, path, name, within: "", file: "SKILL.md", configured: false };
-  return listFiles(whole, survey(path, project)).files;
+  return listFiles(whole, inspectRoot(path, project)).files;
 }
 
 const stampOf = (files: readonly FoundFile[]): string =>

@@ -19,7 +19,7 @@ import { CommandError, EXIT } from "../command.ts";
 import { buildHandler } from "./handlers.ts";
 import { bundleHooks } from "./hooks.ts";
 import { checkModels } from "./model-findings.ts";
-import { type FoundFile, type Grounds, listFiles, type SkillFolder, TYPED_FILE } from "./scan.ts";
+import { type FoundFile, listFiles, type RootContext, type SkillFolder, TYPED_FILE } from "./scan.ts";
 import { locationOf, type SharedFolder, sharedFolder } from "./shared-folder.ts";
 import { MAX_SKILL_BYTES, readSources } from "./sources.ts";
 import { disagreement, expandTyped } from "./typed.ts";
@@ -200,11 +200,11 @@ function builtSkill(
 /** Reads a folder with a known digest again. @throws CommandError if it has changed meanwhile */
 export async function readAgain(
   folder: SkillFolder,
-  grounds: Grounds,
+  rootContext: RootContext,
   models: Models,
   digest: string,
 ): Promise<ReadonlyMap<string, Uint8Array<ArrayBuffer>>> {
-  const { files, diagnostics } = listFiles(folder, grounds);
+  const { files, diagnostics } = listFiles(folder, rootContext);
   const { skill } = await readSkill(folder, files, diagnostics, models);
   if (skill?.digest === digest) return skill.contents();
   throw new CommandError(EXIT.failed, "skill_changed", `${folder.path} was changed meanwhile.`, "Try again.");

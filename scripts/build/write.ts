@@ -3,7 +3,7 @@ import { mkdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { CatalogPointer } from "../../src/skill/manifest.ts";
 import type { BuildResult } from "./build.ts";
-import { mapLimited } from "./limited.ts";
+import { mapLimited } from "./map-limited.ts";
 
 /** Name of the pointer file, which corresponds to KV `catalog:current`. */
 const POINTER_FILE = "catalog.current.json";

@@ -1,7 +1,7 @@
 /** An HTTP server that replaces the providers: a recording or a recorder answers calls of `/<provider>/<path>`. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { LOOPBACK, originOf } from "../dev/places.ts";
+import { LOOPBACK, originOf } from "../dev/local-addresses.ts";
 
 /** Limit of a request; the Worker sends less. */
 const MAX_BODY_BYTES = 128 * 1024 * 1024;

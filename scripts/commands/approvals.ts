@@ -1,7 +1,7 @@
 /** `hull approvals`: the calls of tools that wait for a decision. */
 import { AdminClient, pathOf, target } from "../admin-client.ts";
 import { type Approval, decide } from "../agent-run.ts";
-import { mapLimited } from "../build/limited.ts";
+import { mapLimited } from "../build/map-limited.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { table } from "../table.ts";
 import { terminalText } from "../terminal-text.ts";

@@ -1,7 +1,7 @@
 /** `hull bundle`: the Worker's modules for wrangler. */
 import { join } from "node:path";
 import { type Command, EXIT, parseFlags } from "../command.ts";
-import { REPO_DIR } from "../dev/places.ts";
+import { REPO_DIR } from "../dev/paths.ts";
 import { readModules, workerFolder, writeModules } from "../dev/worker-bundle.ts";
 
 export const command: Command = {

@@ -5,12 +5,12 @@ import { buildRoots } from "../build/build.ts";
 import { BuildCache } from "../build/cache.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
-import { type Deployed, type Deployment, deploy, rehearse } from "../deploy/deploy.ts";
-import { waitUntilLive } from "../deploy/live.ts";
+import { type Deployed, type Deployment, deploy, dryRun } from "../deploy/deploy.ts";
+import { waitUntilLive } from "../deploy/wait-until-live.ts";
 import { readWorkerConfig, withDomain, withWorker } from "../deploy/worker-config.ts";
 import { warnOfNewName, workerName } from "../deploy/worker-name.ts";
 import { Wrangler } from "../deploy/wrangler.ts";
-import { REPO_DIR } from "../dev/places.ts";
+import { REPO_DIR } from "../dev/paths.ts";
 import { modelVariables } from "../models.ts";
 import { imageOf } from "../needs/skills.ts";
 import { buildOptionsOf, openProject } from "../project.ts";
@@ -86,7 +86,7 @@ the settings of hull.toml. If a step fails, the previous deployment keeps servin
     const wrangler = new Wrangler(project.dir, (line) => process.stderr.write(`$ ${line}\n`));
     const what = `${config.name} with ${counted(skills.length, "skill")}, catalog ${catalog.id.slice(0, 12)}`;
     if (values["dry-run"] === true) {
-      const steps = await rehearse(wrangler, deployment);
+      const steps = await dryRun(wrangler, deployment);
       process.stdout.write(`\nWould deploy ${what}:\n${steps.map((step) => `  ${step}\n`).join("")}`);
       return EXIT.ok;
     }

@@ -4,7 +4,7 @@ import hull from "../../package.json" with { type: "json" };
 import { type Command, EXIT, parseFlags } from "../command.ts";
 import { CONFIG_FILE } from "../config.ts";
 import { nameFrom } from "../deploy/worker-name.ts";
-import { REPO_DIR } from "../dev/places.ts";
+import { REPO_DIR } from "../dev/paths.ts";
 import { shellWord } from "../shell-word.ts";
 import { starterSkill, type TemplateFile } from "../templates.ts";
 import { writeNewFiles } from "../write-files.ts";

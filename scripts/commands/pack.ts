@@ -12,7 +12,7 @@ import { listFiles } from "../build/scan.ts";
 import { readSources } from "../build/sources.ts";
 import { expandTyped } from "../build/typed.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
-import { examine, located } from "../validate/examine.ts";
+import { locateFindings, parseFolder } from "../validate/validate-skill.ts";
 
 export const command: Command = {
   name: "pack",
@@ -38,17 +38,17 @@ as hull validate does, and adds the files that it defines.
         "hull pack <dir>",
       );
     const root = resolve(given);
-    const { folder, grounds } = await skillAt(root);
-    const examined = await examine(folder, grounds);
-    const { parsed } = examined;
-    const { files, diagnostics } = listFiles(folder, grounds);
+    const { folder, rootContext } = await skillAt(root);
+    const parsedFolder = await parseFolder(folder, rootContext);
+    const { parsed } = parsedFolder;
+    const { files, diagnostics } = listFiles(folder, rootContext);
     // A signature covers the whole folder.
     const signed = files.some(({ path }) => path === SIGNATURE_FILE);
     const kept = await readSources(files.filter(({ path }) => signed || !path.startsWith("evals/")));
     const location = { folder: folder.name, file: folder.file };
     const { files: sources, diagnostics: typed } = await expandTyped(root, kept, location, NO_SIGNATURES);
-    const all = [...located(examined, parsed.diagnostics), ...diagnostics, ...typed];
-    printDiagnostics(all.map((diagnostic) => ({ root: grounds.root, diagnostic })));
+    const all = [...locateFindings(parsedFolder, parsed.diagnostics), ...diagnostics, ...typed];
+    printDiagnostics(all.map((diagnostic) => ({ root: rootContext.root, diagnostic })));
     if (parsed.record === undefined || all.some(({ level }) => level === "error")) {
       process.stderr.write("Nothing was packed: the skill has errors.\n");
       return EXIT.failed;

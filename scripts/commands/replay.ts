@@ -7,7 +7,7 @@ import { Redactor } from "../../src/redact.ts";
 import { asMock } from "../cassette/as-mocks.ts";
 import { loadCassette, startReplay } from "../cassette/replay.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
-import { freePort, portOf } from "../dev/places.ts";
+import { freePort, portOf } from "../dev/local-addresses.ts";
 
 export const command: Command = {
   name: "replay",

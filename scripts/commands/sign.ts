@@ -44,8 +44,8 @@ of any file needs a new signature. Like hull validate, this command runs a skill
       return EXIT.ok;
     }
     const root = resolve(given);
-    const { folder, grounds } = await skillAt(root);
-    const { files, diagnostics } = listFiles(folder, grounds);
+    const { folder, rootContext } = await skillAt(root);
+    const { files, diagnostics } = listFiles(folder, rootContext);
     const location = { folder: folder.name, file: folder.file };
     const { files: sources, diagnostics: typed } = await expandTyped(
       root,
@@ -54,7 +54,7 @@ of any file needs a new signature. Like hull validate, this command runs a skill
       null,
     );
     const all = [...diagnostics, ...typed];
-    printDiagnostics(all.map((diagnostic) => ({ root: grounds.root, diagnostic })));
+    printDiagnostics(all.map((diagnostic) => ({ root: rootContext.root, diagnostic })));
     if (all.some(({ level }) => level === "error")) {
       process.stderr.write("Nothing was signed: the skill has errors.\n");
       return EXIT.failed;

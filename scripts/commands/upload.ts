@@ -44,10 +44,10 @@ docs/security.md lists the limits of an uploaded skill. Like hull validate, this
     }
     const root = resolve(positionals[0]);
     const project = await openProject(root);
-    const { folder, grounds } = await skillAt(root);
+    const { folder, rootContext } = await skillAt(root);
     const print = (found: readonly Diagnostic[]): void =>
-      printDiagnostics(found.map((diagnostic) => ({ root: grounds.root, diagnostic })));
-    const { files, diagnostics } = listFiles(folder, grounds);
+      printDiagnostics(found.map((diagnostic) => ({ root: rootContext.root, diagnostic })));
+    const { files, diagnostics } = listFiles(folder, rootContext);
     const location = { folder: folder.name, file: folder.file };
     const {
       files: sources,

@@ -9,9 +9,9 @@ import { type RootedDiagnostic, scanRoots } from "../build/roots.ts";
 import { type Command, CommandError, EXIT, parseFlags } from "../command.ts";
 import { imageOf, needsWarnings, skillNeeds } from "../needs/skills.ts";
 import { buildOptionsOf, openProject, type Project } from "../project.ts";
-import { type Examined, examine, lint, located } from "../validate/examine.ts";
 import { checkPrograms } from "../validate/programs.ts";
 import { checkPython } from "../validate/python.ts";
+import { lint, locateFindings, type ParsedFolder, parseFolder } from "../validate/validate-skill.ts";
 
 const PROFILES = ["strict", "lenient"] as const;
 type Profile = (typeof PROFILES)[number];
@@ -70,7 +70,7 @@ Exit code 0 if everything is valid, 1 if not or if there is no skill, 3 if a pat
     const fatal = found.some(
       ({ diagnostic: d }) => d.level === "error" || (values.strict === true && d.level === "warning"),
     );
-    const empty = checks.some(({ examined }) => examined.length === 0);
+    const empty = checks.some(({ folders }) => folders.length === 0);
     return fatal || empty ? EXIT.failed : EXIT.ok;
   },
 };
@@ -93,7 +93,7 @@ async function skillPath(path: string): Promise<string> {
 
 /** The result for one path. */
 interface Checked {
-  examined: Examined[];
+  folders: ParsedFolder[];
   diagnostics: RootedDiagnostic[];
   /** Absolute folders of skills that pass. */
   valid: ReadonlySet<string>;
@@ -109,44 +109,44 @@ async function checkServed(project: Project, runner: boolean): Promise<Checked> 
   diagnostics.push(...(await checkPython(skills, roots)));
   diagnostics.push(...needsWarnings(await skillNeeds(project, skills), imageOf(project)));
   const served = new Set(skills.map(({ folder }) => folder));
-  const examined: Examined[] = [];
-  for (const { root, grounds, scan } of scanRoots(roots, dir).scans) {
+  const folders: ParsedFolder[] = [];
+  for (const { root, rootContext, scan } of scanRoots(roots, dir).scans) {
     for (const folder of scan.skills) {
-      const one = await examine(folder, grounds, config.signatures);
-      examined.push(one);
-      diagnostics.push(...lint(one, grounds).map((diagnostic) => ({ root, diagnostic })));
+      const one = await parseFolder(folder, rootContext, config.signatures);
+      folders.push(one);
+      diagnostics.push(...lint(one, rootContext).map((diagnostic) => ({ root, diagnostic })));
     }
   }
   const faulty = diagnostics.filter(({ diagnostic: { level } }) => level === "error");
-  const valid = examined.filter(
+  const valid = folders.filter(
     ({ folder }) =>
       served.has(folder.path) &&
       !faulty.some(({ root, diagnostic }) => root === folder.root && isOf(folder, diagnostic)),
   );
-  return { examined, diagnostics, valid: new Set(valid.map(({ folder }) => folder.path)), served };
+  return { folders, diagnostics, valid: new Set(valid.map(({ folder }) => folder.path)), served };
 }
 
 /** Checks the rules of the Agent Skills format alone. */
 async function checkFormat({ roots, dir, config }: Project, profile: Profile): Promise<Checked> {
   const { scans, diagnostics } = scanRoots(roots, dir);
-  const examined: Examined[] = [];
+  const folders: ParsedFolder[] = [];
   const valid = new Set<string>();
-  for (const { root, grounds, scan } of scans) {
+  for (const { root, rootContext, scan } of scans) {
     const found = [...scan.diagnostics, ...scan.refused.map(({ diagnostic }) => diagnostic)];
     for (const folder of scan.skills) {
-      const one = await examine(folder, grounds, config.signatures);
-      examined.push(one);
+      const one = await parseFolder(folder, rootContext, config.signatures);
+      folders.push(one);
       const verdict = one.parsed.verdicts[profile];
       if (verdict.valid) valid.add(folder.path);
-      found.push(...located(one, verdict.diagnostics));
+      found.push(...locateFindings(one, verdict.diagnostics));
     }
     diagnostics.push(...found.map((diagnostic) => ({ root, diagnostic })));
   }
-  return { examined, diagnostics, valid, served: null };
+  return { folders, diagnostics, valid, served: null };
 }
 
 /** Whether a finding of the folder's root concerns a file of the folder. */
-const isOf = ({ within }: Examined["folder"], { file }: Diagnostic): boolean =>
+const isOf = ({ within }: ParsedFolder["folder"], { file }: Diagnostic): boolean =>
   within === "" || file.startsWith(`${within}/`);
 
 interface Report {
@@ -157,13 +157,13 @@ interface Report {
 }
 
 /** One entry for each skill, and one for each root with findings. */
-function report({ examined, diagnostics, served }: Checked): Report[] {
+function report({ folders, diagnostics, served }: Checked): Report[] {
   const left = new Set(diagnostics);
   const entry = (path: string, rest: Omit<Report, "path">): Report => ({
     path: relative(process.cwd(), path) || ".",
     ...rest,
   });
-  const skills = examined.map(({ folder, parsed, properties }) => {
+  const skills = folders.map(({ folder, parsed, properties }) => {
     const own = diagnostics.filter(
       ({ root, diagnostic }) => root === folder.root && isOf(folder, diagnostic),
     );

@@ -69,7 +69,7 @@ export async function deploy(wrangler: Wrangler, deployment: Deployment): Promis
 }
 
 /** Tries everything that needs no account and no network; returns the calls that a real deployment would make. */
-export async function rehearse(wrangler: Wrangler, deployment: Deployment): Promise<string[]> {
+export async function dryRun(wrangler: Wrangler, deployment: Deployment): Promise<string[]> {
   const { config, projectDir, publication } = deployment;
   const file = await writeWorkerConfig(projectDir, config);
   const dir = await mkdtemp(join(tmpdir(), "hull-deploy-"));

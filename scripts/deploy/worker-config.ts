@@ -4,7 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import { parse, TomlError } from "smol-toml";
 import * as z from "zod";
 import { CommandError, EXIT } from "../command.ts";
-import { REPO_DIR } from "../dev/places.ts";
+import { REPO_DIR } from "../dev/paths.ts";
 import { ENTRY, workerModules, writeModules } from "../dev/worker-bundle.ts";
 
 /** Binding of the namespace with the published objects. */

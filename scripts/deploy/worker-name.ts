@@ -5,7 +5,7 @@ import { createInterface } from "node:readline/promises";
 import { slugify } from "../../src/skill/slug.ts";
 import { CommandError, EXIT } from "../command.ts";
 import { CONFIG_FILE } from "../config.ts";
-import { REPO_DIR } from "../dev/places.ts";
+import { REPO_DIR } from "../dev/paths.ts";
 import type { Project } from "../project.ts";
 
 /** The longest name of a Worker that leaves room for the names of its stores. */

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
 import { stripVTControlCharacters } from "node:util";
 import { CommandError, EXIT, type ExitCode } from "../command.ts";
-import { WRANGLER } from "../dev/places.ts";
+import { WRANGLER } from "../dev/paths.ts";
 
 /** Lines of wrangler's report to show after a failure. */
 const SHOWN_LINES = 20;

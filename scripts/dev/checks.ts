@@ -13,7 +13,8 @@ import { buildRoots } from "../build/build.ts";
 import { CommandError } from "../command.ts";
 import { loadEnvironment } from "../dotenv.ts";
 import { buildOptionsOf, openProject, type Project } from "../project.ts";
-import { freePort, portOf, REPO_DIR } from "./places.ts";
+import { freePort, portOf } from "./local-addresses.ts";
+import { REPO_DIR } from "./paths.ts";
 import { startRunner } from "./runner.ts";
 
 export interface Finding {

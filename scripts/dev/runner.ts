@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { build } from "esbuild";
 import type { HullConfig } from "../config.ts";
 import { runnerFlags } from "../serving-config.ts";
-import { madeOnce } from "./made.ts";
+import { buildCached } from "./build-cache.ts";
 import { randomSecret } from "./random-secret.ts";
 import { Supervised } from "./supervised.ts";
 import { runnerEnvironment } from "./variables.ts";
@@ -49,7 +49,7 @@ export async function bundleRunner(repoDir: string, outfile: string): Promise<st
 async function runnerBundle(repoDir: string, dir: string): Promise<string> {
   const made = process.env.HULL_RUNNER_BUNDLE;
   if (made !== undefined) return made;
-  const folder = await madeOnce("runner", dir, (to) => bundleRunner(repoDir, join(to, PROGRAM)));
+  const folder = await buildCached("runner", dir, (to) => bundleRunner(repoDir, join(to, PROGRAM)));
   return join(folder, PROGRAM);
 }
 

@@ -13,9 +13,10 @@ import { buildOptionsOf, type Project } from "../project.ts";
 import { RegistryClient } from "../publish/registry-client.ts";
 import { servingConfig } from "../serving-config.ts";
 import { startFront } from "./front.ts";
+import { freePort, hostNamesOf, LOOPBACK, originOf } from "./local-addresses.ts";
 import { type MissingKey, missingKeys } from "./missing-keys.ts";
 import { type ModelStandIns, startStandIns } from "./models.ts";
-import { freePort, LOOPBACK, namesOf, originOf, REPO_DIR } from "./places.ts";
+import { REPO_DIR } from "./paths.ts";
 import { randomSecret } from "./random-secret.ts";
 import { type LocalRunner, startRunner } from "./runner.ts";
 import { secretKey } from "./secret-key.ts";
@@ -127,7 +128,7 @@ export async function startServer(options: ServerOptions): Promise<LocalServer> 
     for (const [name, value] of models) variables.set(name, value);
     variables
       .set("HULL_ENV", "local")
-      .set("HULL_CONFIG", servingConfig(project, { loopback, hosts: namesOf(host) }))
+      .set("HULL_CONFIG", servingConfig(project, { loopback, hosts: hostNamesOf(host) }))
       .set("HULL_RUNNER_URL", runner.url)
       .set("HULL_RUNNER_SECRET", runner.secret)
       .set("HULL_RUNNER_ROOT", runner.root);

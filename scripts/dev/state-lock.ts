@@ -6,7 +6,7 @@ import { access, chmod, link, mkdir, readFile, rename, rm, writeFile } from "nod
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { CommandError, EXIT } from "../command.ts";
-import { LOOPBACK } from "./places.ts";
+import { LOOPBACK } from "./local-addresses.ts";
 import { SECRET_KEY_FILE } from "./secret-key.ts";
 
 const LOCK_FILE = "server.lock";

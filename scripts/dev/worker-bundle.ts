@@ -5,8 +5,8 @@
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
-import { madeOnce } from "./made.ts";
-import { REPO_DIR } from "./places.ts";
+import { buildCached } from "./build-cache.ts";
+import { REPO_DIR } from "./paths.ts";
 
 /** The module that workerd starts with. */
 export const ENTRY = "worker.js";
@@ -81,7 +81,7 @@ export function inputsOf({ inputs }: Metafile, repoDir: string): string[] {
 export async function workerFolder(dir: string): Promise<string> {
   return (
     process.env.HULL_WORKER_BUNDLE ??
-    madeOnce("worker", dir, async (folder) => {
+    buildCached("worker", dir, async (folder) => {
       const { modules, inputs } = await bundleFrom(REPO_DIR);
       await writeModules(folder, modules);
       return inputs;

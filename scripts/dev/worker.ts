@@ -2,7 +2,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { CommandError, EXIT } from "../command.ts";
-import { TYPESCRIPT_FLAGS } from "./places.ts";
+import { TYPESCRIPT_FLAGS } from "./paths.ts";
 import { Supervised } from "./supervised.ts";
 import type { WorkerInput } from "./worker-process.ts";
 import { bindingsOf } from "./wrangler-toml.ts";

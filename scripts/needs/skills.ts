@@ -36,11 +36,11 @@ export async function skillNeeds(project: Project, skills: readonly BuiltSkill[]
   const bySlug = new Map(
     skills.filter(({ card }) => card.workspaceTools).map((skill) => [skill.folder, skill]),
   );
-  const read = scanRoots(project.roots, project.dir).scans.flatMap(({ root, grounds, scan }) =>
+  const read = scanRoots(project.roots, project.dir).scans.flatMap(({ root, rootContext, scan }) =>
     scan.skills.flatMap((folder) => {
       const skill = bySlug.get(folder.path);
       if (skill === undefined) return [];
-      const { files } = listFiles(folder, grounds);
+      const { files } = listFiles(folder, rootContext);
       const scripts = files
         .filter(({ path, stats }) => SCRIPT.test(path) && stats.size <= MAX_SCRIPT_BYTES)
         .map(({ path, absolute }) => ({ path, bytes: readFileSync(absolute) }));

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import hullPackage from "../../package.json" with { type: "json" };
 import { nodeHash } from "../../scripts/build/skill.ts";
-import { REPO_DIR } from "../../scripts/dev/places.ts";
+import { REPO_DIR } from "../../scripts/dev/paths.ts";
 import { bundleRunner } from "../../scripts/dev/runner.ts";
 import { RegistryClient } from "../../scripts/publish/registry-client.ts";
 import { openapiText } from "../../src/api/document.ts";

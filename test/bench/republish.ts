@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { buildRoots } from "../../scripts/build/build.ts";
 import { BuildCache } from "../../scripts/build/cache.ts";
-import { REPO_DIR } from "../../scripts/dev/places.ts";
+import { REPO_DIR } from "../../scripts/dev/paths.ts";
 import { RegistryClient } from "../../scripts/publish/registry-client.ts";
 import { ms, type Row, row } from "./row.ts";
 import { startHull, writeProject } from "./subjects.ts";

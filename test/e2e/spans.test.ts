@@ -6,7 +6,7 @@ import { convertV4MiniflareOptions, Miniflare } from "miniflare";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { buildRoots } from "../../scripts/build/build.ts";
 import { workerOptions } from "../../scripts/dev/direct.ts";
-import { REPO_DIR } from "../../scripts/dev/places.ts";
+import { REPO_DIR } from "../../scripts/dev/paths.ts";
 import { workerModules } from "../../scripts/dev/worker-bundle.ts";
 import { bindingsOf } from "../../scripts/dev/wrangler-toml.ts";
 import { RegistryClient } from "../../scripts/publish/registry-client.ts";

@@ -6,7 +6,7 @@
 import { spawnSync } from "node:child_process";
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { WRANGLER } from "../../scripts/dev/places.ts";
+import { WRANGLER } from "../../scripts/dev/paths.ts";
 
 const { FAKE_DIR = "", FAKE_CLOUD = "", FAKE_FAIL = "", FAKE_ACCOUNTS = "1" } = process.env;
 const args = process.argv.slice(2);

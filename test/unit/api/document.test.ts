@@ -2,7 +2,7 @@
 import { validate } from "@hyperjump/json-schema/openapi-3-1";
 import { describe, expect, it } from "vitest";
 import { buildRoots } from "../../../scripts/build/build.ts";
-import { REPO_DIR } from "../../../scripts/dev/places.ts";
+import { REPO_DIR } from "../../../scripts/dev/paths.ts";
 import { addSkills } from "../../../src/api/add-skills.ts";
 import { openapiDocument } from "../../../src/api/document.ts";
 import * as budget from "../../../src/errors/budget.ts";

@@ -4,7 +4,7 @@ import { basename, dirname, join } from "node:path";
 import { Validator } from "@cfworker/json-schema";
 import { describe, expect, it, test } from "vitest";
 import { parse } from "yaml";
-import { REPO_DIR } from "../../../scripts/dev/places.ts";
+import { REPO_DIR } from "../../../scripts/dev/paths.ts";
 import { manifestSchema, toolsSchema } from "../../../src/api/field-tables.ts";
 import type { JsonObject } from "../../../src/skill/manifest.ts";
 import { FIELDS } from "../../../src/skill/manifest-fields.ts";

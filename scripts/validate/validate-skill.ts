@@ -6,12 +6,12 @@ import type { Diagnostic, JsonObject } from "../../src/skill/manifest.ts";
 import { parseManifest } from "../../src/skill/parse.ts";
 import { type ParsedAgentSkill, parseSkill } from "../../src/skill/parse-skill.ts";
 import { NO_SIGNATURES, type SignaturePolicy } from "../../src/skill/trust.ts";
-import { type Grounds, listFiles, type SkillFolder } from "../build/scan.ts";
+import { listFiles, type RootContext, type SkillFolder } from "../build/scan.ts";
 import { readSources } from "../build/sources.ts";
 import { expandTyped } from "../build/typed.ts";
 import type { TypedLocations } from "../build/typed-locations.ts";
 
-export interface Examined {
+export interface ParsedFolder {
   folder: SkillFolder;
   /** Bytes of its SKILL.md. */
   text: Uint8Array;
@@ -23,13 +23,13 @@ export interface Examined {
 }
 
 /** @param signatures the signers that count, checked before anything of the folder runs */
-export async function examine(
+export async function parseFolder(
   folder: SkillFolder,
-  grounds: Grounds,
+  rootContext: RootContext,
   signatures: SignaturePolicy = NO_SIGNATURES,
-): Promise<Examined> {
+): Promise<ParsedFolder> {
   const directory = folder.name;
-  const { text, locations } = await textFile(folder, grounds, signatures);
+  const { text, locations } = await textFile(folder, rootContext, signatures);
   const parsed = parseSkill(text, { directory, fileName: basename(folder.file) });
   return { folder, text, locations, parsed, properties: propertiesOf(parsed) };
 }
@@ -37,20 +37,23 @@ export async function examine(
 /** The folder's SKILL.md, or the one made of its skill.ts; empty if that fails. */
 async function textFile(
   folder: SkillFolder,
-  grounds: Grounds,
+  rootContext: RootContext,
   signatures: SignaturePolicy,
-): Promise<Pick<Examined, "text" | "locations">> {
+): Promise<Pick<ParsedFolder, "text" | "locations">> {
   const name = basename(folder.file);
   const path = `${folder.path}/${name}`;
   if (existsSync(path)) return { text: readFileSync(path), locations: null };
-  const sources = await readSources(listFiles(folder, grounds).files);
+  const sources = await readSources(listFiles(folder, rootContext).files);
   const location = { folder: folder.name, file: folder.file };
   const { files, locations } = await expandTyped(folder.path, sources, location, signatures);
   return { text: files.find((file) => file.path === name)?.bytes ?? new Uint8Array(), locations };
 }
 
 /** Turns findings of the format into findings about the folder. */
-export function located({ folder, locations }: Examined, found: readonly Diagnostic[]): Diagnostic[] {
+export function locateFindings(
+  { folder, locations }: ParsedFolder,
+  found: readonly Diagnostic[],
+): Diagnostic[] {
   const { name, file } = folder;
   const base = file.slice(0, -"SKILL.md".length);
   return found.map((diagnostic) => {
@@ -85,8 +88,11 @@ function leadsToSkill(path: string, target: string): boolean {
 }
 
 /** Warnings of `hull validate` beyond the rules. */
-export function lint({ folder, text, parsed: { record } }: Examined, grounds: Grounds): Diagnostic[] {
-  const { files } = listFiles(folder, grounds);
+export function lint(
+  { folder, text, parsed: { record } }: ParsedFolder,
+  rootContext: RootContext,
+): Diagnostic[] {
+  const { files } = listFiles(folder, rootContext);
   const at = (path: string) => (folder.within === "" ? path : `${folder.within}/${path}`);
   const warning = { level: "warning" as const, skill: folder.name };
   const found: Diagnostic[] = [];

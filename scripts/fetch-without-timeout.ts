@@ -10,7 +10,7 @@ const BODILESS = new Set([204, 205, 304]);
  * As `fetch`, which gives up on an answer whose headers take 5 minutes: a skill, a task or a run may take longer. It follows
  * no redirects and holds the body to send in memory.
  */
-export async function patientFetch(url: URL, init: RequestInit): Promise<Response> {
+export async function fetchWithoutTimeout(url: URL, init: RequestInit): Promise<Response> {
   const { method, headers, body } = new Request(url, init);
   const bytes = body === null ? undefined : Buffer.from(await new Response(body).arrayBuffer());
   const open = url.protocol === "https:" ? httpsRequest : httpRequest;

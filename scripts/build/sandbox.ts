@@ -11,7 +11,7 @@ const run = promisify(execFile);
 const PROBE_MS = 10_000;
 
 /** Python: forbids itself the calls that make sockets, and becomes the program of its arguments. */
-const SEAL = `
+const SECCOMP = `
 import ctypes, os, struct, sys
 arch, calls, foreign = {
     "x86_64": (0xC000003E, (41, 425), 0x40000000),
@@ -38,7 +38,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 `;
 
 /** Succeeds if no socket can be made. */
-const SEALED = `
+const SECCOMP_PROBE = `
 import socket, sys
 try:
     socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -47,38 +47,40 @@ except PermissionError:
 sys.exit(1)
 `;
 
-const ALONE = ["--net", "--pid", "--ipc", "--fork", "--kill-child"];
+const UNSHARE_FLAGS = ["--net", "--pid", "--ipc", "--fork", "--kill-child"];
 const NAMESPACES = [
-  ["unshare", "--map-current-user", ...ALONE],
-  ["unshare", ...ALONE],
+  ["unshare", "--map-current-user", ...UNSHARE_FLAGS],
+  ["unshare", ...UNSHARE_FLAGS],
   ["unshare", "--map-root-user", "--net"],
   ["unshare", "--net"],
 ];
 
-export interface Closing {
+export interface Sandbox {
   /** The words before the program and its arguments. */
   prefix: string[];
   /** Whether the process cannot reach the network. */
   offline: boolean;
 }
 
-let found: Promise<Closing> | undefined;
+let found: Promise<Sandbox> | undefined;
 
 /** How this machine closes a process off, as far as it can; tried only once. */
-export function closing(): Promise<Closing> {
+export function findSandbox(): Promise<Sandbox> {
   found ??= find();
   return found;
 }
 
-async function find(): Promise<Closing> {
+async function find(): Promise<Sandbox> {
   const namespace = await firstThat(NAMESPACES, (prefix) => works([...prefix, "true"]));
   const python = await pythonProgram();
-  const sealed = python === null ? null : [python, "-I", "-S", "-c", SEAL];
-  const seal =
-    sealed !== null && (await works([...sealed, python ?? "", "-I", "-S", "-c", SEALED])) ? sealed : null;
+  const wrapped = python === null ? null : [python, "-I", "-S", "-c", SECCOMP];
+  const seccomp =
+    wrapped !== null && (await works([...wrapped, python ?? "", "-I", "-S", "-c", SECCOMP_PROBE]))
+      ? wrapped
+      : null;
   return {
-    prefix: [...(namespace ?? []), ...(seal ?? [])],
-    offline: namespace !== null || seal !== null,
+    prefix: [...(namespace ?? []), ...(seccomp ?? [])],
+    offline: namespace !== null || seccomp !== null,
   };
 }
 

@@ -6,7 +6,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import { REPO_DIR } from "./dev/places.ts";
+import { REPO_DIR } from "./dev/paths.ts";
 
 const FILES = {
   "swagger-ui-bundle.js": "swagger-ui-bundle.js",
@@ -20,7 +20,7 @@ const FILES = {
  * Copies the files; returns whether the package was there. Existing files stay untouched: a server may be serving them,
  * or watching the folder.
  */
-export async function placeReader(assetsDir: string): Promise<boolean> {
+export async function copySwaggerUi(assetsDir: string): Promise<boolean> {
   const from = packageDir();
   if (from === null) return false;
   const to = join(assetsDir, "docs");
@@ -42,6 +42,6 @@ function packageDir(): string | null {
 }
 
 if (import.meta.main) {
-  const placed = await placeReader(join(REPO_DIR, "assets"));
+  const placed = await copySwaggerUi(join(REPO_DIR, "assets"));
   if (!placed) process.stderr.write("swagger-ui-dist is not installed: GET /docs has no reader.\n");
 }

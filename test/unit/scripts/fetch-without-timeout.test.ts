@@ -1,7 +1,7 @@
 /** How commands ask a server, and what they say of one that breaks its answers off. */
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
-import { patientFetch } from "../../../scripts/patient-fetch.ts";
+import { fetchWithoutTimeout } from "../../../scripts/fetch-without-timeout.ts";
 import { hullHere } from "../../support/hull-here.ts";
 import { serve } from "./answering-server.ts";
 
@@ -18,17 +18,17 @@ test("a request goes out as it is, and its answer comes as it is", async () => {
     response.end(method === "DELETE" ? undefined : JSON.stringify(sent));
   });
   const headers = { authorization: "Bearer key", "content-type": "text/plain" };
-  const answer = await patientFetch(new URL(url), { method: "POST", headers, body: "ä" });
+  const answer = await fetchWithoutTimeout(new URL(url), { method: "POST", headers, body: "ä" });
   expect([answer.status, answer.headers.getSetCookie()]).toEqual([201, ["a=1", "b=2"]]);
   expect(await answer.json()).toEqual({ method: "POST", type: "text/plain", key: "Bearer key", body: "ä" });
   const form = new FormData();
   form.set("file", new Blob(["content"]), "a.txt");
-  const filed = await (await patientFetch(new URL(url), { method: "POST", body: form })).json();
+  const filed = await (await fetchWithoutTimeout(new URL(url), { method: "POST", body: form })).json();
   expect(filed).toMatchObject({
     type: expect.stringMatching(/^multipart\/form-data; boundary=/),
     body: expect.stringContaining("content"),
   });
-  const gone = await patientFetch(new URL(url), { method: "DELETE" });
+  const gone = await fetchWithoutTimeout(new URL(url), { method: "DELETE" });
   expect([gone.status, gone.body]).toEqual([204, null]);
 });
 

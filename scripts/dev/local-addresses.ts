@@ -1,30 +1,7 @@
-/** The location of a local Hull, and where it may listen. */
-import { createRequire } from "node:module";
+/** Host names, ports and addresses on which a local Hull listens. */
 import { createServer } from "node:net";
 import { networkInterfaces } from "node:os";
-import { dirname, join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { CommandError, EXIT } from "../command.ts";
-
-/** The folder where Hull itself is installed. */
-export const REPO_DIR = join(import.meta.dirname, "..", "..");
-
-/** The wrangler that Hull requires, as a program for Node. */
-export const WRANGLER = join(
-  dirname(createRequire(import.meta.url).resolve("wrangler/package.json")),
-  "bin",
-  "wrangler.js",
-);
-
-/** Flags with which Node runs a TypeScript file of Hull; inside node_modules Node needs help with that. */
-export const TYPESCRIPT_FLAGS: readonly string[] = REPO_DIR.includes("/node_modules/")
-  ? ["--import", pathToFileURL(join(REPO_DIR, "bin", "typescript.mjs")).href]
-  : [];
-
-/** The default folder of a project's state for `hull dev`. */
-export function stateOf(projectDir: string): string {
-  return join(projectDir, ".hull", "state");
-}
 
 /** Addresses that only this machine reaches. */
 export const LOOPBACK: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "::1"]);
@@ -33,7 +10,7 @@ export const LOOPBACK: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", 
  * The host names in requests to a listening address: its own, or if it stands for all addresses, that of each network
  * interface, in the form of `Host`. No page can make another site's name resolve to a written-out address.
  */
-export function namesOf(host: string): string[] {
+export function hostNamesOf(host: string): string[] {
   if (LOOPBACK.has(host)) return [];
   const all = Object.values(networkInterfaces()).flatMap((addresses = []) => addresses);
   const bound = host === "0.0.0.0" || host === "::" ? all.map(({ address }) => address) : [host];

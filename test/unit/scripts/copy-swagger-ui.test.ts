@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { placeReader } from "../../../scripts/reader.ts";
+import { copySwaggerUi } from "../../../scripts/copy-swagger-ui.ts";
 import { folder } from "./folder.ts";
 
 test("the reader of GET /docs is put in place with its licence, and asks nothing of other hosts", async () => {
   const assets = folder({ "docs/start.js": "SwaggerUIBundle({});" });
-  expect(await placeReader(assets)).toBe(true);
+  expect(await copySwaggerUi(assets)).toBe(true);
   const placed = readdirSync(join(assets, "docs"));
   expect(placed).toEqual(
     expect.arrayContaining(["start.js", "swagger-ui-bundle.js", "swagger-ui.css", "swagger-ui.LICENSE.txt"]),

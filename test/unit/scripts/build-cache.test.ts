@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from "
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { madeOnce } from "../../../scripts/dev/made.ts";
+import { buildCached } from "../../../scripts/dev/build-cache.ts";
 import { until } from "../../support/runner.ts";
 
 /** Longer than a file counts as one that is still being written, in ms. */
@@ -12,7 +12,7 @@ const SETTLED_MS = 100;
 test("what was made is made again after a change of what it was made of, or of itself, and only then", async () => {
   const root = await mkdtemp(join(tmpdir(), "hull-made-"));
   onTestFinished(() => rm(root, { recursive: true }));
-  const shelf = join(root, "shelf");
+  const cacheDir = join(root, "cache");
   const source = join(root, "source.txt");
   const write = async (text: string): Promise<void> => {
     await writeFile(source, text);
@@ -22,7 +22,9 @@ test("what was made is made again after a change of what it was made of, or of i
     );
   };
   let starts = 0;
-  const start = async (at: string | null = shelf): Promise<{ text: string; made: boolean; dir: string }> => {
+  const start = async (
+    at: string | null = cacheDir,
+  ): Promise<{ text: string; made: boolean; dir: string }> => {
     const own = join(root, `start-${++starts}`);
     let made = false;
     const make = async (to: string): Promise<string[]> => {
@@ -31,7 +33,7 @@ test("what was made is made again after a change of what it was made of, or of i
       await writeFile(join(to, "part", "out.txt"), await readFile(source, "utf8"));
       return [source];
     };
-    const dir = await madeOnce("thing", own, make, at);
+    const dir = await buildCached("thing", own, make, at);
     return { text: await readFile(join(dir, "part", "out.txt"), "utf8"), made, dir };
   };
   await write("one");
@@ -47,10 +49,10 @@ test("what was made is made again after a change of what it was made of, or of i
   await utimes(kept.dir, 1, 1);
   await rm(join(latest.dir, "part", "out.txt"));
   expect(await start()).toMatchObject({ text: "two", made: true });
-  expect(await readdir(shelf)).not.toContain(basename(kept.dir));
+  expect(await readdir(cacheDir)).not.toContain(basename(kept.dir));
   expect(await start()).toMatchObject({ text: "two", made: false });
   expect(await start(null)).toMatchObject({ text: "two", made: true });
-  await rm(shelf, { recursive: true });
-  await writeFile(shelf, "not a folder");
+  await rm(cacheDir, { recursive: true });
+  await writeFile(cacheDir, "not a folder");
   expect(await start()).toMatchObject({ text: "two", made: true });
 });
