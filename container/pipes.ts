@@ -8,8 +8,17 @@
  */
 import { execFile } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
-import { accessSync, closeSync, constants, openSync, writeFileSync, writeSync } from "node:fs";
-import { mkdir, rmdir, unlink } from "node:fs/promises";
+import {
+  accessSync,
+  closeSync,
+  constants,
+  mkdirSync,
+  openSync,
+  rmdirSync,
+  unlinkSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { Socket } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -17,12 +26,16 @@ import { log, reasonOf } from "./log.ts";
 import { makeFolder } from "./scratch.ts";
 import { removeTree } from "./tree.ts";
 
-/** Folders to make at a time, and the number below which the next batch is made. */
+/** The most folders to make at a time; the first batches are smaller. */
 const BATCH = 64;
-const LOW = 32;
+const FIRST_BATCH = 4;
 
-const FIFOS = ["stdin", "stdout", "stderr", "gate"] as const;
-const FILES = ["input", "call"] as const;
+/** The FIFOs of a folder: what each execution needs, and what one needs whose stdin is a pipe or whose process has a gate. */
+const USUAL = ["stdout", "stderr"] as const;
+const ALL = [...USUAL, "stdin", "gate"] as const;
+
+/** Folders whose names were given up are removed together after this time, in ms. */
+const REMOVAL_MS = 10;
 
 export interface Pipe {
   path: string;
@@ -41,15 +54,19 @@ export class Pipes {
   readonly dir: string;
   readonly #group: number | null;
   readonly #mode: number;
-  readonly #ready: string[] = [];
-  readonly #removals = new Set<Promise<void>>();
-  #refill: Promise<void> | null = null;
+  readonly #usual: Stock;
+  readonly #all: Stock;
+  /** Folders whose processes have opened their pipes. */
+  #used: ExecutionPipes[] = [];
+  #removing: NodeJS.Timeout | undefined;
 
   /** `group`: the group that also opens the pipes, if that is another uid. */
   constructor(dir: string, group: number | null) {
     this.dir = dir;
     this.#group = group;
     this.#mode = group === null ? 0o600 : 0o660;
+    this.#usual = new Stock(this, USUAL);
+    this.#all = new Stock(this, ALL);
   }
 
   /**
@@ -69,19 +86,89 @@ export class Pipes {
     }
   }
 
-  /** Removes what an earlier runner left and makes the first batch. */
+  /** Removes what an earlier runner left and makes the first folders. */
   async prepare(): Promise<void> {
     await removeTree(this.dir);
     await makeFolder(this.dir, this.#group);
-    await this.#fill();
+    await this.more();
   }
 
   /** Whether `take` can be called now; if not, wait for `more()`. */
   get ready(): boolean {
-    if (this.#ready.length < LOW) void this.more().catch(() => {});
+    return this.#usual.ready && this.#all.ready;
+  }
+
+  async more(): Promise<void> {
+    await Promise.all([this.#usual.more(), this.#all.more()]);
+  }
+
+  /** The pipes of one execution. @param all whether it needs a pipe for stdin, or a gate */
+  take(all: boolean): ExecutionPipes {
+    const stock = all ? this.#all : this.#usual;
+    return new ExecutionPipes(stock.take(), stock.names, this.#mode, (used) => this.#release(used));
+  }
+
+  /** Makes folders with FIFOs of these names. */
+  async make(count: number, names: readonly string[]): Promise<string[]> {
+    const dirs = Array.from({ length: count }, () => join(this.dir, randomBytes(16).toString("hex")));
+    // The group, and the bit that passes it on, come from the parent.
+    for (const dir of dirs) mkdirSync(dir, { mode: this.#group === null ? 0o700 : 0o710 });
+    const paths = dirs.flatMap((dir) => names.map((name) => join(dir, name)));
+    await promisify(execFile)("mkfifo", ["-m", this.#mode.toString(8), ...paths]);
+    return dirs;
+  }
+
+  /** Removes unused folders. */
+  async close(): Promise<void> {
+    await Promise.all([this.#usual.settled(), this.#all.settled()]);
+    clearTimeout(this.#removing);
+    await removeTree(this.dir);
+  }
+
+  /**
+   * Nobody waits for the removal, so that of several executions happens together, when their processes have started. Handing each
+   * call to a thread and back would cost more than the call.
+   */
+  #release(used: ExecutionPipes): void {
+    this.#used.push(used);
+    this.#removing ??= setTimeout(() => {
+      this.#removing = undefined;
+      for (const pipes of this.#used.splice(0)) {
+        try {
+          pipes.remove();
+        } catch (error) {
+          log("error", "pipes_not_removed", { reason: reasonOf(error) });
+        }
+      }
+    }, REMOVAL_MS);
+  }
+}
+
+/** Folders of one kind that are made ahead. */
+class Stock {
+  readonly names: readonly string[];
+  readonly #pipes: Pipes;
+  readonly #ready: string[] = [];
+  #batch = FIRST_BATCH;
+  #refill: Promise<void> | null = null;
+
+  constructor(pipes: Pipes, names: readonly string[]) {
+    this.#pipes = pipes;
+    this.names = names;
+  }
+
+  get ready(): boolean {
+    if (this.#ready.length < this.#batch / 2) void this.more().catch(() => {});
     return this.#ready.length > 0;
   }
 
+  take(): string {
+    const dir = this.#ready.pop();
+    if (dir === undefined) throw new RangeError("no pipes are ready");
+    return dir;
+  }
+
+  /** Makes the next batch. */
   more(): Promise<void> {
     this.#refill ??= this.#fill().finally(() => {
       this.#refill = null;
@@ -89,58 +176,38 @@ export class Pipes {
     return this.#refill;
   }
 
-  /** The pipes of one execution. */
-  take(): ExecutionPipes {
-    const dir = this.#ready.pop();
-    if (dir === undefined) throw new RangeError("no pipes are ready");
-    return new ExecutionPipes(dir, this.#mode, () => this.#remove(dir));
-  }
-
-  /** Removes unused folders. */
-  async close(): Promise<void> {
+  /** Waits for the batch under way. */
+  async settled(): Promise<void> {
     await this.#refill?.catch(() => {});
-    await Promise.all(this.#removals);
-    await removeTree(this.dir);
-  }
-
-  /** Nobody waits for it. */
-  #remove(dir: string): void {
-    const removal = removePipes(dir)
-      .catch((error: unknown) => log("error", "pipes_not_removed", { reason: reasonOf(error) }))
-      .finally(() => this.#removals.delete(removal));
-    this.#removals.add(removal);
   }
 
   async #fill(): Promise<void> {
-    const dirs = Array.from({ length: BATCH }, () => join(this.dir, randomBytes(16).toString("hex")));
-    // The group, and the bit that passes it on, come from the parent.
-    await Promise.all(dirs.map((dir) => mkdir(dir, { mode: this.#group === null ? 0o700 : 0o710 })));
-    const paths = dirs.flatMap((dir) => FIFOS.map((name) => join(dir, name)));
-    await promisify(execFile)("mkfifo", ["-m", this.#mode.toString(8), ...paths]);
-    this.#ready.push(...dirs);
+    // At most half of the batch is left.
+    this.#ready.push(...(await this.#pipes.make(this.#batch, this.names)));
+    this.#batch = Math.min(BATCH, this.#batch * 2);
   }
-}
-
-/** Only the runner makes files here, so their names are known. */
-async function removePipes(dir: string): Promise<void> {
-  await Promise.all(FIFOS.map((name) => unlink(join(dir, name))));
-  // Not all of them exist.
-  await Promise.allSettled(FILES.map((name) => unlink(join(dir, name))));
-  await rmdir(dir);
 }
 
 class ExecutionPipes {
   readonly dir: string;
+  /** Names in the folder. */
+  readonly #names: string[];
   readonly #mode: number;
-  readonly #remove: () => void;
+  readonly #onDropped: (pipes: ExecutionPipes) => void;
   /** Open at both ends, so that opening a FIFO never waits. */
   readonly #held: number[] = [];
   #dropped = false;
 
-  constructor(dir: string, mode: number, remove: () => void) {
+  constructor(
+    dir: string,
+    names: readonly string[],
+    mode: number,
+    onDropped: (pipes: ExecutionPipes) => void,
+  ) {
     this.dir = dir;
+    this.#names = [...names];
     this.#mode = mode;
-    this.#remove = remove;
+    this.#onDropped = onDropped;
   }
 
   /** A pipe from the process to the runner. */
@@ -168,21 +235,28 @@ class ExecutionPipes {
    * A file with these bytes, for example a short stdin. Such an input is not piped: after its writer has finished,
    * opening `/dev/stdin` would wait for another writer for ever.
    */
-  file(name: (typeof FILES)[number], bytes: Uint8Array): string {
+  file(name: "input" | "call", bytes: Uint8Array): string {
     const path = join(this.dir, name);
+    this.#names.push(name);
     writeFileSync(path, bytes, { flag: "wx", mode: this.#mode });
     return path;
   }
 
-  /** Removes the names; call it once the process has opened what it needs, or never will. Further calls do nothing. */
+  /** Gives up the names; call it once the process has opened what it needs, or never will. Further calls do nothing. */
   drop(): void {
     if (this.#dropped) return;
     this.#dropped = true;
     for (const fd of this.#held) closeSync(fd);
-    this.#remove();
+    this.#onDropped(this);
   }
 
-  #hold(name: (typeof FIFOS)[number]): string {
+  /** Only the runner makes files here, so their names are known. */
+  remove(): void {
+    for (const name of this.#names) unlinkSync(join(this.dir, name));
+    rmdirSync(this.dir);
+  }
+
+  #hold(name: (typeof ALL)[number]): string {
     const path = join(this.dir, name);
     this.#held.push(openSync(path, constants.O_RDWR | constants.O_NONBLOCK));
     return path;

@@ -82,7 +82,7 @@ export class GroupProcess {
   constructor(spec: ProcessSpec, { launcher, pipes, cgroup }: ProcessTools) {
     this.#spec = spec;
     this.#cgroup = cgroup;
-    const own = pipes.take();
+    const own = pipes.take(spec.stdin === "stream" || cgroup !== null);
     const input = spec.stdin === "stream" ? own.input() : null;
     const file = spec.stdin instanceof Uint8Array ? own.file("input", spec.stdin) : null;
     const gate = cgroup === null ? null : own.gate();

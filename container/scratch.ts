@@ -1,7 +1,7 @@
 /** An execution's own writable folder: input files, output files, temporary files. It is removed with the execution. */
 import { randomBytes } from "node:crypto";
-import { mkdirSync } from "node:fs";
-import { chmod, chown, mkdir, rmdir } from "node:fs/promises";
+import { mkdirSync, rmdirSync } from "node:fs";
+import { chmod, chown, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf, log, reasonOf } from "./log.ts";
 import { removeTree, Tree } from "./tree.ts";
@@ -21,15 +21,15 @@ export const INPUT = "in";
 export const OUTPUT = "out";
 export const OUTPUT_FILE = "output";
 
-/** Folders to make at a time ahead of their executions, and the number below which the next batch is made. */
-const BATCH = 32;
-const LOW = 16;
+/** Folders that are ready ahead of their executions. */
+const STOCK = 16;
 /** Folders are opened to the runner some levels at a time (programs/cleanup.py). */
 const MOST_OPENINGS = 100;
 
 /**
  * No folder is used twice: a process that outlived its execution could reach that of another one. They are made ahead,
  * since on common file systems making three folders takes a large part of the time that starting a small process takes.
+ * Single folders are made and removed synchronously: handing such a call to a thread and back costs more than the call.
  */
 export class ScratchRoot {
   readonly #root: string;
@@ -39,8 +39,7 @@ export class ScratchRoot {
   readonly #mode: number;
   readonly #ready: Scratch[] = [];
   readonly #removals = new Set<Promise<void>>();
-  #refill: Promise<void> | null = null;
-  #closed = false;
+  #making: NodeJS.Immediate | null = null;
 
   /** `group`: processes run as another uid, in this group. `openTree` gives the runner access to what they left. */
   constructor(root: string, group: number | null, openTree: (path: string) => Promise<void>) {
@@ -54,29 +53,20 @@ export class ScratchRoot {
   async prepare(): Promise<void> {
     await this.#removeAll(this.#root);
     await makeFolder(this.#root, this.#group);
-    await this.#fill();
+    while (this.#ready.length < STOCK) this.#ready.push(this.#make());
   }
 
   /** An empty folder for one execution, never used for another. */
   create(): Scratch {
-    const ready = this.#ready.pop();
-    if (this.#ready.length < LOW && !this.#closed) {
-      this.#refill ??= this.#fill()
-        .catch((error: unknown) => log("error", "scratch_not_made", { reason: reasonOf(error) }))
-        .finally(() => {
-          this.#refill = null;
-        });
-    }
-    if (ready !== undefined) return ready;
-    const scratch = this.#plan();
-    for (const path of foldersOf(scratch)) mkdirSync(path, this.#mode & 0o777);
+    const scratch = this.#ready.pop() ?? this.#make();
+    this.#making ??= setImmediate(() => this.#restock());
     return scratch;
   }
 
   /** Takes a folder back when the processes of its execution have ended. It is removed immediately. */
   release(scratch: Scratch): void {
-    const removal = removeEmpty(scratch)
-      .catch(() => this.#removeAll(scratch.dir))
+    if (removeEmpty(scratch)) return;
+    const removal = this.#removeAll(scratch.dir)
       .catch((error: unknown) => log("error", "scratch_not_removed", { reason: reasonOf(error) }))
       .finally(() => this.#removals.delete(removal));
     this.#removals.add(removal);
@@ -84,32 +74,36 @@ export class ScratchRoot {
 
   /** Removes everything, and resolves when done. */
   async close(): Promise<void> {
-    this.#closed = true;
-    await this.#refill;
+    if (this.#making !== null) clearImmediate(this.#making);
     await Promise.all(this.#removals);
     await this.#removeAll(this.#root);
   }
 
-  #plan(): Scratch {
+  /** Makes one folder in each turn of the event loop, so that no execution waits for several. */
+  #restock(): void {
+    this.#making = null;
+    try {
+      this.#ready.push(this.#make());
+    } catch (error) {
+      // The next execution makes its own, and reports why it cannot.
+      log("error", "scratch_not_made", { reason: reasonOf(error) });
+      return;
+    }
+    if (this.#ready.length < STOCK) this.#making = setImmediate(() => this.#restock());
+  }
+
+  #make(): Scratch {
     const dir = join(this.#root, randomBytes(16).toString("hex"));
-    return {
+    const scratch = {
       dir,
       inputDir: join(dir, INPUT),
       outputDir: join(dir, OUTPUT),
       outputFile: join(dir, OUTPUT_FILE),
       tree: new Tree(dir, this.#mode),
     };
-  }
-
-  async #fill(): Promise<void> {
-    const made = Array.from({ length: BATCH }, () => this.#plan());
-    await Promise.all(
-      made.map(async (scratch) => {
-        // With a group, the bit that passes it on comes from the root.
-        for (const path of foldersOf(scratch)) await mkdir(path, this.#mode & 0o777);
-      }),
-    );
-    this.#ready.push(...made);
+    // With a group, the bit that passes it on comes from the root.
+    for (const path of foldersOf(scratch)) mkdirSync(path, this.#mode & 0o777);
+    return scratch;
   }
 
   async #removeAll(path: string): Promise<void> {
@@ -124,10 +118,14 @@ export class ScratchRoot {
   }
 }
 
-/** For the state in which most executions leave it: three calls instead of a walk. Throws if something is in it. */
-async function removeEmpty({ dir, inputDir, outputDir }: Scratch): Promise<void> {
-  await Promise.all([rmdir(inputDir), rmdir(outputDir)]);
-  await rmdir(dir);
+/** Removes a folder in the state in which most executions leave it; false: there is more in it, or it has changed. */
+function removeEmpty(scratch: Scratch): boolean {
+  try {
+    for (const path of foldersOf(scratch).reverse()) rmdirSync(path);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 const foldersOf = ({ dir, inputDir, outputDir }: Scratch): string[] => [dir, inputDir, outputDir];

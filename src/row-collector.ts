@@ -4,8 +4,10 @@
  * wait for what another one does; they look whether their note is stored.
  */
 
-/** How long rows are collected, in ms, unless none was sent for a while. */
-const COLLECT_MS = 20;
+/** How long rows are collected, in ms, unless none was sent for a while: a write of many rows costs hardly more than one of a single row. */
+const COLLECT_MS = 250;
+/** So many rows go before that time. */
+const MOST_COLLECTED = 500;
 /** A row that comes so long after the last ones, in ms, is sent at once. */
 const QUIET_MS = 100;
 /** Whoever has not sent rows within this time was ended; another one sends what was collected. In ms. */
@@ -49,7 +51,10 @@ export class RowCollector<Row> {
     const now = Date.now();
     const isQuiet = now - this.#last >= QUIET_MS;
     this.#last = now;
-    if (this.#collectedSince !== null && now - this.#collectedSince < STUCK_MS) return notes;
+    if (this.#collectedSince !== null && now - this.#collectedSince < STUCK_MS) {
+      if (this.#waiting.length >= MOST_COLLECTED) background(this.#sendWaiting(write));
+      return notes;
+    }
     this.#collectedSince = now;
     const sent = async (): Promise<void> => {
       if (!isQuiet) await new Promise((resolve) => setTimeout(resolve, COLLECT_MS));

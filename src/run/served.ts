@@ -13,6 +13,7 @@ import { EFFORTS, type Manifest } from "../skill/manifest.ts";
 import { specModel, specOf } from "./agent/options.ts";
 import { profileOf } from "./agent/profile.ts";
 import { MemoryLog } from "./agent/run-log.ts";
+import { withServedTerms } from "./agent/served-terms.ts";
 import { toolsOfSkill, withSkillTools } from "./agent/skill-tools.ts";
 import { skillOf, toolsOf } from "./agent/skills.ts";
 import { driveStateless } from "./agent/stateless.ts";
@@ -168,7 +169,7 @@ async function servedSpec(
       call: {},
     },
   );
-  return {
+  const spec: AgentSpec = {
     ...base,
     agent: manifest.slug,
     // If a model has no tools, the instructions must do without their files.
@@ -176,22 +177,19 @@ async function servedSpec(
     ...(skills_key === undefined ? {} : { skills_key }),
     ...(bot === null ? {} : { bot }),
     ...(llm.fallback.length === 0 ? {} : { fallback: llm.fallback }),
-    deadline: { at: startedAt + manifest.deadline_ms, ms: manifest.deadline_ms },
-    // Results of a skill's tools stay complete: nothing is cut, counted or archived beyond the skill's own limits.
-    max_iterations: max_tool_rounds + 1,
-    loop_detect: { ...base.loop_detect, warn: 0 },
-    compaction: { ...base.compaction, auto: false, tool_output_max_chars: Number.MAX_SAFE_INTEGER },
-    served: {
-      max_tool_rounds,
-      max_tool_output_bytes: llm.max_tool_output_bytes,
-      json: manifest.output === "json",
-      max_tokens: llm.max_tokens,
-      ...(effort === undefined ? {} : { thinking: { mode: "effort", level: effort } }),
-      timeout_ms: manifest.timeout_ms,
-      idle_timeout_ms: manifest.idle_timeout_ms,
-      ...(forFiles.length === 0 ? {} : { inputs }),
-    },
   };
+  const { timeout_ms, idle_timeout_ms, deadline_ms } = manifest;
+  const served = {
+    max_tool_rounds,
+    max_tool_output_bytes: llm.max_tool_output_bytes,
+    json: manifest.output === "json",
+    max_tokens: llm.max_tokens,
+    ...(effort === undefined ? {} : { thinking: { mode: "effort" as const, level: effort } }),
+    timeout_ms,
+    idle_timeout_ms,
+    ...(forFiles.length === 0 ? {} : { inputs }),
+  };
+  return withServedTerms(spec, served, { at: startedAt + deadline_ms, ms: deadline_ms });
 }
 
 /** The texts of the input. */

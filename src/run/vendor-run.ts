@@ -25,6 +25,7 @@ import { wrong } from "../llm/wrong.ts";
 import type { JsonObject, Manifest } from "../skill/manifest.ts";
 import { agentSpec } from "./agent/options.ts";
 import { MemoryLog, type RunLog } from "./agent/run-log.ts";
+import { withServedTerms } from "./agent/served-terms.ts";
 import { countedSkill, servedSkill } from "./agent/skills.ts";
 import { driveStateless } from "./agent/stateless.ts";
 import { toolRounds } from "./agent/tool-rounds.ts";
@@ -343,22 +344,16 @@ function withTerms(
   const { max_tool_output_bytes = MAX_TOOL_OUTPUT_BYTES } = llm ?? {};
   const max_tool_rounds = toolRounds(llm?.max_tool_rounds, own !== null && worksOnFiles(spec));
   const whole = Math.min(deadline_ms, WHOLE_MS);
-  return {
-    ...spec,
-    max_iterations: max_tool_rounds + 1,
-    loop_detect: { ...spec.loop_detect, warn: 0 },
-    compaction: { ...spec.compaction, auto: false, tool_output_max_chars: Number.MAX_SAFE_INTEGER },
-    deadline: { at: Date.now() + whole, ms: whole },
-    ...(pauses ? { pause_at: Date.now() + answer_ms } : {}),
-    served: {
-      max_tool_rounds,
-      max_tool_output_bytes,
-      json: request.json,
-      max_tokens: request.max_tokens,
-      timeout_ms,
-      idle_timeout_ms,
-    },
+  const run = pauses ? { ...spec, pause_at: Date.now() + answer_ms } : spec;
+  const served = {
+    max_tool_rounds,
+    max_tool_output_bytes,
+    json: request.json,
+    max_tokens: request.max_tokens,
+    timeout_ms,
+    idle_timeout_ms,
   };
+  return withServedTerms(run, served, { at: Date.now() + whole, ms: whole });
 }
 
 async function pass(given: RunEvent, listener: AgentListener): Promise<void> {

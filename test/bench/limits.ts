@@ -21,7 +21,7 @@ import { type ServingSubjects, startServing } from "./serving-subjects.ts";
 const POST = { method: "POST", body: "world\n", headers: { "content-type": "text/plain" } } as const;
 
 export async function limitRows(rounds: number): Promise<Row[]> {
-  const subjects = await startServing();
+  const subjects = await startServing(null);
   try {
     // Hull's is started first.
     const workerd = Math.min(...workerds());

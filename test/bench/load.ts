@@ -33,22 +33,30 @@ export async function load(
   return { p50: at(0.5), p90: at(0.9), p99: at(0.99), per_second: rounds / seconds };
 }
 
-/** Measures floor and ours in turns, so that both meet the same machine; answers the block of median p50 of each. */
+/** Measures several in turns, so that all meet the same machine; answers the block of median p50 of each. */
+export async function inTurns(
+  subjects: readonly (() => Promise<unknown>)[],
+  concurrency: number,
+  rounds: number,
+): Promise<Sample[]> {
+  for (const once of subjects) await load(once, concurrency, Math.ceil(rounds / 4));
+  const samples = subjects.map((): Sample[] => []);
+  for (let block = 0; block < 5; block++) {
+    for (const [i, once] of subjects.entries()) samples[i]?.push(await load(once, concurrency, rounds));
+  }
+  return samples.map(median);
+}
+
+/** Measures floor and ours in turns. */
 export async function compare(
   floor: () => Promise<unknown>,
   ours: () => Promise<unknown>,
   concurrency: number,
   rounds: number,
 ): Promise<{ floor: Sample; ours: Sample }> {
-  await load(floor, concurrency, Math.ceil(rounds / 4));
-  await load(ours, concurrency, Math.ceil(rounds / 4));
-  const floors: Sample[] = [];
-  const mine: Sample[] = [];
-  for (let block = 0; block < 5; block++) {
-    floors.push(await load(floor, concurrency, rounds));
-    mine.push(await load(ours, concurrency, rounds));
-  }
-  return { floor: median(floors), ours: median(mine) };
+  const [floors, mine] = await inTurns([floor, ours], concurrency, rounds);
+  if (floors === undefined || mine === undefined) throw new RangeError("no samples");
+  return { floor: floors, ours: mine };
 }
 
 export function median(samples: Sample[]): Sample {

@@ -1,5 +1,5 @@
 /**
- * `npm run bench [-- GROUP...] [--quick] [--json FILE]`: Hull's figures beside floors measured in the same run. A floor
+ * `npm run bench [-- GROUP...] [--quick] [--json FILE] [--husk COMMAND]`: Hull's figures beside floors measured in the same run. A floor
  * is what the platform needs for the same work without Hull: a bare Worker, a bare spawn. Load generator, provider and
  * scripts share the machine's cores with what is measured, for floor and Hull alike. docs/performance.md
  */
@@ -31,7 +31,7 @@ import { workflowRows } from "./workflows.ts";
 import { workspaceToolRows } from "./workspace-tools.ts";
 
 const { values, positionals } = parseArgs({
-  options: { quick: { type: "boolean", default: false }, json: { type: "string" } },
+  options: { quick: { type: "boolean", default: false }, json: { type: "string" }, husk: { type: "string" } },
   allowPositionals: true,
 });
 const { quick } = values;
@@ -67,7 +67,7 @@ const GROUPS: Record<string, () => Promise<Row[]>> = {
   formats: () => formatRows(quick ? 240 : 2400),
   build: async () => [await buildRow(many)],
   publish: () => republishRows(many),
-  serving: () => servingRows(rounds),
+  serving: () => servingRows(rounds, values.husk ?? null),
   redact: async () => redactRows(),
   limits: () => limitRows(rounds),
 };
@@ -83,7 +83,7 @@ for (const name of wanted) {
 console.log(
   `${availableParallelism()} cores, Node ${process.versions.node}, ${rounds} calls a block, median of 5 blocks\n`,
 );
-const columns = ["what", "floor", "hull", "peer's table", "measure", "target", ""] as const;
+const columns = ["what", "floor", "hull", "HUSK", "measure", "target", ""] as const;
 const table = rows.map((row) => [
   row.what,
   row.floor,

@@ -3,7 +3,7 @@ export interface Row {
   what: string;
   floor: string;
   hull: string;
-  /** The peer's figure, measured on another machine; empty where there is none. */
+  /** The peer's figure; empty where there is none. */
   peer: string;
   /** Hull against the floor or against the peer: a ratio, a difference or a size. */
   measure: string;
@@ -42,20 +42,41 @@ export const times = (value: number): string => `${value.toFixed(2)} ×`;
 export const perSecond = (value: number): string => `${value.toFixed(0)}/s`;
 export const megabytes = (value: number): string => `${value.toFixed(1)} MB`;
 
+/**
+ * A row that is judged against HUSK, measured in the same run.
+ * @param husk `null`: HUSK was not there, so the row has no verdict
+ * @param ratio of Hull's figure to HUSK's; `null`: none is wanted
+ */
+export function peerRow(
+  what: string,
+  {
+    hull,
+    floor,
+    husk,
+    ratio,
+  }: { hull: number; floor: number; husk: number | null; ratio: Gate["ratio"] | null },
+  unit: (value: number) => string,
+): Row {
+  const wanted = ratio ?? { at_most: Number.POSITIVE_INFINITY };
+  if (husk !== null) return gateRow(what, { hull, floor, peer: husk, ratio: wanted }, unit);
+  const unjudged = row(what, unit(floor), unit(hull), hull / floor, Number.POSITIVE_INFINITY, times);
+  return { ...unjudged, peer: "HUSK not here", measure: `${times(hull / floor)} the floor` };
+}
+
 export interface Gate {
   /** What was measured. */
   hull: number;
   /** What the platform alone takes, in the same unit; `null` where nothing can be compared. */
   floor: number | null;
-  /** From the peer's table. */
+  /** HUSK's figure. */
   peer: number;
   /** Of Hull's figure to the peer's. */
   ratio: { at_most: number } | { at_least: number };
 }
 
 /**
- * A row that is judged by the ratio to the peer's published figure. The peer was measured on another machine: what the
- * machines make of it is in the rows of the provider, which has nothing to do with either.
+ * A row that is judged by the ratio to HUSK's figure. One that HUSK published comes from another machine: what the machines
+ * make of it is in the rows of the provider, which has nothing to do with either.
  */
 export function gateRow(
   what: string,

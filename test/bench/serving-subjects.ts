@@ -1,8 +1,9 @@
 /** One Hull with a skill for each row of the bench, and a bare Worker that does the same without Hull. */
 import { execFileSync } from "node:child_process";
-import { delimiter, dirname } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import type { LocalServer } from "../../scripts/dev/server.ts";
 import { starterSkill } from "../../scripts/templates.ts";
+import { type Husk, startHusk } from "./husk.ts";
 import {
   bareModelCall,
   type Provider,
@@ -18,6 +19,8 @@ export interface ServingSubjects {
   hull: LocalServer;
   bare: { url: string };
   provider: Provider;
+  /** `null`: it is not on this machine. */
+  husk: Husk | null;
   /** The project. */
   dir: string;
   /** What it took until Hull answered, in ms. */
@@ -25,21 +28,26 @@ export interface ServingSubjects {
   stop: () => Promise<void>;
 }
 
-export async function startServing(): Promise<ServingSubjects> {
+/** @param command starts HUSK; `null`: it is not on this machine */
+export async function startServing(command: string | null): Promise<ServingSubjects> {
   preferRealPython();
   const provider = await startProvider();
   const { dir, remove } = await writeProject(skills(provider.upstream));
+  const shared = await writeProject(sharedSkills(provider.upstream));
   const begun = performance.now();
   const hull = await startHull(dir);
   const startMs = performance.now() - begun;
   const bare = await startBare(bareWorker(provider));
+  const husk = command === null ? null : await startHusk(command, join(shared.dir, "skills"));
   const stop = async (): Promise<void> => {
     await hull.stop();
     await bare.stop();
+    await husk?.stop();
     provider.stop();
     await remove();
+    await shared.remove();
   };
-  return { hull, bare, provider, dir, startMs, stop };
+  return { hull, bare, provider, husk, dir, startMs, stop };
 }
 
 /** Puts the interpreter itself before a shim that would start it, for Hull and floors alike. */
@@ -57,7 +65,8 @@ const llm = (slug: string, model: string, fields = ""): [string, string] =>
 const tool = (command: string): string =>
   `tools:\n  - {name: greet, description: Greets, command: ${command}, parameters: [{name: name, description: who}]}`;
 
-function skills(upstream: string): Record<string, string> {
+/** What HUSK serves too: its model calls always go to the providers themselves. */
+function sharedSkills(upstream: string): Record<string, string> {
   const starters = [
     ["bash-starter", "bash"],
     ["python-starter", "python"],
@@ -72,8 +81,14 @@ function skills(upstream: string): Record<string, string> {
       starterSkill(slug, language).map(({ path, text }) => [`skills/${slug}/${path}`, text]),
     ),
     skill("one-liner", 'run: [python3, -S, -c, "print(input())"]'),
-    skill("slow", 'run: [python3, -S, -c, "import time; time.sleep(0.2)"]'),
     skill("forward", `method: GET\ninput: none\nproxy: ${upstream}/weather`),
+  ]);
+}
+
+function skills(upstream: string): Record<string, string> {
+  return Object.fromEntries([
+    ...Object.entries(sharedSkills(upstream)),
+    skill("slow", 'run: [python3, -S, -c, "import time; time.sleep(0.2)"]'),
     llm("plain", "bench"),
     llm("echo", "bench", tool("[/bin/echo]")),
     llm("fifty", "bench-50"),

@@ -1,124 +1,120 @@
-/** What serving costs: each mode at one call at a time and at eight. */
+/** What serving costs: each mode at one call at a time and at eight, beside its floor and beside HUSK. */
 import { join } from "node:path";
-import { type Ask, ask, compare, load, median } from "./load.ts";
-import { gateRow, ms, perSecond, type Row } from "./row.ts";
+import { type Ask, ask, inTurns, load, median, type Sample } from "./load.ts";
+import { type Gate, gateRow, ms, peerRow, perSecond, type Row, row, times } from "./row.ts";
 import { spawnAndWait } from "./script.ts";
 import { type ServingSubjects, startServing } from "./serving-subjects.ts";
-
-/** The fake provider directly, in the peer's table: what its machine was. */
-const PEER_MACHINE = { p50: 0.18, rps: 10_065 };
 
 interface Case {
   what: string;
   ours: () => Promise<unknown>;
   /** The same work without Hull. */
-  floor: (() => Promise<unknown>) | null;
-  /** Of the peer: p50 in ms at c=1, calls per second at c=8. */
-  peer: { p50: number; rps: number };
-  /** p50 at most, rps at least so many times the peer's. */
-  gate: { p50: number; rps: number };
+  floor: () => Promise<unknown>;
   /** Calls of a block for each of the given rounds. */
   share: number;
 }
 
-export async function servingRows(rounds: number): Promise<Row[]> {
-  const subjects = await startServing();
+/** A skill that HUSK serves too. */
+interface SharedCase extends Case {
+  /** HUSK's; `null`: it is not here. */
+  husk: (() => Promise<unknown>) | null;
+  /** p50 at most, calls per second at least so many times HUSK's; `null`: shown without a verdict. */
+  gate: { p50: number; rps: number } | null;
+}
+
+/** A skill that calls a model, which HUSK cannot do here: it asks the providers themselves. */
+interface PublishedCase extends Case {
+  /** HUSK 0.2.1 on another machine: p50 in ms at c=1, calls per second at c=8. */
+  published: { p50: number; rps: number };
+  gate: { p50: number; rps: number };
+}
+
+/** A script at most this much slower than HUSK's, and at least this share of its calls per second. */
+const SCRIPT = { p50: 1.3, rps: 0.8 };
+/** Share of a bare Worker's calls per second that return the same bytes. */
+const STATIC_SHARE = 0.8;
+/** The fake provider directly, in HUSK's published table: what its machine was. */
+const PUBLISHED_MACHINE = { p50: 0.18, rps: 10_065 };
+
+/** @param command starts HUSK; `null`: it is not on this machine */
+export async function servingRows(rounds: number, command: string | null): Promise<Row[]> {
+  const subjects = await startServing(command);
   try {
-    const rows = await machineRows(subjects, rounds);
-    for (const item of cases(subjects)) rows.push(...(await rowsOf(item, Math.ceil(rounds * item.share))));
+    const rows = [];
+    for (const item of sharedCases(subjects)) rows.push(...(await sharedRows(item, rounds)));
+    rows.push(...(await machineRows(subjects, rounds)));
+    for (const item of modelCases(subjects)) rows.push(...(await publishedRows(item, rounds)));
     return rows;
   } finally {
     await subjects.stop();
   }
 }
 
-function cases({ hull, bare, dir }: ServingSubjects): Case[] {
-  const run = (slug: string, more: Ask = {}) => {
-    const { url } = hull;
-    const body = { method: "POST", body: "world\n", headers: { "content-type": "text/plain" } } as const;
-    return () => ask(`${url}/skills/${slug}`, { ...body, ...more });
-  };
+const BODY: Ask = { method: "POST", body: "world\n", headers: { "content-type": "text/plain" } };
+const GET: Ask = { method: "GET", body: "" };
+
+function sharedCases({ hull, husk, bare, dir }: ServingSubjects): SharedCase[] {
+  const both = (path: string, options: Ask = BODY) => ({
+    ours: () => ask(`${hull.url}${path}`, options),
+    husk: husk === null ? null : () => ask(`${husk.url}${path}`, options),
+  });
   const spawned = (skill: string, ...argv: string[]) => {
     return () => spawnAndWait(argv, join(dir, "skills", skill));
   };
-  const on =
-    (path: string, options: Ask = {}) =>
-    () =>
-      ask(`${bare.url}/${path}`, options);
-  const model = on("model", { method: "POST", body: "hi" });
-  const get: Ask = { method: "GET", body: "" };
-  const dash = ["dash", "upper.sh"];
-  const python = ["python3", "-S", "-c", "print(input())"];
+  const on = (path: string) => () => ask(`${bare.url}/${path}`);
+  const script = { gate: SCRIPT, share: 1 };
+  const python = { gate: SCRIPT, share: 0.3 };
+  const dash = spawned("upper", "dash", "upper.sh");
   return [
-    {
-      what: "GET /healthz",
-      ours: () => ask(`${hull.url}/healthz`),
-      floor: on("health"),
-      peer: { p50: 0.2, rps: 10_443 },
-      gate: { p50: 2, rps: 0.5 },
-      share: 8,
-    },
+    { what: "GET /healthz", ...both("/healthz", GET), floor: on("health"), gate: null, share: 8 },
     {
       what: "static-file",
-      ours: run("page", get),
+      ...both("/skills/page"),
+      // HUSK answers a GET with the skill's card.
+      ours: () => ask(`${hull.url}/skills/page`, GET),
       floor: on("file"),
-      peer: { p50: 0.34, rps: 7476 },
-      gate: { p50: 1.5, rps: 0.7 },
+      gate: null,
       share: 8,
     },
-    {
-      what: "/bin/true",
-      ours: run("true"),
-      floor: spawned("true", "/bin/true"),
-      peer: { p50: 1.65, rps: 971 },
-      gate: { p50: 2.6, rps: 0.4 },
-      share: 1,
-    },
-    {
-      what: "dash, exec tr",
-      ours: run("upper"),
-      floor: spawned("upper", ...dash),
-      peer: { p50: 3.21, rps: 623 },
-      gate: { p50: 2.1, rps: 0.35 },
-      share: 1,
-    },
+    { what: "/bin/true", ...both("/skills/true"), floor: spawned("true", "/bin/true"), ...script },
+    { what: "dash, exec tr", ...both("/skills/upper"), floor: dash, ...script },
     {
       what: "bash starter",
-      ours: run("bash-starter"),
+      ...both("/skills/bash-starter"),
       floor: spawned("bash-starter", "./main.sh"),
-      peer: { p50: 5.58, rps: 314 },
-      gate: { p50: 1.6, rps: 0.6 },
-      share: 1,
+      ...script,
     },
     {
       what: "python3 -S one-liner",
-      ours: run("one-liner"),
-      floor: spawned("one-liner", ...python),
-      peer: { p50: 12.1, rps: 159 },
-      gate: { p50: 1.35, rps: 0.75 },
-      share: 0.3,
+      ...both("/skills/one-liner"),
+      floor: spawned("one-liner", "python3", "-S", "-c", "print(input())"),
+      ...python,
     },
     {
       what: "python3 starter",
-      ours: run("python-starter"),
+      ...both("/skills/python-starter"),
       floor: spawned("python-starter", "python3", "main.py"),
-      peer: { p50: 15.9, rps: 128 },
-      gate: { p50: 1.25, rps: 0.8 },
-      share: 0.3,
+      ...python,
     },
     {
       what: "proxy to loopback",
-      ours: run("forward", get),
+      ...both("/skills/forward", GET),
       floor: on("proxy"),
-      peer: { p50: 0.77, rps: 2724 },
-      gate: { p50: 1.3, rps: 0.7 },
+      gate: null,
       share: 4,
     },
+  ];
+}
+
+function modelCases({ hull, bare, dir }: ServingSubjects): PublishedCase[] {
+  const run = (slug: string) => () => ask(`${hull.url}/skills/${slug}`, BODY);
+  const model = () => ask(`${bare.url}/model`, { method: "POST", body: "hi" });
+  return [
     {
       what: "llm, no tools",
       ours: run("plain"),
       floor: model,
-      peer: { p50: 0.65, rps: 1341 },
+      published: { p50: 0.65, rps: 1341 },
       gate: { p50: 1.6, rps: 1 },
       share: 2,
     },
@@ -130,70 +126,106 @@ function cases({ hull, bare, dir }: ServingSubjects): Case[] {
         await spawnAndWait(["/bin/echo", "world"], dir);
         await model();
       },
-      peer: { p50: 2.57, rps: 672 },
+      published: { p50: 2.57, rps: 672 },
       gate: { p50: 2.1, rps: 0.5 },
       share: 1,
     },
     {
       what: "dash via SSE",
       ours: run("upper?stream=1"),
-      floor: spawned("upper", ...dash),
-      peer: { p50: 3.28, rps: 203 },
+      floor: () => spawnAndWait(["dash", "upper.sh"], join(dir, "skills", "upper")),
+      published: { p50: 3.28, rps: 203 },
       gate: { p50: 2.1, rps: 1 },
       share: 1,
     },
   ];
 }
 
-async function rowsOf({ what, ours, floor, peer, gate }: Case, rounds: number): Promise<Row[]> {
-  const one = await measured(ours, floor, 1, rounds);
-  const eight = await measured(ours, floor, 8, rounds);
+async function sharedRows(item: SharedCase, rounds: number): Promise<Row[]> {
+  const { what, gate } = item;
+  const one = await measured(item, 1, rounds);
+  const eight = await measured(item, 8, rounds);
+  const isStatic = what === "static-file";
   return [
-    gateRow(
+    peerRow(
       `${what}, c=1: p50`,
-      { hull: one.hull.p50, floor: one.floor?.p50 ?? null, peer: peer.p50, ratio: { at_most: gate.p50 } },
+      {
+        hull: one.ours.p50,
+        floor: one.floor.p50,
+        husk: one.husk?.p50 ?? null,
+        ratio: gate && { at_most: gate.p50 },
+      },
       ms,
     ),
-    gateRow(
-      `${what}, c=8: rps`,
+    peerRow(
+      `${what}, c=8: calls per second`,
       {
-        hull: eight.hull.per_second,
-        floor: eight.floor?.per_second ?? null,
-        peer: peer.rps,
-        ratio: { at_least: gate.rps },
+        hull: eight.ours.per_second,
+        floor: eight.floor.per_second,
+        husk: eight.husk?.per_second ?? null,
+        ratio: gate && { at_least: gate.rps },
       },
       perSecond,
     ),
+    ...(isStatic ? [staticRow(eight.floor.per_second, eight.ours.per_second)] : []),
   ];
 }
 
-async function measured(ours: Case["ours"], floor: Case["floor"], concurrency: number, rounds: number) {
-  if (floor !== null) {
-    const both = await compare(floor, ours, concurrency, rounds);
-    return { hull: both.ours, floor: both.floor };
-  }
-  const blocks = [];
-  for (let block = 0; block < 5; block++) blocks.push(await load(ours, concurrency, rounds));
-  return { hull: median(blocks), floor: null };
+const staticRow = (floor: number, ours: number): Row =>
+  row(
+    "static-file, c=8: a bare Worker's calls per second over Hull's",
+    perSecond(floor),
+    perSecond(ours),
+    floor / ours,
+    1 / STATIC_SHARE,
+    times,
+  );
+
+async function publishedRows(item: PublishedCase, rounds: number): Promise<Row[]> {
+  const { what, published, gate } = item;
+  const one = await measured({ ...item, husk: null }, 1, rounds);
+  const eight = await measured({ ...item, husk: null }, 8, rounds);
+  const rowOf = (name: string, figure: keyof typeof published, ratio: Gate["ratio"]): Row => {
+    const sample = figure === "p50" ? one : eight;
+    const of = ({ p50, per_second }: Sample): number => (figure === "p50" ? p50 : per_second);
+    const gated = gateRow(
+      `${what}, ${name}`,
+      { hull: of(sample.ours), floor: of(sample.floor), peer: published[figure], ratio },
+      figure === "p50" ? ms : perSecond,
+    );
+    return { ...gated, peer: `${gated.peer} (published)` };
+  };
+  return [
+    rowOf("c=1: p50", "p50", { at_most: gate.p50 }),
+    rowOf("c=8: calls per second", "rps", { at_least: gate.rps }),
+  ];
 }
 
-/** The same provider without Hull: how this machine compares with the peer's. No verdict. */
+async function measured(
+  { ours, floor, husk, share }: Case & Pick<SharedCase, "husk">,
+  concurrency: number,
+  rounds: number,
+): Promise<{ ours: Sample; floor: Sample; husk: Sample | null }> {
+  const all = [floor, ours, ...(husk === null ? [] : [husk])];
+  const [floors, mine, peers = null] = await inTurns(all, concurrency, Math.ceil(rounds * share));
+  if (floors === undefined || mine === undefined) throw new RangeError("no samples");
+  return { floor: floors, ours: mine, husk: peers };
+}
+
+/** The same provider without Hull: how this machine compares with the one of the published figures. No verdict. */
 async function machineRows({ provider }: ServingSubjects, rounds: number): Promise<Row[]> {
   const body = JSON.stringify({ model: "bench", messages: [{ role: "user", content: "hi" }] });
   const once = () => ask(`${provider.provider}/v1/messages`, { method: "POST", body });
-  const { hull: one } = await measured(once, null, 1, rounds * 4);
-  const { hull: eight } = await measured(once, null, 8, rounds * 4);
+  const blocks = async (concurrency: number): Promise<Sample> => {
+    const samples = [];
+    for (let block = 0; block < 5; block++) samples.push(await load(once, concurrency, rounds * 4));
+    return median(samples);
+  };
   const any = { at_most: Number.POSITIVE_INFINITY };
+  const one = { hull: (await blocks(1)).p50, floor: null, peer: PUBLISHED_MACHINE.p50, ratio: any };
+  const eight = { hull: (await blocks(8)).per_second, floor: null, peer: PUBLISHED_MACHINE.rps, ratio: any };
   return [
-    gateRow(
-      "(fake provider directly, c=1: p50)",
-      { hull: one.p50, floor: null, peer: PEER_MACHINE.p50, ratio: any },
-      ms,
-    ),
-    gateRow(
-      "(fake provider directly, c=8: rps)",
-      { hull: eight.per_second, floor: null, peer: PEER_MACHINE.rps, ratio: any },
-      perSecond,
-    ),
+    gateRow("(fake provider directly, c=1: p50)", one, ms),
+    gateRow("(fake provider directly, c=8: calls per second)", eight, perSecond),
   ];
 }

@@ -65,8 +65,9 @@ test("a process is in its cgroup before it is its program; what the kernel count
     1,
   );
   if (launcher === null) throw new Error("no spawner");
-  const start = (args: string[], file = "/bin/sh", stopAt?: "cancelled") =>
-    new Promise<ProcessOutcome & { stdout: string }>((resolve) => {
+  const start = async (args: string[], file = "/bin/sh", stopAt?: "cancelled") => {
+    while (!pipes.ready) await pipes.more();
+    return new Promise<ProcessOutcome & { stdout: string }>((resolve) => {
       let stdout = "";
       const running = new GroupProcess(
         {
@@ -91,6 +92,7 @@ test("a process is in its cgroup before it is its program; what the kernel count
       );
       if (stopAt !== undefined) running.stop(stopAt);
     });
+  };
   try {
     const exit = { exitCode: 0, signal: null, startError: null, outOfMemory: false };
     const inside = await start(["-c", `echo "$0" $$ $(cat) $(cat ${own}/hull-execution-*-1/cgroup.procs)`]);

@@ -56,10 +56,30 @@ describe("the ends of runs", () => {
     expect(all.map(({ state }) => state)).toEqual(["stored", "stored", "stored"]);
     await Promise.all(sent);
     expect(batches()).toBe(3);
-    const later = ["n5", "n6"].flatMap(note);
+    // After a while without rows the next one goes at once again, and what follows it together.
+    await deployment.indexRows.settled(note("n5"), 10_000);
+    expect(batches()).toBe(4);
+    const later = ["n6", "n7"].flatMap(note);
     await deployment.indexRows.settled(later, 10_000);
     expect(later.map(({ state }) => state)).toEqual(["stored", "stored"]);
-    expect(batches()).toBe(4);
+    expect(batches()).toBe(5);
+  });
+
+  it("go before their time is over where there are many", async () => {
+    const { DB, batches } = watched(() => {});
+    const deployment = new Deployment({ ...bindings, DB });
+    const sent: Promise<unknown>[] = [];
+    const background = (work: Promise<unknown>): void => void sent.push(work);
+    await deployment.indexRows.settled(noteRows(deployment, [ended("m0")], background), 10_000);
+    const before = batches();
+    const notes = Array.from({ length: 501 }, (_, i) => noteRows(deployment, [ended(`m${i}`)], background));
+    // The first of them collects; the one that fills the batch sends it.
+    expect(sent).toHaveLength(3);
+    await sent[2];
+    expect(batches()).toBe(before + 1);
+    expect(notes.flat().filter(({ state }) => state === "stored")).toHaveLength(500);
+    await Promise.all(sent);
+    expect(notes.flat().every(({ state }) => state === "stored")).toBe(true);
   });
 
   it("go at once where somebody waits, or right after what is being sent", async () => {

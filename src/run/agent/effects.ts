@@ -54,7 +54,7 @@ import { type Ask, structuredTurn } from "./structured-turn.ts";
 import { leftMs } from "./time-left.ts";
 import type { RunVault } from "./vault.ts";
 
-interface EffectsOptions {
+export interface EffectsOptions {
   context: RunContext;
   host: LlmHost;
   spec: AgentSpec;

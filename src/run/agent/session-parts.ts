@@ -1,20 +1,16 @@
 /** How Hull carries out the runs of sessions: models through the host, tools in the runner, results as documents. */
-import type { AgentEffects } from "../../engine/agent/step.ts";
 import { Internal } from "../../errors.ts";
 import { historyOf } from "../../llm/history.ts";
 import { emptyTranscript, newId } from "../../llm/transcript.ts";
 import { cancelRequest } from "../../tool/runner-client.ts";
-import { AnswerStream } from "../answer-stream.ts";
-import type { RunEvent } from "../events.ts";
 import { RunArtifacts } from "../handler/artifacts.ts";
 import { llmHost } from "../llm-host.ts";
 import { llmError } from "../llm-problem.ts";
 import { runnerEndpoint } from "../runner.ts";
 import { clientWorkspace, sessionClient } from "../session-client.ts";
-import { furtherOf } from "./earlier-calls.ts";
-import { agentEffects } from "./effects.ts";
 import type { AgentParts } from "./parts.ts";
 import { runResult } from "./result.ts";
+import { runEffects } from "./run-effects.ts";
 import { runVault } from "./vault.ts";
 
 export const SESSION_PARTS: AgentParts = {
@@ -30,8 +26,7 @@ export const SESSION_PARTS: AgentParts = {
     const workspace =
       files === undefined ? environment.workspace : clientWorkspace(sessionClient(context, files));
     const vault = runVault(spec, context);
-    const answers = new AnswerStream(context, async (event) => environment.emit(event));
-    const { close: _, ...effects } = agentEffects({
+    const { effects, further } = runEffects({
       context,
       host,
       spec,
@@ -40,23 +35,20 @@ export const SESSION_PARTS: AgentParts = {
       artifacts: new RunArtifacts((id) => environment.artifact(id)),
       records: () => environment.records(),
       workspace,
-      watcher: answers.watcher,
-      emit: (event: RunEvent) => environment.emit(event),
+      streams: "text and reasoning",
+      emit: async (event) => environment.emit(event),
+      async around(call) {
+        try {
+          return await call();
+        } catch (error) {
+          throw llmError(error, context);
+        } finally {
+          const left = host.mocksLeft();
+          if (left !== null) environment.remember(left);
+        }
+      },
     });
-    let first: number | null = null;
-    const callModel: AgentEffects["callModel"] = async (step, at) => {
-      first ??= step.iteration;
-      try {
-        return await answers.during(step.iteration + 1, () => effects.callModel(step, at));
-      } catch (error) {
-        throw llmError(error, context);
-      } finally {
-        const left = host.mocksLeft();
-        if (left !== null) environment.remember(left);
-      }
-    };
-    const further = () => furtherOf(environment.records(), { spec, host, vault, before: first });
-    return { effects: { ...effects, callModel }, vault, further };
+    return { effects, vault, further };
   },
   resultOf(state, { created_at, settled_at }, records) {
     const { run } = state;

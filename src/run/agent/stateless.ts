@@ -7,12 +7,10 @@ import { driveAgent, type Rest } from "../../engine/agent/drive.ts";
 import type { AgentRecord, AgentRecordBody } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { RunState } from "../../engine/agent/state.ts";
-import type { AgentEffects } from "../../engine/agent/step.ts";
 import { HullError, Internal } from "../../errors.ts";
 import type { LlmHost } from "../../llm/host.ts";
 import { systemClock } from "../../model/clock.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import { AnswerStream } from "../answer-stream.ts";
 import type { RunContext } from "../context.ts";
 import type { Durable } from "../durable.ts";
 import type { RunEvent } from "../events.ts";
@@ -21,8 +19,8 @@ import { RunArtifacts } from "../handler/artifacts.ts";
 import type { OpenSpan } from "../spans.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
 import { TemporaryWorkspace } from "../workspace/temporary.ts";
-import { furtherOf } from "./earlier-calls.ts";
-import { agentEffects, type OwnSkill } from "./effects.ts";
+import type { OwnSkill } from "./effects.ts";
+import { runEffects, type Streams } from "./run-effects.ts";
 import type { RunLog } from "./run-log.ts";
 import type { RunModel } from "./run-model.ts";
 import { type RunVault, runVault } from "./vault.ts";
@@ -43,8 +41,7 @@ export interface StatelessOptions {
   prepared?: { model: RunModel; vault: RunVault | null };
   /** The run's files. Absent: they exist only during the run. */
   workspace?: WorkspaceAccess;
-  /** Whether the answer is streamed while it comes, and whether reasoning is. */
-  streams: "nothing" | "text" | "text and reasoning";
+  streams: Streams;
   /** Called once a model call is admitted. */
   admitted?: () => void;
   /** Returns what continues a resting run. Absent, or `null`: nothing, and the drive ends. */
@@ -86,7 +83,33 @@ async function drive(
     log.begin([...before, { v: 1, at: systemClock.now(), type: "run_started", run: spec.run_id, spec }]);
   }
   const files = filesOf(context, spec, options);
-  const { effects, close, vault, facts } = effectsOf(context, spec, options, files);
+  const vault = options.prepared === undefined ? runVault(spec, context) : options.prepared.vault;
+  /** Facts for the log about the fault of a model call. */
+  const operator: Record<string, unknown> = {};
+  const { effects, close, further } = runEffects({
+    context,
+    host,
+    spec,
+    vault,
+    known: options.durable,
+    workspace: files,
+    artifacts: new RunArtifacts((id) => options.durable?.artifact(id) ?? null),
+    records: () => log.records(),
+    ...(options.own === undefined ? {} : { own: options.own }),
+    ...(options.prepared === undefined ? {} : { model: options.prepared.model }),
+    streams: options.streams,
+    admitted: options.admitted,
+    emit: options.emit,
+    async around(call) {
+      await options.room?.();
+      try {
+        return await call();
+      } catch (error) {
+        if (error instanceof HullError) Object.assign(operator, error.operator);
+        throw error;
+      }
+    },
+  });
   const append = (batch: readonly Applied[]): void => log.append(batch, host.mocksLeft());
   try {
     for (;;) {
@@ -94,10 +117,9 @@ async function drive(
       const { run } = rest.state;
       if (run === null) throw new Internal({ cause: "a run ended without a state" });
       span?.set(() => runAttributes(run));
-      if (run.error !== null) throw new HullError(run.error, facts.operator);
+      if (run.error !== null) throw new HullError(run.error, operator);
       const next = rest.step.type === "settled" ? null : ((await woken?.(rest)) ?? null);
-      const asked = { spec, host, vault, before: facts.first };
-      if (next === null) return { run, further: () => furtherOf(log.records(), asked) };
+      if (next === null) return { run, further };
       append(applyAll(rest.state, [{ v: 1, at: systemClock.now(), ...next }]));
     }
   } finally {
@@ -116,55 +138,4 @@ function filesOf(
   if (workspace !== undefined) return workspace;
   if (spec.tools.every(({ executor }) => executor !== "workspace")) return null;
   return durable?.workspace() ?? new TemporaryWorkspace(context, spec.run_id);
-}
-
-/** What a life learns while it runs. */
-interface Facts {
-  /** The first iteration whose model call this life made; `null`: none yet. */
-  first: number | null;
-  /** Facts for the log about the fault of a model call. */
-  operator: Record<string, unknown>;
-}
-
-function effectsOf(
-  context: RunContext,
-  spec: AgentSpec,
-  { host, log, durable, own, prepared, streams, emit, room, admitted }: StatelessOptions,
-  workspace: WorkspaceAccess | null,
-) {
-  const vault = prepared === undefined ? runVault(spec, context) : prepared.vault;
-  const answers = streams === "nothing" ? null : new AnswerStream(context, emit);
-  const { onText, onReasoning, onRestart } = answers?.watcher ?? {};
-  const { close, ...effects } = agentEffects({
-    context,
-    host,
-    spec,
-    vault,
-    known: durable,
-    workspace,
-    artifacts: new RunArtifacts((id) => durable?.artifact(id) ?? null),
-    records: () => log.records(),
-    ...(own === undefined ? {} : { own }),
-    ...(prepared === undefined ? {} : { model: prepared.model }),
-    watcher: {
-      ...(onText === undefined ? {} : { onText }),
-      ...(onRestart === undefined ? {} : { onRestart }),
-      ...(streams === "text and reasoning" && onReasoning !== undefined ? { onReasoning } : {}),
-      ...(admitted === undefined ? {} : { onAdmitted: admitted }),
-    },
-    emit: (event) => void emit(event),
-  });
-  const facts: Facts = { first: null, operator: {} };
-  const callModel: AgentEffects["callModel"] = async (step, at) => {
-    facts.first ??= step.iteration;
-    await room?.();
-    try {
-      const call = () => effects.callModel(step, at);
-      return await (answers === null ? call() : answers.during(step.iteration + 1, call));
-    } catch (error) {
-      if (error instanceof HullError) Object.assign(facts.operator, error.operator);
-      throw error;
-    }
-  };
-  return { effects: { ...effects, callModel }, close, vault, facts };
 }

@@ -1,0 +1,18 @@
+/** What holds for every run whose last text is the answer: that of a served skill, or one of the vendors' APIs. */
+import type { AgentSpec } from "../../engine/agent/spec.ts";
+
+/** Results of tools stay complete: nothing is cut, counted or archived beyond the limits in `served`. */
+export function withServedTerms(
+  spec: AgentSpec,
+  served: NonNullable<AgentSpec["served"]>,
+  deadline: NonNullable<AgentSpec["deadline"]>,
+): AgentSpec {
+  return {
+    ...spec,
+    deadline,
+    max_iterations: served.max_tool_rounds + 1,
+    loop_detect: { ...spec.loop_detect, warn: 0 },
+    compaction: { ...spec.compaction, auto: false, tool_output_max_chars: Number.MAX_SAFE_INTEGER },
+    served,
+  };
+}
