@@ -17,8 +17,9 @@ const TYPES = [
   types("src/tool/isolate"),
   types("src/console"),
 ];
+const PYTHON = ["node", "--liftoff-only", "scripts/lint-python.ts"];
 /** The longest first. */
-const ALL = [...TYPES, ["biome", "check", "."], ["node", "scripts/architecture.ts"]];
+const ALL = [...TYPES, ["biome", "check", "."], ["node", "scripts/architecture.ts"], PYTHON];
 
 const env = {
   ...process.env,
