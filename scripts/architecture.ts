@@ -238,10 +238,11 @@ function partOf(file: string): string {
 function checkImport(file: string, specifier: string, sources: ReadonlyMap<string, string>): string | null {
   const part = partOf(file);
   if (!specifier.startsWith(".")) return checkPackage(file, part, specifier);
-  const target = join(dirname(file), specifier);
-  // Vite gives a test the text of a file.
-  if (part === "test" && target.endsWith(".md?raw")) return null;
-  if (!/\.(?:ts|mjs|json)$/.test(target)) return `import ${specifier} without its extension`;
+  const [path = ""] = specifier.split("?raw");
+  const target = join(dirname(file), path);
+  // Of any other file a module may have the text only.
+  if (path === specifier && !/\.(?:ts|mjs|json)$/.test(target))
+    return `import ${specifier} without its extension`;
   if (isBarrel(sources.get(target) ?? "")) return `import of the barrel file ${target}`;
   if (part === "test" || partOf(target) === part) return null;
   if (file.startsWith("src/") && !target.startsWith("src/")) return `src may not import ${target}`;
@@ -302,6 +303,8 @@ const KEPT: [RegExp, string][] = [
 /** Modules with state, and why it does not belong to a deployment. */
 const KEEPS: Record<string, string> = {
   "src/deployment.ts": "the deployments themselves",
+  "src/tool/isolate/harness.mjs": "what the loops of an isolate took, which it counts for itself",
+  "src/tool/isolate/hook-harness.mjs": "the foreign module of an isolate, once it is loaded",
   "src/http/body.ts": "the reader of a request's body, which lives as long as the request",
   "src/typed/located.ts": "where definitions stand, in the process that reads one skill at build time",
 };

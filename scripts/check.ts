@@ -9,9 +9,17 @@ const REPO = join(import.meta.dirname, "..");
 /** By default each compiler checks the same files in four threads, which takes more processor time than two cores have to give. */
 const types = (config: string): string[] => ["tsc", "-p", config, "--checkers", "1"];
 
-const TYPES = [types("tsconfig.node.json"), types("test/worker/tsconfig.json"), types("tsconfig.json")];
+const TYPES = [
+  types("tsconfig.node.json"),
+  types("test/worker/tsconfig.json"),
+  types("tsconfig.json"),
+  // Scripts that run elsewhere: beside foreign code, and in a browser.
+  types("src/tool/isolate"),
+  types("src/console"),
+];
+const PYTHON = ["node", "--liftoff-only", "scripts/lint-python.ts"];
 /** The longest first. */
-const ALL = [...TYPES, ["biome", "check", "."], ["node", "scripts/architecture.ts"]];
+const ALL = [...TYPES, ["biome", "check", "."], ["node", "scripts/architecture.ts"], PYTHON];
 
 const env = {
   ...process.env,

@@ -6,6 +6,7 @@ import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promise
 import { dirname, join, relative } from "node:path";
 import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
 import { buildCached } from "./build-cache.ts";
+import { fileTexts } from "./file-texts.ts";
 import { REPO_DIR } from "./paths.ts";
 
 /** The module that workerd starts with. */
@@ -48,7 +49,7 @@ export const workerBuild = (repoDir: string) => {
     conditions: ["workerd", "worker", "browser"],
     external: ["cloudflare:*", "node:*"],
     logLevel: "error",
-    plugins: [oneEntry(entry)],
+    plugins: [oneEntry(entry), fileTexts],
   } satisfies BuildOptions;
 };
 
@@ -71,7 +72,7 @@ async function bundleFrom(repoDir: string): Promise<{ modules: WorkerModules; in
 export function inputsOf({ inputs }: Metafile, repoDir: string): string[] {
   return Object.keys(inputs)
     .filter((name) => !/^(?:[\w-]+:|\()/.test(name))
-    .map((name) => join(repoDir, name));
+    .map((name) => join(repoDir, name.replace(/\?raw$/, "")));
 }
 
 /**

@@ -24,15 +24,7 @@ export function isExecutable(program: string): boolean {
   });
 }
 
-/** Prints which of the given modules exist, and which belong to Python itself. */
-const MODULES = `import importlib.util, json, sys
-names = json.load(sys.stdin)
-found = []
-for name in names:
-    try:
-        if importlib.util.find_spec(name): found.append(name)
-    except Exception: pass
-print(json.dumps({"found": found, "own": [n for n in names if n in sys.stdlib_module_names]}))`;
+const MODULES = join(import.meta.dirname, "modules.py");
 
 const modules = z.object({ found: z.array(z.string()), own: z.array(z.string()) });
 
@@ -66,7 +58,7 @@ export async function lookFor(needs: readonly Need[]): Promise<Machine> {
 async function pythonModules(names: readonly string[]): Promise<{ found: Set<string>; own: Set<string> }> {
   if (names.length === 0) return { found: new Set(), own: new Set() };
   try {
-    const started = run("python3", ["-I", "-c", MODULES], { timeout: 30_000 });
+    const started = run("python3", ["-I", MODULES], { timeout: 30_000 });
     started.child.stdin?.end(JSON.stringify(names));
     const { stdout } = await started;
     const { found, own } = modules.parse(JSON.parse(stdout));

@@ -7,18 +7,7 @@ import * as z from "zod";
 import type { RootedDiagnostic } from "../build/roots.ts";
 import type { BuiltSkill } from "../build/skill.ts";
 
-/** Compiles each text of a list and prints the faults. It runs nothing of a text. */
-const COMPILE = `import json, sys, warnings
-warnings.simplefilter("ignore")
-faults = []
-for index, text in enumerate(json.load(sys.stdin)):
-    try:
-        compile(text, "handler.py", "exec", dont_inherit=True)
-    except SyntaxError as error:
-        faults.append({"index": index, "message": error.msg, "line": error.lineno, "column": error.offset})
-    except Exception as error:
-        faults.append({"index": index, "message": str(error), "line": None, "column": None})
-print(json.dumps(faults))`;
+const COMPILE = join(import.meta.dirname, "compile.py");
 
 const faultList = z.array(
   z.object({ index: z.int(), message: z.string(), line: z.int().nullable(), column: z.int().nullable() }),
@@ -58,7 +47,7 @@ export async function checkPython(
 }
 
 async function compile(texts: readonly string[]): Promise<z.infer<typeof faultList>> {
-  const child = promisify(execFile)("python3", ["-I", "-c", COMPILE], {
+  const child = promisify(execFile)("python3", ["-I", COMPILE], {
     timeout: 30_000,
     maxBuffer: 2 ** 26,
   });

@@ -1,8 +1,8 @@
 /** The frame of every page of the console, and the headers of its answer. */
 import { html, raw } from "hono/html";
 import type { Api } from "./api.ts";
-import { SCRIPT } from "./script.ts";
-import { STYLE } from "./style.ts";
+import SCRIPT from "./script.js?raw";
+import STYLE from "./style.css?raw";
 import { type Html, mark } from "./text.ts";
 
 /** The contents of one page. */

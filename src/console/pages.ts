@@ -14,7 +14,7 @@ import { checkProvider, modelsPage, testCall } from "./models-page.ts";
 import { referencePage } from "./reference-page.ts";
 import { cancelRun, runAnswer, runCassette, runEval, runEvents, runPage } from "./run-page.ts";
 import { runsPage } from "./runs-page.ts";
-import { SCRIPT } from "./script.ts";
+import SCRIPT from "./script.js?raw";
 import {
   changeSession,
   deleteSession,
@@ -29,7 +29,7 @@ import { openSession, sessionsPage } from "./sessions-page.ts";
 import { saveConfig } from "./skill-config.ts";
 import { rollBack, skillPage, trySkill } from "./skill-page.ts";
 import { skillsPage } from "./skills-page.ts";
-import { STYLE } from "./style.ts";
+import STYLE from "./style.css?raw";
 import { setBudget, usagePage } from "./usage-page.ts";
 import {
   changeWorkflowRun,

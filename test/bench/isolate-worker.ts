@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { build } from "esbuild";
 import { convertV4MiniflareOptions, Miniflare } from "miniflare";
+import { fileTexts } from "../../scripts/dev/file-texts.ts";
 
 /** What such a Worker loads for the floor: it answers what it is told. */
 export const EMPTY_ISOLATE = `import { WorkerEntrypoint } from "cloudflare:workers";
@@ -17,6 +18,7 @@ export async function startIsolateWorker(name: string, source: string): Promise<
     format: "esm",
     external: ["cloudflare:*", "node:*"],
     logLevel: "error",
+    plugins: [fileTexts],
   });
   const miniflare = new Miniflare(
     convertV4MiniflareOptions({

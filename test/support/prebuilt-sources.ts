@@ -6,6 +6,7 @@ import { globSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { build } from "esbuild";
 import type { Plugin } from "vitest/config";
+import { fileTexts } from "../../scripts/dev/file-texts.ts";
 
 const REPO = dirname(dirname(import.meta.dirname));
 const SOURCES = join(REPO, "src");
@@ -57,6 +58,7 @@ async function bundle(): Promise<string> {
     external: ["cloudflare:*", "node:*"],
     logLevel: "error",
     plugins: [
+      fileTexts,
       {
         name: "entries",
         setup({ onResolve, onLoad }) {

@@ -1,7 +1,7 @@
 /** What calls of Skill Tools handlers need from their surroundings. */
 import type { Json, JsonObject, SkillRecord, SkillTool } from "../../skill/manifest.ts";
 import type { HandlerCall, HandlerOutcome } from "../../tool/handler/call.ts";
-import type { FolderFile } from "../../tool/isolate/handler-harness.ts";
+import type { FolderFile } from "../../tool/isolate/handler-rpc.ts";
 import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
 

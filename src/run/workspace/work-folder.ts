@@ -1,6 +1,6 @@
 /** A session's files as the work folder of a handler in an isolate. */
 import { Internal } from "../../errors.ts";
-import type { FolderFile } from "../../tool/isolate/handler-harness.ts";
+import type { FolderFile } from "../../tool/isolate/handler-rpc.ts";
 import type { WorkFolder } from "../handler/ports.ts";
 import type { FileChange, WorkspaceAccess } from "./access.ts";
 import { storeContent } from "./store.ts";

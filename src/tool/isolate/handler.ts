@@ -10,13 +10,9 @@ import {
   type HandlerOutcome,
   networkHint,
 } from "../handler/call.ts";
-import {
-  type FolderFile,
-  type HandlerRpc,
-  type HarnessCall,
-  type Hear,
-  handlerHarness,
-} from "./handler-harness.ts";
+import HANDLER_HARNESS from "./handler-harness.mjs?raw";
+import type { FolderFile, HandlerRpc, HarnessCall, Hear } from "./handler-rpc.ts";
+import HARNESS from "./harness.mjs?raw";
 import {
   type IsolateCode,
   type IsolateLimits,
@@ -95,7 +91,7 @@ export async function callHandler(
     changes: UNCHANGED,
   });
   if (signal.aborted) return ended("cancelled", CANCELLED);
-  const rpc = await isolateOf(isolate, { script: tool.script ?? tool.name, env: call.env, timeoutMs });
+  const rpc = await isolateOf(isolate, { script: scriptOf(tool), env: call.env, timeoutMs });
   const hear = listener(call, help);
   const asked = rpc.run(JSON.stringify(harnessCall(call, help)), [...help.files], hear);
   const outcome = await withinTime(asked, timeoutMs + MARGIN_MS, signal);
@@ -136,7 +132,11 @@ export async function handlerFault(
 ): Promise<string | null> {
   const of = { script: name, env: {}, timeoutMs };
   const rpc = await isolateOf({ ...isolate, id: null, outbound: null }, of);
-  const outcome: IsolateOutcome = await withinTime(rpc.check(timeoutMs), timeoutMs + MARGIN_MS, undefined);
+  const outcome: IsolateOutcome = await withinTime(
+    rpc.check(fromHarness(name), timeoutMs),
+    timeoutMs + MARGIN_MS,
+    undefined,
+  );
   if (outcome.by === "error") return outcome.message;
   if (outcome.by !== "answer") return `it was not loaded within ${timeoutMs} ms`;
   const { value } = outcome;
@@ -152,8 +152,11 @@ async function isolateOf(
   const limits: IsolateLimits = { cpuMs: timeoutMs, subRequests: MAX_SUBREQUESTS };
   const code = async (): Promise<IsolateCode> => {
     const text = await source();
-    const module = script.replaceAll(/[^\w./-]/g, "_");
-    const modules = { [MAIN]: handlerHarness(`../${module}`), [module]: guarded ? guardLoops(text) : text };
+    const modules = {
+      [MAIN]: HANDLER_HARNESS,
+      ".hull/harness.mjs": HARNESS,
+      [moduleOf(script)]: guarded ? guardLoops(text) : text,
+    };
     return { main: MAIN, modules, env, outbound, node: true };
   };
   return id === null ? isolates.fresh(await code(), limits) : isolates.warm(id, code, limits);
@@ -162,10 +165,15 @@ async function isolateOf(
 /** No script's name begins with a segment of this name. */
 const MAIN = ".hull/main.js";
 
+const scriptOf = ({ script, name }: HandlerCall["tool"]): string => script ?? name;
+const moduleOf = (script: string): string => script.replaceAll(/[^\w./-]/g, "_");
+const fromHarness = (script: string): string => `../${moduleOf(script)}`;
+
 function harnessCall(call: HandlerCall, { python }: HandlerHelp): HarnessCall {
-  const { args, config, env, models, callId, sessionId, bot, timeoutMs } = call;
+  const { tool, args, config, env, models, callId, sessionId, bot, timeoutMs } = call;
+  const module = fromHarness(scriptOf(tool));
   const limits = { timeout: timeoutMs, most: MAX_RESULT, mostStreamed: MAX_TOLD, mostChanged: MAX_CHANGED };
-  return { args, config, env, models, callId, sessionId, bot, python: python !== null, ...limits };
+  return { module, args, config, env, models, callId, sessionId, bot, python: python !== null, ...limits };
 }
 
 /** The handler may send anything: unknown messages are dropped. */

@@ -4,7 +4,8 @@ import { HookFailed, HookInvalid, HooksUnavailable, HookTimeout } from "../../er
 import type { Redactor } from "../../redact.ts";
 import { nestsTooDeep, parsedJson } from "../../skill/json-depth.ts";
 import type { Json } from "../../skill/manifest.ts";
-import { HOOK_HARNESS, HOOKS_NAME } from "./hook-harness.ts";
+import HARNESS from "./harness.mjs?raw";
+import HOOK_HARNESS from "./hook-harness.mjs?raw";
 import { type IsolateCode, type Isolates, overCpu, withinTime } from "./isolate.ts";
 import { guardLoops } from "./loop-guard.ts";
 
@@ -119,7 +120,11 @@ function present(isolates: Isolates | null): Isolates {
 }
 
 function codeOf(source: string, guarded: boolean): IsolateCode {
-  const modules = { [MAIN]: HOOK_HARNESS, [HOOKS_NAME]: guarded ? guardLoops(source) : source };
+  const modules = {
+    [MAIN]: HOOK_HARNESS,
+    "harness.mjs": HARNESS,
+    "hooks.js": guarded ? guardLoops(source) : source,
+  };
   return { main: MAIN, modules, env: {}, outbound: null, node: false };
 }
 

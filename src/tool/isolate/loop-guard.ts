@@ -3,7 +3,9 @@
  * the whole Worker, including timers. So in local dev each iteration of a loop asks the harness whether the time is up.
  */
 import { type Token, tokens } from "../../skill/javascript.ts";
-import { TICK } from "./harness.ts";
+
+/** The global function that guarded loops call, of harness.mjs: returns `true`, throws once the time is up. */
+const TICK = "__hull_tick";
 
 /** An open bracket in the source: the head of a `for`, with the semicolons read so far, or anything else. */
 interface Opening {

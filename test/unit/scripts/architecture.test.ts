@@ -9,6 +9,7 @@ test("a clean tree has no violations", () => {
       'import { throwing } from "../errors.ts";\n// any of these, as any reader sees\nexport const a = [throwing];\n',
     "src/skill/constants.ts":
       'const TABLE = new Map([["a", 1]]);\nconst NONE: ReadonlySet<string> = new Set();\nconst EMPTY: readonly string[] = [];\nconst PROGRAM = `\nlet ticks = 0;\n`;\n',
+    "src/skill/text.ts": 'import STYLE from "./style.css?raw";\nconst styles = [STYLE];\n',
     "scripts/x.ts": 'import { a } from "../src/skill/a.ts";\nthrow new Error(String(a));\n',
     "test/t.ts": 'import { a } from "../src/skill/a.ts";\nexport const t = a;\n',
   });
@@ -89,6 +90,14 @@ const CASES: [string, Record<string, string>, string, number, RegExp][] = [
     "src/skill/a.ts",
     1,
     /extension/,
+  ],
+  ["no module", { "src/skill/a.ts": 'import "./style.css";' }, "src/skill/a.ts", 1, /extension/],
+  [
+    "a text of another part",
+    { "src/skill/a.ts": 'import B from "../http/b.mjs?raw";', "src/http/b.mjs": "x" },
+    "src/skill/a.ts",
+    1,
+    /may not/,
   ],
   [
     "barrels",

@@ -1,0 +1,242 @@
+/**
+ * The console's one script, as browsers get it. What it shows comes from models, tools and users, so it makes text of it
+ * and nothing else. Attributes mark what is live on a page:
+ *
+ * - `data-refresh="<ms>"`: the page's part with the same id replaces the element, again and again;
+ * - `data-events="<path>"`: the element shows the events of a run, and the page is loaded anew after the last one;
+ * - `data-copy="<id>"`: a button that copies the text of another element;
+ * - `data-filter="<id>"`: a field that hides the items of a list which lack its words.
+ *
+ * The last 500 events stay. After a lost connection the script goes on after the last event that it showed.
+ */
+(() => {
+  /**
+   * @param {string} tag
+   * @param {string} [cls]
+   * @param {string} [text]
+   */
+  const $ = (tag, cls, text) => {
+    const element = document.createElement(tag);
+    if (cls) element.className = cls;
+    if (text !== undefined) element.textContent = text;
+    return element;
+  };
+  /** @param {string} text long, so it scrolls: the keyboard reaches it */
+  const block = (text) => {
+    const pre = $("pre", "", text);
+    pre.tabIndex = 0;
+    return pre;
+  };
+  /** @param {string} text */
+  const say = (text) => {
+    const live = document.getElementById("said");
+    if (live) live.textContent = text;
+  };
+  /**
+   * @template {Element} E
+   * @param {string} selector
+   * @param {new () => E} type
+   * @param {ParentNode} [within]
+   */
+  const each = (selector, type, within = document) =>
+    [...within.querySelectorAll(selector)].flatMap((found) => (found instanceof type ? [found] : []));
+
+  /** @param {HTMLElement} box */
+  const busy = (box) => {
+    const at = document.activeElement;
+    const typing = at !== null && box.contains(at) && /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName);
+    return typing || box.querySelector("details[open]") !== null;
+  };
+  /**
+   * Replaces the contents by those of the page as it is now; answers whether they go on changing.
+   * @param {HTMLElement} box
+   */
+  const renew = async (box) => {
+    const answer = await fetch(location.href, { headers: { accept: "text/html" }, redirect: "error" });
+    if (!answer.ok) throw answer.status;
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const next = page.getElementById(box.id);
+    if (next && !busy(box)) {
+      if (next.dataset.mark !== box.dataset.mark) {
+        const at = document.activeElement;
+        const focus = at !== null && box.contains(at) ? at.id : "";
+        box.replaceChildren(...document.adoptNode(next).childNodes);
+        box.dataset.mark = next.dataset.mark || "";
+        if (focus) document.getElementById(focus)?.focus();
+        if (next.dataset.say) say(next.dataset.say);
+      }
+      if (next.dataset.refresh === undefined) return false;
+    }
+    const badge = page.getElementById("waiting");
+    const mine = document.getElementById("waiting");
+    if (badge && mine) mine.textContent = badge.textContent;
+    return true;
+  };
+  /** @param {HTMLElement} box */
+  const refresh = (box) => {
+    const every = Number(box.dataset.refresh);
+    let wait = every;
+    const turn = async () => {
+      try {
+        if (!document.hidden && !busy(box) && !(await renew(box))) return;
+        wait = every;
+      } catch {
+        wait = Math.min(wait * 2, 15000);
+      }
+      setTimeout(turn, wait);
+    };
+    setTimeout(turn, wait);
+  };
+
+  /** @param {HTMLElement} box */
+  const follow = (box) => {
+    let last = 0;
+    let wait = 500;
+    /** @type {HTMLElement | null} */
+    let answer = null;
+    /** @type {HTMLElement | null} */
+    let thought = null;
+    /** @param {HTMLElement} item */
+    const put = (item) => {
+      box.append(item);
+      if (box.childElementCount > 500) box.firstElementChild?.remove();
+    };
+    /**
+     * What is read of the events: each has some of it.
+     * @typedef {{ text?: string, round: number, restarted?: boolean, name: string, arguments: unknown, ok: boolean,
+     *   duration_ms: number, code?: string, tool: string, reason: string, title: string, detail: string }} Data
+     */
+    /** @param {Data} data */
+    const text = (data) => data.text ?? "[bytes]";
+    /**
+     * @param {string} title
+     * @param {string} body
+     * @param {string} cls
+     */
+    const line = (title, body, cls) => {
+      answer = thought = null;
+      const item = $("li", cls);
+      item.append($("strong", "", title));
+      if (body) {
+        const more = $("details");
+        more.append($("summary", "", "Details"), block(body));
+        item.append(more);
+      }
+      put(item);
+    };
+    /**
+     * By event, what its data puts on the page.
+     * @type {Record<string, (data: Data) => void>}
+     */
+    const show = {
+      delta(data) {
+        if (!answer) {
+          const item = $("li", "say assistant");
+          answer = $("div", "out");
+          item.append(answer);
+          put(item);
+          thought = null;
+        }
+        answer.textContent += text(data);
+      },
+      thought(data) {
+        if (!thought) {
+          const item = $("li", "dim");
+          const more = $("details");
+          thought = block("");
+          more.append($("summary", "", "Thoughts"), thought);
+          item.append(more);
+          put(item);
+          answer = null;
+        }
+        thought.textContent += text(data);
+      },
+      stderr: (data) => line("stderr", text(data), "dim"),
+      round(data) {
+        if (data.restarted)
+          line(`The model is asked again: what stood here of round ${data.round} is void.`, "", "wait");
+        else answer = thought = null;
+      },
+      tool_call: (data) => line(`Calls ${data.name}`, JSON.stringify(data.arguments, null, 2), "say tool"),
+      tool_output: (data) => line("Output", text(data), "dim"),
+      tool_result(data) {
+        const code = data.code ? ` (${data.code})` : "";
+        const title = `${data.ok ? "Done" : "Failed"}: ${data.name}, ${Math.round(data.duration_ms)} ms${code}`;
+        line(title, "", data.ok ? "good" : "bad");
+      },
+      approval_request: (data) =>
+        line(`Waits for approval of ${data.tool}`, JSON.stringify(data.arguments, null, 2), "wait"),
+      daemon_wake: (data) => line(`Woken: ${data.reason}`, "", ""),
+      transcript_compacted: () => line("Older messages were summarised.", "", "dim"),
+      error: (data) => line(`${data.title}: ${data.detail}`, "", "bad"),
+    };
+    const open = () => {
+      const path = box.dataset.events ?? "";
+      const source = new EventSource(`${path}${path.includes("?") ? "&" : "?"}after=${last}`);
+      /** @param {string} name */
+      const take = (name) => (/** @type {Event} */ event) => {
+        // Without data it is the connection's own `error`.
+        if (!(event instanceof MessageEvent)) return;
+        const number = Number(event.lastEventId.split(":").pop());
+        if (number) {
+          if (number <= last) return;
+          last = number;
+        }
+        wait = 500;
+        let data;
+        try {
+          data = JSON.parse(event.data);
+        } catch {
+          return;
+        }
+        if (name === "done") {
+          source.close();
+          say("The run has ended or rests.");
+          setTimeout(() => location.reload(), 300);
+          return;
+        }
+        show[name]?.(data);
+      };
+      for (const name of [...Object.keys(show), "done"]) source.addEventListener(name, take(name));
+      source.onerror = (event) => {
+        if (event instanceof MessageEvent) return;
+        source.close();
+        setTimeout(open, wait);
+        wait = Math.min(wait * 2, 8000);
+      };
+    };
+    open();
+  };
+
+  for (const box of each("[data-refresh]", HTMLElement)) refresh(box);
+  for (const box of each("[data-events]", HTMLElement)) follow(box);
+  document.addEventListener("click", async ({ target }) => {
+    const button = target instanceof Element ? target.closest("[data-copy]") : null;
+    const from = document.getElementById(button?.getAttribute("data-copy") ?? "");
+    if (from === null) return;
+    try {
+      await navigator.clipboard.writeText(from.textContent);
+      say("Copied.");
+    } catch {
+      getSelection()?.selectAllChildren(from);
+      say("Selected: copy it with the keyboard.");
+    }
+  });
+  for (const field of each("[data-filter]", HTMLInputElement)) {
+    field.addEventListener("input", () => {
+      const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+      for (const item of document.getElementById(field.dataset.filter ?? "")?.children ?? []) {
+        const text = item.textContent.toLowerCase();
+        item.toggleAttribute("hidden", !words.every((word) => text.includes(word)));
+      }
+    });
+  }
+  for (const form of each("form[data-once]", HTMLFormElement))
+    form.addEventListener("submit", () => {
+      // Later, since a button that is off is not sent.
+      const off = () => {
+        for (const button of each("button", HTMLButtonElement, form)) button.disabled = true;
+      };
+      setTimeout(off, 0);
+    });
+})();
