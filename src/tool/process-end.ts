@@ -1,5 +1,5 @@
 /** The ends of processes: what each of them means for whoever started the process. */
-import type { ToolErrorCode } from "../engine/tool-result.ts";
+import type { ToolErrorCode } from "../engine/tool-fault.ts";
 import {
   ClientClosedRequest,
   CommandNotFound,

@@ -1,6 +1,8 @@
 /** `Bash`: a command as an execution in the runner, in the run's work folder. */
+
 import { plainResult } from "../../engine/agent/calls.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
+import { categoryOf } from "../../engine/tool-fault.ts";
 import { CODE_FOLDERS, type CodeTerms } from "../../engine/workspace-tools/code-tools.ts";
 import { commandText } from "../../engine/workspace-tools/command-result.ts";
 import { DEFAULT_BASH_MS, MAX_BASH_MS } from "../../engine/workspace-tools/definitions.ts";
@@ -105,7 +107,7 @@ export async function runBash(command: Command, environment: BashEnvironment): P
     });
     const ok = exit_code === 0;
     const lost = notKept.some(({ path, why }) => path.startsWith(OUTPUT) && TOO_LARGE.includes(why));
-    const category = cut?.code === "timed_out" ? "timeout" : "tool_error";
+    const category = categoryOf(cut?.code ?? "exit_nonzero");
     return {
       ...plainResult(ok ? "ok" : "error", content, ok ? null : category),
       exit_code: status.exit_code,
