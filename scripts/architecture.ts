@@ -89,6 +89,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "skill",
     "src/engine/messages.ts",
     "src/engine/arguments.ts",
+    "src/engine/tool-fault.ts",
     "src/engine/tool-result.ts",
     "src/model/frames.ts",
   ],

@@ -6,6 +6,7 @@ import { exactJson } from "../skill/exact-json.ts";
 import { isObject } from "../skill/json.ts";
 import type { CommandTool, Json, JsonObject, ToolParameter } from "../skill/manifest.ts";
 import type { ToolCallBlock, ToolDefinition } from "./messages.ts";
+import type { ToolErrorCode } from "./tool-fault.ts";
 
 /** Longest single value and longest sum of values, in UTF-8 bytes. */
 const MAX_VALUE_BYTES = 100_000;
@@ -15,17 +16,9 @@ const NUMERIC = /^[-+]?(\d+(\.\d+)?|\.\d+)([eE][-+]?\d+)?$/;
 /** The only permitted values with a leading dash, and only for `number` and `integer`. */
 const NEGATIVE_NUMBER = /^-(\d+(\.\d+)?|\.\d+)([eE][-+]?\d+)?$/;
 
-export type ArgumentErrorCode =
-  | "bad_arguments"
-  | "missing_argument"
-  | "unknown_argument"
-  | "dash_refused"
-  | "nul_byte"
-  | "argument_too_long";
-
 interface ArgumentError {
   ok: false;
-  code: ArgumentErrorCode;
+  code: ToolErrorCode;
   /** Tells the model what is wrong and what is accepted. */
   message: string;
 }
@@ -146,7 +139,7 @@ function sameJson(a: Json, b: Json): boolean {
   return a === b || JSON.stringify(a) === JSON.stringify(b);
 }
 
-function fail(code: ArgumentErrorCode, message: string): ArgumentError {
+function fail(code: ToolErrorCode, message: string): ArgumentError {
   return { ok: false, code, message };
 }
 

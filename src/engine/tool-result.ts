@@ -3,24 +3,8 @@
  * `max_tool_output_bytes`.
  */
 import { join } from "../bytes.ts";
-import type { ArgumentErrorCode } from "./arguments.ts";
 import type { Part } from "./messages.ts";
-
-export type ToolErrorCode =
-  | ArgumentErrorCode
-  | "exit_nonzero"
-  | "timed_out"
-  | "killed"
-  | "out_of_memory"
-  | "command_not_found"
-  | "unknown_tool"
-  /** The handler failed, or reported a failure. */
-  | "tool_error"
-  /** Its runtime could not be reached. */
-  | "unavailable"
-  | "permission_denied"
-  /** It may or may not have taken effect. */
-  | "outcome_unknown";
+import type { ToolErrorCode } from "./tool-fault.ts";
 
 /** One settled tool call. `bytes` counts all that the tool wrote, including what was left out. */
 export interface ToolOutcome {

@@ -19,7 +19,7 @@ const REASONS = [
 ] as const;
 export type FailureReason = (typeof REASONS)[number];
 
-/** The complete list; the layers above the model call use those that no provider causes. */
+/** Those that no provider causes come from the layers above the model call, and from mocks. */
 export const ERROR_CATEGORIES = [
   "timeout",
   "auth",

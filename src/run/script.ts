@@ -2,7 +2,8 @@
 
 import { ClientClosedRequest, ExecutionLost, OutputTooLarge, RunnerProtocolError } from "../errors/run.ts";
 import { Internal } from "../errors.ts";
-import { executionSpec, scriptError } from "../tool/execution.ts";
+import { executionSpec } from "../tool/execution.ts";
+import { scriptError } from "../tool/process-end.ts";
 import type { EndedStatus, ExecutionSpec } from "../tool/protocol.ts";
 import { replayExecution, runExecution } from "../tool/runner-client.ts";
 import { DeltaText } from "./delta.ts";

@@ -41,11 +41,7 @@ import { injectedTexts, LITELLM_TOOL, skillTool } from "./whole-skills.ts";
 import { skillsFolder } from "./workspace-tools/where.ts";
 
 const MAX_TOOL_OUTPUT_BYTES = 256 * 1024;
-/**
- * Time limits of each model call and of the whole run, in ms. The whole leaves time for a last tool call after an
- * answer's time.
- */
-const CALL_MS = 120_000;
+/** Time limit of the whole run, in ms. It leaves time for a last tool call after an answer's time. */
 const WHOLE_MS = 600_000;
 
 /** What such a request asks for. */
@@ -340,7 +336,7 @@ function withTerms(
   { answer_ms }: Settings["limits"],
   own: Manifest | null,
 ): AgentSpec {
-  const { llm, timeout_ms = CALL_MS, idle_timeout_ms = CALL_MS, deadline_ms = WHOLE_MS } = own ?? {};
+  const { llm, deadline_ms = WHOLE_MS } = own ?? {};
   const { max_tool_output_bytes = MAX_TOOL_OUTPUT_BYTES } = llm ?? {};
   const max_tool_rounds = toolRounds(llm?.max_tool_rounds, own !== null && worksOnFiles(spec));
   const whole = Math.min(deadline_ms, WHOLE_MS);
@@ -350,8 +346,6 @@ function withTerms(
     max_tool_output_bytes,
     json: request.json,
     max_tokens: request.max_tokens,
-    timeout_ms,
-    idle_timeout_ms,
   };
   return withServedTerms(run, served, { at: Date.now() + whole, ms: whole });
 }

@@ -8,10 +8,11 @@ import {
   refusedCall,
   type ToolOutcome,
 } from "../engine/tool-result.ts";
-import { ClientClosedRequest, ExecutionLost } from "../errors/run.ts";
+import { ExecutionLost } from "../errors/run.ts";
 import type { CommandTool, SkillRecord } from "../skill/manifest.ts";
 import { executionSpec } from "./execution.ts";
 import type { ExecutionInput } from "./multipart.ts";
+import { LOST, toolCutShort } from "./process-end.ts";
 import type { EndedStatus, ExecutionSpec } from "./protocol.ts";
 import type { Runner, RunOptions } from "./runner-client.ts";
 import { runWithWorkspace, type ToolWorkspace } from "./with-workspace.ts";
@@ -37,9 +38,6 @@ interface CommandToolContext {
   /** Called when the process starts, with the ms that the call waited in the queue. */
   started?: (queueMs: number) => void;
 }
-
-const UNKNOWN = "It may or may not have taken effect, and was not run again.";
-const LOST = `The tool was lost while it ran. ${UNKNOWN}`;
 
 /**
  * Runs the call and renders its outcome. Faults of the tool are outcomes for the model. So is the loss of a detached
@@ -89,7 +87,7 @@ export async function runCommandTool(call: ToolCallBlock, context: CommandToolCo
     const outcome = await executed(spec, context);
     if (outcome !== null) return outcome;
   }
-  return refusedCall("outcome_unknown", LOST);
+  return refusedCall("outcome_unknown", `The tool was ${LOST}`);
 }
 
 /** Runs it to its end; `null`: a detached execution was lost. */
@@ -122,48 +120,10 @@ function withNotKept(outcome: ToolOutcome, notKept: readonly { path: string; why
   return { ...outcome, content: outcome.content === "" ? line : `${outcome.content}\n${line}` };
 }
 
-function processEnd(
-  status: EndedStatus,
-  spec: Pick<ExecutionSpec, "id" | "timeout_ms" | "argv" | "limits" | "detach">,
-): ProcessEnd {
+function processEnd(status: EndedStatus, spec: ExecutionSpec): ProcessEnd {
   const { exit_code, duration_ms } = status;
-  const command = spec.argv[0] ?? "";
-  switch (status.cause) {
-    case "exit":
-      return { code: exit_code === 0 ? null : "exit_nonzero", exit_code, duration_ms };
-    case "timed_out":
-      return { code: "timed_out", exit_code, duration_ms, remark: `Stopped after ${spec.timeout_ms} ms.` };
-    case "cancelled":
-      // The client left before this Worker could know: nobody waits for the model's reaction.
-      if (!spec.detach) throw new ClientClosedRequest({});
-      // The run continues, so the runner ended the process when it ended itself.
-      return { code: "killed", exit_code, duration_ms, remark: `The runner was shut down. ${UNKNOWN}` };
-    case "out_of_memory":
-      return { code: "out_of_memory", exit_code, duration_ms };
-    case "signal":
-      return { code: "killed", exit_code, duration_ms, remark: `Ended by ${status.signal}.` };
-    case "output_too_large":
-      return {
-        code: "killed",
-        exit_code,
-        duration_ms,
-        remark: `It wrote more than ${spec.limits.max_output_bytes} bytes.`,
-      };
-    case "command_not_found":
-      return {
-        code: "command_not_found",
-        exit_code,
-        duration_ms,
-        remark: `There is no command "${command}".`,
-      };
-    case "spawn_failed":
-      return {
-        code: "command_not_found",
-        exit_code,
-        duration_ms,
-        remark: `The command "${command}" could not be started (${status.reason ?? "unknown reason"}).`,
-      };
-    case "lost":
-      throw new ExecutionLost({ id: spec.id });
-  }
+  if (status.cause === "lost") throw new ExecutionLost({ id: spec.id });
+  const cut = toolCutShort(status, spec);
+  if (cut !== null) return { code: cut.code, exit_code, duration_ms, remark: `It was ${cut.remark}` };
+  return { code: exit_code === 0 ? null : "exit_nonzero", exit_code, duration_ms };
 }

@@ -1,20 +1,8 @@
-/** The Worker's request to the runner for one process: the spec, its environment, and the meaning of its end. */
+/** The Worker's request to the runner for one process: the spec and its environment. */
 
-import {
-  ClientClosedRequest,
-  CommandNotFound,
-  ExecutionLost,
-  OutOfMemory,
-  OutputTooLarge,
-  ScriptFailed,
-  ScriptKilled,
-  ScriptTimeout,
-  SpawnFailed,
-} from "../errors/run.ts";
-import type { HullError } from "../errors.ts";
 import { PROVIDER_KEY_VARIABLES } from "../secrets.ts";
 import type { SkillRecord } from "../skill/manifest.ts";
-import { type EndedStatus, type ExecutionSpec, PROTOCOL_VERSION } from "./protocol.ts";
+import { type ExecutionSpec, PROTOCOL_VERSION } from "./protocol.ts";
 
 interface ExecutionRequest {
   id: string;
@@ -106,35 +94,4 @@ export function withheldKeys(
   if (variables.length === 0) return {};
   const own = [...providerKeys].filter((name) => !PROVIDER_KEY_VARIABLES.includes(name)).sort();
   return own.length === 0 ? {} : { withheld: own };
-}
-
-/** The caller's error for the end of a script skill's process; `null` is success. */
-export function scriptError(
-  status: EndedStatus,
-  spec: ExecutionSpec,
-  tails: { stdout: string; stderr: string },
-): HullError | null {
-  const command = spec.argv[0] ?? "";
-  switch (status.cause) {
-    case "exit":
-      return status.exit_code === 0
-        ? null
-        : new ScriptFailed({ exit_code: status.exit_code ?? -1, stdout: tails.stdout, stderr: tails.stderr });
-    case "timed_out":
-      return new ScriptTimeout({ timeout_ms: spec.timeout_ms, stdout: tails.stdout, stderr: tails.stderr });
-    case "cancelled":
-      return new ClientClosedRequest({});
-    case "out_of_memory":
-      return new OutOfMemory({});
-    case "signal":
-      return new ScriptKilled({ signal: status.signal ?? "an unknown signal", stderr: tails.stderr });
-    case "output_too_large":
-      return new OutputTooLarge({ limit: spec.limits.max_output_bytes });
-    case "command_not_found":
-      return new CommandNotFound({ command });
-    case "spawn_failed":
-      return new SpawnFailed({ command, reason: status.reason ?? "unknown reason" });
-    case "lost":
-      return new ExecutionLost({ id: spec.id });
-  }
 }

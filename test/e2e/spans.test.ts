@@ -47,13 +47,14 @@ interface TailEvent {
 
 const SKILLS = {
   "asker/SKILL.md":
-    "---\nname: asker\ndescription: d\nmode: llm\nmodel: claude-test\ntools:\n  - {name: look, description: Looks, " +
+    "---\nname: asker\ndescription: d\nmode: llm\nmodel: claude-test\ntimeout_ms: 900\ntools:\n  - {name: look, description: Looks, " +
     "command: [echo], parameters: [{name: where, description: w}]}\n---\nSystem words.\n",
   "shout/SKILL.md": "---\nname: shout\ndescription: d\nrun: [sh, -c, 'exit 3']\n---\nS.\n",
   "relay/SKILL.md":
     "---\nname: relay\ndescription: d\nmethod: GET\nproxy: ${UPSTREAM_URL}/v1/nothing?key=${UPSTREAM_KEY}\n---\nR.\n",
 };
 
+const CODE = { type: "code_execution_20250825", name: "code_execution" };
 const SECRET = "sk-provider-key-of-the-test";
 let provider: FakeProvider;
 let runner: TestRunner;
@@ -249,6 +250,19 @@ describe.each([
     const model = { provider: "anthropic", model: "claude-test", llm_retries: 0 };
     const response = await post("/runs", { prompt: "x", options: model });
     expect([response.status, await response.json()]).toMatchObject([504, { timeout_ms: 2000 }]);
+  });
+
+  test.skipIf(content).each([
+    ["HULL_LLM_TIMEOUT", { model: "claude-test", tools: [CODE] }, 2000],
+    ["a skill's timeout_ms", { model: "skill/asker" }, 900],
+  ])("%s bounds the model calls of an agent run of /v1", async (_, more, limit) => {
+    provider.script([{ hang: true }]);
+    const messages = [{ role: "user", content: "x" }];
+    const response = await post("/v1/messages", { max_tokens: 100, messages, ...more });
+    expect([response.status, await response.json()]).toMatchObject([
+      504,
+      { error: { type: "timeout_error", message: expect.stringContaining(`within ${limit} ms`) } },
+    ]);
   });
 
   test("the run of a session: in its line of the log", async () => {

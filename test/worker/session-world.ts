@@ -290,7 +290,7 @@ export class World {
 function result(
   content: string,
   status: "ok" | "error" = "ok",
-  category: string | null = null,
+  category: AgentToolResult["error_category"] = null,
 ): AgentToolResult {
   return { status, content, value: null, error_category: category, exit_code: null, duration_ms: 1 };
 }

@@ -4,6 +4,7 @@ import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { SUB_AGENT } from "../../skill/tool-names.ts";
 import { numericArguments } from "../arguments.ts";
 import { firstOf } from "../cut.ts";
+import type { FaultCategory } from "../tool-fault.ts";
 import { refusedCall } from "../tool-result.ts";
 import { approvedBeforehand } from "../workspace-tools/approved.ts";
 import { ceilingsOf } from "./delegation.ts";
@@ -520,7 +521,11 @@ export function denied(tool: string, reason: string): AgentToolResult {
 export function plainResult(
   status: ToolStatus,
   content: string,
-  error_category: string | null,
+  error_category: FaultCategory | null,
 ): AgentToolResult {
   return { status, content, value: null, error_category, exit_code: null, duration_ms: 0 };
 }
+
+/** The result of a call that an earlier life of the run began, and whose outcome nobody knows. */
+export const interrupted = (): AgentToolResult =>
+  plainResult("error", "The call was interrupted. It may or may not have taken effect.", "cancelled");

@@ -4,6 +4,7 @@
  */
 import { ClientClosedRequest } from "../../errors/run.ts";
 import { HullError, toHullError } from "../../errors.ts";
+import { isRetried } from "../tool-fault.ts";
 import { type Applied, applyAgentRecord } from "./apply.ts";
 import { summaryFrom } from "./compaction.ts";
 import { compactionRecord, nextAgentStep, type Vault } from "./next.ts";
@@ -244,7 +245,8 @@ class AgentDrive {
     const { tool_retries, tool_backoff_ms } = this.#run().spec;
     for (let attempt = 0; ; attempt++) {
       const result = await this.#options.effects.runTool(call, this.#context(call.effect));
-      const failed = result.status === "error" && RETRIED.has(result.error_category ?? "");
+      const failed =
+        result.status === "error" && result.error_category !== null && isRetried(result.error_category);
       const transient = failed && result.retryable !== false;
       if (!transient || attempt >= tool_retries) return result;
       await this.#options.effects.pause(tool_backoff_ms * 2 ** Math.min(attempt, 5), this.#signal);
@@ -322,13 +324,3 @@ class AgentDrive {
 /** What ended a run whose signal was aborted. Without a reason of Hull's own nobody wants its answer. */
 const faultOf = (reason: unknown): HullError =>
   reason instanceof HullError ? reason : new ClientClosedRequest({});
-
-/** Faults that a second attempt may fix. */
-const RETRIED = new Set([
-  "tool_error",
-  "mcp_server_error",
-  "host_bridge_error",
-  "network",
-  "timeout",
-  "unavailable",
-]);

@@ -6,7 +6,7 @@ import type { ErrorData } from "../../errors.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Artifact, ImportedArtifact } from "../artifact.ts";
 import type { Message, ModelTurn, Part, ToolCallBlock, Warning } from "../messages.ts";
-import type { ToolErrorCode } from "../tool-result.ts";
+import type { FaultCategory, ToolErrorCode } from "../tool-fault.ts";
 import type { SearchEvent } from "../tool-vault/events.ts";
 import type { AgentSpec, AgentTool, WakeLimit } from "./spec.ts";
 import type { TaskLedger } from "./task-ledger.ts";
@@ -40,7 +40,7 @@ export interface AgentToolResult {
   /** The structured result, if the tool gave one. */
   value: Json;
   /** Of `ToolCallUpdate`; `null` for success. */
-  error_category: string | null;
+  error_category: FaultCategory | null;
   exit_code: number | null;
   duration_ms: number;
   /** The exact name of the fault, if it has one in addition to the category. */

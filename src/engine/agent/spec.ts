@@ -181,9 +181,9 @@ export interface ServedTerms {
   max_tokens: number;
   /** How much the model thinks. Absent: the provider's default. */
   thinking?: Thinking;
-  /** Time limit of each model call, and of the silence within one. */
-  timeout_ms: number;
-  idle_timeout_ms: number;
+  /** Time limit of each model call, and of the silence within one. Absent: the run's options say them, or the deployment. */
+  timeout_ms?: number;
+  idle_timeout_ms?: number;
 }
 
 /** Who delegated a run, and who pays. */

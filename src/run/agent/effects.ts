@@ -1,6 +1,6 @@
 /** How Hull carries out the effects of an agent run: models through the host, commands in the runner. */
 
-import { plainResult } from "../../engine/agent/calls.ts";
+import { interrupted, plainResult } from "../../engine/agent/calls.ts";
 import { onlyReads } from "../../engine/agent/policy.ts";
 import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
 import { READ_SKILL_RESOURCE } from "../../engine/agent/skill-resource.ts";
@@ -14,6 +14,7 @@ import type {
 } from "../../engine/agent/step.ts";
 import { isArtifact } from "../../engine/artifact.ts";
 import type { ModelRequest, ModelTurn } from "../../engine/messages.ts";
+import { categoryOf } from "../../engine/tool-fault.ts";
 import { OutputWindow, type ToolOutcome } from "../../engine/tool-result.ts";
 import { ProviderEmptyAnswer } from "../../errors/provider.ts";
 import { ClientClosedRequest } from "../../errors/run.ts";
@@ -409,10 +410,6 @@ function begunAt(records: Iterable<AgentRecord>, run: string, effect: string): n
   return null;
 }
 
-/** The result of a call that an earlier life of the run began, and whose outcome nobody knows. */
-const interrupted = (): AgentToolResult =>
-  plainResult("error", "The call was interrupted. It may or may not have taken effect.", "cancelled");
-
 /** A tool that a hook carries out. The hook reaches nothing outside, but its module may keep state between calls. */
 async function hookResult(
   context: RunContext,
@@ -442,21 +439,13 @@ function commandOf(handler: Json): { slug: string; tool: string } | null {
   return typeof slug === "string" && typeof tool === "string" ? { slug, tool } : null;
 }
 
-const CATEGORIES = new Map<string, string>([
-  ["timed_out", "timeout"],
-  ["bad_arguments", "schema_validation"],
-  ["missing_argument", "schema_validation"],
-  ["unknown_argument", "schema_validation"],
-  ["outcome_unknown", "cancelled"],
-]);
-
 function resultOf(outcome: ToolOutcome): AgentToolResult {
   const { ok, code, exit_code, content, duration_ms, bytes, truncated } = outcome;
   return {
     status: ok ? "ok" : "error",
     content,
     value: null,
-    error_category: ok ? null : (CATEGORIES.get(code ?? "") ?? "tool_error"),
+    error_category: ok ? null : categoryOf(code ?? "tool_error"),
     exit_code,
     duration_ms,
     ...(code === undefined ? {} : { code }),

@@ -1,10 +1,12 @@
 /** The events that watchers get for the records of a run. Pure. */
+
 import type { AgentRecord, AgentToolResult } from "../../engine/agent/records.ts";
 import { clientResult } from "../../engine/agent/settle-call.ts";
 import { droppedBindings } from "../../engine/agent/skill-servers.ts";
 import type { AgentSkill } from "../../engine/agent/spec.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import { goesThroughHooks } from "../../engine/agent/tool-hooks.ts";
+import { codeOf } from "../../engine/tool-fault.ts";
 import type { SearchEvent } from "../../engine/tool-vault/events.ts";
 import { parseErrorArguments } from "../../llm/blocks.ts";
 import { objectOf } from "../../skill/json.ts";
@@ -125,16 +127,8 @@ function toolResult(effect: string, result: AgentToolResult, { run }: AgentState
 /** Callers of served skills get the exact code, callers of runs get the category. */
 function shownCode({ code, error_category }: AgentToolResult, exact: boolean): string | null {
   if (!exact || error_category === null) return error_category;
-  return code ?? EXACT.get(error_category) ?? error_category;
+  return code ?? codeOf(error_category);
 }
-
-const EXACT = new Map([
-  ["timeout", "timed_out"],
-  ["cancelled", "outcome_unknown"],
-  ["schema_validation", "bad_arguments"],
-  ["parse_aborted", "bad_arguments"],
-  ["mcp_server_error", "unavailable"],
-]);
 
 function skillEvents(
   record: Extract<AgentRecord, { type: "skills_matched" }>,

@@ -1,6 +1,6 @@
 /** What agent runs leave to the host delegate: tools of the executor `webhook`, and permissions. */
 
-import { plainResult } from "../../engine/agent/calls.ts";
+import { interrupted, plainResult } from "../../engine/agent/calls.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";
 import { HullError } from "../../errors.ts";
@@ -20,13 +20,7 @@ export async function callHostTool(
 ): Promise<AgentToolResult> {
   const host = hostDelegate(context);
   if (host === null) return plainResult("error", "No host delegate is configured.", "host_bridge_error");
-  if (again && tool.annotations.idempotent !== true) {
-    return plainResult(
-      "error",
-      "The call was interrupted. It may or may not have taken effect.",
-      "cancelled",
-    );
-  }
+  if (again && tool.annotations.idempotent !== true) return interrupted();
   const { id, name } = call;
   const params = {
     name,

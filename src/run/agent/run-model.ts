@@ -60,7 +60,11 @@ function servedModel(
     ...(thinking === undefined ? {} : { thinking }),
   };
   return {
-    options: { max_tokens, timeout_ms, idle_timeout_ms },
+    options: {
+      max_tokens,
+      ...(timeout_ms === undefined ? {} : { timeout_ms }),
+      ...(idle_timeout_ms === undefined ? {} : { idle_timeout_ms }),
+    },
     own: {},
     structured: null,
     targets: [{ provider: model.provider, model: model.model }, ...fallback],

@@ -1,11 +1,12 @@
 /** Tools of MCP servers in agent runs (docs/mcp.md). */
 
-import { plainResult } from "../../engine/agent/calls.ts";
+import { interrupted, plainResult } from "../../engine/agent/calls.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import { serverWarning } from "../../engine/agent/skill-servers.ts";
 import type { AgentSpec, AgentTool } from "../../engine/agent/spec.ts";
 import type { AgentEffectContext, AgentEffects, PlannedCall } from "../../engine/agent/step.ts";
 import type { Warning } from "../../engine/messages.ts";
+import type { FaultCategory } from "../../engine/tool-fault.ts";
 import { refusedCall } from "../../engine/tool-result.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { SkillRecord } from "../../skill/manifest.ts";
@@ -109,7 +110,7 @@ function remoteAgentTool(slug: string | null, found: FoundTool): AgentTool {
   };
 }
 
-const CATEGORIES: Record<FailureKind, string> = {
+const CATEGORIES: Record<FailureKind, FaultCategory> = {
   refused: "unavailable",
   unavailable: "mcp_server_error",
   timeout: "timeout",
@@ -135,10 +136,7 @@ export async function callRemoteTool(
     );
     return plainResult("error", content, "parse_aborted");
   }
-  if (again && tool.annotations.idempotent !== true) {
-    const text = "The call was interrupted. It may or may not have taken effect.";
-    return plainResult("error", text, "cancelled");
-  }
+  if (again && tool.annotations.idempotent !== true) return interrupted();
   const { slug, server, tool: remote } = objectOf(tool.handler);
   if (typeof server !== "string" || typeof remote !== "string") {
     return plainResult("error", `The tool ${call.name} cannot be carried out here.`, "tool_error");

@@ -1,6 +1,8 @@
 /** The parts of a response other than text and reasoning, as the run's log keeps them. */
+
 import * as z from "zod/mini";
 import type { Block, ToolCallBlock } from "../../engine/messages.ts";
+import { FAULT_CATEGORIES } from "../../engine/tool-fault.ts";
 import { blockShape } from "../../llm/blocks.ts";
 import type { ShownResult } from "../../llm/openai-api/shell-items.ts";
 import type { RunEvent } from "../events.ts";
@@ -40,7 +42,7 @@ const partShape: z.ZodMiniType<ResponsePart> = z.lazy(() => {
         commands: z.int(),
         content: text,
         exit_code: z.nullable(z.int()),
-        error_category: z.nullable(text),
+        error_category: z.nullable(z.catch(z.enum(FAULT_CATEGORIES), "tool_error")),
         status: z.enum(["ok", "error", "rejected"]),
       }),
     }),

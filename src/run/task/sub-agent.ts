@@ -1,9 +1,11 @@
 /** Carries out a model's call of `sub_agent`: a run in a session of its own, whose answer is the call's result. */
+
 import { plainResult } from "../../engine/agent/calls.ts";
 import { refusal } from "../../engine/agent/delegation.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
 import type { AgentSpec, Ceilings } from "../../engine/agent/spec.ts";
 import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";
+import { isFaultCategory } from "../../engine/tool-fault.ts";
 import { HullError } from "../../errors.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
@@ -170,7 +172,7 @@ function answerOf({ result, status, error }: TaskHandle): AgentToolResult {
   const { ok, error: fault } = envelope;
   const category = objectOf(fault).category;
   const content = JSON.stringify(envelope, null, 2);
-  const failed = typeof category === "string" ? category : "tool_error";
+  const failed = isFaultCategory(category) ? category : "tool_error";
   return {
     ...plainResult(ok === true ? "ok" : "error", content, ok === true ? null : failed),
     value: envelope,

@@ -1,15 +1,18 @@
 /** `Bash`: a command as an execution in the runner, in the run's work folder. */
+
 import { plainResult } from "../../engine/agent/calls.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
+import { categoryOf } from "../../engine/tool-fault.ts";
 import { CODE_FOLDERS, type CodeTerms } from "../../engine/workspace-tools/code-tools.ts";
 import { commandText } from "../../engine/workspace-tools/command-result.ts";
 import { DEFAULT_BASH_MS, MAX_BASH_MS } from "../../engine/workspace-tools/definitions.ts";
 import { ConcurrencyLimited } from "../../errors/request.ts";
-import { ClientClosedRequest, ExecutionLost, RunnerBusy } from "../../errors/run.ts";
+import { ExecutionLost, RunnerBusy } from "../../errors/run.ts";
 import { utf8 } from "../../skill/bundle.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { EMPTY_PACK, withEmptyPack } from "../../tool/empty-pack.ts";
 import { allowedVariables, withheldKeys } from "../../tool/execution.ts";
+import { LOST, toolCutShort } from "../../tool/process-end.ts";
 import { type EndedStatus, type ExecutionSpec, PROTOCOL_VERSION } from "../../tool/protocol.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
 import { runWithWorkspace } from "../../tool/with-workspace.ts";
@@ -58,8 +61,7 @@ interface BashEnvironment {
   emit: (event: RunEvent) => void;
 }
 
-const UNKNOWN =
-  "The outcome is unknown: the runner was lost while the command ran. It may have taken effect, in part or whole, and was not run again. Look at what is there before you go on.";
+const UNKNOWN = `The command was ${LOST} Look at what is there before you go on.`;
 
 /** Runs a command to its end. Every fault of the command is a result. @throws HullError for faults of the runner */
 export async function runBash(command: Command, environment: BashEnvironment): Promise<AgentToolResult> {
@@ -92,7 +94,8 @@ export async function runBash(command: Command, environment: BashEnvironment): P
       return unknown(status.duration_ms);
     }
     const shown = settings.redactor.text(await output.end());
-    const remark = remarkOf(status, spec, known === null);
+    const cut = toolCutShort(status, spec);
+    const remark = cut === null ? null : `${cut.remark}${ADVICE[status.cause] ?? ""}`;
     const exit_code = status.cause === "exit" ? status.exit_code : null;
     const offline = settings.workspace_tools.network === false;
     const content = commandText(text, shown, {
@@ -104,7 +107,7 @@ export async function runBash(command: Command, environment: BashEnvironment): P
     });
     const ok = exit_code === 0;
     const lost = notKept.some(({ path, why }) => path.startsWith(OUTPUT) && TOO_LARGE.includes(why));
-    const category = status.cause === "timed_out" ? "timeout" : "tool_error";
+    const category = categoryOf(cut?.code ?? "exit_nonzero");
     return {
       ...plainResult(ok ? "ok" : "error", content, ok ? null : category),
       exit_code: status.exit_code,
@@ -176,32 +179,11 @@ function networkOf(
   return { hosts: deployment === true ? null : [...deployment] };
 }
 
-/** Why a command did not end by itself; `null`: it did. @throws ClientClosedRequest if nobody waits any more */
-function remarkOf(
-  { cause, signal, reason }: EndedStatus,
-  { timeout_ms }: ExecutionSpec,
-  attended: boolean,
-): string | null {
-  switch (cause) {
-    case "exit":
-      return null;
-    case "timed_out":
-      return `stopped after ${timeout_ms} ms, its time limit. What it changed so far is kept. timeout_ms may be up to ${MAX_BASH_MS}`;
-    case "cancelled":
-      if (attended) throw new ClientClosedRequest({});
-      return "the runner was shut down while it ran. It may have taken effect in part, and was not run again";
-    case "out_of_memory":
-      return "killed: it exceeded its memory limit";
-    case "signal":
-      return `ended by ${signal ?? "a signal"}`;
-    case "output_too_large":
-      return `ended: it wrote more than ${MAX_OUTPUT_BYTES} bytes. Write large results to files`;
-    case "command_not_found":
-      return "the runner has no bash";
-    default:
-      return `could not be started (${reason ?? "unknown reason"})`;
-  }
-}
+/** What the model can do about an end, by its cause. */
+const ADVICE: { readonly [cause in EndedStatus["cause"]]?: string } = {
+  timed_out: ` What it changed so far is kept. timeout_ms may be up to ${MAX_BASH_MS}.`,
+  output_too_large: " Write large results to files.",
+};
 
 /** Where files for the user lie, and the reasons why a file was too much. */
 const OUTPUT = `${CODE_FOLDERS.output}/`;

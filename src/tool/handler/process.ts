@@ -4,11 +4,12 @@ import { exactJson } from "../../skill/exact-json.ts";
 import type { SkillRecord } from "../../skill/manifest.ts";
 import { EMPTY_PACK, withEmptyPack } from "../empty-pack.ts";
 import { executionSpec } from "../execution.ts";
+import { cutShort } from "../process-end.ts";
 import { type ExecutionSpec, HANDLER_TEXT_LIMIT, sha256Hex } from "../protocol.ts";
 import type { Runner, RunOptions } from "../runner-client.ts";
 import { runWithWorkspace, type ToolWorkspace } from "../with-workspace.ts";
 import { failedCall, type HandlerCall, type HandlerOutcome } from "./call.ts";
-import { causeText, MAX_CHANNEL_BYTES, outcomeOf, outcomeOfError } from "./process-outcome.ts";
+import { MAX_CHANNEL_BYTES, outcomeOf, outcomeOfError } from "./process-outcome.ts";
 import { ResultReader } from "./process-result.ts";
 
 type Handler = NonNullable<ExecutionSpec["handler"]>;
@@ -62,7 +63,7 @@ export async function runInRunner(call: HandlerCall, deps: ProcessDeps): Promise
       if (event.kind === "stdout") reader.result(event.bytes);
       else if (event.kind === "stderr") reader.stderr(event.bytes);
     });
-    const outcome = outcomeOf(status, reader.end(), reader.stderrTail, call);
+    const outcome = outcomeOf(status, reader.end(), reader.stderrTail, call, spec);
     if (notKept.length === 0) return outcome;
     const files = notKept.map(({ path, why }) => `${JSON.stringify(path)} (${why})`);
     const message = `Not kept among the session's files: ${files.join(", ")}.`;
@@ -110,7 +111,8 @@ export async function runPython(
     if (event.kind === "stdout" || event.kind === "stderr")
       texts[event.kind] += decoders[event.kind].decode(event.bytes, { stream: true });
   });
-  const remark = status.cause === "exit" ? "" : `${causeText(status, "python3", spec.timeout_ms)}\n`;
+  const cut = cutShort(status, spec);
+  const remark = cut === null ? "" : `python3 was ${cut.remark}\n`;
   return { stdout: texts.stdout, stderr: texts.stderr + remark, exit_code: status.exit_code ?? 1 };
 }
 

@@ -98,7 +98,7 @@ export async function callHandler(
   if (outcome.by === "signal") return ended("cancelled", CANCELLED);
   const late = () => {
     if (isolate.id !== null) isolate.isolates.abandon(isolate.id);
-    return ended("timeout", `${tool.name} was stopped: its time limit is ${timeoutMs} ms.`);
+    return ended("timeout", `${tool.name} was stopped after ${timeoutMs} ms, its time limit.`);
   };
   if (outcome.by === "time" || (outcome.by === "error" && overCpu(outcome.message))) return late();
   if (outcome.by === "error") return ended("tool_error", outcome.message);

@@ -193,7 +193,7 @@ describe("tools", () => {
   });
 
   it("a failing tool is tried again, a denied one is not", async () => {
-    const failed = { status: "error" as const, error_category: "tool_error" };
+    const failed = { status: "error" as const, error_category: "tool_error" as const };
     const { executed, pauses, run } = await play({
       spec: { tools: [edit], tool_retries: 1 },
       replies: [call(), "end"],
