@@ -163,7 +163,7 @@ function handlersOf(conversation: Conversation, reported: () => Promise<void>): 
           watch_paths: [],
           resumed: true,
         };
-        const woken = conversation.wake(wake);
+        const woken = runs.wake(wake);
         return { ...conversation.view(), woken };
       }),
     ),

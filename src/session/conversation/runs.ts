@@ -2,7 +2,7 @@
 
 import type { Deployment } from "../../deployment.ts";
 import { type Applied, applyAll } from "../../engine/agent/apply.ts";
-import { driveAgent, type Rest } from "../../engine/agent/drive.ts";
+import { driveAgent } from "../../engine/agent/drive.ts";
 import type { AgentRecord, AgentRecordBody, Wake } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
@@ -21,26 +21,15 @@ import { gotOn, sendRestart } from "./recovery.ts";
 import type { Wait } from "./rpc.ts";
 import { runEnvironment } from "./run-environment.ts";
 import type { RunRow } from "./run-rows.ts";
+import type { RunSequel, WaitStep } from "./sequel.ts";
 import type { Also, SessionLog } from "./session-log.ts";
 import { type EndOptions, logEnd, logRun, loseRun, settleRun, unwatched } from "./settle.ts";
-
-/** What a resting run waits for. */
-export type WaitStep = Extract<Rest["step"], { type: "wait" }>;
 
 interface RunsOptions extends EndOptions {
   deployment: Deployment;
   background: (work: Promise<unknown>) => void;
   workspace: WorkspaceAccess;
-  /** Called when a run begins; its writes are stored in the same transaction. */
-  started: (spec: AgentSpec) => void;
-  /** Called when a run continues after a rest; its writes are stored in the same transaction. */
-  goesOn: (row: RunRow) => void;
-  /** Called when a run rests; its writes are stored in the same transaction. */
-  rested: (step: WaitStep) => void;
-  /** Called when a run is woken; its writes are stored in the same transaction. */
-  woke: (wake: Wake) => void;
-  /** Called when a run has ended. */
-  ended: (run: string) => void;
+  sequel: RunSequel;
 }
 
 /** Messages speak for themselves. */
@@ -110,7 +99,7 @@ export class Runs {
   ): void {
     const { store } = this.#log;
     const live = store.liveRun();
-    if (live !== null) throw new RunInProgress({ session: this.#options.session().id, run: live.id });
+    if (live !== null) throw new RunInProgress({ session: store.identity().id, run: live.id });
     const now = this.#log.now();
     const first_event = store.lastEvent() + 1;
     this.#log.add([{ type: "run_started", run: spec.run_id, spec }], {
@@ -119,7 +108,7 @@ export class Runs {
         const first_record = store.lastRecord();
         store.addRun({ id: spec.run_id, ...by, created_at: now, first_event, first_record });
         store.setDue({ watch: now + WATCH_MS });
-        this.#options.started(spec);
+        this.#options.sequel.begins(spec);
       },
     });
     this.#lives.start(this.row(spec.run_id));
@@ -173,7 +162,7 @@ export class Runs {
       this.#noteStatus(row, state);
       store.setDue({ watch: this.#log.now() + WATCH_MS });
       this.#reportWakes(records);
-      this.#options.goesOn(row);
+      this.#options.sequel.goesOn(row.status);
     };
     this.#log.append(this.#log.applied(records), { write });
     this.#lives.current?.incoming.push(...records);
@@ -201,7 +190,7 @@ export class Runs {
     store.transaction(() => {
       store.updateRun(row.id, { status: "running" });
       store.setDue({ watch: this.#log.now() + WATCH_MS, approval: null });
-      this.#options.goesOn(row);
+      this.#options.sequel.goesOn(row.status);
     });
     this.#lives.goOn(row.id);
   }
@@ -310,7 +299,7 @@ export class Runs {
   }
 
   #reportWakes(records: readonly AgentRecord[]): void {
-    for (const record of records) if (record.type === "woke") this.#options.woke(record.wake);
+    for (const record of records) if (record.type === "woke") this.#options.sequel.wakes(record.wake);
   }
 
   #settle(row: RunRow, batch: readonly Applied[]): void {
@@ -333,7 +322,7 @@ export class Runs {
 
   #ended({ id }: RunRow): void {
     this.#lives.ended(id);
-    this.#options.ended(id);
+    this.#options.sequel.ended(id);
   }
 
   /** Ends the activities of a run that was settled from outside. */
@@ -355,8 +344,8 @@ export class Runs {
     store.transaction(() => {
       if (life.status !== step.status) store.updateRun(life.run, { status: step.status });
       const approval = until === Number.POSITIVE_INFINITY ? null : until;
-      store.setDue({ ...unwatched(this.#options.reports()), approval });
-      this.#options.rested(step);
+      store.setDue({ ...unwatched(this.#options.sequel), approval });
+      this.#options.sequel.rests(step);
     });
     life.status = step.status;
   }
@@ -370,13 +359,14 @@ export class Runs {
   }
 
   #environment({ id: run_id, request_id, mock_scope, created_at: startedAt, memo }: RunRow): RunEnvironment {
-    const { deployment, background, workspace, session } = this.#options;
+    const { deployment, background, workspace } = this.#options;
+    const { store } = this.#log;
     return runEnvironment({
       deployment,
       background,
       workspace,
-      store: this.#log.store,
-      session: session(),
+      store,
+      session: store.identity(),
       run_id,
       request_id,
       mock_scope,

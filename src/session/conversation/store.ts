@@ -2,6 +2,7 @@
 import { join } from "../../bytes.ts";
 import type { AgentRecord, SessionState } from "../../engine/agent/records.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
+import { CallNotFound } from "../../errors/llm.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { EventSource } from "../event-log.ts";
@@ -10,7 +11,7 @@ import { migrate } from "../migrate.ts";
 import { cut } from "../parts.ts";
 import { Tables } from "../tables.ts";
 import { StoredArtifacts } from "./artifacts.ts";
-import { type Due, DueTimes } from "./due-times.ts";
+import { type Due, type DueChanges, type DueKind, DueTimes } from "./due-times.ts";
 import { type Row, Rows } from "./rows.ts";
 import { type NewRun, type RunRow, RunRows } from "./run-rows.ts";
 import { CONVERSATION_STEPS, OPTIONAL_TABLES, type OptionalTable } from "./schema.ts";
@@ -76,6 +77,8 @@ export class ConversationStore implements EventSource {
   /** For the run under way. */
   readonly handedIn: HandedIn;
   #ready: boolean;
+  /** Kept through failures, so that it is known also when nothing can be read. */
+  #identity: SessionIdentity | null = null;
   /** Cached content; nobody else writes here. `undefined`: unknown. */
   #known: Known = {};
   /** Whether code runs inside a transaction of its own. */
@@ -118,6 +121,13 @@ export class ConversationStore implements EventSource {
     if (!this.#ready) return null;
     this.#known.session ??= this.#readSession();
     return this.#known.session;
+  }
+
+  /** Whose session this is, also one that is being removed. @throws CallNotFound where there is none */
+  identity(): SessionIdentity {
+    this.#identity ??= this.session();
+    if (this.#identity === null) throw new CallNotFound({ what: "session", id: "" });
+    return this.#identity;
   }
 
   #readSession(): SessionRow | null {
@@ -367,7 +377,7 @@ export class ConversationStore implements EventSource {
   }
 
   /** When this kind is due, Unix ms. */
-  dueAt(kind: string): number | null {
+  dueAt(kind: DueKind): number | null {
     return this.#ready ? this.#due.at(kind) : null;
   }
 
@@ -375,7 +385,7 @@ export class ConversationStore implements EventSource {
    * Sets due times, or removes those that are `null`, and sets the alarm for the first; if nothing is due there is no
    * alarm. In a transaction, the alarm is part of it.
    */
-  setDue(times: { [kind: string]: number | null }): void {
+  setDue(times: DueChanges): void {
     if (this.#inside) this.#due.set(times);
     else this.transaction(() => this.#due.set(times));
   }
@@ -410,6 +420,7 @@ export class ConversationStore implements EventSource {
   /** Deletes everything that is stored at the time of the call. It is one step, so later writes stay. */
   async clear(): Promise<void> {
     this.#ready = false;
+    this.#identity = null;
     this.#forget();
     await Promise.all([this.#storage.deleteAlarm(), this.#storage.deleteAll()]);
   }

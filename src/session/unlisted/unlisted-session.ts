@@ -41,10 +41,6 @@ const KEPT_MS = 24 * 3_600_000;
 const RESPONSE_KEPT_MS = 30 * KEPT_MS;
 /** Longer than the runner remembers an execution: until then a new run of the id needs another name there. */
 const REMOVED_MS = 15 * 60_000;
-/** A failed removal is repeated after this many ms. */
-const RETRY_MS = 60_000;
-/** The due time at which everything is removed. */
-const EXPIRY = "expiry";
 
 interface UnlistedOptions {
   storage: DurableObjectStorage;
@@ -124,7 +120,7 @@ export class UnlistedSession {
       this.#calls.put({ generation, caller, name, digest, input });
       const run = { id: runIdOf(id, generation), request_id, mock_scope, created_at: now };
       this.#store.addRun({ ...run, first_event: 1, first_record: 0 });
-      this.#store.setDue({ watch: now + WATCH_MS, [EXPIRY]: null });
+      this.#store.setDue({ watch: now + WATCH_MS, expiry: null });
     });
     this.#log.forget();
     this.#removeObjects(spent);
@@ -238,19 +234,10 @@ export class UnlistedSession {
     return "cancelled";
   }
 
-  /** The alarm: ensures that a run lives, and that nothing stays for ever. It does no work itself. */
-  alarm(): void {
-    this.#store.fired();
-    const now = this.#log.now();
-    for (const { kind, at } of this.#store.due()) {
-      if (at > now) continue;
-      // Sets its own successor first: whatever happens next, the alarm fires again.
-      this.#store.setDue({ [kind]: now + (kind === EXPIRY ? RETRY_MS : WATCH_MS) });
-      if (kind === EXPIRY) this.#background(this.#expire());
-      else if (this.#store.liveRun() === null) this.#store.setDue({ [kind]: null });
-      else this.#lives.ensure();
-    }
-    this.#store.arm();
+  /** Ensures that a run under way lives. */
+  watch(): void {
+    if (this.#store.liveRun() === null) this.#store.setDue({ watch: null });
+    else this.#lives.ensure();
   }
 
   /** The stored run, if the caller may see it. */
@@ -389,7 +376,7 @@ export class UnlistedSession {
       const done_event = this.#store.appendEvents([...this.#log.events.take(), ...redacted]);
       this.#store.updateRun(run.id, { status, settled_at, done_event });
       this.#calls.settle(outcome, expires);
-      this.#store.setDue({ watch: null, [EXPIRY]: expires });
+      this.#store.setDue({ watch: null, expiry: expires });
     });
     this.#lives.of(run.id)?.opened.resolve();
     this.#lives.ended(run.id);
@@ -439,7 +426,7 @@ export class UnlistedSession {
     const expires = this.#log.now() + REMOVED_MS;
     this.#store.transaction(() => {
       this.#calls.empty(spent, expires);
-      this.#store.setDue({ watch: null, [EXPIRY]: expires });
+      this.#store.setDue({ watch: null, expiry: expires });
     });
     this.#log.forget();
     this.#log.events.close();
@@ -456,11 +443,11 @@ export class UnlistedSession {
   }
 
   /** Wipes the session, unless a run began again while R2 was being cleared. */
-  async #expire(): Promise<void> {
+  async expire(): Promise<void> {
     const call = this.#calls.row();
     if (call === null) return;
     if (!expired(call, this.#log.now())) {
-      this.#store.setDue({ [EXPIRY]: call.expires_at });
+      this.#store.setDue({ expiry: call.expires_at });
       return;
     }
     const keys = objectsOf(call);
