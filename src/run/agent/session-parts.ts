@@ -3,14 +3,13 @@ import type { AgentEffects } from "../../engine/agent/step.ts";
 import { Internal } from "../../errors.ts";
 import { historyOf } from "../../llm/history.ts";
 import { emptyTranscript, newId } from "../../llm/transcript.ts";
-import { cancelRequest } from "../../tool/runner-client.ts";
 import { AnswerStream } from "../answer-stream.ts";
 import type { RunEvent } from "../events.ts";
 import { RunArtifacts } from "../handler/artifacts.ts";
 import { llmHost } from "../llm-host.ts";
 import { llmError } from "../llm-problem.ts";
-import { runnerEndpoint } from "../runner.ts";
 import { clientWorkspace, sessionClient } from "../session-client.ts";
+import { stopRequests } from "../stop-requests.ts";
 import { furtherOf } from "./earlier-calls.ts";
 import { agentEffects } from "./effects.ts";
 import type { AgentParts } from "./parts.ts";
@@ -68,7 +67,6 @@ export const SESSION_PARTS: AgentParts = {
   async stop({ context, run_id, workspace }, executions) {
     if (executions.length === 0) return;
     const { id } = await workspace.workspaceVersion();
-    const runner = await runnerEndpoint(context, id).catch(() => null);
-    if (runner !== null) await cancelRequest(runner, run_id, Date.now());
+    await stopRequests(context, id, [run_id]);
   },
 };

@@ -105,7 +105,7 @@ export function logEnd(
   const run = state?.run ?? null;
   const code = state === null ? "run_lost" : run?.error?.code;
   if (code === undefined && !options.logsAll) return;
-  logRun(options, row, "run", {
+  logRun(options.log, row, "run", {
     status: run?.status ?? "error",
     duration_ms: Math.max(0, options.log.now() - row.created_at),
     ...(run === null ? {} : { iterations: run.iterations, usage: run.totals }),
@@ -116,7 +116,7 @@ export function logEnd(
 }
 
 export function logRun(
-  { log }: EndOptions,
+  log: SessionLog,
   { id: run_id, request_id }: RunRow,
   event: string,
   facts: Record<string, unknown>,

@@ -77,7 +77,7 @@ export class ConversationStore implements EventSource {
   /** For the run under way. */
   readonly handedIn: HandedIn;
   #ready: boolean;
-  /** Kept through failures, so that it is known also when nothing can be read. */
+  /** Of the row that was last read. Kept through failures, so that it is known also when nothing can be read. */
   #identity: SessionIdentity | null = null;
   /** Cached content; nobody else writes here. `undefined`: unknown. */
   #known: Known = {};
@@ -120,12 +120,13 @@ export class ConversationStore implements EventSource {
   session(): SessionRow | null {
     if (!this.#ready) return null;
     this.#known.session ??= this.#readSession();
+    this.#identity = this.#known.session;
     return this.#known.session;
   }
 
   /** Whose session this is, also one that is being removed. @throws CallNotFound where there is none */
   identity(): SessionIdentity {
-    this.#identity ??= this.session();
+    if (this.#identity === null) this.session();
     if (this.#identity === null) throw new CallNotFound({ what: "session", id: "" });
     return this.#identity;
   }
