@@ -38,6 +38,7 @@ export const SESSION_PARTS: AgentParts = {
       known: environment,
       artifacts: new RunArtifacts((id) => environment.artifact(id)),
       records: () => environment.records(),
+      ownRecords: () => environment.ownRecords(),
       workspace,
       watcher: answers.watcher,
       emit: (event: RunEvent) => environment.emit(event),

@@ -144,6 +144,7 @@ function effectsOf(
     workspace,
     artifacts: new RunArtifacts((id) => durable?.artifact(id) ?? null),
     records: () => log.records(),
+    ownRecords: () => log.records(),
     ...(own === undefined ? {} : { own }),
     ...(prepared === undefined ? {} : { model: prepared.model }),
     watcher: {

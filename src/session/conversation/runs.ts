@@ -8,7 +8,7 @@ import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { RunCancelled, RunInProgress } from "../../errors/session.ts";
-import { type ErrorData, HullError } from "../../errors.ts";
+import { type ErrorData, HullError, Internal } from "../../errors.ts";
 import { systemClock } from "../../model/clock.ts";
 import type { RunEnvironment } from "../../run/agent/parts.ts";
 import type { SpanNote } from "../../run/context.ts";
@@ -95,6 +95,15 @@ export class Runs extends Lives<AgentLife> {
     const row = this.log.store.run(id);
     if (row === null) throw new CallNotFound({ what: "run", id });
     return row;
+  }
+
+  /** The specification with which a run began. @throws CallNotFound */
+  specOf(id: string): AgentSpec {
+    const { run } = this.log.state();
+    if (run?.spec.run_id === id) return run.spec;
+    const [first] = this.log.store.runRecords(this.row(id));
+    if (first?.type === "run_started") return first.spec;
+    throw new Internal({ cause: `the record that begins ${id} cannot be read` });
   }
 
   /** The run under way if it is in the middle of the conversation: nobody else may change that now. */

@@ -220,6 +220,14 @@ export class ConversationStore implements EventSource {
     for (const row of this.recordRows(after)) if (row.ok) yield* row.value;
   }
 
+  /** The records of a session's run, oldest first, with those from outside that came before the next run. */
+  *runRecords({ id, first_record }: Pick<RunRow, "id" | "first_record">): Generator<AgentRecord> {
+    for (const record of this.records(first_record - 1)) {
+      if (record.type === "run_started" && record.run !== id) return;
+      yield record;
+    }
+  }
+
   /** Numbers of the short rows of records up to `until` that contain this text, the last first. */
   shortRows(until: number, text: string): number[] {
     return this.#ready ? this.#records.short(until, text) : [];

@@ -254,18 +254,6 @@ export class Task {
       .reverse();
   }
 
-  /** The specification of its last run. */
-  lastSpec(row: TaskRow): AgentSpec {
-    const { log } = this.#conversation;
-    const { run } = log.state();
-    if (run?.spec.run_id === row.run) return run.spec;
-    const first_record = log.store.run(row.run)?.first_record ?? 0;
-    for (const record of log.store.records(first_record - 1)) {
-      if (record.type === "run_started" && record.run === row.run) return record.spec;
-    }
-    throw new Internal({ cause: `the record that begins ${row.run} cannot be read` });
-  }
-
   /** Whether its run is not over yet. */
   goesOn(): boolean {
     const row = this.store.row();

@@ -181,7 +181,7 @@ export class UnlistedSession extends Lives<CallLife> {
     const known = this.#known(caller);
     if (known === null) return null;
     const trace: RunTrace = {
-      ...traceOf(this.#store.records(), null, page),
+      ...traceOf(this.#store.records(), page),
       recovered: known.run.recoveries > 0,
     };
     return JSON.stringify(this.log.answered(trace));
