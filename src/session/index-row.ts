@@ -14,3 +14,9 @@ export interface SessionEntry {
 
 /** A row of one of the lists. */
 export type IndexRow = { tenant: string } & ({ run: RunEntry } | { session: SessionEntry });
+
+/** A row of a list in D1, and what to do once it is stored. */
+export interface IndexEntry {
+  statement: D1PreparedStatement;
+  written(): void;
+}

@@ -103,9 +103,7 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
   }
 
   override async alarm(): Promise<void> {
-    const { conversation, unlisted } = await this.#session;
-    if (unlisted.here) unlisted.alarm();
-    else await conversation.alarm();
+    (await this.#session).alarm();
   }
 }
 

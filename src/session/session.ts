@@ -1,39 +1,202 @@
-/** What a session consists of. */
+/** What a session consists of, and what its parts do when something happens in one of them. */
 import { deploymentOf } from "../deployment.ts";
+import type { Wake } from "../engine/agent/records.ts";
+import type { AgentSpec } from "../engine/agent/spec.ts";
+import type { WorkflowRecord } from "../engine/workflow/records.ts";
 import type { Bindings } from "../env.ts";
 import { SESSION_PARTS } from "../run/agent/session-parts.ts";
-import { Conversation } from "./conversation/conversation.ts";
+import type { JsonObject } from "../skill/manifest.ts";
+import { Conversation, type SessionHost } from "./conversation/conversation.ts";
+import type { DueKind } from "./conversation/due-times.ts";
 import { SessionDispatcher } from "./conversation/operations.ts";
+import type { RunRow } from "./conversation/run-rows.ts";
+import type { Sequel, WaitStep } from "./conversation/sequel.ts";
+import type { SessionIdentity } from "./conversation/store.ts";
 import { Daemon } from "./daemon/daemon.ts";
-import { keepSnapshots } from "./daemon/keep.ts";
+import { DaemonKeeper } from "./daemon/keep.ts";
+import type { IndexEntry } from "./index-row.ts";
+import { WATCH_MS } from "./lives.ts";
 import { Delegates } from "./task/delegates.ts";
 import { Task } from "./task/task.ts";
 import { UnlistedSession } from "./unlisted/unlisted-session.ts";
-import { Workflow } from "./workflow/workflow.ts";
+import { type JournalSequel, Workflow } from "./workflow/workflow.ts";
+import type { WatchedChange } from "./workspace/workspace.ts";
 
-/** The parts of a session that answer its object's calls. */
-export interface Session {
-  readonly conversation: Conversation;
-  readonly dispatcher: SessionDispatcher;
-  readonly unlisted: UnlistedSession;
-}
+/** Delay before something that failed is tried again, in ms. */
+const RETRY_MS = 60_000;
 
 /** Puts a session together over the storage of its object. */
 export function openSession(ctx: DurableObjectState, env: Bindings): Session {
   const { storage } = ctx;
-  const background = (work: Promise<unknown>): void => ctx.waitUntil(work);
-  const deployment = deploymentOf(env);
-  const die = async (): Promise<void> => {
-    await storage.sync();
-    ctx.abort("The workflow run that lives here dies where its author wants it to.");
-  };
-  const conversation = new Conversation({ storage, deployment, background, parts: SESSION_PARTS, die });
-  const unlisted = new UnlistedSession({ storage, deployment, background, log: conversation.log });
-  const daemon = new Daemon(conversation, storage);
-  keepSnapshots(conversation, daemon);
-  const delegates = new Delegates(conversation, storage.sql);
-  const workflow = new Workflow(conversation, storage, delegates);
-  const task = new Task(conversation, storage, workflow);
-  const dispatcher = new SessionDispatcher(conversation, { daemon, task, delegates, workflow });
-  return { conversation, dispatcher, unlisted };
+  return new Session({
+    storage,
+    deployment: deploymentOf(env),
+    background: (work) => ctx.waitUntil(work),
+    parts: SESSION_PARTS,
+    die: async () => {
+      await storage.sync();
+      ctx.abort("The workflow run that lives here dies where its author wants it to.");
+    },
+  });
+}
+
+export class Session implements Sequel, JournalSequel {
+  readonly conversation: Conversation;
+  readonly dispatcher: SessionDispatcher;
+  readonly unlisted: UnlistedSession;
+  readonly daemon: Daemon;
+  readonly task: Task;
+  readonly delegates: Delegates;
+  readonly workflow: Workflow;
+  readonly #keeper: DaemonKeeper;
+  readonly #owners: ReadonlyMap<string, () => void>;
+
+  /** The parts call this session only once they are all there. */
+  constructor(host: SessionHost) {
+    const { storage } = host;
+    const conversation = new Conversation(host, this);
+    this.conversation = conversation;
+    this.unlisted = new UnlistedSession({ ...host, log: conversation.log });
+    this.daemon = new Daemon(conversation, storage);
+    this.#keeper = new DaemonKeeper(conversation, this.daemon);
+    this.workflow = new Workflow(conversation, storage, this);
+    this.delegates = new Delegates(conversation, storage.sql, this.workflow);
+    this.task = new Task(conversation, storage, this.workflow);
+    this.dispatcher = new SessionDispatcher(conversation, this);
+    this.#owners = new Map(Object.entries(this.#dueOwners()));
+  }
+
+  /** Who sees to what is due. None does the work itself while the alarm waits. */
+  #dueOwners(): { readonly [K in DueKind]: () => void } {
+    const { conversation, unlisted, daemon, workflow, task } = this;
+    const { listing, files, runs, background } = conversation;
+    return {
+      watch: () => (unlisted.here ? unlisted.watch() : this.#watch()),
+      approval: () => runs.kick(),
+      index: () => background(listing.write()),
+      run_index: () => listing.repeat(),
+      delete: () => background(conversation.clearLater()),
+      fork: () => background(conversation.clearLater()),
+      files: () => background(files.collect()),
+      daemon: () => daemon.look(),
+      daemon_index: () => background(daemon.index()),
+      task_index: () => task.again(),
+      relay: () => task.relay.ensure(),
+      workflow: () => workflow.look(),
+      workflow_index: () => background(workflow.index()),
+      expiry: () => background(unlisted.expire()),
+    };
+  }
+
+  /** The alarm: starts what is due. */
+  alarm(): void {
+    const { log } = this.conversation;
+    const { store } = log;
+    store.fired();
+    const row = store.session();
+    if (row === null) return;
+    const now = log.now();
+    for (const { kind, at } of store.due()) {
+      if (at > now) continue;
+      // It sets its successor first, so whatever happens next, the alarm comes again.
+      store.setDue({ [kind]: now + (kind === "watch" ? WATCH_MS : RETRY_MS) });
+      try {
+        // A kind without an owner is one of a later version, which an earlier one follows for a moment.
+        this.#owners.get(kind)?.();
+      } catch (error) {
+        console.error(JSON.stringify({ event: "due_failed", kind, id: row.id, error: String(error) }));
+      }
+    }
+    store.arm();
+  }
+
+  #watch(): void {
+    this.conversation.runs.ensure();
+    if (this.reports()) this.task.relay.ensure();
+    else this.conversation.reported();
+  }
+
+  begins(spec: AgentSpec): void {
+    this.conversation.listing.begun(spec.run_id);
+    this.daemon.started(spec);
+    this.task.started(spec);
+  }
+
+  goesOn(status: RunRow["status"]): void {
+    // What waits for a person is counted by its row.
+    if (status === "awaiting_approval") this.conversation.listing.moved();
+    this.task.followed();
+  }
+
+  rests(step: WaitStep): void {
+    this.conversation.listing.moved();
+    if (step.for !== "wake") {
+      this.task.awaitsInput();
+      return;
+    }
+    this.daemon.rested();
+    this.#keeper.rested();
+  }
+
+  wakes(wake: Wake): void {
+    this.conversation.listing.moved();
+    this.daemon.woke(wake);
+  }
+
+  ended(run: string): void {
+    attempt("listing", () => this.conversation.listing.ended(run));
+    attempt("daemon", () => this.daemon.ended(run));
+    attempt("keeper", () => this.#keeper.ended());
+    attempt("delegates", () => this.delegates.ended(run));
+    attempt("task", () => this.task.ended(run));
+  }
+
+  reports(): boolean {
+    return this.task.reports();
+  }
+
+  filesChange(changes: readonly WatchedChange[], own: boolean): void {
+    if (!own) this.daemon.filesChanged(changes);
+  }
+
+  filesWanted(): Promise<void> | undefined {
+    return this.task.saved();
+  }
+
+  entry(): Promise<IndexEntry | null> {
+    return this.task.entry();
+  }
+
+  ready(): Promise<void> | undefined {
+    return this.workflow.ready();
+  }
+
+  answer(run: string): JsonObject | null {
+    return this.task.answer(run);
+  }
+
+  closes(): void {
+    this.delegates.closed();
+    this.workflow.closed();
+  }
+
+  async cleared(session: SessionIdentity): Promise<void> {
+    await this.daemon.cleared(session);
+    await this.delegates.cleared();
+    await this.workflow.cleared(session);
+    await this.task.cleared(session);
+  }
+
+  journalled(records: readonly WorkflowRecord[]): void {
+    this.task.journalled(records);
+  }
+}
+
+/** Does one of the things that follow from what is stored. The others follow also where it fails. */
+function attempt(part: string, work: () => void): void {
+  try {
+    work();
+  } catch (error) {
+    console.error(JSON.stringify({ event: "run_end_not_followed", part, error: String(error) }));
+  }
 }

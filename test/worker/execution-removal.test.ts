@@ -91,7 +91,7 @@ describe("a run that begins again while the one before is being removed", () => 
       await one.over();
       storage.sql.exec("UPDATE call SET expires_at = 1; UPDATE due SET at = 1");
       const two = life(env, storage);
-      two.session.alarm();
+      two.alarm();
       await begun;
       expect(two.session.begin(await largeCall(id, key(2)))).toBe("started");
       release();
@@ -101,7 +101,7 @@ describe("a run that begins again while the one before is being removed", () => 
       // And it goes in its turn, with all that R2 held of it.
       storage.sql.exec("UPDATE call SET expires_at = 1; UPDATE due SET at = 1");
       const three = life(client.env, storage);
-      three.session.alarm();
+      three.alarm();
       await three.over();
       expect([await keysOf(id), three.session.here, await storage.getAlarm()]).toEqual([[], false, null]);
     });

@@ -4,10 +4,10 @@ import { afterEach, beforeAll, beforeEach, expect, vi } from "vitest";
 import { deploymentOf } from "../../src/deployment.ts";
 import type { Bindings } from "../../src/env.ts";
 import { SESSION_PARTS } from "../../src/run/agent/session-parts.ts";
-import { Conversation } from "../../src/session/conversation/conversation.ts";
 import type { ConversationStore } from "../../src/session/conversation/store.ts";
+import { Session } from "../../src/session/session.ts";
 import type { ExecutionCall } from "../../src/session/unlisted/rpc.ts";
-import { UnlistedSession } from "../../src/session/unlisted/unlisted-session.ts";
+import type { UnlistedSession } from "../../src/session/unlisted/unlisted-session.ts";
 import { FakeRunner, RUNNER_URL } from "./fake-runner.ts";
 import { Client, LOCAL, mockSkill } from "./served.ts";
 
@@ -106,6 +106,7 @@ export function newCall(skill: string): ExecutionCall {
 
 export interface Life {
   session: UnlistedSession;
+  alarm: () => void;
   store: ConversationStore;
   /** Resolves when nothing of this life is under way any more. */
   over: () => Promise<void>;
@@ -115,7 +116,7 @@ export function life(env: Bindings, storage: DurableObjectStorage): Life {
   const deployment = deploymentOf(env);
   const work: Promise<unknown>[] = [];
   const background = (promise: Promise<unknown>): void => void work.push(promise);
-  const { log } = new Conversation({
+  const session = new Session({
     storage,
     deployment,
     background,
@@ -128,7 +129,8 @@ export function life(env: Bindings, storage: DurableObjectStorage): Life {
       await Promise.allSettled(work);
     }
   };
-  return { session: new UnlistedSession({ storage, deployment, background, log }), store: log.store, over };
+  const { unlisted, conversation } = session;
+  return { session: unlisted, alarm: () => session.alarm(), store: conversation.log.store, over };
 }
 
 /** Runs `test` with the storage of an object of its own. */

@@ -47,12 +47,12 @@ export function counting() {
   };
 }
 
-/** Takes no writes while `full` is set, as a disk or a database that is full. */
-export function refusing() {
+/** Takes no writes while `full` is set, as a disk or a database that is full. @param which of the writes it refuses */
+export function refusing(which = /^/) {
   const state = { full: false, refused: 0 };
   const wrap = (storage: DurableObjectStorage) =>
     through(storage, (query, run) => {
-      if (!state.full || /^\s*SELECT/i.test(query)) return run();
+      if (!state.full || /^\s*SELECT/i.test(query) || !which.test(query)) return run();
       state.refused += 1;
       throw new Error("database or disk is full: SQLITE_FULL");
     });

@@ -12,8 +12,8 @@ import type { AgentParts } from "../../src/run/agent/parts.ts";
 import type { RunEvent } from "../../src/run/events.ts";
 import { RunArtifacts } from "../../src/run/handler/artifacts.ts";
 import { readText } from "../../src/run/long-text.ts";
-import { Conversation, type ConversationHooks } from "../../src/session/conversation/conversation.ts";
-import { SessionDispatcher } from "../../src/session/conversation/operations.ts";
+import type { Conversation } from "../../src/session/conversation/conversation.ts";
+import type { SessionDispatcher } from "../../src/session/conversation/operations.ts";
 import type {
   LongText,
   SessionAnswer,
@@ -21,11 +21,7 @@ import type {
   SessionOperations,
 } from "../../src/session/conversation/rpc.ts";
 import { ConversationStore } from "../../src/session/conversation/store.ts";
-import { Daemon } from "../../src/session/daemon/daemon.ts";
-import { keepSnapshots } from "../../src/session/daemon/keep.ts";
-import { Delegates } from "../../src/session/task/delegates.ts";
-import { Task } from "../../src/session/task/task.ts";
-import { Workflow } from "../../src/session/workflow/workflow.ts";
+import { Session } from "../../src/session/session.ts";
 import type { JsonObject } from "../../src/skill/manifest.ts";
 import { checkEvent } from "../support/sse.ts";
 import { SPEC } from "../unit/engine/agent/harness.ts";
@@ -49,7 +45,6 @@ export interface Script {
   asked?: (iteration: number, world: World) => Promise<unknown>;
   /** Bindings in place of the test's own. */
   env?: Partial<Bindings>;
-  hooks?: (conversation: Conversation) => ConversationHooks;
   /** What carries out the runs. Absent: `replies` and `during` say what they do. */
   parts?: AgentParts;
   /** The session's id. Absent: a new one. */
@@ -63,8 +58,7 @@ export function said(text: string, delivery: Delivery = "finish_step") {
 }
 
 interface Life {
-  conversation: Conversation;
-  desk: SessionDispatcher;
+  session: Session;
   /** Resolves when nothing of this life is under way any more. */
   over: () => Promise<void>;
   kill: () => void;
@@ -103,11 +97,16 @@ export class World {
   }
 
   get desk(): SessionDispatcher {
-    return this.#life.desk;
+    return this.#life.session.dispatcher;
   }
 
   get conversation(): Conversation {
-    return this.#life.conversation;
+    return this.#life.session.conversation;
+  }
+
+  /** The alarm comes. */
+  alarm(): void {
+    this.#life.session.alarm();
   }
 
   /** What is stored, read by nobody's life. */
@@ -122,7 +121,7 @@ export class World {
   #born(real: DurableObjectStorage, death = IMMORTAL): Life {
     const { storage, kill } = mortal(real, death.writes, death.after);
     const work: Promise<unknown>[] = [];
-    const conversation = new Conversation({
+    const session = new Session({
       storage,
       deployment: new Deployment(Object.assign({}, bindings, this.script.env)),
       background: (promise) => void work.push(promise),
@@ -130,20 +129,13 @@ export class World {
       die: () => this.revive(),
       now: () => ++this.now,
     });
-    const daemon = new Daemon(conversation, storage);
-    keepSnapshots(conversation, daemon);
-    const delegates = new Delegates(conversation, storage.sql);
-    const workflow = new Workflow(conversation, storage, delegates);
-    const task = new Task(conversation, storage, workflow);
-    if (this.script.hooks !== undefined) conversation.extend(this.script.hooks(conversation));
     const over = async (): Promise<void> => {
       for (let seen = -1; seen !== work.length; ) {
         seen = work.length;
         await Promise.allSettled(work);
       }
     };
-    const desk = new SessionDispatcher(conversation, { daemon, task, delegates, workflow });
-    return { conversation, desk, over, kill };
+    return { session, over, kill };
   }
 
   /** The process dies, another one takes the session up, and after a while its alarm comes. */
@@ -151,8 +143,11 @@ export class World {
     this.#life.kill();
     this.#life = this.#born(storage, death);
     this.now += 20_000;
-    // Where it fails, the platform tries again, and then gives it up.
-    await this.conversation.alarm().catch(() => {});
+    try {
+      this.alarm();
+    } catch {
+      // The platform tries again, and then gives it up.
+    }
   }
 
   over(): Promise<void> {
@@ -179,7 +174,7 @@ export class World {
     input: SessionOperations[K]["in"],
   ): Promise<{ ok: true; value: SessionOperations[K]["out"] } | { ok: false; error: ErrorData }> {
     const caller = { tenant: "t", id: this.id, request_id: "request-1", mock_scope: "" };
-    const text = await this.#life.desk.ask(JSON.stringify({ caller, type, input }));
+    const text = await this.desk.ask(JSON.stringify({ caller, type, input }));
     const answer: SessionAnswer = JSON.parse(await readText(text));
     if (answer.ok) return JSON.parse(JSON.stringify(answer));
     return answer;

@@ -201,7 +201,7 @@ describe("storage", () => {
       expect((await listed("t")).data.map(({ id }) => id)).not.toContain(world.id);
       reachable = true;
       world.now += 60_000;
-      await world.conversation.alarm();
+      world.alarm();
       await world.over();
       expect((await listed("t")).data.map(({ id }) => id)).toContain(world.id);
       expect(world.store.due()).toEqual([]);
@@ -264,7 +264,7 @@ describe("what is due", () => {
       expect(statusOf(world)).toBe("awaiting_approval");
       expect(await world.ask("approvals", null)).toHaveLength(1);
       world.now += 1_000_000;
-      await world.conversation.alarm();
+      world.alarm();
       const { result } = await world.ask("answer", { run_id: "r1", wait: "terminal" });
       expect([result?.text, world.performed]).toEqual(["well", []]);
       expect(JSON.stringify(await visibleTexts(world))).toContain("permission_denied");
@@ -334,7 +334,7 @@ describe("what is due", () => {
         await world.start("r1", "go");
         for (let time = 0; time < 6; time += 1) {
           world.now += 20_000;
-          await world.conversation.alarm();
+          world.alarm();
           expect(world.store.due()).toMatchObject([{ kind: "watch", at: expect.any(Number) }]);
           expect((await world.storage.getAlarm()) ?? 0).toBeGreaterThan(world.now);
         }
@@ -347,30 +347,47 @@ describe("what is due", () => {
     );
   });
 
-  it("what builds on sessions is told when a run rests and when something of its own is due", async () => {
-    const told: string[] = [];
-    const hooks = () => ({
-      rested: ({ status }: { status: string }) => void told.push(status),
-      ended: (run: string) => void told.push(`${run} ended`),
-      due: (kind: string) => void told.push(kind),
+  it("a run that is to be a daemon's begins together with what the daemon stores of it, or not at all", async () => {
+    const { wrap, state } = refusing(/INSERT INTO daemon\b/);
+    await inWorld(
+      { spec: { daemon: DAEMON }, replies: ["hi"] },
+      async (world) => {
+        await world.open();
+        state.full = true;
+        await expect(world.start("r1", "go")).rejects.toThrow();
+        expect(state.refused).toBeGreaterThan(0);
+        expect([world.store.run("r1"), world.records(), world.events()]).toEqual([null, [], []]);
+        state.full = false;
+        await world.start("r1", "go");
+        await world.ask("answer", { run_id: "r1", wait: "idle" });
+        expect(await world.ask("daemon", null)).toMatchObject({ daemon_state: "idle" });
+      },
+      undefined,
+      wrap,
+    );
+  });
+
+  it("what a later version of Hull has due stays due until that version sees to it", async () => {
+    await inWorld({ replies: [] }, async (world) => {
+      await world.open();
+      await world.over();
+      world.storage.sql.exec("INSERT INTO due VALUES ('timer', ?)", world.now + 1000);
+      await world.revive();
+      const again = world.store.due().find(({ kind }) => kind === "timer");
+      expect(again?.at ?? 0).toBeGreaterThan(world.now);
     });
-    await inWorld({ spec: { daemon: DAEMON }, replies: ["hi", "hello"], hooks }, async (world) => {
+  });
+
+  it("what is awake is not woken again", async () => {
+    await inWorld({ spec: { daemon: DAEMON }, replies: ["hi", "hello"] }, async (world) => {
       await world.open();
       await world.start("r1", "go");
       await world.ask("answer", { run_id: "r1", wait: "idle" });
-      world.conversation.dueAt("timer", world.now + 1000);
-      world.now += 2000;
-      await world.conversation.alarm();
-      const [again] = world.store.due();
-      expect([again?.kind, (again?.at ?? 0) > world.now]).toEqual(["timer", true]);
-      world.conversation.dueAt("timer", null);
+      const { runs } = world.conversation;
       const feedback = { kind: "timer", content: "Look again." };
       const wake = { reason: "timer" as const, feedback, messages: [], watch_paths: [], resumed: false };
-      expect(world.conversation.wake(wake)).toBe(true);
-      expect(world.conversation.wake(wake)).toBe(false);
+      expect([runs.wake(wake), runs.wake(wake)]).toEqual([true, false]);
       await world.ask("answer", { run_id: "r1", wait: "idle" });
-      await world.ask("cancel", { run_id: "r1" });
-      expect(told).toEqual(["idle", "timer", "idle", "r1 ended"]);
       expect(world.events().map(({ event }) => event)).toContain("daemon_wake");
     });
   });

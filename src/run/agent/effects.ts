@@ -64,6 +64,8 @@ export interface EffectsOptions {
   known: KnownExecutions | null;
   /** All records of the session or the anonymous run so far. */
   records: () => Iterable<AgentRecord>;
+  /** Those of the run alone. */
+  ownRecords: () => Iterable<AgentRecord>;
   /** The session's files, or those of the run alone; `null`: it has no files. */
   workspace: WorkspaceAccess | null;
   artifacts: RunArtifacts;
@@ -302,11 +304,11 @@ async function carryOut(
   planned: PlannedCall,
   at: AgentEffectContext,
 ): Promise<AgentToolResult> {
-  const { context, known, workspace: access, spec, emit, artifacts, own, records } = options;
+  const { context, known, workspace: access, spec, emit, artifacts, own, ownRecords } = options;
   const { call, tool, again } = planned;
   const { run, effect, signal } = at;
   if (tool.executor === "workspace" && access !== null) {
-    const begun = (effect: string): number | null => begunAt(records(), run, effect);
+    const begun = (effect: string): number | null => begunAt(ownRecords(), run, effect);
     const tools = new WorkspaceTools({
       context,
       spec,

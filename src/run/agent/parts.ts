@@ -18,6 +18,8 @@ export interface RunEnvironment extends KnownExecutions {
   context: RunContext;
   /** All records of the session, in order. */
   records(): Iterable<AgentRecord>;
+  /** Those of the run. */
+  ownRecords(): Iterable<AgentRecord>;
   /** The last version of an artifact of the session; `null`: there is none. */
   artifact(id: string): Artifact | null;
   /** The session's files. */

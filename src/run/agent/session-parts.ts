@@ -2,12 +2,11 @@
 import { Internal } from "../../errors.ts";
 import { historyOf } from "../../llm/history.ts";
 import { emptyTranscript, newId } from "../../llm/transcript.ts";
-import { cancelRequest } from "../../tool/runner-client.ts";
 import { RunArtifacts } from "../handler/artifacts.ts";
 import { llmHost } from "../llm-host.ts";
 import { llmError } from "../llm-problem.ts";
-import { runnerEndpoint } from "../runner.ts";
 import { clientWorkspace, sessionClient } from "../session-client.ts";
+import { stopRequests } from "../stop-requests.ts";
 import type { AgentParts } from "./parts.ts";
 import { runResult } from "./result.ts";
 import { runEffects } from "./run-effects.ts";
@@ -34,6 +33,7 @@ export const SESSION_PARTS: AgentParts = {
       known: environment,
       artifacts: new RunArtifacts((id) => environment.artifact(id)),
       records: () => environment.records(),
+      ownRecords: () => environment.ownRecords(),
       workspace,
       streams: "text and reasoning",
       emit: async (event) => environment.emit(event),
@@ -60,7 +60,6 @@ export const SESSION_PARTS: AgentParts = {
   async stop({ context, run_id, workspace }, executions) {
     if (executions.length === 0) return;
     const { id } = await workspace.workspaceVersion();
-    const runner = await runnerEndpoint(context, id).catch(() => null);
-    if (runner !== null) await cancelRequest(runner, run_id, Date.now());
+    await stopRequests(context, id, [run_id]);
   },
 };

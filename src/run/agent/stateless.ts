@@ -95,6 +95,7 @@ async function drive(
     workspace: files,
     artifacts: new RunArtifacts((id) => options.durable?.artifact(id) ?? null),
     records: () => log.records(),
+    ownRecords: () => log.records(),
     ...(options.own === undefined ? {} : { own: options.own }),
     ...(options.prepared === undefined ? {} : { model: options.prepared.model }),
     streams: options.streams,

@@ -62,11 +62,11 @@ export function decide(
 
 /** Why there is nothing to decide any more, or never was. */
 function closed(log: SessionLog, id: string): Error {
-  // An approval's id names its run, so only that run's records must be read.
+  // An approval's id names its run. The fold has forgotten it, so that run's records must be read.
   const named = /^apr_(.+)_tool-\d+-\d+$/.exec(id)?.[1] ?? "";
   const row = log.store.run(named);
   if (row !== null) {
-    for (const record of log.store.records(row.first_record - 1)) {
+    for (const record of log.store.runRecords(row)) {
       if (record.type === "approval_requested" && record.request.id === id) {
         return new ApprovalClosed({
           approval: id,

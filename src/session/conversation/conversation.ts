@@ -1,11 +1,10 @@
 /**
- * One session: its stored state, its runs, and what is due. The Durable
- * Object around it passes questions (`operations.ts`) and alarms in.
+ * One session: its stored state and its runs. The object around it passes questions (`operations.ts`) in; what builds on it, e.g. a
+ * daemon, hears of what happens through its sequel.
  */
 
 import type { Deployment } from "../../deployment.ts";
-import type { SessionState, Wake } from "../../engine/agent/records.ts";
-import type { AgentSpec } from "../../engine/agent/spec.ts";
+import type { SessionState } from "../../engine/agent/records.ts";
 import type { Bindings } from "../../env.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { IdempotencyKeyReused } from "../../errors/request.ts";
@@ -13,14 +12,13 @@ import { RunInProgress, SessionExists, SessionNotActive } from "../../errors/ses
 import type { AgentParts } from "../../run/agent/parts.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import { WATCH_MS } from "../lives.ts";
 import type { NamedRequest } from "../named-request.ts";
 import { forgetRuns } from "../run-index.ts";
 import { forgetSession } from "../session-index.ts";
-import type { WatchedChange } from "../workspace/workspace.ts";
 import { documentStream } from "./documents.ts";
+import type { DueKind } from "./due-times.ts";
 import { clearFiles } from "./files.ts";
-import { adopt, FORK_DUE, isBeingMade } from "./fork.ts";
+import { adopt, isBeingMade } from "./fork.ts";
 import type {
   Adopted,
   ForkStep,
@@ -31,55 +29,22 @@ import type {
   SessionOperations,
   SessionView,
 } from "./rpc.ts";
-import { Runs, type WaitStep } from "./runs.ts";
-import { FILES_DUE, SessionFiles } from "./session-files.ts";
-import { type IndexEntry, RUN_ROW_DUE, SESSION_ROW_DUE, SessionListing } from "./session-listing.ts";
+import { Runs } from "./runs.ts";
+import type { Sequel } from "./sequel.ts";
+import { SessionFiles } from "./session-files.ts";
+import { SessionListing } from "./session-listing.ts";
 import { SessionLog } from "./session-log.ts";
-import { ConversationStore, type SessionIdentity, type SessionRow } from "./store.ts";
+import { ConversationStore, type SessionRow } from "./store.ts";
 import { streamEnd } from "./stream-end.ts";
 import { sessionView } from "./views.ts";
 
-/** Kind of the due time that keeps a run under way. */
-export const WATCH = "watch";
 /** Delay before something that failed is tried again, in ms. */
 const RETRY_MS = 60_000;
 /** Runs of a session whose rows in the index are removed with it; rows of earlier runs go by their age. */
 const MAX_RUNS = 10_000;
 
-/** Callbacks of what builds on sessions, e.g. daemons. */
-export interface ConversationHooks {
-  /** Reads what must be in memory before the session answers anything; `undefined`: it is there. */
-  ready?(): Promise<void> | undefined;
-  /** A run begins. What the hook writes is stored with that. */
-  started?(spec: AgentSpec): void;
-  /** The run under way goes on after a rest. What the hook writes is stored with that. */
-  goesOn?(): void;
-  /** The run under way waits for something that can only come from outside. What the hook writes is stored with that. */
-  rested?(step: WaitStep): void;
-  /** An idle run wakes. What the hook writes is stored with that. */
-  woke?(wake: Wake): void;
-  /** A run has ended, however it did. */
-  ended?(run: string): void;
-  /** The answer, in place of the result, to the request that began an ended run; `null`: the result. */
-  answer?(run: string): JsonObject | null;
-  /** The session is over for now: it was closed or abandoned. */
-  closed?(): void;
-  /** A further row of a list, stored with each row of a run. */
-  entry?(): Promise<IndexEntry | null>;
-  /**
-   * Whether somebody is told of a run that ends or rests. If so, the alarm stays, and with it the calls of `due` with `WATCH`, until
-   * `Conversation.reported`.
-   */
-  reports?(): boolean;
-  /** The session is being removed. The call is repeated until it succeeds. */
-  cleared?(session: SessionIdentity): Promise<void>;
-  /** Files have changed. Called in the transaction that changes them. @param own whether the session's run changed them */
-  filesChanged?(changes: readonly WatchedChange[], own: boolean): void;
-  /** A due time has come: `WATCH`, or one of a kind that is not the session's own. It comes again in a minute unless the hook sets it otherwise. */
-  due?(kind: string, now: number): void;
-}
-
-interface ConversationOptions {
+/** What the object of a session gives it. */
+export interface SessionHost {
   storage: DurableObjectStorage;
   deployment: Deployment;
   background: (work: Promise<unknown>) => void;
@@ -101,16 +66,16 @@ export class Conversation {
   readonly runs: Runs;
   readonly listing: SessionListing;
   readonly #store: ConversationStore;
-  readonly #hooks: ConversationHooks[] = [];
+  readonly #sequel: Sequel;
   /** A change of the conversation that takes time is under way. It is aborted when the session is removed. */
   #changing: AbortController | null = null;
   #armed = false;
-  /** Kept in memory, so that it is known also when nothing can be read. */
-  #identity: SessionIdentity | null = null;
   #adopting: Promise<unknown> = Promise.resolve();
 
-  constructor({ storage, deployment, background, parts, die, now = Date.now }: ConversationOptions) {
+  /** @param sequel not called before the constructor has returned */
+  constructor({ storage, deployment, background, parts, die, now = Date.now }: SessionHost, sequel: Sequel) {
     const { env, settings } = deployment;
+    this.#sequel = sequel;
     this.deployment = deployment;
     this.env = env;
     this.background = background;
@@ -119,55 +84,10 @@ export class Conversation {
     const { redactor: answers, eventRedactor: events, logsAll } = settings;
     this.#store = new ConversationStore(storage);
     this.log = new SessionLog(this.#store, now, { answers, events });
-    this.files = new SessionFiles({
-      storage,
-      env,
-      now,
-      store: this.#store,
-      changed: (changes, own) => this.#call("filesChanged", (hooks) => hooks.filesChanged?.(changes, own)),
-    });
-    this.listing = new SessionListing({
-      log: this.log,
-      deployment,
-      background,
-      entries: () => Promise.all(this.#hooks.map((hooks) => hooks.entry?.() ?? null)),
-    });
-    this.runs = new Runs({
-      log: this.log,
-      deployment,
-      parts,
-      background,
-      logsAll,
-      workspace: this.files.byRun(),
-      session: () => this.#identity ?? this.#row(),
-      goesOn: ({ status }) => {
-        // What waits for a person is counted by its row.
-        if (status === "awaiting_approval") this.listing.moved();
-        this.#call("goesOn", (hooks) => hooks.goesOn?.());
-      },
-      started: (spec) => {
-        this.listing.begun(spec.run_id);
-        this.#call("started", (hooks) => hooks.started?.(spec));
-      },
-      rested: (step) => {
-        this.listing.moved();
-        this.#call("rested", (hooks) => hooks.rested?.(step));
-      },
-      woke: (wake) => {
-        this.listing.moved();
-        this.#call("woke", (hooks) => hooks.woke?.(wake));
-      },
-      reports: () => this.#reports(),
-      ended: (run) => {
-        this.listing.ended(run);
-        this.#call("ended", (hooks) => hooks.ended?.(run));
-      },
-    });
-  }
-
-  /** For what builds on the session. */
-  extend(hooks: ConversationHooks): void {
-    this.#hooks.push(hooks);
+    this.files = new SessionFiles({ storage, env, now, store: this.#store, sequel });
+    this.listing = new SessionListing({ log: this.log, deployment, background, sequel });
+    const workspace = this.files.byRun();
+    this.runs = new Runs({ log: this.log, deployment, parts, background, logsAll, workspace, sequel });
   }
 
   /** Prepares the session for a caller and takes care of its run. @throws CallNotFound */
@@ -176,17 +96,14 @@ export class Conversation {
     if (row === null || row.tenant !== tenant || row.id !== id || row.state === "deleted") {
       throw new CallNotFound({ what: "session", id });
     }
-    this.#identity = row;
     if (!this.#armed) {
       await this.#store.rearm();
       this.listing.again();
     }
     this.#armed = true;
     this.runs.ensure();
-    for (const hooks of this.#hooks) {
-      const ready = hooks.ready?.();
-      if (ready !== undefined) await ready;
-    }
+    const ready = this.#sequel.ready();
+    if (ready !== undefined) await ready;
     return row;
   }
 
@@ -311,29 +228,26 @@ export class Conversation {
     if (state === "archived" && live !== null) throw new RunInProgress({ session: row.id, run: live.id });
     if (state !== "active") this.runs.cancelAny();
     const now = this.log.now();
-    this.log.add([{ type: "session_state_changed", state }], {
-      write: () => {
-        this.#store.setState(state, now);
-        this.listing.changed();
-      },
+    this.together(() => {
+      this.log.add([{ type: "session_state_changed", state }], {
+        write: () => {
+          this.#store.setState(state, now);
+          this.listing.changed();
+        },
+      });
+      if (state === "closed" || state === "abandoned") this.#sequel.closes();
     });
-    if (state === "closed" || state === "abandoned") this.#call("closed", (hooks) => hooks.closed?.());
     this.background(this.listing.write());
   }
 
-  /** Wakes an idle run; answers whether there was one. For what builds on sessions, e.g. daemons. */
-  wake(wake: Wake): boolean {
-    return this.runs.wake(wake);
-  }
-
-  /** Sets the time (Unix ms) at which `hooks.due` is called with this kind, or removes it. */
-  dueAt(kind: string, at: number | null): void {
+  /** Sets the time (Unix ms) at which something is due, or removes it. */
+  dueAt(kind: DueKind, at: number | null): void {
     this.#store.setDue({ [kind]: at });
   }
 
   /** The session above knows everything about the runs. Removes the alarm that tells it, unless a run is under way. */
   reported(): void {
-    if (this.#store.liveRun()?.status !== "running") this.#store.setDue({ [WATCH]: null });
+    if (this.#store.liveRun()?.status !== "running") this.#store.setDue({ watch: null });
   }
 
   /** The session's events without an end, or those of a run up to its end. @throws CallNotFound */
@@ -362,7 +276,10 @@ export class Conversation {
     const from = Math.max(Math.min(after ?? 0, newest), first_event - 1);
     if (done_event !== null && from >= done_event) return new Blob([]).stream();
     const { log, runs, parts } = this;
-    const answerOf = (run: string): JsonObject | null => this.#answerOf(run);
+    const answerOf = (run: string): JsonObject | null => {
+      const answer = this.#sequel.answer(run);
+      return answer === null ? null : log.answered(answer);
+    };
     return events.follow(id, from, streamEnd({ log, runs, parts, session: id, answerOf }, run_id, until));
   }
 
@@ -386,86 +303,14 @@ export class Conversation {
     });
   }
 
-  /** The alarm: starts what is due, and does none of the work itself. */
-  async alarm(): Promise<void> {
-    this.#store.fired();
-    const row = this.#store.session();
-    if (row === null) return;
-    this.#identity = row;
-    const now = this.log.now();
-    for (const { kind, at } of this.#store.due()) {
-      if (at > now) continue;
-      // It sets its successor first, so whatever happens next, the alarm comes again.
-      this.#store.setDue({ [kind]: now + (kind === WATCH ? WATCH_MS : RETRY_MS) });
-      try {
-        this.#due(kind, row, now);
-      } catch (error) {
-        console.error(JSON.stringify({ event: "due_failed", kind, id: row.id, error: String(error) }));
-      }
-    }
-    this.#store.arm();
-  }
-
-  #due(kind: string, row: SessionRow, now: number): void {
-    switch (kind) {
-      case WATCH:
-        this.runs.ensure();
-        if (!this.#reports()) this.reported();
-        this.#callDue(kind, now);
-        break;
-      case "approval":
-        this.runs.kick();
-        break;
-      case SESSION_ROW_DUE:
-        this.background(this.listing.write());
-        break;
-      case "delete":
-      case FORK_DUE:
-        this.background(this.#clearLater(row));
-        break;
-      case RUN_ROW_DUE:
-        this.listing.repeat();
-        break;
-      case FILES_DUE:
-        this.background(this.files.collect());
-        break;
-      default:
-        this.#callDue(kind, now);
-    }
-  }
-
-  #callDue(kind: string, now: number): void {
-    for (const hooks of this.#hooks) hooks.due?.(kind, now);
-  }
-
-  /** The answer to the request that began a run; `null`: the run's result. */
-  #answerOf(run: string): JsonObject | null {
-    for (const { answer } of this.#hooks) {
-      const answered = answer?.(run) ?? null;
-      if (answered !== null) return this.log.answered(answered);
-    }
-    return null;
-  }
-
-  #reports(): boolean {
-    return this.#hooks.some((hooks) => hooks.reports?.() === true);
-  }
-
-  /** Calls the hooks. Their failures do not break the session. */
-  #call(hook: string, call: (hooks: ConversationHooks) => void): void {
-    for (const hooks of this.#hooks) {
-      try {
-        call(hooks);
-      } catch (error) {
-        console.error(JSON.stringify({ event: "hook_failed", hook, error: String(error) }));
-      }
-    }
-  }
-
-  /** Waits for the fork's step that is under way. No step runs in between, and a step that completed the fork keeps the session. */
-  #clearLater(row: SessionRow): Promise<void> {
+  /**
+   * Removes what is left of a removed session, or of a fork that was given up. Waits for the fork's step that is under way; no step
+   * runs in between, and a step that completed the fork keeps the session.
+   */
+  clearLater(): Promise<void> {
     const cleared = this.#adopting.then(async () => {
-      if (this.#store.session()?.state === "deleted") await this.#clear(row);
+      const row = this.#store.session();
+      if (row?.state === "deleted") await this.#clear(row);
     });
     this.#adopting = cleared.catch(() => {});
     return cleared;
@@ -474,7 +319,7 @@ export class Conversation {
   async #clear(row: SessionRow): Promise<void> {
     const { tenant, id } = row;
     await this.listing.withdraw();
-    for (const hooks of this.#hooks) await hooks.cleared?.({ tenant, id });
+    await this.#sequel.cleared({ tenant, id });
     await this.files.destroy(row);
     await clearFiles(this.env, tenant, id);
     await forgetSession(this.env, tenant, id);
@@ -487,7 +332,6 @@ export class Conversation {
     if (this.#store.session()?.state !== "deleted") return;
     await this.#store.clear();
     this.runs.abandon();
-    this.#identity = null;
     this.listing.forget();
     this.log.forget();
     this.log.events.close();

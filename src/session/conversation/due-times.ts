@@ -1,5 +1,36 @@
 /** Due times in a session, and the alarm for the first of them. Nobody else writes the table. */
 
+/** What may be due; each kind has one owner (`session.ts`). */
+export type DueKind =
+  /** A run under way must have a life, and whoever is told of it must know how it is. */
+  | "watch"
+  /** An approval expires, or a resting run's time is over. */
+  | "approval"
+  /** The session's row in the list must be written. */
+  | "index"
+  /** The last run's row could not be written. */
+  | "run_index"
+  /** What is left of a removed session must go. */
+  | "delete"
+  /** A fork that is not whole yet counts as given up. Only such a session has this kind. */
+  | "fork"
+  /** Contents that no file needs any more must go. */
+  | "files"
+  /** The daemon must be looked at. */
+  | "daemon"
+  | "daemon_index"
+  | "task_index"
+  /** The session above must be told of what happens in a workflow run. */
+  | "relay"
+  /** The workflow run must be looked at. */
+  | "workflow"
+  | "workflow_index"
+  /** The session of a single call must go. */
+  | "expiry";
+
+/** Times in Unix ms; `null`: not due any more; absent: unchanged. */
+export type DueChanges = { [K in DueKind]?: number | null };
+
 export interface Due {
   kind: string;
   /** Unix ms. */
@@ -39,7 +70,7 @@ export class DueTimes {
   }
 
   /** Unix ms. */
-  at(kind: string): number | null {
+  at(kind: DueKind): number | null {
     return this.#known().get(kind) ?? null;
   }
 
@@ -47,7 +78,7 @@ export class DueTimes {
    * Sets times, or removes those that are `null`, and sets the alarm if the first time changes. Call it in a
    * transaction.
    */
-  set(times: { [kind: string]: number | null }): void {
+  set(times: DueChanges): void {
     const known = this.#known();
     for (const [kind, at] of Object.entries(times)) {
       if (at !== null && at !== known.get(kind)) {

@@ -22,8 +22,6 @@ import { headOf } from "./visible.ts";
 const STEP_FILES = 200;
 const STEP_FILE_BYTES = 64 * 1024 * 1024;
 const STEP_ARTIFACT_BYTES = 1024 * 1024;
-/** When a fork that is not whole yet counts as given up. Only such a session has this due time. */
-export const FORK_DUE = "fork";
 /** An unfinished fork is removed after this long without progress, in ms. */
 const GIVEN_UP_MS = 10 * 60_000;
 /** Files to list at a time. */
@@ -173,15 +171,15 @@ export async function adopt(child: Child, { call, first, end }: ForkStep, text: 
   if (!isOf(row, call)) return "taken";
   // Sent again by a parent that did not hear of it.
   if (row.state !== "deleted") return "done";
-  if (store.dueAt(FORK_DUE) === null) return "lost";
-  store.setDue({ [FORK_DUE]: log.now() + GIVEN_UP_MS });
+  if (store.dueAt("fork") === null) return "lost";
+  store.setDue({ fork: log.now() + GIVEN_UP_MS });
   if (part.artifacts !== undefined) log.add([{ type: "artifacts_imported", artifacts: part.artifacts }]);
   if (part.files !== undefined && !(await files.adopt(row, part.files))) return "lost";
   if (end === null) return "more";
   if (files.count(row) !== end.files || store.artifacts.versions().length !== end.artifacts) return "lost";
   store.transaction(() => {
     store.setState("active", log.now());
-    store.setDue({ [FORK_DUE]: null });
+    store.setDue({ fork: null });
     created();
   });
   return "done";
@@ -189,7 +187,7 @@ export async function adopt(child: Child, { call, first, end }: ForkStep, text: 
 
 /** Whether another session is making this one. @param by the request of which that does not count */
 export function isBeingMade(store: ConversationStore, { state, request_hash }: SessionRow, by = ""): boolean {
-  return state === "deleted" && store.dueAt(FORK_DUE) !== null && request_hash !== by;
+  return state === "deleted" && store.dueAt("fork") !== null && request_hash !== by;
 }
 
 const isOf = ({ parent_id, request_hash }: SessionRow, call: ForkCall): boolean =>
@@ -216,7 +214,7 @@ function begin(log: SessionLog, call: ForkCall, messages: Message[], created: ((
     });
     const skillsKnown = known === undefined ? {} : { known };
     log.add([{ type: "session_imported", messages, summary, skills, ...skillsKnown }]);
-    if (created === null) store.setDue({ [FORK_DUE]: now + GIVEN_UP_MS });
+    if (created === null) store.setDue({ fork: now + GIVEN_UP_MS });
     else created();
   });
 }

@@ -163,7 +163,7 @@ function handlersOf(conversation: Conversation, reported: () => Promise<void>): 
           watch_paths: [],
           resumed: true,
         };
-        const woken = conversation.wake(wake);
+        const woken = runs.wake(wake);
         return { ...conversation.view(), woken };
       }),
     ),
@@ -297,8 +297,8 @@ function handlersOf(conversation: Conversation, reported: () => Promise<void>): 
     }),
     run: within(({ run_id }, { id }) => runView(log, id, runs.row(run_id))),
     trace: within(({ run_id, ...page }) => {
-      const { first_record, recoveries } = runs.row(run_id);
-      return { ...traceOf(store.records(first_record - 1), run_id, page), recovered: recoveries > 0 };
+      const row = runs.row(run_id);
+      return { ...traceOf(store.runRecords(row), page), recovered: row.recoveries > 0 };
     }),
     list_events: within((page) => eventPage(store, page)),
     answer: within(({ run_id, wait }, row) => answer(run_id, wait, row)),

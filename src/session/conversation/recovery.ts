@@ -1,6 +1,5 @@
 /** How far the dead lives of a run got. */
 import type { AgentRecord } from "../../engine/agent/records.ts";
-import type { RunState } from "../../engine/agent/state.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { RunRow } from "./run-rows.ts";
 import type { SessionLog } from "./session-log.ts";
@@ -27,10 +26,11 @@ export function gotOn({ store }: SessionLog, { progress }: RunRow): boolean {
 }
 
 /** A life that died during a model's answer has sent a part of it, which is now void. */
-export function sendRestart({ store, events }: SessionLog, run: RunState): void {
+export function sendRestart({ store, events }: SessionLog): void {
   // Events of a delegated run come in between.
   const last = store.events(Math.max(0, store.lastEvent() - LOOKED_AT)).findLast(isOwn);
   if (last?.event !== "delta" && last?.event !== "thought") return;
-  store.appendEvent({ event: "round", data: { round: run.iterations, restarted: true } });
+  const { round = 0 } = last.data;
+  store.appendEvent({ event: "round", data: { round, restarted: true } });
   events.announce();
 }

@@ -2,13 +2,13 @@
 
 import type { Deployment } from "../../deployment.ts";
 import { type Applied, applyAll } from "../../engine/agent/apply.ts";
-import { driveAgent, type Rest } from "../../engine/agent/drive.ts";
+import { driveAgent } from "../../engine/agent/drive.ts";
 import type { AgentRecord, AgentRecordBody, Wake } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { RunCancelled, RunInProgress } from "../../errors/session.ts";
-import { type ErrorData, HullError } from "../../errors.ts";
+import { type ErrorData, HullError, Internal } from "../../errors.ts";
 import { systemClock } from "../../model/clock.ts";
 import type { RunEnvironment } from "../../run/agent/parts.ts";
 import type { SpanNote } from "../../run/context.ts";
@@ -21,26 +21,15 @@ import { gotOn, sendRestart } from "./recovery.ts";
 import type { Wait } from "./rpc.ts";
 import { runEnvironment } from "./run-environment.ts";
 import type { RunRow } from "./run-rows.ts";
-import type { Also, SessionLog } from "./session-log.ts";
+import type { RunSequel, WaitStep } from "./sequel.ts";
+import type { Also } from "./session-log.ts";
 import { type EndOptions, logEnd, logRun, loseRun, settleRun, unwatched } from "./settle.ts";
-
-/** What a resting run waits for. */
-export type WaitStep = Extract<Rest["step"], { type: "wait" }>;
 
 interface RunsOptions extends EndOptions {
   deployment: Deployment;
   background: (work: Promise<unknown>) => void;
   workspace: WorkspaceAccess;
-  /** Called when a run begins; its writes are stored in the same transaction. */
-  started: (spec: AgentSpec) => void;
-  /** Called when a run continues after a rest; its writes are stored in the same transaction. */
-  goesOn: (row: RunRow) => void;
-  /** Called when a run rests; its writes are stored in the same transaction. */
-  rested: (step: WaitStep) => void;
-  /** Called when a run is woken; its writes are stored in the same transaction. */
-  woke: (wake: Wake) => void;
-  /** Called when a run has ended. */
-  ended: (run: string) => void;
+  sequel: RunSequel;
 }
 
 /** Messages speak for themselves. */
@@ -70,36 +59,12 @@ interface AgentLife extends Life {
   log?: () => void;
 }
 
-export class Runs {
+export class Runs extends Lives<AgentLife> {
   readonly #options: RunsOptions;
-  readonly #log: SessionLog;
-  readonly #lives: Lives<AgentLife>;
 
   constructor(options: RunsOptions) {
+    super(options.log, options.background);
     this.#options = options;
-    const { log, background } = options;
-    this.#log = log;
-    this.#lives = new Lives<AgentLife>({
-      store: log.store,
-      now: log.now,
-      background,
-      begin: ({ id: run, status }) => ({
-        run,
-        status,
-        abort: new AbortController(),
-        incoming: [],
-        wake: () => {},
-        again: false,
-        over: false,
-        memo: null,
-        further: () => ({}),
-      }),
-      drive: (life, row, resumed) => this.#drive(life, row, resumed).finally(() => life.log?.()),
-      progress: () => log.store.lastRecord(),
-      gotOn: (row) => gotOn(log, row),
-      giveUp: (row) => this.#giveUp(row),
-      brokeOff: (row, error) => logRun(options, row, "run_broke_off", { error: String(error) }),
-    });
   }
 
   /** Begins a run. @param events stored after its own @throws RunInProgress */
@@ -108,54 +73,53 @@ export class Runs {
     by: Pick<RunRow, "request_id" | "mock_scope">,
     events: readonly RunEvent[] = [],
   ): void {
-    const { store } = this.#log;
+    const { store } = this.log;
     const live = store.liveRun();
-    if (live !== null) throw new RunInProgress({ session: this.#options.session().id, run: live.id });
-    const now = this.#log.now();
+    if (live !== null) throw new RunInProgress({ session: store.identity().id, run: live.id });
+    const now = this.log.now();
     const first_event = store.lastEvent() + 1;
-    this.#log.add([{ type: "run_started", run: spec.run_id, spec }], {
+    this.log.add([{ type: "run_started", run: spec.run_id, spec }], {
       events: () => [...events],
       write: () => {
         const first_record = store.lastRecord();
         store.addRun({ id: spec.run_id, ...by, created_at: now, first_event, first_record });
         store.setDue({ watch: now + WATCH_MS });
-        this.#options.started(spec);
+        this.#options.sequel.begins(spec);
       },
     });
-    this.#lives.start(this.row(spec.run_id));
+    this.live(this.row(spec.run_id));
   }
 
   /** @throws CallNotFound */
   row(id: string): RunRow {
-    const row = this.#log.store.run(id);
+    const row = this.log.store.run(id);
     if (row === null) throw new CallNotFound({ what: "run", id });
     return row;
   }
 
+  /** The specification with which a run began. @throws CallNotFound */
+  specOf(id: string): AgentSpec {
+    const { run } = this.log.state();
+    if (run?.spec.run_id === id) return run.spec;
+    const [first] = this.log.store.runRecords(this.row(id));
+    if (first?.type === "run_started") return first.spec;
+    throw new Internal({ cause: `the record that begins ${id} cannot be read` });
+  }
+
   /** The run under way if it is in the middle of the conversation: nobody else may change that now. */
   busy(): RunRow | null {
-    const row = this.#log.store.liveRun();
+    const row = this.log.store.liveRun();
     if (row === null) return null;
-    return this.#log.state().run?.stage === "idle" && this.#lives.current === null ? null : row;
-  }
-
-  /** Ensures that an unfinished run is being driven. */
-  ensure(): void {
-    this.#lives.ensure();
-  }
-
-  /** Resolves when a run has ended or rests, or its life is over. */
-  change(): Promise<void> {
-    return this.#lives.change();
+    return this.log.state().run?.stage === "idle" && this.current === null ? null : row;
   }
 
   /** Waits until the run has ended, or, with `idle`, until it rests. */
   async wait(id: string, wait: Wait): Promise<void> {
     for (;;) {
       const row = this.row(id);
-      const rests = row.status !== "running" && this.#lives.current === null;
+      const rests = row.status !== "running" && this.current === null;
       if (wait === "none" || row.settled_at !== null || (wait === "idle" && rests)) return;
-      await this.#lives.change();
+      await this.change();
     }
   }
 
@@ -164,26 +128,26 @@ export class Runs {
    * @param goOn whether they let a resting run continue
    */
   receive(bodies: readonly AgentRecordBody[], goOn: boolean): void {
-    const { store } = this.#log;
+    const { store } = this.log;
     const row = store.liveRun();
     const goes = row !== null && goOn;
-    const records = bodies.map((body) => this.#log.record(body));
+    const records = bodies.map((body) => this.log.record(body));
     const write: Also["write"] = (state) => {
       if (!goes) return;
       this.#noteStatus(row, state);
-      store.setDue({ watch: this.#log.now() + WATCH_MS });
+      store.setDue({ watch: this.log.now() + WATCH_MS });
       this.#reportWakes(records);
-      this.#options.goesOn(row);
+      this.#options.sequel.goesOn(row.status);
     };
-    this.#log.append(this.#log.applied(records), { write });
-    this.#lives.current?.incoming.push(...records);
-    this.#lives.current?.wake();
-    if (goes) this.#lives.goOn(row.id);
+    this.log.append(this.log.applied(records), { write });
+    this.current?.incoming.push(...records);
+    this.current?.wake();
+    if (goes) this.goOn(row.id);
   }
 
   /** Wakes an idle run, and returns whether it was idle. @param first records that come with the wake */
   wake(wake: Wake, first: readonly AgentRecordBody[] = []): boolean {
-    const { run } = this.#log.state();
+    const { run } = this.log.state();
     if (run?.stage !== "idle") return false;
     this.receive([...first, { type: "woke", run: run.spec.run_id, wake }], true);
     return true;
@@ -191,7 +155,7 @@ export class Runs {
 
   /** Makes the driver check a resting run again, since an approval has expired. */
   kick(): void {
-    const { store } = this.#log;
+    const { store } = this.log;
     const row = store.liveRun();
     if (row === null || row.status === "running") {
       store.setDue({ approval: null });
@@ -200,10 +164,10 @@ export class Runs {
     }
     store.transaction(() => {
       store.updateRun(row.id, { status: "running" });
-      store.setDue({ watch: this.#log.now() + WATCH_MS, approval: null });
-      this.#options.goesOn(row);
+      store.setDue({ watch: this.log.now() + WATCH_MS, approval: null });
+      this.#options.sequel.goesOn(row.status);
     });
-    this.#lives.goOn(row.id);
+    this.goOn(row.id);
   }
 
   /** Ends a run that is under way. */
@@ -211,12 +175,10 @@ export class Runs {
     const row = this.row(id);
     if (row.settled_at !== null) return;
     const { data } = new RunCancelled({ run: id });
-    const executions = this.#log.store.handedIn.ids();
+    const executions = this.log.store.handedIn.ids();
     this.#settle(
       row,
-      this.#log.applied([
-        this.#log.record({ type: "run_settled", run: id, status: "cancelled", error: data }),
-      ]),
+      this.log.applied([this.log.record({ type: "run_settled", run: id, status: "cancelled", error: data })]),
     );
     this.#stop(row, executions, data);
   }
@@ -224,33 +186,67 @@ export class Runs {
   /** Ends a run that is idle, with a status that says why. */
   end(id: string, status: "idle" | "watchdog"): void {
     const row = this.row(id);
-    if (row.settled_at !== null || this.#log.state().run?.stage !== "idle") return;
+    if (row.settled_at !== null || this.log.state().run?.stage !== "idle") return;
     this.#settle(
       row,
-      this.#log.applied([this.#log.record({ type: "run_settled", run: id, status, error: null })]),
+      this.log.applied([this.log.record({ type: "run_settled", run: id, status, error: null })]),
     );
   }
 
   /** Ends any run under way. */
   cancelAny(): void {
-    const row = this.#log.store.liveRun();
+    const row = this.log.store.liveRun();
     if (row !== null) this.cancel(row.id);
   }
 
   /** Ends what is under way in memory without an event: its storage is gone. */
   abandon(): void {
-    this.#lives.abandon((run) => new RunCancelled({ run }));
+    this.drop((run) => new RunCancelled({ run }));
+  }
+
+  protected override born({ id: run, status }: RunRow): AgentLife {
+    return {
+      run,
+      status,
+      abort: new AbortController(),
+      incoming: [],
+      wake: () => {},
+      again: false,
+      over: false,
+      memo: null,
+      further: () => ({}),
+    };
+  }
+
+  protected override progress(): number {
+    return this.log.store.lastRecord();
+  }
+
+  protected override gotOn(row: RunRow): boolean {
+    return gotOn(this.log, row);
+  }
+
+  protected override brokeOff(row: RunRow, error: unknown): void {
+    logRun(this.log, row, "run_broke_off", { error: String(error) });
+  }
+
+  protected override async drive(life: AgentLife, row: RunRow, resumed: boolean): Promise<void> {
+    try {
+      await this.#drive(life, row, resumed);
+    } finally {
+      life.log?.();
+    }
   }
 
   async #drive(life: AgentLife, row: RunRow, resumed: boolean): Promise<void> {
-    const log = this.#log;
+    const log = this.log;
     const { run } = log.state();
     if (log.store.run(row.id)?.settled_at !== null) return;
     if (run === null || run.spec.run_id !== row.id || !log.intactSince(row.first_record)) {
-      this.#giveUp(row);
+      this.giveUp(row);
       return;
     }
-    if (resumed) sendRestart(log, run);
+    if (resumed) sendRestart(log);
     const append = (batch: readonly Applied[]): void => this.#append(life, row, batch);
     const { signal } = life.abort;
     try {
@@ -292,10 +288,10 @@ export class Runs {
     if (all.length > batch.length) life.again = true;
     const write: Also["write"] = (state) => {
       life.status = this.#noteStatus({ ...row, status: life.status }, state);
-      if (life.memo !== null) this.#log.store.updateRun(row.id, { memo: life.memo });
+      if (life.memo !== null) this.log.store.updateRun(row.id, { memo: life.memo });
       this.#reportWakes(all.map(({ record }) => record));
     };
-    this.#log.append(all, { write });
+    this.log.append(all, { write });
     life.memo = null;
   }
 
@@ -305,18 +301,18 @@ export class Runs {
     if (last === undefined || batch.every(({ record }) => record.type !== "went_idle")) return [];
     const { waiting, run } = last.after;
     if (run === null || waiting.every(({ delivery }) => delivery === "wait_for_completion")) return [];
-    const woke = this.#log.record({ type: "woke", run: run.spec.run_id, wake: MESSAGE_WAKE });
+    const woke = this.log.record({ type: "woke", run: run.spec.run_id, wake: MESSAGE_WAKE });
     return applyAll(last.after, [woke]);
   }
 
   #reportWakes(records: readonly AgentRecord[]): void {
-    for (const record of records) if (record.type === "woke") this.#options.woke(record.wake);
+    for (const record of records) if (record.type === "woke") this.#options.sequel.wakes(record.wake);
   }
 
   #settle(row: RunRow, batch: readonly Applied[]): void {
-    const life = this.#lives.of(row.id);
+    const life = this.lifeOf(row.id);
     settleRun(this.#options, row, batch, life ?? { further: () => ({}), memo: null });
-    const state = this.#log.state();
+    const state = this.log.state();
     const log = (): void => logEnd(this.#options, row, state, life?.spans);
     // A life's spans end with it.
     if (life === null || life.spans === undefined) log();
@@ -324,39 +320,37 @@ export class Runs {
     this.#ended(row);
   }
 
-  #giveUp(row: RunRow): void {
-    const executions = this.#log.store.handedIn.ids();
+  protected override giveUp(row: RunRow): void {
+    const executions = this.log.store.handedIn.ids();
     const error = loseRun(this.#options, row);
     this.#ended(row);
     this.#stop(row, executions, error);
   }
 
   #ended({ id }: RunRow): void {
-    this.#lives.ended(id);
-    this.#options.ended(id);
+    this.settled(id);
+    this.#options.sequel.ended(id);
   }
 
   /** Ends the activities of a run that was settled from outside. */
   #stop(row: RunRow, executions: readonly string[], error: ErrorData): void {
-    this.#lives.of(row.id)?.abort.abort(new HullError(error));
+    this.lifeOf(row.id)?.abort.abort(new HullError(error));
     const stopped = this.#options.parts.stop(this.#environment(row), executions);
-    this.#options.background(
-      stopped.catch((fault: unknown) =>
-        logRun(this.#options, row, "run_not_stopped", { error: String(fault) }),
-      ),
+    this.background(
+      stopped.catch((fault: unknown) => logRun(this.log, row, "run_not_stopped", { error: String(fault) })),
     );
   }
 
   /** Nothing happens until a record comes, an approval expires, or the run's time is over; other due times keep their alarm. */
   #rest(life: AgentLife, step: WaitStep): void {
-    const { store } = this.#log;
-    const deadline = this.#log.state().run?.spec.deadline?.at ?? Number.POSITIVE_INFINITY;
+    const { store } = this.log;
+    const deadline = this.log.state().run?.spec.deadline?.at ?? Number.POSITIVE_INFINITY;
     const until = Math.min(step.until ?? Number.POSITIVE_INFINITY, deadline);
     store.transaction(() => {
       if (life.status !== step.status) store.updateRun(life.run, { status: step.status });
       const approval = until === Number.POSITIVE_INFINITY ? null : until;
-      store.setDue({ ...unwatched(this.#options.reports()), approval });
-      this.#options.rested(step);
+      store.setDue({ ...unwatched(this.#options.sequel), approval });
+      this.#options.sequel.rests(step);
     });
     life.status = step.status;
   }
@@ -365,31 +359,32 @@ export class Runs {
   #noteStatus({ id, status: known }: RunRow, { run }: AgentState): RunRow["status"] {
     const now = run?.status ?? known;
     const status = now === "idle" ? known : now;
-    if (status !== known) this.#log.store.updateRun(id, { status });
+    if (status !== known) this.log.store.updateRun(id, { status });
     return status;
   }
 
   #environment({ id: run_id, request_id, mock_scope, created_at: startedAt, memo }: RunRow): RunEnvironment {
-    const { deployment, background, workspace, session } = this.#options;
+    const { deployment, background, workspace } = this.#options;
+    const { store } = this.log;
     return runEnvironment({
       deployment,
       background,
       workspace,
-      store: this.#log.store,
-      session: session(),
+      store,
+      session: store.identity(),
       run_id,
       request_id,
       mock_scope,
       startedAt,
       memo,
       remember: (value) => {
-        const life = this.#lives.of(run_id);
+        const life = this.lifeOf(run_id);
         if (life !== null) life.memo = JSON.stringify(value);
       },
       emit: (event) => {
-        if (this.#lives.of(run_id)?.over !== false) return;
+        if (this.lifeOf(run_id)?.over !== false) return;
         try {
-          this.#log.emit(event);
+          this.log.emit(event);
         } catch (error) {
           // If the store accepts no more, the run's next step will notice.
           console.error(JSON.stringify({ event: "event_not_stored", run_id, error: String(error) }));

@@ -10,14 +10,13 @@ import type {
   WorkspaceAccess,
   WorkspaceFile,
 } from "../../run/workspace/access.ts";
-import { type WatchedChange, Workspace } from "../workspace/workspace.ts";
+import { Workspace } from "../workspace/workspace.ts";
 import { sessionPrefix } from "./files.ts";
+import type { FilesSequel } from "./sequel.ts";
 import type { ConversationStore, SessionRow } from "./store.ts";
 
 /** Contents to copy at a time, each from one connection to another; a Worker has six. */
 const COPIES = 3;
-/** Kind of the due time. */
-export const FILES_DUE = "files";
 
 /** A file of another session, with the R2 key of its content there. */
 export interface ForkedFile extends WorkspaceFile {
@@ -30,28 +29,21 @@ interface SessionFilesOptions {
   store: ConversationStore;
   /** Unix ms. */
   now: () => number;
-  /** Called in the transaction that makes the changes. @param own the session's run makes them */
-  changed: (changes: readonly WatchedChange[], own: boolean) => void;
+  sequel: FilesSequel;
 }
 
 export class SessionFiles implements WorkspaceAccess {
   readonly #options: SessionFilesOptions;
   /** The session's run is making a change now. */
   #own = false;
-  #prepare: () => Promise<void> | undefined = () => undefined;
   #made: { of: SessionRow["id"]; workspace: Workspace } | null = null;
 
   constructor(options: SessionFilesOptions) {
     this.#options = options;
   }
 
-  /** @param prepare called before anybody looks at the files; `undefined`: there is nothing to do first */
-  preparedBy(prepare: () => Promise<void> | undefined): void {
-    this.#prepare = prepare;
-  }
-
   async #prepared(): Promise<Workspace> {
-    const preparing = this.#prepare();
+    const preparing = this.#options.sequel.filesWanted();
     if (preparing !== undefined) await preparing;
     return this.#workspace();
   }
@@ -133,7 +125,7 @@ export class SessionFiles implements WorkspaceAccess {
     if (this.#row() === null) return;
     const workspace = this.#workspace();
     await workspace.collect(now());
-    if (this.#row() !== null) store.setDue({ [FILES_DUE]: workspace.due() });
+    if (this.#row() !== null) store.setDue({ files: workspace.due() });
   }
 
   /** Takes files of the parent session, with copies of their contents. `false`: some are gone. */
@@ -182,14 +174,14 @@ export class SessionFiles implements WorkspaceAccess {
 
   #of({ tenant, id }: SessionRow): Workspace {
     if (this.#made?.of === id) return this.#made.workspace;
-    const { storage, env, now, changed } = this.#options;
+    const { storage, env, now, sequel } = this.#options;
     const prefix = `${sessionPrefix(tenant, id)}files/`;
     const workspace = new Workspace({
       storage,
       bucket: env.FILES,
       prefix,
       now,
-      changed: (changes) => changed(changes, this.#own),
+      changed: (changes) => sequel.filesChange(changes, this.#own),
     });
     this.#made = { of: id, workspace };
     return workspace;
@@ -204,8 +196,8 @@ export class SessionFiles implements WorkspaceAccess {
     return store.transaction(() => {
       const done = work(workspace);
       const due = workspace.due();
-      if (due !== null && due < (store.dueAt(FILES_DUE) ?? Number.POSITIVE_INFINITY)) {
-        store.setDue({ [FILES_DUE]: due });
+      if (due !== null && due < (store.dueAt("files") ?? Number.POSITIVE_INFINITY)) {
+        store.setDue({ files: due });
       }
       return done;
     });

@@ -5,20 +5,17 @@
  */
 import type { Deployment } from "../../deployment.ts";
 import type { RowNote } from "../../row-collector.ts";
-import type { SessionEntry } from "../index-row.ts";
+import type { IndexEntry, SessionEntry } from "../index-row.ts";
 import { noteRows, noteRowsNow } from "../noted-rows.ts";
 import type { RunEntry } from "../run-entry.ts";
 import { noteRuns } from "../run-index.ts";
 import { sessionRows } from "../session-index.ts";
 import { within } from "../within.ts";
+import type { ListingSequel } from "./sequel.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { ConversationStore, SessionRow } from "./store.ts";
 import { indexEntry } from "./views.ts";
 
-/** Kind of the due time at which the session's row is written, unless that has happened by then. */
-export const SESSION_ROW_DUE = "index";
-/** Kind of the due time at which the last run's row is written, since it could not be written before. */
-export const RUN_ROW_DUE = "run_index";
 /** Delay before a row is written again, in ms. */
 const RETRY_MS = 60_000;
 /** How long an answer waits for a row, in ms. */
@@ -30,16 +27,10 @@ const CONFIRM_MS = 1000;
 /** A life of the object that began within this time of a run's end, in ms, notes it again: the life before may have died first. */
 const FRESH_MS = 600_000;
 
-/** A row of a list in D1, and what to do once it is stored. */
-export interface IndexEntry {
-  statement: D1PreparedStatement;
-  written(): void;
-}
-
 /** Rows that the session writes. */
 interface OwnRows {
   rows: { tenant: string; run: RunEntry }[];
-  others: IndexEntry[];
+  other: IndexEntry | null;
   /** Its own row is stored with them; `null`: it is not. */
   session: SessionRow | null;
 }
@@ -48,8 +39,7 @@ interface ListingOptions {
   log: SessionLog;
   deployment: Deployment;
   background: (work: Promise<unknown>) => void;
-  /** Further rows, stored with each row of a run. */
-  entries: () => Promise<(IndexEntry | null)[]>;
+  sequel: ListingSequel;
 }
 
 export class SessionListing {
@@ -57,7 +47,7 @@ export class SessionListing {
   readonly #store: ConversationStore;
   readonly #deployment: Deployment;
   readonly #background: (work: Promise<unknown>) => void;
-  readonly #entries: ListingOptions["entries"];
+  readonly #sequel: ListingSequel;
   /** One write after the other. */
   #last: Promise<void> = Promise.resolve();
   /** Runs that began and have no row yet. */
@@ -71,17 +61,17 @@ export class SessionListing {
   /** A row of the last run could not be written, and is due. */
   #runDue = false;
 
-  constructor({ log, deployment, background, entries }: ListingOptions) {
+  constructor({ log, deployment, background, sequel }: ListingOptions) {
     this.#log = log;
     this.#store = log.store;
     this.#deployment = deployment;
     this.#background = background;
-    this.#entries = entries;
+    this.#sequel = sequel;
   }
 
   /** The session is new or has changed; its row is due. Call it in the transaction of the change. */
   changed(): void {
-    this.#store.setDue({ [SESSION_ROW_DUE]: this.#log.now() + RETRY_MS });
+    this.#store.setDue({ index: this.#log.now() + RETRY_MS });
   }
 
   /** Notes the new session once it is on disk, so that nobody finds a session in the list that does not exist. */
@@ -203,8 +193,7 @@ export class SessionListing {
         console.error(JSON.stringify({ event: "run_not_indexed", ids, error: String(error) }));
         this.#runDue = true;
         try {
-          if (this.#store.session() !== null)
-            this.#store.setDue({ [RUN_ROW_DUE]: this.#log.now() + RETRY_MS });
+          if (this.#store.session() !== null) this.#store.setDue({ run_index: this.#log.now() + RETRY_MS });
         } catch {
           // Nothing can be stored now. The run's next record writes its row again.
         }
@@ -229,10 +218,10 @@ export class SessionListing {
       const known = run?.spec.run_id === id ? run : null;
       return [{ tenant: session.tenant, run: indexEntry(session.id, row, known) }];
     });
-    const others = (await this.#entries()).filter((entry) => entry !== null);
+    const other = await this.#sequel.entry();
     // Nobody looks for the session in the list yet, so its row waited for the run's, or it could not be written before.
-    const isListed = this.#own !== null || this.#store.dueAt(SESSION_ROW_DUE) === null;
-    if (others.length > 0 || itself) return { rows, others, session: isListed ? null : session };
+    const isListed = this.#own !== null || this.#store.dueAt("index") === null;
+    if (other !== null || itself) return { rows, other, session: isListed ? null : session };
     // If the process dies before a run's end is on disk, the run goes on, and its next end replaces the row.
     const notes = noteRows(this.#deployment, rows, this.#background);
     this.#sent.push(...notes.map((note, i) => ({ run: rows[i]?.run.id ?? "", note })));
@@ -244,10 +233,11 @@ export class SessionListing {
     return null;
   }
 
-  async #writeRuns(ids: readonly string[], { rows, others, session }: OwnRows): Promise<void> {
+  async #writeRuns(ids: readonly string[], { rows, other, session }: OwnRows): Promise<void> {
     const earlier = this.#sent.filter(({ run }) => ids.includes(run));
     await this.#deployment.indexRows.withdraw(earlier.map(({ note }) => note));
-    const further = [...others, ...(session === null ? [] : [await this.#entry(session)])];
+    const own = session === null ? null : await this.#entry(session);
+    const further = [other, own].filter((entry) => entry !== null);
     await noteRuns(
       this.#deployment.env,
       rows,
@@ -257,7 +247,7 @@ export class SessionListing {
     for (const { written } of further) written();
     if (!this.#runDue) return;
     this.#runDue = false;
-    this.#store.setDue({ [RUN_ROW_DUE]: null });
+    this.#store.setDue({ run_index: null });
   }
 
   #noteOwn([note]: readonly RowNote[]): void {
@@ -285,7 +275,7 @@ export class SessionListing {
   #ownStored(): void {
     if (this.#own?.state !== "stored") return;
     this.#own = null;
-    this.#store.setDue({ [SESSION_ROW_DUE]: null });
+    this.#store.setDue({ index: null });
   }
 
   async #entry(row: SessionRow): Promise<IndexEntry> {
@@ -293,7 +283,7 @@ export class SessionListing {
     const statement = await sessionRows(this.#deployment.env, [{ tenant, session: listEntry(row) }]);
     const written = (): void => {
       // Nothing is due any more, unless the session was changed or removed meanwhile.
-      if (this.#store.session()?.state === state) this.#store.setDue({ [SESSION_ROW_DUE]: null });
+      if (this.#store.session()?.state === state) this.#store.setDue({ index: null });
     };
     return { statement, written };
   }

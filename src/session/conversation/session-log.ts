@@ -149,7 +149,8 @@ export class SessionLog {
     this.#recent = null;
     this.store.transaction(() => {
       this.store.appendRecords(bodies.map((body) => this.record(body)));
-      write(this.store.appendEvents(events.map((event) => this.redacted(event))));
+      const redacted = events.map((event) => this.redacted(event));
+      write(this.store.appendEvents([...this.events.take(), ...redacted]));
     });
     this.events.announce();
   }

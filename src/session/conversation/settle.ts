@@ -8,17 +8,15 @@ import type { SpanNote } from "../../run/context.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { doneEvents, lostEvents } from "./done.ts";
 import type { RunRow } from "./run-rows.ts";
+import type { RunSequel } from "./sequel.ts";
 import type { SessionLog } from "./session-log.ts";
-import type { SessionIdentity } from "./store.ts";
 
 export interface EndOptions {
   log: SessionLog;
   parts: AgentParts;
-  session: () => SessionIdentity;
   /** Whether successful runs are logged too. */
   logsAll: boolean;
-  /** Whether the watch stays after a run has ended or rests, since somebody is told of it. */
-  reports: () => boolean;
+  sequel: Pick<RunSequel, "reports">;
 }
 
 /** Facts that only the last life of a run knows. */
@@ -47,10 +45,11 @@ export function settleRun(
   batch: readonly Applied[],
   { further, memo }: LastLife,
 ): void {
-  const { log, parts, session, reports } = options;
+  const { log, parts, sequel } = options;
   // Clocks may go back.
   const settled_at = Math.max(log.now(), row.created_at);
-  const facts = { run_id: row.id, session_id: session().id, created_at: row.created_at, settled_at };
+  const session_id = log.store.identity().id;
+  const facts = { run_id: row.id, session_id, created_at: row.created_at, settled_at };
   log.append(batch, {
     events: (state) => {
       const result = () => ({ ...resultOf(parts, state, facts, log.recordsOf(row)), ...further() });
@@ -60,20 +59,20 @@ export function settleRun(
       // A daemon or a task that is started again continues where its effects stopped.
       const goesOn = run !== null && (run.spec.daemon !== null || run.spec.delegation !== undefined);
       const kept = !goesOn ? { memo: null } : memo === null ? {} : { memo };
-      noteEnd(log, row, run?.status ?? "error", { settled_at, done_event, ...kept }, reports());
+      noteEnd(log, row, run?.status ?? "error", { settled_at, done_event, ...kept }, sequel);
     },
   });
 }
 
 /** Gives a run up without reading its records: reading may be what kills the process. */
 export function loseRun(options: EndOptions, row: RunRow): ErrorData {
-  const { log, session, reports } = options;
+  const { log, sequel } = options;
   const { data } = new RunLost({ run: row.id });
-  const facts = { run_id: row.id, session_id: session().id };
+  const facts = { run_id: row.id, session_id: log.store.identity().id };
   log.appendUnseen(
     [{ type: "run_settled", run: row.id, status: "error", error: data }],
     lostEvents(row, facts, data),
-    (last) => noteEnd(log, row, "error", { settled_at: log.now(), done_event: last, memo: null }, reports()),
+    (last) => noteEnd(log, row, "error", { settled_at: log.now(), done_event: last, memo: null }, sequel),
   );
   logEnd(options, row, null);
   return data;
@@ -84,16 +83,17 @@ function noteEnd(
   { id }: RunRow,
   status: RunRow["status"],
   end: { settled_at: number; done_event: number; memo?: null | string },
-  watched: boolean,
+  sequel: EndOptions["sequel"],
 ): void {
   store.updateRun(id, { status, ...end });
   store.touch(end.settled_at);
-  store.setDue({ ...unwatched(watched), approval: null });
+  store.setDue({ ...unwatched(sequel), approval: null });
   store.handedIn.clear();
 }
 
-/** The due time of a run that has ended or rests. @param watched whether it stays as it is */
-export const unwatched = (watched: boolean): { watch?: null } => (watched ? {} : { watch: null });
+/** The due time of a run that has ended or rests. It stays as it is where somebody is told of that. */
+export const unwatched = (sequel: EndOptions["sequel"]): { watch?: null } =>
+  sequel.reports() ? {} : { watch: null };
 
 /** One line per run, or per failed one. @param state `null`: it is lost */
 export function logEnd(
@@ -105,7 +105,7 @@ export function logEnd(
   const run = state?.run ?? null;
   const code = state === null ? "run_lost" : run?.error?.code;
   if (code === undefined && !options.logsAll) return;
-  logRun(options, row, "run", {
+  logRun(options.log, row, "run", {
     status: run?.status ?? "error",
     duration_ms: Math.max(0, options.log.now() - row.created_at),
     ...(run === null ? {} : { iterations: run.iterations, usage: run.totals }),
@@ -116,12 +116,12 @@ export function logEnd(
 }
 
 export function logRun(
-  { log, session }: EndOptions,
+  log: SessionLog,
   { id: run_id, request_id }: RunRow,
   event: string,
   facts: Record<string, unknown>,
 ): void {
-  const { id: session_id, tenant } = session();
+  const { id: session_id, tenant } = log.store.identity();
   const line = { event, session_id, run_id, tenant, request_id, ...facts };
   console.log(JSON.stringify(log.shown(line)));
 }

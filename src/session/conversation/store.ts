@@ -2,6 +2,7 @@
 import { join } from "../../bytes.ts";
 import type { AgentRecord, SessionState } from "../../engine/agent/records.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
+import { CallNotFound } from "../../errors/llm.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { EventSource } from "../event-log.ts";
@@ -10,7 +11,7 @@ import { migrate } from "../migrate.ts";
 import { cut } from "../parts.ts";
 import { Tables } from "../tables.ts";
 import { StoredArtifacts } from "./artifacts.ts";
-import { type Due, DueTimes } from "./due-times.ts";
+import { type Due, type DueChanges, type DueKind, DueTimes } from "./due-times.ts";
 import { type Row, Rows } from "./rows.ts";
 import { type NewRun, type RunRow, RunRows } from "./run-rows.ts";
 import { CONVERSATION_STEPS, OPTIONAL_TABLES, type OptionalTable } from "./schema.ts";
@@ -76,6 +77,8 @@ export class ConversationStore implements EventSource {
   /** For the run under way. */
   readonly handedIn: HandedIn;
   #ready: boolean;
+  /** Of the row that was last read. Kept through failures, so that it is known also when nothing can be read. */
+  #identity: SessionIdentity | null = null;
   /** Cached content; nobody else writes here. `undefined`: unknown. */
   #known: Known = {};
   /** Whether code runs inside a transaction of its own. */
@@ -117,7 +120,15 @@ export class ConversationStore implements EventSource {
   session(): SessionRow | null {
     if (!this.#ready) return null;
     this.#known.session ??= this.#readSession();
+    this.#identity = this.#known.session;
     return this.#known.session;
+  }
+
+  /** Whose session this is, also one that is being removed. @throws CallNotFound where there is none */
+  identity(): SessionIdentity {
+    if (this.#identity === null) this.session();
+    if (this.#identity === null) throw new CallNotFound({ what: "session", id: "" });
+    return this.#identity;
   }
 
   #readSession(): SessionRow | null {
@@ -207,6 +218,14 @@ export class ConversationStore implements EventSource {
   /** The records in rows after number `after`, oldest first, without unreadable ones. */
   *records(after = 0): Generator<AgentRecord> {
     for (const row of this.recordRows(after)) if (row.ok) yield* row.value;
+  }
+
+  /** The records of a session's run, oldest first, with those from outside that came before the next run. */
+  *runRecords({ id, first_record }: Pick<RunRow, "id" | "first_record">): Generator<AgentRecord> {
+    for (const record of this.records(first_record - 1)) {
+      if (record.type === "run_started" && record.run !== id) return;
+      yield record;
+    }
   }
 
   /** Numbers of the short rows of records up to `until` that contain this text, the last first. */
@@ -367,7 +386,7 @@ export class ConversationStore implements EventSource {
   }
 
   /** When this kind is due, Unix ms. */
-  dueAt(kind: string): number | null {
+  dueAt(kind: DueKind): number | null {
     return this.#ready ? this.#due.at(kind) : null;
   }
 
@@ -375,7 +394,7 @@ export class ConversationStore implements EventSource {
    * Sets due times, or removes those that are `null`, and sets the alarm for the first; if nothing is due there is no
    * alarm. In a transaction, the alarm is part of it.
    */
-  setDue(times: { [kind: string]: number | null }): void {
+  setDue(times: DueChanges): void {
     if (this.#inside) this.#due.set(times);
     else this.transaction(() => this.#due.set(times));
   }
@@ -410,6 +429,7 @@ export class ConversationStore implements EventSource {
   /** Deletes everything that is stored at the time of the call. It is one step, so later writes stay. */
   async clear(): Promise<void> {
     this.#ready = false;
+    this.#identity = null;
     this.#forget();
     await Promise.all([this.#storage.deleteAlarm(), this.#storage.deleteAll()]);
   }

@@ -45,20 +45,15 @@ const MAX_SHOWN = 20_000;
 
 /**
  * A page of a run's steps.
- * @param run records of other runs are left out; `null`: there are none
+ * @param records all of the run's, since any of them may end a step of the page or have the run's last text
  * @param after number of steps before the page
  */
 export function traceOf(
   records: Iterable<AgentRecord>,
-  run: string | null,
   { after, limit }: { after: number; limit: number },
 ): TracePage {
   const reader = new TraceReader(after, limit);
-  let inRun = run === null;
-  for (const record of records) {
-    if (record.type === "run_started") inRun = run === null || record.run === run;
-    if (inRun) reader.read(record);
-  }
+  for (const record of records) reader.read(record);
   return reader.page();
 }
 

@@ -55,21 +55,25 @@ export function runEntry(session: string, row: RunRow): RunView {
 
 /** A run in the form of the tenant's index. @param state the run's state; `null`: only its row is known */
 export function indexEntry(session: string, row: RunRow, state: RunState | null): RunEntry {
-  const { id, status, created_at, settled_at } = row;
   const { totals, spec } = state ?? {};
+  const kind = spec !== undefined && spec.daemon !== null ? "daemon" : "run";
+  const about = { id: row.id, kind, name: spec?.agent ?? null, session } as const;
+  return { ...about, ...figuresOf(row, totals), code: state?.error?.code ?? null };
+}
+
+/** What an entry of the index says of a run's course. @param used what it used, as far as that is known */
+export function figuresOf(
+  { status, created_at, settled_at }: RunRow,
+  used: Pick<RunEntry, "input_tokens" | "output_tokens" | "cost_usd"> | undefined,
+): Omit<RunEntry, "id" | "kind" | "name" | "session" | "code"> {
   return {
-    id,
-    kind: spec !== undefined && spec.daemon !== null ? "daemon" : "run",
-    name: spec?.agent ?? null,
-    session,
     state: status,
     created_at: time(created_at),
     settled_at: settled_at === null ? null : time(settled_at),
     duration_ms: settled_at === null ? null : Math.max(0, settled_at - created_at),
-    input_tokens: totals?.input_tokens ?? 0,
-    output_tokens: totals?.output_tokens ?? 0,
-    cost_usd: totals?.cost_usd ?? 0,
-    code: state?.error?.code ?? null,
+    input_tokens: used?.input_tokens ?? 0,
+    output_tokens: used?.output_tokens ?? 0,
+    cost_usd: used?.cost_usd ?? 0,
   };
 }
 

@@ -24,13 +24,10 @@ import { CallNotFound } from "../../errors/llm.ts";
 import { scheduledWake } from "../../run/agent/waking.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { Conversation } from "../conversation/conversation.ts";
+import type { SessionIdentity } from "../conversation/store.ts";
 import { type DaemonNote, forgetDaemon, noteDaemon } from "./directory.ts";
 import type { DaemonStatus } from "./rpc.ts";
 import { type DaemonRow, DaemonStore, NEW_DAEMON } from "./store.ts";
-
-/** Due kinds of the session's table. */
-const LOOK = "daemon";
-const INDEX = "daemon_index";
 
 const RETRY_MS = 60_000;
 /** The most paths that one wake names. */
@@ -52,26 +49,6 @@ export class Daemon {
   constructor(conversation: Conversation, storage: DurableObjectStorage) {
     this.#conversation = conversation;
     this.store = new DaemonStore(storage, conversation.log.store.tables);
-    conversation.extend({
-      started: (spec) => this.#started(spec),
-      rested: (step) => {
-        if (step.for === "wake") this.#rested();
-      },
-      woke: (wake) => this.#woke(wake),
-      ended: (run) => this.#ended(run),
-      filesChanged: (changes, own) => {
-        if (!own) this.#filesChanged(changes);
-      },
-      cleared: async ({ tenant, id }) => {
-        if (this.store.row() === null) return;
-        await this.#indexing;
-        await forgetDaemon(conversation.env, tenant, id);
-      },
-      due: (kind) => {
-        if (kind === LOOK) this.look();
-        if (kind === INDEX) conversation.background(this.index());
-      },
-    });
   }
 
   /** @throws CallNotFound */
@@ -112,14 +89,20 @@ export class Daemon {
     const row = this.#acknowledged();
     const run = row === null ? null : this.run(row);
     if (row === null || run?.stage !== "idle" || this.#stopping) {
-      this.#conversation.dueAt(LOOK, null);
+      this.#conversation.dueAt("daemon", null);
       return;
     }
     const { daemon } = run.spec;
     if (this.#deliver(row, run) || daemon === null) return;
     if (row.asked_at !== null) {
       const feedback = { kind: "resume", content: wakeText("resume") };
-      this.#conversation.wake({ reason: "resume", feedback, messages: [], watch_paths: [], resumed: true });
+      this.#conversation.runs.wake({
+        reason: "resume",
+        feedback,
+        messages: [],
+        watch_paths: [],
+        resumed: true,
+      });
       return;
     }
     if (row.watched.length > 0) {
@@ -131,15 +114,15 @@ export class Daemon {
         watch_paths: row.watched,
         resumed: false,
       };
-      this.#conversation.wake(wake);
+      this.#conversation.runs.wake(wake);
       return;
     }
     const schedule = scheduleOf(row);
     if (schedule !== null) this.#bySchedule(schedule, daemon, run.spec.run_id);
   }
 
-  /** Called even while it is not idle. The run's own changes never wake it. */
-  #filesChanged(changes: readonly FileEvent[]): void {
+  /** Files change that the run itself does not change. Called even while it is not idle. */
+  filesChanged(changes: readonly FileEvent[]): void {
     const row = this.store.row();
     const daemon = row === null ? null : (this.run(row)?.spec.daemon ?? null);
     if (row === null || daemon === null || this.status(row) !== "running") return;
@@ -148,7 +131,7 @@ export class Daemon {
     const watched = [...new Set([...row.watched, ...paths])].slice(0, MAX_WATCHED);
     this.store.update({ watched });
     if (row.idle_at === null) return;
-    this.#conversation.dueAt(LOOK, this.#conversation.log.now());
+    this.#conversation.dueAt("daemon", this.#conversation.log.now());
     queueMicrotask(() => this.#lookNow());
   }
 
@@ -208,7 +191,7 @@ export class Daemon {
     this.#conversation.together(() => {
       const messages = [messageOf(payload)];
       const wake: Wake = { reason: "event", feedback: null, messages, watch_paths: [], resumed: false };
-      this.#conversation.wake(wake);
+      this.#conversation.runs.wake(wake);
       this.store.update({ inflight: seq, inflight_at: run.iterations });
     });
     return true;
@@ -219,7 +202,7 @@ export class Daemon {
     const schedule = afterClockChange(stored, options, now);
     const due = dueNow(schedule, now);
     if (due === "cron" || due === "timer") {
-      this.#conversation.wake(scheduledWake(due));
+      this.#conversation.runs.wake(scheduledWake(due));
       return;
     }
     const next = due === "tick" ? ticked(schedule, options, now) : schedule;
@@ -229,11 +212,12 @@ export class Daemon {
     }
     this.#conversation.together(() => {
       this.store.update(next);
-      this.#conversation.dueAt(LOOK, nextLook(next));
+      this.#conversation.dueAt("daemon", nextLook(next));
     });
   }
 
-  #started(spec: AgentSpec): void {
+  /** A run begins. Part of the transaction that stores this. */
+  started(spec: AgentSpec): void {
     const { daemon } = spec;
     if (daemon === null) return;
     const now = this.#conversation.log.now();
@@ -259,8 +243,8 @@ export class Daemon {
     });
   }
 
-  /** Its timers restart. What came meanwhile is handled immediately. */
-  #rested(): void {
+  /** Its run is idle: its timers restart. What came meanwhile is handled immediately. */
+  rested(): void {
     const row = this.#acknowledged();
     const run = row === null ? null : this.run(row);
     if (row === null || run === null || run.spec.daemon === null) return;
@@ -270,7 +254,7 @@ export class Daemon {
     const waits = row.asked_at !== null || row.watched.length > 0 || this.store.eventCount() > 0;
     this.#conversation.together(() => {
       this.store.update({ ...schedule, iterations, saved_at: now });
-      this.#conversation.dueAt(LOOK, waits ? now : nextLook(schedule));
+      this.#conversation.dueAt("daemon", waits ? now : nextLook(schedule));
     });
     if (moved(row.check_at, checkAt(schedule))) this.#conversation.background(this.index());
     const due = dueNow(schedule, now);
@@ -287,7 +271,7 @@ export class Daemon {
   }
 
   /** Its timer counts from going idle; a schedule that has fired moves to its next time. */
-  #woke({ reason }: Wake): void {
+  woke({ reason }: Wake): void {
     const row = this.store.row();
     const run = row === null ? null : this.run(row);
     if (row === null || run === null || run.spec.daemon === null) return;
@@ -306,11 +290,12 @@ export class Daemon {
           ? { cron_at: cronAfter(run.spec.daemon, now) }
           : {}),
       });
-      this.#conversation.dueAt(LOOK, null);
+      this.#conversation.dueAt("daemon", null);
     });
   }
 
-  #ended(id: string): void {
+  /** A run has ended. */
+  ended(id: string): void {
     const row = this.#acknowledged();
     if (row?.run !== id) return;
     const run = this.run(row);
@@ -334,14 +319,21 @@ export class Daemon {
         iterations: this.iterations(row),
         saved_at: this.#conversation.log.now(),
       });
-      this.#conversation.dueAt(LOOK, null);
+      this.#conversation.dueAt("daemon", null);
       this.#changed();
     });
   }
 
+  /** Its session is being removed. */
+  async cleared({ tenant, id }: SessionIdentity): Promise<void> {
+    if (this.store.row() === null) return;
+    await this.#indexing;
+    await forgetDaemon(this.#conversation.env, tenant, id);
+  }
+
   /** Schedules an update of the directory, and repeats it until it succeeds. */
   #changed(): void {
-    this.#conversation.dueAt(INDEX, this.#conversation.log.now() + RETRY_MS);
+    this.#conversation.dueAt("daemon_index", this.#conversation.log.now() + RETRY_MS);
     this.#conversation.background(this.index());
   }
 
@@ -368,11 +360,11 @@ export class Daemon {
       const now = this.note();
       if (now === null || now.status !== note.status) return;
       this.store.update({ check_at: note.check_at });
-      this.#conversation.dueAt(INDEX, null);
+      this.#conversation.dueAt("daemon_index", null);
     };
     this.#indexing = this.#indexing.then(write).catch((error: unknown) => {
       // Asking again would not help.
-      if (error instanceof DaemonPathTaken) this.#conversation.dueAt(INDEX, null);
+      if (error instanceof DaemonPathTaken) this.#conversation.dueAt("daemon_index", null);
       console.error(JSON.stringify({ event: "daemon_not_indexed", error: String(error) }));
     });
     return this.#indexing;

@@ -2,7 +2,6 @@
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { DaemonNotRunning, DaemonQueueFull, DaemonRunning } from "../../errors/daemon.ts";
 import { CallNotFound } from "../../errors/llm.ts";
-import { Internal } from "../../errors.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import type { SessionCaller } from "../conversation/rpc.ts";
@@ -89,15 +88,6 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
     await indexed();
   };
 
-  /** The specification that the daemon's last run began with. */
-  const lastSpec = ({ run }: DaemonRow): AgentSpec => {
-    const { first_record } = runs.row(run);
-    for (const record of log.store.records(first_record - 1)) {
-      if (record.type === "run_started" && record.run === run) return record.spec;
-    }
-    throw new Internal({ cause: `the record that begins ${run} cannot be read` });
-  };
-
   return {
     async spawn({ spec, settings, exclusive, request }, caller) {
       await conversation.open(caller, NEW_SESSION);
@@ -182,7 +172,7 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
       conversation.once(request, () => {
         conversation.active(session);
         conversation.quiet(session);
-        const spec = lastSpec(row);
+        const spec = runs.specOf(row.run);
         const said = log.state().waiting.some(({ delivery }) => delivery !== "wait_for_completion");
         const begins_idle = !row.interrupted && !said;
         const { memo } = runs.row(row.run);

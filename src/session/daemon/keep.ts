@@ -9,27 +9,36 @@ import { persist } from "./persist.ts";
 import { snapshotOf } from "./snapshot.ts";
 import { summaryOf } from "./summary.ts";
 
-export function keepSnapshots(conversation: Conversation, daemon: Daemon): void {
-  let saving: Promise<unknown> = Promise.resolve();
+export class DaemonKeeper {
+  readonly #conversation: Conversation;
+  readonly #daemon: Daemon;
+  #saving: Promise<unknown> = Promise.resolve();
+
+  constructor(conversation: Conversation, daemon: Daemon) {
+    this.#conversation = conversation;
+    this.#daemon = daemon;
+  }
+
+  /** The run is idle. */
+  rested(): void {
+    const options = optionsOf(this.#daemon);
+    if (options === null) return;
+    this.#later(() => save(this.#conversation, this.#daemon, options));
+    this.#later(() => notifyHost(this.#conversation, this.#daemon, options));
+  }
+
+  ended(): void {
+    const options = optionsOf(this.#daemon);
+    if (options !== null) this.#later(() => save(this.#conversation, this.#daemon, options));
+  }
+
   /** Runs one after the other, and after the present writes are stored. */
-  const later = (work: () => Promise<void>): void => {
-    saving = saving.then(work).catch((error: unknown) => {
+  #later(work: () => Promise<void>): void {
+    this.#saving = this.#saving.then(work).catch((error: unknown) => {
       console.error(JSON.stringify({ event: "daemon_not_kept", error: String(error) }));
     });
-    conversation.background(saving);
-  };
-  conversation.extend({
-    rested(step) {
-      const options = optionsOf(daemon);
-      if (step.for !== "wake" || options === null) return;
-      later(() => save(conversation, daemon, options));
-      later(() => notifyHost(conversation, daemon, options));
-    },
-    ended() {
-      const options = optionsOf(daemon);
-      if (options !== null) later(() => save(conversation, daemon, options));
-    },
-  });
+    this.#conversation.background(this.#saving);
+  }
 }
 
 /** Options of the daemon's run; `null`: there is none. */

@@ -4,6 +4,7 @@ import { TooManyDelegated } from "../../errors/task.ts";
 import { detachedContext } from "../../run/context.ts";
 import { sessionClient } from "../../run/session-client.ts";
 import type { Conversation } from "../conversation/conversation.ts";
+import type { Workflow } from "../workflow/workflow.ts";
 import type { TaskOperations } from "./rpc.ts";
 
 /** Delegated runs of one session that are under way at once. */
@@ -21,20 +22,12 @@ interface DelegateRow {
 export class Delegates {
   readonly #conversation: Conversation;
   readonly #sql: SqlStorage;
-  #stageRun: (child: string) => string | null = () => null;
+  readonly #workflow: Workflow;
 
-  constructor(conversation: Conversation, sql: SqlStorage) {
+  constructor(conversation: Conversation, sql: SqlStorage, workflow: Workflow) {
     this.#conversation = conversation;
     this.#sql = sql;
-    conversation.extend({
-      ended: (run) => this.#ended(run),
-      closed: () => {
-        for (const { child } of this.#live()) conversation.background(this.#close(child));
-      },
-      cleared: async () => {
-        await Promise.all(this.#live().map(({ child }) => this.#close(child)));
-      },
-    });
+    this.#workflow = workflow;
   }
 
   /** The limits for a run that is delegated now. */
@@ -67,15 +60,6 @@ export class Delegates {
     });
   }
 
-  /**
-   * Also takes in the events of a workflow run's stages. The run itself limits how many there are at once, and removes them; a
-   * stage has a row from its first events on.
-   * @param runOf the run of which the session is a stage; `null`: it is none
-   */
-  withStages(runOf: (child: string) => string | null): void {
-    this.#stageRun = runOf;
-  }
-
   /** Stores the child's new events, together with the number of the last one. */
   relay({ child, after, events, last, over }: TaskOperations["relay"]["in"]): TaskOperations["relay"]["out"] {
     const { log } = this.#conversation;
@@ -99,8 +83,12 @@ export class Delegates {
     return this.#sql.exec<DelegateRow & Record<string, SqlStorageValue>>(query, child).toArray()[0];
   }
 
+  /**
+   * A stage of the session's workflow run. The run itself limits how many there are at once, and removes them; a stage has a row from
+   * its first events on.
+   */
   #stage(child: string): DelegateRow | undefined {
-    const run = this.#stageRun(child);
+    const run = this.#workflow.runOfStage(child);
     return run === null ? undefined : { child, run, relayed: 0, over: 0 };
   }
 
@@ -122,11 +110,21 @@ export class Delegates {
     return above?.status === "cancelled" || above?.status === "error";
   }
 
-  /** Ends what a run delegated. */
-  #ended(run: string): void {
+  /** Ends what a run delegated, if it was stopped. */
+  ended(run: string): void {
     const { background } = this.#conversation;
     for (const row of this.#live())
       if (row.run === run && this.#stopped(row)) background(this.#close(row.child));
+  }
+
+  /** The session is closed. */
+  closed(): void {
+    for (const { child } of this.#live()) this.#conversation.background(this.#close(child));
+  }
+
+  /** The session is being removed. */
+  async cleared(): Promise<void> {
+    await Promise.all(this.#live().map(({ child }) => this.#close(child)));
   }
 
   /** Ends a delegated run. One that this message does not reach learns it when it sends its next event. */

@@ -195,7 +195,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
         const asked = { run_id: run, task: withPayload(text, payload), artifacts: shown, policy, resumes };
         begin({ workflow: nextRun(task.workflow.state(), asked, log.now()) }, next, caller);
       } else {
-        const agent = nextSpec(task.lastSpec(row), next, { run_id, artifacts, payload });
+        const agent = nextSpec(runs.specOf(row.run), next, { run_id, artifacts, payload });
         begin({ agent }, next, caller);
       }
       const { created_at } = row;

@@ -7,8 +7,7 @@ import { type SessionClient, sessionClient } from "../../run/session-client.ts";
 import { type ShownRun, shownAbove } from "../../run/task/shown-above.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 
-/** The due time at which a failed relay tries again, where no run of the session has one. */
-export const RELAY = "relay";
+/** After so many ms a failed relay tries again, where no run of the session has a watch. */
 const RETRY_MS = 15_000;
 /** Between two messages to the session above, in ms. Text comes in pieces, and this gathers some. */
 const PACE_MS = 40;
@@ -39,7 +38,7 @@ export class Relay {
 
   /** A workflow run goes on: sends what happens, now or after a failure later. To be called in a transaction. */
   due(): void {
-    this.#conversation.dueAt(RELAY, this.#conversation.log.now() + RETRY_MS);
+    this.#conversation.dueAt("relay", this.#conversation.log.now() + RETRY_MS);
     this.ensure();
   }
 
@@ -97,7 +96,7 @@ export class Relay {
   }
 
   #over(): void {
-    this.#conversation.dueAt(RELAY, null);
+    this.#conversation.dueAt("relay", null);
     this.#conversation.reported();
   }
 

@@ -15,19 +15,18 @@ import type { TaskHandle, TaskSettings, TaskStatus } from "../../run/task/handle
 import type { ShownRun } from "../../run/task/shown-above.ts";
 import { isStage } from "../../run/workflow/attempt.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import { type Conversation, WATCH } from "../conversation/conversation.ts";
+import type { Conversation } from "../conversation/conversation.ts";
 import type { RunRow } from "../conversation/run-rows.ts";
-import type { IndexEntry } from "../conversation/session-listing.ts";
+import type { SessionIdentity } from "../conversation/store.ts";
 import { persist } from "../daemon/persist.ts";
+import type { IndexEntry } from "../index-row.ts";
 import { within } from "../within.ts";
 import type { Workflow } from "../workflow/workflow.ts";
 import { forgetTask, taskRow } from "./directory.ts";
-import { RELAY, Relay } from "./relay.ts";
+import { Relay } from "./relay.ts";
 import { type Cycle, type TaskRow, TaskStore } from "./store.ts";
 import { agentWork, type Work, workflowWork } from "./work.ts";
 
-/** The due time at which the task writes to the directory again what failed before. */
-const INDEX = "task_index";
 const RETRY_MS = 60_000;
 /** Bytes of artifacts that a task carries over, the newest first. */
 const MAX_CARRIED = 512 * 1024;
@@ -49,37 +48,6 @@ export class Task {
     this.workflow = workflow;
     this.store = new TaskStore(storage.sql, conversation.log.store);
     this.relay = new Relay(conversation, this);
-    conversation.files.preparedBy(() => this.saved());
-    conversation.extend({
-      started: ({ delegation }) => {
-        if (delegation === undefined || delegation.parent === null) return;
-        const { store } = conversation.log;
-        this.relay.follow(store.runs(2, Number.MAX_SAFE_INTEGER).length < 2);
-      },
-      goesOn: () => this.#goesOn(),
-      rested: (step) => {
-        if (step.for !== "wake") this.#report("awaiting_input");
-      },
-      ended: (run) => {
-        if (this.store.row()?.run === run) this.#settled();
-      },
-      answer: (run) => this.#answer(run),
-      // A task's row follows the rows of its runs.
-      entry: () => this.#entry(),
-      cleared: async ({ tenant, id }) => {
-        if (this.store.row() === null) return;
-        await forgetTask(conversation.env, tenant, id);
-      },
-      due: (kind) => {
-        if (kind === INDEX) {
-          this.#settled();
-          void this.index();
-        }
-        if (kind === RELAY || (kind === WATCH && this.#reports())) this.relay.ensure();
-      },
-      reports: () => this.#reports(),
-    });
-    workflow.follow((records) => this.#followed(records));
   }
 
   /** @throws CallNotFound */
@@ -139,8 +107,8 @@ export class Task {
     if (this.store.row() === null && this.parent() !== null) await this.relay.flushed();
   }
 
-  /** The envelope of a sub-agent whose last run has ended. */
-  #answer(run: string): JsonObject | null {
+  /** The envelope of a sub-agent whose last run has ended; `null`: the answer is the run's result. */
+  answer(run: string): JsonObject | null {
     const row = this.store.row();
     if (row?.run !== run || row.settings.mode !== "sub_agent") return null;
     return this.#result(row, this.work(row));
@@ -286,18 +254,6 @@ export class Task {
       .reverse();
   }
 
-  /** The specification of its last run. */
-  lastSpec(row: TaskRow): AgentSpec {
-    const { log } = this.#conversation;
-    const { run } = log.state();
-    if (run?.spec.run_id === row.run) return run.spec;
-    const first_record = log.store.run(row.run)?.first_record ?? 0;
-    for (const record of log.store.records(first_record - 1)) {
-      if (record.type === "run_started" && record.run === row.run) return record.spec;
-    }
-    throw new Internal({ cause: `the record that begins ${row.run} cannot be read` });
-  }
-
   /** Whether its run is not over yet. */
   goesOn(): boolean {
     const row = this.store.row();
@@ -307,7 +263,7 @@ export class Task {
   /** Writes the task's present state to the directory. A write that fails is logged, and repeated when it is due. */
   async index(): Promise<void> {
     const write = async (): Promise<void> => {
-      const entry = await this.#entry();
+      const entry = await this.entry();
       if (entry === null) return;
       await entry.statement.run();
       entry.written();
@@ -319,11 +275,11 @@ export class Task {
 
   /** The directory and the list of sessions show a new task, by one write. */
   indexNew(): Promise<void> {
-    return this.#conversation.listing.write(() => this.#entry());
+    return this.#conversation.listing.write(() => this.entry());
   }
 
-  /** The task's present row for the directory; `null`: none. */
-  async #entry(): Promise<IndexEntry | null> {
+  /** The task's present row for the directory, which follows the rows of its runs; `null`: none. */
+  async entry(): Promise<IndexEntry | null> {
     const row = this.store.row();
     const session = this.#conversation.log.store.session();
     if (row === null || session === null || session.state === "deleted") return null;
@@ -340,13 +296,13 @@ export class Task {
       created_at: row.created_at,
     });
     const written = (): void => {
-      if (this.status(this.row()) === status) this.#conversation.dueAt(INDEX, null);
+      if (this.status(this.row()) === status) this.#conversation.dueAt("task_index", null);
     };
     return { statement, written };
   }
 
-  /** Looks at what the session's workflow run has stored, if this run is the task's. */
-  #followed(records: readonly WorkflowRecord[]): void {
+  /** Looks at what the session's workflow run stores, if this run is the task's. */
+  journalled(records: readonly WorkflowRecord[]): void {
     const row = this.store.row();
     // A run that begins becomes the task's only after this call.
     if (row === null || row.settings.mode !== "workflow") return;
@@ -359,18 +315,46 @@ export class Task {
     );
     if (asks) this.#report("awaiting_input");
     if (records.some(({ type }) => type === "finished")) {
-      this.#settled();
-      void this.index();
+      this.again();
     } else if (row.settings.parent !== null) this.relay.due();
   }
 
-  #goesOn(): void {
+  /** A run of the session begins. */
+  started({ delegation }: AgentSpec): void {
+    if (delegation === undefined || delegation.parent === null) return;
+    const { store } = this.#conversation.log;
+    this.relay.follow(store.runs(2, Number.MAX_SAFE_INTEGER).length < 2);
+  }
+
+  /** A run of the session goes on after a rest. */
+  followed(): void {
     const { delegation } = this.#conversation.log.state().run?.spec ?? {};
     if (delegation !== undefined && delegation.parent !== null) this.relay.follow();
   }
 
+  /** A run of the session rests until somebody answers it. */
+  awaitsInput(): void {
+    this.#report("awaiting_input");
+  }
+
+  /** A run of the session has ended. */
+  ended(run: string): void {
+    if (this.store.row()?.run === run) this.#settled();
+  }
+
+  /** Does again what may have failed at the end of its run. */
+  again(): void {
+    this.#settled();
+    void this.index();
+  }
+
+  /** Its session is being removed. */
+  async cleared({ tenant, id }: SessionIdentity): Promise<void> {
+    if (this.store.row() !== null) await forgetTask(this.#conversation.env, tenant, id);
+  }
+
   /** Whether a session above is told what happens here. It needs no records: reading them may be what kills the process. */
-  #reports(): boolean {
+  reports(): boolean {
     const row = this.store.row();
     if (row !== null) return row.settings.parent !== null;
     return isStage(this.#conversation.log.store.session()?.metadata ?? {});
@@ -383,7 +367,7 @@ export class Task {
     const status = this.status(row);
     this.#conversation.together(() => {
       this.#report(status === "awaiting" ? "completed" : status);
-      this.#conversation.dueAt(INDEX, this.#conversation.log.now() + RETRY_MS);
+      this.#conversation.dueAt("task_index", this.#conversation.log.now() + RETRY_MS);
     });
     const waiting = [...this.#waiting];
     this.#waiting.clear();
@@ -412,7 +396,7 @@ export class Task {
     this.store.put({ ...row, told: `${run} running` });
     if (again) this.store.addCycle({ at: this.#conversation.log.now(), action, run, task });
     if (settings.mode === "workflow" && settings.parent !== null) this.relay.due();
-    this.#conversation.dueAt(INDEX, this.#conversation.log.now() + RETRY_MS);
+    this.#conversation.dueAt("task_index", this.#conversation.log.now() + RETRY_MS);
   }
 
   /**

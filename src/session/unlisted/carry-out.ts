@@ -8,6 +8,7 @@ import { runMode } from "../../run/mode.ts";
 import { type OperationRequest, operationOf, runOperation } from "../../run/operation.ts";
 import type { WorkspaceAccess } from "../../run/workspace/access.ts";
 import type { Mode } from "../../skill/manifest.ts";
+import { sendRestart } from "../conversation/recovery.ts";
 import type { RunRow } from "../conversation/run-rows.ts";
 import type { SessionLog } from "../conversation/session-log.ts";
 import type { ConversationStore } from "../conversation/store.ts";
@@ -124,15 +125,6 @@ function durableOf(life: CallLife, run: RunRow, { log, files }: CallEnvironment)
     known: (execution) => store.handedIn.known(execution),
     note: (execution, fact) => write(() => store.handedIn.note(execution, fact)),
   };
-}
-
-/** A life that died during a model's answer has sent a part of it, which is now void. */
-function sendRestart({ store, events }: SessionLog): void {
-  const last = store.event(store.lastEvent());
-  if (last?.event !== "delta" && last?.event !== "thought") return;
-  const { round = 0 } = last.data;
-  store.appendEvent({ event: "round", data: { round, restarted: true } });
-  events.announce();
 }
 
 function sentEvents(store: ConversationStore): RunEvent[] {

@@ -5,8 +5,7 @@ import type { RunEvent } from "../../run/events.ts";
 import type { RunOutput } from "../../run/handle.ts";
 import { anonymousRunId } from "../../run/operation.ts";
 import { logError, problemOf } from "../../run/problem.ts";
-import { runnerEndpoint } from "../../run/runner.ts";
-import { cancelRequest } from "../../tool/runner-client.ts";
+import { stopRequests } from "../../run/stop-requests.ts";
 import type { RunRow } from "../conversation/run-rows.ts";
 import type { Outcome } from "./call-store.ts";
 import type { KnownRun } from "./carry-out.ts";
@@ -38,11 +37,7 @@ export async function stopProcesses(
   run: string,
   executions: readonly string[],
 ): Promise<void> {
-  for (const execution of executions) {
-    const runner = await runnerEndpoint(context, execution).catch(() => null);
-    if (runner === null) continue;
-    for (const request of [run, anonymousRunId(run)]) await cancelRequest(runner, request, Date.now());
-  }
+  for (const execution of executions) await stopRequests(context, execution, [run, anonymousRunId(run)]);
 }
 
 /** One line per execution, in addition to the line of each request for it. */

@@ -18,9 +18,10 @@ import type { RunRow } from "../conversation/run-rows.ts";
 import type { SessionLog } from "../conversation/session-log.ts";
 import type { ConversationStore } from "../conversation/store.ts";
 import { type RunTrace, traceOf } from "../conversation/trace.ts";
+import { figuresOf } from "../conversation/views.ts";
 import { Lives, RunOver, WATCH_MS } from "../lives.ts";
+import { noteRows } from "../noted-rows.ts";
 import type { RunEntry } from "../run-entry.ts";
-import { noteRuns } from "../run-index.ts";
 import { type CallRow, CallStore, type Outcome, type StoredInput } from "./call-store.ts";
 import { type CallLife, carryOut, type KnownRun } from "./carry-out.ts";
 import { holdBody, keysOf, keysOfCall, objectsOf, openBody } from "./contents.ts";
@@ -41,10 +42,6 @@ const KEPT_MS = 24 * 3_600_000;
 const RESPONSE_KEPT_MS = 30 * KEPT_MS;
 /** Longer than the runner remembers an execution: until then a new run of the id needs another name there. */
 const REMOVED_MS = 15 * 60_000;
-/** A failed removal is repeated after this many ms. */
-const RETRY_MS = 60_000;
-/** The due time at which everything is removed. */
-const EXPIRY = "expiry";
 
 interface UnlistedOptions {
   storage: DurableObjectStorage;
@@ -53,44 +50,21 @@ interface UnlistedOptions {
   log: SessionLog;
 }
 
-export class UnlistedSession {
+export class UnlistedSession extends Lives<CallLife> {
   readonly #deployment: Deployment;
   readonly #env: Bindings;
   readonly #storage: DurableObjectStorage;
-  readonly #background: (work: Promise<unknown>) => void;
-  readonly #log: SessionLog;
   readonly #store: ConversationStore;
   readonly #calls: CallStore;
-  readonly #lives: Lives<CallLife>;
   #armed = false;
 
   constructor({ storage, deployment, background, log }: UnlistedOptions) {
+    super(log, background);
     this.#deployment = deployment;
     this.#env = deployment.env;
     this.#storage = storage;
-    this.#background = background;
-    this.#log = log;
     this.#store = log.store;
     this.#calls = new CallStore(storage.sql, log.store);
-    this.#lives = new Lives<CallLife>({
-      store: log.store,
-      now: log.now,
-      background,
-      begin: ({ id }) => ({
-        run: id,
-        abort: new AbortController(),
-        again: false,
-        over: false,
-        opened: Promise.withResolvers<void>(),
-      }),
-      drive: (life, row) => this.#drive(life, row).finally(() => life.opened.resolve()),
-      progress: () => this.#progress(),
-      gotOn: ({ progress }) => this.#progress() > progress,
-      giveUp: () => this.#giveUp(),
-      brokeOff: ({ id }, error) => {
-        console.error(JSON.stringify({ event: "execution_broke_off", id, error: String(error) }));
-      },
-    });
   }
 
   /** Whether this object is the session of a call. */
@@ -109,10 +83,10 @@ export class UnlistedSession {
     }
     const spent = before === null ? [] : objectsOf(before);
     const generation = (before?.generation ?? -1) + 1;
-    const now = this.#log.now();
+    const now = this.log.now();
     const { id, caller, skill: name, digest, request_hash, request_id, mock_scope = "" } = call;
     // Drops events that an earlier run had not sent yet.
-    this.#log.events.take();
+    this.log.events.take();
     this.#store.prepare();
     this.#store.transaction(() => {
       if (before !== null) this.#calls.empty([], now);
@@ -124,14 +98,14 @@ export class UnlistedSession {
       this.#calls.put({ generation, caller, name, digest, input });
       const run = { id: runIdOf(id, generation), request_id, mock_scope, created_at: now };
       this.#store.addRun({ ...run, first_event: 1, first_record: 0 });
-      this.#store.setDue({ watch: now + WATCH_MS, [EXPIRY]: null });
+      this.#store.setDue({ watch: now + WATCH_MS, expiry: null });
     });
-    this.#log.forget();
+    this.log.forget();
     this.#removeObjects(spent);
     const row = this.#store.liveRun();
     if (row !== null) {
-      this.#lives.start(row);
-      this.#note({ id, call: { caller, name }, run: row });
+      this.live(row);
+      this.#note({ caller, name }, row);
     }
     return "started";
   }
@@ -142,7 +116,7 @@ export class UnlistedSession {
     if (known === null) return null;
     const { run } = known;
     if (this.#store.session()?.request_hash !== request_hash) return "other_request";
-    this.#lives.ensure();
+    this.ensure();
     return run.settled_at === null ? "attached" : "finished";
   }
 
@@ -156,9 +130,9 @@ export class UnlistedSession {
   async answer(caller: string): Promise<ExecutionAnswer | null> {
     const asked = this.#known(caller);
     if (asked === null) return null;
-    this.#lives.ensure();
-    while (this.#known(caller)?.run.settled_at === null && this.#lives.current !== null) {
-      await this.#lives.change();
+    this.ensure();
+    while (this.#known(caller)?.run.settled_at === null && this.current !== null) {
+      await this.change();
     }
     const outcome = this.#known(caller)?.call.outcome ?? null;
     if (outcome === null) throw new Internal({ cause: "the execution broke off" });
@@ -172,8 +146,8 @@ export class UnlistedSession {
   /** The events after number `after`. With `early`, returns a failure before the first one instead. */
   async follow(caller: string, after: number, early: boolean): Promise<ExecutionEvents | null> {
     if (this.#known(caller) === null) return null;
-    this.#lives.ensure();
-    if (this.#calls.row()?.begun === false) await this.#lives.current?.opened.promise;
+    this.ensure();
+    if (this.#calls.row()?.begun === false) await this.current?.opened.promise;
     const known = this.#known(caller);
     if (known === null) return null;
     const { call, run, id } = known;
@@ -185,13 +159,13 @@ export class UnlistedSession {
     const over = run.done_event !== null && from >= run.done_event;
     const body = over
       ? new Blob([]).stream()
-      : this.#log.events.follow(id, from, { last: ({ event }) => event === "done" });
+      : this.log.events.follow(id, from, { last: ({ event }) => event === "done" });
     return { ok: true, body };
   }
 
   status(caller: string): ExecutionStatus | null {
     if (this.#known(caller) === null) return null;
-    this.#lives.ensure();
+    this.ensure();
     const known = this.#known(caller);
     if (known === null) return null;
     const { call, run, id } = known;
@@ -207,10 +181,10 @@ export class UnlistedSession {
     const known = this.#known(caller);
     if (known === null) return null;
     const trace: RunTrace = {
-      ...traceOf(this.#store.records(), null, page),
+      ...traceOf(this.#store.records(), page),
       recovered: known.run.recoveries > 0,
     };
-    return JSON.stringify(this.#log.answered(trace));
+    return JSON.stringify(this.log.answered(trace));
   }
 
   /** The text with which the run was begun. */
@@ -223,43 +197,28 @@ export class UnlistedSession {
   async cancel(caller: string, keeps = false): Promise<"cancelled" | "removed" | "ended" | null> {
     const known = this.#known(caller);
     if (known === null) return null;
-    const { call, run, id } = known;
-    if (run.settled_at !== null) {
+    if (known.run.settled_at !== null) {
       if (keeps) return "ended";
-      this.#remove(call);
+      this.#remove(known.call);
       return "removed";
     }
-    const executions = this.#store.handedIn.ids();
-    const context = this.#context(known);
-    const abort = this.#lives.of(run.id)?.abort;
-    this.#fail(known, context, new ExecutionCancelled({ id }), "cancelled");
-    abort?.abort();
-    await stopProcesses(context, run.id, executions);
+    await this.#stop(known, new ExecutionCancelled({ id: known.id }), "cancelled");
     return "cancelled";
   }
 
-  /** The alarm: ensures that a run lives, and that nothing stays for ever. It does no work itself. */
-  alarm(): void {
-    this.#store.fired();
-    const now = this.#log.now();
-    for (const { kind, at } of this.#store.due()) {
-      if (at > now) continue;
-      // Sets its own successor first: whatever happens next, the alarm fires again.
-      this.#store.setDue({ [kind]: now + (kind === EXPIRY ? RETRY_MS : WATCH_MS) });
-      if (kind === EXPIRY) this.#background(this.#expire());
-      else if (this.#store.liveRun() === null) this.#store.setDue({ [kind]: null });
-      else this.#lives.ensure();
-    }
-    this.#store.arm();
+  /** Ensures that a run under way lives. */
+  watch(): void {
+    if (this.#store.liveRun() === null) this.#store.setDue({ watch: null });
+    else this.ensure();
   }
 
   /** The stored run, if the caller may see it. */
   #known(caller: string): KnownRun | null {
     const call = this.#calls.row();
     if (call === null || call.caller !== caller) return null;
-    if (!this.#armed) this.#background(this.#store.rearm());
+    if (!this.#armed) this.background(this.#store.rearm());
     this.#armed = true;
-    return expired(call, this.#log.now()) ? null : this.#withRun(call);
+    return expired(call, this.log.now()) ? null : this.#withRun(call);
   }
 
   /** The stored run, unless it failed before it took effect: such a one begins anew. */
@@ -295,8 +254,26 @@ export class UnlistedSession {
     };
   }
 
+  protected override born({ id }: RunRow): CallLife {
+    return {
+      run: id,
+      abort: new AbortController(),
+      again: false,
+      over: false,
+      opened: Promise.withResolvers<void>(),
+    };
+  }
+
+  protected override brokeOff({ id }: RunRow, error: unknown): void {
+    console.error(JSON.stringify({ event: "execution_broke_off", id, error: String(error) }));
+  }
+
+  protected override gotOn({ progress }: RunRow): boolean {
+    return this.progress() > progress;
+  }
+
   /** Counts durable progress: settled effects, executions that the runner got, output of a script. */
-  #progress(): number {
+  protected override progress(): number {
     const records = this.#store.lastRecord();
     const memo = this.#store.liveRun()?.memo === null ? 0 : 1;
     const call = this.#calls.row();
@@ -310,17 +287,31 @@ export class UnlistedSession {
     const [tenant = ""] = call.caller.split("/");
     const { bot } = call.input;
     const origin = { requestId, tenant, mockScope, startedAt, ...(bot === undefined ? {} : { bot }) };
-    return detachedContext(this.#deployment, origin, this.#background);
+    return detachedContext(this.#deployment, origin, this.background);
   }
 
-  #giveUp(): void {
+  protected override giveUp(): void {
     const call = this.#calls.row();
     const known = call === null ? null : this.#withRun(call);
-    if (known === null) return;
+    if (known !== null) this.background(this.#stop(known, new ExecutionLost({ id: known.id }), "error"));
+  }
+
+  /** Ends a run from outside at once, and then what it was doing. */
+  #stop(known: KnownRun, error: HullError, state: "error" | "cancelled"): Promise<void> {
     const executions = this.#store.handedIn.ids();
     const context = this.#context(known);
-    this.#fail(known, context, new ExecutionLost({ id: known.id }), "error");
-    this.#background(stopProcesses(context, known.run.id, executions));
+    const life = this.lifeOf(known.run.id);
+    this.#fail(known, context, error, state);
+    life?.abort.abort();
+    return stopProcesses(context, known.run.id, executions);
+  }
+
+  protected override async drive(life: CallLife, row: RunRow): Promise<void> {
+    try {
+      await this.#drive(life, row);
+    } finally {
+      life.opened.resolve();
+    }
   }
 
   async #drive(life: CallLife, row: RunRow): Promise<void> {
@@ -332,8 +323,8 @@ export class UnlistedSession {
     try {
       const place = {
         deployment: this.#deployment,
-        background: this.#background,
-        log: this.#log,
+        background: this.background,
+        log: this.log,
         calls: this.#calls,
       };
       const { id, call } = known;
@@ -382,19 +373,16 @@ export class UnlistedSession {
   ): void {
     const current = this.#store.run(run.id);
     if (current === null || current.settled_at !== null) return;
-    const settled_at = this.#log.now();
+    const settled_at = this.log.now();
     const expires = settled_at + (operationOf(call) === "responses" ? RESPONSE_KEPT_MS : KEPT_MS);
-    this.#store.transaction(() => {
-      const redacted = events.map((event) => this.#log.redacted(event));
-      const done_event = this.#store.appendEvents([...this.#log.events.take(), ...redacted]);
+    this.log.appendUnseen([], events, (done_event) => {
       this.#store.updateRun(run.id, { status, settled_at, done_event });
       this.#calls.settle(outcome, expires);
-      this.#store.setDue({ watch: null, [EXPIRY]: expires });
+      this.#store.setDue({ watch: null, expiry: expires });
     });
-    this.#lives.of(run.id)?.opened.resolve();
-    this.#lives.ended(run.id);
-    this.#log.events.announce();
-    this.#note({ id, call, run: { ...current, status, settled_at } }, outcome, context.log.usage);
+    this.lifeOf(run.id)?.opened.resolve();
+    this.settled(run.id);
+    this.#note(call, { ...current, status, settled_at }, outcome, context.log.usage);
     logEnd(context, { id, call, run: current, state: status }, outcome);
   }
 
@@ -403,46 +391,29 @@ export class UnlistedSession {
    * @param used what a call that is no agent run took, as far as it is known
    */
   #note(
-    {
-      id,
-      call: { caller, name },
-      run: { status, created_at, settled_at },
-    }: { id: string; call: Pick<CallRow, "caller" | "name">; run: RunRow },
+    { caller, name }: Pick<CallRow, "caller" | "name">,
+    run: RunRow,
     outcome: Outcome | null = null,
     used: unknown = null,
   ): void {
     const [tenant = ""] = caller.split("/");
-    const totals = this.#log.state().run?.totals ?? usedShape.safeParse(used).data;
-    const run: RunEntry = {
-      id,
-      kind: "call",
-      name,
-      session: null,
-      state: status,
-      created_at: new Date(created_at).toISOString(),
-      settled_at: settled_at === null ? null : new Date(settled_at).toISOString(),
-      duration_ms: settled_at === null ? null : Math.max(0, settled_at - created_at),
-      input_tokens: totals?.input_tokens ?? 0,
-      output_tokens: totals?.output_tokens ?? 0,
-      cost_usd: totals?.cost_usd ?? 0,
-      code: outcome?.ok === false ? outcome.error.code : null,
-    };
-    const written = noteRuns(this.#env, [{ tenant, run }]).catch((error: unknown) => {
-      console.error(JSON.stringify({ event: "run_not_indexed", id, error: String(error) }));
-    });
-    this.#background(written);
+    const { id } = this.#store.identity();
+    const totals = this.log.state().run?.totals ?? usedShape.safeParse(used).data;
+    const code = outcome?.ok === false ? outcome.error.code : null;
+    const entry: RunEntry = { id, kind: "call", name, session: null, ...figuresOf(run, totals), code };
+    noteRows(this.#deployment, [{ tenant, run: entry }], this.background);
   }
 
   /** One step without waiting: a later run has rows and R2 keys of its own. */
   #remove(call: CallRow): void {
     const spent = objectsOf(call);
-    const expires = this.#log.now() + REMOVED_MS;
+    const expires = this.log.now() + REMOVED_MS;
     this.#store.transaction(() => {
       this.#calls.empty(spent, expires);
-      this.#store.setDue({ watch: null, [EXPIRY]: expires });
+      this.#store.setDue({ watch: null, expiry: expires });
     });
-    this.#log.forget();
-    this.#log.events.close();
+    this.log.forget();
+    this.log.events.close();
     this.#removeObjects(spent);
   }
 
@@ -452,15 +423,15 @@ export class UnlistedSession {
     const removed = this.#env.FILES.delete([...keys]).catch((error: unknown) => {
       console.error(JSON.stringify({ event: "objects_not_removed", error: String(error) }));
     });
-    this.#background(removed);
+    this.background(removed);
   }
 
   /** Wipes the session, unless a run began again while R2 was being cleared. */
-  async #expire(): Promise<void> {
+  async expire(): Promise<void> {
     const call = this.#calls.row();
     if (call === null) return;
-    if (!expired(call, this.#log.now())) {
-      this.#store.setDue({ [EXPIRY]: call.expires_at });
+    if (!expired(call, this.log.now())) {
+      this.#store.setDue({ expiry: call.expires_at });
       return;
     }
     const keys = objectsOf(call);
@@ -470,8 +441,8 @@ export class UnlistedSession {
     const now = this.#calls.row();
     if (now?.generation !== call.generation || now.expires_at !== call.expires_at) return;
     const cleared = this.#store.clear();
-    this.#log.forget();
-    this.#log.events.close();
+    this.log.forget();
+    this.log.events.close();
     await cleared;
   }
 }

@@ -25,8 +25,8 @@ import { sessionClient } from "../../run/session-client.ts";
 import { carryOutAttempt, childSessions, stopAttempt } from "../../run/workflow/attempt.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import { Rows } from "../conversation/rows.ts";
+import type { SessionIdentity } from "../conversation/store.ts";
 import { WATCH_MS } from "../lives.ts";
-import type { Delegates } from "../task/delegates.ts";
 import { forgetWorkflowRun, listedAs, noteWorkflowRun } from "./directory.ts";
 import { eventsOf } from "./events.ts";
 import {
@@ -38,9 +38,6 @@ import {
   storeOutcome,
 } from "./outputs.ts";
 
-/** Due kinds of the session's table. */
-const LOOK = "workflow";
-const INDEX = "workflow_index";
 const RETRY_MS = 60_000;
 
 /** The account and request of its calls, in addition to the specification. */
@@ -68,8 +65,15 @@ interface Batch {
   events: RunEvent[];
 }
 
+/** What follows from the steps of a workflow run. */
+export interface JournalSequel {
+  /** Part of the transaction that stores the records, before their events are stored. */
+  journalled(records: readonly WorkflowRecord[]): void;
+}
+
 export class Workflow {
   readonly #conversation: Conversation;
+  readonly #sequel: JournalSequel;
   readonly #rows: Rows<JournalRow>;
   /** `undefined`: not read yet. */
   #state: WorkflowState | null | undefined;
@@ -94,37 +98,11 @@ export class Workflow {
   #reading: Promise<void> | null = null;
   /** This life is over: it stores nothing and answers nobody any more. */
   #dying = false;
-  readonly #followers: ((records: readonly WorkflowRecord[]) => void)[] = [];
 
-  constructor(conversation: Conversation, storage: DurableObjectStorage, delegates: Delegates) {
+  constructor(conversation: Conversation, storage: DurableObjectStorage, sequel: JournalSequel) {
     this.#conversation = conversation;
     this.#rows = new Rows(storage.sql, "journal");
-    delegates.withStages((child) => this.#runOfStage(child));
-    conversation.extend({
-      ready: () => this.#ready(),
-      due: (kind) => {
-        if (kind === LOOK) this.look();
-        if (kind === INDEX) conversation.background(this.index());
-      },
-      closed: () => {
-        const state = this.#load();
-        if (state === null || state.finished !== null || state.stopped !== null) return;
-        this.note([{ type: "stopped", at: this.now(), kill: false, reason: "Its session was closed." }]);
-      },
-      cleared: async ({ tenant, id }) => {
-        if (this.#load() === null) return;
-        for (const abort of this.#working.values()) abort.abort();
-        this.#working.clear();
-        for (const waiting of this.#waiting) waiting.reject(new CallNotFound({ what: WORKFLOW_RUN, id }));
-        this.#waiting.clear();
-        const children = this.#runs().flatMap(childSessions);
-        await Promise.all(children.map((child) => this.#removeChild(tenant, child)));
-        await Promise.allSettled(this.#onTheirWay);
-        await forgetWorkflowRun(conversation.env, tenant, id);
-        this.#state = undefined;
-        this.#rows.forget();
-      },
-    });
+    this.#sequel = sequel;
   }
 
   /** @throws CallNotFound where the session is no workflow run */
@@ -146,11 +124,6 @@ export class Workflow {
     return this.#load() !== null;
   }
 
-  /** Calls `follower` with new records, in the transaction that stores them, before it stores their events. */
-  follow(follower: (records: readonly WorkflowRecord[]) => void): void {
-    this.#followers.push(follower);
-  }
-
   /** Stores the beginning of the run, or of the next one after it has ended. To be called within `Conversation.once`. */
   begin(spec: WorkflowSpec, origin: Origin): void {
     const { log } = this.#conversation;
@@ -165,12 +138,12 @@ export class Workflow {
       return { type: "event", at, id: newId(), ...signal };
     });
     this.#append([{ type: "begun", at, spec }, ...signals]);
-    this.#conversation.dueAt(LOOK, log.now() + WATCH_MS);
-    this.#conversation.dueAt(INDEX, log.now() + RETRY_MS);
+    this.#conversation.dueAt("workflow", log.now() + WATCH_MS);
+    this.#conversation.dueAt("workflow_index", log.now() + RETRY_MS);
   }
 
   /** Resolves once all of the state is in memory, in a dying life never; `undefined`: it is there. */
-  #ready(): Promise<void> | undefined {
+  ready(): Promise<void> | undefined {
     if (this.#dying) return new Promise(() => {});
     this.#load();
     if (this.#unread.length === 0) return undefined;
@@ -211,7 +184,7 @@ export class Workflow {
     if (this.#conversation.log.store.session()?.state === "deleted") return;
     if (this.#unread.length > 0) {
       this.#append(given);
-      this.#conversation.background(Promise.resolve(this.#ready()).then(() => this.look()));
+      this.#conversation.background(Promise.resolve(this.ready()).then(() => this.look()));
       return;
     }
     this.#intact(() => {
@@ -244,11 +217,11 @@ export class Workflow {
       }
       if (records.some((record) => record.type === "ended" && longOutcome(record) !== null)) {
         this.#store(next);
-        this.#conversation.dueAt(LOOK, log.now() + WATCH_MS);
+        this.#conversation.dueAt("workflow", log.now() + WATCH_MS);
         this.#conversation.background(this.#decided(this.state(), records));
         return;
       }
-      // Followers add events to such records, and these must come after the events of the records before.
+      // A task adds events to such records, and these must come after the events of the records before.
       const told = records.some(({ type }) => type === "waits" || type === "finished");
       if (told || next.records.length >= MAX_TOGETHER) {
         this.#store(next);
@@ -332,7 +305,7 @@ export class Workflow {
         const session = this.#conversation.log.store.session();
         if (state === null || session === null || session.state === "deleted") return;
         await noteWorkflowRun(this.#conversation.env, session, state);
-        if (this.#load() === state) this.#conversation.dueAt(INDEX, null);
+        if (this.#load() === state) this.#conversation.dueAt("workflow_index", null);
       } catch (error) {
         console.error(JSON.stringify({ event: "workflow_not_indexed", error: String(error) }));
       }
@@ -343,6 +316,28 @@ export class Workflow {
     });
     this.#indexing = this.#nextIndex;
     return this.#indexing;
+  }
+
+  /** The session is closed or abandoned. */
+  closed(): void {
+    const state = this.#load();
+    if (state === null || state.finished !== null || state.stopped !== null) return;
+    this.note([{ type: "stopped", at: this.now(), kill: false, reason: "Its session was closed." }]);
+  }
+
+  /** The session is being removed: nothing goes on, and whoever waits learns it. */
+  async cleared({ tenant, id }: SessionIdentity): Promise<void> {
+    if (this.#load() === null) return;
+    for (const abort of this.#working.values()) abort.abort();
+    this.#working.clear();
+    for (const waiting of this.#waiting) waiting.reject(new CallNotFound({ what: WORKFLOW_RUN, id }));
+    this.#waiting.clear();
+    const children = this.#runs().flatMap(childSessions);
+    await Promise.all(children.map((child) => this.#removeChild(tenant, child)));
+    await Promise.allSettled(this.#onTheirWay);
+    await forgetWorkflowRun(this.#conversation.env, tenant, id);
+    this.#state = undefined;
+    this.#rows.forget();
   }
 
   async #removeChild(tenant: string, child: string): Promise<void> {
@@ -381,7 +376,7 @@ export class Workflow {
   }
 
   /** The run of which a session is a stage; `null`: it is none. */
-  #runOfStage(child: string): string | null {
+  runOfStage(child: string): string | null {
     if (!this.here) return null;
     const known = this.#stages.get(child);
     if (known !== undefined) return known;
@@ -417,10 +412,10 @@ export class Workflow {
       this.#rows.insert(this.#rows.last() + 1, rows.length === 1 ? rows[0] : rows);
       this.#state = state;
       const { log } = this.#conversation;
-      for (const follower of this.#followers) follower(records);
+      this.#sequel.journalled(records);
       log.store.appendEvents(events.map((event) => log.redacted(event)));
       if (records.some(({ type }) => type === "finished"))
-        this.#conversation.dueAt(INDEX, log.now() + RETRY_MS);
+        this.#conversation.dueAt("workflow_index", log.now() + RETRY_MS);
     });
     const { run_id } = this.state().spec;
     for (const record of records) if (record.type === "started") this.#fresh.add(nameOf(run_id, record));
@@ -435,7 +430,7 @@ export class Workflow {
   #die(): void {
     this.#dying = true;
     const { log, background, die } = this.#conversation;
-    this.#conversation.dueAt(LOOK, log.now());
+    this.#conversation.dueAt("workflow", log.now());
     background(die());
   }
 
@@ -459,13 +454,13 @@ export class Workflow {
     for (const [name, key] of open) if (!this.#working.has(name)) this.#work(name, key);
     const watch = open.size > 0 ? this.#watchAt(log.now()) : null;
     const times = [wake, watch].filter((at) => at !== null);
-    this.#conversation.dueAt(LOOK, times.length === 0 ? null : Math.min(...times));
+    this.#conversation.dueAt("workflow", times.length === 0 ? null : Math.min(...times));
   }
 
   /** When to look after attempts that run. A time that stands and is near enough stays, so that not every stage sets the alarm. */
   #watchAt(now: number): number {
     const latest = now + WATCH_MS;
-    const known = this.#conversation.log.store.dueAt(LOOK);
+    const known = this.#conversation.log.store.dueAt("workflow");
     return known !== null && known > now && known < latest ? known : latest;
   }
 
@@ -486,7 +481,7 @@ export class Workflow {
         };
         await this.#keepLong(state.spec.run_id, [record]);
         this.#working.delete(name);
-        await this.#ready();
+        await this.ready();
         const now = this.state();
         if (!openAttempts(now).some((open) => nameOf(now.spec.run_id, open) === name)) return;
         if (this.#isOver(key, "answered")) return;
