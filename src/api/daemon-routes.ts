@@ -1,8 +1,9 @@
 /** The routes of daemons, and their request and response shapes. */
 import type { JsonObject } from "../skill/manifest.ts";
-import { json, type Operation, type Operations, schema } from "./operation.ts";
+import { nothing, resumeDaemonBody } from "./bodies/sessions.ts";
+import { body, json, maybeBody, type Operation, type Operations, schema } from "./operation.ts";
 import { answer, COUNT, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
-import { body, ID, KEY, LOCATED, PAGE } from "./session-routes.ts";
+import { ID, KEY, LOCATED, PAGE } from "./session-routes.ts";
 
 const TIME: JsonObject = { type: "string", format: "date-time" };
 const MAYBE_TIME: JsonObject = { type: ["string", "null"], format: "date-time" };
@@ -14,7 +15,7 @@ const daemon = (summary: string, more: Partial<Operation> = {}): Operation => ({
   tag: "sessions",
   summary,
   parameters: [ID, KEY],
-  body: body(object({}), false),
+  body: maybeBody(nothing),
   answers: { 200: answer("The daemon as it is now", json(schema("Daemon"))) },
   faults: [400, 404, 408, 409, 413, 422],
   ...more,
@@ -37,7 +38,7 @@ export const DAEMON_OPERATIONS = {
   }),
   resumeDaemonAt: daemon("Starts the daemon again that last had a path", {
     parameters: [KEY],
-    body: body(object({ persist_path: TEXT })),
+    body: body(resumeDaemonBody),
   }),
   getDaemon: {
     ...read,

@@ -1,8 +1,9 @@
 /** The request and response shapes of session routes. */
 import { callBody } from "../run/request-bodies.ts";
 import type { JsonObject } from "../skill/manifest.ts";
-import { bodySchema } from "./call-routes.ts";
+import { compactBody, decisionBody } from "./bodies/sessions.ts";
 import { COUNT, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
+import { bodySchema } from "./shape-schema.ts";
 
 const OBJECT: JsonObject = { type: "object" };
 const TIME: JsonObject = { type: "string", format: "date-time" };
@@ -125,16 +126,6 @@ export function sessionSchemas(): JsonObject {
       },
     }),
     Delivered: object({ session_id: TEXT, run_id: MAYBE_TEXT, delivery: TEXT }, ["delivery"]),
-    CompactRequest: object(
-      {
-        strategy: { enum: ["observation_mask", "truncate", "llm"], default: "observation_mask" },
-        keep_first: { ...COUNT, default: 0 },
-        keep_last: { ...COUNT, default: 12 },
-        summary: { ...TEXT, description: "Replaces the summary that Hull would make." },
-        options: ref("schemas", "CallOptions"),
-      },
-      ["strategy", "keep_first", "keep_last", "summary", "options"],
-    ),
     CompactedSession: object({
       ...SESSION,
       compacted: { type: ["object", "null"], description: "`null`: there was nothing to compact." },
@@ -166,16 +157,14 @@ export function sessionSchemas(): JsonObject {
       ["language", "plugin"],
     ),
     Approvals: list(APPROVAL),
-    ApprovalDecision: object(
-      {
-        decision: { enum: ["approve", "deny"] },
-        scope: { enum: ["once", "session"], default: "once" },
-        reason: MAYBE_TEXT,
-        arguments_digest: { ...TEXT, description: "Required to approve." },
-      },
-      ["scope", "reason", "arguments_digest"],
-    ),
-    RunRequest: bodySchema(callBody, "RunOptions"),
+    CompactRequest: bodySchema(compactBody, {
+      summary: { description: "Replaces the summary that Hull would make." },
+      options: ref("schemas", "CallOptions"),
+    }),
+    ApprovalDecision: bodySchema(decisionBody, {
+      arguments_digest: { description: "Required to approve." },
+    }),
+    RunRequest: bodySchema(callBody, { options: ref("schemas", "RunOptions") }),
     RunAccepted: object({ id: TEXT, run_id: TEXT, session_id: TEXT, status: RUN_STATUS }),
     Run: object(
       {
