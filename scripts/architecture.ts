@@ -49,6 +49,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "errors",
     "secrets",
     "redact",
+    "src/model/mock/mock.ts",
     "src/model/registry/layer.ts",
     "src/skill/policy.ts",
     "src/skill/placeholder.ts",

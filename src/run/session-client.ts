@@ -2,7 +2,7 @@
 import { SESSION_ID, SESSION_IDS } from "../engine/session-id.ts";
 import type { Bindings } from "../env.ts";
 import { CallNotFound } from "../errors/llm.ts";
-import { type ErrorData, HullError } from "../errors.ts";
+import { HullError } from "../errors.ts";
 import type {
   RunView,
   SessionAnswer,
@@ -114,8 +114,7 @@ function streamed(ask: () => Promise<Streamed>): Promise<ReadableStream<Uint8Arr
   return again(async () => {
     const answer = await ask();
     if (answer.ok) return answer.body;
-    const error: ErrorData = JSON.parse(answer.error);
-    throw new HullError(error);
+    throw new HullError(answer.error);
   });
 }
 

@@ -192,7 +192,7 @@ async function start(context: RequestContext, body: object, wanted: WantedRun): 
   const begun = await known(named, async () => {
     if (wanted.origin !== null && wanted.origin.how !== "replay")
       await copyFiles(context, wanted.origin.run_id, { dst: run_id, request: named });
-    return session.ask("beginWorkflow", { spec: JSON.stringify(spec), account, request: named });
+    return session.ask("beginWorkflow", { spec, account, request: named });
   });
   return startedAs(context, session, begun);
 }
@@ -413,7 +413,7 @@ export const postWorkflowMigrate: Route = async (context, { id = "" }) => {
   const { valid, errors } = await checkGraph(context, graph);
   if (!valid) throw new WorkflowInvalid({ errors });
   const skills = await pinSkills(context, graph, record.options, record.skills ?? null);
-  const to = JSON.stringify({ graph, workflow, ...(skills === undefined ? {} : { skills }) });
+  const to = { graph, workflow, ...(skills === undefined ? {} : { skills }) };
   return jsonNow(shown(context, await session.ask("migrateWorkflow", { to, request })));
 };
 

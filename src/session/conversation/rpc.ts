@@ -254,8 +254,8 @@ export interface SessionEventsCall {
  */
 export type StreamUntil = "end" | "rest" | "usual" | "answer";
 
-/** A stream, or why there is none: `ErrorData` as JSON. */
-export type Streamed = { ok: true; body: ReadableStream<Uint8Array> } | { ok: false; error: string };
+/** A stream, or why there is none. */
+export type Streamed = { ok: true; body: ReadableStream<Uint8Array> } | { ok: false; error: ErrorData };
 
 /** The beginning of a fork. */
 export interface ForkCall {
@@ -302,6 +302,6 @@ export interface SessionRpc extends Rpc.DurableObjectBranded, UnlistedRpc {
   events(call: SessionEventsCall): Promise<Streamed>;
   /** One of the session's documents. */
   document(caller: SessionCaller, what: SessionDocument): Promise<Streamed>;
-  /** Takes a part of its parent's content: a `ForkStep` and the part, as JSON. */
-  adopt(step: string, part: LongText): Promise<Adopted>;
+  /** Takes a part of its parent's content, as JSON. */
+  adopt(step: ForkStep, part: LongText): Promise<Adopted>;
 }
