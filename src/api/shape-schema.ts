@@ -4,7 +4,7 @@ import { artifactShape } from "../engine/workflow/artifacts.ts";
 import { messageShape, partShape } from "../llm/messages.ts";
 import { transcriptShape } from "../llm/transcript.ts";
 import { once } from "../memo.ts";
-import { isObject, objectOf } from "../skill/json.ts";
+import { asJson, isObject, objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { permissionsShape, policyShape } from "../skill/policy.ts";
 import { anyArtifacts, anyGraph } from "./bodies/workflows.ts";
@@ -30,7 +30,7 @@ export function schemaOf(
       Object.assign(jsonSchema, elsewhere);
     },
   });
-  const { $schema: _, $defs: __, ...schema } = objectOf(plain(JSON.parse(JSON.stringify(made))));
+  const { $schema: _, $defs: __, ...schema } = objectOf(plain(asJson(made)));
   return schema;
 }
 

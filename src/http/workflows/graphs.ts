@@ -17,7 +17,8 @@ import {
   storeWorkflow,
   workflowNamed,
 } from "../../session/workflow/directory.ts";
-import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { asJson } from "../../skill/json.ts";
+import type { Json } from "../../skill/manifest.ts";
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow, pageLimit } from "../page.ts";
@@ -46,7 +47,7 @@ export function refusedAt(at: string, faults: readonly Fault[]): Error {
 /** `POST /workflows/validate`. */
 export async function postValidate(context: RequestContext): Promise<Response> {
   const { graph, ceiling } = await readJson(context.request, validateBody, MAX_GRAPH_BYTES);
-  const limit: JsonObject | undefined = ceiling == null ? undefined : JSON.parse(JSON.stringify(ceiling));
+  const limit = ceiling == null ? undefined : asJson(ceiling);
   return jsonNow(await checkGraph(context, graphOf(graph), limit));
 }
 

@@ -16,7 +16,7 @@ import { TRANSCRIPT_OPERATIONS } from "../../llm/transcript-operations/operation
 import { clientWorkspace } from "../../run/session-client.ts";
 import { type SessionParts, sessionDocument, sessionParts } from "../../run/workflow/session-document.ts";
 import { writeFile } from "../../run/workspace/store.ts";
-import { isObject } from "../../skill/json.ts";
+import { asJson, isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
 import { pathFault, staysBehind } from "../../tool/workspace-path.ts";
@@ -103,8 +103,8 @@ function onTranscript(name: string): (context: RequestContext) => Promise<Respon
     const body = await readJson(context.request, ofSessionBody, MAX_MODEL_BODY_BYTES);
     const { session, ...given } = body;
     const parts = partsIn(session, "session");
-    const options: JsonObject = JSON.parse(JSON.stringify(given));
-    const about = parts.transcript === null ? { messages: [] } : { transcript: plainOf(parts.transcript) };
+    const options = asJson(given);
+    const about = parts.transcript === null ? { messages: [] } : { transcript: asJson(parts.transcript) };
     return sessionAnswer(
       context,
       await moved(context, parts, name, name === "reset" ? options : { ...options, ...about }),
@@ -121,15 +121,10 @@ async function moved(
 ): Promise<SessionParts> {
   const operation = TRANSCRIPT_OPERATIONS.get(name);
   if (operation === undefined) throw new Internal({ cause: `there is no operation ${name} on transcripts` });
-  const transcript = plainOf(await transcriptAnswer(context, operation, body));
+  const transcript = asJson(await transcriptAnswer(context, operation, body));
   // It differs from what was stored.
   const { transcript: changed = null } = sessionParts({ transcript }) ?? {};
   return { ...parts, transcript: changed, persisted_path: null };
-}
-
-function plainOf(value: unknown): Json {
-  const json: Json = JSON.parse(JSON.stringify(value));
-  return json;
 }
 
 /** `session_persist {session, path?}`: stores it with the files of its run's session, which takes it along when it is removed. */

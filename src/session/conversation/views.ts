@@ -81,7 +81,7 @@ export function runAnswer(log: SessionLog, parts: AgentParts, session: string, r
   const facts = { run_id, session_id: session, created_at, settled_at: null };
   const result = resultOf(parts, log.state(), facts, log.recordsOf(row));
   const { status } = row;
-  return { ...view, result: JSON.parse(JSON.stringify(log.answered({ ...result, status }))) };
+  return { ...view, result: log.answered({ ...result, status }) };
 }
 
 export function runView(log: SessionLog, session: string, row: RunRow): RunView {
