@@ -147,6 +147,12 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "src/run/request-bodies.ts",
     "src/run/task/bodies.ts",
     "src/run/agent/option-shapes.ts",
+    // What answers are: all types but the kinds of runs.
+    "src/run/task/handle.ts",
+    "src/session/conversation/rpc.ts",
+    "src/session/conversation/trace.ts",
+    "src/session/daemon/rpc.ts",
+    "src/session/run-entry.ts",
   ],
   typed: ["skill"],
   // Code for browsers and elsewhere: it knows the API, and nothing about its implementation.

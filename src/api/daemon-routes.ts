@@ -1,8 +1,9 @@
 /** The routes of daemons, and their request and response shapes. */
+import type { DaemonEvent, DaemonSummary } from "../session/daemon/rpc.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { nothing, resumeDaemonBody } from "./bodies/sessions.ts";
 import { body, json, maybeBody, type Operation, type Operations, schema } from "./operation.ts";
-import { answer, COUNT, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
+import { answer, COUNT, MAYBE_TEXT, type Members, object, ref, TEXT, view } from "./parts.ts";
 import { ID, KEY, LOCATED, PAGE } from "./session-routes.ts";
 
 const TIME: JsonObject = { type: "string", format: "date-time" };
@@ -67,8 +68,8 @@ export const DAEMON_OPERATIONS = {
   resumeDaemon: daemon("Starts a daemon again that was stopped or has failed"),
 } satisfies Operations;
 
-const EVENT = object({ seq: POSITIVE, enqueued_at: TIME, payload: {} });
-const LISTED: JsonObject = {
+const EVENT = view<DaemonEvent>()({ seq: POSITIVE, enqueued_at: TIME, payload: {} }, {});
+const LISTED = {
   id: TEXT,
   name: MAYBE_TEXT,
   status: STATUS,
@@ -76,7 +77,7 @@ const LISTED: JsonObject = {
   skill: { ...MAYBE_TEXT, description: "The skill that declares it." },
   created_at: TIME,
 };
-const SUMMARY: JsonObject = {
+const SUMMARY: Members<DaemonSummary> = {
   ...LISTED,
   session_id: TEXT,
   run_id: TEXT,
@@ -120,7 +121,7 @@ export function daemonSchemas(): JsonObject {
     pending_events: { type: "array", items: EVENT },
   };
   return {
-    Daemon: object(SUMMARY, OPTIONAL),
+    Daemon: view<DaemonSummary>()(SUMMARY, { inflight_event: true, error: true, result: true }),
     Daemons: object({ data: { type: "array", items: object(LISTED) }, next_cursor: MAYBE_TEXT }),
     DaemonSnapshot: object({ ...SUMMARY, ...snapshot }, OPTIONAL),
   };

@@ -1,7 +1,7 @@
 /** The request and response shapes of Hull's own routes, as JSON Schema 2020-12. */
 
 import type * as z from "zod/mini";
-import { SCOPES } from "../auth/api-key.ts";
+import { type ApiKey, SCOPES } from "../auth/api-key.ts";
 import { once } from "../memo.ts";
 import { objectOf } from "../skill/json.ts";
 import { type JsonObject, MODES, RISKS, TIERS } from "../skill/manifest.ts";
@@ -13,7 +13,7 @@ import { eventSchemas } from "./events.ts";
 import { mockSchemas } from "./mock-routes.ts";
 import { modelSchemas } from "./model-routes.ts";
 import { optionSchemas } from "./options.ts";
-import { COUNT, FILE_IDS, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
+import { COUNT, FILE_IDS, MAYBE_TEXT, type Members, object, ref, TEXT, view } from "./parts.ts";
 import { problemSchema } from "./problems.ts";
 import { sessionFileSchemas } from "./session-file-routes.ts";
 import { sessionSchemas } from "./session-schemas.ts";
@@ -28,7 +28,7 @@ const DIGEST: JsonObject = { type: "string", pattern: "^[0-9a-f]{64}$" };
 
 const EXECUTION_ID: JsonObject = { type: "string", pattern: "^ex_[0-9a-f]{32}$" };
 const EXECUTION_STATE: JsonObject = { enum: ["running", "done", "error", "cancelled"] };
-const API_KEY: JsonObject = {
+const API_KEY: Members<ApiKey> = {
   id: TEXT,
   prefix: { type: "string", description: "How the key begins." },
   tenant: TEXT,
@@ -267,7 +267,7 @@ export const schemaComponents = once(
     ),
     CatalogRequest: withOneMember(catalogBody),
     NewApiKey: schemaOf(keyBody),
-    ApiKey: object(API_KEY),
+    ApiKey: view<ApiKey>()(API_KEY, {}),
     ShownApiKey: object({ ...API_KEY, key: { type: "string", description: "Shown this once." } }),
     ApiKeys: object({ data: { type: "array", items: ref("schemas", "ApiKey") }, next_cursor: MAYBE_TEXT }),
     ...eventSchemas(),

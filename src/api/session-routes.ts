@@ -1,5 +1,6 @@
 /** The routes of sessions, and of runs in them. */
 import { SESSION_ID } from "../engine/session-id.ts";
+import { RUN_KINDS } from "../session/run-entry.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import {
   feedbackBody,
@@ -58,7 +59,7 @@ export const SESSION_OPERATIONS = {
     parameters: [
       ...PAGE,
       query("state", "Only runs in this state.", TEXT),
-      query("kind", "Only runs of this kind.", { enum: ["run", "daemon", "call", "workflow"] }),
+      query("kind", "Only runs of this kind.", { enum: [...RUN_KINDS] }),
       query("name", "Only runs of this skill, operation or workflow.", TEXT),
       query("session", "Only runs in this session.", TEXT),
       query("code", "Only runs that ended with this error.", TEXT),

@@ -8,11 +8,12 @@ import {
   triggerBody,
   waitBody,
 } from "../run/task/bodies.ts";
+import type { TaskHandle } from "../run/task/handle.ts";
 import { objectOf } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { nothing } from "./bodies/sessions.ts";
 import { body, json, maybeBody, type Operation, type Operations, schema } from "./operation.ts";
-import { answer, COUNT, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
+import { answer, COUNT, MAYBE_TEXT, object, ref, TEXT, view } from "./parts.ts";
 import { ID, KEY, LOCATED, PAGE } from "./session-routes.ts";
 import { schemaOf } from "./shape-schema.ts";
 
@@ -106,7 +107,7 @@ export const TASK_OPERATIONS = {
 export function taskSchemas(): JsonObject {
   const { properties } = schemaOf(subAgentFields());
   return {
-    Task: object(
+    Task: view<TaskHandle>()(
       {
         _type: { const: "task_handle" },
         id: TEXT,
@@ -134,7 +135,7 @@ export function taskSchemas(): JsonObject {
         policy_dropped: { type: "array", items: TEXT },
         audit: { type: "array", items: object({ at: TIME, action: TEXT, run_id: MAYBE_TEXT }) },
       },
-      ["policy_dropped"],
+      { policy_dropped: true },
     ),
     Tasks: object({
       data: {

@@ -1,5 +1,6 @@
 /** The routes of workflows and their runs, and the shapes that they take and give. */
 import { artifactShape } from "../engine/workflow/artifacts.ts";
+import { WORKFLOW_STATUSES } from "../engine/workflow/document.ts";
 import { graphShape, nodeShape } from "../engine/workflow/graph.ts";
 import { CRASH_PLACES } from "../engine/workflow/records.ts";
 import type { JsonObject } from "../skill/manifest.ts";
@@ -31,7 +32,7 @@ const OBJECT: JsonObject = { type: "object" };
 const POSITIVE: JsonObject = { type: "integer", minimum: 1 };
 const TIME: JsonObject = { type: "string", format: "date-time" };
 const MAYBE_TIME: JsonObject = { type: ["string", "null"], format: "date-time" };
-const STATUS: JsonObject = { enum: ["running", "waiting", "paused", "completed", "failed", "cancelled"] };
+const STATUS: JsonObject = { enum: [...WORKFLOW_STATUSES] };
 const EVENTS = { "text/event-stream": { schema: TEXT } };
 const WAIT = query("wait", "Until when the answer waits.", { enum: ["terminal", "none"] });
 
