@@ -103,6 +103,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "model",
     "tool",
     "llm",
+    "src/session/conversation/answers.ts",
     ...["ledger", "conversation"].map((folder) => `src/session/${folder}/rpc.ts`),
   ],
   session: [
@@ -149,7 +150,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "src/run/agent/option-shapes.ts",
     // What answers are: all types but the kinds of runs.
     "src/run/task/handle.ts",
-    "src/session/conversation/rpc.ts",
+    "src/session/conversation/answers.ts",
     "src/session/conversation/trace.ts",
     "src/session/daemon/rpc.ts",
     "src/session/run-entry.ts",

@@ -6,7 +6,7 @@ import type {
   ArtifactView,
   RunView,
   SessionView,
-} from "../session/conversation/rpc.ts";
+} from "../session/conversation/answers.ts";
 import type { TraceStep } from "../session/conversation/trace.ts";
 import { RUN_KINDS, type RunEntry } from "../session/run-entry.ts";
 import type { JsonObject } from "../skill/manifest.ts";

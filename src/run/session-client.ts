@@ -3,8 +3,8 @@ import { SESSION_ID, SESSION_IDS } from "../engine/session-id.ts";
 import type { Bindings } from "../env.ts";
 import { CallNotFound } from "../errors/llm.ts";
 import { HullError } from "../errors.ts";
+import type { RunView } from "../session/conversation/answers.ts";
 import type {
-  RunView,
   SessionAnswer,
   SessionCaller,
   SessionDocument,

@@ -18,6 +18,7 @@ import type { NamedRequest } from "../named-request.ts";
 import { forgetRuns } from "../run-index.ts";
 import { forgetSession } from "../session-index.ts";
 import type { WatchedChange } from "../workspace/workspace.ts";
+import type { SessionView } from "./answers.ts";
 import { documentStream } from "./documents.ts";
 import { clearFiles } from "./files.ts";
 import { adopt, FORK_DUE, isBeingMade } from "./fork.ts";
@@ -29,7 +30,6 @@ import type {
   SessionDocument,
   SessionEventsCall,
   SessionOperations,
-  SessionView,
 } from "./rpc.ts";
 import { Runs, type WaitStep } from "./runs.ts";
 import { FILES_DUE, SessionFiles } from "./session-files.ts";

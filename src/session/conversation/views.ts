@@ -2,9 +2,10 @@
 import type { AgentState, RunState } from "../../engine/agent/state.ts";
 import type { AgentParts } from "../../run/agent/parts.ts";
 import type { RunEntry } from "../run-entry.ts";
+import type { RunView, SessionView } from "./answers.ts";
 import { awaitedCalls, listApprovals } from "./approvals.ts";
 import { readEnd } from "./done.ts";
-import type { RunView, SessionView, Wait } from "./rpc.ts";
+import type { Wait } from "./rpc.ts";
 import type { RunRow } from "./run-rows.ts";
 import type { SessionLog } from "./session-log.ts";
 import { resultOf } from "./settle.ts";
