@@ -1,6 +1,7 @@
 /** Bindings and settings: the only reader of variables and secrets. */
 import * as z from "zod/mini";
 import { Internal } from "./errors.ts";
+import type { Mock, MockCall } from "./model/mock/mock.ts";
 import { keyVariablesOf, type Layer, layerSchema } from "./model/registry/layer.ts";
 import { Redactor, tooShortToRedact } from "./redact.ts";
 import { PROVIDER_KEY_VARIABLES, SECRET_VARIABLES, WEBHOOK_SECRETS } from "./secrets.ts";
@@ -20,17 +21,20 @@ export interface RunnerRpc extends Rpc.DurableObjectBranded {
   runnerSecret(): Promise<string>;
 }
 
-/** The Worker's operations of a scope of mocks. Mocks and calls travel as JSON. */
+/**
+ * The Worker's operations of a scope of mocks. Answers with mocks and calls travel as JSON: the compiler gives up on the
+ * type of an answer that holds JSON of any depth, and calls are stored as texts.
+ */
 export interface MockRpc extends Rpc.DurableObjectBranded {
   /** Queues a list of mocks; returns the new length of the queue. */
-  add(mocks: string): Promise<number>;
+  add(mocks: Mock[]): Promise<number>;
   /** Whether mocks were queued since the scope was cleared. */
   begun(): boolean;
   /**
    * Records a call, and returns its answer: `Taken` of `src/model/mock/source.ts`.
    * @param prompt digest of a prompt to cache
    */
-  take(call: string, prompt: string | null): Promise<string>;
+  take(call: MockCall, prompt: string | null): Promise<string>;
   /** Recorded calls after number `after`, the number of the last one returned, and whether there are more. */
   calls(limit: number, after: number): { calls: string[]; last: number; more: boolean };
   clear(): void;

@@ -1,11 +1,8 @@
 /** The routes that call models, and their request and response shapes. */
-import type * as z from "zod/mini";
 import { callBody, completionBody, structuredBody } from "../run/request-bodies.ts";
-import { objectOf } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
-import { json, type Operation, type Operations, schema } from "./operation.ts";
+import { body, json, type Operation, type Operations, schema } from "./operation.ts";
 import { answer, COUNT, MAYBE_TEXT, object, query, ref, TEXT } from "./parts.ts";
-import { schemaOf } from "./shape-schema.ts";
 
 const ANY: JsonObject = {};
 const TEXTS: JsonObject = { type: "array", items: TEXT };
@@ -18,19 +15,8 @@ const CALL = {
   parameters: ["stream", "idempotency-key", "prefer"].map((name) => ref("parameters", name)),
   faults: [400, 402, 404, 408, 409, 413, 422, 502, 504],
 } as const satisfies Partial<Operation>;
+const OPTIONS = { options: schema("CallOptions") };
 const ACCEPTED = ref("responses", "Accepted");
-
-const body = (shape: z.core.$ZodType, options: "CallOptions" | "RunOptions"): JsonObject => ({
-  required: true,
-  content: json(bodySchema(shape, options)),
-});
-
-/** The body of a shape, with its `options` as a separate schema. */
-export function bodySchema(shape: z.core.$ZodType, options: "CallOptions" | "RunOptions"): JsonObject {
-  const read = schemaOf(shape);
-  const properties = { ...objectOf(read.properties), options: schema(options) };
-  return { ...read, properties };
-}
 
 export const CALL_OPERATIONS = {
   runAgent: {
@@ -46,7 +32,7 @@ export const CALL_OPERATIONS = {
       ),
       ...CALL.parameters,
     ],
-    body: { required: true, content: json(schema("RunRequest")) },
+    body: body(schema("RunRequest")),
     answers: {
       200: answer("The result", { ...json(schema("RunResult")), ...EVENTS }),
       202: ACCEPTED,
@@ -55,19 +41,19 @@ export const CALL_OPERATIONS = {
   callModel: {
     ...CALL,
     summary: "Calls a model",
-    body: body(callBody, "CallOptions"),
+    body: body(callBody, OPTIONS),
     answers: { 200: answer("The result", { ...json(schema("CallResult")), ...EVENTS }), 202: ACCEPTED },
   },
   streamModel: {
     ...CALL,
     summary: "Calls a model and streams its answer",
-    body: body(callBody, "CallOptions"),
+    body: body(callBody, OPTIONS),
     answers: { 200: answer("The answer as it comes; `done` carries the result", EVENTS), 202: ACCEPTED },
   },
   callStructured: {
     ...CALL,
     summary: "Calls a model until its answer matches a schema",
-    body: body(structuredBody, "CallOptions"),
+    body: body(structuredBody, OPTIONS),
     answers: {
       200: answer("The data, or the reason why there is none", {
         ...json(schema("StructuredResult")),
@@ -79,7 +65,7 @@ export const CALL_OPERATIONS = {
   completeText: {
     ...CALL,
     summary: "Asks for the text between a prefix and a suffix",
-    body: body(completionBody, "CallOptions"),
+    body: body(completionBody, OPTIONS),
     answers: { 200: answer("The result", { ...json(schema("CallResult")), ...EVENTS }), 202: ACCEPTED },
   },
 } satisfies Operations;
@@ -105,7 +91,7 @@ export function callSchemas(): JsonObject {
     stop_reason: MAYBE_TEXT,
     raw_stop_reason: MAYBE_TEXT,
     blocks: { type: "array", items: { type: "object" } },
-    transcript: { type: "object" },
+    transcript: ref("schemas", "Transcript"),
     data: ANY,
     tool_calls: {
       type: "array",
@@ -132,7 +118,7 @@ export function callSchemas(): JsonObject {
       input_tokens: COUNT,
       output_tokens: COUNT,
       cost_usd: { type: "number" },
-      transcript: { type: "object" },
+      transcript: ref("schemas", "Transcript"),
     }),
     CallResult: object(result, ["data", "tool_calls", "thinking", "warnings"]),
     StructuredResult: object({

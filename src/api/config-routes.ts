@@ -1,8 +1,10 @@
 /** The routes of a tenant's configuration of skills' tools. */
 import { CONFIG_LAYERS } from "../skill/config/effective.ts";
 import { CONFIG_SCOPES, CONFIG_TYPES, type JsonObject } from "../skill/manifest.ts";
-import { json, type Operations, schema, slug } from "./operation.ts";
+import { configBody } from "./bodies/publishing.ts";
+import { body, json, type Operations, schema, slug } from "./operation.ts";
 import { answer, MAYBE_TEXT, object, query, TEXT } from "./parts.ts";
+import { bodySchema } from "./shape-schema.ts";
 
 const BOT: JsonObject = { type: "string", pattern: "^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$" };
 const parameters = [
@@ -23,7 +25,7 @@ export const CONFIG_OPERATIONS = {
     tag: "skills",
     summary: "Sets the values that it names; null resets one to the layer below",
     parameters,
-    body: { required: true, content: json(schema("ToolConfigChange")) },
+    body: body(schema("ToolConfigChange")),
     answers,
     faults: [400, 404, 408, 413, 422],
   },
@@ -54,7 +56,7 @@ export function configSchemas(): JsonObject {
         }),
       ),
     }),
-    ToolConfigChange: object({
+    ToolConfigChange: bodySchema(configBody, {
       tools: { ...byName(byName({})), description: "Values by tool and parameter." },
     }),
   };

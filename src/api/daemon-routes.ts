@@ -1,8 +1,10 @@
 /** The routes of daemons, and their request and response shapes. */
+import type { DaemonEvent, DaemonSummary } from "../session/daemon/rpc.ts";
 import type { JsonObject } from "../skill/manifest.ts";
-import { json, type Operation, type Operations, schema } from "./operation.ts";
-import { answer, COUNT, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
-import { body, ID, KEY, LOCATED, PAGE } from "./session-routes.ts";
+import { nothing, resumeDaemonBody } from "./bodies/sessions.ts";
+import { body, json, maybeBody, type Operation, type Operations, schema } from "./operation.ts";
+import { answer, COUNT, MAYBE_TEXT, type Members, object, ref, TEXT, view } from "./parts.ts";
+import { ID, KEY, LOCATED, PAGE } from "./session-routes.ts";
 
 const TIME: JsonObject = { type: "string", format: "date-time" };
 const MAYBE_TIME: JsonObject = { type: ["string", "null"], format: "date-time" };
@@ -14,7 +16,7 @@ const daemon = (summary: string, more: Partial<Operation> = {}): Operation => ({
   tag: "sessions",
   summary,
   parameters: [ID, KEY],
-  body: body(object({}), false),
+  body: maybeBody(nothing),
   answers: { 200: answer("The daemon as it is now", json(schema("Daemon"))) },
   faults: [400, 404, 408, 409, 413, 422],
   ...more,
@@ -37,7 +39,7 @@ export const DAEMON_OPERATIONS = {
   }),
   resumeDaemonAt: daemon("Starts the daemon again that last had a path", {
     parameters: [KEY],
-    body: body(object({ persist_path: TEXT })),
+    body: body(resumeDaemonBody),
   }),
   getDaemon: {
     ...read,
@@ -66,8 +68,8 @@ export const DAEMON_OPERATIONS = {
   resumeDaemon: daemon("Starts a daemon again that was stopped or has failed"),
 } satisfies Operations;
 
-const EVENT = object({ seq: POSITIVE, enqueued_at: TIME, payload: {} });
-const LISTED: JsonObject = {
+const EVENT = view<DaemonEvent>()({ seq: POSITIVE, enqueued_at: TIME, payload: {} }, {});
+const LISTED = {
   id: TEXT,
   name: MAYBE_TEXT,
   status: STATUS,
@@ -75,7 +77,7 @@ const LISTED: JsonObject = {
   skill: { ...MAYBE_TEXT, description: "The skill that declares it." },
   created_at: TIME,
 };
-const SUMMARY: JsonObject = {
+const SUMMARY: Members<DaemonSummary> = {
   ...LISTED,
   session_id: TEXT,
   run_id: TEXT,
@@ -119,7 +121,7 @@ export function daemonSchemas(): JsonObject {
     pending_events: { type: "array", items: EVENT },
   };
   return {
-    Daemon: object(SUMMARY, OPTIONAL),
+    Daemon: view<DaemonSummary>()(SUMMARY, { inflight_event: true, error: true, result: true }),
     Daemons: object({ data: { type: "array", items: object(LISTED) }, next_cursor: MAYBE_TEXT }),
     DaemonSnapshot: object({ ...SUMMARY, ...snapshot }, OPTIONAL),
   };

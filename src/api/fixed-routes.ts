@@ -7,6 +7,7 @@ import { DAEMON_OPERATIONS } from "./daemon-routes.ts";
 import { MOCK_OPERATIONS } from "./mock-routes.ts";
 import { MODEL_OPERATIONS } from "./model-routes.ts";
 import {
+  body,
   cursor,
   json,
   NO_MATCH,
@@ -304,7 +305,7 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
   publishCatalog: {
     tag: "publishing",
     summary: "Serves this catalog from now on",
-    body: { required: true, content: json(schema("CatalogRequest")) },
+    body: body(schema("CatalogRequest")),
     answers: {
       200: answer("It was served already", json(schema("CatalogPointer"))),
       201: answer("It is served now", json(schema("CatalogPointer"))),
@@ -325,7 +326,7 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
   addKey: {
     tag: "operation",
     summary: "Makes an API key, which is shown this once",
-    body: { required: true, content: json(schema("NewApiKey")) },
+    body: body(schema("NewApiKey")),
     answers: { 201: answer("The key", json(schema("ShownApiKey"))) },
     faults: [400, 408, 413, 422],
   },
@@ -340,7 +341,7 @@ export const OPERATIONS: { readonly [id in OperationId]: Operation } = {
     tag: "skills",
     summary: "The skills as tools, prompts and resources of an MCP server (Streamable HTTP, no sessions)",
     parameters: [ref("parameters", "idempotency-key")],
-    body: { required: true, content: json(schema("McpMessage")) },
+    body: body(schema("McpMessage")),
     answers: {
       200: answer("The response", {
         ...json(schema("McpMessage")),

@@ -1,11 +1,11 @@
 /** The routes that queue mocks, and their request and response shapes. */
-import { ERROR_CATEGORIES } from "../errors/failure-class.ts";
+import { MAX_MOCKS, mockShape } from "../model/mock/read.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { cursor, json, type Operations, schema } from "./operation.ts";
 import { answer, object, query, ref, TEXT } from "./parts.ts";
+import { bodySchema } from "./shape-schema.ts";
 
 const COUNT: JsonObject = { type: "integer", minimum: 0 };
-const FLAG: JsonObject = { type: "boolean" };
 
 const SCOPE: JsonObject = {
   name: "x-hull-mock-scope",
@@ -23,7 +23,7 @@ export const MOCK_OPERATIONS = {
     body: {
       required: true,
       content: json({
-        oneOf: [schema("Mock"), { type: "array", items: schema("Mock"), maxItems: 10_000 }],
+        oneOf: [schema("Mock"), { type: "array", items: schema("Mock"), maxItems: MAX_MOCKS }],
       }),
     },
     answers: {
@@ -63,29 +63,13 @@ export const MOCK_OPERATIONS = {
 
 /** All of `components/schemas` that these routes use. */
 export function mockSchemas(): JsonObject {
-  const fields: JsonObject = {
-    text: TEXT,
-    tool_calls: {
-      type: "array",
-      items: object({ name: TEXT, arguments: { type: "object" } }, ["arguments"]),
-    },
-    match: { ...TEXT, description: "`*` matches anything. Without it the mock answers the next call." },
-    consume_match: { ...FLAG, description: "A mock with `match` is used up by its first call." },
-    input_tokens: COUNT,
-    output_tokens: { ...COUNT, default: 30 },
-    cache_read_tokens: COUNT,
-    cache_write_tokens: COUNT,
-    thinking: TEXT,
-    thinking_summary: TEXT,
-    stop_reason: TEXT,
-    model: { ...TEXT, default: "mock" },
-    error: object({ category: { enum: [...ERROR_CATEGORIES] }, message: TEXT, retry_after_ms: COUNT }, [
-      "message",
-      "retry_after_ms",
-    ]),
-  };
   return {
-    Mock: { ...object(fields, Object.keys(fields)), additionalProperties: false },
+    Mock: bodySchema(mockShape, {
+      match: { description: "`*` matches anything. Without it the mock answers the next call." },
+      consume_match: { description: "A mock with `match` is used up by its first call." },
+      output_tokens: { default: 30 },
+      model: { default: "mock" },
+    }),
     MockCall: object(
       {
         messages: { type: "array", items: { type: "object" } },

@@ -1,7 +1,9 @@
 /** One operation of a fixed route, and the parts common to several of them. */
+import type * as z from "zod/mini";
 import type { OperationId, RouteScope } from "../skill/fixed-routes.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { answer, answerHeaders, inPath, problems, query, ref, TEXT } from "./parts.ts";
+import { bodySchema } from "./shape-schema.ts";
 
 /** Possible errors of every route that requires a key, before its own work begins. */
 const GUARDED = [401, 403, 405, 429, 500, 503];
@@ -22,7 +24,20 @@ export interface Operation {
 export type Operations = { readonly [id in OperationId]?: Operation };
 
 export const json = (schema: Json): JsonObject => ({ "application/json": { schema } });
-export const schema = (name: string): JsonObject => ref("schemas", name);
+export const schema = (name: string): ReturnType<typeof ref> => ref("schemas", name);
+/**
+ * A JSON body: the shape that reads it, or a reference to the schema of that shape.
+ * @param said as in `bodySchema`
+ */
+export const body = (
+  shape: z.core.$ZodType | ReturnType<typeof ref>,
+  said: { [member: string]: JsonObject } = {},
+): JsonObject => ({ required: true, content: json("$ref" in shape ? shape : bodySchema(shape, said)) });
+/** The same for a body that may be missing. */
+export const maybeBody = (...of: Parameters<typeof body>): JsonObject => ({
+  ...body(...of),
+  required: false,
+});
 export const tagged = (...names: string[]): JsonObject => ({
   ...answerHeaders(),
   etag: ref("headers", "etag"),

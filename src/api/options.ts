@@ -8,6 +8,7 @@ import { runOptions } from "../run/agent/option-shapes.ts";
 import { daemonFields } from "../run/request-bodies.ts";
 import { objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
+import { permissionsShape, policyShape } from "../skill/policy.ts";
 import { ref } from "./parts.ts";
 import { schemaOf } from "./shape-schema.ts";
 
@@ -444,6 +445,8 @@ function described(shape: z.core.$ZodType, texts: { readonly [name: string]: Opt
 /** `components/schemas` of options. */
 export function optionSchemas(): JsonObject {
   return {
+    Policy: schemaOf(policyShape),
+    Permissions: schemaOf(permissionsShape),
     CallOptions: {
       ...described(callOptions, CALL_TEXTS),
       description:

@@ -1,4 +1,5 @@
 /** Small building blocks of the OpenAPI document (https://spec.openapis.org/oas/v3.1.1.html). */
+import { objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
 type ComponentKind = "schemas" | "responses" | "parameters" | "headers" | "requestBodies";
@@ -13,6 +14,19 @@ export function object(properties: JsonObject, optional: string[] = []): JsonObj
   const required = Object.keys(properties).filter((name) => !optional.includes(name));
   return { type: "object", required, properties };
 }
+
+/** A schema for each member of a type. */
+export type Members<T> = { readonly [K in keyof T]-?: JsonObject };
+type Optional<T> = { [K in keyof T]-?: Record<never, never> extends Pick<T, K> ? K : never }[keyof T];
+
+/**
+ * The schema of an answer of this type: the compiler requires all of its members, of which it knows the optional ones, and
+ * takes no other.
+ */
+export const view =
+  <T>() =>
+  (properties: Members<T>, optional: { readonly [K in Optional<T>]: true }): JsonObject =>
+    object(objectOf(properties), Object.keys(optional));
 
 export const TEXT: JsonObject = { type: "string" };
 export const MAYBE_TEXT: JsonObject = { type: ["string", "null"] };

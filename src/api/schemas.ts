@@ -1,6 +1,11 @@
 /** The request and response shapes of Hull's own routes, as JSON Schema 2020-12. */
+
+import type * as z from "zod/mini";
+import { type ApiKey, SCOPES } from "../auth/api-key.ts";
 import { once } from "../memo.ts";
+import { objectOf } from "../skill/json.ts";
 import { type JsonObject, MODES, RISKS, TIERS } from "../skill/manifest.ts";
+import { catalogBody, keyBody } from "./bodies/publishing.ts";
 import { callSchemas } from "./call-routes.ts";
 import { configSchemas } from "./config-routes.ts";
 import { daemonSchemas } from "./daemon-routes.ts";
@@ -8,10 +13,11 @@ import { eventSchemas } from "./events.ts";
 import { mockSchemas } from "./mock-routes.ts";
 import { modelSchemas } from "./model-routes.ts";
 import { optionSchemas } from "./options.ts";
-import { COUNT, FILE_IDS, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
+import { COUNT, FILE_IDS, MAYBE_TEXT, type Members, object, ref, TEXT, view } from "./parts.ts";
 import { problemSchema } from "./problems.ts";
 import { sessionFileSchemas } from "./session-file-routes.ts";
 import { sessionSchemas } from "./session-schemas.ts";
+import { schemaOf } from "./shape-schema.ts";
 import { spendingSchemas } from "./spending-schemas.ts";
 import { taskSchemas } from "./task-routes.ts";
 import { transcriptSchemas } from "./transcript-routes.ts";
@@ -22,20 +28,24 @@ const DIGEST: JsonObject = { type: "string", pattern: "^[0-9a-f]{64}$" };
 
 const EXECUTION_ID: JsonObject = { type: "string", pattern: "^ex_[0-9a-f]{32}$" };
 const EXECUTION_STATE: JsonObject = { enum: ["running", "done", "error", "cancelled"] };
-const KEY_SCOPES: JsonObject = {
-  type: "array",
-  minItems: 1,
-  items: { enum: ["invoke", "publish", "admin"] },
-};
-const API_KEY: JsonObject = {
+const API_KEY: Members<ApiKey> = {
   id: TEXT,
   prefix: { type: "string", description: "How the key begins." },
   tenant: TEXT,
-  scopes: KEY_SCOPES,
+  scopes: { type: "array", minItems: 1, items: { enum: [...SCOPES] } },
   name: MAYBE_TEXT,
   created_at: { type: "string", format: "date-time" },
   last_used_at: { type: ["string", "null"], format: "date-time", description: "Up to an hour too early." },
 };
+
+/** The schema of a shape of whose members a request has exactly one. */
+function withOneMember(shape: z.core.$ZodType): JsonObject {
+  const { properties, ...rest } = schemaOf(shape);
+  const members = Object.entries(objectOf(properties));
+  return {
+    oneOf: members.map(([name, member]) => ({ ...rest, required: [name], properties: { [name]: member } })),
+  };
+}
 
 function uploadSchemas(): JsonObject {
   const time: JsonObject = { type: "string", format: "date-time" };
@@ -228,12 +238,6 @@ export const schemaComponents = once(
       },
       ["pinned"],
     ),
-    CatalogRequest: {
-      oneOf: [
-        { ...object({ id: ref("schemas", "Digest") }), additionalProperties: false },
-        { ...object({ rollback: { const: true } }), additionalProperties: false },
-      ],
-    },
     ExecutionAccepted: object(
       { id: EXECUTION_ID, run_id: TEXT, session_id: { type: "null" }, status: EXECUTION_STATE },
       ["run_id", "session_id"],
@@ -261,11 +265,9 @@ export const schemaComponents = once(
       },
       ["finished_at", "result", "error"],
     ),
-    NewApiKey: {
-      ...object({ tenant: TEXT, scopes: KEY_SCOPES, name: TEXT }, ["name"]),
-      additionalProperties: false,
-    },
-    ApiKey: object(API_KEY),
+    CatalogRequest: withOneMember(catalogBody),
+    NewApiKey: schemaOf(keyBody),
+    ApiKey: view<ApiKey>()(API_KEY, {}),
     ShownApiKey: object({ ...API_KEY, key: { type: "string", description: "Shown this once." } }),
     ApiKeys: object({ data: { type: "array", items: ref("schemas", "ApiKey") }, next_cursor: MAYBE_TEXT }),
     ...eventSchemas(),

@@ -1,9 +1,22 @@
 /** The routes of sessions, and of runs in them. */
+import { SESSION_ID } from "../engine/session-id.ts";
+import { RUN_KINDS } from "../session/run-entry.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
-import { json, type Operation, type Operations, schema } from "./operation.ts";
+import {
+  feedbackBody,
+  forkAtBody,
+  forkBody,
+  injectBody,
+  messageBody,
+  nothing,
+  openBody,
+  toolResultBody,
+  trimBody,
+} from "./bodies/sessions.ts";
+import { body, json, maybeBody, type Operation, type Operations, schema } from "./operation.ts";
 import { answer, answerHeaders, COUNT, inPath, object, query, ref, TEXT } from "./parts.ts";
 
-export const ID = inPath("id", { type: "string", pattern: "^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$" });
+export const ID = inPath("id", { type: "string", pattern: SESSION_ID.source });
 const RUN = inPath("run");
 export const PAGE = [
   query("limit", "Items per page.", { type: "integer", minimum: 1, maximum: 1000, default: 20 }),
@@ -15,10 +28,9 @@ export const LOCATED: JsonObject = {
   Location: { schema: { type: "string", format: "uri-reference" } },
 };
 const FLAG: JsonObject = { type: "boolean" };
-const OBJECT: JsonObject = { type: "object" };
-const SESSION_ID: JsonObject = { ...TEXT, description: "The id that the new session is to have." };
+const DST = { dst: { description: "The id that the new session is to have." } };
+const NOTHING = maybeBody(nothing);
 
-export const body = (shape: Json, required = true): JsonObject => ({ required, content: json(shape) });
 const reads = (summary: string, shape: Json, more: Partial<Operation> = {}): Operation => ({
   tag: "sessions",
   summary,
@@ -27,11 +39,11 @@ const reads = (summary: string, shape: Json, more: Partial<Operation> = {}): Ope
   faults: [404],
   ...more,
 });
-const changes = (summary: string, shape: JsonObject | null, more: Partial<Operation> = {}): Operation => ({
+const changes = (summary: string, read: JsonObject, more: Partial<Operation> = {}): Operation => ({
   tag: "sessions",
   summary,
   parameters: [ID, KEY],
-  body: body(shape ?? object({}), shape !== null),
+  body: read,
   answers: { 200: answer("The session as it is now", json(schema("Session"))) },
   faults: [400, 404, 408, 409, 413, 422],
   ...more,
@@ -47,7 +59,7 @@ export const SESSION_OPERATIONS = {
     parameters: [
       ...PAGE,
       query("state", "Only runs in this state.", TEXT),
-      query("kind", "Only runs of this kind.", { enum: ["run", "daemon", "call", "workflow"] }),
+      query("kind", "Only runs of this kind.", { enum: [...RUN_KINDS] }),
       query("name", "Only runs of this skill, operation or workflow.", TEXT),
       query("session", "Only runs in this session.", TEXT),
       query("code", "Only runs that ended with this error.", TEXT),
@@ -103,18 +115,18 @@ export const SESSION_OPERATIONS = {
     ],
     faults: [400],
   }),
-  openSession: changes("Opens a session: a new one, or the one that has this id", null, {
-    parameters: [KEY],
-    body: body(
-      object({ id: SESSION_ID, metadata: OBJECT, transcript: OBJECT }, ["id", "metadata", "transcript"]),
-      false,
-    ),
-    answers: {
-      200: answer("It was there", json(schema("Session")), LOCATED),
-      201: answer("It is new", json(schema("Session")), LOCATED),
+  openSession: changes(
+    "Opens a session: a new one, or the one that has this id",
+    maybeBody(openBody, { id: DST.dst }),
+    {
+      parameters: [KEY],
+      answers: {
+        200: answer("It was there", json(schema("Session")), LOCATED),
+        201: answer("It is new", json(schema("Session")), LOCATED),
+      },
+      faults: [400, 408, 413, 422],
     },
-    faults: [400, 408, 413, 422],
-  }),
+  ),
   getSession: reads("One session", schema("Session")),
   deleteSession: reads(
     "Stops a session's run and removes all its data",
@@ -134,17 +146,9 @@ export const SESSION_OPERATIONS = {
       faults: [400, 404],
     },
   ),
-  sendMessage: changes(
-    "Sends a message to the run under way, or to the next one",
-    object(
-      {
-        content: { type: ["string", "array"] },
-        delivery: { enum: ["interrupt_immediate", "finish_step", "wait_for_completion"] },
-      },
-      ["delivery"],
-    ),
-    { answers: { 202: answer("It is stored", json(schema("Delivered"))) } },
-  ),
+  sendMessage: changes("Sends a message to the run under way, or to the next one", body(messageBody), {
+    answers: { 202: answer("It is stored", json(schema("Delivered"))) },
+  }),
   getTranscript: reads(
     "The whole conversation of the session",
     {},
@@ -157,7 +161,7 @@ export const SESSION_OPERATIONS = {
         }),
       ],
       answers: {
-        200: answer("The transcript", { "text/plain": { schema: TEXT }, ...json({ type: "object" }) }),
+        200: answer("The transcript", { "text/plain": { schema: TEXT }, ...json(schema("Transcript")) }),
       },
       faults: [400, 404],
     },
@@ -176,34 +180,34 @@ export const SESSION_OPERATIONS = {
     parameters: [ID, ...PAGE, query("event", "Only events of this name.", TEXT)],
     faults: [400, 404],
   }),
-  resetSession: changes("Empties the conversation", null),
-  trimSession: changes("Keeps the last messages only", object({ keep_last: COUNT })),
-  compactSession: changes("Replaces older messages by a summary", null, {
+  resetSession: changes("Empties the conversation", NOTHING),
+  trimSession: changes("Keeps the last messages only", body(trimBody)),
+  compactSession: changes("Replaces older messages by a summary", maybeBody(schema("CompactRequest")), {
     parameters: [ID],
-    body: body(schema("CompactRequest"), false),
     answers: { 200: answer("The session, and what was done", json(schema("CompactedSession"))) },
     faults: [400, 404, 408, 409, 413, 422, 502, 504],
   }),
-  injectMessage: changes("Adds a message of any role", object({ message: OBJECT })),
-  forkSession: changes("Makes a session that begins in this one's present state", null, {
-    body: body(object({ dst: SESSION_ID }, ["dst"]), false),
-    ...FORKED,
-  }),
-  forkSessionAt: changes(
-    "Makes a session that begins with this one's first messages",
-    object({ keep_first: COUNT, dst: SESSION_ID }, ["dst"]),
+  injectMessage: changes("Adds a message of any role", body(injectBody)),
+  forkSession: changes(
+    "Makes a session that begins in this one's present state",
+    maybeBody(forkBody, DST),
     FORKED,
   ),
-  archiveSession: changes("Archives the session: it accepts no more runs", null),
-  abandonSession: changes("Abandons the conversation; cancels its run", null),
-  closeSession: changes("Ends the conversation; cancels its run", null),
-  resumeSession: changes("Makes it active again, and wakes an idle run", null),
-  sendFeedback: changes("Gives the model feedback at its next turn", object({ kind: TEXT, content: TEXT }), {
+  forkSessionAt: changes(
+    "Makes a session that begins with this one's first messages",
+    body(forkAtBody, DST),
+    FORKED,
+  ),
+  archiveSession: changes("Archives the session: it accepts no more runs", NOTHING),
+  abandonSession: changes("Abandons the conversation; cancels its run", NOTHING),
+  closeSession: changes("Ends the conversation; cancels its run", NOTHING),
+  resumeSession: changes("Makes it active again, and wakes an idle run", NOTHING),
+  sendFeedback: changes("Gives the model feedback at its next turn", body(feedbackBody), {
     answers: { 202: answer("It is stored", json(schema("Delivered"))) },
   }),
   answerToolCall: changes(
     "The client's answer to a call of a tool that it declared without a handler",
-    object({ tool_call_id: TEXT, content: {}, is_error: FLAG }, ["is_error"]),
+    body(toolResultBody),
     { answers: { 200: answer("The run has it", json(object({ tool_call_id: TEXT, run_id: TEXT }))) } },
   ),
   listArtifacts: reads(
@@ -222,7 +226,7 @@ export const SESSION_OPERATIONS = {
     faults: [400, 404],
   }),
   listApprovals: reads("Calls that wait for a decision", schema("Approvals")),
-  decideApproval: changes("Decides about a call, once", schema("ApprovalDecision"), {
+  decideApproval: changes("Decides about a call, once", body(schema("ApprovalDecision")), {
     parameters: [ID, inPath("approval"), KEY],
     answers: {
       200: answer("It is decided", json(object({ id: TEXT, decision: TEXT, run_id: TEXT }))),
@@ -232,7 +236,7 @@ export const SESSION_OPERATIONS = {
     parameters: [ID, ...PAGE],
     faults: [400, 404],
   }),
-  startRun: changes("Runs an agent in the session", schema("RunRequest"), {
+  startRun: changes("Runs an agent in the session", body(schema("RunRequest")), {
     parameters: [
       ID,
       KEY,
@@ -260,7 +264,7 @@ export const SESSION_OPERATIONS = {
   getRun: reads("A run, with its result once it has ended", schema("Run"), {
     parameters: [ID, RUN],
   }),
-  cancelRun: changes("Ends a run; an ended run stays unchanged", null, {
+  cancelRun: changes("Ends a run; an ended run stays unchanged", NOTHING, {
     parameters: [ID, RUN],
     answers: { 200: answer("The run", json(schema("Run"))) },
   }),

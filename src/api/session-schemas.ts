@@ -1,8 +1,18 @@
 /** The request and response shapes of session routes. */
 import { callBody } from "../run/request-bodies.ts";
+import type {
+  ApprovalView,
+  ArtifactEntry,
+  ArtifactView,
+  RunView,
+  SessionView,
+} from "../session/conversation/answers.ts";
+import type { TraceStep } from "../session/conversation/trace.ts";
+import { RUN_KINDS, type RunEntry } from "../session/run-entry.ts";
 import type { JsonObject } from "../skill/manifest.ts";
-import { bodySchema } from "./call-routes.ts";
-import { COUNT, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
+import { compactBody, decisionBody } from "./bodies/sessions.ts";
+import { COUNT, MAYBE_TEXT, type Members, object, ref, TEXT, view } from "./parts.ts";
+import { bodySchema } from "./shape-schema.ts";
 
 const OBJECT: JsonObject = { type: "object" };
 const TIME: JsonObject = { type: "string", format: "date-time" };
@@ -25,7 +35,7 @@ const RUN_STATUS: JsonObject = {
 const list = (items: JsonObject): JsonObject =>
   object({ data: { type: "array", items }, next_cursor: MAYBE_TEXT });
 
-const ANCESTRY: JsonObject = {
+const ANCESTRY = {
   parent_id: MAYBE_TEXT,
   child_ids: { type: "array", items: TEXT },
   branched_at_event_index: {
@@ -33,7 +43,7 @@ const ANCESTRY: JsonObject = {
     description: "Number of the parent's last event when this session branched off.",
   },
 };
-const SESSION: JsonObject = {
+const SESSION: Members<SessionView> = {
   id: TEXT,
   state: STATE,
   created_at: TIME,
@@ -45,45 +55,51 @@ const SESSION: JsonObject = {
   metadata: OBJECT,
   run: { oneOf: [{ type: "null" }, object({ run_id: TEXT, status: RUN_STATUS })] },
 };
-const ARTIFACT: JsonObject = {
+const ARTIFACT = {
   id: TEXT,
   type: { enum: ["code", "html", "markdown", "svg", "mermaid", "react", "image", "custom", "document"] },
   title: TEXT,
   language: { ...TEXT, description: "Of `code` and `react`." },
   version: { type: "integer", minimum: 1 },
 };
-const APPROVAL = object({
-  id: TEXT,
-  run_id: TEXT,
-  tool_call_id: TEXT,
-  tool: TEXT,
-  arguments: OBJECT,
-  arguments_digest: { ...TEXT, description: "The decision is bound to it." },
-  risk: TEXT,
-  requested_at: TIME,
-  expires_at: TIME,
-});
+const APPROVAL = view<ApprovalView>()(
+  {
+    id: TEXT,
+    run_id: TEXT,
+    tool_call_id: TEXT,
+    tool: TEXT,
+    arguments: OBJECT,
+    arguments_digest: { ...TEXT, description: "The decision is bound to it." },
+    risk: TEXT,
+    requested_at: TIME,
+    expires_at: TIME,
+  },
+  {},
+);
 const CALL: JsonObject = { tool_call_id: TEXT, name: TEXT, arguments: OBJECT };
 
-const INDEXED_RUN = object({
-  id: TEXT,
-  kind: {
-    enum: ["run", "daemon", "call", "workflow"],
-    description:
-      "`run`: in a session; `daemon`: of a daemon; `call`: of a skill, or without a session; `workflow`: of a graph, its stages are runs too.",
+const INDEXED_RUN = view<RunEntry>()(
+  {
+    id: TEXT,
+    kind: {
+      enum: [...RUN_KINDS],
+      description:
+        "`run`: in a session; `daemon`: of a daemon; `call`: of a skill, or without a session; `workflow`: of a graph, its stages are runs too.",
+    },
+    name: { ...MAYBE_TEXT, description: "The skill that it is, the operation, or the workflow." },
+    session: MAYBE_TEXT,
+    state: { anyOf: [RUN_STATUS, { enum: ["waiting", "paused", "completed"] }] },
+    created_at: TIME,
+    settled_at: { type: ["string", "null"], format: "date-time" },
+    duration_ms: { type: ["integer", "null"] },
+    input_tokens: COUNT,
+    output_tokens: COUNT,
+    cost_usd: { type: "number" },
+    code: { ...MAYBE_TEXT, description: "Of the error that it ended with." },
   },
-  name: { ...MAYBE_TEXT, description: "The skill that it is, the operation, or the workflow." },
-  session: MAYBE_TEXT,
-  state: { anyOf: [RUN_STATUS, { enum: ["waiting", "paused", "completed"] }] },
-  created_at: TIME,
-  settled_at: { type: ["string", "null"], format: "date-time" },
-  duration_ms: { type: ["integer", "null"] },
-  input_tokens: COUNT,
-  output_tokens: COUNT,
-  cost_usd: { type: "number" },
-  code: { ...MAYBE_TEXT, description: "Of the error that it ended with." },
-});
-const TRACE_STEP = object(
+  {},
+);
+const TRACE_STEP = view<TraceStep>()(
   {
     number: { type: "integer", minimum: 1 },
     kind: { enum: ["model", "tool", "hook", "approval", "message", "compaction", "wake", "note"] },
@@ -98,13 +114,13 @@ const TRACE_STEP = object(
     usage: OBJECT,
     cost_usd: { type: "number" },
   },
-  ["input", "output", "thoughts", "model", "usage", "cost_usd"],
+  { input: true, output: true, thoughts: true, model: true, usage: true, cost_usd: true },
 );
 
 /** All of `components/schemas` that these routes use. */
 export function sessionSchemas(): JsonObject {
   return {
-    Session: object(SESSION),
+    Session: view<SessionView>()(SESSION, {}),
     Sessions: list(
       object({ id: TEXT, state: STATE, created_at: TIME, parent_id: MAYBE_TEXT, metadata: OBJECT }),
     ),
@@ -125,22 +141,12 @@ export function sessionSchemas(): JsonObject {
       },
     }),
     Delivered: object({ session_id: TEXT, run_id: MAYBE_TEXT, delivery: TEXT }, ["delivery"]),
-    CompactRequest: object(
-      {
-        strategy: { enum: ["observation_mask", "truncate", "llm"], default: "observation_mask" },
-        keep_first: { ...COUNT, default: 0 },
-        keep_last: { ...COUNT, default: 12 },
-        summary: { ...TEXT, description: "Replaces the summary that Hull would make." },
-        options: ref("schemas", "CallOptions"),
-      },
-      ["strategy", "keep_first", "keep_last", "summary", "options"],
-    ),
     CompactedSession: object({
       ...SESSION,
       compacted: { type: ["object", "null"], description: "`null`: there was nothing to compact." },
     }),
     Artifacts: list(
-      object(
+      view<ArtifactEntry>()(
         {
           ...ARTIFACT,
           versions: { ...COUNT, description: "How many there are." },
@@ -149,10 +155,10 @@ export function sessionSchemas(): JsonObject {
           created_at: TIME,
           updated_at: TIME,
         },
-        ["language"],
+        { language: true },
       ),
     ),
-    Artifact: object(
+    Artifact: view<ArtifactView>()(
       {
         ...ARTIFACT,
         content: { description: "Text; for an image its URL; for type `custom` any JSON." },
@@ -163,21 +169,19 @@ export function sessionSchemas(): JsonObject {
         created_at: TIME,
         versions: { type: "array", items: object({ version: COUNT, created_at: TIME }) },
       },
-      ["language", "plugin"],
+      { language: true, plugin: true },
     ),
     Approvals: list(APPROVAL),
-    ApprovalDecision: object(
-      {
-        decision: { enum: ["approve", "deny"] },
-        scope: { enum: ["once", "session"], default: "once" },
-        reason: MAYBE_TEXT,
-        arguments_digest: { ...TEXT, description: "Required to approve." },
-      },
-      ["scope", "reason", "arguments_digest"],
-    ),
-    RunRequest: bodySchema(callBody, "RunOptions"),
+    CompactRequest: bodySchema(compactBody, {
+      summary: { description: "Replaces the summary that Hull would make." },
+      options: ref("schemas", "CallOptions"),
+    }),
+    ApprovalDecision: bodySchema(decisionBody, {
+      arguments_digest: { description: "Required to approve." },
+    }),
+    RunRequest: bodySchema(callBody, { options: ref("schemas", "RunOptions") }),
     RunAccepted: object({ id: TEXT, run_id: TEXT, session_id: TEXT, status: RUN_STATUS }),
-    Run: object(
+    Run: view<RunView>()(
       {
         run_id: TEXT,
         session_id: TEXT,
@@ -189,7 +193,7 @@ export function sessionSchemas(): JsonObject {
         awaiting: { type: "array", items: object(CALL), description: "Calls that the client is to answer." },
         approvals: { type: "array", items: APPROVAL, description: "What a person is to decide." },
       },
-      ["result", "error", "awaiting", "approvals"],
+      { result: true, error: true, awaiting: true, approvals: true },
     ),
     Runs: list(ref("schemas", "Run")),
     IndexedRun: INDEXED_RUN,

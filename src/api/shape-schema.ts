@@ -1,7 +1,14 @@
 /** Turns the shapes with which Hull reads requests into JSON Schema 2020-12, for documents. */
 import * as z from "zod/mini";
-import { isObject, objectOf } from "../skill/json.ts";
+import { artifactShape } from "../engine/workflow/artifacts.ts";
+import { messageShape, partShape } from "../llm/messages.ts";
+import { transcriptShape } from "../llm/transcript.ts";
+import { once } from "../memo.ts";
+import { asJson, isObject, objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
+import { permissionsShape, policyShape } from "../skill/policy.ts";
+import { anyArtifacts, anyGraph } from "./bodies/workflows.ts";
+import { ref } from "./parts.ts";
 
 /**
  * The schema of a shape's input. If only code can express a check, the schema permits any value.
@@ -18,13 +25,41 @@ export function schemaOf(
       const def = zodSchema._zod.def;
       if (def.type === "custom" && "fn" in def && def.fn === isObject) jsonSchema.type = "object";
       const elsewhere = named.get(zodSchema);
-      if (elsewhere === undefined) return;
+      if (elsewhere === undefined || zodSchema === shape) return;
       for (const key of Object.keys(jsonSchema)) Reflect.deleteProperty(jsonSchema, key);
       Object.assign(jsonSchema, elsewhere);
     },
   });
-  const { $schema: _, $defs: __, ...schema } = objectOf(plain(JSON.parse(JSON.stringify(made))));
+  const { $schema: _, $defs: __, ...schema } = objectOf(plain(asJson(made)));
   return schema;
+}
+
+/** Shapes that the document has as schemas of their own. */
+export const namedShapes = once(
+  (): ReadonlyMap<z.core.$ZodType, JsonObject> =>
+    new Map<z.core.$ZodType, JsonObject>([
+      [partShape, ref("schemas", "MessagePart")],
+      [messageShape, ref("schemas", "Message")],
+      [transcriptShape, ref("schemas", "Transcript")],
+      [policyShape, ref("schemas", "Policy")],
+      [permissionsShape, ref("schemas", "Permissions")],
+      [artifactShape(), ref("schemas", "WorkflowArtifact")],
+      [anyArtifacts, ref("schemas", "GivenArtifacts")],
+      [anyGraph, ref("schemas", "WorkflowGraph")],
+    ]),
+);
+
+/**
+ * The schema of a body, of the shape that reads it.
+ * @param said of members: what they mean, or a reference to the schema of what another reader checks
+ */
+export function bodySchema(shape: z.core.$ZodType, said: { [member: string]: JsonObject } = {}): JsonObject {
+  const read = schemaOf(shape, namedShapes());
+  const members = Object.entries(objectOf(read.properties)).map(([name, member]) => {
+    const more = said[name] ?? {};
+    return [name, "$ref" in more ? more : { ...objectOf(member), ...more }];
+  });
+  return { ...read, properties: Object.fromEntries(members) };
 }
 
 /** Removes `z.json()`, the one recursive shape: it accepts anything. Also removes bounds that every integer has. */

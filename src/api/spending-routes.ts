@@ -1,6 +1,6 @@
 /** Usage, budgets and rates of calls to models. */
 import type { JsonObject } from "../skill/manifest.ts";
-import { json, type Operations, schema } from "./operation.ts";
+import { body, json, type Operations, schema } from "./operation.ts";
 import { answer, inPath, query, TEXT } from "./parts.ts";
 
 const DAY: JsonObject = { type: "string", format: "date" };
@@ -17,7 +17,6 @@ const SESSION = query("session_id", "A session's ledger instead of the caller's 
   type: "string",
   pattern: "^[A-Za-z0-9._:-]{1,128}$",
 });
-const body = (name: string): JsonObject => ({ required: true, content: json(schema(name)) });
 const BODY_FAULTS = [400, 408, 413, 422];
 
 export const SPENDING = {
@@ -52,7 +51,7 @@ export const SPENDING = {
     tag: "spending",
     summary: "Sets or replaces a hard limit",
     parameters: [SCOPE],
-    body: body("NewBudget"),
+    body: body(schema("NewBudget")),
     answers: {
       200: answer("It is replaced", json(schema("Budget"))),
       201: answer("It is set", json(schema("Budget"))),
@@ -89,7 +88,7 @@ export const SPENDING = {
     tag: "spending",
     summary: "Sets the soft budget",
     parameters: [SESSION],
-    body: body("NewSoftBudget"),
+    body: body(schema("NewSoftBudget")),
     answers: { 200: answer("What is left of it", json(schema("SoftBudget"))) },
     faults: [...BODY_FAULTS, 404],
   },
@@ -111,7 +110,7 @@ export const SPENDING = {
     tag: "spending",
     summary: "Sets the tenant's own rate; 0 removes it",
     parameters: [PROVIDER],
-    body: body("NewProviderRate"),
+    body: body(schema("NewProviderRate")),
     answers: { 200: answer("The rate that holds now", json(schema("ProviderRate"))) },
     faults: [...BODY_FAULTS, 404],
   },

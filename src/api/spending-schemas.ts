@@ -1,19 +1,16 @@
 /** Shapes of usage, budgets and rates, as JSON Schema 2020-12. */
 import type { JsonObject } from "../skill/manifest.ts";
+import { budgetBody, rateBody, softBudgetBody, WINDOWS } from "./bodies/spending.ts";
 import { COUNT, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
+import { bodySchema } from "./shape-schema.ts";
 
 const USD: JsonObject = { type: "number", minimum: 0 };
 const TIME: JsonObject = { type: "string", format: "date-time" };
 const MAYBE_TIME: JsonObject = { type: ["string", "null"], format: "date-time" };
-const WINDOW: JsonObject = { enum: ["hour", "day", "month", "total"], description: "By UTC." };
+const BY_UTC = { description: "By UTC." };
+const WINDOW: JsonObject = { enum: [...WINDOWS], ...BY_UTC };
 const MAXIMA: JsonObject = { max_cost_usd: USD, max_input_tokens: COUNT, max_output_tokens: COUNT };
 const AMOUNT = object({ cost_usd: USD, input_tokens: COUNT, output_tokens: COUNT });
-
-const closed = (schema: JsonObject): JsonObject => ({ ...schema, additionalProperties: false });
-const orNull = (schemas: JsonObject): JsonObject =>
-  Object.fromEntries(
-    Object.entries(schemas).map(([name, schema]) => [name, { anyOf: [schema, { type: "null" }] }]),
-  );
 
 const USAGE = object(
   {
@@ -63,7 +60,7 @@ export function spendingSchemas(): JsonObject {
     Budget: BUDGET,
     Budgets: page("Budget"),
     NewBudget: {
-      ...closed(object({ window: WINDOW, ...orNull(MAXIMA) }, Object.keys(MAXIMA))),
+      ...bodySchema(budgetBody, { window: BY_UTC }),
       description: "At least one maximum.",
     },
     SessionCost: object({ total_cost: USD, input_tokens: COUNT, output_tokens: COUNT, call_count: COUNT }),
@@ -71,12 +68,12 @@ export function spendingSchemas(): JsonObject {
       budget: { type: ["number", "null"] },
       remaining: { type: ["number", "null"], description: "USD; negative where it was passed." },
     }),
-    NewSoftBudget: closed(object({ max_cost: USD })),
+    NewSoftBudget: bodySchema(softBudgetBody),
     ProviderRate: object({
       provider: TEXT,
       rpm: { type: ["integer", "null"], minimum: 1 },
       source: { enum: ["tenant", "deployment", null], description: "Who set it." },
     }),
-    NewProviderRate: closed(object({ rpm: COUNT })),
+    NewProviderRate: bodySchema(rateBody),
   };
 }

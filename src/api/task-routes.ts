@@ -2,16 +2,19 @@
 import {
   inputBody,
   resumeBody,
+  subAgentBody,
   subAgentFields,
   taskBody,
   triggerBody,
   waitBody,
 } from "../run/task/bodies.ts";
+import type { TaskHandle } from "../run/task/handle.ts";
 import { objectOf } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
-import { json, type Operation, type Operations, schema } from "./operation.ts";
-import { answer, COUNT, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
-import { body, ID, KEY, LOCATED, PAGE } from "./session-routes.ts";
+import { nothing } from "./bodies/sessions.ts";
+import { body, json, maybeBody, type Operation, type Operations, schema } from "./operation.ts";
+import { answer, COUNT, MAYBE_TEXT, object, ref, TEXT, view } from "./parts.ts";
+import { ID, KEY, LOCATED, PAGE } from "./session-routes.ts";
 import { schemaOf } from "./shape-schema.ts";
 
 const TIME: JsonObject = { type: "string", format: "date-time" };
@@ -23,11 +26,11 @@ const STATUS: JsonObject = {
 const MAYBE_OBJECT: JsonObject = { type: ["object", "null"] };
 const EVENTS = { "text/event-stream": { schema: ref("schemas", "Events") } };
 
-const task = (summary: string, shape: JsonObject, more: Partial<Operation> = {}): Operation => ({
+const task = (summary: string, read: JsonObject, more: Partial<Operation> = {}): Operation => ({
   tag: "sessions",
   summary,
   parameters: [ID, KEY],
-  body: body(shape),
+  body: read,
   answers: { 200: answer("The task as it is now", json(schema("Task"))) },
   faults: [400, 404, 408, 409, 413, 422],
   ...more,
@@ -42,15 +45,19 @@ export const TASK_OPERATIONS = {
     answers: { 200: answer("The page", json(schema("Tasks"))) },
     faults: [400],
   },
-  spawnTask: task("Hands a task over to a run in a session of its own", taskRequest(), {
-    parameters: [KEY],
-    answers: {
-      200: answer("The run's events", EVENTS),
-      201: answer("It runs; with `wait` it has ended", json(schema("Task")), LOCATED),
+  spawnTask: task(
+    "Hands a task over to a run in a session of its own",
+    body(taskBody, { options: ref("schemas", "RunOptions") }),
+    {
+      parameters: [KEY],
+      answers: {
+        200: answer("The run's events", EVENTS),
+        201: answer("It runs; with `wait` it has ended", json(schema("Task")), LOCATED),
+      },
+      faults: [400, 402, 404, 408, 409, 413, 422, 499, 502, 504],
     },
-    faults: [400, 402, 404, 408, 409, 413, 422, 499, 502, 504],
-  }),
-  waitForTasks: task("Waits until tasks have ended", schemaOf(waitBody), {
+  ),
+  waitForTasks: task("Waits until tasks have ended", body(waitBody), {
     parameters: [KEY],
     answers: {
       200: answer("The tasks, in the order of `ids`; of one id as a text the task itself", {
@@ -61,7 +68,7 @@ export const TASK_OPERATIONS = {
     },
     faults: [400, 402, 404, 408, 413, 422, 499, 502, 504],
   }),
-  resumeTask: task("Lets a closed task take input again, or runs it at once", schemaOf(resumeBody), {
+  resumeTask: task("Lets a closed task take input again, or runs it at once", body(resumeBody), {
     parameters: [KEY],
   }),
   getTask: {
@@ -71,21 +78,15 @@ export const TASK_OPERATIONS = {
     answers: { 200: answer("The task", json(schema("Task"))) },
     faults: [404],
   },
-  inputTask: task("Gives a task's agent another task", schemaOf(inputBody)),
-  triggerTask: task("Begins the next cycle of a task that awaits one", schemaOf(triggerBody), {
-    body: body(schemaOf(triggerBody), false),
-  }),
-  closeTask: task("Ends a task, and all that it delegated", object({}), { body: body(object({}), false) }),
+  inputTask: task("Gives a task's agent another task", body(inputBody)),
+  triggerTask: task("Begins the next cycle of a task that awaits one", maybeBody(triggerBody)),
+  closeTask: task("Ends a task, and all that it delegated", maybeBody(nothing)),
   runSubAgent: task(
     "Runs an agent in a session of its own and answers its envelope",
-    object(
-      {
-        task: TEXT,
-        options: ref("schemas", "SubAgentOptions"),
-        parent_session_id: { ...TEXT, description: "Its ceilings hold, and its stream tells of the run." },
-      },
-      ["options", "parent_session_id"],
-    ),
+    body(subAgentBody, {
+      options: ref("schemas", "SubAgentOptions"),
+      parent_session_id: { description: "Its ceilings hold, and its stream tells of the run." },
+    }),
     {
       parameters: [KEY],
       answers: {
@@ -102,34 +103,11 @@ export const TASK_OPERATIONS = {
   ),
 } satisfies Operations;
 
-/** Parts that the options already describe: rules of tools, transcripts, the options themselves. */
-function taskRequest(): JsonObject {
-  const { properties, ...schema } = schemaOf(taskBody);
-  const all = objectOf(properties);
-  const object: JsonObject = { type: "object" };
-  const within = (name: string, said: JsonObject): JsonObject => {
-    const { properties: own, ...rest } = objectOf(all[name]);
-    return { [name]: { ...rest, properties: { ...objectOf(own), ...said } } };
-  };
-  return {
-    ...schema,
-    properties: {
-      ...all,
-      options: ref("schemas", "RunOptions"),
-      transcript: ref("schemas", "Transcript"),
-      policy: object,
-      permissions: object,
-      ...within("node", { capability_policy: object, approval_policy: object }),
-      ...within("carry", { policy: object }),
-    },
-  };
-}
-
 /** All of `components/schemas` that these routes use. */
 export function taskSchemas(): JsonObject {
   const { properties } = schemaOf(subAgentFields());
   return {
-    Task: object(
+    Task: view<TaskHandle>()(
       {
         _type: { const: "task_handle" },
         id: TEXT,
@@ -157,7 +135,7 @@ export function taskSchemas(): JsonObject {
         policy_dropped: { type: "array", items: TEXT },
         audit: { type: "array", items: object({ at: TIME, action: TEXT, run_id: MAYBE_TEXT }) },
       },
-      ["policy_dropped"],
+      { policy_dropped: true },
     ),
     Tasks: object({
       data: {

@@ -1,10 +1,10 @@
 /** `POST /transcripts/{operation}`. A test compares the names with the existing operations. */
-import { messageShape } from "../llm/messages.ts";
+import { messageShape, partShape } from "../llm/messages.ts";
 import { transcriptShape } from "../llm/transcript.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { json, type Operations, schema } from "./operation.ts";
-import { answer, inPath, ref } from "./parts.ts";
-import { schemaOf } from "./shape-schema.ts";
+import { answer, inPath } from "./parts.ts";
+import { namedShapes, schemaOf } from "./shape-schema.ts";
 
 const NAMES = [
   "transcript",
@@ -56,9 +56,9 @@ export const TRANSCRIPT_OPERATIONS = {
 } satisfies Operations;
 
 export function transcriptSchemas(): JsonObject {
-  const message = ref("schemas", "Message");
   return {
-    Message: schemaOf(messageShape),
-    Transcript: schemaOf(transcriptShape, new Map([[messageShape, message]])),
+    MessagePart: schemaOf(partShape),
+    Message: schemaOf(messageShape, namedShapes()),
+    Transcript: schemaOf(transcriptShape, namedShapes()),
   };
 }

@@ -1,6 +1,8 @@
 /** The routes of uploaded skills, and of versions. */
+import { namedSkillBody } from "./bodies/publishing.ts";
 import { cursor, json, type Operations, schema, slug } from "./operation.ts";
-import { answer, answerHeaders, BINARY, object, query, TEXT } from "./parts.ts";
+import { answer, answerHeaders, BINARY, query, TEXT } from "./parts.ts";
+import { schemaOf } from "./shape-schema.ts";
 
 const limit = query("limit", "Items per page.", { type: "integer", minimum: 1, maximum: 1000, default: 20 });
 
@@ -29,11 +31,7 @@ export const UPLOAD_OPERATIONS = {
       content: {
         "application/zip": { schema: BINARY },
         "application/x-tar": { schema: BINARY },
-        "application/json": {
-          schema: {
-            anyOf: [object({ skill_id: TEXT, version: TEXT }, ["version"]), object({ digest: TEXT })],
-          },
-        },
+        ...json(schemaOf(namedSkillBody)),
       },
     },
     answers: {

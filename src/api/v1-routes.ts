@@ -1,6 +1,7 @@
 /** The routes below `/v1` that keep skills and files, in the dialects of the vendors' clients. */
 import type { JsonObject } from "../skill/manifest.ts";
-import { json, NO_MATCH, type Operation, type Operations } from "./operation.ts";
+import { defaultVersionBody } from "./bodies/publishing.ts";
+import { body, json, NO_MATCH, type Operation, type Operations } from "./operation.ts";
 import { answer, BINARY, inPath, query, ref, TEXT } from "./parts.ts";
 import { KEY } from "./session-routes.ts";
 
@@ -57,7 +58,7 @@ export const V1_OPERATIONS = {
   createStoredSkill: operation("Stores a skill: its files or a zip", { parameters: [KEY], body: SKILL_FORM }),
   getStoredSkill: operation("A stored skill"),
   updateStoredSkill: operation("OpenAI: chooses the default version", {
-    body: { required: true, content: json({ type: "object", properties: { default_version: TEXT } }) },
+    body: body(defaultVersionBody),
   }),
   deleteStoredSkill: operation("Removes a stored skill"),
   getStoredSkillContent: operation("The default version as a zip", {

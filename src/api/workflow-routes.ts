@@ -1,19 +1,38 @@
 /** The routes of workflows and their runs, and the shapes that they take and give. */
 import { artifactShape } from "../engine/workflow/artifacts.ts";
+import { WORKFLOW_STATUSES } from "../engine/workflow/document.ts";
 import { graphShape, nodeShape } from "../engine/workflow/graph.ts";
 import { CRASH_PLACES } from "../engine/workflow/records.ts";
 import type { JsonObject } from "../skill/manifest.ts";
-import { json, type Operation, type Operations, schema } from "./operation.ts";
+import { nothing } from "./bodies/sessions.ts";
+import {
+  answerBody,
+  editBody,
+  executeBody,
+  forkRunBody,
+  graphBody,
+  migrateBody,
+  newSessionBody,
+  ofSessionBody,
+  persistBody,
+  restoreBody,
+  runSessionBody,
+  signalBody,
+  stopBody,
+  taskRunBody,
+  validateBody,
+} from "./bodies/workflows.ts";
+import { body, json, maybeBody, type Operation, type Operations, schema } from "./operation.ts";
 import { answer, COUNT, inPath, MAYBE_TEXT, object, query, ref, TEXT } from "./parts.ts";
-import { body, ID, KEY, LOCATED, PAGE } from "./session-routes.ts";
-import { schemaOf } from "./shape-schema.ts";
+import { ID, KEY, LOCATED, PAGE } from "./session-routes.ts";
+import { bodySchema, schemaOf } from "./shape-schema.ts";
 
 const NAME = inPath("name", { type: "string", pattern: "^[A-Za-z0-9][A-Za-z0-9._@-]{0,140}$" });
 const OBJECT: JsonObject = { type: "object" };
 const POSITIVE: JsonObject = { type: "integer", minimum: 1 };
 const TIME: JsonObject = { type: "string", format: "date-time" };
 const MAYBE_TIME: JsonObject = { type: ["string", "null"], format: "date-time" };
-const STATUS: JsonObject = { enum: ["running", "waiting", "paused", "completed", "failed", "cancelled"] };
+const STATUS: JsonObject = { enum: [...WORKFLOW_STATUSES] };
 const EVENTS = { "text/event-stream": { schema: TEXT } };
 const WAIT = query("wait", "Until when the answer waits.", { enum: ["terminal", "none"] });
 
@@ -24,35 +43,54 @@ const reads = (summary: string, shape: JsonObject, more: Partial<Operation> = {}
   faults: [400, 404],
   ...more,
 });
-const onRun = (summary: string, shape: JsonObject | null, more: Partial<Operation> = {}): Operation => ({
+const onRun = (summary: string, read: JsonObject, more: Partial<Operation> = {}): Operation => ({
   tag: "sessions",
   summary,
   parameters: [ID, KEY],
-  body: body(shape ?? object({}), shape !== null),
+  body: read,
   answers: { 200: answer("The run as it is now", json(schema("WorkflowRun"))) },
   faults: [400, 404, 408, 409, 413, 422],
   ...more,
 });
+const NOTHING = maybeBody(nothing);
+const SESSION = { session: { description: "A workflow session." } };
 const BEGUN = {
   200: answer("It has ended", { ...json(schema("WorkflowResult")), ...EVENTS }, LOCATED),
   202: answer("It runs", json(schema("WorkflowResult")), LOCATED),
 };
+
+/** The operation decides which of them its body has. */
+const OPERATION_BODIES: JsonObject[] = [
+  bodySchema(editBody, { node: schema("WorkflowNode") }),
+  bodySchema(taskRunBody, {
+    flow: { anyOf: [schema("WorkflowGraph"), TEXT], description: "A graph, or a workflow's name." },
+    overrides: { description: "Options of the run." },
+  }),
+  bodySchema(runSessionBody, { result: { description: "What a run answered, or its record." } }),
+  bodySchema(newSessionBody),
+  bodySchema(persistBody, SESSION),
+  bodySchema(restoreBody),
+  bodySchema(ofSessionBody, SESSION),
+];
 
 export const WORKFLOW_OPERATIONS = {
   validateWorkflow: reads(
     "Whether a graph is valid, and stays within a ceiling",
     schema("WorkflowValidation"),
     {
-      body: body(object({ graph: schema("WorkflowGraph"), ceiling: OBJECT }, ["ceiling"])),
+      body: body(validateBody),
       faults: [400, 408, 413, 422],
     },
   ),
-  executeWorkflow: onRun("Executes a graph: waits for its end, streams, or answers at once", OBJECT, {
-    parameters: [KEY, WAIT],
-    body: body(schema("WorkflowRequest")),
-    answers: BEGUN,
-    faults: [400, 402, 404, 408, 409, 413, 422, 502, 504],
-  }),
+  executeWorkflow: onRun(
+    "Executes a graph: waits for its end, streams, or answers at once",
+    body(schema("WorkflowRequest")),
+    {
+      parameters: [KEY, WAIT],
+      answers: BEGUN,
+      faults: [400, 402, 404, 408, 409, 413, 422, 502, 504],
+    },
+  ),
   listWorkflowRuns: reads("The tenant's workflow runs, the newest first", schema("WorkflowRuns"), {
     parameters: [...PAGE, query("status", "Only runs of this status.", STATUS)],
     faults: [400],
@@ -75,39 +113,29 @@ export const WORKFLOW_OPERATIONS = {
     parameters: [ID, query("after", "Number of the last event that the client has.", COUNT)],
     answers: { 200: answer("Server-sent events", EVENTS) },
   }),
-  cancelWorkflowRun: onRun(
-    "Stops a run, and undoes its finished stages",
-    object({ reason: TEXT }, ["reason"]),
-  ),
-  killWorkflowRun: onRun("Stops a run without any further step", object({ reason: TEXT }, ["reason"])),
-  pauseWorkflowRun: onRun("Pauses a run: what is under way ends, and nothing more begins", null),
+  cancelWorkflowRun: onRun("Stops a run, and undoes its finished stages", maybeBody(stopBody)),
+  killWorkflowRun: onRun("Stops a run without any further step", maybeBody(stopBody)),
+  pauseWorkflowRun: onRun("Pauses a run: what is under way ends, and nothing more begins", NOTHING),
   resumeWorkflowRun: onRun(
     "Continues a paused run; one that ended at its max_steps continues as another run",
-    null,
+    NOTHING,
     {
       answers: { 200: answer("The run as it is now", json(schema("WorkflowRun"))), 202: BEGUN[202] },
     },
   ),
-  forkWorkflowRun: onRun(
-    "Begins another run that starts at a node of this one",
-    object({ from: TEXT, input: object({ task: TEXT, artifacts: OBJECT }, ["task", "artifacts"]) }, [
-      "input",
-    ]),
-    { answers: BEGUN },
-  ),
+  forkWorkflowRun: onRun("Begins another run that starts at a node of this one", body(forkRunBody), {
+    answers: BEGUN,
+  }),
   migrateWorkflowRun: onRun(
     "Continues a run with another graph, if that fits what it has done",
-    object({ graph: schema("WorkflowGraph"), workflow: TEXT }, ["graph", "workflow"]),
+    body(migrateBody),
   ),
   signalWorkflowRun: onRun(
     "Sends a signal to the nodes that wait for one; Hull keeps one that comes early",
-    object({ name: TEXT, key: MAYBE_TEXT, payload: {} }, ["key", "payload"]),
+    body(signalBody),
     { answers: { 202: answer("It is stored", json(schema("WorkflowRun"))) } },
   ),
-  decideWorkflowApproval: onRun(
-    "Answers a node that waits for an approval",
-    object({ node: TEXT, decision: { enum: ["approve", "deny"] }, reason: MAYBE_TEXT }, ["reason"]),
-  ),
+  decideWorkflowApproval: onRun("Answers a node that waits for an approval", body(answerBody)),
   listWorkflows: reads(
     "The tenant's stored workflows by name, and those of the served skills",
     schema("Workflows"),
@@ -119,18 +147,14 @@ export const WORKFLOW_OPERATIONS = {
   getSkillWorkflow: reads("A workflow of a served skill", schema("StoredWorkflow"), {
     parameters: [inPath("skill", { type: "string" }), NAME],
   }),
-  putWorkflow: onRun(
-    "Stores a graph as the next version under a name",
-    object({ graph: schema("WorkflowGraph") }),
-    {
-      parameters: [NAME],
-      answers: {
-        200: answer("The last version is the same", json(schema("WorkflowVersion"))),
-        201: answer("It is stored", json(schema("WorkflowVersion"))),
-      },
-      faults: [400, 408, 413, 422],
+  putWorkflow: onRun("Stores a graph as the next version under a name", body(graphBody), {
+    parameters: [NAME],
+    answers: {
+      200: answer("The last version is the same", json(schema("WorkflowVersion"))),
+      201: answer("It is stored", json(schema("WorkflowVersion"))),
     },
-  ),
+    faults: [400, 408, 413, 422],
+  }),
   deleteWorkflow: {
     tag: "sessions",
     summary: "Removes all versions of a stored workflow; its runs continue",
@@ -140,41 +164,16 @@ export const WORKFLOW_OPERATIONS = {
   },
   operateOnWorkflow: onRun(
     "Edits or inspects a graph, runs a task through it, or keeps its session",
-    OBJECT,
+    { required: true, content: json({ anyOf: OPERATION_BODIES }) },
     {
       parameters: [NAME, KEY],
-      body: body({
-        type: "object",
-        properties: {
-          graph: schema("WorkflowGraph"),
-          node_id: TEXT,
-          node: schema("WorkflowNode"),
-          edge: OBJECT,
-          from: TEXT,
-          to: TEXT,
-          policy: { type: ["object", "string"] },
-          left: schema("WorkflowGraph"),
-          right: schema("WorkflowGraph"),
-          reason: TEXT,
-          task: TEXT,
-          flow: {
-            anyOf: [schema("WorkflowGraph"), TEXT],
-            description: "Of `task_run`: a graph, or a workflow's name.",
-          },
-          overrides: { type: "object", description: "Of `task_run`: options of the run." },
-          artifacts: { type: "array", items: schema("WorkflowArtifact") },
-          result: { type: "object", description: "Of `session`: what a run answered, or its record." },
-          session: { type: "object", description: "Of `session_…`: a workflow session." },
-          metadata: OBJECT,
-          path: TEXT,
-        },
-      }),
       answers: { 200: answer("The operation's answer, bare: a graph, a report, a session, …", json({})) },
     },
   ),
 } satisfies Operations;
 
 const LIST: JsonObject = { type: "array" };
+const GIVEN_ARTIFACT: JsonObject = { anyOf: [TEXT, schema("WorkflowArtifact")] };
 const FINDING = object({ path: TEXT, message: TEXT, node: TEXT }, ["node"]);
 
 /** All of `components/schemas` that these routes use. */
@@ -264,6 +263,10 @@ export function workflowSchemas(): JsonObject {
     WorkflowNode: schemaOf(nodeShape()),
     WorkflowGraph: schemaOf(graphShape(), named),
     WorkflowArtifact: schemaOf(artifactShape()),
+    GivenArtifacts: {
+      anyOf: [GIVEN_ARTIFACT, { type: "array", items: GIVEN_ARTIFACT }],
+      description: "Artifacts; a text stands for one that holds it.",
+    },
     WorkflowStage: stage,
     WorkflowRun: { type: "object", required: Object.keys(run), properties: run },
     WorkflowValidation: object({
@@ -272,10 +275,7 @@ export function workflowSchemas(): JsonObject {
       warnings: { type: "array", items: FINDING },
       reachable_nodes: LIST,
     }),
-    WorkflowRequest: object(
-      { task: TEXT, graph: schema("WorkflowGraph"), workflow: TEXT, artifacts: {}, options: OBJECT },
-      ["graph", "workflow", "artifacts", "options"],
-    ),
+    WorkflowRequest: bodySchema(executeBody),
     WorkflowResult: object({
       id: TEXT,
       status: STATUS,

@@ -1,35 +1,15 @@
 /** `/budgets`: hard limits of the caller's tenant, checked before each model call. */
-import * as z from "zod/mini";
+import { budgetBody } from "../api/bodies/spending.ts";
 import { BudgetNotFound } from "../errors/budget.ts";
 import { BadRequest } from "../errors/request.ts";
 import { nanoOf, usdOf } from "../model/cost.ts";
 import { askTenant } from "../run/ledger.ts";
 import { askWithPolicy } from "../run/tenant-policy.ts";
 import { sendUsage } from "../run/usage-batch.ts";
-import type { Amount, Budget, Window } from "../session/ledger/rpc.ts";
+import type { Amount, Budget } from "../session/ledger/rpc.ts";
 import { readJson } from "./body.ts";
 import type { RequestContext } from "./context.ts";
 import { jsonNow, pageLimit } from "./page.ts";
-
-const WINDOWS = ["hour", "day", "month", "total"] as const satisfies readonly Window[];
-/** Larger sums of nano-USD are not exact. */
-const MAX_USD = 1_000_000;
-
-const newBudget = z.lazy(() => {
-  const tokens = z.nullish(z.int().check(z.nonnegative()));
-  const limits = z.strictObject({
-    window: z.enum(WINDOWS),
-    max_cost_usd: z.nullish(z.number().check(z.nonnegative(), z.maximum(MAX_USD))),
-    max_input_tokens: tokens,
-    max_output_tokens: tokens,
-  });
-  return limits.check(
-    z.refine(
-      ({ window: _, ...maxima }) => Object.values(maxima).some((value) => typeof value === "number"),
-      "sets none of max_cost_usd, max_input_tokens, max_output_tokens",
-    ),
-  );
-});
 
 /** `GET /budgets`: a page of limits, sorted by scope. */
 export async function getBudgets(context: RequestContext): Promise<Response> {
@@ -53,7 +33,7 @@ export async function getBudget(context: RequestContext, params: Record<string, 
 /** `PUT /budgets/:scope`: sets or replaces the limit; 201 if there was none. */
 export async function putBudget(context: RequestContext, params: Record<string, string>): Promise<Response> {
   const scope = scopeIn(params);
-  const wanted = await readJson(context.request, newBudget);
+  const wanted = await readJson(context.request, budgetBody);
   const limits = {
     window: wanted.window,
     max_cost: wanted.max_cost_usd == null ? null : nanoOf(wanted.max_cost_usd),

@@ -1,9 +1,9 @@
 /** `/executions`: state, result, events and end of idempotent and asynchronous calls. */
 import { BadRequest } from "../errors/request.ts";
-import { type ErrorData, HullError, toProblem } from "../errors.ts";
+import { HullError, toProblem } from "../errors.ts";
 import { parseWithOffset } from "../run/json.ts";
 import type { RunTrace } from "../session/conversation/trace.ts";
-import type { ExecutionAnswer, ExecutionStatus } from "../session/unlisted/rpc.ts";
+import type { ExecutionAnswer, ExecutionEvents, ExecutionStatus } from "../session/unlisted/rpc.ts";
 import { isTextType } from "../skill/media.ts";
 import type { RequestContext } from "./context.ts";
 import { executionOf } from "./execution-client.ts";
@@ -31,7 +31,7 @@ export async function getExecution(
       ...(status.result === null ? {} : { result: await resultOf(context, id, status.result) }),
       ...(status.error === null
         ? {}
-        : { error: context.redacted(toProblem(JSON.parse(status.error), context.requestId)) }),
+        : { error: context.redacted(toProblem(status.error, context.requestId)) }),
     },
     { headers: { "cache-control": "no-store" } },
   );
@@ -71,7 +71,7 @@ export async function getExecutionResult(
 
 /** The error that ended a run. */
 export function storedError({ error, operator }: Extract<ExecutionAnswer, { ok: false }>): HullError {
-  return new HullError(JSON.parse(error), JSON.parse(operator));
+  return new HullError(error, operator);
 }
 
 /** `GET /executions/:id/events`: the events after `Last-Event-ID` or `?after=`, or all; follows to the end. */
@@ -142,13 +142,10 @@ function ownNumber(last: string, id: string): string {
 export function eventsResponse(
   context: RequestContext,
   id: string,
-  events: { ok: true; body: ReadableStream<Uint8Array> } | { ok: false; error: string },
+  events: ExecutionEvents,
   headers: Record<string, string>,
 ): Response {
-  if (!events.ok) {
-    const error: ErrorData = JSON.parse(events.error);
-    throw new HullError(error);
-  }
+  if (!events.ok) throw new HullError(events.error);
   context.log.execution_id = id;
   return new Response(events.body, {
     headers: {

@@ -2,29 +2,16 @@
  * `/admin/keys`: a tenant's administrator manages the tenant's own keys, the operator those of all tenants. Another
  * tenant's key gets the same answer as a missing one.
  */
-import * as z from "zod/mini";
-import { SCOPES } from "../auth/api-key.ts";
+import { keyBody } from "../api/bodies/publishing.ts";
 import { addKey, listKeys, revokeKey } from "../auth/key-store.ts";
 import { Forbidden, KeyNotFound } from "../errors/request.ts";
 import { readJson } from "./body.ts";
 import type { RequestContext } from "./context.ts";
 import { jsonNow, pageLimit } from "./page.ts";
 
-const newKey = z.lazy(() => {
-  const tenant = z.regex(
-    /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
-    "1 to 64 letters, digits, dots, dashes, underscores",
-  );
-  return z.strictObject({
-    tenant: z.string().check(tenant),
-    scopes: z.array(z.enum(SCOPES)).check(z.minLength(1)),
-    name: z.optional(z.string().check(z.minLength(1), z.maxLength(100))),
-  });
-});
-
 /** `POST /admin/keys {tenant, scopes, name?}`: 201 with the key, which is never shown again. */
 export async function postKey(context: RequestContext): Promise<Response> {
-  const { tenant, scopes, name } = await readJson(context.request, newKey);
+  const { tenant, scopes, name } = await readJson(context.request, keyBody);
   const { caller } = context;
   if (!caller.operator && tenant !== caller.tenant) throw new Forbidden({ scope: "admin", tenant });
   const made = await addKey(context.env, { tenant, scopes, name: name ?? null }, new Date());

@@ -1,9 +1,8 @@
 /** Receives a build: objects first, each verified against its digest, the catalog pointer last. */
-import * as z from "zod/mini";
+import { catalogBody } from "../api/bodies/publishing.ts";
 import { DEFAULT_TENANT } from "../auth/api-key.ts";
 import { BundleInvalid, Forbidden, InputInvalid } from "../errors/request.ts";
 import { readPointer, servedId } from "../registry/published.ts";
-import { sha256 } from "../registry/schema.ts";
 import { movePointer, objectKeys, storeObject } from "../registry/store.ts";
 import type { CatalogPointer } from "../skill/manifest.ts";
 import { TarError, TarReader } from "../skill/tar.ts";
@@ -60,17 +59,13 @@ export async function putBundle(context: RequestContext, params: Record<string, 
   return Response.json({ digest, stored }, { status: 201 });
 }
 
-const catalogRequest = z.lazy(() =>
-  z.strictObject({ id: z.optional(sha256()), rollback: z.optional(z.literal(true)) }),
-);
-
 /**
  * `POST /_hull/catalog`: `{id}` serves the stored catalog with this id; `{rollback: true}` the one that was served
  * before. Running calls finish with the version with which they began.
  */
 export async function publishCatalog(context: RequestContext): Promise<Response> {
   checkPublisher(context);
-  const { id: wanted, rollback } = await readJson(context.request, catalogRequest);
+  const { id: wanted, rollback } = await readJson(context.request, catalogBody);
   if ((wanted === undefined) === (rollback === undefined)) {
     throw new InputInvalid({ reason: 'The body is either {"id": "<sha256>"} or {"rollback": true}.' });
   }

@@ -2,7 +2,7 @@
  * `/_hull/skills`: skills that a tenant uploads, served to that tenant without a publish. The archive is checked as the
  * build checks a folder, and stored under the keys of published skills.
  */
-import * as z from "zod/mini";
+import { namedSkillBody } from "../api/bodies/publishing.ts";
 import { BundleInvalid, SkillNotFound, UnsupportedMediaType } from "../errors/request.ts";
 import type { LoadedCatalog } from "../registry/published.ts";
 import { findBundle } from "../registry/stored-skills/bundles.ts";
@@ -28,14 +28,6 @@ const ZIP_TYPES = ["application/zip", "application/x-zip-compressed"];
 const TAR_TYPES = ["application/x-tar"];
 /** Types that do not describe the content; `curl -T` sends none. */
 const UNTYPED = ["", "application/octet-stream"];
-
-/** Replaces an archive: a stored skill, or an earlier version of the same upload. */
-const namedShape = z.lazy(() =>
-  z.union([
-    z.strictObject({ skill_id: z.string(), version: z.optional(z.union([z.string(), z.int()])) }),
-    z.strictObject({ digest: z.string() }),
-  ]),
-);
 
 /** `PUT /_hull/skills/:slug`: 201 for a new skill, 200 for a replaced one of the tenant. */
 export async function putSkill(context: RequestContext, params: Record<string, string>): Promise<Response> {
@@ -106,7 +98,7 @@ function shown(
 }
 
 async function readNamed(context: RequestContext, slug: string): Promise<SourceFile[]> {
-  const named = await readJson(context.request, namedShape);
+  const named = await readJson(context.request, namedSkillBody);
   return "digest" in named
     ? readEarlier(context, slug, named.digest)
     : readStored(context, named.skill_id, String(named.version ?? "latest"));

@@ -20,7 +20,7 @@ const mediaFields = () => ({
   media_type: maybe(z.string()),
 });
 
-const partShape = z.lazy(() =>
+export const partShape = z.lazy(() =>
   z.discriminatedUnion("type", [
     z.strictObject({ type: z.literal("text"), text: z.string() }),
     z.strictObject({

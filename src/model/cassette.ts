@@ -8,7 +8,7 @@ import { concat, fromBase64, toBase64 } from "../bytes.ts";
 import type { Redactor } from "../redact.ts";
 import { utf8, webCryptoHash } from "../skill/bundle.ts";
 import { canonicalJson } from "../skill/canonical.ts";
-import { isObject } from "../skill/json.ts";
+import { fromJson, isObject } from "../skill/json.ts";
 import type { Json } from "../skill/manifest.ts";
 
 export const CASSETTE_VERSION = 1;
@@ -148,7 +148,7 @@ export function requestOf(method: string, path: string, body: Json, redactor: Re
 }
 
 function jsonOf<T>(value: T, redactor: Redactor): T {
-  return JSON.parse(JSON.stringify(redactor.json(value)));
+  return fromJson(redactor.json(value));
 }
 
 export const cassetteLine = (line: CassetteHeader | CassetteCall): string => `${JSON.stringify(line)}\n`;

@@ -33,7 +33,7 @@ import { type RouteDecision, route } from "../model/registry/route.ts";
 import { contextWindow } from "../model/registry/window.ts";
 import { llmRetries } from "../model/retry.ts";
 import { RecentMap } from "../recent.ts";
-import { objectOf } from "../skill/json.ts";
+import { asJson } from "../skill/json.ts";
 import type { Json, JsonObject, ModelTarget } from "../skill/manifest.ts";
 import { type Accountant, accountant, type Tariff, tariffOf } from "./accounting.ts";
 import type { RunContext } from "./context.ts";
@@ -263,7 +263,7 @@ class Host implements LlmHost {
 
   mocksLeft(): Json | null {
     const left = this.#mocking.left();
-    return left === null ? null : JSON.parse(JSON.stringify(left));
+    return left === null ? null : asJson<Json[]>(left);
   }
 
   ids = newId;
@@ -347,6 +347,5 @@ function mayGoOn(error: unknown): boolean {
 }
 
 function shownDecision({ mode, target, chosen, alternatives }: RouteDecision): JsonObject {
-  const json: Json = JSON.parse(JSON.stringify({ mode, target, chosen, alternatives }));
-  return objectOf(json);
+  return asJson({ mode, target, chosen, alternatives });
 }

@@ -1,6 +1,7 @@
 /** Failures of model calls as their callers see them: by category, with the provider's words. */
 import { type FailureClass, failureClassOf } from "../errors/failure-class.ts";
 import { HullError, toHullError } from "../errors.ts";
+import { asJson } from "../skill/json.ts";
 import type { Json } from "../skill/manifest.ts";
 import type { RunContext } from "./context.ts";
 
@@ -74,8 +75,6 @@ export function errorDict(thrown: unknown, context: RunContext): { error: Json; 
   if (error.code === "internal") return null;
   const failure = failureClassOf(error.data);
   const category = typeof members.category === "string" ? members.category : failure.category;
-  const dict: Json = JSON.parse(
-    JSON.stringify({ ...failure, ...members, category, code: error.code, message: detail }),
-  );
+  const dict = asJson({ ...failure, ...members, category, code: error.code, message: detail });
   return { error: dict, category };
 }

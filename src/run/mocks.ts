@@ -68,7 +68,7 @@ function scopeSource(context: RunContext): MockSource {
   const scope = mockScope(context);
   return {
     async take(call, prompt) {
-      const taken: Taken = JSON.parse(await scope.take(JSON.stringify(call), prompt));
+      const taken: Taken = JSON.parse(await scope.take(call, prompt));
       return taken;
     },
   };

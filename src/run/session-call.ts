@@ -4,6 +4,7 @@ import { messageJson, readMessages } from "../llm/messages.ts";
 import type { CallInput } from "../llm/prepare.ts";
 import type { LlmResult } from "../llm/result.ts";
 import { emptyTranscript, newId } from "../llm/transcript.ts";
+import { asJson, fromJson, objectOf } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import type { RunContext } from "./context.ts";
 import type { Durable } from "./durable.ts";
@@ -39,9 +40,9 @@ export async function callInSession(
   const { session: id, name, durable } = options;
   const session = sessionClient(context, id);
   // Written below by an earlier life.
-  const known: KeptCall | null = JSON.parse(JSON.stringify(durable?.memo ?? null));
+  const known = fromJson<KeptCall | null>(durable?.memo ?? null);
   const kept = known ?? (await callAfter(session, options.input, call));
-  if (known === null) durable?.remember(JSON.parse(JSON.stringify(kept)));
+  if (known === null) durable?.remember(asJson(kept));
   const { added: messages, created_at } = kept;
   const of = created_at === undefined ? {} : { created_at };
   await session.ask("add", { messages, source: "client", ...of, request: { name, hash: "" } });
@@ -63,7 +64,7 @@ async function callAfter(
   };
   const result = await call({
     ...input,
-    options: { ...options, transcript: JSON.parse(JSON.stringify(transcript)) },
+    options: { ...options, transcript: objectOf(transcript) },
   });
   const { messages: added } = readMessages(result.transcript.messages.slice(said.length));
   return { result, added, created_at };

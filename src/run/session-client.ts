@@ -1,9 +1,10 @@
 /** Asks a session's object, also while the object's process dies and comes back. */
+import { SESSION_ID, SESSION_IDS } from "../engine/session-id.ts";
 import type { Bindings } from "../env.ts";
 import { CallNotFound } from "../errors/llm.ts";
-import { type ErrorData, HullError } from "../errors.ts";
+import { HullError } from "../errors.ts";
+import type { RunView } from "../session/conversation/answers.ts";
 import type {
-  RunView,
   SessionAnswer,
   SessionCaller,
   SessionDocument,
@@ -15,11 +16,6 @@ import type {
 import type { RunContext } from "./context.ts";
 import { readText, sendText } from "./long-text.ts";
 import type { WorkspaceAccess } from "./workspace/access.ts";
-
-/** The form of a session's id. */
-export const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
-/** The same in words. */
-export const SESSION_IDS = "1 to 128 of A-Za-z0-9._:-, the first a letter or digit";
 
 /** What a request calls the session: a daemon, a task and a workflow run each have a session of their own. */
 export type SessionKind = "session" | "daemon" | "task" | "workflow run";
@@ -118,8 +114,7 @@ function streamed(ask: () => Promise<Streamed>): Promise<ReadableStream<Uint8Arr
   return again(async () => {
     const answer = await ask();
     if (answer.ok) return answer.body;
-    const error: ErrorData = JSON.parse(answer.error);
-    throw new HullError(error);
+    throw new HullError(answer.error);
   });
 }
 

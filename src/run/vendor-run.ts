@@ -22,6 +22,7 @@ import type { Reached } from "../llm/host.ts";
 import { messageJson } from "../llm/messages.ts";
 import { skillNamed } from "../llm/skill-model.ts";
 import { wrong } from "../llm/wrong.ts";
+import { asJson } from "../skill/json.ts";
 import type { JsonObject, Manifest } from "../skill/manifest.ts";
 import { agentSpec } from "./agent/options.ts";
 import { MemoryLog, type RunLog } from "./agent/run-log.ts";
@@ -257,7 +258,7 @@ async function specOf(
     ...(tool_choice === "auto" ? { tool_choice } : {}),
     ...(served === null ? { workspace_tools: false } : {}),
   };
-  const given: JsonObject = JSON.parse(JSON.stringify(options));
+  const given = asJson(options);
   const input = {
     prompt: null,
     system: null,

@@ -1,6 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { deploymentOf } from "../deployment.ts";
 import type { Bindings, MockRpc } from "../env.ts";
+import type { Mock, MockCall } from "../model/mock/mock.ts";
 import { type CallPage, MockScope } from "./mocks/scope.ts";
 
 /** The mocks of a scope, addressed by `<tenant>/<scope>`. The object exists only if mocks are used. */
@@ -12,17 +13,17 @@ export class MockObject extends DurableObject<Bindings> implements MockRpc {
     this.#scope = new MockScope(ctx.storage);
   }
 
-  add(mocks: string): Promise<number> {
-    return this.#scope.add(JSON.parse(mocks));
+  add(mocks: Mock[]): Promise<number> {
+    return this.#scope.add(mocks);
   }
 
   begun(): boolean {
     return this.#scope.begun();
   }
 
-  async take(call: string, prompt: string | null): Promise<string> {
+  async take(call: MockCall, prompt: string | null): Promise<string> {
     const configured = await deploymentOf(this.env).mocks.load();
-    return JSON.stringify(await this.#scope.take(JSON.parse(call), prompt, configured));
+    return JSON.stringify(await this.#scope.take(call, prompt, configured));
   }
 
   calls(limit: number, after: number): CallPage {

@@ -61,9 +61,8 @@ export class SessionObject extends DurableObject<Bindings> implements SessionRpc
     return streamed(conversation.document(caller, what));
   }
 
-  async adopt(step: string, part: LongText): Promise<Adopted> {
-    const fork: ForkStep = JSON.parse(step);
-    return (await this.#session).conversation.adopt(fork, part);
+  async adopt(step: ForkStep, part: LongText): Promise<Adopted> {
+    return (await this.#session).conversation.adopt(step, part);
   }
 
   async begin(call: ExecutionCall): Promise<Begun> {
@@ -111,6 +110,6 @@ async function streamed(stream: Promise<ReadableStream<Uint8Array>>): Promise<St
   try {
     return { ok: true, body: await stream };
   } catch (error) {
-    return { ok: false, error: JSON.stringify(toHullError(error).data) };
+    return { ok: false, error: toHullError(error).data };
   }
 }

@@ -14,3 +14,12 @@ export function withoutNulls(value: Json): Json {
 
 /** The object itself; anything else becomes an object without members. */
 export const objectOf = (value: unknown): JsonObject => (isObject(value) ? value : {});
+
+/**
+ * A value as JSON holds it: a copy without `undefined`. The compiler does not take an interface for JSON, since more members
+ * could be declared for it elsewhere.
+ */
+export const asJson = <T extends Json = JsonObject>(value: unknown): T => JSON.parse(JSON.stringify(value));
+
+/** A copy of JSON by the type as which Hull wrote it, or whose shape has been checked: inside, types are trusted. */
+export const fromJson = <T>(value: unknown): T => JSON.parse(JSON.stringify(value));

@@ -1,19 +1,14 @@
 /** Routes of skills: their form, and the paths reserved for Hull. */
 import { FIXED_ROUTES } from "./fixed-routes.ts";
 
-/** Paths that no skill may take, including everything below them, in addition to those of the fixed routes. */
+/** Paths that no skill may take, including everything below them. There is no fixed route below any of them. */
 const KEPT = [
   "/favicon.ico",
   "/agents",
-  "/tasks",
-  "/workflows",
-  "/v1",
   "/anthropic",
   "/openai",
-  "/.well-known",
   "/messages",
   "/sub-agents",
-  "/runs",
   "/mcp",
   "/usage",
   // Used by Cloudflare at the edge, and by wrangler locally.

@@ -1,5 +1,6 @@
 /** Turns a zod object into the configuration parameters of a tool. */
 import * as z from "zod/mini";
+import { asJson } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { isObject, type SchemaFault } from "./schema.ts";
 
@@ -29,7 +30,7 @@ export function configParamsOf(
   schema: z.core.$ZodType,
 ): { params: JsonObject[] } | { faults: SchemaFault[] } {
   const made: unknown = z.toJSONSchema(schema, { io: "input", target: "draft-7", unrepresentable: "any" });
-  const json: Json = JSON.parse(JSON.stringify(made));
+  const json = asJson<Json>(made);
   if (!isObject(json) || json.type !== "object" || !isObject(json.properties))
     return { faults: [{ path: "", message: "must be a z.object()" }] };
   const params: JsonObject[] = [];

@@ -1,4 +1,5 @@
 /** Turns a typed skill into what the build needs: the entries of its tools.json. */
+import { asJson } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { configParamsOf } from "./config.ts";
 import type { Schema, TypedSkill, TypedTool } from "./definition.ts";
@@ -86,7 +87,7 @@ function entryOf(tool: TypedTool, faults: SchemaFault[]): JsonObject {
   const keys = Object.entries(KEYS).flatMap(([member, key]) =>
     tool[member] === undefined ? [] : [[key, tool[member]] as const],
   );
-  const own: JsonObject = JSON.parse(JSON.stringify(Object.fromEntries(keys)));
+  const own = asJson(Object.fromEntries(keys));
   return {
     name: tool.name,
     description: tool.description,

@@ -1,5 +1,6 @@
 /** Turns zod into JSON Schema. */
 import * as z from "zod/mini";
+import { asJson } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 
 /** The part of a schema that JSON Schema cannot express; `path` leads from the schema to it, dotted. */
@@ -36,7 +37,7 @@ export function jsonSchemaOf(
     },
   });
   if (faults.length > 0) return { faults: faults.reverse() };
-  const json: Json = JSON.parse(JSON.stringify(made));
+  const json = asJson<Json>(made);
   return { schema: isObject(json) ? cleaned(json) : {} };
 }
 

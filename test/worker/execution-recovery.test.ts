@@ -104,7 +104,7 @@ describe("a run whose process dies at any of its writes", () => {
         const after = life(client.env, storage);
         after.session.begin(call);
         const answer = await after.session.answer(caller);
-        if (answer?.ok !== true) throw new TypeError(answer?.error);
+        if (answer?.ok !== true) throw new TypeError(answer?.error.detail);
         const { output } = JSON.parse(await new Response(answer.body).text());
         expect(output.map(({ type }: { type: string }) => type)).toEqual(kinds);
         const file = { type: "container_file_citation", container_id: container, filename: "out" };

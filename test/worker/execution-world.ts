@@ -144,7 +144,7 @@ export const withStorage = (
 
 export async function textOf({ session }: Life): Promise<string> {
   const answer = await session.answer("me");
-  if (!answer?.ok) return `error: ${answer?.error}`;
+  if (!answer?.ok) return `error: ${JSON.stringify(answer?.error)}`;
   return new Response(answer.body).text();
 }
 

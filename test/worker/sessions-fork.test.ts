@@ -176,7 +176,7 @@ describe("a fork that is not whole yet", () => {
       from: object?.key ?? "",
     };
     const step = (part: object, how: Partial<ForkStep> = {}): Promise<Adopted> =>
-      stub.adopt(JSON.stringify({ call, first: false, end: null, ...how }), JSON.stringify(part));
+      stub.adopt({ call, first: false, end: null, ...how }, JSON.stringify(part));
     expect(await step({ messages: [] }, { first: true })).toBe("more");
     return { path: `/sessions/${id}`, id, stub, step, file };
   };

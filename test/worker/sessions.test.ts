@@ -2,7 +2,8 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { deploymentOf } from "../../src/deployment.ts";
-import { SESSION_IDS, sessionObject } from "../../src/run/session-client.ts";
+import { SESSION_IDS } from "../../src/engine/session-id.ts";
+import { sessionObject } from "../../src/run/session-client.ts";
 import { FIXED_ROUTES, type OperationId } from "../../src/skill/fixed-routes.ts";
 import {
   ASK,

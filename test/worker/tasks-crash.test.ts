@@ -57,7 +57,7 @@ async function play(world: World, parent: string, named: boolean): Promise<void>
   const spec = { ...SPEC, ...world.script.spec, prompt, run_id: "r1", session_id: world.id, delegation };
   const settings = settingsOf(parent);
   await world.ask("spawn_task", {
-    spec: JSON.stringify(spec),
+    work: { agent: spec },
     settings,
     imported: null,
     listed: false,
@@ -167,7 +167,7 @@ async function playGraph(world: World, parent: string): Promise<void> {
   const spec = specOf(world.id, GRAPH, { task: "Dig.", above });
   const settings: TaskSettings = { ...settingsOf(parent), mode: "workflow" };
   const task = { settings, imported: null, listed: false, wait: false, request: request("spawn") };
-  await world.ask("spawn_task", { spec: JSON.stringify(spec), ...task });
+  await world.ask("spawn_task", { work: { workflow: spec }, ...task });
   await ended(world);
   await world.ask("task_input", { run_id: "unused", task: "Dig on.", request: request("input") });
   await ended(world);

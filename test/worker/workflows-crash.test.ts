@@ -38,7 +38,7 @@ const GRAPH = {
 };
 
 const begin = (world: World, graph: Json) => {
-  const spec = JSON.stringify(specOf(world.id, graph));
+  const spec = specOf(world.id, graph);
   return world.ask("beginWorkflow", { spec, account: "a", request: { name: "begin", hash: "h" } });
 };
 

@@ -20,7 +20,7 @@ async function chain(stages: number) {
   const ids = Array.from({ length: stages }, (_, n) => `n${n}`);
   const nodes = Object.fromEntries(ids.map((node) => [node, said("done")]));
   const edges = ids.slice(1).map((to, n) => edge(ids[n] ?? "", to));
-  const spec = JSON.stringify(specOf(id, { entry: "n0", nodes, edges }));
+  const spec = specOf(id, { entry: "n0", nodes, edges });
   const child = stageSession(id, { node: "n1", visit: 1, attempt: 1 });
   let begun: AgentSpec | null = null;
   let above = 0;

@@ -235,9 +235,7 @@ export type CallResult = {
     blocks: {
         [name: string]: unknown;
     }[];
-    transcript: {
-        [name: string]: unknown;
-    };
+    transcript: Transcript;
     data?: unknown;
     tool_calls?: {
         id: string;
@@ -515,97 +513,13 @@ export type Execution = {
 };
 export type Message = {
     role: "system";
-    content?: string | ({
-        type: "text";
-        text: string;
-    } | {
-        type: "image";
-        url?: string;
-        base64?: string;
-        data?: string;
-        media_type?: string;
-        detail?: "auto" | "low" | "high";
-    } | {
-        type: "document";
-        url?: string;
-        base64?: string;
-        data?: string;
-        media_type?: string;
-        filename?: string;
-    } | {
-        type: "audio";
-        url?: string;
-        base64?: string;
-        data?: string;
-        media_type?: string;
-    } | {
-        type: "tool_result";
-        tool_use_id: string;
-        content?: unknown;
-        is_error?: boolean;
-    })[] | null;
+    content?: string | MessagePart[] | null;
 } | {
     role: "user";
-    content?: string | ({
-        type: "text";
-        text: string;
-    } | {
-        type: "image";
-        url?: string;
-        base64?: string;
-        data?: string;
-        media_type?: string;
-        detail?: "auto" | "low" | "high";
-    } | {
-        type: "document";
-        url?: string;
-        base64?: string;
-        data?: string;
-        media_type?: string;
-        filename?: string;
-    } | {
-        type: "audio";
-        url?: string;
-        base64?: string;
-        data?: string;
-        media_type?: string;
-    } | {
-        type: "tool_result";
-        tool_use_id: string;
-        content?: unknown;
-        is_error?: boolean;
-    })[] | null;
+    content?: string | MessagePart[] | null;
 } | {
     role: "assistant";
-    content?: string | ({
-        type: "text";
-        text: string;
-    } | {
-        type: "image";
-        url?: string;
-        base64?: string;
-        data?: string;
-        media_type?: string;
-        detail?: "auto" | "low" | "high";
-    } | {
-        type: "document";
-        url?: string;
-        base64?: string;
-        data?: string;
-        media_type?: string;
-        filename?: string;
-    } | {
-        type: "audio";
-        url?: string;
-        base64?: string;
-        data?: string;
-        media_type?: string;
-    } | {
-        type: "tool_result";
-        tool_use_id: string;
-        content?: unknown;
-        is_error?: boolean;
-    })[] | null;
+    content?: string | MessagePart[] | null;
     tool_calls?: {
         id?: string;
         name: string;
@@ -666,8 +580,37 @@ export type Message = {
     content?: unknown;
     is_error?: boolean;
 };
+export type MessagePart = {
+    type: "text";
+    text: string;
+} | {
+    type: "image";
+    url?: string;
+    base64?: string;
+    data?: string;
+    media_type?: string;
+    detail?: "auto" | "low" | "high";
+} | {
+    type: "document";
+    url?: string;
+    base64?: string;
+    data?: string;
+    media_type?: string;
+    filename?: string;
+} | {
+    type: "audio";
+    url?: string;
+    base64?: string;
+    data?: string;
+    media_type?: string;
+} | {
+    type: "tool_result";
+    tool_use_id: string;
+    content?: unknown;
+    is_error?: boolean;
+};
 export type NewMessage = {
-    content: string | unknown[];
+    content: string | MessagePart[];
     delivery?: "interrupt_immediate" | "finish_step" | "wait_for_completion";
 };
 export type NewSession = {
@@ -676,9 +619,7 @@ export type NewSession = {
     metadata?: {
         [name: string]: unknown;
     };
-    transcript?: {
-        [name: string]: unknown;
-    };
+    transcript?: Transcript;
 };
 /** An RFC 9457 problem document. `code` is stable, `detail` is not. */
 export type Problem = {
@@ -941,9 +882,7 @@ export type RunResult = {
     input_tokens: number;
     output_tokens: number;
     cost_usd: number;
-    transcript: {
-        [name: string]: unknown;
-    };
+    transcript: Transcript;
 };
 export type Session = {
     id: string;

@@ -1,5 +1,5 @@
 /** Decides what an agent run does next, from its state alone. Pure. */
-import { isObject } from "../../skill/json.ts";
+import { asJson, fromJson, isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { Message, ToolDefinition } from "../messages.ts";
 import { withResults } from "../open-calls.ts";
@@ -170,7 +170,8 @@ function compactionStep(state: AgentState, run: RunState, plan: CompactionPlan):
   const by = summaryHook(plan, compaction);
   if (by !== null) {
     const known = run.hookResults[effect];
-    if (known === undefined) return { type: "call_hook", effect, ...by, payload: toJson(plan.archived) };
+    if (known === undefined)
+      return { type: "call_hook", effect, ...by, payload: asJson<Json[]>(plan.archived) };
     const summary = by.purpose === "mask" ? maskedSummary(plan.archived, known) : summaryIn(known);
     return { type: "record", records: [compactionRecord(state, run_id, plan, summary)] };
   }
@@ -396,7 +397,7 @@ function contextPayload(state: AgentState, run: RunState, system: string): JsonO
   const { visible } = state;
   const results = visible.flatMap((message) => (message.role === "tool" ? message.results : []));
   return {
-    messages: toJson(visible),
+    messages: asJson<Json[]>(visible),
     compacted: state.summary !== null,
     latest_tool_result: results.findLast(({ content }) => content !== "")?.content ?? null,
     system,
@@ -430,7 +431,3 @@ function idleStep(state: AgentState, run: RunState): AgentStep {
   if (wakeSources(spec).length === 0) return { type: "record", records: [settled(run, "done")] };
   return { type: "wait", for: "wake", status: "idle", until: null, approvals: [] };
 }
-
-const toJson = (value: readonly Message[]): Json => JSON.parse(JSON.stringify(value));
-/** The shape was checked when the hook's answer came. */
-const fromJson = (value: Json[]): Message[] => JSON.parse(JSON.stringify(value));

@@ -1,5 +1,6 @@
 /** A workflow run as its routes show it, with the reason why it does not go on. Pure. */
 import { counted } from "../../plural.ts";
+import { asJson } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { uncompensated } from "./compensation.ts";
 import { recordPath } from "./origin.ts";
@@ -91,8 +92,7 @@ export function runDocument(state: WorkflowState, below: Underway): JsonObject {
     metadata: spec.metadata,
     persisted_path: recordPath(spec.run_id),
   };
-  const json: JsonObject = JSON.parse(JSON.stringify(document));
-  return json;
+  return asJson(document);
 }
 
 function activeVisit(active: Visit, below: readonly Below[]): Json {

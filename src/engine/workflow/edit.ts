@@ -1,5 +1,6 @@
 /** Editing operations on graphs: each answers a new graph, whose audit log records the change. Pure. */
 import { canonicalJson } from "../../skill/canonical.ts";
+import { asJson } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { intersectPolicies } from "../agent/policy.ts";
 import type { Fault } from "../fault.ts";
@@ -52,7 +53,6 @@ function changed(
   return "faults" in read ? read : { answer: asJson(read.graph) };
 }
 
-const asJson = (value: object): JsonObject => JSON.parse(JSON.stringify(value));
 const fault = (path: string, message: string): Edited => ({ faults: [{ path, message }] });
 
 /** Changes one node. */
@@ -65,7 +65,13 @@ const onNode =
     const next = change(asJson(node), input);
     if ("path" in next && "message" in next && typeof next.path === "string")
       return { faults: [{ path: next.path, message: String(next.message) }] };
-    return changed(graph, { nodes: { ...asJson(graph.nodes), [node_id]: asJson(next) } }, op, input, source);
+    return changed(
+      graph,
+      { nodes: { ...asJson<JsonObject>(graph.nodes), [node_id]: asJson(next) } },
+      op,
+      input,
+      source,
+    );
   };
 
 const unknownNode = ({ nodes }: Graph, id: string): string =>
@@ -94,7 +100,7 @@ export const EDIT_OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, O
       const edges = input.edge === undefined ? graph.edges : [...graph.edges, input.edge];
       const change = {
         nodes: { ...asJson(graph.nodes), [id]: node },
-        edges: JSON.parse(JSON.stringify(edges)),
+        edges: asJson<Json[]>(edges),
       };
       return changed(graph, change, "insert_node", { ...input, node_id: id }, source);
     },
@@ -114,7 +120,7 @@ export const EDIT_OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, O
       const branch = textOf(edge?.branch);
       const kept = graph.edges.filter((one) => one.from !== from || (one.branch ?? "") !== branch);
       const added = { ...edge, from, to };
-      const edges: Json = JSON.parse(JSON.stringify([...kept, added]));
+      const edges = asJson<Json[]>([...kept, added]);
       return changed(graph, { edges }, "rewire", { ...input, node_id: from }, source);
     },
   ],

@@ -1,6 +1,6 @@
 /** Selects what a workflow run takes over from an earlier one: to go on, to begin again from a node, to repeat it. Pure. */
 
-import { isObject, objectOf } from "../../skill/json.ts";
+import { fromJson, isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { WorkflowArtifact } from "./artifacts.ts";
 import type { Graph } from "./graph.ts";
@@ -45,7 +45,7 @@ export function readRecord(given: Json): RunRecord | null {
     )
   )
     return null;
-  return JSON.parse(JSON.stringify(record));
+  return fromJson(record);
 }
 
 /** Goes on where the record ends. */
@@ -119,4 +119,4 @@ export function traversed({ edges }: Graph, transitions: readonly Transition[]):
 }
 
 /** The record in a run's document. */
-export const recordOf = (document: JsonObject): RunRecord => JSON.parse(JSON.stringify(document));
+export const recordOf = (document: JsonObject): RunRecord => fromJson(document);

@@ -1,5 +1,6 @@
 /** Outcomes of nodes that need no model and no process. Pure. */
 import { counted } from "../../plural.ts";
+import { asJson } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { artifactOf, bodyOf, kindOf, type Made, type WorkflowArtifact } from "./artifacts.ts";
 import { type Node, outputKind } from "./graph.ts";
@@ -160,7 +161,7 @@ export function mapOutcome(
   if (outcomes === null) {
     const artifacts = items.map((item, i) => {
       const given = "value" in item ? item.value : bodyOf(item);
-      const text = typeof given === "string" ? { text: given } : { data: toJson(given) };
+      const text = typeof given === "string" ? { text: given } : { data: asJson<Json>(given ?? null) };
       const lineage = "value" in item ? [] : [item.id];
       return artifactOf({ kind, title: `Item ${i + 1}`, ...text, lineage, stage: node.id }, made);
     });
@@ -190,5 +191,3 @@ export function mapOutcome(
   }
   return completed("mapped", "mapped", { ...shared, ...(lost > 0 ? { status: "partial" } : {}) });
 }
-
-const toJson = (value: unknown): Json => JSON.parse(JSON.stringify(value ?? null));

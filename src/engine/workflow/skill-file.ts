@@ -1,7 +1,7 @@
 /** A workflow in a file of a skill. Pure. */
 import { canonicalJson } from "../../skill/canonical.ts";
-import { isObject } from "../../skill/json.ts";
-import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { asJson, isObject } from "../../skill/json.ts";
+import type { Json } from "../../skill/manifest.ts";
 import type { GraphReader } from "../../skill/workflow-files.ts";
 import { sha256 } from "../sha256.ts";
 import { type Graph, readGraph } from "./graph.ts";
@@ -33,8 +33,7 @@ export const readSkillGraph: GraphReader = (given: Json, name: string) => {
     ...errors.map(({ path, message }) => ({ level: "error" as const, path, message })),
     ...warnings.map(({ path, message }) => ({ level: "warning" as const, path, message })),
   ];
-  const json: JsonObject = JSON.parse(JSON.stringify(graph));
-  return { graph: valid ? json : null, findings };
+  return { graph: valid ? asJson(graph) : null, findings };
 };
 
 const sentence = (path: string, message: string): string =>

@@ -1,6 +1,6 @@
 /** Code execution in the form of the vendors' clients: tools that run in the work folder as `Bash` does. Pure. */
 
-import { objectOf } from "../../skill/json.ts";
+import { asJson, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { AgentTool } from "../agent/spec.ts";
 import { EDITOR_TOOL, editorTool } from "./editor-tool.ts";
@@ -77,7 +77,7 @@ export function containerTool(name: ContainerTool, terms: CodeTerms = {}): Agent
     executor: "workspace",
     annotations: { side_effect_level: "process_exec" },
     risk: "dangerous",
-    handler: Object.keys(terms).length === 0 ? name : JSON.parse(JSON.stringify({ code: name, ...terms })),
+    handler: Object.keys(terms).length === 0 ? name : asJson({ code: name, ...terms }),
     skill: null,
   };
 }

@@ -1,5 +1,5 @@
 /** Routes that list, show, wake, stop, restart and remove daemons. */
-import * as z from "zod/mini";
+import { nothing, resumeDaemonBody } from "../../api/bodies/sessions.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { newRunId } from "../../run/agent/daemon-spec.ts";
 import { daemonAt, listDaemons } from "../../session/daemon/directory.ts";
@@ -7,9 +7,7 @@ import { readJson, readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow, pageLimit } from "../page.ts";
 import { requestName, sessionOf, shown } from "../sessions/object.ts";
-import { nothing, type Route } from "../sessions/shapes.ts";
-
-const resumeBody = z.lazy(() => z.strictObject({ persist_path: z.string().check(z.minLength(1)) }));
+import type { Route } from "../sessions/shapes.ts";
 
 /** `GET /daemons`: the tenant's, the newest first. */
 export async function getDaemons(context: RequestContext): Promise<Response> {
@@ -52,7 +50,7 @@ export const postRestart: Route = async (context, { id = "" }) => {
 
 /** `POST /daemons/resume {persist_path}`: the daemon that last had this path. */
 export const postRestartAt: Route = async (context) => {
-  const body = await readJson(context.request, resumeBody);
+  const body = await readJson(context.request, resumeDaemonBody);
   const { persist_path } = body;
   const id = await daemonAt(context.env, context.tenant, persist_path);
   if (id === null) throw new CallNotFound({ what: "daemon with the persist_path", id: persist_path });

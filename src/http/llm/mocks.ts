@@ -25,7 +25,7 @@ export async function postMocks(context: RequestContext): Promise<Response> {
     const reason = read.faults.map(({ message }) => message).join("; ");
     throw new InputInvalid({ reason, errors: read.faults });
   }
-  const queued = await scope.add(JSON.stringify(read.mocks));
+  const queued = await scope.add(read.mocks);
   return jsonNow({ scope: context.mockScope, added: read.mocks.length, queued }, 201);
 }
 

@@ -1,5 +1,5 @@
 /** `/llm/rate-limit/:provider`: the calls per minute that the caller's tenant may make to a provider. */
-import * as z from "zod/mini";
+import { rateBody } from "../../api/bodies/spending.ts";
 import { BadRequest, ProviderNotFound } from "../../errors/request.ts";
 import { canonicalProvider } from "../../model/registry/registry.ts";
 import { tariffOf } from "../../run/accounting.ts";
@@ -10,10 +10,6 @@ import { nearest } from "../../skill/match.ts";
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow } from "../page.ts";
-
-const MAX_RPM = 1_000_000;
-
-const newRate = z.lazy(() => z.strictObject({ rpm: z.int().check(z.nonnegative(), z.maximum(MAX_RPM)) }));
 
 /** `GET`: the effective rate, and who set it. */
 export async function getRateLimit(
@@ -34,7 +30,7 @@ export async function putRateLimit(
   params: Record<string, string>,
 ): Promise<Response> {
   const { provider, known, near } = await providerIn(context, params);
-  const { rpm } = await readJson(context.request, newRate);
+  const { rpm } = await readJson(context.request, rateBody);
   if (rpm > 0 && !known) throw new ProviderNotFound({ name: provider, near });
   const { policy } = await askWithPolicy(context, async (ledger) => await ledger.putRpm(provider, rpm));
   return jsonNow(await rateOf(context, provider, policy));

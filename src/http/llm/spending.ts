@@ -1,5 +1,5 @@
 /** The cost of calls, and soft budgets. */
-import * as z from "zod/mini";
+import { softBudgetBody } from "../../api/bodies/spending.ts";
 import { Unauthenticated } from "../../errors/request.ts";
 import { nanoOf, usdOf } from "../../model/cost.ts";
 import { askTenant } from "../../run/ledger.ts";
@@ -10,13 +10,6 @@ import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow } from "../page.ts";
 import { ledgerIn } from "./account.ts";
-
-/** Larger sums of nano-USD are not exact. */
-const MAX_USD = 1_000_000;
-
-const softBudget = z.lazy(() =>
-  z.strictObject({ max_cost: z.number().check(z.nonnegative(), z.maximum(MAX_USD)) }),
-);
 
 /** `GET /llm/usage`: the tenant's total usage. */
 export async function getTotalUsage(context: RequestContext): Promise<Response> {
@@ -39,7 +32,7 @@ export async function getSoftBudget(context: RequestContext): Promise<Response> 
 
 /** `PUT /llm/budget {max_cost}` */
 export async function putSoftBudget(context: RequestContext): Promise<Response> {
-  const { max_cost } = await readJson(context.request, softBudget);
+  const { max_cost } = await readJson(context.request, softBudgetBody);
   return jsonNow(standing(await setBudget(context, nanoOf(max_cost))));
 }
 

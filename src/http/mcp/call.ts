@@ -5,7 +5,7 @@ import { InputInvalid, InputRequired } from "../../errors/request.ts";
 import { type HullError, toHullError } from "../../errors.ts";
 import { takesAnyFile } from "../../run/agent/workspace-option.ts";
 import { logError } from "../../run/problem.ts";
-import { isObject } from "../../skill/json.ts";
+import { asJson, isObject } from "../../skill/json.ts";
 import type { Json, JsonObject, Manifest } from "../../skill/manifest.ts";
 import { runSkill, type Watch } from "../skills/run.ts";
 import { callHandlerTool } from "./call-handler.ts";
@@ -66,8 +66,6 @@ function furtherText({ errors, stderr }: Record<string, unknown>): string[] {
   const list = Array.isArray(errors) ? [JSON.stringify(errors)] : [];
   return typeof stderr === "string" && stderr.trim() !== "" ? [...list, stderr.trim()] : list;
 }
-
-const asJson = (value: unknown): JsonObject => JSON.parse(JSON.stringify(value));
 
 async function run(
   exchange: Exchange,

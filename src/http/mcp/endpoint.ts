@@ -170,8 +170,7 @@ function streamed(
   const body = new EventBody(() => left.abort());
   const send = (message: JsonObject): Promise<void> =>
     body.write(`event: message\ndata: ${JSON.stringify(message)}\n\n`);
-  const sendRedacted = (message: JsonObject): Promise<void> =>
-    send(JSON.parse(JSON.stringify(context.redacted(message))));
+  const sendRedacted = (message: JsonObject): Promise<void> => send(context.redacted(message));
   const signal = AbortSignal.any([context.request.signal, left.signal]);
   const exchange = exchangeOf(context, spoken, signal, whole(text));
   const answered = async (): Promise<void> => {

@@ -2,7 +2,7 @@
 
 import { BadRequest } from "../../errors/request.ts";
 import { contentDisposition } from "../../run/output-files.ts";
-import type { ArtifactView } from "../../session/conversation/rpc.ts";
+import type { ArtifactView } from "../../session/conversation/answers.ts";
 import { artifactFile } from "../artifact-file.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow, pageLimit } from "../page.ts";

@@ -1,10 +1,17 @@
 /** Changes of a session's conversation; each is stored as a record. */
-import * as z from "zod/mini";
+import {
+  compactBody,
+  forkAtBody,
+  forkBody,
+  injectBody,
+  nothing,
+  trimBody,
+} from "../../api/bodies/sessions.ts";
 import type { SessionState } from "../../engine/agent/records.ts";
 import type { Message } from "../../engine/messages.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
 import { InputInvalid } from "../../errors/request.ts";
-import { messageShape, type PublicMessage, readMessages } from "../../llm/messages.ts";
+import { type PublicMessage, readMessages } from "../../llm/messages.ts";
 import { agentSpec } from "../../run/agent/options.ts";
 import { llmHost } from "../../run/llm-host.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
@@ -15,22 +22,7 @@ import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { jsonNow } from "../page.ts";
 import { requestName, sessionOf } from "./object.ts";
 import { createdSession, newSessionId } from "./sessions.ts";
-import { count, nothing, type Route, sessionId } from "./shapes.ts";
-
-const maybe = z.exactOptional;
-const trimBody = z.lazy(() => z.strictObject({ keep_last: count() }));
-const forkBody = z.lazy(() => z.strictObject({ dst: maybe(sessionId()) }));
-const forkAtBody = z.lazy(() => z.strictObject({ keep_first: count(), dst: maybe(sessionId()) }));
-const injectBody = z.lazy(() => z.strictObject({ message: messageShape }));
-const compactBody = z.lazy(() =>
-  z.strictObject({
-    strategy: maybe(z.enum(["observation_mask", "truncate", "llm"])),
-    keep_first: maybe(count()),
-    keep_last: maybe(count()),
-    summary: maybe(z.string().check(z.minLength(1))),
-    options: maybe(z.record(z.string(), z.json())),
-  }),
-);
+import type { Route } from "./shapes.ts";
 
 /** `POST /sessions/:id/reset`: an empty conversation. */
 export const postReset: Route = async (context, { id = "" }) => {
@@ -67,12 +59,8 @@ function injected(message: PublicMessage): Message[] {
 
 /** `POST /sessions/:id/compact`: replaces older messages by a summary. */
 export const postCompact: Route = async (context, { id = "" }) => {
-  const { strategy = "observation_mask", ...body } = await readJsonIfAny(
-    context.request,
-    compactBody,
-    MAX_MODEL_BODY_BYTES,
-  );
-  const { keep_first = 0, keep_last = 12, summary = null, options = {} } = body;
+  const body = await readJsonIfAny(context.request, compactBody, MAX_MODEL_BODY_BYTES);
+  const { strategy, keep_first, keep_last, summary = null, options = {} } = body;
   const asks = strategy === "llm" && summary === null;
   // Options are checked even if no model is asked.
   const by = asks || Object.keys(options).length > 0 ? await summariser(context, id, options) : null;

@@ -1,6 +1,7 @@
 /** Routes that start, await, stream, show and cancel the runs of a session. */
 
 import type * as z from "zod/mini";
+import { nothing } from "../../api/bodies/sessions.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { newRunId } from "../../run/agent/daemon-spec.ts";
 import { agentSpec } from "../../run/agent/options.ts";
@@ -8,8 +9,9 @@ import { llmHost } from "../../run/llm-host.ts";
 import { callBody } from "../../run/request-bodies.ts";
 import { sessionNamed } from "../../run/session-call.ts";
 import type { SessionClient } from "../../run/session-client.ts";
+import type { RunView } from "../../session/conversation/answers.ts";
 import { thrownBy } from "../../session/conversation/done.ts";
-import type { RunView, StreamUntil, Wait } from "../../session/conversation/rpc.ts";
+import type { StreamUntil, Wait } from "../../session/conversation/rpc.ts";
 import { readJson, readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { lastSeen, traceJson, tracePage } from "../executions.ts";
@@ -21,7 +23,7 @@ import { wantsEvents } from "../sse.ts";
 import { waitIn } from "../wait.ts";
 import { requestName, sessionOf, shown } from "./object.ts";
 import { numberIn } from "./sessions.ts";
-import { nothing, type Route } from "./shapes.ts";
+import type { Route } from "./shapes.ts";
 
 type Asked = z.infer<typeof callBody>;
 const read = ({ request }: RequestContext): Promise<Asked> =>

@@ -1,11 +1,11 @@
 /** `/sessions`: makes, lists, shows and removes sessions. */
-import * as z from "zod/mini";
+import { openBody } from "../../api/bodies/sessions.ts";
+import { SESSION_ID } from "../../engine/session-id.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
 import { BadRequest, InputInvalid } from "../../errors/request.ts";
-import { type Transcript, transcriptShape } from "../../llm/transcript.ts";
+import type { Transcript } from "../../llm/transcript.ts";
 import { transcriptHistory } from "../../llm/transcript-history.ts";
 import { sha256 } from "../../run/digest.ts";
-import { SESSION_ID } from "../../run/session-client.ts";
 import { flushRows } from "../../session/noted-rows.ts";
 import { listSessions } from "../../session/session-index.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
@@ -15,18 +15,10 @@ import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { jsonNow, pageLimit } from "../page.ts";
 import { callName, idempotencyKey } from "../skills/idempotency.ts";
 import { sessionOf, shown } from "./object.ts";
-import { type Route, sessionId } from "./shapes.ts";
+import type { Route } from "./shapes.ts";
 
 /** Characters of a session's metadata as JSON. */
 const MAX_METADATA = 16 * 1024;
-
-const openBody = z.lazy(() =>
-  z.strictObject({
-    id: z.exactOptional(sessionId()),
-    metadata: z.exactOptional(z.record(z.string(), z.json())),
-    transcript: z.exactOptional(transcriptShape),
-  }),
-);
 
 /** `POST /sessions`: 201 with a new session, 200 with the existing one of this id. */
 export async function postSession(context: RequestContext): Promise<Response> {

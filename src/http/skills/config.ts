@@ -1,5 +1,5 @@
 /** `/skills/:slug/config`: the tenant's configuration of a skill's tools. */
-import * as z from "zod/mini";
+import { configBody } from "../../api/bodies/publishing.ts";
 import { BadRequest } from "../../errors/request.ts";
 import { refusedAt } from "../../llm/prepare.ts";
 import {
@@ -12,15 +12,11 @@ import {
 import { layersOf, sealedFor } from "../../run/tool-config.ts";
 import { type ConfigDiagnostic, effectiveConfig } from "../../skill/config/effective.ts";
 import { BOT_ID, type GivenValue, readGiven } from "../../skill/config/given.ts";
-import type { ConfigParam, Json, JsonObject, SkillRecord } from "../../skill/manifest.ts";
+import type { ConfigParam, JsonObject, SkillRecord } from "../../skill/manifest.ts";
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow } from "../page.ts";
 import { findSlug } from "../served.ts";
-
-const change = z.lazy(() =>
-  z.strictObject({ tools: z.custom<Json>((value) => value !== undefined, "is required") }),
-);
 
 /** The effective values, for every bot or for one, and the source of each; for secrets only whether they are set. */
 export async function getConfig(
@@ -38,7 +34,7 @@ export async function putConfig(
 ): Promise<Response> {
   const bot = botIn(context.request);
   const record = await recordOf(context, slug);
-  const { tools } = await readJson(context.request, change);
+  const { tools } = await readJson(context.request, configBody);
   const layer = bot === null ? "global" : "per_bot";
   const given = readGiven(record.tools ?? [], tools, layer, "tools");
   if ("faults" in given) throw refusedAt(given.faults);

@@ -204,7 +204,7 @@ async function spawnGraph(
     ...(lost.length === 0 ? {} : { policy_dropped: lost }),
   };
   return sessionOf(context, id).ask("spawn_task", {
-    spec: JSON.stringify(spec),
+    work: { workflow: spec },
     settings,
     imported: null,
     listed: true,
@@ -320,7 +320,7 @@ async function handOver(
   const parent = parentOf(above);
   const request = await namedRequest(context, body);
   return session.ask("spawn_task", {
-    spec: JSON.stringify(spec),
+    work: { agent: spec },
     settings: { ...settings, parent, token_budget: spec.token_budget },
     imported,
     listed: true,

@@ -1,4 +1,6 @@
 /** Routes of tasks: list, look at, wait for, run again, close. */
+
+import { nothing } from "../../api/bodies/sessions.ts";
 import { InputInvalid } from "../../errors/request.ts";
 import { newRunId } from "../../run/agent/daemon-spec.ts";
 import { inputBody, resumeBody, triggerBody, waitBody } from "../../run/task/bodies.ts";
@@ -8,7 +10,7 @@ import { readJson, readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow, pageLimit } from "../page.ts";
 import { requestName, sessionOf, shown } from "../sessions/object.ts";
-import { nothing, type Route } from "../sessions/shapes.ts";
+import type { Route } from "../sessions/shapes.ts";
 import { handled } from "./spawn.ts";
 
 /** `GET /tasks`: the tenant's, the newest first. */

@@ -11,7 +11,7 @@ import type { GeneratedFile } from "../../run/container.ts";
 import type { ReferencedSkills } from "../../run/v1-skills.ts";
 import { type AgentListener, type AgentOutcome, type AgentRun, openAgentRun } from "../../run/vendor-run.ts";
 import { LITELLM_TOOL } from "../../run/whole-skills.ts";
-import { isObject } from "../../skill/json.ts";
+import { asJson, isObject } from "../../skill/json.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
@@ -117,13 +117,11 @@ async function drive(
   const shown = containerOf(run, outcome, dialectOf(context) === "anthropic_legacy");
   const all =
     wish?.includes_files === true ? { _litellm_generated_files: await withBytes(container, made) } : {};
-  const further: JsonObject = JSON.parse(
-    JSON.stringify({
-      ...(made.length === 0 ? {} : { generated_files: made }),
-      ...all,
-      ...(outcome.max_iterations_reached ? { max_iterations_reached: true } : {}),
-    }),
-  );
+  const further = asJson({
+    ...(made.length === 0 ? {} : { generated_files: made }),
+    ...all,
+    ...(outcome.max_iterations_reached ? { max_iterations_reached: true } : {}),
+  });
   events.end(stopOf(outcome), usageOf(run, outcome, executions), shown, further);
 }
 
@@ -140,9 +138,7 @@ function usageOf({ beside }: AgentRun, { run }: AgentOutcome, executions: number
   const { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = run.totals;
   const usage = { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens };
   const counts = { web_search_requests: 0, web_fetch_requests: 0, code_execution_requests: executions };
-  const whole = { ...wireUsage(usage, beside), server_tool_use: counts };
-  const json: JsonObject = JSON.parse(JSON.stringify(whole));
-  return json;
+  return asJson({ ...wireUsage(usage, beside), server_tool_use: counts });
 }
 
 /** @param legacy names versions of stored skills as Anthropic's beta of skills does */

@@ -1,5 +1,5 @@
 /** Workflow graphs: check, edit, store by name. */
-import * as z from "zod/mini";
+import { graphBody, validateBody } from "../../api/bodies/workflows.ts";
 import type { Fault } from "../../engine/fault.ts";
 import { EDIT_OPERATIONS } from "../../engine/workflow/edit.ts";
 import { type Graph, readGraph } from "../../engine/workflow/graph.ts";
@@ -17,8 +17,8 @@ import {
   storeWorkflow,
   workflowNamed,
 } from "../../session/workflow/directory.ts";
-import type { Json, JsonObject } from "../../skill/manifest.ts";
-import { policyShape } from "../../skill/policy.ts";
+import { asJson } from "../../skill/json.ts";
+import type { Json } from "../../skill/manifest.ts";
 import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { jsonNow, pageLimit } from "../page.ts";
@@ -31,11 +31,6 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 const RESERVED: ReadonlySet<string> = new Set(["runs", "validate", "execute", ...EDIT_OPERATIONS.keys()]);
 export const MAX_GRAPH_BYTES = 1024 * 1024;
 
-const maybe = z.exactOptional;
-const json = () => z.custom<Json>((value) => value !== undefined);
-
-const validateBody = z.lazy(() => z.strictObject({ graph: json(), ceiling: maybe(z.nullable(policyShape)) }));
-const putBody = z.lazy(() => z.strictObject({ graph: json() }));
 /** The graph of a request. @throws InputInvalid with a path below `graph` for each fault of its shape */
 export function graphOf(given: Json, at = "graph"): Graph {
   const read = readGraph(given, () => `wfg_${newId().replaceAll("-", "")}`);
@@ -52,7 +47,7 @@ export function refusedAt(at: string, faults: readonly Fault[]): Error {
 /** `POST /workflows/validate`. */
 export async function postValidate(context: RequestContext): Promise<Response> {
   const { graph, ceiling } = await readJson(context.request, validateBody, MAX_GRAPH_BYTES);
-  const limit: JsonObject | undefined = ceiling == null ? undefined : JSON.parse(JSON.stringify(ceiling));
+  const limit = ceiling == null ? undefined : asJson(ceiling);
   return jsonNow(await checkGraph(context, graphOf(graph), limit));
 }
 
@@ -62,7 +57,7 @@ export const putWorkflow: Route = async (context, { name = "" }) => {
     const detail = `A workflow is called by 1 to 128 characters A-Za-z0-9._-, and not ${[...RESERVED].join(", ")}.`;
     throw new BadRequest({ detail });
   }
-  const body = await readJson(context.request, putBody, MAX_GRAPH_BYTES);
+  const body = await readJson(context.request, graphBody, MAX_GRAPH_BYTES);
   const graph = { ...graphOf(body.graph), name };
   const { valid, errors } = await checkGraph(context, graph);
   if (!valid) throw new WorkflowInvalid({ errors });

@@ -1,5 +1,12 @@
 /** `POST /workflows/{operation}`: edits of graphs, a task run through, workflow sessions. */
-import * as z from "zod/mini";
+import {
+  editBody,
+  newSessionBody,
+  ofSessionBody,
+  persistBody,
+  restoreBody,
+  runSessionBody,
+} from "../../api/bodies/workflows.ts";
 import { diffGraphs, EDIT_OPERATIONS, type EditInput } from "../../engine/workflow/edit.ts";
 import { runAt } from "../../engine/workflow/origin.ts";
 import { BadPath, FileNotFound, InputInvalid, OperationNotFound } from "../../errors/request.ts";
@@ -9,7 +16,7 @@ import { TRANSCRIPT_OPERATIONS } from "../../llm/transcript-operations/operation
 import { clientWorkspace } from "../../run/session-client.ts";
 import { type SessionParts, sessionDocument, sessionParts } from "../../run/workflow/session-document.ts";
 import { writeFile } from "../../run/workspace/store.ts";
-import { isObject } from "../../skill/json.ts";
+import { asJson, isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
 import { pathFault, staysBehind } from "../../tool/workspace-path.ts";
@@ -23,25 +30,6 @@ import type { Route } from "../sessions/shapes.ts";
 import { transcriptAnswer } from "../transcripts.ts";
 import { graphOf, MAX_GRAPH_BYTES } from "./graphs.ts";
 import { postTaskRun } from "./runs.ts";
-
-const maybe = z.exactOptional;
-const json = () => z.custom<Json>((value) => value !== undefined);
-const object = () => z.custom<JsonObject>(isObject, "must be an object");
-
-const editBody = z.lazy(() =>
-  z.strictObject({
-    graph: maybe(json()),
-    node_id: maybe(z.string()),
-    node: maybe(object()),
-    edge: maybe(object()),
-    from: maybe(z.string()),
-    to: maybe(z.string()),
-    policy: maybe(z.union([z.string().check(z.minLength(1)), object()], "must be an object")),
-    left: maybe(json()),
-    right: maybe(json()),
-    reason: maybe(z.string()),
-  }),
-);
 
 /** Operations other than those that edit one graph. */
 const OTHERS: ReadonlyMap<string, (context: RequestContext) => Promise<Response>> = new Map([
@@ -93,19 +81,15 @@ function partsIn(given: JsonObject, path: string): SessionParts {
 const sessionAnswer = (context: RequestContext, parts: SessionParts): Response =>
   jsonNow(shown(context, sessionDocument(parts)));
 
-const resultBody = z.lazy(() => z.strictObject({ result: object() }));
-
 /** `session {result}`: the session of a run's record, or of an answer to a run. */
 async function postSession(context: RequestContext): Promise<Response> {
-  const { result } = await readJson(context.request, resultBody, MAX_MODEL_BODY_BYTES);
+  const { result } = await readJson(context.request, runSessionBody, MAX_MODEL_BODY_BYTES);
   return sessionAnswer(context, partsIn(result, "result"));
 }
 
-const newBody = z.lazy(() => z.strictObject({ metadata: maybe(object()) }));
-
 /** `session_new {metadata?}`: one without a run. */
 async function postSessionNew(context: RequestContext): Promise<Response> {
-  const { metadata } = await readJson(context.request, newBody);
+  const { metadata } = await readJson(context.request, newSessionBody);
   const nothing = { transcript: null, run: null, persisted_path: null, status: null };
   return sessionAnswer(
     context,
@@ -113,16 +97,14 @@ async function postSessionNew(context: RequestContext): Promise<Response> {
   );
 }
 
-const sessionBody = z.lazy(() => z.looseObject({ session: object() }));
-
 /** `session_<name> {session, …}`: that operation on its transcript, with its options; all else stays. */
 function onTranscript(name: string): (context: RequestContext) => Promise<Response> {
   return async (context) => {
-    const body = await readJson(context.request, sessionBody, MAX_MODEL_BODY_BYTES);
+    const body = await readJson(context.request, ofSessionBody, MAX_MODEL_BODY_BYTES);
     const { session, ...given } = body;
     const parts = partsIn(session, "session");
-    const options: JsonObject = JSON.parse(JSON.stringify(given));
-    const about = parts.transcript === null ? { messages: [] } : { transcript: plainOf(parts.transcript) };
+    const options = asJson(given);
+    const about = parts.transcript === null ? { messages: [] } : { transcript: asJson(parts.transcript) };
     return sessionAnswer(
       context,
       await moved(context, parts, name, name === "reset" ? options : { ...options, ...about }),
@@ -139,18 +121,11 @@ async function moved(
 ): Promise<SessionParts> {
   const operation = TRANSCRIPT_OPERATIONS.get(name);
   if (operation === undefined) throw new Internal({ cause: `there is no operation ${name} on transcripts` });
-  const transcript = plainOf(await transcriptAnswer(context, operation, body));
+  const transcript = asJson(await transcriptAnswer(context, operation, body));
   // It differs from what was stored.
   const { transcript: changed = null } = sessionParts({ transcript }) ?? {};
   return { ...parts, transcript: changed, persisted_path: null };
 }
-
-function plainOf(value: unknown): Json {
-  const json: Json = JSON.parse(JSON.stringify(value));
-  return json;
-}
-
-const persistBody = z.lazy(() => z.strictObject({ session: object(), path: maybe(z.string()) }));
 
 /** `session_persist {session, path?}`: stores it with the files of its run's session, which takes it along when it is removed. */
 async function postPersist(context: RequestContext): Promise<Response> {
@@ -176,8 +151,6 @@ async function postPersist(context: RequestContext): Promise<Response> {
   if ("refused" in written) throw refusalOf(written, path);
   return sessionAnswer(context, stored);
 }
-
-const restoreBody = z.lazy(() => z.strictObject({ path: z.string().check(z.minLength(1)) }));
 
 /** `session_restore {path}`: the `persisted_path` of a session or of a run's record, or the id of a run. */
 async function postRestore(context: RequestContext): Promise<Response> {

@@ -1,5 +1,17 @@
 /** Workflow runs: begin, follow, stop, begin again from a node. */
-import * as z from "zod/mini";
+import { nothing } from "../../api/bodies/sessions.ts";
+import {
+  answerBody,
+  type ExecuteBody,
+  executeBody,
+  type ForkRunBody,
+  forkRunBody,
+  migrateBody,
+  signalBody,
+  stopBody,
+  type TaskRunBody,
+  taskRunBody,
+} from "../../api/bodies/workflows.ts";
 import { readArtifacts, type WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import { WORKFLOW_STATUSES } from "../../engine/workflow/document.ts";
 import type { Graph } from "../../engine/workflow/graph.ts";
@@ -25,7 +37,7 @@ import { pinSkills } from "../../run/workflow/pin-skills.ts";
 import { taskRun } from "../../run/workflow/task-run.ts";
 import type { NamedRequest } from "../../session/named-request.ts";
 import { listWorkflowRuns } from "../../session/workflow/directory.ts";
-import { isObject, objectOf } from "../../skill/json.ts";
+import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { readJson, readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
@@ -34,53 +46,12 @@ import { accountOf } from "../llm/account.ts";
 import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { jsonNow, pageLimit } from "../page.ts";
 import { requestName, sessionOf, shown } from "../sessions/object.ts";
-import { nothing, type Route, reasonIn } from "../sessions/shapes.ts";
+import { type Route, reasonIn } from "../sessions/shapes.ts";
 import { callName, idempotencyKey } from "../skills/idempotency.ts";
 import { wantsEvents } from "../sse.ts";
 import { waitIn } from "../wait.ts";
 import { graphOf, namedWorkflow, refusedAt } from "./graphs.ts";
 import { readOwnOptions, type WantedRun, workflowSpec } from "./wanted.ts";
-
-const maybe = z.exactOptional;
-const json = () => z.custom<Json>((value) => value !== undefined);
-const object = () => z.custom<JsonObject>(isObject, "must be an object");
-const text = () => z.string().check(z.minLength(1));
-
-const executeBody = z.lazy(() =>
-  z.strictObject({
-    task: text(),
-    graph: maybe(json()),
-    workflow: maybe(text()),
-    artifacts: maybe(json()),
-    options: maybe(object()),
-  }),
-);
-const forkBody = z.lazy(() =>
-  z.strictObject({
-    from: text(),
-    input: maybe(z.strictObject({ task: maybe(text()), artifacts: maybe(json()) })),
-  }),
-);
-const migrateBody = z.lazy(() => z.strictObject({ graph: maybe(json()), workflow: maybe(text()) }));
-const eventBody = z.lazy(() =>
-  z.strictObject({ name: text(), key: maybe(z.nullable(z.string())), payload: maybe(json()) }),
-);
-const answerBody = z.lazy(() =>
-  z.strictObject({
-    node: text(),
-    decision: z.enum(["approve", "deny"]),
-    reason: maybe(z.nullable(z.string())),
-  }),
-);
-const taskRunBody = z.lazy(() =>
-  z.strictObject({
-    task: text(),
-    flow: z.union([text(), object()], "must be a graph or the name of a workflow"),
-    overrides: maybe(object()),
-    artifacts: maybe(json()),
-  }),
-);
-const stopBody = z.lazy(() => z.strictObject({ reason: maybe(z.string()) }));
 
 /** `POST /workflows/execute`: waits for the end, streams, or answers 202. */
 export async function postExecute(context: RequestContext): Promise<Response> {
@@ -88,7 +59,7 @@ export async function postExecute(context: RequestContext): Promise<Response> {
   return begin(context, body, () => wantedBy(context, body));
 }
 
-async function wantedBy(context: RequestContext, body: z.infer<typeof executeBody>): Promise<WantedRun> {
+async function wantedBy(context: RequestContext, body: ExecuteBody): Promise<WantedRun> {
   const own = readOwnOptions(body.options ?? {});
   const source = await sourceOf(context, body, own.resume_run ?? own.replay_run);
   const { graph, workflow, record } = source;
@@ -124,7 +95,7 @@ export async function postTaskRun(context: RequestContext): Promise<Response> {
 
 async function wantedTask(
   context: RequestContext,
-  { task, flow, overrides: options = {}, artifacts: given = [] }: z.infer<typeof taskRunBody>,
+  { task, flow, overrides: options = {}, artifacts: given = [] }: TaskRunBody,
 ): Promise<WantedRun> {
   const named = typeof flow === "string" ? { workflow: flow } : { graph: flow };
   const { graph, workflow } = await sourceOf(context, named, undefined);
@@ -221,7 +192,7 @@ async function start(context: RequestContext, body: object, wanted: WantedRun): 
   const begun = await known(named, async () => {
     if (wanted.origin !== null && wanted.origin.how !== "replay")
       await copyFiles(context, wanted.origin.run_id, { dst: run_id, request: named });
-    return session.ask("beginWorkflow", { spec: JSON.stringify(spec), account, request: named });
+    return session.ask("beginWorkflow", { spec, account, request: named });
   });
   return startedAs(context, session, begun);
 }
@@ -407,14 +378,14 @@ export const postWorkflowResume: Route = async (context, { id = "" }) => {
 
 /** `POST …/fork {from, input?}`: another run, from a node of this one on. */
 export const postWorkflowFork: Route = async (context, { id = "" }) => {
-  const body = await readJson(context.request, forkBody, MAX_MODEL_BODY_BYTES);
+  const body = await readJson(context.request, forkRunBody, MAX_MODEL_BODY_BYTES);
   return begin(context, { fork: id, ...body }, () => wantedFork(context, id, body));
 };
 
 async function wantedFork(
   context: RequestContext,
   id: string,
-  { from, input = {} }: z.infer<typeof forkBody>,
+  { from, input = {} }: ForkRunBody,
 ): Promise<WantedRun> {
   const record = recordOf(await sessionOf(context, id, "workflow run").ask("workflow", { wait: "none" }));
   const graph = graphOf(record.graph);
@@ -442,7 +413,7 @@ export const postWorkflowMigrate: Route = async (context, { id = "" }) => {
   const { valid, errors } = await checkGraph(context, graph);
   if (!valid) throw new WorkflowInvalid({ errors });
   const skills = await pinSkills(context, graph, record.options, record.skills ?? null);
-  const to = JSON.stringify({ graph, workflow, ...(skills === undefined ? {} : { skills }) });
+  const to = { graph, workflow, ...(skills === undefined ? {} : { skills }) };
   return jsonNow(shown(context, await session.ask("migrateWorkflow", { to, request })));
 };
 
@@ -460,7 +431,7 @@ const continuing = (record: RunRecord, graph: Graph): WantedRun => ({
 
 /** `POST …/signals {name, key?, payload?}`: an event for wait nodes. One that comes early is kept. */
 export const postWorkflowSignal: Route = async (context, { id = "" }) => {
-  const body = await readJson(context.request, eventBody);
+  const body = await readJson(context.request, signalBody);
   const { name, key = null, payload = null } = body;
   const request = await requestName(context, body);
   const document = await sessionOf(context, id, "workflow run").ask("workflowEvent", {

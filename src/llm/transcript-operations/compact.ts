@@ -13,6 +13,7 @@ import {
 import { archivedSpan, type Span, spanBeforeLast } from "../../engine/agent/compaction-cut.ts";
 import type { CompactionOptions } from "../../engine/agent/spec.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
+import { asJson } from "../../skill/json.ts";
 import type { Json } from "../../skill/manifest.ts";
 import { type PublicMessage, resultText } from "../messages.ts";
 import type { IdSource, Transcript } from "../transcript.ts";
@@ -110,7 +111,7 @@ export async function compactedTranscript(
 /** An original holds no earlier originals: those are already assets of the transcript. */
 function withSource(changed: Transcript, source: Transcript, ids: IdSource): Transcript {
   const assets = source.assets.filter((asset) => !isSource(asset));
-  const data: Json = JSON.parse(JSON.stringify({ ...source, assets }));
+  const data = asJson({ ...source, assets });
   const asset = {
     kind: SOURCE,
     title: "The transcript before its compaction",

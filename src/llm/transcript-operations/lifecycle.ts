@@ -1,5 +1,6 @@
 /** Transcripts that begin, branch off and end. Pure. */
 import * as z from "zod/mini";
+import { asJson } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { emptyTranscript, extraEvent, type IdSource, type Transcript } from "../transcript.ts";
 
@@ -80,16 +81,14 @@ export function withAsset(
   ids: IdSource,
 ): Transcript {
   const storage = asset.path !== undefined && asset.data === undefined ? "path" : "inline";
-  const filled: Json = JSON.parse(
-    JSON.stringify({
-      id: ids(),
-      kind: "blob",
-      storage,
-      visibility: "internal",
-      metadata: {},
-      ...asset,
-      _type: "transcript_asset",
-    }),
-  );
+  const filled = asJson({
+    id: ids(),
+    kind: "blob",
+    storage,
+    visibility: "internal",
+    metadata: {},
+    ...asset,
+    _type: "transcript_asset",
+  });
   return { ...transcript, assets: [...transcript.assets, filled] };
 }

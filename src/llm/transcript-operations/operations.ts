@@ -1,5 +1,6 @@
 /** The operations of `POST /transcripts/:operation`: by name, with their fields. */
 import * as z from "zod/mini";
+import { asJson } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { messageShape, type PublicMessage } from "../messages.ts";
 import { type Transcript, transcriptShape, withPublic } from "../transcript.ts";
@@ -47,7 +48,7 @@ type JsonFields = { [name: string]: unknown };
 function readMessage(message: JsonFields): PublicMessage {
   const parsed = messageShape.safeParse(message);
   if (parsed.success) return parsed.data;
-  throw refused(faultsOf(parsed.error, JSON.parse(JSON.stringify(message))));
+  throw refused(faultsOf(parsed.error, asJson(message)));
 }
 
 const move = (to: Parameters<typeof moved>[1]): Operation =>

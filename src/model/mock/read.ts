@@ -10,11 +10,11 @@ import type { Mock } from "./mock.ts";
 /** The path of a fault is dotted, e.g. `options.mock.0.error.category`. */
 type ReadMocks = { mocks: Mock[] } | { faults: Fault[] };
 
-const MAX_MOCKS = 10_000;
+export const MAX_MOCKS = 10_000;
 /** The most characters of a pattern: matching takes time in proportion to it. */
 const MAX_PATTERN = 10_000;
 
-const mockShape = z.lazy(() => {
+export const mockShape = z.lazy(() => {
   const maybe = z.exactOptional;
   const text = () => maybe(z.string("text"));
   const count = () => maybe(z.int("a whole number").check(z.nonnegative("at least 0")));

@@ -9,6 +9,7 @@ import type { LlmHost } from "../../llm/host.ts";
 import { mockCallJson } from "../../llm/mock-calls.ts";
 import type { RequestSettings } from "../../llm/prepare.ts";
 import { mockCallOf } from "../../model/mock/answering.ts";
+import { asJson } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { modelOf } from "./run-model.ts";
 
@@ -49,7 +50,7 @@ function earlierMockCalls(records: Iterable<AgentRecord>, { spec, host, vault, b
 export function furtherOf(records: Iterable<AgentRecord>, asked: Asked): JsonObject {
   const { mock_calls: own, ...members } = asked.host.further();
   const calls = Array.isArray(own) ? { mock_calls: [...earlierMockCalls(records, asked), ...own] } : {};
-  return JSON.parse(JSON.stringify({ ...members, ...calls }));
+  return asJson({ ...members, ...calls });
 }
 
 /** The end of a run does not depend on these; they help the reader of a test. */

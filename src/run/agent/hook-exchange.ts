@@ -10,10 +10,10 @@ import type { Message } from "../../engine/messages.ts";
 import { HookInvalid } from "../../errors/hook.ts";
 import { HullError } from "../../errors.ts";
 import { historyOf } from "../../llm/history.ts";
-import { messageJson, messageShape, type PublicMessage, readMessages } from "../../llm/messages.ts";
+import { messageJson, messageShape, readMessages } from "../../llm/messages.ts";
 import { emptyTranscript } from "../../llm/transcript.ts";
 import { once } from "../../memo.ts";
-import { isObject, objectOf } from "../../skill/json.ts";
+import { asJson, fromJson, isObject, objectOf } from "../../skill/json.ts";
 import type { Json } from "../../skill/manifest.ts";
 
 type HookStep = AgentStep & { type: "call_hook" };
@@ -62,7 +62,7 @@ function contextAnswer(hook: string, answer: Json): Json {
     const read = messages === undefined ? null : readMessages(messages);
     const texts = [...(system === undefined ? [] : [system]), ...(read?.system ?? [])];
     return {
-      ...(read === null ? {} : { messages: plain(read.messages) }),
+      ...(read === null ? {} : { messages: asJson<Json[]>(read.messages) }),
       ...(texts.length === 0 ? {} : { system: texts.join("\n\n") }),
     };
   } catch (error) {
@@ -132,16 +132,14 @@ const shapes = once((): Record<HookPurpose, Shape> => {
 
 /** Turns canonical messages, which a payload holds as JSON, into the form of requests. */
 function publicForm(messages: Json): Json[] {
-  const list: Message[] = JSON.parse(JSON.stringify(messages));
-  return plain(list.flatMap(messageJson));
+  return asJson(fromJson<Message[]>(messages).flatMap(messageJson));
 }
 
 function recordedMessages(records: Iterable<AgentRecord>): Json[] {
   let number = 0;
-  return plain(historyOf(emptyTranscript(""), records, () => `m${++number}`).transcript.messages);
+  return asJson(historyOf(emptyTranscript(""), records, () => `m${++number}`).transcript.messages);
 }
 
-const plain = (value: readonly (Message | PublicMessage)[]): Json[] => JSON.parse(JSON.stringify(value));
 const lastOf = (messages: Json, count: number): Json =>
   Array.isArray(messages) ? messages.slice(-count) : [];
 

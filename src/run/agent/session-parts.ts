@@ -2,6 +2,7 @@
 import { Internal } from "../../errors.ts";
 import { historyOf } from "../../llm/history.ts";
 import { emptyTranscript, newId } from "../../llm/transcript.ts";
+import { asJson } from "../../skill/json.ts";
 import { RunArtifacts } from "../handler/artifacts.ts";
 import { llmHost } from "../llm-host.ts";
 import { llmError } from "../llm-problem.ts";
@@ -55,7 +56,7 @@ export const SESSION_PARTS: AgentParts = {
     if (run === null) throw new Internal({ cause: "a run ended without a state" });
     const history = historyOf(emptyTranscript(newId()), records, newId, run.spec);
     const durationMs = (settled_at ?? Date.now()) - created_at;
-    return JSON.parse(JSON.stringify(runResult(state, run, { history, durationMs })));
+    return asJson(runResult(state, run, { history, durationMs }));
   },
   async stop({ context, run_id, workspace }, executions) {
     if (executions.length === 0) return;

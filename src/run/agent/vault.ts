@@ -19,7 +19,7 @@ import {
 } from "../../engine/tool-vault/vault.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
 import { HullError } from "../../errors.ts";
-import { isObject } from "../../skill/json.ts";
+import { asJson, isObject } from "../../skill/json.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
 import { searchDelegate } from "../host-delegate.ts";
@@ -109,7 +109,7 @@ export class RunVault implements LoopVault {
     const asked = queryEvent(vault, call);
     const found = await search(vault, stateOf(state), call, { delegate: this.#delegate });
     return {
-      state: JSON.parse(JSON.stringify(found.state)),
+      state: asJson(found.state),
       result: found.result.content,
       events: [asked, found.event],
     };

@@ -89,11 +89,10 @@ export async function callSkillTool(
   const { outcome, runtime } = await carriedOut(handled, asked, environment);
   await output.end();
   const checkedOutcome = withSchema(outcome, tool, settings.local);
-  const ended: HandlerOutcome = JSON.parse(
-    JSON.stringify(
-      redactor.json({ ...checkedOutcome, diagnostics: [...diagnostics, ...checkedOutcome.diagnostics] }),
-    ),
-  );
+  const ended: HandlerOutcome = redactor.json({
+    ...checkedOutcome,
+    diagnostics: [...diagnostics, ...checkedOutcome.diagnostics],
+  });
   const result = await shelved.result(ended);
   await noteCall(asked, environment, { ...result, runtime });
   return {
@@ -166,8 +165,7 @@ class Shelved {
   }
 
   async #keep(value: JsonObject): Promise<{ line: string } | { error: string }> {
-    const redacted: JsonObject = JSON.parse(JSON.stringify(this.#redactor.json(value)));
-    const kept = await this.#environment.artifacts.keep(redacted);
+    const kept = await this.#environment.artifacts.keep(this.#redactor.json(value));
     if ("error" in kept) return kept;
     this.#findings = [...this.#findings, ...kept.findings];
     return { line: kept.line };

@@ -6,7 +6,7 @@ import type { Block, ToolCallBlock } from "../../engine/messages.ts";
 import { carried } from "../../llm/carried.ts";
 import { mustGoBack, refusalOf } from "../../llm/openai-api/answer.ts";
 import { SHELL, shellCall, shellOutput } from "../../llm/openai-api/shell-items.ts";
-import { isObject } from "../../skill/json.ts";
+import { asJson, isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { textOf } from "../delta.ts";
 import type { RunEvent } from "../events.ts";
@@ -106,7 +106,7 @@ export class ResponseEvents {
 
   #emit(type: string, members: JsonObject): void {
     // A copy: later changes must not reach an event that was sent.
-    this.#made.push(JSON.parse(JSON.stringify({ type, sequence_number: this.#sequence, ...members })));
+    this.#made.push(asJson({ type, sequence_number: this.#sequence, ...members }));
     this.#sequence += 1;
   }
 

@@ -8,6 +8,7 @@ import { furtherMembers, responseRequest } from "../../llm/openai-api/response-r
 import { exchangeTerms } from "../../llm/prepare.ts";
 import { SKILL_MODEL } from "../../llm/skill-model.ts";
 import { appendItems } from "../../registry/conversations/rows.ts";
+import { asJson, fromJson } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { AnswerStream } from "../answer-stream.ts";
 import { type Container, containerFileId, filesForUser, MOST_FILES, openContainer } from "../container.ts";
@@ -147,7 +148,7 @@ async function callModel(
   const { protocol } = host.reach(choice.target);
   const beside = protocol === "anthropic";
   // An earlier life of the operation wrote this, below.
-  const earlier: { blocks: Block[]; ended: Ended } | null = JSON.parse(JSON.stringify(durable?.memo ?? null));
+  const earlier = fromJson<{ blocks: Block[]; ended: Ended } | null>(durable?.memo ?? null);
   if (earlier !== null) {
     part({ turn: earlier.blocks });
     return earlier.ended;
@@ -169,7 +170,7 @@ async function callModel(
   );
   context.log.usage = host.figures(turn);
   const ended = { stop: turn.stop_reason, usage: turn.usage, beside, model: turn.model };
-  durable?.remember(JSON.parse(JSON.stringify({ blocks: turn.blocks, ended })));
+  durable?.remember(asJson({ blocks: turn.blocks, ended }));
   part({ turn: turn.blocks });
   return ended;
 }

@@ -1,5 +1,6 @@
 /** The bodies of requests that delegate. The readers of `options` check them. */
 import * as z from "zod/mini";
+import { SESSION_ID } from "../../engine/session-id.ts";
 import { artifactShape } from "../../engine/workflow/artifacts.ts";
 import { nodeShape } from "../../engine/workflow/graph.ts";
 import { contextPolicyShape } from "../../engine/workflow/select-artifacts.ts";
@@ -14,7 +15,7 @@ const object = () => z.custom<JsonObject>(isObject, "must be an object");
 const MAX_TASK = 256 * 1024;
 const task = () => z.string().check(z.minLength(1), z.maxLength(MAX_TASK));
 const name = () => z.string().check(z.minLength(1), z.maxLength(128));
-const sessionId = () => z.string().check(z.regex(/^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/));
+const sessionId = () => z.string().check(z.regex(SESSION_ID));
 const texts = () => z.array(z.string());
 
 /** Members that a handle gives back unchanged. */

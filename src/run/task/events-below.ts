@@ -34,7 +34,7 @@ export async function eventsBelow(
         cutOff: broken,
       },
       ({ event, data }) => {
-        const sent: RunEvent = JSON.parse(JSON.stringify({ event, data: JSON.parse(data) }));
+        const sent: RunEvent = JSON.parse(`{"event":${JSON.stringify(event)},"data":${data}}`);
         for (const shown of shownAbove(sent, of)) emit(shown);
         return sent.event === "done";
       },

@@ -1,6 +1,5 @@
 /** A delegated run's event in the form in which the session above shows it. Pure. */
-import { objectOf } from "../../skill/json.ts";
-import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { fromJson, objectOf } from "../../skill/json.ts";
 import type { RunEvent } from "../events.ts";
 
 /** The delegated run. */
@@ -29,17 +28,14 @@ export function shownAbove({ event, data }: RunEvent, run: ShownRun): RunEvent[]
         : [];
     case "error":
       return [];
-    default: {
-      const shown: RunEvent = JSON.parse(JSON.stringify({ event, data: { ...of, ...data } }));
-      return [shown];
-    }
+    default:
+      return [fromJson({ event, data: { ...of, ...data } })];
   }
 }
 
 /** The members of a run's result that watchers of its parent see. */
 function resultOf(data: unknown): { ok: boolean; status: string; cost_usd: number } {
-  const done: JsonObject = objectOf(JSON.parse(JSON.stringify(data)));
-  const { ok, status, cost_usd }: { [name: string]: Json } = done;
+  const { ok, status, cost_usd } = objectOf(data);
   return {
     ok: ok === true,
     status: typeof status === "string" ? status : "error",

@@ -70,7 +70,7 @@ export async function delegated(
   begun: (() => Promise<void>) | null = null,
 ): Promise<{ task: TaskHandle; spent: { tokens: number; cost_usd: number } }> {
   await session.ask("spawn_task", {
-    spec: JSON.stringify(spec),
+    work: { agent: spec },
     settings,
     imported: null,
     listed: false,

@@ -17,7 +17,7 @@ import { PUBLIC_TENANT } from "../../env.ts";
 import { CallNotFound, ToolsRejected } from "../../errors/llm.ts";
 import { HullError } from "../../errors.ts";
 import { newId } from "../../llm/transcript.ts";
-import type { RunView } from "../../session/conversation/rpc.ts";
+import type { RunView } from "../../session/conversation/answers.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";

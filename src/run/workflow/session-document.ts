@@ -1,6 +1,6 @@
 /** A workflow session: a conversation and the run that it came from, as one document that a client keeps. Pure. */
 import { type Transcript, transcriptShape } from "../../llm/transcript.ts";
-import { isObject, objectOf } from "../../skill/json.ts";
+import { asJson, isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 
 /** The parts of a session. */
@@ -33,7 +33,7 @@ export function sessionParts(given: JsonObject): SessionParts | null {
 
 export function sessionDocument({ transcript, run, persisted_path, status }: SessionParts): JsonObject {
   const { workflow_name = null, task = null, usage } = objectOf(run);
-  const document = {
+  return asJson({
     _type: "workflow_session",
     transcript,
     run,
@@ -47,7 +47,5 @@ export function sessionDocument({ transcript, run, persisted_path, status }: Ses
     event_count: transcript?.events.length ?? 0,
     asset_count: transcript?.assets.length ?? 0,
     usage: isObject(usage) ? usage : null,
-  };
-  const json: JsonObject = JSON.parse(JSON.stringify(document));
-  return json;
+  });
 }

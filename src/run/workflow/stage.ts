@@ -4,7 +4,7 @@ import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { Node } from "../../engine/workflow/graph.ts";
 import { type StageTexts, stageTexts, type Worded } from "../../engine/workflow/stage-prompt.ts";
 import { isObject } from "../../skill/json.ts";
-import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
 
 /** The members of a node that set what its run is asked. */
 type StageNode = Worded &
@@ -99,7 +99,5 @@ export function withNamed(spec: AgentSpec, allowed: readonly string[] | null): A
 
 /** A value that was read from JSON, typed as a JSON object; `null`: it is no object. */
 export function plain(value: unknown): JsonObject | null {
-  if (value === undefined || value === null) return null;
-  const json: Json = JSON.parse(JSON.stringify(value));
-  return isObject(json) ? json : null;
+  return isObject(value) ? value : null;
 }

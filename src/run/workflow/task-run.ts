@@ -1,6 +1,7 @@
 /** A task that was carried out by act, verify and repair, with the outcome of each. Pure. */
 import type { Graph } from "../../engine/workflow/graph.ts";
 import type { Stage } from "../../engine/workflow/records.ts";
+import { asJson } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 
 /** The answer of `task_run`. @param record of the run as `runDocument` makes it */
@@ -17,7 +18,7 @@ export function taskRun(
     (stage) => stage !== undefined && stage.visible_text !== "",
   );
   const attention = repair !== undefined || verified?.status === "failed";
-  const report = {
+  return asJson({
     task,
     workflow: graph,
     status: attention ? "needs_attention" : status,
@@ -29,9 +30,7 @@ export function taskRun(
     transcript,
     run: record,
     artifacts,
-  };
-  const json: JsonObject = JSON.parse(JSON.stringify(report));
-  return json;
+  });
 }
 
 /** A stage's answer: its data if there is any, otherwise its text. */

@@ -5,7 +5,8 @@ import { CallNotFound } from "../../errors/llm.ts";
 import { ApprovalClosed, ToolCallClosed } from "../../errors/session.ts";
 import { resultText } from "../../llm/messages.ts";
 import type { Json } from "../../skill/manifest.ts";
-import type { ApprovalView, Decision, RunView } from "./rpc.ts";
+import type { ApprovalView, RunView } from "./answers.ts";
+import type { Decision } from "./rpc.ts";
 import type { Runs } from "./runs.ts";
 import type { SessionLog } from "./session-log.ts";
 

@@ -7,8 +7,8 @@ import type { AgentState } from "../../engine/agent/state.ts";
 import type { Artifact, ImportedArtifact } from "../../engine/artifact.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import type { Tables } from "../tables.ts";
+import type { ArtifactEntry, ArtifactView } from "./answers.ts";
 import type { Rows } from "./rows.ts";
-import type { ArtifactEntry, ArtifactView } from "./rpc.ts";
 
 /** A version without its content. */
 type Head = Pick<ArtifactEntry, "type" | "title" | "language" | "run_id" | "call_id">;

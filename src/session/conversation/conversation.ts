@@ -15,6 +15,7 @@ import type { JsonObject } from "../../skill/manifest.ts";
 import type { NamedRequest } from "../named-request.ts";
 import { forgetRuns } from "../run-index.ts";
 import { forgetSession } from "../session-index.ts";
+import type { SessionView } from "./answers.ts";
 import { documentStream } from "./documents.ts";
 import type { DueKind } from "./due-times.ts";
 import { clearFiles } from "./files.ts";
@@ -27,7 +28,6 @@ import type {
   SessionDocument,
   SessionEventsCall,
   SessionOperations,
-  SessionView,
 } from "./rpc.ts";
 import { Runs } from "./runs.ts";
 import type { Sequel } from "./sequel.ts";

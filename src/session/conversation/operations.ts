@@ -15,6 +15,7 @@ import type { Task } from "../task/task.ts";
 import { workflowHandlers } from "../workflow/handlers.ts";
 import type { WorkflowOperations } from "../workflow/rpc.ts";
 import type { Workflow } from "../workflow/workflow.ts";
+import type { RunView, SessionView } from "./answers.ts";
 import { answerCall, decide, listApprovals } from "./approvals.ts";
 import type { Conversation } from "./conversation.ts";
 import { eventPage } from "./event-page.ts";
@@ -23,13 +24,11 @@ import { fitting } from "./injected.ts";
 import { compactNow } from "./manual-compaction.ts";
 import type {
   LongText,
-  RunView,
   SessionAnswer,
   SessionCaller,
   SessionOperation,
   SessionOperations,
   SessionQuestion,
-  SessionView,
   Wait,
 } from "./rpc.ts";
 import { runEnvironment } from "./run-environment.ts";

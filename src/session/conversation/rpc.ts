@@ -1,7 +1,6 @@
 /** The messages between the Worker and a SessionObject. Types only. */
 import type { Delivery, Feedback, SessionState } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
-import type { Artifact } from "../../engine/artifact.ts";
 import type { Message } from "../../engine/messages.ts";
 import type { ErrorData } from "../../errors.ts";
 import type { PublicMessage } from "../../llm/messages.ts";
@@ -12,6 +11,7 @@ import type { NamedRequest } from "../named-request.ts";
 import type { TaskOperations } from "../task/rpc.ts";
 import type { UnlistedRpc } from "../unlisted/rpc.ts";
 import type { WorkflowOperations } from "../workflow/rpc.ts";
+import type { ApprovalView, ArtifactEntry, ArtifactView, RunView, SessionView } from "./answers.ts";
 import type { EventPage } from "./event-page.ts";
 import type { RunTrace } from "./trace.ts";
 
@@ -22,75 +22,6 @@ export interface SessionCaller {
   request_id: string;
   /** As in `RunContext`. */
   mock_scope: string;
-}
-
-/** A session in the form of its routes. Times are RFC 3339. */
-export interface SessionView {
-  id: string;
-  state: SessionState;
-  created_at: string;
-  updated_at: string;
-  /** Messages that the next model call would send. */
-  length: number;
-  /** Summary of what compaction took out of them. */
-  summary: string | null;
-  parent_id: string | null;
-  child_ids: string[];
-  branched_at_event_index: number | null;
-  /** Number of the last event; 0: there is none. */
-  last_event: number;
-  metadata: JsonObject;
-  /** The run under way. */
-  run: { run_id: string; status: string } | null;
-}
-
-export interface RunView {
-  run_id: string;
-  session_id: string;
-  status: string;
-  created_at: string;
-  settled_at: string | null;
-  /** The result's document. */
-  result?: JsonObject;
-  /** A problem document. */
-  error?: JsonObject;
-  /** The calls that the client must answer. */
-  awaiting?: { tool_call_id: string; name: string; arguments: JsonObject }[];
-  /** The calls that a person must decide. */
-  approvals?: ApprovalView[];
-}
-
-export interface ApprovalView {
-  id: string;
-  run_id: string;
-  tool_call_id: string;
-  tool: string;
-  arguments: JsonObject;
-  arguments_digest: string;
-  risk: string;
-  requested_at: string;
-  expires_at: string;
-}
-
-/** An artifact in its last version, without content. */
-export interface ArtifactEntry extends Pick<Artifact, "id" | "type" | "title" | "language" | "version"> {
-  /** Number of versions. */
-  versions: number;
-  /** The run and the model's call that made this version. */
-  run_id: string;
-  call_id: string;
-  /** Times of the first version, and of this one. */
-  created_at: string;
-  updated_at: string;
-}
-
-/** One version. */
-export interface ArtifactView extends Artifact {
-  run_id: string;
-  call_id: string;
-  created_at: string;
-  /** All versions, oldest first. */
-  versions: { version: number; created_at: string }[];
 }
 
 export interface Decision {
@@ -254,8 +185,8 @@ export interface SessionEventsCall {
  */
 export type StreamUntil = "end" | "rest" | "usual" | "answer";
 
-/** A stream, or why there is none: `ErrorData` as JSON. */
-export type Streamed = { ok: true; body: ReadableStream<Uint8Array> } | { ok: false; error: string };
+/** A stream, or why there is none. */
+export type Streamed = { ok: true; body: ReadableStream<Uint8Array> } | { ok: false; error: ErrorData };
 
 /** The beginning of a fork. */
 export interface ForkCall {
@@ -302,6 +233,6 @@ export interface SessionRpc extends Rpc.DurableObjectBranded, UnlistedRpc {
   events(call: SessionEventsCall): Promise<Streamed>;
   /** One of the session's documents. */
   document(caller: SessionCaller, what: SessionDocument): Promise<Streamed>;
-  /** Takes a part of its parent's content: a `ForkStep` and the part, as JSON. */
-  adopt(step: string, part: LongText): Promise<Adopted>;
+  /** Takes a part of its parent's content, as JSON. */
+  adopt(step: ForkStep, part: LongText): Promise<Adopted>;
 }

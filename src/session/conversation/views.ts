@@ -2,9 +2,10 @@
 import type { AgentState, RunState } from "../../engine/agent/state.ts";
 import type { AgentParts } from "../../run/agent/parts.ts";
 import type { RunEntry } from "../run-entry.ts";
+import type { RunView, SessionView } from "./answers.ts";
 import { awaitedCalls, listApprovals } from "./approvals.ts";
 import { readEnd } from "./done.ts";
-import type { RunView, SessionView, Wait } from "./rpc.ts";
+import type { Wait } from "./rpc.ts";
 import type { RunRow } from "./run-rows.ts";
 import type { SessionLog } from "./session-log.ts";
 import { resultOf } from "./settle.ts";
@@ -85,7 +86,7 @@ export function runAnswer(log: SessionLog, parts: AgentParts, session: string, r
   const facts = { run_id, session_id: session, created_at, settled_at: null };
   const result = resultOf(parts, log.state(), facts, log.recordsOf(row));
   const { status } = row;
-  return { ...view, result: JSON.parse(JSON.stringify(log.answered({ ...result, status }))) };
+  return { ...view, result: log.answered({ ...result, status }) };
 }
 
 export function runView(log: SessionLog, session: string, row: RunRow): RunView {

@@ -2,7 +2,7 @@
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { DaemonNotRunning, DaemonQueueFull, DaemonRunning } from "../../errors/daemon.ts";
 import { CallNotFound } from "../../errors/llm.ts";
-import type { JsonObject } from "../../skill/manifest.ts";
+import { asJson } from "../../skill/json.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import type { SessionCaller } from "../conversation/rpc.ts";
 import type { SessionRow } from "../conversation/store.ts";
@@ -130,8 +130,7 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
         ...summary(),
         pending_events: waitingEvents(daemon, row),
       };
-      const shown: JsonObject = JSON.parse(JSON.stringify(log.answered(document)));
-      return shown;
+      return asJson(log.answered(document));
     }),
     trigger: within404(({ payload, request }, row, { session }) =>
       conversation.once(request, () => {

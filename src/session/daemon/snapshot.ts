@@ -5,6 +5,7 @@ import { historyOf } from "../../llm/history.ts";
 import { messageJson } from "../../llm/messages.ts";
 import { emptyTranscript, newId } from "../../llm/transcript.ts";
 import type { WorkspaceAccess, WorkspaceFile } from "../../run/workspace/access.ts";
+import { asJson } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import type { Daemon } from "./daemon.ts";
@@ -47,7 +48,7 @@ export async function snapshotOf(
     last_run_exit_code: run?.verification?.exit_code ?? null,
     watch_state,
   };
-  return JSON.parse(JSON.stringify(log.answered(snapshot)));
+  return asJson(log.answered(snapshot));
 }
 
 /** Files to list at a time. */

@@ -24,7 +24,7 @@ import type { NamedRequest } from "../named-request.ts";
 import { within } from "../within.ts";
 import type { Delegates } from "./delegates.ts";
 import { type AskAbove, checkBelow, Lineage } from "./lineage.ts";
-import type { TaskOperations } from "./rpc.ts";
+import type { TaskOperations, TaskWork } from "./rpc.ts";
 import type { Cycle, TaskRow } from "./store.ts";
 import type { Task } from "./task.ts";
 
@@ -143,17 +143,17 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
 
   /** Begins a run of the task, and tells watchers. */
   const begin = (
-    spec: { agent: AgentSpec } | { workflow: WorkflowSpec },
+    work: TaskWork,
     settings: TaskSettings,
     { id, request_id, mock_scope }: SessionCaller,
   ): void => {
     const running = task.update(settings, "running");
-    if ("agent" in spec) {
-      runs.start(spec.agent, { request_id, mock_scope }, [running]);
+    if ("agent" in work) {
+      runs.start(work.agent, { request_id, mock_scope }, [running]);
       return;
     }
-    const account = accountIn(spec.workflow, id);
-    task.workflow.begin(spec.workflow, { account, request_id, mock_scope });
+    const account = accountIn(work.workflow, id);
+    task.workflow.begin(work.workflow, { account, request_id, mock_scope });
     log.append([], { events: () => [running] });
   };
 
@@ -246,10 +246,10 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
 
   /** Makes the session unless it exists, and begins the task's first run in it unless it has begun. Answers whether it made it. */
   const spawn = async (
-    { spec, settings: asked, imported, request }: TaskOperations["spawn_task"]["in"],
+    { work, settings: asked, imported, request }: TaskOperations["spawn_task"]["in"],
     caller: SessionCaller,
   ): Promise<boolean> => {
-    const { run_id: run }: { run_id: string } = JSON.parse(spec);
+    const { run_id: run } = "agent" in work ? work.agent : work.workflow;
     let settings = asked;
     const parent_id = settings.parent?.session_id ?? null;
     const request_hash = imported === null ? null : (request?.name ?? run);
@@ -275,8 +275,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
       } else {
         conversation.active(session);
         conversation.quiet(session);
-        if (settings.mode === "workflow") begin({ workflow: JSON.parse(spec) }, settings, caller);
-        else begin({ agent: JSON.parse(spec) }, settings, caller);
+        begin(work, settings, caller);
       }
       const { artifacts } = settings;
       const fresh = { closed_at: null, thrown: false };

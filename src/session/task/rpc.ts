@@ -1,6 +1,7 @@
 /** The messages between the Worker, a task's session and the session that delegated it. Types only. */
-import type { Ceilings } from "../../engine/agent/spec.ts";
+import type { AgentSpec, Ceilings } from "../../engine/agent/spec.ts";
 import type { Message } from "../../engine/messages.ts";
+import type { WorkflowSpec } from "../../engine/workflow/records.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { TaskHandle, TaskSettings } from "../../run/task/handle.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
@@ -15,17 +16,19 @@ interface Waited {
   spent: { tokens: number; cost_usd: number };
 }
 
+/** What a task's run carries out: a workflow with the mode `workflow`. */
+export type TaskWork = { agent: AgentSpec } | { workflow: WorkflowSpec };
+
 /** By name: the questions to a session that is a task, or that has delegated some. JSON-safe. */
 export interface TaskOperations {
   /**
    * Makes the session and begins the task's first run. @throws InputInvalid if the session above is below this one
-   * @param spec `AgentSpec` as JSON; with the mode `workflow` `WorkflowSpec`
    * @param imported the conversation with which it begins
    * @param request `null`: the id of the run identifies a repetition
    */
   spawn_task: {
     in: {
-      spec: string;
+      work: TaskWork;
       settings: TaskSettings;
       imported: { messages: Message[]; summary: string | null } | null;
       /** Whether the answer waits until lists show it. Otherwise lists show the task in a moment, or when it has ended. */

@@ -14,6 +14,7 @@ import { envelopeOf } from "../../run/task/envelope.ts";
 import type { TaskHandle, TaskSettings, TaskStatus } from "../../run/task/handle.ts";
 import type { ShownRun } from "../../run/task/shown-above.ts";
 import { isStage } from "../../run/workflow/attempt.ts";
+import { asJson } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import type { RunRow } from "../conversation/run-rows.ts";
@@ -164,7 +165,7 @@ export class Task {
     const cycles = this.store.cycles();
     const { parent, name, mode, task, carry } = settings;
     const snapshot_path = carry.persist_state ? snapshotPath(id) : null;
-    const closed = () => objectJson(toProblem(new TaskClosed({ task: id }).data, work.request_id));
+    const closed = () => asJson(toProblem(new TaskClosed({ task: id }).data, work.request_id));
     const dropped = settings.policy_dropped ?? work.dropped;
     return {
       _type: "task_handle",
@@ -439,5 +440,3 @@ type Reported = Exclude<TaskStatus, "awaiting"> | "awaiting_input";
 
 /** Where the task's session keeps its handle as a file. */
 const snapshotPath = (id: string): string => `tasks/${id}.json`;
-
-const objectJson = (value: object): JsonObject => JSON.parse(JSON.stringify(value));

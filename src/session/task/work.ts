@@ -7,6 +7,7 @@ import { DeadlineExceeded } from "../../errors/run.ts";
 import { RunCancelled } from "../../errors/session.ts";
 import { ReplayMismatch } from "../../errors/workflow.ts";
 import { type HullError, toProblem } from "../../errors.ts";
+import { asJson } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import { readEnd } from "../conversation/done.ts";
@@ -147,8 +148,7 @@ function workflowResult({ spec, stages, artifacts, finished }: WorkflowState): J
     artifacts,
     usage: totalOutcomes(stages),
   };
-  const json: JsonObject = JSON.parse(JSON.stringify(result));
-  return json;
+  return asJson(result);
 }
 
 /** The error of a run that stopped early. */
@@ -166,7 +166,4 @@ function endOf({ code, message }: StageError, { spec, began }: WorkflowState): H
   }
 }
 
-function problem({ data }: HullError, request_id: string): JsonObject {
-  const json: JsonObject = JSON.parse(JSON.stringify(toProblem(data, request_id)));
-  return json;
-}
+const problem = ({ data }: HullError, request_id: string): JsonObject => asJson(toProblem(data, request_id));

@@ -23,8 +23,8 @@ export function doneEvent(context: RunContext, ok: boolean, output: RunOutput | 
 /** The outcome and events of a failed run. */
 export function failure(context: RunContext, error: HullError): { outcome: Outcome; events: RunEvent[] } {
   logError(error, context);
-  const data = JSON.parse(JSON.stringify(context.redacted(error.data)));
-  const operator = JSON.parse(JSON.stringify(context.redacted(error.operator)));
+  const data = context.redacted(error.data);
+  const operator = context.redacted(error.operator);
   return {
     outcome: { ok: false, error: data, operator },
     events: [{ event: "error", data: problemOf(error, context) }, doneEvent(context, false, null)],

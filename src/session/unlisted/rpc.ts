@@ -1,4 +1,5 @@
 /** The messages between the Worker and the session of an idempotent or asynchronous call. Types only. */
+import type { ErrorData } from "../../errors.ts";
 import type { Content } from "../../run/large-body.ts";
 
 /** A run to carry out, with its input read and checked. */
@@ -37,11 +38,13 @@ export type ExecutionAnswer =
       /** Separately measured parts of the run's time, in ms. */
       timings: Record<string, number>;
     }
-  /** `error` is `ErrorData` as JSON, `operator` JSON for the log. */
-  | { ok: false; error: string; operator: string };
+  /** `operator` is for the log. */
+  | { ok: false; error: ErrorData; operator: Record<string, unknown> };
 
 /** A stream of server-sent events from a number on; or why there is none. */
-export type ExecutionEvents = { ok: true; body: ReadableStream<Uint8Array> } | { ok: false; error: string };
+export type ExecutionEvents =
+  | { ok: true; body: ReadableStream<Uint8Array> }
+  | { ok: false; error: ErrorData };
 
 export interface ExecutionStatus {
   id: string;
@@ -54,8 +57,7 @@ export interface ExecutionStatus {
   created_at: number;
   finished_at: number | null;
   result: { headers: Record<string, string>; size: number } | null;
-  /** `ErrorData` as JSON. */
-  error: string | null;
+  error: ErrorData | null;
 }
 
 /** Identifies the same call without reading its input. */
@@ -87,7 +89,8 @@ export interface UnlistedRpc {
   follow(caller: string, after: number, early: boolean): Promise<ExecutionEvents | null>;
   status(caller: string): Promise<ExecutionStatus | null>;
   /**
-   * The run's steps so far, as JSON (`RunTrace`); a script has no steps. @param after number of steps before the page
+   * The run's steps so far, as JSON (`RunTrace`), since the compiler gives up on the type of an answer that holds JSON of
+   * any depth; a script has no steps. @param after number of steps before the page
    */
   steps(caller: string, page: { after: number; limit: number }): Promise<string | null>;
   /** The text with which the run was begun. */

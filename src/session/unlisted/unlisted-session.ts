@@ -136,9 +136,7 @@ export class UnlistedSession extends Lives<CallLife> {
     }
     const outcome = this.#known(caller)?.call.outcome ?? null;
     if (outcome === null) throw new Internal({ cause: "the execution broke off" });
-    if (!outcome.ok) {
-      return { ok: false, error: JSON.stringify(outcome.error), operator: JSON.stringify(outcome.operator) };
-    }
+    if (!outcome.ok) return outcome;
     const { headers, timings } = outcome;
     return { ok: true, headers, timings, body: await openBody(this.#env, this.#calls, outcome.body) };
   }
@@ -152,7 +150,7 @@ export class UnlistedSession extends Lives<CallLife> {
     if (known === null) return null;
     const { call, run, id } = known;
     if (early && !call.begun && call.outcome?.ok === false) {
-      return { ok: false, error: JSON.stringify(call.outcome.error) };
+      return { ok: false, error: call.outcome.error };
     }
     // An unknown number belongs to an earlier run of this id.
     const from = Math.min(after, this.#store.lastEvent());
@@ -173,7 +171,7 @@ export class UnlistedSession extends Lives<CallLife> {
     const { created_at, settled_at: finished_at } = run;
     const run_id = operationOf(call) === "runs" ? anonymousRunId(run.id) : null;
     const result = outcome?.ok ? { headers: outcome.headers, size: outcome.size } : null;
-    const error = outcome?.ok === false ? JSON.stringify(outcome.error) : null;
+    const error = outcome?.ok === false ? outcome.error : null;
     return { id, run_id, skill, digest, status: stateOf(run), created_at, finished_at, result, error };
   }
 

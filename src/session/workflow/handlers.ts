@@ -1,7 +1,6 @@
 /** The questions to a session's workflow run, by name (`rpc.ts`). */
 import { runDocument } from "../../engine/workflow/document.ts";
 import { misfits } from "../../engine/workflow/migrate.ts";
-import type { WorkflowSpec } from "../../engine/workflow/records.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { WorkflowEnded, WorkflowMisfit, WorkflowNotWaiting } from "../../errors/workflow.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
@@ -43,8 +42,7 @@ export function workflowHandlers(conversation: Conversation, workflow: Workflow)
   };
   const runId = (): string => workflow.state().spec.run_id;
   return {
-    beginWorkflow: async ({ spec: text, account, request }, caller) => {
-      const spec: WorkflowSpec = JSON.parse(text);
+    beginWorkflow: async ({ spec, account, request }, caller) => {
       const metadata = { workflow: spec.workflow?.name ?? spec.graph.name };
       const fork = nameAndContent(request);
       await conversation.open(caller, { metadata, request_hash: null, imported: null, fork });
@@ -80,10 +78,9 @@ export function workflowHandlers(conversation: Conversation, workflow: Workflow)
     migrateWorkflow: within404(({ to, request }) => {
       conversation.once(request, () => {
         under(runId());
-        const wanted: Pick<WorkflowSpec, "graph" | "workflow" | "skills"> = JSON.parse(to);
-        const errors = misfits(workflow.state(), wanted.graph);
+        const errors = misfits(workflow.state(), to.graph);
         if (errors.length > 0) throw new WorkflowMisfit({ run: runId(), errors });
-        workflow.note([{ type: "migrated", at: workflow.now(), ...wanted }]);
+        workflow.note([{ type: "migrated", at: workflow.now(), ...to }]);
         return null;
       });
       return document();

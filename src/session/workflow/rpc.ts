@@ -1,23 +1,27 @@
 /** The messages between the Worker and the object of a workflow run. Types only. */
+import type { WorkflowSpec } from "../../engine/workflow/records.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { NamedRequest } from "../named-request.ts";
 
 /** How long an answer waits. */
 type WorkflowWait = "none" | "terminal";
 
+/** The graph of a run, where it comes from, and the versions of its skills. */
+type GraphInUse = Pick<WorkflowSpec, "graph" | "workflow" | "skills">;
+
 /** By name: each question and its answer. JSON-safe. Documents are as `runDocument` makes them. */
 export interface WorkflowOperations {
-  /** Makes the session and the run in it. @param spec `WorkflowSpec` as JSON @param account the soft ledger that it counts in */
+  /** Makes the session and the run in it. @param account the soft ledger that it counts in */
   beginWorkflow: {
-    in: { spec: string; account: string; request: NamedRequest };
+    in: { spec: WorkflowSpec; account: string; request: NamedRequest };
     out: JsonObject;
   };
   /** The run's record, at once or once it has ended. */
   workflow: { in: { wait: WorkflowWait }; out: JsonObject };
   pauseWorkflow: { in: { request: NamedRequest }; out: JsonObject };
   resumeWorkflow: { in: { request: NamedRequest }; out: JsonObject };
-  /** The run goes on with another graph. @param to `graph`, `workflow` and `skills` of a `WorkflowSpec`, as JSON */
-  migrateWorkflow: { in: { to: string; request: NamedRequest }; out: JsonObject };
+  /** The run goes on with another graph. */
+  migrateWorkflow: { in: { to: GraphInUse; request: NamedRequest }; out: JsonObject };
   stopWorkflow: { in: { kill: boolean; reason: string; request: NamedRequest }; out: JsonObject };
   /** An event for wait nodes. One that comes early is kept. */
   workflowEvent: {

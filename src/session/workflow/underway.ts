@@ -5,8 +5,8 @@ import type { WorkflowState } from "../../engine/workflow/state.ts";
 import { detachedContext } from "../../run/context.ts";
 import { sessionClient } from "../../run/session-client.ts";
 import { childRun, stageSession } from "../../run/workflow/attempt.ts";
+import type { RunView } from "../conversation/answers.ts";
 import type { Conversation } from "../conversation/conversation.ts";
-import type { RunView } from "../conversation/rpc.ts";
 
 /** Sessions that are asked for one record. A map may have more of them under way. */
 const MOST_ASKED = 32;

@@ -228,6 +228,8 @@ const TABLE: Record<string, [string, string[]][]> = {
     ["input: file\ninput_schema: {type: object}", ["warning schema_without_text 5 input_schema"]],
     ["route: /healthz", ["error reserved_route 4 route"]],
     ["route: /v1/x", ["error reserved_route 4 route"]],
+    ["route: /tasks", ["error reserved_route 4 route"]],
+    ["route: /mcp/x", ["error reserved_route 4 route"]],
     ["route: /skills/other/card", ["error reserved_route 4 route"]],
     ["route: /a//b", ["error route_form 4 route"]],
     ["route: /a//", ["error route_form 4 route"]],

@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import { CallNotFound } from "../../../errors/llm.ts";
 import { BadRequest } from "../../../errors/request.ts";
-import { type ErrorData, HullError, Internal } from "../../../errors.ts";
+import { HullError, Internal } from "../../../errors.ts";
 import { readFrames } from "../../../model/frames.ts";
 import type { RunEvent } from "../../../run/events.ts";
 import { failure, ResponseEvents } from "../../../run/responses/events.ts";
@@ -50,10 +50,7 @@ export async function storedResponse(context: RequestContext, id: string): Promi
 export async function documentOf({ execution, request }: StoredResponse): Promise<JsonObject> {
   const { status, error } = await execution.status();
   if (status === "running") return { ...request.head, status: "in_progress" };
-  if (error !== null) {
-    const data: ErrorData = JSON.parse(error);
-    return { ...request.head, ...failure({ ...data }) };
-  }
+  if (error !== null) return { ...request.head, ...failure({ ...error }) };
   const answer = await execution.answer();
   if (!answer.ok) throw new Internal({ cause: "a response that is done has no answer" });
   const document: JsonObject = JSON.parse(await new Response(answer.body).text());
@@ -151,10 +148,7 @@ async function followed(
   const broken = (reason: string): HullError => new Internal({ cause: reason });
   for (let breaks = 0; !ended; breaks += 1) {
     const events = await execution.follow(seen, early);
-    if (!events.ok) {
-      const error: ErrorData = JSON.parse(events.error);
-      throw new HullError(error);
-    }
+    if (!events.ok) throw new HullError(events.error);
     const options = {
       framing: "sse" as const,
       max_event: MAX_EVENT,

@@ -1,5 +1,6 @@
 /** `/v1/skills`: a tenant's stored skills, in three dialects over one store. */
 import * as z from "zod/mini";
+import { defaultVersionBody } from "../../../api/bodies/publishing.ts";
 import { BadRequest, SkillNotFound, SkillReadOnly } from "../../../errors/request.ts";
 import { readPointer } from "../../../registry/published.ts";
 import { findBundle } from "../../../registry/stored-skills/bundles.ts";
@@ -192,13 +193,11 @@ function checkNotEmpty(skill: StoredSkill, dialect: Dialect): void {
   throw new BadRequest({ detail: `The skill "${skill.id}" has no version. Upload one, or delete it.` });
 }
 
-const defaultShape = z.lazy(() => z.object({ default_version: z.union([z.string(), z.int()]) }));
-
 /** `POST /v1/skills/{id}` of OpenAI's: chooses the default version. */
 export async function postDefault(context: RequestContext, params: Params): Promise<Response> {
   const { env, tenant, caller, request } = context;
   const skill = await skillOf(context, params);
-  const { default_version } = await readJson(request, defaultShape);
+  const { default_version } = await readJson(request, defaultVersionBody);
   const version = await findVersion(env, tenant, skill.id, String(default_version));
   if (version === null) {
     const detail = `The skill has no version "${String(default_version).slice(0, 64)}".`;

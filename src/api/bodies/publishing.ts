@@ -1,0 +1,37 @@
+/** The bodies of requests that publish skills, configure them and make keys. */
+import * as z from "zod/mini";
+import { SCOPES } from "../../auth/api-key.ts";
+import { sha256 } from "../../registry/schema.ts";
+import type { Json } from "../../skill/manifest.ts";
+
+/** With one of the two: its reader says so. */
+export const catalogBody = z.lazy(() =>
+  z.strictObject({ id: z.optional(sha256()), rollback: z.optional(z.literal(true)) }),
+);
+
+/** What replaces an archive: a stored skill, or an earlier version of the same upload. */
+export const namedSkillBody = z.lazy(() =>
+  z.union([
+    z.strictObject({ skill_id: z.string(), version: z.optional(z.union([z.string(), z.int()])) }),
+    z.strictObject({ digest: z.string() }),
+  ]),
+);
+
+/** `POST /v1/skills/{id}` of OpenAI's. */
+export const defaultVersionBody = z.lazy(() => z.object({ default_version: z.union([z.string(), z.int()]) }));
+
+export const configBody = z.lazy(() =>
+  z.strictObject({ tools: z.custom<Json>((value) => value !== undefined, "is required") }),
+);
+
+export const keyBody = z.lazy(() => {
+  const tenant = z.regex(
+    /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
+    "1 to 64 letters, digits, dots, dashes, underscores",
+  );
+  return z.strictObject({
+    tenant: z.string().check(tenant),
+    scopes: z.array(z.enum(SCOPES)).check(z.minLength(1)),
+    name: z.optional(z.string().check(z.minLength(1), z.maxLength(100))),
+  });
+});

@@ -1,0 +1,66 @@
+/** The bodies of requests about sessions and daemons. */
+import * as z from "zod/mini";
+import { sessionId } from "../../engine/session-id.ts";
+import { messageShape, partShape } from "../../llm/messages.ts";
+import { transcriptShape } from "../../llm/transcript.ts";
+import type { Json } from "../../skill/manifest.ts";
+
+const maybe = z.exactOptional;
+const count = () => z.int().check(z.nonnegative());
+const text = () => z.string().check(z.minLength(1));
+
+/** The body of an operation without members. */
+export const nothing = z.lazy(() => z.strictObject({}));
+
+export const openBody = z.lazy(() =>
+  z.strictObject({
+    id: maybe(sessionId()),
+    metadata: maybe(z.record(z.string(), z.json())),
+    transcript: maybe(transcriptShape),
+  }),
+);
+export const trimBody = z.lazy(() => z.strictObject({ keep_last: count() }));
+export const forkBody = z.lazy(() => z.strictObject({ dst: maybe(sessionId()) }));
+export const forkAtBody = z.lazy(() => z.strictObject({ keep_first: count(), dst: maybe(sessionId()) }));
+export const injectBody = z.lazy(() => z.strictObject({ message: messageShape }));
+export const compactBody = z.lazy(() =>
+  z.strictObject({
+    strategy: z._default(z.enum(["observation_mask", "truncate", "llm"]), "observation_mask"),
+    keep_first: z._default(count(), 0),
+    keep_last: z._default(count(), 12),
+    summary: maybe(text()),
+    options: maybe(z.record(z.string(), z.json())),
+  }),
+);
+export const messageBody = z.lazy(() =>
+  z.strictObject({
+    content: z.union([text(), z.array(partShape).check(z.minLength(1))]),
+    delivery: z._default(
+      z.enum(["interrupt_immediate", "finish_step", "wait_for_completion"]),
+      "interrupt_immediate",
+    ),
+  }),
+);
+export const feedbackBody = z.lazy(() =>
+  z.strictObject({
+    kind: z.string().check(z.regex(/^[a-z][a-z0-9_]{0,63}$/, "a name in a-z0-9_")),
+    content: text(),
+  }),
+);
+export const decisionBody = z.lazy(() =>
+  z.strictObject({
+    decision: z.enum(["approve", "deny"]),
+    scope: z._default(z.enum(["once", "session"]), "once"),
+    reason: maybe(z.nullable(z.string())),
+    arguments_digest: maybe(z.string()),
+  }),
+);
+export const toolResultBody = z.lazy(() =>
+  z.strictObject({
+    tool_call_id: z.string(),
+    content: z.custom<Json>((value) => value !== undefined, "is required"),
+    is_error: z._default(z.boolean(), false),
+  }),
+);
+
+export const resumeDaemonBody = z.lazy(() => z.strictObject({ persist_path: text() }));

@@ -1,0 +1,80 @@
+/** The bodies of requests about workflows and their runs. */
+import * as z from "zod/mini";
+import { isObject } from "../../skill/json.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { policyShape } from "../../skill/policy.ts";
+
+const maybe = z.exactOptional;
+const json = () => z.custom<Json>((value) => value !== undefined);
+const object = () => z.custom<JsonObject>(isObject, "must be an object");
+/** A graph as it came: `readGraph` reads it. */
+export const anyGraph = json();
+/** Artifacts as they came: `readArtifacts` reads them. */
+export const anyArtifacts = json();
+const text = () => z.string().check(z.minLength(1));
+
+export const validateBody = z.lazy(() =>
+  z.strictObject({ graph: anyGraph, ceiling: maybe(z.nullable(policyShape)) }),
+);
+export const graphBody = z.lazy(() => z.strictObject({ graph: anyGraph }));
+
+export const executeBody = z.lazy(() =>
+  z.strictObject({
+    task: text(),
+    graph: maybe(anyGraph),
+    workflow: maybe(text()),
+    artifacts: maybe(anyArtifacts),
+    options: maybe(object()),
+  }),
+);
+export type ExecuteBody = z.infer<typeof executeBody>;
+export const stopBody = z.lazy(() => z.strictObject({ reason: maybe(z.string()) }));
+export const forkRunBody = z.lazy(() =>
+  z.strictObject({
+    from: text(),
+    input: maybe(z.strictObject({ task: maybe(text()), artifacts: maybe(anyArtifacts) })),
+  }),
+);
+export type ForkRunBody = z.infer<typeof forkRunBody>;
+export const migrateBody = z.lazy(() => z.strictObject({ graph: maybe(anyGraph), workflow: maybe(text()) }));
+export const signalBody = z.lazy(() =>
+  z.strictObject({ name: text(), key: maybe(z.nullable(z.string())), payload: maybe(json()) }),
+);
+export const answerBody = z.lazy(() =>
+  z.strictObject({
+    node: text(),
+    decision: z.enum(["approve", "deny"]),
+    reason: maybe(z.nullable(z.string())),
+  }),
+);
+
+/** Of the operations that edit one graph, and of `diff`. */
+export const editBody = z.lazy(() =>
+  z.strictObject({
+    graph: maybe(anyGraph),
+    node_id: maybe(z.string()),
+    node: maybe(object()),
+    edge: maybe(object()),
+    from: maybe(z.string()),
+    to: maybe(z.string()),
+    policy: maybe(z.union([text(), object()], "must be an object")),
+    left: maybe(anyGraph),
+    right: maybe(anyGraph),
+    reason: maybe(z.string()),
+  }),
+);
+export const taskRunBody = z.lazy(() =>
+  z.strictObject({
+    task: text(),
+    flow: z.union([text(), object()], "must be a graph or the name of a workflow"),
+    overrides: maybe(object()),
+    artifacts: maybe(anyArtifacts),
+  }),
+);
+export type TaskRunBody = z.infer<typeof taskRunBody>;
+export const runSessionBody = z.lazy(() => z.strictObject({ result: object() }));
+export const newSessionBody = z.lazy(() => z.strictObject({ metadata: maybe(object()) }));
+export const persistBody = z.lazy(() => z.strictObject({ session: object(), path: maybe(z.string()) }));
+export const restoreBody = z.lazy(() => z.strictObject({ path: text() }));
+/** Of `session_<operation>`: the options of that operation on transcripts stand beside. */
+export const ofSessionBody = z.lazy(() => z.looseObject({ session: object() }));
