@@ -12,6 +12,7 @@ import type {
   Streamed,
   StreamUntil,
 } from "../session/conversation/rpc.ts";
+import { again } from "./again.ts";
 import type { RunContext } from "./context.ts";
 import { readText, sendText } from "./long-text.ts";
 import type { WorkspaceAccess } from "./workspace/access.ts";
@@ -23,10 +24,6 @@ export const SESSION_IDS = "1 to 128 of A-Za-z0-9._:-, the first a letter or dig
 
 /** What a request calls the session: a daemon, a task and a workflow run each have a session of their own. */
 export type SessionKind = "session" | "daemon" | "task" | "workflow run";
-
-/** Attempts after the first, and the wait before the first of them in ms, doubled each time. */
-const RETRIES = 4;
-const WAIT_MS = 100;
 
 /** The object of a session. The same session id of another tenant names another object. */
 export function sessionObject({ SESSIONS }: Bindings, tenant: string, id: string) {
@@ -121,15 +118,4 @@ function streamed(ask: () => Promise<Streamed>): Promise<ReadableStream<Uint8Arr
     const error: ErrorData = JSON.parse(answer.error);
     throw new HullError(error);
   });
-}
-
-async function again<T>(question: () => Promise<T>): Promise<T> {
-  for (let wait = WAIT_MS, retries = 0; ; wait *= 2, retries += 1) {
-    try {
-      return await question();
-    } catch (error) {
-      if (error instanceof HullError || retries >= RETRIES) throw error;
-    }
-    await new Promise((resolve) => setTimeout(resolve, wait));
-  }
 }
