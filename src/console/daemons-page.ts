@@ -1,6 +1,7 @@
 /** `/console/daemons`: agents that wait, why they sleep, and what wakes them. */
 import { html } from "hono/html";
 import * as z from "zod/mini";
+import { parsedJson } from "../skill/json-depth.ts";
 import { type Api, asked } from "./api.ts";
 import { form, nextPage, type Page, seeOther } from "./layout.ts";
 import { runList, stateLabel } from "./run-shapes.ts";
@@ -108,16 +109,7 @@ export async function changeDaemon(api: Api, id: string, change: string): Promis
 /** Puts an event into its queue: JSON as its value, any other text as a text. */
 export async function sendEvent(api: Api, id: string): Promise<Response> {
   const body = String((await api.form()).get("event") ?? "");
-  const type = isJson(body) ? "application/json" : "text/plain";
+  const type = parsedJson(body) !== undefined ? "application/json" : "text/plain";
   await api.ask("sendEvent", { params: { id }, body, headers: { "content-type": type } });
   return seeOther(`/console/daemons/${id}`);
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -2,6 +2,7 @@
 import { html } from "hono/html";
 import * as z from "zod/mini";
 import { BadRequest } from "../errors/request.ts";
+import { parsedJson } from "../skill/json-depth.ts";
 import { type Api, type Asked, asked } from "./api.ts";
 import { form, type Page, seeOther, tokenField } from "./layout.ts";
 import { runList, stateLabel } from "./run-shapes.ts";
@@ -188,17 +189,9 @@ const optionsShape = z.record(z.string(), z.unknown());
 function optionsOf(fields: FormData): Record<string, unknown> {
   const text = String(fields.get("options") ?? "").trim();
   if (text === "") return {};
-  const read = optionsShape.safeParse(parsed(text));
+  const read = optionsShape.safeParse(parsedJson(text));
   if (read.success) return read.data;
   throw new BadRequest({ detail: 'The options of a run are a JSON object such as {"provider": "mock"}.' });
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
 
 const made = z.looseObject({ id: z.string() });

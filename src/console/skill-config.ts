@@ -1,6 +1,7 @@
 /** The tenant's configuration of a skill's tools, as forms of the skill's page. The page writes secrets and never reads them. */
 import { html } from "hono/html";
 import * as z from "zod/mini";
+import { jsonOrText } from "../skill/json-depth.ts";
 import { type Api, asked } from "./api.ts";
 import { form, seeOther } from "./layout.ts";
 import type { Html } from "./text.ts";
@@ -70,18 +71,9 @@ export async function saveConfig(api: Api, slug: string): Promise<Response> {
     if (kind === "secret" && text !== "") values[name] = text;
     if (kind !== "value") continue;
     const asText = fields.get(`type ${name}`) === "text";
-    values[name] = text === "" ? null : asText ? text : parsed(text);
+    values[name] = text === "" ? null : asText ? text : jsonOrText(text);
   }
   const tools = { [String(fields.get("tool") ?? "")]: values };
   await api.ask("putConfig", { params: { slug }, json: { tools } });
   return seeOther(`/console/skills/${slug}`);
-}
-
-/** Reads JSON as its value, and any other text as a text. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
 }

@@ -3,6 +3,7 @@
  * back.
  */
 import { ExecutionNotFound } from "../errors/request.ts";
+import { again } from "../run/again.ts";
 import type { SessionRpc } from "../session/conversation/rpc.ts";
 import type { RunTrace } from "../session/conversation/trace.ts";
 import type {
@@ -14,10 +15,6 @@ import type {
   ExecutionStatus,
 } from "../session/unlisted/rpc.ts";
 import type { RequestContext } from "./context.ts";
-
-/** Attempts after the first, and the wait before the first of them in ms, doubled each time. */
-const RETRIES = 4;
-const WAIT_MS = 100;
 
 /** Identifies whose executions a request may see: those begun with the same key. */
 export function callerOf({ caller }: RequestContext): string {
@@ -53,20 +50,10 @@ export function executionOf(
 ): ExecutionClient {
   if (!/^ex_[0-9a-f]{32}$/.test(id)) throw new ExecutionNotFound({ id });
   const { SESSIONS } = context.env;
-  const ask = async <T>(
-    question: (object: DurableObjectStub<SessionRpc>) => Promise<T>,
-    retriesLeft = RETRIES,
-  ): Promise<T> => {
-    for (let wait = WAIT_MS, retries = 0; ; wait *= 2, retries += 1) {
-      try {
-        // A stub is useless after it has failed.
-        return await question(SESSIONS.get(SESSIONS.idFromName(id)));
-      } catch (error) {
-        if (retries >= retriesLeft) throw error;
-      }
-      await new Promise((resolve) => setTimeout(resolve, wait));
-    }
-  };
+  type Question<T> = (object: DurableObjectStub<SessionRpc>) => Promise<T>;
+  const once = <T>(question: Question<T>): Promise<T> => question(SESSIONS.get(SESSIONS.idFromName(id)));
+  // A stub is useless after it has failed.
+  const ask = <T>(question: Question<T>): Promise<T> => again(() => once(question));
   const found = <T>(value: T | null): T => {
     if (value === null) throw new ExecutionNotFound({ id });
     return value;
@@ -93,6 +80,6 @@ export function executionOf(
     input: async () => found(await ask(async (object) => await object.input(caller))),
     // A repeated question would remove what it should stop.
     cancel: async (keeps = false) =>
-      found(await ask(async (object) => await object.cancel(caller, keeps), keeps ? RETRIES : 0)),
+      found(await (keeps ? ask : once)(async (object) => await object.cancel(caller, keeps))),
   };
 }

@@ -1,21 +1,20 @@
 /** Model calls and agent runs over HTTP: whole, as events, idempotent or asynchronous. */
 import type * as z from "zod/mini";
-import { toHullError } from "../errors.ts";
 import { sealedToolConfigs } from "../run/agent/options.ts";
 import type { OperationHandle } from "../run/handle.ts";
 import { type OperationRequest, operationInput, runOperation } from "../run/operation.ts";
-import { logError, problemOf } from "../run/problem.ts";
 import { callBody, completionBody, structuredBody } from "../run/request-bodies.ts";
 import { sessionNamed } from "../run/session-call.ts";
 import type { Begun } from "../session/unlisted/rpc.ts";
 import { readJson } from "./body.ts";
 import type { RequestContext } from "./context.ts";
+import { runEvents } from "./event-answer.ts";
 import { executionOf } from "./execution-client.ts";
 import { accountOf } from "./llm/account.ts";
 import { runId } from "./run-id.ts";
 import { durableCall, requestHash } from "./skills/idempotency.ts";
 import { answerDurable } from "./skills/run-durable.ts";
-import { EventStream, wantsEvents } from "./sse.ts";
+import { wantsEvents } from "./sse.ts";
 import { waitIn } from "./wait.ts";
 
 /** The limit of JSON bodies of model routes. */
@@ -85,7 +84,13 @@ async function answer(
     return answerDurable(context, durable, { execution, begun, streaming, headers });
   }
   const request: OperationRequest = { ...asked, account };
-  if (streaming) return streamed(context, id, request, headers);
+  if (streaming)
+    return runEvents(context, id, {
+      headers,
+      about: { operation },
+      run: (handle) => runOperation({ ...handle, input: NO_INPUT }, request),
+      done: (output) => output?.done ?? { duration_ms: context.durationMs },
+    });
   const handle: OperationHandle = {
     id,
     context,
@@ -114,65 +119,4 @@ async function withSealed(context: RequestContext, asked: Asked): Promise<Asked>
   const { tool_configs: _, ...options } = asked.body.options;
   const tool_configs = await sealedToolConfigs(context, asked.body.options);
   return { ...asked, body: { ...asked.body, options }, tool_configs };
-}
-
-/** Failures before Hull asks a provider have their real status; later ones are events. */
-async function streamed(
-  context: RequestContext,
-  id: string,
-  request: OperationRequest,
-  headers: Record<string, string>,
-): Promise<Response> {
-  const { operation } = request;
-  const { signal } = context.request;
-  const abort = new AbortController();
-  if (signal.aborted) abort.abort();
-  else signal.addEventListener("abort", () => abort.abort(), { once: true });
-  const events = new EventStream(id, context, () => abort.abort());
-  const begun = Promise.withResolvers<void>();
-  let open = false;
-  const handle: OperationHandle = {
-    id,
-    context,
-    input: NO_INPUT,
-    signal: abort.signal,
-    durable: null,
-    streaming: true,
-    keep: false,
-    started(about = {}) {
-      open = true;
-      void events.send({
-        event: "start",
-        data: { execution_id: id, request_id: context.requestId, operation, ...about },
-      });
-      begun.resolve();
-    },
-    emit: (event) => events.send(event),
-    room: () => events.room(),
-  };
-  const finished = runOperation(handle, request).then(
-    (output) => end(events, { ok: true, ...output.done }),
-    async (thrown: unknown) => {
-      const error = toHullError(thrown);
-      if (!open) {
-        events.abandon();
-        begun.reject(error);
-        return;
-      }
-      logError(error, context);
-      await events.send({ event: "error", data: problemOf(error, context) });
-      await end(events, { ok: false, duration_ms: context.durationMs });
-    },
-  );
-  context.finished = finished;
-  context.background(finished);
-  await begun.promise;
-  return new Response(events.body, {
-    headers: { ...headers, "content-type": "text/event-stream; charset=utf-8" },
-  });
-}
-
-async function end(events: EventStream, data: { ok: boolean; [member: string]: unknown }): Promise<void> {
-  await events.send({ event: "done", data });
-  await events.close();
 }

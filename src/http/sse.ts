@@ -1,6 +1,5 @@
-/** Server-sent events: one JSON object per event, ids `<run>:<seq>`, a heartbeat in silence. */
-import { formatEvent, HEARTBEAT, HEARTBEAT_MS, type RunEvent } from "../run/events.ts";
-import type { RequestContext } from "./context.ts";
+/** Server-sent events: an open body with a heartbeat in silence, and who wants one. */
+import { HEARTBEAT, HEARTBEAT_MS } from "../run/events.ts";
 import { mediaType } from "./skills/media-type.ts";
 
 /** The most unread characters before a writer must wait. */
@@ -65,46 +64,6 @@ export class EventBody {
   #stop(): void {
     this.#closed = true;
     clearInterval(this.#heartbeat);
-  }
-}
-
-/** The events of a run, numbered and redacted. */
-export class EventStream {
-  readonly #body: EventBody;
-  readonly #runId: string;
-  readonly #context: RequestContext;
-  #seq = 0;
-
-  /** @param onClose called once when the client goes away before the end */
-  constructor(runId: string, context: RequestContext, onClose: () => void) {
-    this.#body = new EventBody(onClose);
-    this.#runId = runId;
-    this.#context = context;
-  }
-
-  get body(): ReadableStream<Uint8Array> {
-    return this.#body.stream;
-  }
-
-  async send(event: RunEvent): Promise<void> {
-    if (this.#body.closed) return;
-    this.#seq += 1;
-    const data = this.#context.redacted(event.data);
-    await this.#body.write(formatEvent(this.#runId, this.#seq, event.event, data));
-  }
-
-  /** As `EventBody.room`. */
-  room(): Promise<void> {
-    return this.#body.room();
-  }
-
-  close(): Promise<void> {
-    return this.#body.close();
-  }
-
-  /** Abandons a stream that was never sent. */
-  abandon(): void {
-    this.#body.abandon();
   }
 }
 

@@ -5,6 +5,7 @@ import { usdOf } from "../model/cost.ts";
 import { askTenant } from "../run/ledger.ts";
 import { sendUsage } from "../run/usage-batch.ts";
 import type { Spend, UsageGroup, UsageRow } from "../session/ledger/rpc.ts";
+import { parsedJson } from "../skill/json-depth.ts";
 import type { RequestContext } from "./context.ts";
 import { jsonNow, pageLimit } from "./page.ts";
 
@@ -72,15 +73,7 @@ const keyShape = z.lazy(() => z.array(z.string()));
 function keyIn(query: URLSearchParams, group: UsageGroup): string[] | null {
   const text = query.get("cursor");
   if (text === null) return null;
-  const key = keyShape.safeParse(parsed(text));
+  const key = keyShape.safeParse(parsedJson(text));
   if (key.success && key.data.length === (group === "model" ? 2 : 1)) return key.data;
   throw new BadRequest({ detail: "The parameter cursor must be a next_cursor of this listing." });
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

@@ -7,6 +7,7 @@ import * as z from "zod/mini";
 import type { Block, Media, Message, Part, ToolResultMessage } from "../engine/messages.ts";
 import { InvalidRequest } from "../errors/llm.ts";
 import { isObject } from "../skill/json.ts";
+import { parsedJson } from "../skill/json-depth.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { blockShape, publicBlock } from "./blocks.ts";
 
@@ -257,10 +258,6 @@ function media(part: GivenMedia, at: string): Media {
 }
 
 function parsedObject(text: string): JsonObject | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : null;
-  } catch {
-    return null;
-  }
+  const value = parsedJson(text);
+  return isObject(value) ? value : null;
 }

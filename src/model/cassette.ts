@@ -9,6 +9,7 @@ import type { Redactor } from "../redact.ts";
 import { utf8, webCryptoHash } from "../skill/bundle.ts";
 import { canonicalJson } from "../skill/canonical.ts";
 import { fromJson, isObject } from "../skill/json.ts";
+import { jsonOrText } from "../skill/json-depth.ts";
 import type { Json } from "../skill/manifest.ts";
 
 export const CASSETTE_VERSION = 1;
@@ -134,12 +135,7 @@ export function bytesOf(chunk: CassetteChunk): Uint8Array {
 
 /** The body of a request: JSON, or its text if it is not JSON; `null` without a body. */
 export function bodyOf(text: string): Json {
-  if (text === "") return null;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  return text === "" ? null : jsonOrText(text);
 }
 
 /** A request in its recorded form. @param path relative to the provider's base */

@@ -13,16 +13,13 @@ import type {
   Streamed,
   StreamUntil,
 } from "../session/conversation/rpc.ts";
+import { again } from "./again.ts";
 import type { RunContext } from "./context.ts";
 import { readText, sendText } from "./long-text.ts";
 import type { WorkspaceAccess } from "./workspace/access.ts";
 
 /** What a request calls the session: a daemon, a task and a workflow run each have a session of their own. */
 export type SessionKind = "session" | "daemon" | "task" | "workflow run";
-
-/** Attempts after the first, and the wait before the first of them in ms, doubled each time. */
-const RETRIES = 4;
-const WAIT_MS = 100;
 
 /** The object of a session. The same session id of another tenant names another object. */
 export function sessionObject({ SESSIONS }: Bindings, tenant: string, id: string) {
@@ -116,15 +113,4 @@ function streamed(ask: () => Promise<Streamed>): Promise<ReadableStream<Uint8Arr
     if (answer.ok) return answer.body;
     throw new HullError(answer.error);
   });
-}
-
-async function again<T>(question: () => Promise<T>): Promise<T> {
-  for (let wait = WAIT_MS, retries = 0; ; wait *= 2, retries += 1) {
-    try {
-      return await question();
-    } catch (error) {
-      if (error instanceof HullError || retries >= RETRIES) throw error;
-    }
-    await new Promise((resolve) => setTimeout(resolve, wait));
-  }
 }

@@ -1,5 +1,6 @@
 /** JSON text whose numbers survive being read: a double holds some 16 digits, ids in JSON often have more. Pure. */
 import { isObject } from "./json.ts";
+import { parsedJson } from "./json-depth.ts";
 import type { Json } from "./manifest.ts";
 
 /** Only a text with such a run can hold a number that a double changes. */
@@ -35,18 +36,9 @@ export function exactJson(
   const compact = JSON.stringify(value);
   if (!MAY_LOSE.test(text)) return compact;
   const mark = markFor(compact + text);
-  const sent = parsed(marked(text, mark));
+  const sent = parsedJson(marked(text, mark));
   const place = sent === undefined ? undefined : pick(sent);
   return place === undefined ? compact : unmarked(JSON.stringify(asSent(value, place, mark)), mark);
-}
-
-function parsed(text: string): Json | undefined {
-  try {
-    const value: Json = JSON.parse(text);
-    return value;
-  } catch {
-    return undefined;
-  }
 }
 
 /** The value with the marked numbers of what was sent. */

@@ -27,3 +27,9 @@ export function parsedJson(text: string, reviver?: (...given: unknown[]) => unkn
     return undefined;
   }
 }
+
+/** The value of a JSON text, any other text itself. */
+export function jsonOrText(text: string): Json {
+  const value = parsedJson(text);
+  return value === undefined ? text : value;
+}

@@ -4,6 +4,7 @@
  */
 import { ClientClosedRequest, ExecutionLost, RunnerProtocolError, RunnerUnavailable } from "../errors/run.ts";
 import { HullError } from "../errors.ts";
+import { parsedJson } from "../skill/json-depth.ts";
 import { type ExecutionInput, encodeMultipart, isRepeatable } from "./multipart.ts";
 import {
   type ExecutionSpec,
@@ -13,14 +14,7 @@ import {
   type TicketSubject,
   workspaceLacks,
 } from "./protocol.ts";
-import {
-  Disconnected,
-  followFrames,
-  messageOf,
-  parseJson,
-  type RunEvent,
-  refusedBy,
-} from "./runner-events.ts";
+import { Disconnected, followFrames, messageOf, type RunEvent, refusedBy } from "./runner-events.ts";
 
 export type { RunEvent } from "./runner-events.ts";
 
@@ -302,7 +296,7 @@ class Submission extends Subscription {
     for (let sent = 0; response.status === 424 && sent < most; sent += 1) {
       if (!this.canRetry)
         throw new RunnerUnavailable({ cause: "the input was sent before the files that it needs" });
-      const lacks = refusal.safeParse(parseJson(await response.text().catch(() => "")));
+      const lacks = refusal.safeParse(parsedJson(await response.text().catch(() => "")));
       if (lacks.data?.code === "workspace_missing") await this.#sendWorkspace(connection);
       else await this.#sendBundle(connection, lacks.data?.digest ?? this.#spec.digest);
       response = await this.#post(connection);
@@ -356,7 +350,7 @@ class Submission extends Subscription {
       this.send(connection, "PUT", `/v1/workspaces/${id}${path}`, `workspace:${id}`, { body });
     const reply = await put("", manifest);
     if (reply.status !== 200) throw await refusedBy(reply, this.execution);
-    const lacks = workspaceLacks.safeParse(parseJson(await reply.text()));
+    const lacks = workspaceLacks.safeParse(parsedJson(await reply.text()));
     if (!lacks.success) throw new RunnerProtocolError({ reason: "what it lacks cannot be read" });
     if (lacks.data.missing.length === 0) return;
     const response = await put("/contents", source.contents(lacks.data.missing));

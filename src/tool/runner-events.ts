@@ -7,6 +7,7 @@ import {
   RunnerDraining,
   RunnerProtocolError,
 } from "../errors/run.ts";
+import { parsedJson } from "../skill/json-depth.ts";
 import {
   type EndedStatus,
   type FileFrame,
@@ -94,7 +95,7 @@ function toEvent({ type, payload }: Frame): RunEvent {
   if (type === FRAME.stderr) return { kind: "stderr", bytes: payload };
   if (type === FRAME.fileBytes) return { kind: "file_bytes", bytes: payload };
   if (type === FRAME.changeBytes) return { kind: "change_bytes", bytes: payload };
-  const value = parseJson(new TextDecoder().decode(payload));
+  const value = parsedJson(new TextDecoder().decode(payload));
   if (type === FRAME.change) {
     const change = workspaceChange.safeParse(value);
     if (change.success) return { kind: "change", change: change.data };
@@ -121,7 +122,7 @@ export async function refusedBy(
     return new Disconnected(messageOf(error));
   }
   const { id, skill, limit } = execution;
-  const parsed = refusal.safeParse(parseJson(text));
+  const parsed = refusal.safeParse(parsedJson(text));
   if (!parsed.success) {
     // Components in between (a proxy, a starting container) do not know the protocol.
     if (response.status >= 500) return new Disconnected(`status ${response.status}`);
@@ -145,14 +146,6 @@ export async function refusedBy(
       return new ClientClosedRequest({});
     default:
       return new RunnerProtocolError({ reason: `${code}: ${detail}` });
-  }
-}
-
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }
 

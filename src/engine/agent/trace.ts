@@ -1,5 +1,6 @@
 /** The loop's actions that no message shows: the `trace` of a result, in the words of the typed events. Pure. */
 import { objectOf } from "../../skill/json.ts";
+import { parsedJson } from "../../skill/json-depth.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { lastOf } from "../cut.ts";
 import type { Applied } from "./apply.ts";
@@ -77,7 +78,7 @@ function refused(run: RunState, effect: string, result: AgentToolResult): Notes 
   const { id: call_id, name: tool } = open.call;
   const { content, error_category } = result;
   return [
-    ["PermissionDeny", { tool, call_id, reason: reasonOf(content) }],
+    ["PermissionDeny", { tool, call_id, reason: String(objectOf(parsedJson(content)).reason ?? content) }],
     ["tool_execution", { tool, call_id, rejected: true, error_category }],
   ];
 }
@@ -161,14 +162,5 @@ function ended({ status, at }: AgentRecord & { type: "run_settled" }, run: RunSt
     }
     default:
       return [];
-  }
-}
-
-/** The reason of a `permission_denied`; for a tool that does not exist, the model gets only a note. */
-function reasonOf(content: string): string {
-  try {
-    return String(objectOf(JSON.parse(content)).reason ?? content);
-  } catch {
-    return content;
   }
 }

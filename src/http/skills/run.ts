@@ -4,22 +4,21 @@
 
 import { InvalidRequest } from "../../errors/llm.ts";
 import { NotAcceptable } from "../../errors/request.ts";
-import { type HullError, toHullError } from "../../errors.ts";
 import { lazily } from "../../lazily.ts";
 import { takesAnyFile } from "../../run/agent/workspace-option.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { RunHandle, RunOutput } from "../../run/handle.ts";
 import type { RunInput } from "../../run/input.ts";
 import { hasEffects, runMode } from "../../run/mode.ts";
-import { logError, problemOf } from "../../run/problem.ts";
 import { takeSlot } from "../../run/slot.ts";
 import { checkTrust } from "../../run/trust.ts";
 import type { Card, SkillRecord } from "../../skill/manifest.ts";
 import { isTextType } from "../../skill/media.ts";
 import { discardBody } from "../body.ts";
 import type { RequestContext } from "../context.ts";
+import { runEvents } from "../event-answer.ts";
 import { runId } from "../run-id.ts";
-import { EventStream, wantsEvents } from "../sse.ts";
+import { wantsEvents } from "../sse.ts";
 import { calledAt, durableCall } from "./idempotency.ts";
 import { type InputState, readInput } from "./input.ts";
 import { notedCall } from "./noted-call.ts";
@@ -166,62 +165,20 @@ async function whole(run: OpenRun, headers: Record<string, string>, watch: Watch
   }
 }
 
-async function streamed(run: OpenRun, headers: Record<string, string>): Promise<Response> {
-  const { id, context, record, state } = run;
-  const { signal } = context.request;
-  const abort = new AbortController();
-  if (signal.aborted) abort.abort();
-  else signal.addEventListener("abort", () => abort.abort(), { once: true });
-  const events = new EventStream(id, context, () => abort.abort());
-  const start = Promise.withResolvers<void>();
-  let begun = false;
-  const handle: RunHandle = {
-    id,
-    context,
-    record,
-    input: run.input,
-    signal: abort.signal,
-    streaming: true,
-    keep: false,
-    durable: null,
-    started: () => {
-      const { slug, mode } = record.manifest;
-      const data = { execution_id: id, request_id: context.requestId, skill: slug, mode };
-      begun = true;
-      void events.send({ event: "start", data });
-      start.resolve();
+function streamed(
+  { id, context, state, ...of }: OpenRun,
+  headers: Record<string, string>,
+): Promise<Response> {
+  const { slug, mode } = of.record.manifest;
+  return runEvents(context, id, {
+    headers,
+    about: { skill: slug, mode },
+    run(begun) {
+      const handle = { ...begun, ...of };
+      return notedCall(handle, () => perform(handle)).catch((error: unknown) => {
+        throw state.fault ?? error;
+      });
     },
-    emit: (event) => events.send(event),
-  };
-  const finished = notedCall(handle, () => perform(handle)).then(
-    (output) => finish(events, context, null, output.done),
-    (error: unknown) => {
-      const fault = state.fault ?? toHullError(error);
-      if (begun) return finish(events, context, fault, {});
-      events.abandon();
-      start.reject(fault);
-    },
-  );
-  context.finished = finished;
-  context.background(finished);
-  await start.promise;
-  return new Response(events.body, {
-    headers: { ...headers, "content-type": "text/event-stream; charset=utf-8" },
+    done: (output) => ({ ...output?.done, duration_ms: context.durationMs, ...context.timings }),
   });
-}
-
-/** Ends a stream: `error` if the run failed, and `done` in any case. */
-async function finish(
-  events: EventStream,
-  context: RequestContext,
-  error: HullError | null,
-  done: Record<string, unknown>,
-): Promise<void> {
-  if (error !== null) {
-    logError(error, context);
-    await events.send({ event: "error", data: problemOf(error, context) });
-  }
-  const data = { ok: error === null, ...done, duration_ms: context.durationMs, ...context.timings };
-  await events.send({ event: "done", data });
-  await events.close();
 }

@@ -1,16 +1,14 @@
 /** Makes one model call for a client of a vendor's API, through the host of all model calls, answered whole or as events. */
 import type { ModelRequest, ModelTurn } from "../../engine/messages.ts";
-import { ClientClosedRequest } from "../../errors/run.ts";
-import { HullError, toHullError } from "../../errors.ts";
+import type { HullError } from "../../errors.ts";
 import type { LlmHost, ModelChoice, Reached } from "../../llm/host.ts";
 import { exchangeTerms } from "../../llm/prepare.ts";
 import type { Sink } from "../../model/wire.ts";
 import { llmHost } from "../../run/llm-host.ts";
 import { llmError } from "../../run/llm-problem.ts";
-import { logError } from "../../run/problem.ts";
 import type { RequestContext } from "../context.ts";
+import { eventAnswer } from "../event-answer.ts";
 import { accountOf } from "../llm/account.ts";
-import { EventBody } from "../sse.ts";
 
 /** Time for a whole answer, in ms: as long as the vendors' clients wait for it. */
 const WHOLE_ANSWER_MS = 600_000;
@@ -85,45 +83,18 @@ interface Streamed {
  * Begins the answer with its first event, or with its end if there is none.
  * @throws a failure before that event, so that it has its own status
  */
-export async function streamedAnswer(
+export function streamedAnswer(
   context: RequestContext,
   { headers, run, failed }: Streamed,
 ): Promise<Response> {
-  const { signal } = context.request;
-  const abort = new AbortController();
-  if (signal.aborted) abort.abort();
-  else signal.addEventListener("abort", () => abort.abort(), { once: true });
-  const body = new EventBody(() => abort.abort());
-  const begun = Promise.withResolvers<void>();
-  let open = false;
-  const write = (event: string): void => {
-    open = true;
-    begun.resolve();
-    void body.write(event);
-  };
-  const finished = run(write, abort.signal).then(
-    () => {
-      // A client that has read all events gets none.
-      begun.resolve();
-      return body.close();
+  return eventAnswer(context, { ...headers, "cache-control": "no-store" }, ({ body, begin, signal }) => ({
+    run() {
+      const write = (event: string): void => {
+        begin();
+        void body.write(event);
+      };
+      return run(write, signal);
     },
-    async (thrown: unknown) => {
-      const left = abort.signal.aborted && !(thrown instanceof HullError);
-      const error = left ? new ClientClosedRequest({}) : toHullError(thrown);
-      if (!open) {
-        body.abandon();
-        begun.reject(error);
-        return;
-      }
-      logError(error, context);
-      await body.write(failed(error));
-      await body.close();
-    },
-  );
-  context.finished = finished;
-  context.background(finished);
-  await begun.promise;
-  return new Response(body.stream, {
-    headers: { ...headers, "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store" },
-  });
+    failed: (error) => body.write(failed(error)),
+  }));
 }

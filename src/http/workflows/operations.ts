@@ -17,6 +17,7 @@ import { clientWorkspace } from "../../run/session-client.ts";
 import { type SessionParts, sessionDocument, sessionParts } from "../../run/workflow/session-document.ts";
 import { writeFile } from "../../run/workspace/store.ts";
 import { asJson, isObject } from "../../skill/json.ts";
+import { parsedJson } from "../../skill/json-depth.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
 import { pathFault, staysBehind } from "../../tool/workspace-path.ts";
@@ -173,10 +174,6 @@ async function postRestore(context: RequestContext): Promise<Response> {
 }
 
 function parsed(text: string): JsonObject | null {
-  try {
-    const value: Json = JSON.parse(text);
-    return isObject(value) ? value : null;
-  } catch {
-    return null;
-  }
+  const value = parsedJson(text);
+  return isObject(value) ? value : null;
 }

@@ -3,7 +3,7 @@ import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import type { Node } from "../../engine/workflow/graph.ts";
 import { readSchema } from "../../llm/schema.ts";
 import { schemaErrors } from "../../llm/validate.ts";
-import type { Json } from "../../skill/manifest.ts";
+import { jsonOrText } from "../../skill/json-depth.ts";
 
 /**
  * What is wrong with the first artifact that does not fit; `null`: all fit. An artifact without data is the value of its text if
@@ -14,18 +14,9 @@ export function inputFault({ id, input_contract }: Node, inputs: readonly Workfl
   if (input_contract?.schema === undefined) return null;
   const schema = readSchema(input_contract.schema, "input_contract.schema");
   for (const { data, text, title } of inputs) {
-    const [first] = schemaErrors(schema, data ?? jsonIn(text ?? ""));
+    const [first] = schemaErrors(schema, data ?? jsonOrText(text ?? ""));
     if (first !== undefined)
       return `The node "${id}" wants artifacts that fit its input_contract.schema, and "${title}" does not: ${first}`;
   }
   return null;
-}
-
-function jsonIn(text: string): Json {
-  try {
-    const value: Json = JSON.parse(text);
-    return value;
-  } catch {
-    return text;
-  }
 }

@@ -1,0 +1,121 @@
+/** Answers a request with events while its work is under way. Failures before the first event have their own status. */
+import { ClientClosedRequest } from "../errors/run.ts";
+import { HullError, toHullError } from "../errors.ts";
+import { formatEvent, type RunEvent } from "../run/events.ts";
+import type { OperationHandle, RunOutput } from "../run/handle.ts";
+import { logError, problemOf } from "../run/problem.ts";
+import type { RequestContext } from "./context.ts";
+import { EventBody } from "./sse.ts";
+
+/** Work that writes events. */
+interface Work {
+  run(): Promise<void>;
+  /** Writes the last events of an answer that had begun. */
+  failed(error: HullError): Promise<void>;
+}
+
+/** What work gets to write with. */
+interface Writing {
+  body: EventBody;
+  /** Begins the answer. Without it the answer begins with its end. */
+  begin: () => void;
+  /** Aborted when nobody reads any more. */
+  signal: AbortSignal;
+}
+
+/** @throws a failure before the answer begins */
+export async function eventAnswer(
+  context: RequestContext,
+  headers: Record<string, string>,
+  workOf: (writing: Writing) => Work,
+): Promise<Response> {
+  const { signal } = context.request;
+  const abort = new AbortController();
+  if (signal.aborted) abort.abort();
+  else signal.addEventListener("abort", () => abort.abort(), { once: true });
+  const body = new EventBody(() => abort.abort());
+  const begun = Promise.withResolvers<void>();
+  let open = false;
+  const begin = (): void => {
+    open = true;
+    begun.resolve();
+  };
+  const work = workOf({ body, begin, signal: abort.signal });
+  const finished = work.run().then(
+    () => {
+      begin();
+      return body.close();
+    },
+    async (thrown: unknown) => {
+      const left = abort.signal.aborted && !(thrown instanceof HullError);
+      const error = left ? new ClientClosedRequest({}) : toHullError(thrown);
+      if (!open) {
+        body.abandon();
+        begun.reject(error);
+        return;
+      }
+      logError(error, context);
+      await work.failed(error);
+      await body.close();
+    },
+  );
+  context.finished = finished;
+  context.background(finished);
+  await begun.promise;
+  return new Response(body.stream, {
+    headers: { ...headers, "content-type": "text/event-stream; charset=utf-8" },
+  });
+}
+
+interface StreamedRun {
+  headers: Record<string, string>;
+  /** Members of the event `start` in addition to the ids. */
+  about: Record<string, unknown>;
+  run: (handle: Omit<OperationHandle, "input">) => Promise<RunOutput>;
+  /** Members of the event `done` in addition to `ok`; `null`: the run failed. */
+  done: (output: RunOutput | null) => Record<string, unknown>;
+}
+
+/**
+ * The events of a run, numbered `<run>:<seq>` and redacted: `start`, its own, `error` if it failed, and `done`.
+ * @param id of the run, `ex_…`
+ */
+export function runEvents(
+  context: RequestContext,
+  id: string,
+  { headers, about, run, done }: StreamedRun,
+): Promise<Response> {
+  return eventAnswer(context, headers, ({ body, begin, signal }) => {
+    let seq = 0;
+    const send = async ({ event, data }: RunEvent): Promise<void> => {
+      if (body.closed) return;
+      seq += 1;
+      await body.write(formatEvent(id, seq, event, context.redacted(data)));
+    };
+    const handle = {
+      id,
+      context,
+      signal,
+      durable: null,
+      streaming: true,
+      keep: false,
+      started(more: Record<string, unknown> = {}) {
+        const data = { execution_id: id, request_id: context.requestId, ...about, ...more };
+        void send({ event: "start", data });
+        begin();
+      },
+      emit: send,
+      room: () => body.room(),
+    };
+    return {
+      async run() {
+        const output = await run(handle);
+        await send({ event: "done", data: { ok: true, ...done(output) } });
+      },
+      async failed(error) {
+        await send({ event: "error", data: problemOf(error, context) });
+        await send({ event: "done", data: { ok: false, ...done(null) } });
+      },
+    };
+  });
+}

@@ -1,0 +1,112 @@
+/** Reads JSON text (RFC 8259) piece by piece and says where it breaks, without recursion. Pure. */
+
+/** Hears what a text consists of, in order. Offsets count UTF-16 units. */
+export interface JsonListener {
+  open(bracket: "[" | "{", at: number): void;
+  /** @param end the offset behind the bracket */
+  close(end: number): void;
+  /** @param source with its quotes */
+  key(source: string, at: number): void;
+  scalar(source: string, at: number): void;
+}
+
+export interface JsonFault {
+  /** The first invalid character; the text's length if the text ends too early. */
+  offset: number;
+  /** Where the string begins in which that character is; else as `offset`. */
+  at: number;
+  /**
+   * What is expected there; `string`: its end or a valid escape; `end`: nothing more; `member`: a value or key behind
+   * a comma; `depth`: no further bracket.
+   */
+  expected: "value" | "key" | "colon" | "comma" | "member" | "string" | "end" | "depth";
+  /** What closes the array or object around it; `null`: there is none. */
+  closes: "]" | "}" | null;
+}
+
+const LITERAL = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?/y;
+const PLAIN = /[^"\\\u0000-\u001f]*/y;
+const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
+const BLANKS = /[ \t\n\r]*/y;
+
+/**
+ * The first fault of a text; `null`: it is JSON.
+ * @param depth arrays and objects inside one another that are not too many
+ * @param from where the text begins
+ */
+export function scanJson(
+  text: string,
+  { depth, from = 0, listener }: { depth: number; from?: number; listener?: JsonListener },
+): JsonFault | null {
+  const open: ("]" | "}")[] = [];
+  let expect: "value" | "key" | "after" = "value";
+  /** The sign before, if more than a value may follow it: an opening bracket its own end, a comma no end. */
+  let before: "bracket" | "comma" | null = null;
+  let at = from;
+  const skip = (pattern: RegExp): boolean => {
+    pattern.lastIndex = at;
+    const length = pattern.exec(text)?.[0].length ?? 0;
+    at += length;
+    return length > 0;
+  };
+  /** Skips a string, or its part before the fault. */
+  const string = (): boolean => {
+    at++;
+    // One pattern for the whole string would keep a backtracking state per character, and fail on long strings.
+    do skip(PLAIN);
+    while (skip(ESCAPE));
+    if (text[at] !== '"') return false;
+    at++;
+    return true;
+  };
+  const fault = (expected: JsonFault["expected"], begin = at): JsonFault => ({
+    offset: at,
+    at: begin,
+    expected,
+    closes: open.at(-1) ?? null,
+  });
+  for (;;) {
+    skip(BLANKS);
+    const begin = at;
+    const character = text[at];
+    const closes = open.at(-1);
+    const ends = closes !== undefined && character === closes;
+    if (ends && (expect === "after" || before === "bracket")) {
+      open.pop();
+      at++;
+      listener?.close(at);
+      expect = "after";
+      before = null;
+    } else if (expect === "after") {
+      if (closes === undefined) return character === undefined ? null : fault("end");
+      if (character !== ",") return fault("comma");
+      at++;
+      expect = closes === "}" ? "key" : "value";
+      before = "comma";
+    } else if (ends && before === "comma") {
+      return fault("member");
+    } else if (expect === "key") {
+      if (character !== '"') return fault("key");
+      if (!string()) return fault("string", begin);
+      listener?.key(text.slice(begin, at), begin);
+      skip(BLANKS);
+      if (text[at] !== ":") return fault("colon");
+      at++;
+      expect = "value";
+      before = null;
+    } else if (character === "[" || character === "{") {
+      if (open.length === depth) return fault("depth");
+      open.push(character === "[" ? "]" : "}");
+      at++;
+      listener?.open(character, begin);
+      expect = character === "[" ? "value" : "key";
+      before = "bracket";
+    } else {
+      if (character === '"' ? !string() : !skip(LITERAL))
+        return fault(character === '"' ? "string" : "value", begin);
+      listener?.scalar(text.slice(begin, at), begin);
+      expect = "after";
+      before = null;
+    }
+  }
+}
