@@ -1,5 +1,5 @@
 /**
- * Which test shows which Check of the serving specification: the numbers in the tests' names. To see the map:
+ * Which test shows which Check of what serving must do: the numbers in the tests' names. To see the map:
  * `node test/support/checks.ts`.
  */
 import { globSync, readFileSync } from "node:fs";

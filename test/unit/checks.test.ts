@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { checksShown } from "../support/checks.ts";
 
-/** Checks S1 to S120 of the serving specification, §9. */
+/** Checks S1 to S120. */
 const COUNT = 120;
 /** Halves of a Check that different tests show: each word must stand in the name of one that has the number. */
 const HALVES: Record<number, string[]> = {

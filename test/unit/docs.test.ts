@@ -6,6 +6,7 @@ import { parse as parseToml } from "smol-toml";
 import { expect, test } from "vitest";
 import type { Command } from "../../scripts/command.ts";
 import { generatedClient, generatedDocuments } from "../../scripts/docs.ts";
+import { instructions } from "../../src/engine/agent/skill-text.ts";
 import * as budget from "../../src/errors/budget.ts";
 import * as daemon from "../../src/errors/daemon.ts";
 import * as hook from "../../src/errors/hook.ts";
@@ -17,7 +18,7 @@ import * as session from "../../src/errors/session.ts";
 import * as task from "../../src/errors/task.ts";
 import * as workflow from "../../src/errors/workflow.ts";
 import { Internal } from "../../src/errors.ts";
-import { PROVIDER_KEY_VARIABLES } from "../../src/secrets.ts";
+import { PROVIDER_KEY_VARIABLES, SECRET_VARIABLES } from "../../src/secrets.ts";
 import { SHIPPED } from "../../src/skill/known-providers.ts";
 import { parseManifest } from "../../src/skill/parse.ts";
 
@@ -99,6 +100,26 @@ test("manifest.md lists every field of a tool, provider and key, and no other", 
   expect(fields("Providers")).toEqual(sorted(SHIPPED.names));
   const keys = rows(section("docs/manifest.md", "Providers")).flatMap(([, key]) => quoted(key));
   expect(sorted(keys)).toEqual(sorted(PROVIDER_KEY_VARIABLES));
+});
+
+test("tutorial-coming-from.md lists the names of HUSK and Harn that the code knows, and no other", () => {
+  const table = rows(section("docs/tutorial-coming-from.md", "From HUSK or Harn"));
+  const known = (prefix: string) =>
+    table.flatMap(([name]) => quoted(name)).filter((name) => name.startsWith(prefix) && !name.endsWith("*"));
+  const set = read("container/environment.ts").matchAll(/\bboth\("(\w+)"/g);
+  expect(known("HUSK_")).toEqual(Array.from(set, ([, name]) => `HUSK_${name}`));
+  for (const [theirs, ours] of table)
+    expect(quoted(ours)).toEqual(quoted(theirs).map((name) => name.replace(/HUSK|HARN/, "HULL")));
+  const [settings = ""] = table.flatMap(([name, , where]) => (name === "`HARN_*`" ? [where] : []));
+  const own = SECRET_VARIABLES.filter((name) => !PROVIDER_KEY_VARIABLES.includes(name));
+  expect(quoted(settings).filter((name) => name.startsWith("HULL_"))).toEqual(own);
+  const placeholders = known("$");
+  expect(placeholders.length).toBeGreaterThan(0);
+  const skill = { name: "s", dir: "/s", prompt: placeholders.join("|") };
+  const reader = { session_id: "one", arguments: "" };
+  expect(instructions(skill, reader).split("|")).toEqual(
+    placeholders.map((name) => (name.includes("SESSION_ID") ? "one" : "/s")),
+  );
 });
 
 test("manifest.md lists every diagnostic code, and no other", () => {
@@ -203,6 +224,29 @@ test("S1, S2: what documents install or run exists; npm test is what CI runs, on
 
 const hasFlag = (usage: string, flag: string): boolean =>
   new RegExp(`(?<![\\w-])${flag}(?![\\w-])`).test(usage);
+
+test("architecture.md names files that exist, and at most fifteen on the way of a request", () => {
+  const text = read("docs/architecture.md");
+  const named = (part: string) =>
+    Array.from(
+      part.matchAll(/`((?:(?:src|container|scripts|test)\/)?[\w./-]+\.(?:ts|mjs|py|css|js))`/g),
+      ([, path = ""]) => path,
+    );
+  const paths = named(text).filter((path) => /^(?:src|container|scripts|test)\//.test(path));
+  expect(paths.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+  for (const heading of [
+    "A call of a script skill",
+    "A call of an llm skill",
+    "A run in a session",
+    "A wake of a daemon",
+    "A publish",
+  ]) {
+    const [, part = ""] = text.split(`\n### ${heading}\n`);
+    const files = new Set(named(part.split(/\n##/)[0] ?? ""));
+    expect(files.size, heading).toBeGreaterThan(10);
+    expect(files.size, heading).toBeLessThanOrEqual(15);
+  }
+});
 
 test("links in documents lead to files and headings that exist", () => {
   const documents = globSync(["*.md", "docs/**/*.md", "skills/**/*.md"], { cwd: ROOT });

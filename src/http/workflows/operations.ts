@@ -18,7 +18,7 @@ import { type SessionParts, sessionDocument, sessionParts } from "../../run/work
 import { writeFile } from "../../run/workspace/store.ts";
 import { asJson, isObject } from "../../skill/json.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
-import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
 import { nearest } from "../../skill/match.ts";
 import { pathFault, staysBehind } from "../../tool/workspace-path.ts";
 import { readJson } from "../body.ts";

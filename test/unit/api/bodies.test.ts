@@ -2,7 +2,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { REPO_DIR } from "../../../scripts/dev/places.ts";
+import { REPO_DIR } from "../../../scripts/dev/paths.ts";
 import { OPERATIONS } from "../../../src/api/fixed-routes.ts";
 import { schemaComponents } from "../../../src/api/schemas.ts";
 import { objectOf } from "../../../src/skill/json.ts";
@@ -26,7 +26,10 @@ describe("the body of a request", () => {
   it("has one shape, with which src/http reads it and from which src/api describes it", () => {
     const described = new Set(
       sources("src/api/*.ts").flatMap(([, text]) =>
-        Array.from(text.matchAll(/\b(?:body|maybeBody|bodySchema|withOneMember|schemaOf)\(\s*(\w+)/g), ([, name]) => name),
+        Array.from(
+          text.matchAll(/\b(?:body|maybeBody|bodySchema|withOneMember|schemaOf)\(\s*(\w+)/g),
+          ([, name]) => name,
+        ),
       ),
     );
     const read = sources("src/http/**/*.ts").flatMap(([file, text]) =>
