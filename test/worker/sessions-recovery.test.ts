@@ -415,6 +415,25 @@ describe("figures", () => {
     expect((many - few) / 10).toBeLessThanOrEqual(4);
   });
 
+  it("a run's trace is read from its own records, however many came after it", async () => {
+    await inWorld({ replies: ["ok"] }, async (world) => {
+      await world.open();
+      await world.run("r1", "go");
+      const { log } = world.conversation;
+      const message = { role: "user" as const, content: [{ type: "text" as const, text: "more" }] };
+      await world.run("r2", "go on");
+      for (let n = 0; n < 500; n += 1) log.add([{ type: "message_added", message, source: "inject" }]);
+      await world.over();
+      const counter = counting();
+      await world.revive(undefined, counter.wrap(world.storage));
+      await world.ask("view", null);
+      const before = counter.read();
+      const { steps } = await world.ask("trace", { run_id: "r1", after: 0, limit: 100 });
+      expect(steps.map(({ name }) => name)).toEqual(["prompt", "mock", "done"]);
+      expect(counter.read() - before).toBeLessThan(30);
+    });
+  });
+
   it("a session of 10,000 records wakes with few reads, as does who missed 20 events of it", async () => {
     await inWorld({ replies: ["ok"] }, async (world) => {
       await world.open();

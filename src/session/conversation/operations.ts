@@ -60,7 +60,7 @@ export class SessionDispatcher {
   ) {
     this.#conversation = conversation;
     this.#handlers = {
-      ...handlersOf(conversation, () => task.reported()),
+      ...handlersOf(conversation, task),
       ...daemonHandlers(conversation, daemon),
       ...taskHandlers(conversation, task, delegates),
       ...workflowHandlers(conversation, workflow),
@@ -99,8 +99,7 @@ export class SessionDispatcher {
   }
 }
 
-/** @param reported resolves when the session above, if there is one, knows what happened */
-function handlersOf(conversation: Conversation, reported: () => Promise<void>): Handlers {
+function handlersOf(conversation: Conversation, task: Task): Handlers {
   const { log, runs, files, env, deployment, background, parts } = conversation;
   const { store } = log;
   /** Forks under way, by request: a request repeated meanwhile gets the same fork. */
@@ -285,7 +284,7 @@ function handlersOf(conversation: Conversation, reported: () => Promise<void>): 
       if (named === null && store.run(run_id) === null) begin();
       if (wait === "none" && followed === undefined) await conversation.listing.noteBegun();
       const view = await answer(named?.run_id ?? run_id, wait, row);
-      if (wait === "terminal") await reported();
+      if (wait === "terminal") await task.reported();
       return view;
     },
     runs: within(({ limit, before }, { id }) => {
