@@ -1,11 +1,12 @@
 /** The console's pages, as they are without a browser. */
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { makeZip } from "../support/zip.ts";
 import { Client, mockSkill } from "./served.ts";
 import { param, publishTools, skillTool } from "./tool-skills.ts";
 
 const client = new Client();
 const HTML = { accept: "text/html" };
+const EVENTS = { "content-type": "text/event-stream" };
 const EVIL = `<script>alert(1)</script>"'><img src=x onerror=alert(1)>`;
 const EVIL_SLUG = "evil-script-alert-1-script-img-src-x-onerror-alert-1";
 
@@ -305,16 +306,14 @@ it("attack: an artifact is text on its page, and in a frame that reaches nothing
 });
 
 describe("approvals", () => {
+  const mock = [{ tool_calls: [{ name: "ask", arguments: { q: EVIL } }] }, { text: "Done." }];
+  const MOCK = { provider: "mock", mock };
   /** A run that waits for one. */
-  async function asks(id: string, then: object = { text: "Done." }): Promise<void> {
+  async function asks(id: string, model: object = MOCK): Promise<void> {
     await client.post("/sessions", { id });
     const ask = { name: "ask", description: "Asks.", parameters: { q: { type: "string" } } };
-    const mock = [{ tool_calls: [{ name: "ask", arguments: { q: EVIL } }] }, then];
     const policy = { require_approval: ["ask"] };
-    const body = {
-      prompt: "Ask.",
-      options: { provider: "mock", mock, tools: [ask], approval_policy: policy },
-    };
+    const body = { prompt: "Ask.", options: { ...model, tools: [ask], approval_policy: policy } };
     await client.post(`/sessions/${id}/runs?wait=idle`, body);
     await expect
       .poll(async () => (await page("/console/approvals")).text)
@@ -344,7 +343,23 @@ describe("approvals", () => {
   });
 
   it("the last one is not counted in the page that its decision leads to, though its run goes on", async () => {
-    await asks("counted", { error: { category: "overloaded", retry_after_ms: 8000 } });
+    // The model asks, and then says nothing until its run is removed.
+    const content = `<tool_call>${JSON.stringify({ name: "ask", arguments: { q: "x" } })}</tool_call>`;
+    const chunk = { id: "c", model: "m", choices: [{ index: 0, delta: { content }, finish_reason: "stop" }] };
+    const answers = [`data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`];
+    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
+      const { signal } = new Request(input, init);
+      const answer = answers.shift();
+      while (answer === undefined) {
+        signal.throwIfAborted();
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+      return new Response(answer, { headers: EVENTS });
+    });
+    onTestFinished(async () => {
+      await client.fetch("/sessions/counted", { method: "DELETE" });
+    });
+    await asks("counted", { provider: "local", model: "m" });
     const { action, arguments_digest } = formOf((await page("/console/approvals")).text, "counted");
     const { response } = await page(action, sent({ decision: "deny", arguments_digest, reason: "no" }));
     const { text } = await page(response.headers.get("location") ?? "");
@@ -352,7 +367,6 @@ describe("approvals", () => {
     expect(text).toContain('<span id="waiting"></span>');
     const { data } = await (await client.fetch("/runs?session=counted")).json<{ data: object[] }>();
     expect(data).toMatchObject([{ state: "running" }]);
-    await client.fetch("/sessions/counted", { method: "DELETE" });
   });
 
   it("one is denied with a reason", async () => {
