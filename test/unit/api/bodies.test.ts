@@ -26,7 +26,10 @@ describe("the body of a request", () => {
   it("has one shape, with which src/http reads it and from which src/api describes it", () => {
     const described = new Set(
       sources("src/api/*.ts").flatMap(([, text]) =>
-        Array.from(text.matchAll(/\b(?:body|maybeBody|bodySchema|withOneMember|schemaOf)\(\s*(\w+)/g), ([, name]) => name),
+        Array.from(
+          text.matchAll(/\b(?:body|maybeBody|bodySchema|withOneMember|schemaOf)\(\s*(\w+)/g),
+          ([, name]) => name,
+        ),
       ),
     );
     const read = sources("src/http/**/*.ts").flatMap(([file, text]) =>
