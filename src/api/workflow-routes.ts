@@ -3,6 +3,7 @@ import { artifactShape } from "../engine/workflow/artifacts.ts";
 import { WORKFLOW_STATUSES } from "../engine/workflow/document.ts";
 import { graphShape, nodeShape } from "../engine/workflow/graph.ts";
 import { CRASH_PLACES } from "../engine/workflow/records.ts";
+import { objectOf } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { nothing } from "./bodies/sessions.ts";
 import {
@@ -21,6 +22,7 @@ import {
   stopBody,
   taskRunBody,
   validateBody,
+  workflowOptions,
 } from "./bodies/workflows.ts";
 import { body, json, maybeBody, type Operation, type Operations, schema } from "./operation.ts";
 import { answer, COUNT, inPath, MAYBE_TEXT, object, query, ref, TEXT } from "./parts.ts";
@@ -64,7 +66,7 @@ const OPERATION_BODIES: JsonObject[] = [
   bodySchema(editBody, { node: schema("WorkflowNode") }),
   bodySchema(taskRunBody, {
     flow: { anyOf: [schema("WorkflowGraph"), TEXT], description: "A graph, or a workflow's name." },
-    overrides: { description: "Options of the run." },
+    overrides: ref("schemas", "WorkflowOptions"),
   }),
   bodySchema(runSessionBody, { result: { description: "What a run answered, or its record." } }),
   bodySchema(newSessionBody),
@@ -275,7 +277,14 @@ export function workflowSchemas(): JsonObject {
       warnings: { type: "array", items: FINDING },
       reachable_nodes: LIST,
     }),
-    WorkflowRequest: bodySchema(executeBody),
+    WorkflowRequest: bodySchema(executeBody, { options: ref("schemas", "WorkflowOptions") }),
+    WorkflowOptions: {
+      description: "Options of the workflow run, and beside them those of a run, for every stage.",
+      allOf: [
+        ref("schemas", "RunOptions"),
+        { type: "object", properties: objectOf(schemaOf(workflowOptions()).properties) },
+      ],
+    },
     WorkflowResult: object({
       id: TEXT,
       status: STATUS,

@@ -1,5 +1,7 @@
 /** The bodies of requests about workflows and their runs. */
 import * as z from "zod/mini";
+import { CRASH_PLACES } from "../../engine/workflow/records.ts";
+import { once } from "../../memo.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { policyShape } from "../../skill/policy.ts";
@@ -47,6 +49,60 @@ export const answerBody = z.lazy(() =>
     reason: maybe(z.nullable(z.string())),
   }),
 );
+
+const ordinal = () => maybe(z.int().check(z.positive()));
+const MAX_CRASHES = 100;
+
+/** A list of mocks answers every attempt; a list of lists has one for each attempt. */
+const testShape = () =>
+  z.strictObject({
+    virtual_time: maybe(z.boolean()),
+    mocks: maybe(z.record(z.string(), z.array(json()))),
+    approvals: maybe(z.record(z.string(), z.enum(["approve", "deny"]))),
+    signals: maybe(
+      z.array(z.strictObject({ name: text(), key: maybe(z.nullable(z.string())), payload: maybe(json()) })),
+    ),
+    crashes: maybe(
+      z
+        .array(
+          z.strictObject({
+            node: text(),
+            visit: ordinal(),
+            attempt: ordinal(),
+            item: maybe(z.int().check(z.nonnegative())),
+            at: z.enum(CRASH_PLACES),
+          }),
+        )
+        .check(z.maxLength(MAX_CRASHES)),
+    ),
+  });
+
+export type GivenTest = z.infer<ReturnType<typeof testShape>>;
+
+/** A day. */
+const MAX_COMPENSATION_MS = 24 * 3_600_000;
+
+/** The options of the workflow run itself; all others are run options, for every stage. */
+export const workflowOptions = once(() =>
+  z.object({
+    max_steps: maybe(z.int().check(z.positive(), z.lte(100_000))),
+    max_concurrent: maybe(z.int().check(z.positive(), z.lte(100))),
+    deadline_ms: maybe(z.int().check(z.positive())),
+    compensation_ms: maybe(z.int().check(z.positive(), z.lte(MAX_COMPENSATION_MS))),
+    resume_run: maybe(z.union([text(), object()], "must be a run's id or record")),
+    replay_run: maybe(z.union([text(), object()], "must be a run's id or record")),
+    resume_path: maybe(text()),
+    replay_path: maybe(text()),
+    replay_mode: maybe(z.literal("deterministic")),
+    parent_run_id: maybe(text()),
+    root_run_id: maybe(text()),
+    metadata: maybe(object()),
+    audit: maybe(object()),
+    policy: maybe(object()),
+    test: maybe(testShape()),
+  }),
+);
+export type GivenOptions = z.infer<ReturnType<typeof workflowOptions>>;
 
 /** Of the operations that edit one graph, and of `diff`. */
 export const editBody = z.lazy(() =>

@@ -1,5 +1,6 @@
 /** Reads `options.test` of a workflow run: what replaces models, commands, people, the clock, and where the process dies. */
 import * as z from "zod/mini";
+import type { GivenTest } from "../../api/bodies/workflows.ts";
 import type { Graph, NodeKind } from "../../engine/workflow/graph.ts";
 import {
   type CommandMock,
@@ -13,36 +14,8 @@ import { isObject } from "../../skill/json.ts";
 import type { Json } from "../../skill/manifest.ts";
 
 const maybe = z.exactOptional;
-const text = () => z.string().check(z.minLength(1));
-const json = () => z.custom<Json>((value) => value !== undefined);
-const ordinal = () => maybe(z.int().check(z.positive()));
 
-const MAX_CRASHES = 100;
 const MAX_OUTPUT = 256 * 1024;
-
-/** A list of mocks answers every attempt; a list of lists has one for each attempt. */
-export const testShape = () =>
-  z.strictObject({
-    virtual_time: maybe(z.boolean()),
-    mocks: maybe(z.record(z.string(), z.array(json()))),
-    approvals: maybe(z.record(z.string(), z.enum(["approve", "deny"]))),
-    signals: maybe(
-      z.array(z.strictObject({ name: text(), key: maybe(z.nullable(z.string())), payload: maybe(json()) })),
-    ),
-    crashes: maybe(
-      z
-        .array(
-          z.strictObject({
-            node: text(),
-            visit: ordinal(),
-            attempt: ordinal(),
-            item: maybe(z.int().check(z.nonnegative())),
-            at: z.enum(CRASH_PLACES),
-          }),
-        )
-        .check(z.maxLength(MAX_CRASHES)),
-    ),
-  });
 
 const commandShape = () =>
   z.strictObject({
@@ -61,7 +34,7 @@ const PLACES: { [kind in NodeKind]?: readonly CrashPoint["at"][] } = {
 const ASKS: ReadonlySet<NodeKind> = new Set(["stage", "verify", "subagent", "map"]);
 
 /** @throws InputInvalid with the path of what does not fit the graph */
-export function readTest(test: z.infer<ReturnType<typeof testShape>>, graph: Graph): WorkflowTest {
+export function readTest(test: GivenTest, graph: Graph): WorkflowTest {
   const { virtual_time = false, mocks = {}, approvals = {}, signals = [], crashes } = test;
   for (const id of Object.keys(approvals)) nodeOf(graph, id, `approvals.${id}`);
   const models: [string, Json[][]][] = [];

@@ -1,5 +1,5 @@
 /** Reads and checks the request for a workflow run, and makes the run's specification. */
-import * as z from "zod/mini";
+import { type GivenOptions, workflowOptions } from "../../api/bodies/workflows.ts";
 import type { Ceilings } from "../../engine/agent/spec.ts";
 import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
 import type { Graph } from "../../engine/workflow/graph.ts";
@@ -13,63 +13,17 @@ import { llmHost } from "../../run/llm-host.ts";
 import { checkGraph } from "../../run/workflow/check-graph.ts";
 import { pinSkills } from "../../run/workflow/pin-skills.ts";
 import { type Placement, policyOf } from "../../run/workflow/stage.ts";
-import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { RequestContext } from "../context.ts";
 import { accountOf } from "../llm/account.ts";
 import { refusedAt } from "./graphs.ts";
-import { readTest, testShape } from "./trial.ts";
+import { readTest } from "./trial.ts";
 
-const maybe = z.exactOptional;
-const object = () => z.custom<JsonObject>(isObject, "must be an object");
-const text = () => z.string().check(z.minLength(1));
-
-/** A day. */
-const MAX_COMPENSATION_MS = 24 * 3_600_000;
-
-/** The options of the workflow run itself; all others are run options, for every stage. */
-const ownOptions = z.lazy(() =>
-  z.object({
-    max_steps: maybe(z.int().check(z.positive(), z.lte(100_000))),
-    max_concurrent: maybe(z.int().check(z.positive(), z.lte(100))),
-    deadline_ms: maybe(z.int().check(z.positive())),
-    compensation_ms: maybe(z.int().check(z.positive(), z.lte(MAX_COMPENSATION_MS))),
-    resume_run: maybe(z.union([text(), object()], "must be a run's id or record")),
-    replay_run: maybe(z.union([text(), object()], "must be a run's id or record")),
-    resume_path: maybe(text()),
-    replay_path: maybe(text()),
-    replay_mode: maybe(z.literal("deterministic")),
-    parent_run_id: maybe(text()),
-    root_run_id: maybe(text()),
-    metadata: maybe(object()),
-    audit: maybe(object()),
-    policy: maybe(object()),
-    test: maybe(testShape()),
-  }),
-);
-const OWN: ReadonlySet<string> = new Set([
-  "max_steps",
-  "max_concurrent",
-  "deadline_ms",
-  "compensation_ms",
-  "resume_run",
-  "replay_run",
-  "resume_path",
-  "replay_path",
-  "replay_mode",
-  "parent_run_id",
-  "root_run_id",
-  "metadata",
-  "audit",
-  "policy",
-  "test",
-]);
-
-type OwnOptions = Omit<z.infer<typeof ownOptions>, "resume_path" | "replay_path">;
+type OwnOptions = Omit<GivenOptions, "resume_path" | "replay_path">;
 
 /** @throws InputInvalid with a path below `at` for each fault */
 export function readOwnOptions(options: JsonObject, at = "options"): OwnOptions {
-  const parsed = ownOptions.safeParse(options);
+  const parsed = workflowOptions().safeParse(options);
   if (!parsed.success) {
     const faults = parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
     throw refusedAt(at, faults);
@@ -135,7 +89,9 @@ export async function workflowSpec(
       errors: [{ path: "options.tool_configs", message }],
     });
   }
-  const options = Object.fromEntries(Object.entries(wanted.options).filter(([name]) => !OWN.has(name)));
+  const options = Object.fromEntries(
+    Object.entries(wanted.options).filter(([name]) => !Object.hasOwn(workflowOptions().shape, name)),
+  );
   const skills = await pinSkills(context, graph, options, wanted.skills);
   if (skills !== undefined) context.pinned = skills;
   await checkOptions(context, {
