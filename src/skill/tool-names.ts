@@ -2,6 +2,7 @@
  * The names of tools in skills: Hull's own, those of other clients for the same tools, and the entries of
  * `allowed-tools`, such as `Bash(git:*)`.
  */
+import { starMatches } from "./glob.ts";
 
 /** The workspace tools, under the names that models and skills know best. */
 export const WORKSPACE_TOOLS = ["Bash", "Read", "Write", "Edit", "Glob", "Grep"] as const;
@@ -68,22 +69,7 @@ export function toolsNamed(name: string, offered: readonly string[]): string[] {
   if (offered.includes(name)) return [name];
   const wanted = hullToolName(name);
   if (offered.includes(wanted)) return [wanted];
-  return offered.filter((tool) => matches(wanted.toLowerCase(), tool.toLowerCase()));
-}
-
-/** Whether a glob with `*` as its only sign matches a name; in linear time, whatever the glob. */
-function matches(glob: string, name: string): boolean {
-  const [first = "", ...rest] = glob.split("*");
-  const last = rest.pop();
-  if (last === undefined) return glob === name;
-  if (!name.startsWith(first) || !name.endsWith(last)) return false;
-  let from = first.length;
-  for (const part of rest) {
-    const at = name.indexOf(part, from);
-    if (at < 0) return false;
-    from = at + part.length;
-  }
-  return from <= name.length - last.length;
+  return offered.filter((tool) => starMatches(wanted.toLowerCase(), tool.toLowerCase()));
 }
 
 /** One entry of `allowed-tools`. */

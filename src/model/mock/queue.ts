@@ -1,7 +1,8 @@
 /** Chooses the mock that answers a call. Pure. */
+
 import type { Message } from "../../engine/messages.ts";
+import { starMatches } from "../../skill/glob.ts";
 import type { Mock } from "./mock.ts";
-import { patternFits } from "./pattern.ts";
 
 /** Mocks in the order of declaration. */
 export type MockQueue = readonly Mock[];
@@ -26,7 +27,7 @@ function matching(queue: MockQueue, messages: readonly Message[]): number {
   if (queue.length === 0) return -1;
   const texts = contents(messages);
   const all = [...texts, texts.join("\n")];
-  return queue.findIndex(({ match = "" }) => all.some((text) => patternFits(match, text)));
+  return queue.findIndex(({ match = "" }) => all.some((text) => starMatches(match, text)));
 }
 
 /** The text that patterns are matched against, and from which input tokens are counted by default. */

@@ -1,6 +1,13 @@
 /** Globs: what they match, against regular expressions that mean the same, and what they cost at the worst. */
 import { describe, expect, it, test } from "vitest";
-import { globMatches, ignoreGlob, matches, modelMatches, nameMatches } from "../../../src/skill/glob.ts";
+import {
+  globMatches,
+  ignoreGlob,
+  matches,
+  modelMatches,
+  nameMatches,
+  starMatches,
+} from "../../../src/skill/glob.ts";
 import { isIgnored, parseIgnore } from "../../../src/skill/ignore.ts";
 import { FolderError, skillFiles } from "../../../src/skill/uploaded.ts";
 import { fc } from "../../support/property.ts";
@@ -35,6 +42,34 @@ test("paths, names and model ids match as their expressions do", () => {
     true,
     false,
   ]);
+});
+
+test.each<[pattern: string, text: string, fits: boolean]>([
+  ["exact", "exact", true],
+  ["exact", "exactly", false],
+  ["Exact", "exact", false],
+  ["", "", true],
+  ["", "a", false],
+  ["*", "", true],
+  ["*unknown", "this is unknown", true],
+  ["*unknown", "unknown this is", false],
+  ["pre*", "prefix", true],
+  ["*mid*", "a mid b", true],
+  ["a*b*c", "a-b-b-c", true],
+  ["a*b*c", "a-c-b", false],
+  ["ab*ba", "aba", false],
+  ["**a**", "bab", true],
+  ["a?c", "abc", false],
+  ["a.c*", "abc", false],
+  ["*a*a*", "a", false],
+])("the pattern %j and %j: %s", (pattern, text, fits) => {
+  expect(starMatches(pattern, text)).toBe(fits);
+});
+
+test("a hostile pattern takes no more time than a plain one", () => {
+  const text = "a".repeat(2_000_000);
+  expect(starMatches(`${"*a".repeat(5000)}*b`, text)).toBe(false);
+  expect(starMatches(`*${"a".repeat(4000)}b*`, text)).toBe(false);
 });
 
 test("lines of an ignore file match as their expressions do", () => {

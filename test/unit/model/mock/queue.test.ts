@@ -3,7 +3,6 @@ import { describe, expect, it, test } from "vitest";
 import type { Message } from "../../../../src/engine/messages.ts";
 import { ERROR_CATEGORIES } from "../../../../src/errors/failure-class.ts";
 import type { Mock } from "../../../../src/model/mock/mock.ts";
-import { patternFits } from "../../../../src/model/mock/pattern.ts";
 import { matchText, nextMock } from "../../../../src/model/mock/queue.ts";
 import { readMockLines, readMocks } from "../../../../src/model/mock/read.ts";
 
@@ -68,34 +67,6 @@ describe("reading", () => {
       expect.stringMatching(/^line 3\.error\.category must be one of/),
     ]);
   });
-});
-
-test.each<[pattern: string, text: string, fits: boolean]>([
-  ["exact", "exact", true],
-  ["exact", "exactly", false],
-  ["Exact", "exact", false],
-  ["", "", true],
-  ["", "a", false],
-  ["*", "", true],
-  ["*unknown", "this is unknown", true],
-  ["*unknown", "unknown this is", false],
-  ["pre*", "prefix", true],
-  ["*mid*", "a mid b", true],
-  ["a*b*c", "a-b-b-c", true],
-  ["a*b*c", "a-c-b", false],
-  ["ab*ba", "aba", false],
-  ["**a**", "bab", true],
-  ["a?c", "abc", false],
-  ["a.c*", "abc", false],
-  ["*a*a*", "a", false],
-])("the pattern %j and %j: %s", (pattern, text, fits) => {
-  expect(patternFits(pattern, text)).toBe(fits);
-});
-
-test("a hostile pattern takes no more time than a plain one", () => {
-  const text = "a".repeat(2_000_000);
-  expect(patternFits(`${"*a".repeat(5000)}*b`, text)).toBe(false);
-  expect(patternFits(`*${"a".repeat(4000)}b*`, text)).toBe(false);
 });
 
 describe("which mock answers", () => {
