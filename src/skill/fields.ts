@@ -70,7 +70,7 @@ export function readInteger(
     "not_an_integer_in_range",
     slot,
     `The field ${slot.path} must be an integer from ${range.min} to ${range.max}.`,
-    slot.path.endsWith("_ms")
+    /[_-]ms$/.test(slot.path)
       ? "Write milliseconds as digits without a unit, e.g. 5000."
       : "Write digits without a unit.",
   );

@@ -339,6 +339,11 @@ describe("7.1: x- keys", () => {
     expect(diagnostics.map(brief)).toEqual(["warning provider_key_withheld 1 [0].x-env[0]"]);
   });
 
+  test("a time that is no number of milliseconds: the hint says the unit", () => {
+    const { diagnostics } = read([{ name: "a", description: "d", "x-timeout-ms": "5s" }]);
+    expect(diagnostics[0]?.hint).toMatch(/milliseconds/);
+  });
+
   test("network: true is any public host, an empty list is none", () => {
     expect(keys({ "x-requires-network": true })?.network).toEqual({ hosts: null });
     expect(keys({ "x-requires-network": false })?.network).toBeNull();
