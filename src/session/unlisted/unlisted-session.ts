@@ -20,8 +20,8 @@ import type { ConversationStore } from "../conversation/store.ts";
 import { type RunTrace, traceOf } from "../conversation/trace.ts";
 import { figuresOf } from "../conversation/views.ts";
 import { Lives, RunOver, WATCH_MS } from "../lives.ts";
-import { noteRows } from "../noted-rows.ts";
 import type { RunEntry } from "../run-entry.ts";
+import { noteRuns } from "../run-index.ts";
 import { type CallRow, CallStore, type Outcome, type StoredInput } from "./call-store.ts";
 import { type CallLife, carryOut, type KnownRun } from "./carry-out.ts";
 import { holdBody, keysOf, keysOfCall, objectsOf, openBody } from "./contents.ts";
@@ -385,7 +385,8 @@ export class UnlistedSession extends Lives<CallLife> {
   }
 
   /**
-   * Updates the tenant's index of runs, in the background.
+   * Updates the tenant's index of runs, in the background. The object writes its rows itself: unlike a session, it does not look later
+   * whether another one has sent them.
    * @param used what a call that is no agent run took, as far as it is known
    */
   #note(
@@ -399,7 +400,10 @@ export class UnlistedSession extends Lives<CallLife> {
     const totals = this.log.state().run?.totals ?? usedShape.safeParse(used).data;
     const code = outcome?.ok === false ? outcome.error.code : null;
     const entry: RunEntry = { id, kind: "call", name, session: null, ...figuresOf(run, totals), code };
-    noteRows(this.#deployment, [{ tenant, run: entry }], this.background);
+    const written = noteRuns(this.#env, [{ tenant, run: entry }]).catch((error: unknown) => {
+      console.error(JSON.stringify({ event: "run_not_indexed", id, error: String(error) }));
+    });
+    this.background(written);
   }
 
   /** One step without waiting: a later run has rows and R2 keys of its own. */
