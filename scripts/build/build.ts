@@ -5,16 +5,16 @@ import { basename, join, sep } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { ModelRegistry } from "../../src/model/registry/definition.ts";
 import type { Layer } from "../../src/model/registry/layer.ts";
+import { blocksServing } from "../../src/skill/blocking-findings.ts";
 import { type CatalogBundle, claimAddress, makeCatalog } from "../../src/skill/bundle.ts";
 import type { KnownProviders } from "../../src/skill/known-providers.ts";
 import type { Diagnostic, Manifest } from "../../src/skill/manifest.ts";
 import type { ProvidedTools } from "../../src/skill/missing-tools.ts";
-import { workflowPart } from "../../src/skill/parts.ts";
 import { RouteTable } from "../../src/skill/route.ts";
-import { stopsSkill } from "../../src/skill/stops.ts";
 import { overridesOf } from "../../src/skill/tools-json/overrides.ts";
 import { NO_SIGNATURES, type SignaturePolicy } from "../../src/skill/trust.ts";
 import { workflowNamed } from "../../src/skill/workflow-files.ts";
+import { workflowPart } from "../../src/skill/working-parts.ts";
 import { type ProjectModels, projectModelRegistry, projectProviders } from "../models.ts";
 import type { BuildCache } from "./cache.ts";
 import { mapLimited } from "./map-limited.ts";
@@ -112,7 +112,7 @@ export async function buildRoots(roots: readonly string[], options: BuildOptions
   const served = chooseServed(perRoot, options, diagnostics);
   const { strict = false } = options;
   const failed = diagnostics.some(({ diagnostic }) =>
-    strict ? diagnostic.level !== "info" : stopsSkill(diagnostic),
+    strict ? diagnostic.level !== "info" : blocksServing(diagnostic),
   );
   const publishable =
     options.skillsOnly !== true && (!failed || options.keepGoing === true || options.keepLastGood === true);

@@ -4,6 +4,7 @@ import { statSync } from "node:fs";
 import { readSkillGraph } from "../../src/engine/workflow/skill-file.ts";
 import type { ModelRegistry } from "../../src/model/registry/definition.ts";
 import { type AssembledSkill, assembleSkill } from "../../src/skill/assemble.ts";
+import { blocksServing } from "../../src/skill/blocking-findings.ts";
 import { type Hash, utf8 } from "../../src/skill/bundle.ts";
 import type { HookReader } from "../../src/skill/hooks.ts";
 import type { KnownProviders } from "../../src/skill/known-providers.ts";
@@ -11,10 +12,9 @@ import type { Card, Diagnostic, Manifest, SkillTool } from "../../src/skill/mani
 import type { ProvidedTools } from "../../src/skill/missing-tools.ts";
 import { moduleDiagnostic } from "../../src/skill/module-fault.ts";
 import type { ParsedSkill } from "../../src/skill/parse.ts";
-import { PLUGIN_PART, workingParts } from "../../src/skill/parts.ts";
-import { stopsSkill } from "../../src/skill/stops.ts";
 import type { HandlerMaker } from "../../src/skill/tools-json/handlers.ts";
 import type { SignaturePolicy } from "../../src/skill/trust.ts";
+import { PLUGIN_PART, workingParts } from "../../src/skill/working-parts.ts";
 import { CommandError, EXIT } from "../command.ts";
 import { buildHandler } from "./handlers.ts";
 import { bundleHooks } from "./hooks.ts";
@@ -31,7 +31,7 @@ export interface BuiltSkill {
   manifest: Manifest;
   /** The tools of its tools.json. */
   tools: SkillTool[];
-  /** Its parts that work (`src/skill/parts.ts`). */
+  /** Its parts that work (`src/skill/working-parts.ts`). */
   parts: readonly string[];
   card: Card;
   /** Names (`<kind>/<sha256>`) of its objects in the registry, the record last. */
@@ -90,7 +90,7 @@ export async function readSkill(
   const location = { folder: folder.name, file: folder.file };
   const typed = await expandTyped(folder.path, await readSources(found), location, signatures);
   const { files, described, locations } = typed;
-  if (typed.diagnostics.some(stopsSkill)) {
+  if (typed.diagnostics.some(blocksServing)) {
     const seen = { imported: typed.read, stamp: stampOf(typed.read ?? []), plugin: null };
     return { ...without(folder, [...diagnostics, ...typed.diagnostics]), ...seen };
   }
@@ -138,7 +138,7 @@ export async function readSkill(
     ...assembly.diagnostics,
     ...checkModels(assembly, folder, modelRegistry, today),
   );
-  const stopped = skill === null || diagnostics.some(stopsSkill);
+  const stopped = skill === null || diagnostics.some(blocksServing);
   const shown = locations === null ? diagnostics : diagnostics.map((found) => locations.pointed(found, base));
   if (stopped) return { ...without(folder, shown), positions, ...seen };
   return {

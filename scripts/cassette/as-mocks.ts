@@ -5,7 +5,7 @@ import { ALL_OFF } from "../../src/model/capabilities.ts";
 import { bytesOf, type CassetteCall, conversationOf } from "../../src/model/cassette.ts";
 import { exchange } from "../../src/model/exchange.ts";
 import type { Mock } from "../../src/model/mock/mock.ts";
-import { mockOf } from "../../src/model/mock/of-turn.ts";
+import { mockFromTurn } from "../../src/model/mock/mock-from-turn.ts";
 import type { HttpTarget } from "../../src/model/providers.ts";
 
 /** The protocol of each path; other paths are not calls of models. */
@@ -44,7 +44,7 @@ export async function asMock(call: CassetteCall): Promise<Mock | null> {
     fetch: () => answerOf(call),
     now: 0,
   });
-  if (outcome.ok) return mockOf(outcome.turn);
+  if (outcome.ok) return mockFromTurn(outcome.turn);
   const { retry_after_ms } = outcome;
   const { category } = failureClassOf(outcome.error.data);
   return { error: { category, ...(retry_after_ms === undefined ? {} : { retry_after_ms }) } };

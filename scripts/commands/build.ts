@@ -2,7 +2,7 @@
 
 import { join, relative, resolve } from "node:path";
 import { counted } from "../../src/plural.ts";
-import { stopsSkill } from "../../src/skill/stops.ts";
+import { blocksServing } from "../../src/skill/blocking-findings.ts";
 import { buildRoots } from "../build/build.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { writeBuild } from "../build/write.ts";
@@ -45,7 +45,7 @@ out only its tool.
     const out = values.out === undefined ? join(project.dir, ".hull", "build") : resolve(values.out);
     await writeBuild(out, result, new Date());
     const diagnostics = result.diagnostics.map(({ diagnostic }) => diagnostic);
-    const errors = diagnostics.filter((d) => (strict ? d.level !== "info" : stopsSkill(d))).length;
+    const errors = diagnostics.filter((d) => (strict ? d.level !== "info" : blocksServing(d))).length;
     // A fault in tools.json leaves out its tool, not the skill.
     const left = diagnostics.filter(({ level }) => level === "error").length - (strict ? 0 : errors);
     const id = result.catalog?.id ?? null;

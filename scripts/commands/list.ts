@@ -1,5 +1,5 @@
 /** `hull list`: the skills of a project and their problems. */
-import { stopsSkill } from "../../src/skill/stops.ts";
+import { blocksServing } from "../../src/skill/blocking-findings.ts";
 import { buildRoots } from "../build/build.ts";
 import { printDiagnostics } from "../build/print.ts";
 import { type Command, EXIT, parseFlags } from "../command.ts";
@@ -40,6 +40,6 @@ Usage: hull list [dir] [--json]
       process.stdout.write(lines.map((line) => `${oneLine(line, columns)}\n`).join(""));
       printDiagnostics(result.diagnostics);
     }
-    return diagnostics.some(stopsSkill) ? EXIT.failed : EXIT.ok;
+    return diagnostics.some(blocksServing) ? EXIT.failed : EXIT.ok;
   },
 };

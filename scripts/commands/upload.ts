@@ -2,8 +2,8 @@
 import { resolve } from "node:path";
 import { readSkillGraph } from "../../src/engine/workflow/skill-file.ts";
 import { assembleSkill } from "../../src/skill/assemble.ts";
+import { blocksServing } from "../../src/skill/blocking-findings.ts";
 import type { Diagnostic } from "../../src/skill/manifest.ts";
-import { stopsSkill } from "../../src/skill/stops.ts";
 import { packTar } from "../../src/skill/tar.ts";
 import { NO_SIGNATURES } from "../../src/skill/trust.ts";
 import { AdminClient, target } from "../admin-client.ts";
@@ -64,7 +64,7 @@ docs/security.md lists the limits of an uploaded skill. Like hull validate, this
     const here = { ...location, providers, workflows: readSkillGraph, uploadedBy: "me" };
     const { skill, diagnostics: found } = await assembleSkill(sources, here);
     const all = [...diagnostics, ...typed, ...found];
-    if (skill === null || all.some(stopsSkill)) {
+    if (skill === null || all.some(blocksServing)) {
       const base = folder.file.slice(0, -"SKILL.md".length);
       print(locations === null ? all : all.map((finding) => locations.pointed(finding, base)));
       process.stderr.write("Nothing was uploaded: the skill has errors.\n");

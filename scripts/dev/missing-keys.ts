@@ -1,7 +1,7 @@
 /** Finds the llm skills that cannot call their model because no key is set. */
 import type { ModelRegistry } from "../../src/model/registry/definition.ts";
 import { keyVariables } from "../../src/model/registry/layer.ts";
-import { isAvailable } from "../../src/model/registry/reach.ts";
+import { isAvailable } from "../../src/model/registry/provider-setup.ts";
 import type { BuiltSkill } from "../build/skill.ts";
 
 /** A variable that would make the skills' model available. */

@@ -1,8 +1,8 @@
 /** The routes that call models, and their request and response shapes. */
 import { callBody, completionBody, structuredBody } from "../run/request-bodies.ts";
 import type { JsonObject } from "../skill/manifest.ts";
+import { answer, COUNT, MAYBE_TEXT, object, query, ref, TEXT } from "./openapi-parts.ts";
 import { body, json, type Operation, type Operations, schema } from "./operation.ts";
-import { answer, COUNT, MAYBE_TEXT, object, query, ref, TEXT } from "./parts.ts";
 
 const ANY: JsonObject = {};
 const TEXTS: JsonObject = { type: "array", items: TEXT };

@@ -1,7 +1,7 @@
 /** Components that several skills share: equal values are entered once. */
 import { objectOf } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
-import { ref } from "./parts.ts";
+import { ref } from "./openapi-parts.ts";
 
 const KINDS = ["schemas", "responses", "requestBodies"] as const;
 type Kind = (typeof KINDS)[number];

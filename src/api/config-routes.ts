@@ -2,8 +2,8 @@
 import { CONFIG_LAYERS } from "../skill/config/effective.ts";
 import { CONFIG_SCOPES, CONFIG_TYPES, type JsonObject } from "../skill/manifest.ts";
 import { configBody } from "./bodies/publishing.ts";
+import { answer, MAYBE_TEXT, object, query, TEXT } from "./openapi-parts.ts";
 import { body, json, type Operations, schema, slug } from "./operation.ts";
-import { answer, MAYBE_TEXT, object, query, TEXT } from "./parts.ts";
 import { bodySchema } from "./shape-schema.ts";
 
 const BOT: JsonObject = { type: "string", pattern: "^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$" };

@@ -2,8 +2,8 @@
 import type { DaemonEvent, DaemonSummary } from "../session/daemon/rpc.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { nothing, resumeDaemonBody } from "./bodies/sessions.ts";
+import { answer, COUNT, MAYBE_TEXT, type Members, object, ref, TEXT, view } from "./openapi-parts.ts";
 import { body, json, maybeBody, type Operation, type Operations, schema } from "./operation.ts";
-import { answer, COUNT, MAYBE_TEXT, type Members, object, ref, TEXT, view } from "./parts.ts";
 import { ID, KEY, LOCATED, PAGE } from "./session-routes.ts";
 
 const TIME: JsonObject = { type: "string", format: "date-time" };

@@ -5,7 +5,7 @@
 import type { JsonObject, Manifest } from "../skill/manifest.ts";
 import { addSkills } from "./add-skills.ts";
 import { fixedPaths } from "./fixed-routes.ts";
-import { answer, answerHeaders, headerComponents, query, ref, runHeaders, TEXT } from "./parts.ts";
+import { answer, answerHeaders, headerComponents, query, ref, runHeaders, TEXT } from "./openapi-parts.ts";
 import { problemResponses } from "./problems.ts";
 import { schemaComponents } from "./schemas.ts";
 

@@ -2,7 +2,7 @@
 import type * as z from "zod/mini";
 import { EVENTS } from "../run/event-shapes.ts";
 import type { JsonObject } from "../skill/manifest.ts";
-import { ref, TEXT } from "./parts.ts";
+import { ref, TEXT } from "./openapi-parts.ts";
 import { schemaOf } from "./shape-schema.ts";
 
 /** Every event by name: the schema of its `data`. */

@@ -5,7 +5,7 @@
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { type Field, type FieldName, MANIFEST_FIELDS } from "../skill/manifest-fields.ts";
 import { TOOL_FIELDS } from "../skill/tools-json/tool-fields.ts";
-import { TEXT } from "./parts.ts";
+import { TEXT } from "./openapi-parts.ts";
 import { wordsOf } from "./shape-schema.ts";
 
 interface FieldText {

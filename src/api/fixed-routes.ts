@@ -6,6 +6,7 @@ import { CONFIG_OPERATIONS } from "./config-routes.ts";
 import { DAEMON_OPERATIONS } from "./daemon-routes.ts";
 import { MOCK_OPERATIONS } from "./mock-routes.ts";
 import { MODEL_OPERATIONS } from "./model-routes.ts";
+import { answer, answerHeaders, BINARY, inPath, object, query, ref, TEXT } from "./openapi-parts.ts";
 import {
   body,
   cursor,
@@ -18,7 +19,6 @@ import {
   tagged,
   UNCHANGED,
 } from "./operation.ts";
-import { answer, answerHeaders, BINARY, inPath, object, query, ref, TEXT } from "./parts.ts";
 import { SESSION_FILE_OPERATIONS } from "./session-file-routes.ts";
 import { SESSION_OPERATIONS } from "./session-routes.ts";
 import { SPENDING } from "./spending-routes.ts";

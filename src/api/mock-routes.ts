@@ -1,8 +1,8 @@
 /** The routes that queue mocks, and their request and response shapes. */
 import { MAX_MOCKS, mockShape } from "../model/mock/read.ts";
 import type { JsonObject } from "../skill/manifest.ts";
+import { answer, object, query, ref, TEXT } from "./openapi-parts.ts";
 import { cursor, json, type Operations, schema } from "./operation.ts";
-import { answer, object, query, ref, TEXT } from "./parts.ts";
 import { bodySchema } from "./shape-schema.ts";
 
 const COUNT: JsonObject = { type: "integer", minimum: 0 };

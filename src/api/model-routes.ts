@@ -1,7 +1,7 @@
 /** The routes with information about models, and their response shapes. */
 import type { Json, JsonObject } from "../skill/manifest.ts";
+import { answer, inPath, object, query, ref, TEXT } from "./openapi-parts.ts";
 import { json, type Operation, type Operations, schema } from "./operation.ts";
-import { answer, inPath, object, query, ref, TEXT } from "./parts.ts";
 
 const TEXTS: JsonObject = { type: "array", items: TEXT };
 const FLAG: JsonObject = { type: "boolean" };

@@ -2,7 +2,7 @@
 import type * as z from "zod/mini";
 import type { OperationId, RouteScope } from "../skill/fixed-routes.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
-import { answer, answerHeaders, inPath, problems, query, ref, TEXT } from "./parts.ts";
+import { answer, answerHeaders, inPath, problems, query, ref, TEXT } from "./openapi-parts.ts";
 import { bodySchema } from "./shape-schema.ts";
 
 /** Possible errors of every route that requires a key, before its own work begins. */

@@ -9,7 +9,7 @@ import { daemonFields } from "../run/request-bodies.ts";
 import { objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { permissionsShape, policyShape } from "../skill/policy.ts";
-import { ref } from "./parts.ts";
+import { ref } from "./openapi-parts.ts";
 import { schemaOf } from "./shape-schema.ts";
 
 interface OptionText {

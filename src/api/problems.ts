@@ -11,7 +11,7 @@ import * as task from "../errors/task.ts";
 import * as workflow from "../errors/workflow.ts";
 import { Internal } from "../errors.ts";
 import type { JsonObject } from "../skill/manifest.ts";
-import { answerHeaders, ref } from "./parts.ts";
+import { answerHeaders, ref } from "./openapi-parts.ts";
 
 /** The code of an execution whose client left: it appears only in logs and stored state. */
 const NEVER_SENT = "client_closed_request";

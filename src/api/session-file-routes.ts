@@ -1,7 +1,7 @@
 /** The routes of a session's workspace. */
 import type { JsonObject } from "../skill/manifest.ts";
+import { answer, BINARY, COUNT, inPath, MAYBE_TEXT, object, query, ref, TEXT } from "./openapi-parts.ts";
 import { cursor, json, NO_MATCH, type Operations, schema, tagged, UNCHANGED } from "./operation.ts";
-import { answer, BINARY, COUNT, inPath, MAYBE_TEXT, object, query, ref, TEXT } from "./parts.ts";
 
 const header = (name: string, description: string): JsonObject => ({
   name,

@@ -13,8 +13,8 @@ import {
   toolResultBody,
   trimBody,
 } from "./bodies/sessions.ts";
+import { answer, answerHeaders, COUNT, inPath, object, query, ref, TEXT } from "./openapi-parts.ts";
 import { body, json, maybeBody, type Operation, type Operations, schema } from "./operation.ts";
-import { answer, answerHeaders, COUNT, inPath, object, query, ref, TEXT } from "./parts.ts";
 
 export const ID = inPath("id", { type: "string", pattern: SESSION_ID.source });
 const RUN = inPath("run");

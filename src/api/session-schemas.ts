@@ -11,7 +11,7 @@ import type { TraceStep } from "../session/conversation/trace.ts";
 import { RUN_KINDS, type RunEntry } from "../session/run-entry.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { compactBody, decisionBody } from "./bodies/sessions.ts";
-import { COUNT, MAYBE_TEXT, type Members, object, ref, TEXT, view } from "./parts.ts";
+import { COUNT, MAYBE_TEXT, type Members, object, ref, TEXT, view } from "./openapi-parts.ts";
 import { bodySchema } from "./shape-schema.ts";
 
 const OBJECT: JsonObject = { type: "object" };

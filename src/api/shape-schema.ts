@@ -8,7 +8,7 @@ import { asJson, isObject, objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { permissionsShape, policyShape } from "../skill/policy.ts";
 import { anyArtifacts, anyGraph } from "./bodies/workflows.ts";
-import { ref } from "./parts.ts";
+import { ref } from "./openapi-parts.ts";
 
 /**
  * The schema of a shape's input. If only code can express a check, the schema permits any value.

@@ -6,7 +6,7 @@ import { embeddedSchema } from "../skill/json-schema.ts";
 import type { Json, JsonObject, Manifest, Mode } from "../skill/manifest.ts";
 import { isTextType, mediaTypeOf } from "../skill/media.ts";
 import type { Components } from "./components.ts";
-import { answer, BINARY, FILE_IDS, problems, ref, runHeaders, TEXT } from "./parts.ts";
+import { answer, BINARY, FILE_IDS, problems, ref, runHeaders, TEXT } from "./openapi-parts.ts";
 
 /** Statuses that any skill's route can answer. */
 const ALWAYS = [401, 403, 404, 405, 429, 500, 503];

@@ -1,7 +1,7 @@
 /** Usage, budgets and rates of calls to models. */
 import type { JsonObject } from "../skill/manifest.ts";
+import { answer, inPath, query, TEXT } from "./openapi-parts.ts";
 import { body, json, type Operations, schema } from "./operation.ts";
-import { answer, inPath, query, TEXT } from "./parts.ts";
 
 const DAY: JsonObject = { type: "string", format: "date" };
 const PAGE = [

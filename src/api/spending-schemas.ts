@@ -1,7 +1,7 @@
 /** Shapes of usage, budgets and rates, as JSON Schema 2020-12. */
 import type { JsonObject } from "../skill/manifest.ts";
 import { budgetBody, rateBody, softBudgetBody, WINDOWS } from "./bodies/spending.ts";
-import { COUNT, MAYBE_TEXT, object, ref, TEXT } from "./parts.ts";
+import { COUNT, MAYBE_TEXT, object, ref, TEXT } from "./openapi-parts.ts";
 import { bodySchema } from "./shape-schema.ts";
 
 const USD: JsonObject = { type: "number", minimum: 0 };

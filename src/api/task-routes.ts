@@ -12,8 +12,8 @@ import type { TaskHandle } from "../run/task/handle.ts";
 import { objectOf } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { nothing } from "./bodies/sessions.ts";
+import { answer, COUNT, MAYBE_TEXT, object, ref, TEXT, view } from "./openapi-parts.ts";
 import { body, json, maybeBody, type Operation, type Operations, schema } from "./operation.ts";
-import { answer, COUNT, MAYBE_TEXT, object, ref, TEXT, view } from "./parts.ts";
 import { ID, KEY, LOCATED, PAGE } from "./session-routes.ts";
 import { schemaOf } from "./shape-schema.ts";
 

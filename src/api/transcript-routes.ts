@@ -2,8 +2,8 @@
 import { messageShape, partShape } from "../llm/messages.ts";
 import { transcriptShape } from "../llm/transcript.ts";
 import type { JsonObject } from "../skill/manifest.ts";
+import { answer, inPath } from "./openapi-parts.ts";
 import { json, type Operations, schema } from "./operation.ts";
-import { answer, inPath } from "./parts.ts";
 import { namedShapes, schemaOf } from "./shape-schema.ts";
 
 const NAMES = [

@@ -1,7 +1,7 @@
 /** The routes of uploaded skills, and of versions. */
 import { namedSkillBody } from "./bodies/publishing.ts";
+import { answer, answerHeaders, BINARY, query, TEXT } from "./openapi-parts.ts";
 import { cursor, json, type Operations, schema, slug } from "./operation.ts";
-import { answer, answerHeaders, BINARY, query, TEXT } from "./parts.ts";
 import { schemaOf } from "./shape-schema.ts";
 
 const limit = query("limit", "Items per page.", { type: "integer", minimum: 1, maximum: 1000, default: 20 });

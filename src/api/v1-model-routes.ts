@@ -1,7 +1,7 @@
 /** The routes below `/v1` that call models, in the shapes of the vendors' APIs. */
 import type { Json, JsonObject } from "../skill/manifest.ts";
+import { answer, COUNT, inPath, object, TEXT } from "./openapi-parts.ts";
 import { json, type Operation, type Operations } from "./operation.ts";
-import { answer, COUNT, inPath, object, TEXT } from "./parts.ts";
 import { KEY } from "./session-routes.ts";
 
 const ANTHROPIC = "https://platform.claude.com/docs/en/api/messages";

@@ -1,7 +1,7 @@
 /** The routes below `/v1` of OpenAI's Responses API: responses, conversations, containers. */
 import type { Json, JsonObject } from "../skill/manifest.ts";
+import { answer, BINARY, inPath, object, query, TEXT } from "./openapi-parts.ts";
 import { json, type Operation, type Operations } from "./operation.ts";
-import { answer, BINARY, inPath, object, query, TEXT } from "./parts.ts";
 import { KEY } from "./session-routes.ts";
 
 const LIST = { type: "array", items: { type: "object" } };

@@ -1,8 +1,8 @@
 /** The routes below `/v1` that keep skills and files, in the dialects of the vendors' clients. */
 import type { JsonObject } from "../skill/manifest.ts";
 import { defaultVersionBody } from "./bodies/publishing.ts";
+import { answer, BINARY, inPath, query, ref, TEXT } from "./openapi-parts.ts";
 import { body, json, NO_MATCH, type Operation, type Operations } from "./operation.ts";
-import { answer, BINARY, inPath, query, ref, TEXT } from "./parts.ts";
 import { KEY } from "./session-routes.ts";
 
 const id = inPath("id");

@@ -24,8 +24,8 @@ import {
   validateBody,
   workflowOptions,
 } from "./bodies/workflows.ts";
+import { answer, COUNT, inPath, MAYBE_TEXT, object, query, ref, TEXT } from "./openapi-parts.ts";
 import { body, json, maybeBody, type Operation, type Operations, schema } from "./operation.ts";
-import { answer, COUNT, inPath, MAYBE_TEXT, object, query, ref, TEXT } from "./parts.ts";
 import { ID, KEY, LOCATED, PAGE } from "./session-routes.ts";
 import { bodySchema, schemaOf } from "./shape-schema.ts";
 

@@ -181,7 +181,7 @@ function drawn(
   const x = (place: Place): number => Math.round(place.x - left);
   const top = (place: Place): number => MARGIN + place.row * ROW;
   let aside = 0;
-  let beside = right + MARGIN;
+  let rightEdge = right + MARGIN;
   const lines = edges.flatMap((edge): Layout["edges"] => {
     const { from, to, branch = "" } = edge;
     const source = places.get(from);
@@ -196,7 +196,7 @@ function drawn(
       // A curve reaches three quarters of the way to its handles.
       const x3 = Math.round(Math.max(x1, x2) * 0.25 + out * 0.75);
       const label = { text: branch, x: x3 + 4, y: Math.round((y1 + y2) / 2) };
-      beside = Math.max(beside, x3 + 8 + Math.min(branch.length, LINE) * LETTER);
+      rightEdge = Math.max(rightEdge, x3 + 8 + Math.min(branch.length, LINE) * LETTER);
       return [
         {
           from,
@@ -226,7 +226,7 @@ function drawn(
   return {
     nodes: Array.from(places, ([id, place]) => ({ id, x: x(place) - NODE_WIDTH / 2, y: top(place) })),
     edges: lines,
-    width: Math.ceil(beside),
+    width: Math.ceil(rightEdge),
     height: grid.length * ROW - (ROW - NODE_HEIGHT) + 2 * MARGIN,
   };
 }

@@ -13,7 +13,7 @@ export interface Page {
   headers?: Record<string, string>;
 }
 
-const PLACES = [
+const NAV_LINKS = [
   ["/", "Skills", "invoke"],
   ["/console/runs", "Runs", "invoke"],
   ["/console/sessions", "Sessions", "invoke"],
@@ -44,7 +44,7 @@ export async function shownPage(
 <script src="/console/script.js?v=${VERSION}" defer nonce="${nonce}"></script></head>
 <body><a class="skip" href="#main">Skip to the content</a>
 <header><strong>${api.name}</strong>
-<nav aria-label="Console"><ul>${PLACES.filter(([, , scope]) => api.may(scope)).map(([path, name]) => place(api, path, name, waiting))}</ul></nav>
+<nav aria-label="Console"><ul>${NAV_LINKS.filter(([, , scope]) => api.may(scope)).map(([path, name]) => navLink(api, path, name, waiting))}</ul></nav>
 <span class="who">Tenant ${api.tenant}${signOut(api)}</span></header>
 <main id="main" tabindex="-1">${body}</main>
 <div id="said" role="status" class="skip"></div>
@@ -76,7 +76,7 @@ function policy(nonce: string): string {
   ].join("; ");
 }
 
-function place(api: Api, path: string, name: string, waiting: number): Html {
+function navLink(api: Api, path: string, name: string, waiting: number): Html {
   const at = api.url.pathname;
   const here =
     at === path ||

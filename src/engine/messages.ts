@@ -184,7 +184,7 @@ export interface ModelRequest {
   /** Merged into the request body last, verbatim. */
   extra?: JsonObject;
   verbatim?: Verbatim;
-  beside?: Beside;
+  passthrough?: ProviderPassthrough;
 }
 
 /**
@@ -202,7 +202,7 @@ export interface Verbatim {
  * The parts of a vendor request that have no canonical form. Targets that speak this protocol get them unchanged,
  * others get none of them.
  */
-export interface Beside {
+export interface ProviderPassthrough {
   protocol: "anthropic" | "openai-chat";
   /** Members of the body; these win. */
   body: JsonObject;

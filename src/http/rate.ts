@@ -22,7 +22,7 @@ export async function checkRate(context: RequestContext): Promise<void> {
   const until = refusals.get(refusal) ?? 0;
   const now = Date.now();
   if (until > now) throw new RateLimited({ retry_after_s: seconds(until - now) });
-  if (!settings.local && shieldIsWider(rate)) await shield(context, name);
+  if (!settings.local && edgeLimitCovers(rate)) await shield(context, name);
   const wait = await askTenant(context, (ledger) => ledger.countRequest(subject, rate));
   if (wait === 0) return;
   refusals.set(refusal, Date.now() + wait);
@@ -38,7 +38,7 @@ export async function shieldKeyLookup(context: RequestContext): Promise<void> {
 }
 
 /** Whether the shield never refuses what the configured rate permits. */
-export function shieldIsWider({ requests, window_ms }: Rate): boolean {
+export function edgeLimitCovers({ requests, window_ms }: Rate): boolean {
   const windows = Math.ceil((SHIELD_LIMIT.period_s * 1000) / window_ms);
   return requests * windows <= SHIELD_LIMIT.requests;
 }

@@ -1,7 +1,7 @@
 /** `/runs`: the tenant's runs over all surfaces, from their index. */
 import { CallNotFound } from "../errors/llm.ts";
 import { BadRequest } from "../errors/request.ts";
-import { flushRows } from "../session/noted-rows.ts";
+import { flushRows } from "../session/index-rows.ts";
 import { RUN_KINDS } from "../session/run-entry.ts";
 import { countWaiting, indexedRun, listIndexedRuns, runFigures } from "../session/run-index.ts";
 import type { RequestContext } from "./context.ts";

@@ -5,7 +5,7 @@ import { OperationNotFound } from "../errors/request.ts";
 import { newId } from "../llm/transcript.ts";
 import type { Operation } from "../llm/transcript-operations/operation.ts";
 import { operate, TRANSCRIPT_OPERATIONS } from "../llm/transcript-operations/operations.ts";
-import { callModel } from "../run/agent/call.ts";
+import { runLlmCall } from "../run/agent/call.ts";
 import { llmHost } from "../run/llm-host.ts";
 import { llmError } from "../run/llm-problem.ts";
 import { isObject } from "../skill/json.ts";
@@ -51,7 +51,7 @@ export async function transcriptAnswer(
       ids: newId,
       host,
       async call(input) {
-        const { result } = await callModel(context, input, { host: await host(), signal });
+        const { result } = await runLlmCall(context, input, { host: await host(), signal });
         context.log.usage = result.usage;
         return result;
       },

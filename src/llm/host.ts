@@ -17,7 +17,7 @@ export interface CallWatcher {
 }
 
 /** The criteria for the choice of a model. */
-export interface ModelWish {
+export interface ModelSelector {
   provider?: string;
   model?: string;
   model_tier?: string;
@@ -88,7 +88,7 @@ export interface Reached {
 
 export interface LlmHost {
   /** @throws HullError if nothing can be chosen */
-  choose(wish: ModelWish): ModelChoice;
+  choose(selector: ModelSelector): ModelChoice;
   isProvider(name: string): boolean;
   /** How to reach a target. @throws HullError if it is not configured */
   reach(target: ModelTarget): Reached;

@@ -7,8 +7,8 @@ import { reservedMembers } from "../model/reserved.ts";
 import { isObject, withoutNulls } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { nearest } from "../skill/match.ts";
-import { parseGiven } from "./given-members.ts";
 import { messageShape } from "./messages.ts";
+import { parseSparse } from "./sparse-options.ts";
 import { transcriptShape } from "./transcript.ts";
 
 const maybe = z.exactOptional;
@@ -150,7 +150,7 @@ export function readOptions(
       faults.push({ path: `options.${name}`, message });
     }
   }
-  const parsed = parseGiven(schema(), known);
+  const parsed = parseSparse(schema(), known);
   if (!parsed.success) {
     for (const { path, message } of shapeFaults(parsed.error)) {
       const at = ["options", ...path].join(".");

@@ -5,9 +5,9 @@
 import type { ModelRequest, ModelTurn } from "../engine/messages.ts";
 import { ProviderTimeout } from "../errors/provider.ts";
 import { type AttemptOptions, closedBy } from "./attempts.ts";
-import type { Bounds } from "./bounds.ts";
 import { utf8Bytes } from "./estimate.ts";
 import type { ResolvedTarget } from "./providers.ts";
+import type { WaitLimits } from "./wait-limits.ts";
 
 /** How a call ended. */
 export type CallEnd =
@@ -20,7 +20,7 @@ export type CallEnd =
 
 export interface Admission {
   /** Waits until an attempt may be made; called before each of them. @throws HullError */
-  turn(bounds: Bounds): Promise<void>;
+  turn(limits: WaitLimits): Promise<void>;
   /** Called once. Never throws. */
   settle(end: CallEnd): Promise<void>;
 }
@@ -54,7 +54,7 @@ export async function withAdmission(
   try {
     await admission.turn({ clock, signal, until });
     begun = !signal.aborted;
-    turn = await call({ ...options, onOutput, turn: (bounds) => admission.turn(bounds) });
+    turn = await call({ ...options, onOutput, turn: (limits) => admission.turn(limits) });
   } catch (error) {
     const unseen = begun && (signal.aborted || timedOutHere(error));
     await admission.settle({ turn: null, streamed_bytes: streamed, unseen });

@@ -5,10 +5,10 @@ import type { Block, ModelTurn, StopReason } from "../engine/messages.ts";
 import { exactJson } from "../skill/exact-json.ts";
 import { isObject, objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
-import { orElse } from "./or-else.ts";
 import { readShape } from "./provider-document.ts";
 import { readUsage } from "./usage.ts";
 import type { CallIdSource, WireTarget } from "./wire.ts";
+import { withFallback } from "./with-fallback.ts";
 
 const messageShape = z.lazy(() => {
   const optionalText = z.nullish(z.string());
@@ -27,7 +27,7 @@ const toolUseBlock = z.lazy(() =>
 );
 const serverToolUse = z.lazy(() => z.object({ id: z.string(), name: z.string() }));
 const searchResult = z.lazy(() => {
-  const references = orElse(z.optional(z.array(z.object({ tool_name: z.string() }))), undefined);
+  const references = withFallback(z.optional(z.array(z.object({ tool_name: z.string() }))), undefined);
   return z.object({ tool_use_id: z.string(), content: z.object({ tool_references: references }) });
 });
 

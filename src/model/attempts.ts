@@ -2,12 +2,12 @@
 import type { Block, ModelTurn } from "../engine/messages.ts";
 import { ClientClosedRequest } from "../errors/run.ts";
 import { HullError } from "../errors.ts";
-import type { Bounds } from "./bounds.ts";
 import type { Clock } from "./clock.ts";
 import type { Outcome } from "./exchange.ts";
 import type { ResolvedTarget } from "./providers.ts";
 import { type RetryPolicy, SKILL_RETRIES } from "./retry.ts";
 import { type TimeLimit, timeLimit } from "./time-limit.ts";
+import type { WaitLimits } from "./wait-limits.ts";
 import type { Sink } from "./wire.ts";
 
 /** If a provider asks for a longer wait, Hull does not wait. */
@@ -49,7 +49,7 @@ export interface AttemptOptions extends Sink {
   /** Default: the policy of skills. */
   retry?: RetryPolicy | undefined;
   /** Awaited before each attempt after the first, e.g. for a turn under the provider's rate. */
-  turn?: ((bounds: Bounds) => Promise<void>) | undefined;
+  turn?: ((limits: WaitLimits) => Promise<void>) | undefined;
   /** Its reason is thrown if it is a `HullError`; otherwise the client has gone. */
   signal: AbortSignal;
   clock: Clock;

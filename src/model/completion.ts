@@ -9,11 +9,11 @@ import type { JsonObject } from "../skill/manifest.ts";
 import { type ExchangeOptions, exchange, type Outcome } from "./exchange.ts";
 import type { StreamEvent } from "./frames.ts";
 import { ollamaParameters } from "./ollama.ts";
-import { orElse } from "./or-else.ts";
 import { cutOff, eventObject, keeper, readShape, textIn, unusable } from "./provider-document.ts";
 import type { HttpTarget } from "./providers.ts";
 import { readUsage } from "./usage.ts";
 import type { Sink, StreamReader, Wire, WireTarget } from "./wire.ts";
+import { withFallback } from "./with-fallback.ts";
 
 /** `sampling` as reduced by `fitRequest`: what the chat endpoint does not accept, this one does not either. */
 interface CompletionRequest extends Pick<ModelRequest, "max_tokens" | "sampling" | "extra"> {
@@ -83,7 +83,7 @@ const ollamaGenerate: Wire<CompletionRequest> = {
 };
 
 const completionShape = z.lazy(() => {
-  const text = orElse(z.nullish(z.string()), null);
+  const text = withFallback(z.nullish(z.string()), null);
   const choice = z.object({ text: z.string(), finish_reason: text });
   return z.object({
     model: text,
@@ -92,7 +92,7 @@ const completionShape = z.lazy(() => {
   });
 });
 const generatedShape = z.lazy(() => {
-  const text = orElse(z.nullish(z.string()), null);
+  const text = withFallback(z.nullish(z.string()), null);
   return z.looseObject({ model: text, response: z.string(), done_reason: text });
 });
 

@@ -11,16 +11,16 @@ export type PriceOf = (provider: string, model: string) => ModelPrice | null;
 const NANO_PER_TOKEN = 1000;
 
 /** Whether a provider counts cached tokens separately from `input_tokens`, as Anthropic does, or within it. */
-export function countsCachedBeside({ protocol }: ResolvedTarget): boolean {
+export function excludesCachedTokens({ protocol }: ResolvedTarget): boolean {
   return protocol === "anthropic";
 }
 
 /** All tokens of the prompt, including cached ones. */
 export function promptTokensOf(
   { input_tokens, cache_read_tokens, cache_write_tokens }: Usage,
-  beside: boolean,
+  excludesCached: boolean,
 ): number {
-  return beside ? input_tokens + cache_read_tokens + cache_write_tokens : input_tokens;
+  return excludesCached ? input_tokens + cache_read_tokens + cache_write_tokens : input_tokens;
 }
 
 /** The prices of a call with this many tokens in its prompt. */
@@ -28,11 +28,11 @@ export function priceAt({ above, ...price }: ModelPrice, promptTokens: number): 
   return above !== undefined && promptTokens > above.tokens ? above : price;
 }
 
-/** @param beside whether `input_tokens` excludes cached tokens */
-export function nanoUsd(usage: Usage, modelPrice: ModelPrice, beside: boolean): number {
-  const price = priceAt(modelPrice, promptTokensOf(usage, beside));
+/** @param excludesCached whether `input_tokens` excludes cached tokens */
+export function nanoUsd(usage: Usage, modelPrice: ModelPrice, excludesCached: boolean): number {
+  const price = priceAt(modelPrice, promptTokensOf(usage, excludesCached));
   const { input_tokens, output_tokens, cache_read_tokens: read, cache_write_tokens: write } = usage;
-  const plain = beside ? input_tokens : Math.max(0, input_tokens - read - write);
+  const plain = excludesCached ? input_tokens : Math.max(0, input_tokens - read - write);
   return Math.round(
     NANO_PER_TOKEN *
       (plain * price.in +

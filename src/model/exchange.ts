@@ -1,6 +1,6 @@
 /** One HTTP attempt at a model call: sends the request, reads the answer or failure. */
 
-import type { Beside, Message, ModelTurn, Verbatim } from "../engine/messages.ts";
+import type { Message, ModelTurn, ProviderPassthrough, Verbatim } from "../engine/messages.ts";
 import { ProviderRedirectRefused, ProviderUnreachable, ReplayMissing } from "../errors/provider.ts";
 import { HullError } from "../errors.ts";
 import { isObject } from "../skill/json.ts";
@@ -27,7 +27,7 @@ interface Sent {
   messages?: readonly Message[];
   extra?: JsonObject | undefined;
   verbatim?: Verbatim | undefined;
-  beside?: Beside | undefined;
+  passthrough?: ProviderPassthrough | undefined;
 }
 
 export interface ExchangeOptions {
@@ -57,10 +57,10 @@ export async function exchange<Request extends Sent>(
   const { provider, model } = target;
   const stream = options.stream || wire.framing === "ndjson";
   const verbatim = request.verbatim?.protocol === target.protocol ? request.verbatim : null;
-  const beside = request.beside?.protocol === target.protocol ? request.beside : null;
+  const passthrough = request.passthrough?.protocol === target.protocol ? request.passthrough : null;
   const body =
     verbatim === null
-      ? withBeside(withExtra(wire.body(request, target, stream), request.extra, target), beside)
+      ? withPassthrough(withExtra(wire.body(request, target, stream), request.extra, target), passthrough)
       : { ...verbatim.body, model, ...(stream ? { stream } : {}) };
   let response: Response;
   try {
@@ -72,7 +72,7 @@ export async function exchange<Request extends Sent>(
         "user-agent": "hull",
         ...target.headers,
         ...(verbatim === null
-          ? withBetas(wire.headers?.(request, target) ?? {}, beside?.headers ?? {})
+          ? withBetas(wire.headers?.(request, target) ?? {}, passthrough?.headers ?? {})
           : verbatim.headers),
       },
       body: JSON.stringify(body),
@@ -121,11 +121,11 @@ export async function exchange<Request extends Sent>(
   }
 }
 
-function withBeside(body: object, beside: Beside | null): object {
-  if (beside === null) return body;
+function withPassthrough(body: object, passthrough: ProviderPassthrough | null): object {
+  if (passthrough === null) return body;
   const own = "tools" in body && Array.isArray(body.tools) ? body.tools : [];
-  const tools = beside.tools.length === 0 ? {} : { tools: [...own, ...beside.tools] };
-  return { ...body, ...beside.body, ...tools };
+  const tools = passthrough.tools.length === 0 ? {} : { tools: [...own, ...passthrough.tools] };
+  return { ...body, ...passthrough.body, ...tools };
 }
 
 const BETAS = "anthropic-beta";

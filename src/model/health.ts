@@ -4,7 +4,7 @@ import { join } from "./base-url.ts";
 import { addressOf } from "./providers.ts";
 import type { ModelRegistry, ProviderDefinition } from "./registry/definition.ts";
 import type { ProtocolName } from "./registry/layer.ts";
-import { baseOverride, protocolOf, type ReadVariable } from "./registry/reach.ts";
+import { baseOverride, protocolOf, type ReadVariable } from "./registry/provider-setup.ts";
 
 export interface Health {
   provider: string;

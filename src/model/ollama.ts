@@ -12,11 +12,11 @@ import { isObject, objectOf } from "../skill/json.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { callAt, createOllamaStream } from "./ollama-stream.ts";
 import { textBlocks } from "./openai-chat-answer.ts";
-import { orElse } from "./or-else.ts";
 import { parseArguments, readShape } from "./provider-document.ts";
 import { rootObject } from "./root-schema.ts";
 import { readUsage } from "./usage.ts";
 import { type CallIdSource, sendableName, type Wire, type WireTarget } from "./wire.ts";
+import { withFallback } from "./with-fallback.ts";
 
 /** Hull's defaults: Ollama's own suit short chats. */
 const OPTIONS = { num_ctx: 32_768, min_p: 0.05, repeat_penalty: 1.05 };
@@ -135,7 +135,7 @@ function userMessage(parts: readonly Part[], { provider, model }: WireTarget): W
 }
 
 const answerShape = z.lazy(() => {
-  const text = orElse(z.nullish(z.string()), null);
+  const text = withFallback(z.nullish(z.string()), null);
   const called = z.object({ name: z.string(), arguments: z.optional(z.custom<Json>()) });
   const call = z.object({ id: text, function: called });
   return z.looseObject({

@@ -4,10 +4,10 @@
  */
 import * as z from "zod/mini";
 import type { Json } from "../skill/manifest.ts";
-import { orElse } from "./or-else.ts";
+import { withFallback } from "./with-fallback.ts";
 
 function messageShape() {
-  const text = () => orElse(z.nullish(z.string()), null);
+  const text = () => withFallback(z.nullish(z.string()), null);
   const part = z.looseObject({ type: z.string(), text: z.optional(z.string()) });
   const called = z.object({ name: text(), arguments: z.optional(z.unknown()) });
   const call = z.looseObject({
@@ -22,7 +22,7 @@ function messageShape() {
     refusal: text(),
     reasoning: text(),
     reasoning_content: text(),
-    reasoning_details: orElse(z.nullish(z.array(z.custom<Json>())), null),
+    reasoning_details: withFallback(z.nullish(z.array(z.custom<Json>())), null),
     tool_calls: z.nullish(z.array(call)),
   });
 }
@@ -30,7 +30,7 @@ export type WireMessage = z.infer<ReturnType<typeof messageShape>>;
 export type WireCall = NonNullable<WireMessage["tool_calls"]>[number];
 
 export const completionShape = z.lazy(() => {
-  const text = orElse(z.nullish(z.string()), null);
+  const text = withFallback(z.nullish(z.string()), null);
   const choice = z.object({ message: messageShape(), finish_reason: text });
   return z.object({
     model: text,

@@ -5,18 +5,18 @@ import type { Block, ModelTurn, StopReason } from "../engine/messages.ts";
 import { isObject } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { textBlocks } from "./openai-chat-answer.ts";
-import { orElse } from "./or-else.ts";
 import { failedAnswer, parseArguments, readShape, textIn } from "./provider-document.ts";
 import { searchBlock } from "./tool-search-blocks.ts";
 import { readUsage } from "./usage.ts";
 import type { CallIdSource, WireTarget } from "./wire.ts";
+import { withFallback } from "./with-fallback.ts";
 
 const responseShape = z.lazy(() => {
-  const text = orElse(z.nullish(z.string()), null);
+  const text = withFallback(z.nullish(z.string()), null);
   return z.object({
     model: text,
     status: text,
-    incomplete_details: orElse(z.nullish(z.object({ reason: text })), null),
+    incomplete_details: withFallback(z.nullish(z.object({ reason: text })), null),
     output: z.array(z.looseObject({ type: z.string() })),
     usage: z.optional(z.unknown()),
   });

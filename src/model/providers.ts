@@ -14,7 +14,7 @@ import {
   needsKey,
   protocolOf,
   type ReadVariable,
-} from "./registry/reach.ts";
+} from "./registry/provider-setup.ts";
 import { canonicalProvider, shippedModels } from "./registry/registry.ts";
 
 interface Resolved extends Dialect {
@@ -46,7 +46,7 @@ export interface InternalTarget extends Resolved {
 
 export type ResolvedTarget = HttpTarget | InternalTarget;
 
-export interface TargetWish {
+export interface TargetSelector {
   provider: string;
   /** `null`: the default of `mode: llm`. */
   model: string | null;
@@ -71,13 +71,13 @@ const ENDPOINTS: Record<HttpTarget["protocol"], string> = {
  * @throws ProviderMisconfigured if there is no such provider, no model is known, or a base URL or key cannot be used
  */
 export function resolveTarget(
-  wish: TargetWish,
+  selector: TargetSelector,
   env: ReadVariable,
   registry: ModelRegistry = shippedModels,
 ): ResolvedTarget {
-  const provider = canonicalProvider(registry, wish.provider);
+  const provider = canonicalProvider(registry, selector.provider);
   const definition = definitionOf(provider, registry);
-  const model = wish.model ?? defaultModel(provider, definition, env);
+  const model = selector.model ?? defaultModel(provider, definition, env);
   const capabilities = capabilitiesOf(registry, provider, model);
   const usual = capabilities.requires_completion_tokens === true ? "max_completion_tokens" : "max_tokens";
   const resolved: Resolved = {
@@ -92,8 +92,11 @@ export function resolveTarget(
   };
   const own = protocolOf(definition, baseOverride(provider, definition, env));
   if (own === "mock" || own === "workers-ai") return { ...resolved, protocol: own, url: null, headers: {} };
-  const protocol = wish.protocol ?? own;
-  const { base, headers, key, variable } = addressOf(provider, definition, env, { protocol, how: wish.how });
+  const protocol = selector.protocol ?? own;
+  const { base, headers, key, variable } = addressOf(provider, definition, env, {
+    protocol,
+    how: selector.how,
+  });
   const endpoint = protocol === own ? definition.chat_endpoint : undefined;
   const { completion_endpoint } = definition;
   return {

@@ -4,7 +4,7 @@
  */
 import { parsedJson } from "../skill/json-depth.ts";
 import { providerWords } from "./provider-document.ts";
-import type { ReadVariable } from "./registry/reach.ts";
+import type { ReadVariable } from "./registry/provider-setup.ts";
 
 /** Origin of the proxy. */
 export const PROXY_VARIABLE = "HULL_LLM_PROXY";

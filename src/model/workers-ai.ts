@@ -13,7 +13,7 @@ import { type Failure, failureOfStatus } from "./failure.ts";
 import { openAiBody, openAiChat } from "./openai-chat.ts";
 import { type Asked, readShape } from "./provider-document.ts";
 import type { InternalTarget } from "./providers.ts";
-import { baseVariable } from "./registry/reach.ts";
+import { baseVariable } from "./registry/provider-setup.ts";
 import { callIdSource, type StreamReader } from "./wire.ts";
 
 /** The part of the `AI` binding that Hull uses. */

@@ -6,7 +6,14 @@ import type { ModelRequest, ModelTurn } from "../engine/messages.ts";
 import { BudgetExceeded, PriceUnknown } from "../errors/budget.ts";
 import { memo, memoNamed } from "../memo.ts";
 import type { Admission, Admit, CallEnd } from "../model/admission.ts";
-import { countsCachedBeside, nanoUsd, type PriceOf, priceAt, promptTokensOf, usdOf } from "../model/cost.ts";
+import {
+  excludesCachedTokens,
+  nanoUsd,
+  type PriceOf,
+  priceAt,
+  promptTokensOf,
+  usdOf,
+} from "../model/cost.ts";
 import { bytesOfBlocks, promptTokens, tokensOfBytes } from "../model/estimate.ts";
 import type { ResolvedTarget } from "../model/providers.ts";
 import type { ModelPrice, ModelRegistry } from "../model/registry/definition.ts";
@@ -89,11 +96,11 @@ export function accountant(context: RunContext, subject: Subject, tariff: Tariff
     }
     let startedAt = Date.now();
     return {
-      async turn(bounds) {
+      async turn(limits) {
         const { rpm } = await policyOf(context);
         const configured = configuredRpm(context, provider, tariff.rpm);
         if (rpm[provider] === undefined && configured === null) return;
-        await waitForTurn(context, provider, configured, bounds);
+        await waitForTurn(context, provider, configured, limits);
         startedAt = Date.now();
       },
       async settle(end) {
@@ -159,7 +166,7 @@ function spendOf({ request, target, price, startedAt }: Call, end: CallEnd, now:
   if (end.turn === null && end.streamed_bytes === 0 && !end.unseen) return null;
   const reported = end.turn === null ? NO_TOKENS : end.turn.usage;
   const estimated = reported.input_tokens + reported.output_tokens + reported.cache_read_tokens === 0;
-  const beside = countsCachedBeside(target);
+  const excludesCached = excludesCachedTokens(target);
   const usage = estimated
     ? { ...NO_TOKENS, input_tokens: promptTokens(request), output_tokens: tokensOfBytes(bytesStreamed(end)) }
     : reported;
@@ -171,8 +178,8 @@ function spendOf({ request, target, price, startedAt }: Call, end: CallEnd, now:
     output_tokens: usage.output_tokens,
     cache_read_tokens: usage.cache_read_tokens,
     cache_write_tokens: usage.cache_write_tokens,
-    prompt_tokens: promptTokensOf(usage, beside),
-    cost: price === null ? 0 : nanoUsd(usage, price, beside),
+    prompt_tokens: promptTokensOf(usage, excludesCached),
+    cost: price === null ? 0 : nanoUsd(usage, price, excludesCached),
     duration_ms: Math.max(0, now - startedAt),
   };
 }

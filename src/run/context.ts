@@ -29,7 +29,7 @@ export interface RunContext {
   readonly mockScope: string;
   /** The bot whose configured values the tools of served skills get; `null`: the values that count for everybody. */
   readonly bot: string | null;
-  /** The tenant's tool configuration as read so far, by skill and bot. Changes take effect in the run's next life. */
+  /** The tenant's tool configuration as read so far, by skill and bot. Changes take effect in the next run attempt. */
   readonly storedConfig: Map<string, Promise<StoredValue[]>>;
   /** The versions of skills that the run keeps to; absent: those that are served. */
   readonly pinned?: PinnedSkills;

@@ -11,16 +11,16 @@ import type { RunEvent } from "./events.ts";
 import type { WorkspaceAccess } from "./workspace/access.ts";
 
 export interface Durable extends KnownExecutions {
-  /** Includes the records of earlier lives. */
+  /** Includes the records of earlier run attempts. */
   readonly log: RunLog;
   /** The last version of an artifact that the run made; `null`: there is none. */
   artifact(id: string): Artifact | null;
-  /** The value that an earlier life kept with `remember`; `null`: none. */
+  /** The value that an earlier run attempt kept with `remember`; `null`: none. */
   readonly memo: Json;
-  /** Keeps a value for later lives and replaces the one before. */
+  /** Keeps a value for later run attempts and replaces the one before. */
   remember(value: Json): void;
-  /** All events sent so far, including those of earlier lives. */
+  /** All events sent so far, including those of earlier run attempts. */
   sentEvents(): RunEvent[];
-  /** Files of the run. Its later lives find them unchanged. */
+  /** Files of the run. Its later run attempts find them unchanged. */
   workspace(): WorkspaceAccess;
 }

@@ -6,7 +6,14 @@
 import type { Bindings, FileIndexRpc, IdempotentUpload } from "../env.ts";
 import { FileNotFound } from "../errors/request.ts";
 import { digested } from "./digest.ts";
-import { type Body, HELD_BYTES, holdOrStore, type Shelf, storeSized, storeWhole } from "./large-body.ts";
+import {
+  type Body,
+  type BodyStorage,
+  HELD_BYTES,
+  holdOrStore,
+  storeSized,
+  storeWhole,
+} from "./large-body.ts";
 import { askObject } from "./object.ts";
 
 /** How long clients can fetch a file, in ms. */
@@ -52,7 +59,7 @@ export async function storeFile(
   const now = Date.now();
   const expiresAt = now + ttl_ms;
   let noted = false;
-  const shelf: Shelf = {
+  const storage: BodyStorage = {
     bucket: env.FILES,
     key: () => fileKey(tenant, id),
     options: {
@@ -69,7 +76,7 @@ export async function storeFile(
   };
   const { body, sha256 } = digested(content instanceof Uint8Array ? [content] : content);
   try {
-    const size = await storeOn(shelf, body, knownSize);
+    const size = await storeBody(storage, body, knownSize);
     const times = { created_at: new Date(now).toISOString(), expires_at: new Date(expiresAt).toISOString() };
     return { id, filename, mime, size, sha256: await sha256, ...times };
   } catch (error) {
@@ -79,11 +86,11 @@ export async function storeFile(
   }
 }
 
-/** Stores a body on a shelf; returns the number of its bytes. */
-export async function storeOn(shelf: Shelf, body: Body, knownSize: number | null): Promise<number> {
-  if (knownSize !== null && knownSize > HELD_BYTES) return (await storeSized(shelf, body, knownSize)).size;
-  const content = await holdOrStore(shelf, body);
-  return content instanceof Uint8Array ? (await storeWhole(shelf, content)).size : content.size;
+/** Stores a body; returns the number of its bytes. */
+export async function storeBody(storage: BodyStorage, body: Body, knownSize: number | null): Promise<number> {
+  if (knownSize !== null && knownSize > HELD_BYTES) return (await storeSized(storage, body, knownSize)).size;
+  const content = await holdOrStore(storage, body);
+  return content instanceof Uint8Array ? (await storeWhole(storage, content)).size : content.size;
 }
 
 export interface StoredFile {
@@ -147,7 +154,7 @@ export function claimUpload(
 }
 
 /** Where the parts of an input go that are too large for memory; `stored` collects their keys for `dropInput`. */
-export function inputShelf(env: Bindings, tenant: string, stored: string[]): Shelf {
+export function inputStorage(env: Bindings, tenant: string, stored: string[]): BodyStorage {
   return {
     bucket: env.FILES,
     key: () => `inputs/${tenant}/${crypto.randomUUID()}`,

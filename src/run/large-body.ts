@@ -11,7 +11,7 @@ export type Body = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 export type Content = Uint8Array | { key: string; size: number };
 
 /** The place in R2 for a body that does not stay in memory. */
-export interface Shelf {
+export interface BodyStorage {
   bucket: R2Bucket;
   key(): string;
   /** Options of the new object. */
@@ -22,12 +22,12 @@ export interface Shelf {
 
 /** Bodies that together keep up to `HELD_BYTES` in memory. */
 export class HeldBodies {
-  readonly #shelf: Shelf;
+  readonly #storage: BodyStorage;
   readonly #contents: Content[] = [];
   #held = 0;
 
-  constructor(shelf: Shelf) {
-    this.#shelf = shelf;
+  constructor(storage: BodyStorage) {
+    this.#storage = storage;
   }
 
   /** What was added, in order. The next body may move it. */
@@ -50,7 +50,7 @@ export class HeldBodies {
           const room = HELD_BYTES - gathered.bytes;
           gathered.push(rest.subarray(0, room));
           rest = rest.subarray(room);
-          upload ??= await PartedUpload.begin(this.#shelf);
+          upload ??= await PartedUpload.begin(this.#storage);
           await upload.part(gathered.take());
         }
         gathered.push(rest);
@@ -66,22 +66,22 @@ export class HeldBodies {
 
   async #storeHeld(): Promise<void> {
     for (const [index, content] of this.#contents.entries()) {
-      if (content instanceof Uint8Array) this.#contents[index] = await storeWhole(this.#shelf, content);
+      if (content instanceof Uint8Array) this.#contents[index] = await storeWhole(this.#storage, content);
     }
     this.#held = 0;
   }
 }
 
 /** Reads one body to its end. */
-export async function holdOrStore(shelf: Shelf, body: Body): Promise<Content> {
-  const bodies = new HeldBodies(shelf);
+export async function holdOrStore(storage: BodyStorage, body: Body): Promise<Content> {
+  const bodies = new HeldBodies(storage);
   await bodies.add(body);
   return bodies.contents[0] ?? new Uint8Array(0);
 }
 
 /** Stores bytes that are in memory. */
 export async function storeWhole(
-  { bucket, key: newKey, options, note }: Shelf,
+  { bucket, key: newKey, options, note }: BodyStorage,
   bytes: Uint8Array,
 ): Promise<{ key: string; size: number }> {
   const key = newKey();
@@ -92,7 +92,7 @@ export async function storeWhole(
 
 /** Stores a body of known length as it arrives. */
 export async function storeSized(
-  { bucket, key: newKey, options, note }: Shelf,
+  { bucket, key: newKey, options, note }: BodyStorage,
   body: Body,
   size: number,
 ): Promise<{ key: string; size: number }> {
@@ -154,7 +154,7 @@ class PartedUpload {
     this.#upload = upload;
   }
 
-  static async begin({ bucket, key: newKey, options, note }: Shelf): Promise<PartedUpload> {
+  static async begin({ bucket, key: newKey, options, note }: BodyStorage): Promise<PartedUpload> {
     const key = newKey();
     const upload = await bucket.createMultipartUpload(key, options);
     await note?.(key, upload.uploadId);

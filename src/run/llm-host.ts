@@ -6,7 +6,7 @@ import { BudgetExceeded } from "../errors/budget.ts";
 import { FAILURES, failureClassOf } from "../errors/failure-class.ts";
 import { ModelLacks } from "../errors/provider.ts";
 import { HullError } from "../errors.ts";
-import type { CallBudget, ExchangeOptions, LlmHost, ModelChoice, ModelWish } from "../llm/host.ts";
+import type { CallBudget, ExchangeOptions, LlmHost, ModelChoice, ModelSelector } from "../llm/host.ts";
 import { mockCallJson } from "../llm/mock-calls.ts";
 import { refused } from "../llm/prepare.ts";
 import type { CallFigures } from "../llm/result.ts";
@@ -22,7 +22,7 @@ import type { Asker } from "../model/mock/default.ts";
 import { readMocks } from "../model/mock/read.ts";
 import { mockTarget } from "../model/mock/target.ts";
 import { gptVersion, isAtLeast } from "../model/model-version.ts";
-import { type ResolvedTarget, resolveTarget, type TargetWish } from "../model/providers.ts";
+import { type ResolvedTarget, resolveTarget, type TargetSelector } from "../model/providers.ts";
 import type { ModelRegistry } from "../model/registry/definition.ts";
 import { modelDefaults } from "../model/registry/infer.ts";
 import { capabilitiesOf } from "../model/registry/matrix.ts";
@@ -105,11 +105,11 @@ const knownChoices = memo((_: Settings) =>
 );
 
 function chooseModel(
-  wish: Parameters<typeof resolveModel>[0],
+  selector: Parameters<typeof resolveModel>[0],
   { read }: Settings,
   registry: ModelRegistry,
 ): KnownChoice {
-  const { provider, model, tool_format, how, warnings } = resolveModel(wish, registry, read);
+  const { provider, model, tool_format, how, warnings } = resolveModel(selector, registry, read);
   const choice = {
     target: { provider, model },
     tool_format,
@@ -150,9 +150,9 @@ class Host implements LlmHost {
     this.#price = parts.price;
   }
 
-  choose(wish: ModelWish): ModelChoice {
+  choose(selector: ModelSelector): ModelChoice {
     const { read } = this.#settings;
-    const { route_policy, ...named } = wish;
+    const { route_policy, ...named } = selector;
     const decision = route_policy === undefined ? null : route(route_policy, this.#modelRegistry, read);
     const chosen = decision?.chosen ?? null;
     const asked =
@@ -163,7 +163,7 @@ class Host implements LlmHost {
     return { ...choice, routing };
   }
 
-  #chosen({ provider, model, model_tier }: Omit<ModelWish, "route_policy">): KnownChoice {
+  #chosen({ provider, model, model_tier }: Omit<ModelSelector, "route_policy">): KnownChoice {
     const known = knownChoices(this.#settings)(this.#modelRegistry);
     const key = JSON.stringify([provider, model, model_tier]);
     const found =
@@ -279,7 +279,7 @@ class Host implements LlmHost {
     const version = model === null ? null : gptVersion(model);
     const hosted = native_search && provider === "openai" && version !== null && isAtLeast(version, [5, 4]);
     const protocol = hosted || own[provider]?.api === "responses" ? ("openai-responses" as const) : undefined;
-    const wish: TargetWish = {
+    const selector: TargetSelector = {
       provider,
       model,
       ...(protocol === undefined ? {} : { protocol }),
@@ -288,7 +288,7 @@ class Host implements LlmHost {
     };
     const known = resolvedTargets(this.#settings)(this.#modelRegistry);
     const key = JSON.stringify([provider, model, protocol]);
-    const found = known.get(key) ?? resolveTarget(wish, this.#settings.read, this.#modelRegistry);
+    const found = known.get(key) ?? resolveTarget(selector, this.#settings.read, this.#modelRegistry);
     known.set(key, found);
     return found;
   }

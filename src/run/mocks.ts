@@ -19,7 +19,7 @@ export interface Mocking {
   left: () => readonly Mock[] | null;
 }
 
-interface MockWish {
+interface MockParams {
   /** Mocks that came with the call (`options.mock`); `null`: none did. */
   given: readonly Mock[] | null;
   asker: Asker;
@@ -33,7 +33,7 @@ export const hasMockRoutes = ({ models }: Settings): boolean => models.llm?.mock
  * scope, if it was ever given any. Without mocks only calls of the provider `mock` are answered here.
  * @throws BadRequest for an invalid scope, Internal if the deployment's mocks cannot be read
  */
-export async function mocksFor(context: RunContext, { given, asker }: MockWish): Promise<Mocking> {
+export async function mocksFor(context: RunContext, { given, asker }: MockParams): Promise<Mocking> {
   const { settings, deployment } = context;
   const calls: MockCall[] = [];
   const mocking = (active: boolean, source: MockSource): Mocking => {

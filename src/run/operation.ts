@@ -13,7 +13,7 @@ import { callStructured } from "../llm/structured-call.ts";
 import { type Transcript, transcriptShape } from "../llm/transcript.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { runAnonymous } from "./agent/anonymous.ts";
-import { callModel } from "./agent/call.ts";
+import { runLlmCall } from "./agent/call.ts";
 import { agentSpec } from "./agent/options.ts";
 import { MemoryLog } from "./agent/run-log.ts";
 import { countedSkill, servedSkill } from "./agent/skills.ts";
@@ -84,7 +84,7 @@ export async function runOperation(
   let release = (): void => {};
   try {
     const { account } = request;
-    // A mock that an earlier life of the run used is not used again.
+    // A mock that an earlier run attempt used is not used again.
     const left = request.operation === "runs" ? handle.durable?.memo : null;
     const mock = left ?? request.body.options?.mock;
     const session = request.operation === "llm/call" ? sessionNamed(request.body.options) : null;
@@ -120,7 +120,7 @@ async function perform(
   const call = async (input: CallInput): Promise<LlmResult> => {
     const streams = handle.streaming ? { emit: (event: RunEvent) => handle.emit(event) } : {};
     const environment = { host, signal, started: () => handle.started(), ...streams };
-    return (await callModel(context, input, environment)).result;
+    return (await runLlmCall(context, input, environment)).result;
   };
   switch (request.operation) {
     case "llm/call": {
@@ -136,7 +136,7 @@ async function perform(
     case "llm/structured": {
       const { prompt, schema, system = null, options = {} } = request.body;
       handle.started();
-      const quietly = (input: CallInput) => callModel(context, input, { host, signal });
+      const quietly = (input: CallInput) => runLlmCall(context, input, { host, signal });
       return callStructured({ prompt, schema, system, options }, quietly, (error) =>
         errorDict(error, context),
       );

@@ -3,7 +3,7 @@ import type { Settings } from "../env.ts";
 import { FAILURES } from "../errors/failure-class.ts";
 import { ProviderMisconfigured, ProviderRateLimited } from "../errors/provider.ts";
 import { memo } from "../memo.ts";
-import type { Bounds } from "../model/bounds.ts";
+import type { WaitLimits } from "../model/wait-limits.ts";
 import type { RunContext } from "./context.ts";
 import { askTenant } from "./ledger.ts";
 
@@ -40,7 +40,7 @@ export async function waitForTurn(
   context: RunContext,
   provider: string,
   rpm: number | null,
-  { clock, signal, until }: Bounds,
+  { clock, signal, until }: WaitLimits,
 ): Promise<void> {
   for (;;) {
     const wait = await askTenant(context, (ledger) => ledger.takeTurn(provider, rpm));

@@ -31,7 +31,7 @@ const OWN_FOLDER = ".hull/";
 /** A workspace holds no more files. */
 const MOST_LISTED = 10_000;
 
-/** Empties a work folder in which an earlier life may have begun. */
+/** Empties a work folder in which an earlier run attempt may have begun. */
 export async function emptied(workspace: WorkspaceAccess): Promise<void> {
   const old = await workspace.listFiles(null, MOST_LISTED);
   if (old.length > 0)

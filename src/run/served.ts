@@ -18,7 +18,7 @@ import { toolsOfSkill, withSkillTools } from "./agent/skill-tools.ts";
 import { skillOf, toolsOf } from "./agent/skills.ts";
 import { driveStateless } from "./agent/stateless.ts";
 import { toolRounds } from "./agent/tool-rounds.ts";
-import { placedSkills, takesAnyFile, workspaceToolsOf } from "./agent/workspace-option.ts";
+import { skillsWithFolders, takesAnyFile, workspaceToolsOf } from "./agent/workspace-option.ts";
 import type { RunEvent } from "./events.ts";
 import type { RunHandle, RunOutput } from "./handle.ts";
 import { checkedJson, withoutFence } from "./json-output.ts";
@@ -145,7 +145,7 @@ async function servedSpec(
   const native = capabilities.native_tools || !capabilities.matched;
   const reads = llm.tools.every(({ name }) => name !== READ_SKILL_RESOURCE);
   const skill = { ...skillOf(settings, record, record.pack ?? undefined), files: ownFiles(record) };
-  const { own_skill, skills_key } = placedSkills(context, null, {
+  const { own_skill, skills_key } = skillsWithFolders(context, null, {
     skills: [],
     own: skill,
     tools: forFiles.length > 0,

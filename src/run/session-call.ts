@@ -39,7 +39,7 @@ export async function callInSession(
 ): Promise<LlmResult> {
   const { session: id, name, durable } = options;
   const session = sessionClient(context, id);
-  // Written below by an earlier life.
+  // Written below by an earlier run attempt.
   const known = fromJson<KeptCall | null>(durable?.memo ?? null);
   const kept = known ?? (await callAfter(session, options.input, call));
   if (known === null) durable?.remember(asJson(kept));

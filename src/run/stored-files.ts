@@ -14,7 +14,7 @@ import {
 } from "../registry/stored-files/rows.ts";
 import { extensionOf } from "../skill/media.ts";
 import type { RunContext } from "./context.ts";
-import { dropFile, type FileDocument, fileKey, storeOn } from "./files.ts";
+import { dropFile, type FileDocument, fileKey, storeBody } from "./files.ts";
 import type { Body } from "./large-body.ts";
 
 /** Facts about a file that are known once its body has been read. */
@@ -34,7 +34,7 @@ export async function saveFile(
   const id = `file_${crypto.randomUUID().replaceAll("-", "")}`;
   await beginFile(env, tenant, id);
   try {
-    const shelf = {
+    const storage = {
       bucket: env.FILES,
       key: () => fileKey(tenant, id),
       options: {
@@ -42,7 +42,7 @@ export async function saveFile(
         customMetadata: { filename: encodeURIComponent(filename) },
       },
     };
-    const size = await storeOn(shelf, body, null);
+    const size = await storeBody(storage, body, null);
     const limit = settings.limits.max_stored_bytes;
     const row = await finishFile(env, tenant, { id, filename, mime, size, ...(await settle()) }, limit);
     if (row === null) throw new StorageQuotaExceeded({ limit });

@@ -13,11 +13,11 @@ import { publishedHolder } from "../registry/tenant-catalog.ts";
 import { forgetValues } from "../registry/tool-config/store.ts";
 import { MAX_UPLOADS, removeUpload, saveUpload, type Upload, uploadsNear } from "../registry/uploads.ts";
 import type { AssembledSkill, Assembly } from "../skill/assemble.ts";
+import { blocksServing } from "../skill/blocking-findings.ts";
 import { type SourceFile, utf8 } from "../skill/bundle.ts";
 import { type HookReader, loadFault, uploadFault } from "../skill/hooks.ts";
 import type { Card, Diagnostic, SkillRecord } from "../skill/manifest.ts";
 import { RouteTable } from "../skill/route.ts";
-import { stopsSkill } from "../skill/stops.ts";
 import { WORKSPACE_GRANT } from "../skill/workspace-settings.ts";
 import { exportsOf } from "../tool/isolate/hook.ts";
 import type { RunContext } from "./context.ts";
@@ -146,7 +146,7 @@ async function assemble(
 }
 
 function refused(diagnostics: readonly Diagnostic[]): Error {
-  const errors = diagnostics.filter(stopsSkill);
+  const errors = diagnostics.filter(blocksServing);
   const [first] = errors;
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : "";
   const reason = `${first?.file}:${first?.line ?? 1}: ${first?.message.replace(/\.$/, "")}${more}`;

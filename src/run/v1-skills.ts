@@ -1,7 +1,7 @@
 /** Skills as `/v1` names them: those that the tenant stored, by id and version, and served ones, by slug. */
 import { BundleInvalid, SkillNotFound } from "../errors/request.ts";
 import { Internal } from "../errors.ts";
-import type { SkillWish } from "../llm/container-wish.ts";
+import type { SkillReference } from "../llm/container-params.ts";
 import { storeSkill } from "../registry/store.ts";
 import { findBundle } from "../registry/stored-skills/bundles.ts";
 import { findSkill, findVersion, type StoredVersion } from "../registry/stored-skills/rows.ts";
@@ -29,14 +29,14 @@ export interface NamedSkill {
 /** A skill that Hull has. */
 export interface LocalSkill extends NamedSkill {
   /** The request's own settings for it. */
-  wish: Pick<SkillWish, "path" | "full">;
+  reference: Pick<SkillReference, "path" | "full">;
 }
 
 export interface ReferencedSkills {
   /** In the order of the request, like `native`. */
   local: LocalSkill[];
   /** Anthropic's own skills. */
-  native: SkillWish[];
+  native: SkillReference[];
 }
 
 const UNPACKED = { max_bytes: 128 * 1024 * 1024, max_entries: 20_000 };

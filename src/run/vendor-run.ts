@@ -8,7 +8,7 @@ import type { AgentRecord, AgentToolResult } from "../engine/agent/records.ts";
 import type { AgentSpec, AgentTool } from "../engine/agent/spec.ts";
 import { type AgentState, EMPTY_SESSION, type RunState } from "../engine/agent/state.ts";
 import { roundsUsedUp } from "../engine/agent/status.ts";
-import type { Beside, ModelRequest, ModelTurn, ToolCallBlock } from "../engine/messages.ts";
+import type { ModelRequest, ModelTurn, ProviderPassthrough, ToolCallBlock } from "../engine/messages.ts";
 import {
   type CodeTerms,
   type ContainerTool,
@@ -17,7 +17,7 @@ import {
   isContainerTool,
 } from "../engine/workspace-tools/code-tools.ts";
 import type { Settings } from "../env.ts";
-import type { ContainerWish } from "../llm/container-wish.ts";
+import type { ContainerParams } from "../llm/container-params.ts";
 import type { Reached } from "../llm/host.ts";
 import { messageJson } from "../llm/messages.ts";
 import { skillNamed } from "../llm/skill-model.ts";
@@ -49,10 +49,10 @@ const WHOLE_MS = 600_000;
 interface AgentAsk {
   model: string;
   request: ModelRequest;
-  container: ContainerWish | null;
+  container: ContainerParams | null;
   code: readonly ContainerTool[];
   uploads: readonly { file_id: string; path: string }[];
-  beside: Beside;
+  passthrough: ProviderPassthrough;
   /** Tools for code in the form that the client sent, for Anthropic when it runs skills of its own. */
   hosted: readonly JsonObject[];
   /** Whether the client continues a paused answer. */
@@ -66,7 +66,7 @@ interface AgentAsk {
 }
 
 /** The caller, and what outlives the request. */
-interface RunPlace {
+interface RunScope {
   signal: AbortSignal;
   /** Name of the soft ledger that it counts in. */
   account: string;
@@ -96,7 +96,7 @@ export interface AgentRun {
   spec: AgentSpec;
   skills: ReferencedSkills;
   /** Whether the provider counts cached tokens separately from `input_tokens`. */
-  beside: boolean;
+  excludesCached: boolean;
   protocol: Reached["protocol"];
   /** `null`: the run needs no container. */
   container: Container | null;
@@ -124,16 +124,16 @@ export interface AgentOutcome {
 export async function openAgentRun(
   context: RunContext,
   ask: AgentAsk,
-  { signal, account, execution, durable = null }: RunPlace,
+  { signal, account, execution, durable = null }: RunScope,
 ): Promise<AgentRun> {
-  const { container: wish, uploads, skills } = ask;
+  const { container: params, uploads, skills } = ask;
   const begun = durable?.log.state().run?.spec;
   const named = skillNamed(ask.model);
   const skill = await countedSkill(context, begun, named);
   const own = begun === undefined && skill !== null ? await servedSkill(context, skill) : null;
   const host = await llmHost(context, { signal, session: null, skill, account, demo: named !== null });
   const hosted = skills.native.length > 0;
-  const wanted = hosted ? null : (wish?.id ?? null);
+  const wanted = hosted ? null : (params?.id ?? null);
   // The files of a run that outlives its process are its own.
   const opens = ask.opened === undefined && durable === null;
   const known = opens && wanted !== null ? await openContainer(context, wanted) : (ask.opened ?? null);
@@ -144,7 +144,7 @@ export async function openAgentRun(
     const capped = { ...ask, request: { ...given, max_tokens }, terms };
     const made = await specOf(context, capped, skills, host, `run_${execution.slice("ex_".length)}`);
     const limited = withTerms(made, capped, context.settings.limits, own?.manifest ?? null);
-    return withBeside(limited, ask, skills);
+    return withPassthrough(limited, ask, skills);
   };
   // A resumed run keeps the specification with which it began.
   const spec = begun ?? (await make());
@@ -160,7 +160,7 @@ export async function openAgentRun(
   return {
     spec,
     skills,
-    beside: protocol === "anthropic",
+    excludesCached: protocol === "anthropic",
     protocol,
     container,
     copies: copiesOf(skills.local.map(({ record: { manifest, files } }) => ({ name: manifest.slug, files }))),
@@ -205,22 +205,22 @@ const worksOnFiles = ({ tools }: AgentSpec): boolean =>
   tools.some(({ executor, handler }) => executor === "workspace" && !isContainerTool(handler));
 
 /** Adds what a model of the client's own protocol gets unchanged, and the skills that its provider runs. */
-function withBeside(
+function withPassthrough(
   spec: AgentSpec,
-  { beside, container, hosted }: AgentAsk,
+  { passthrough, container, hosted }: AgentAsk,
   { native }: ReferencedSkills,
 ): AgentSpec {
-  if (native.length === 0) return { ...spec, beside };
+  if (native.length === 0) return { ...spec, beside: passthrough };
   const id = container?.id ?? null;
   const given = native.map(({ given }) => given);
-  const { headers } = beside;
+  const { headers } = passthrough;
   const betas = headers["anthropic-version"] === undefined ? { "anthropic-beta": HOSTED_BETAS } : {};
   return {
     ...spec,
     beside: {
       protocol: "anthropic",
       body: {
-        ...(beside.protocol === "anthropic" ? beside.body : {}),
+        ...(passthrough.protocol === "anthropic" ? passthrough.body : {}),
         container: { ...(id === null ? {} : { id }), skills: given },
       },
       tools: hosted.length === 0 ? [HOSTED_TOOL] : [...hosted],
@@ -242,7 +242,7 @@ async function specOf(
 ): Promise<AgentSpec> {
   const { model, request } = ask;
   const served = skillNamed(model);
-  const whole = local.filter(({ wish }) => wish.full);
+  const whole = local.filter(({ reference }) => reference.full);
   const { thinking, schema, json, sampling = {}, tools, tool_choice, max_tokens } = request;
   const options: Record<string, unknown> = {
     ...(served === null ? { model } : { skill: served, tool_format: "native" }),
@@ -359,7 +359,7 @@ async function pass(given: RunEvent, listener: AgentListener): Promise<void> {
 }
 
 /**
- * Reports turns, calls and results as they are recorded, beginning with those that an earlier life of the run recorded.
+ * Reports turns, calls and results as they are recorded, beginning with those that an earlier run attempt recorded.
  */
 class ListenedLog implements RunLog {
   readonly #log: RunLog;

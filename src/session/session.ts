@@ -4,22 +4,22 @@ import type { Wake } from "../engine/agent/records.ts";
 import type { AgentSpec } from "../engine/agent/spec.ts";
 import type { WorkflowRecord } from "../engine/workflow/records.ts";
 import type { Bindings } from "../env.ts";
-import { SESSION_PARTS } from "../run/agent/session-parts.ts";
+import { SESSION_RUNTIME } from "../run/agent/session-runtime.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { Conversation, type SessionHost } from "./conversation/conversation.ts";
 import type { DueKind } from "./conversation/due-times.ts";
 import { SessionDispatcher } from "./conversation/operations.ts";
 import type { RunRow } from "./conversation/run-rows.ts";
-import type { Sequel, WaitStep } from "./conversation/sequel.ts";
+import type { SessionLifecycle, WaitStep } from "./conversation/session-lifecycle.ts";
 import type { SessionIdentity } from "./conversation/store.ts";
 import { Daemon } from "./daemon/daemon.ts";
-import { DaemonKeeper } from "./daemon/keep.ts";
+import { SnapshotWriter } from "./daemon/snapshot-writer.ts";
 import type { IndexEntry } from "./index-row.ts";
-import { WATCH_MS } from "./lives.ts";
+import { WATCH_MS } from "./run-attempts.ts";
 import { Delegates } from "./task/delegates.ts";
 import { Task } from "./task/task.ts";
 import { UnlistedSession } from "./unlisted/unlisted-session.ts";
-import { type JournalSequel, Workflow } from "./workflow/workflow.ts";
+import { type JournalLifecycle, Workflow } from "./workflow/workflow.ts";
 import type { WatchedChange } from "./workspace/workspace.ts";
 
 /** Delay before something that failed is tried again, in ms. */
@@ -32,7 +32,7 @@ export function openSession(ctx: DurableObjectState, env: Bindings): Session {
     storage,
     deployment: deploymentOf(env),
     background: (work) => ctx.waitUntil(work),
-    parts: SESSION_PARTS,
+    runtime: SESSION_RUNTIME,
     die: async () => {
       await storage.sync();
       ctx.abort("The workflow run that lives here dies where its author wants it to.");
@@ -40,7 +40,7 @@ export function openSession(ctx: DurableObjectState, env: Bindings): Session {
   });
 }
 
-export class Session implements Sequel, JournalSequel {
+export class Session implements SessionLifecycle, JournalLifecycle {
   readonly conversation: Conversation;
   readonly dispatcher: SessionDispatcher;
   readonly unlisted: UnlistedSession;
@@ -48,7 +48,7 @@ export class Session implements Sequel, JournalSequel {
   readonly task: Task;
   readonly delegates: Delegates;
   readonly workflow: Workflow;
-  readonly #keeper: DaemonKeeper;
+  readonly #keeper: SnapshotWriter;
   readonly #owners: ReadonlyMap<string, () => void>;
 
   /** The parts call this session only once they are all there. */
@@ -58,7 +58,7 @@ export class Session implements Sequel, JournalSequel {
     this.conversation = conversation;
     this.unlisted = new UnlistedSession({ ...host, log: conversation.log });
     this.daemon = new Daemon(conversation, storage);
-    this.#keeper = new DaemonKeeper(conversation, this.daemon);
+    this.#keeper = new SnapshotWriter(conversation, this.daemon);
     this.workflow = new Workflow(conversation, storage, this);
     this.delegates = new Delegates(conversation, storage.sql, this.workflow);
     this.task = new Task(conversation, storage, this.workflow);
@@ -122,7 +122,7 @@ export class Session implements Sequel, JournalSequel {
     this.task.started(spec);
   }
 
-  goesOn(status: RunRow["status"]): void {
+  resumes(status: RunRow["status"]): void {
     // What waits for a person is counted by its row.
     if (status === "awaiting_approval") this.conversation.listing.moved();
     this.task.followed();

@@ -28,11 +28,11 @@ export const ACTIVATION_FIELDS = [
 type ActivationField = (typeof ACTIVATION_FIELDS)[number];
 
 /** What the fields set in the manifest outside of `activation`. */
-type Beside = Pick<Manifest, "tool_scope" | "workspace_tools">;
+type ImpliedFields = Pick<Manifest, "tool_scope" | "workspace_tools">;
 
 interface ReadActivation {
   activation: Activation | undefined;
-  beside: Beside;
+  implied: ImpliedFields;
 }
 
 /** A field that cannot be read has no effect, and gets a warning. */
@@ -81,7 +81,7 @@ export function readActivation(findings: Findings, root: MapNode): ReadActivatio
     ["hooks", "context", "agent", "effort", "shell"].filter((field) => root.entries.has(field)),
   );
   return {
-    beside: {
+    implied: {
       ...(scoped === undefined ? {} : { tool_scope: scoped }),
       ...(workspace === undefined ? {} : { workspace_tools: workspace }),
     },

@@ -92,7 +92,7 @@ export function readAgentSkill(
     ...(metadata === undefined || metadata === null ? {} : { metadata }),
     ...(allowed === undefined ? {} : { allowed_tools: allowedTools(allowed) }),
     ...(activation === undefined ? {} : { activation }),
-    ...read.beside,
+    ...read.implied,
     body,
     extra: Object.fromEntries(others.map((key) => [key, asTexts(root.entries.get(key)?.value)])),
   };

@@ -3,6 +3,7 @@
  * Worker's uploads share it. Import it lazily in the Worker, since it evaluates the `yaml` module.
  */
 
+import { blocksServing } from "./blocking-findings.ts";
 import { card, type Hash, makeRecord, type RecordExtras, type SourceFile, webCryptoHash } from "./bundle.ts";
 import { undeclaredVariables } from "./documented-variables.ts";
 import { skillFileName } from "./file-text.ts";
@@ -11,14 +12,13 @@ import { type KnownProviders, SHIPPED } from "./known-providers.ts";
 import type { Card, Diagnostic, SkillRecord } from "./manifest.ts";
 import { missingTools, type ProvidedTools } from "./missing-tools.ts";
 import { type ParsedSkill, parseManifest } from "./parse.ts";
-import { brokenParts } from "./parts.ts";
 import { checkSignature } from "./signed.ts";
-import { stopsSkill } from "./stops.ts";
 import { type HandlerMaker, makeTools } from "./tools-json/handlers.ts";
 import { unbundled } from "./tools-json/unbundled.ts";
 import type { SignaturePolicy } from "./trust.ts";
 import { checkUploaded, checkUploadedFiles } from "./uploaded.ts";
 import { findWorkflows, type GraphReader } from "./workflow-files.ts";
+import { brokenParts } from "./working-parts.ts";
 import { checkFileOutput } from "./workspace-tools.ts";
 
 /** The most findings that a record keeps. */
@@ -43,7 +43,7 @@ export interface Assembly {
   /** `null` if an error stops it. */
   skill: AssembledSkill | null;
   positions: ParsedSkill["positions"];
-  /** Its parts that errors leave out or disable (`parts.ts`). */
+  /** Its parts that errors leave out or disable (`working-parts.ts`). */
   broken: string[];
   diagnostics: Diagnostic[];
 }
@@ -131,7 +131,7 @@ export async function assembleSkill(
     ),
   );
   if (tools !== null) diagnostics.push(...undeclaredVariables({ manifest, body, tools }, { folder, file }));
-  if (diagnostics.some(stopsSkill)) return { skill: null, positions, broken, diagnostics };
+  if (diagnostics.some(blocksServing)) return { skill: null, positions, broken, diagnostics };
   const kept = withoutFolder(diagnostics, base, manifest.slug);
   const hookModule =
     read?.hooks == null ? null : { sha256: await hash(read.hooks.bytes), bytes: read.hooks.bytes };

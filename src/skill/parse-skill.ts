@@ -7,7 +7,7 @@ import { decodeText, noteSize, reportEncoding } from "./file-text.ts";
 import { Findings } from "./findings.ts";
 import { readFrontmatter, reportRemedies } from "./frontmatter/read.ts";
 import type { Diagnostic } from "./manifest.ts";
-import { judgeStrictly } from "./verdict.ts";
+import { validateStrictly } from "./strict-validation.ts";
 
 interface SkillSource {
   /** Name of the skill's folder; absent: it has none. */
@@ -16,7 +16,7 @@ interface SkillSource {
   fileName?: string;
 }
 
-export interface Verdict {
+interface FormatVerdict {
   valid: boolean;
   diagnostics: Diagnostic[];
 }
@@ -24,7 +24,7 @@ export interface Verdict {
 export interface ParsedAgentSkill {
   /** The lenient reading; absent if it refuses the skill. */
   record?: AgentSkillText;
-  verdicts: { strict: Verdict; lenient: Verdict };
+  verdicts: { strict: FormatVerdict; lenient: FormatVerdict };
   /** Diagnostics of the lenient reading. */
   diagnostics: Diagnostic[];
 }
@@ -39,7 +39,7 @@ export function parseSkill(content: Uint8Array | string, source: SkillSource = {
     const message = `The Agent Skills format looks for SKILL.md, then skill.md, and does not find ${fileName}.`;
     strict.error("skill_file_missing", {}, message, "Rename it to SKILL.md.");
   } else if (!valid) reportEncoding(strict, true);
-  else judgeStrictly(strict, text, directory);
+  else validateStrictly(strict, text, directory);
   const lenient = found();
   if (fileName !== "SKILL.md")
     lenient.warning(
@@ -61,4 +61,4 @@ export function parseSkill(content: Uint8Array | string, source: SkillSource = {
   };
 }
 
-const verdict = ({ failed, list }: Findings): Verdict => ({ valid: !failed, diagnostics: list });
+const verdict = ({ failed, list }: Findings): FormatVerdict => ({ valid: !failed, diagnostics: list });

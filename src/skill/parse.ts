@@ -7,13 +7,13 @@ import { readActivation } from "./activation.ts";
 import { PLAIN_FIELDS, readAgentSkill, unifySpelling } from "./agent-skill.ts";
 import { checkCommandFiles, checkFile, readCommand, type SkillFiles } from "./command.ts";
 import { readDaemon } from "./daemon.ts";
-import { readExchange, readRoute } from "./exchange.ts";
 import { readRequiredText, readText, stripControls, warnUnknown, wrongType } from "./fields.ts";
 import { decodeText, noteSize, reportEncoding } from "./file-text.ts";
 import { Findings } from "./findings.ts";
 import { FOREIGN_MODELS } from "./foreign-fields.ts";
 import { readFrontmatter, reportRemedies } from "./frontmatter/read.ts";
 import { liftHullFields } from "./hull-fields.ts";
+import { readInterface, readRoute } from "./interface-fields.ts";
 import { type KnownProviders, SHIPPED } from "./known-providers.ts";
 import { readLlm } from "./llm.ts";
 import type { Diagnostic, JsonObject, Manifest, Mode } from "./manifest.ts";
@@ -108,7 +108,7 @@ function readPlain(findings: Findings, root: MapNode, body: string, source: Pars
     description,
     mode: "llm",
     route: readRoute(findings, undefined, slug),
-    ...readExchange(findings, none, "llm", undefined),
+    ...readInterface(findings, none, "llm", undefined),
     tool_env: [],
     llm: { ...readLlm(findings, none, source.providers ?? SHIPPED), tools: [] },
     ...carried,
@@ -148,10 +148,10 @@ function readManifest(findings: Findings, root: MapNode, body: string, source: P
     findings.warning("field_of_other_mode", toolEnvSlot, message, "Remove tool_env.");
   }
   const daemon = readDaemon(findings, root, mode);
-  const exchange = readExchange(findings, root, mode, source.files);
+  const interfaceFields = readInterface(findings, root, mode, source.files);
   const route = readRoute(findings, child(root, "route"), slug ?? source.folder);
   const carried = readCarried(findings, root);
-  const { activation, beside } = readActivation(findings, root);
+  const { activation, implied } = readActivation(findings, root);
   if (mode === "llm" && body === "") {
     findings.error(
       "body_empty",
@@ -179,12 +179,12 @@ function readManifest(findings: Findings, root: MapNode, body: string, source: P
     description,
     mode,
     route,
-    ...exchange,
+    ...interfaceFields,
     tool_env: toolEnv,
     ...own,
     ...carried,
     ...declared,
-    ...beside,
+    ...implied,
     ...when,
     extra,
   };

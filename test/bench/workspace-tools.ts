@@ -5,7 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { tmpdir } from "node:os";
 import type { AgentSkill } from "../../src/engine/agent/spec.ts";
-import { CATALOGUE_TOKENS, catalogue, MOST_LISTED } from "../../src/engine/skill-choice/catalogue.ts";
+import { CATALOG_TOKENS, catalogSection, MOST_LISTED } from "../../src/engine/skill-choice/catalog.ts";
 import { chooseSkills, indexSkills, rankSkills } from "../../src/engine/skill-choice/choose.ts";
 import { EMPTY_PACK, withEmptyPack } from "../../src/tool/empty-pack.ts";
 import { runExecution } from "../../src/tool/runner-client.ts";
@@ -120,7 +120,7 @@ function choiceRows(): Row[] {
     chooseSkills(skills, index, prompt, []);
     const ranked = new Set(rankSkills(skills, index, prompt, MOST_LISTED).map(({ name }) => name));
     const first = skills.toSorted((a, b) => Number(ranked.has(b.name)) - Number(ranked.has(a.name)));
-    catalogue(first.slice(0, MOST_LISTED), CATALOGUE_TOKENS, true);
+    catalogSection(first.slice(0, MOST_LISTED), CATALOG_TOKENS, true);
   };
   const timed = (work: () => void): number => {
     const begun = performance.now();

@@ -84,7 +84,7 @@ test("a session's run calls handlers in Python, shell and Node, which share its 
   expect(await (await hull.call("/sessions/h1/files/counted.txt")).text()).toBe("py ");
 });
 
-test("a Worker that dies while a handler runs: the next life has its result, and it ran once", async () => {
+test("a Worker that dies while a handler runs: the next run attempt has its result, and it ran once", async () => {
   await hull.post("/sessions", { id: "h2" });
   const file = join(hull.root, "slow-marks");
   const mock = [{ tool_calls: [{ name: "slow", arguments: { text: file } }] }, { text: "all done" }];

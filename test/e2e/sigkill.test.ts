@@ -145,7 +145,7 @@ interface Told {
 }
 let deaths = 0;
 let killed = 0;
-/** A run may be given up after four lives in a row that got nothing done (docs/sessions.md). */
+/** A run may be given up after four run attempts in a row that got nothing done (docs/sessions.md). */
 const MOST_LIVES = 4;
 
 /** Tells a session one thing after the other until it is over. */

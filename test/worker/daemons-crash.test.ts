@@ -48,7 +48,7 @@ const SCENARIOS: Record<string, Scenario> = {
     reasons: ["timer", "cron", "timer"],
     options: OFTEN,
   },
-  // Each event is two model calls long and no wake may have more: the first reply of a life begins none anew.
+  // Each event is two model calls long and no wake may have more: the first reply of a run attempt begins none anew.
   "wakes that are ended by their budget": {
     script: {
       spec: { tools: [journal] },

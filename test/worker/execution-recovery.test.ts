@@ -14,7 +14,7 @@ import {
 } from "./execution-world.ts";
 import { mortal } from "./session-storage.ts";
 
-/** What every life has to answer alike: of an operation's document the part that no clock or chance has a say in. */
+/** What every run attempt has to answer alike: of an operation's document the part that no clock or chance has a say in. */
 function lasting(skill: string, answer: string): unknown {
   if (OPERATIONS[skill] === undefined || answer.startsWith("error")) return answer;
   const { text, data, status, iterations, tools_used, mock_calls, transcript, run_id, output } =
@@ -119,7 +119,7 @@ describe("a run whose process dies at any of its writes", () => {
     expect(deaths).toBeGreaterThan(3);
   });
 
-  it("a later life has the input, in the object or in R2", async () => {
+  it("a later run attempt has the input, in the object or in R2", async () => {
     const call = newCall("script");
     await client.env.FILES.put("executions/large", "two");
     const files: ExecutionCall["files"] = [
@@ -143,7 +143,7 @@ describe("a run whose process dies at any of its writes", () => {
     ]);
   });
 
-  it("a run that gets nothing done in three further lives is given up", async () => {
+  it("a run that gets nothing done in three further run attempts is given up", async () => {
     const call = newCall("asks");
     await withStorage(call.id, async (storage) => {
       const mortals = mortal(storage, 1000, false);
@@ -185,7 +185,7 @@ describe("a process that outlives the one who called it", () => {
       session.begin(call);
       await vi.waitFor(() => expect(runner.begun).toHaveLength(1), 20_000);
       await vi.waitFor(
-        () => expect(store.handedIn.ids().map((id) => store.handedIn.known(id))).toEqual(["admitted"]),
+        () => expect(store.submitted.ids().map((id) => store.submitted.known(id))).toEqual(["admitted"]),
         20_000,
       );
       await new Promise((resolve) => setTimeout(resolve, 60));
@@ -244,7 +244,7 @@ describe("a process that outlives the one who called it", () => {
     });
   });
 
-  it("another life follows it although its own settings differ by now", async () => {
+  it("another run attempt follows it although its own settings differ by now", async () => {
     await orphaned("script", "one ", async (storage, id) => {
       storage.sql.exec("UPDATE handed_in SET admitted = 0");
       finish(id, "two");

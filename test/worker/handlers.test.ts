@@ -332,7 +332,7 @@ describe("what a handler says, and what it is told", () => {
     });
   });
 
-  it("a call that an earlier life began is made again where that does no harm", async () => {
+  it("a call that an earlier run attempt began is made again where that does no harm", async () => {
     const source = "export default () => 1";
     const call = { again: true };
     expect(await handle(source, { call })).toMatchObject({ value: 1 });

@@ -1,6 +1,6 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { SHIELD_LIMIT, shieldIsWider } from "../../src/http/rate.ts";
+import { edgeLimitCovers, SHIELD_LIMIT } from "../../src/http/rate.ts";
 import type { LedgerRpc } from "../../src/session/ledger/rpc.ts";
 import { Client, mockSkill } from "./served.ts";
 
@@ -112,8 +112,8 @@ describe("S73: the rate of a key", () => {
     expect(await get(refusing(limited(600, 60)))).toBe(429);
     expect(await get(refusing(limited(601, 60)))).toBe(200);
     expect(await get(refusing(limited(600, 60, { HULL_ENV: "local" })))).toBe(200);
-    expect(shieldIsWider({ requests: 10, window_ms: 1000 })).toBe(true);
-    expect(shieldIsWider({ requests: 11, window_ms: 1000 })).toBe(false);
+    expect(edgeLimitCovers({ requests: 10, window_ms: 1000 })).toBe(true);
+    expect(edgeLimitCovers({ requests: 11, window_ms: 1000 })).toBe(false);
     expect(SHIELD_LIMIT.requests).toBe(600);
     const guessing = refusing(limited(601, 60));
     const headers = { authorization: `Bearer hull_${"x".repeat(43)}` };

@@ -2,7 +2,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { Deployment } from "../../src/deployment.ts";
 import type { RowNote } from "../../src/row-collector.ts";
-import { flushRows, noteRows, noteRowsNow } from "../../src/session/noted-rows.ts";
+import { flushRows, queueRows, queueRowsNow } from "../../src/session/index-rows.ts";
 import type { RunEntry } from "../../src/session/run-entry.ts";
 import { forgetRuns, indexedRun, listIndexedRuns } from "../../src/session/run-index.ts";
 import { listSessions } from "../../src/session/session-index.ts";
@@ -45,7 +45,7 @@ describe("the ends of runs", () => {
     const deployment = new Deployment({ ...bindings, DB });
     const sent: Promise<unknown>[] = [];
     const background = (work: Promise<unknown>): void => void sent.push(work);
-    const note = (id: string): RowNote[] => noteRows(deployment, [ended(id)], background);
+    const note = (id: string): RowNote[] => queueRows(deployment, [ended(id)], background);
     // Nobody else is there, so the first one goes at once. It makes the table.
     await deployment.indexRows.settled(note("n1"), 10_000);
     expect(batches()).toBe(2);
@@ -70,9 +70,9 @@ describe("the ends of runs", () => {
     const deployment = new Deployment({ ...bindings, DB });
     const sent: Promise<unknown>[] = [];
     const background = (work: Promise<unknown>): void => void sent.push(work);
-    await deployment.indexRows.settled(noteRows(deployment, [ended("m0")], background), 10_000);
+    await deployment.indexRows.settled(queueRows(deployment, [ended("m0")], background), 10_000);
     const before = batches();
-    const notes = Array.from({ length: 501 }, (_, i) => noteRows(deployment, [ended(`m${i}`)], background));
+    const notes = Array.from({ length: 501 }, (_, i) => queueRows(deployment, [ended(`m${i}`)], background));
     // The first of them collects; the one that fills the batch sends it.
     expect(sent).toHaveLength(3);
     await sent[2];
@@ -88,9 +88,9 @@ describe("the ends of runs", () => {
     const deployment = new Deployment({ ...bindings, DB });
     const sending: Promise<unknown>[] = [];
     const background = (work: Promise<unknown>): void => void sending.push(work);
-    const first = noteRowsNow(deployment, [ended("now-1")], background);
-    const second = noteRowsNow(deployment, [ended("now-2")], background);
-    const third = noteRowsNow(deployment, [ended("now-3")], background);
+    const first = queueRowsNow(deployment, [ended("now-1")], background);
+    const second = queueRowsNow(deployment, [ended("now-2")], background);
+    const third = queueRowsNow(deployment, [ended("now-3")], background);
     expect([second.sent, third.sent]).toEqual([null, null]);
     open();
     await first.sent;
@@ -102,7 +102,7 @@ describe("the ends of runs", () => {
     ]);
     // The table, the first row, and both others.
     expect(batches()).toBe(3);
-    const { sent, notes } = noteRowsNow(deployment, [ended("now-4")], background);
+    const { sent, notes } = queueRowsNow(deployment, [ended("now-4")], background);
     await sent;
     expect(notes).toEqual([{ state: "stored" }]);
   });
@@ -110,15 +110,15 @@ describe("the ends of runs", () => {
   it("are sent by another one where their collector has ended", async () => {
     const deployment = new Deployment(bindings);
     await deployment.indexRows.settled(
-      noteRows(deployment, [ended("before")], () => {}),
+      queueRows(deployment, [ended("before")], () => {}),
       10_000,
     );
     const real = setTimeout;
     vi.spyOn(globalThis, "setTimeout").mockImplementationOnce((_work, ms) => real(() => {}, ms));
-    noteRows(deployment, [ended("left")], () => {});
+    queueRows(deployment, [ended("left")], () => {});
     vi.spyOn(Date, "now").mockReturnValue(Date.now() + 2000);
     const sent: Promise<unknown>[] = [];
-    noteRows(deployment, [ended("later")], (work) => void sent.push(work));
+    queueRows(deployment, [ended("later")], (work) => void sent.push(work));
     await Promise.all(sent);
     vi.restoreAllMocks();
     expect(await listedOf("noted", "noted")).toEqual(expect.arrayContaining(["later", "left"]));
@@ -128,9 +128,9 @@ describe("the ends of runs", () => {
     const { promise: gate, resolve: open } = Promise.withResolvers<void>();
     const { DB } = watched((batch) => (batch === 2 ? gate : undefined));
     const deployment = new Deployment({ ...bindings, DB });
-    const [first] = noteRows(deployment, [ended("sending")], () => {});
+    const [first] = queueRows(deployment, [ended("sending")], () => {});
     const flushed = flushRows({ deployment, background: () => {} });
-    const [second] = noteRows(deployment, [ended("withdrawn")], () => {});
+    const [second] = queueRows(deployment, [ended("withdrawn")], () => {});
     if (first === undefined || second === undefined) throw new Error("there are no notes");
     let over = false;
     const withdrawn = deployment.indexRows.withdraw([first, second]).then(() => {
@@ -196,7 +196,7 @@ describe("the beginning of a run", () => {
       const work: Promise<unknown>[] = [];
       const background = (promise: Promise<unknown>): void => void work.push(promise);
       vi.spyOn(Date, "now").mockReturnValue(Date.now());
-      noteRows(deployment, [ended("just-before")], background);
+      queueRows(deployment, [ended("just-before")], background);
       await Promise.all(work);
       const before = batches();
       const collecting: (() => void)[] = [];
@@ -208,7 +208,7 @@ describe("the beginning of a run", () => {
       await world.start("r-begun", "go");
       await listing.inOrder(async () => {});
       expect(await listedOf("t", world.id)).toEqual([]);
-      noteRows(deployment, [ended("just-after")], background);
+      queueRows(deployment, [ended("just-after")], background);
       await flushRows({ deployment, background });
       vi.restoreAllMocks();
       expect(await listedOf("t", world.id)).toEqual(["r-begun"]);
@@ -327,7 +327,7 @@ describe("a new session", () => {
       const sending: Promise<unknown>[] = [];
       const background = (work: Promise<unknown>): void => void sending.push(work);
       const { deployment, listing } = world.conversation;
-      noteRowsNow(deployment, [ended("before")], background);
+      queueRowsNow(deployment, [ended("before")], background);
       const opened = world.open();
       await expect.poll(() => world.store.session()?.state).toBe("active");
       // Its row waits for the one before.

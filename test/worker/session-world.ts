@@ -8,7 +8,7 @@ import type { Block, ModelTurn } from "../../src/engine/messages.ts";
 import type { Bindings } from "../../src/env.ts";
 import type { ErrorData } from "../../src/errors.ts";
 import { HullError } from "../../src/errors.ts";
-import type { AgentParts } from "../../src/run/agent/parts.ts";
+import type { AgentRuntime } from "../../src/run/agent/runtime.ts";
 import type { RunEvent } from "../../src/run/events.ts";
 import { RunArtifacts } from "../../src/run/handler/artifacts.ts";
 import { readText } from "../../src/run/long-text.ts";
@@ -46,7 +46,7 @@ export interface Script {
   /** Bindings in place of the test's own. */
   env?: Partial<Bindings>;
   /** What carries out the runs. Absent: `replies` and `during` say what they do. */
-  parts?: AgentParts;
+  runtime?: AgentRuntime;
   /** The session's id. Absent: a new one. */
   id?: string;
 }
@@ -125,7 +125,7 @@ export class World {
       storage,
       deployment: new Deployment(Object.assign({}, bindings, this.script.env)),
       background: (promise) => void work.push(promise),
-      parts: this.script.parts ?? this.#parts(),
+      runtime: this.script.runtime ?? this.#runtime(),
       die: () => this.revive(),
       now: () => ++this.now,
     });
@@ -223,7 +223,7 @@ export class World {
     return [...this.store.records()];
   }
 
-  #parts(): AgentParts {
+  #runtime(): AgentRuntime {
     const world = this;
     return {
       async begin(spec, environment) {

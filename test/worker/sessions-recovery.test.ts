@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { AgentRecord } from "../../src/engine/agent/records.ts";
 import type { ToolAnnotations } from "../../src/engine/agent/spec.ts";
-import { SESSION_PARTS } from "../../src/run/agent/session-parts.ts";
+import { SESSION_RUNTIME } from "../../src/run/agent/session-runtime.ts";
 import { sha256 } from "../../src/run/digest.ts";
 import { listSessions } from "../../src/session/session-index.ts";
 import { bindings } from "./file-bindings.ts";
@@ -46,7 +46,7 @@ export const count = () => (++calls === 1 ? new Promise(() => {}) : "call " + ca
     const counts = { ...tool("count", annotations), executor: "hook" as const, handler: "counter#count" };
     const mock = [{ tool_calls: [{ name: "count", arguments: {} }] }, { text: "done" }];
     const spec = { tools: [counts], hooks, call: { provider: "mock", mock } };
-    await inWorld({ spec, parts: SESSION_PARTS, replies: [] }, async (world) => {
+    await inWorld({ spec, runtime: SESSION_RUNTIME, replies: [] }, async (world) => {
       await world.open();
       await world.start("r1", "go");
       await until(() => world.records().some(({ type }) => type === "tools_started"));
@@ -61,7 +61,7 @@ export const count = () => (++calls === 1 ? new Promise(() => {}) : "call " + ca
 });
 
 describe("a run that gets nowhere", () => {
-  /** A run whose first life hangs in its model call. */
+  /** A run whose first run attempt hangs in its model call. */
   const hung = async (replies: Reply[], test: (world: World) => Promise<void>): Promise<void> => {
     const asked = (_: number, { requests }: World) =>
       requests.length === 1 ? new Promise<void>(() => {}) : Promise.resolve();
@@ -73,7 +73,7 @@ describe("a run that gets nowhere", () => {
     });
   };
 
-  it("is given up after four lives that got nothing done; its session goes on", async () => {
+  it("is given up after four run attempts that got nothing done; its session goes on", async () => {
     await hung([...tools(1), "done"], async (world) => {
       for (let life = 0; life < 3; life += 1) {
         // Notes that it begins, and dies before it has noted anything else.
@@ -89,7 +89,7 @@ describe("a run that gets nowhere", () => {
     });
   });
 
-  it("lives that each get something done go on for ever", async () => {
+  it("run attempts that each get something done go on for ever", async () => {
     // The last answer is silent: a text is told before it is recorded, which is a write too.
     await hung([...tools(6), ""], async (world) => {
       let lives = 0;
@@ -273,7 +273,7 @@ describe("what is due", () => {
   });
 
   it("an alarm that fails six times, and is given up, costs no run", async () => {
-    // The first life hangs in its model call until it dies.
+    // The first run attempt hangs in its model call until it dies.
     const asked = (_: number, { requests }: World) =>
       requests.length === 1 ? new Promise<void>(() => {}) : Promise.resolve();
     await inWorld({ spec: { tools: [journal] }, replies: [...tools(2), "done"], asked }, async (world) => {
@@ -322,7 +322,7 @@ describe("what is due", () => {
     );
   });
 
-  it("an alarm sees to a run that has no life, and only re-arms itself where there is one", async () => {
+  it("an alarm sees to a run that has no run attempt, and only re-arms itself where there is one", async () => {
     let release = (): void => {};
     const held = new Promise<void>((resolve) => {
       release = resolve;

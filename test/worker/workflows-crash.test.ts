@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { WorkflowRecord } from "../../src/engine/workflow/records.ts";
 import { applyRecord, type WorkflowState } from "../../src/engine/workflow/state.ts";
 import { readText } from "../../src/run/long-text.ts";
-import { shownAbove } from "../../src/run/task/shown-above.ts";
+import { parentEvents } from "../../src/run/task/parent-event.ts";
 import { childSessions } from "../../src/run/workflow/attempt.ts";
 import { Rows } from "../../src/session/conversation/rows.ts";
 import { ConversationStore } from "../../src/session/conversation/store.ts";
@@ -92,7 +92,7 @@ async function eventsOf(session: string): Promise<string[]> {
     const store = new ConversationStore(storage);
     if (store.session() === null) return [];
     const shown = { run_id: "", parent_run_id: null, session_id: "", name: "", task: "", sub_agent: false };
-    const told = store.events(0).flatMap((event) => shownAbove(event, shown));
+    const told = store.events(0).flatMap((event) => parentEvents(event, shown));
     return told.map(({ event }) => event);
   });
 }

@@ -1,7 +1,7 @@
 /** The rows that a stage of a workflow run writes over the same run without a workflow. */
 import { expect, it } from "vitest";
 import type { AgentSpec } from "../../src/engine/agent/spec.ts";
-import { SESSION_PARTS } from "../../src/run/agent/session-parts.ts";
+import { SESSION_RUNTIME } from "../../src/run/agent/session-runtime.ts";
 import { stageSession } from "../../src/run/workflow/attempt.ts";
 import { edge, said, specOf } from "../support/workflow-graphs.ts";
 import { counting } from "./session-storage.ts";
@@ -10,7 +10,7 @@ import { inWorld, newName, type World } from "./session-world.ts";
 /** The rows that one session writes. */
 async function written(id: string, test: (world: World) => Promise<void>): Promise<number> {
   const storage = counting();
-  await inWorld({ id, parts: SESSION_PARTS, replies: [] }, test, undefined, storage.wrap);
+  await inWorld({ id, runtime: SESSION_RUNTIME, replies: [] }, test, undefined, storage.wrap);
   return storage.written();
 }
 

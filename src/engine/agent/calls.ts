@@ -62,7 +62,7 @@ const MAX_AT_ONCE = 6;
 /**
  * The next step for the open calls; `null`: all have their results. Calls run side by side. Calls that keep the order
  * run one after the other: each begins when the previous one has its result.
- * @param flying the effects that this life of the run has begun and that have not come back
+ * @param flying the effects that this run attempt has begun and that have not come back
  */
 export function nextCallStep(
   state: AgentState,
@@ -526,6 +526,6 @@ export function plainResult(
   return { status, content, value: null, error_category, exit_code: null, duration_ms: 0 };
 }
 
-/** The result of a call that an earlier life of the run began, and whose outcome nobody knows. */
+/** The result of a call that an earlier run attempt began, and whose outcome nobody knows. */
 export const interrupted = (): AgentToolResult =>
   plainResult("error", "The call was interrupted. It may or may not have taken effect.", "cancelled");

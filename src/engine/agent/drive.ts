@@ -67,7 +67,7 @@ type Landed = { effect: string; record: AgentRecordBody } | { effect: string; er
 class AgentDrive {
   #state: AgentState;
   readonly #options: AgentDriveOptions;
-  /** Effects that this life of the run began. */
+  /** Effects that this run attempt began. */
   readonly #begun = new Set<string>();
   /** Effects that are under way. */
   readonly #flying = new Set<string>();
@@ -293,8 +293,8 @@ class AgentDrive {
     const run = this.#run();
     if (run.stage === "ended") return;
     // Whoever waits for a delegated run learns of a limit that the tenant set.
-    const told = run.spec.delegation !== undefined && fault.data.members.budget === "hard";
-    if (fault.code === "budget_exceeded" && !answersCaller(run.spec) && !told) {
+    const reportedToParent = run.spec.delegation !== undefined && fault.data.members.budget === "hard";
+    if (fault.code === "budget_exceeded" && !answersCaller(run.spec) && !reportedToParent) {
       this.#add(refused(run));
       return;
     }

@@ -21,7 +21,7 @@ type ApprovalVerdict =
   /** A person decides; `attended`: only if a person is present, which is never so in a daemon. */
   | { verdict: "ask"; reason: string; attended: boolean };
 
-export type Verdict =
+type PolicyVerdict =
   | ApprovalVerdict
   /** Hull must first ask a predicate of the permissions about the arguments. */
   | { verdict: "consult"; hook: string }
@@ -45,7 +45,7 @@ export function judgeCall(
   tool: AgentTool,
   args: JsonObject,
   answers: Answers,
-): Verdict {
+): PolicyVerdict {
   const ceiling =
     overCeiling(policies.ceiling ?? null, tool, args) ?? overCeiling(policies.policy, tool, args);
   if (ceiling !== null) return { verdict: "deny", reason: ceiling };
@@ -186,7 +186,7 @@ function byPermissions(
   tool: AgentTool,
   args: JsonObject,
   answers: Answers,
-): Verdict {
+): PolicyVerdict {
   if (permissions === null) return { verdict: "allow" };
   const { name } = tool.definition;
   const denied = namedBy(permissions.deny, tool, args, answers);

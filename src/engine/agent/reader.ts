@@ -9,7 +9,7 @@ import type { AgentRecord } from "./records.ts";
 import { bindingWarnings } from "./skill-servers.ts";
 import type { AgentSpec } from "./spec.ts";
 import { type AgentState, EMPTY_SESSION, newRun } from "./state.ts";
-import { type TraceEntry, traceOf } from "./trace.ts";
+import { type TraceEntry, traceEntries } from "./trace.ts";
 
 interface Reading {
   entries: Entry[];
@@ -39,7 +39,7 @@ export class RecordReader {
     const after = applyAgentRecord(before, record);
     this.#state = { ...after, visible: [] };
     const applied = { record, before, after };
-    return { entries: entriesOf(applied), trace: traceOf(applied), warnings: warningsOf(record) };
+    return { entries: entriesOf(applied), trace: traceEntries(applied), warnings: warningsOf(record) };
   }
 
   /** The entries at the end, if no further record comes. */

@@ -77,11 +77,12 @@ export function resourceArguments({ skills, own_skill }: AgentSpec, args: JsonOb
   const own = named === undefined ? given : { ...given, skill: named.name };
   if (typeof path !== "string") return own;
   const up = path.startsWith("../") && named !== undefined;
-  const beside = up ? insidePath(`${named.name}/${path}`) : null;
+  const siblingPath = up ? insidePath(`${named.name}/${path}`) : null;
   for (const { name, dir = `skill://${name}` } of all) {
     for (const folder of [dir, `skill://${name}`])
       if (path.startsWith(`${folder}/`)) return { ...own, skill: name, path: path.slice(folder.length + 1) };
-    if (beside?.startsWith(`${name}/`)) return { ...own, skill: name, path: beside.slice(name.length + 1) };
+    if (siblingPath?.startsWith(`${name}/`))
+      return { ...own, skill: name, path: siblingPath.slice(name.length + 1) };
   }
   return own;
 }

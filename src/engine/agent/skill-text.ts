@@ -1,7 +1,7 @@
 /** How Hull shows skills' instructions to models. Pure. */
 import { memo } from "../../memo.ts";
 import { byteOrder } from "../../skill/path.ts";
-import { escaped } from "../skill-choice/catalogue.ts";
+import { escaped } from "../skill-choice/catalog.ts";
 import type { AgentSkill } from "./spec.ts";
 
 /** The skills that models may use, sorted by name. */

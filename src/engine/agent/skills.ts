@@ -7,7 +7,7 @@ import { objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { allowedTools } from "../../skill/tool-names.ts";
 import type { Message, ToolDefinition, Warning } from "../messages.ts";
-import { CATALOGUE_TOKENS, catalogue, MOST_LISTED } from "../skill-choice/catalogue.ts";
+import { CATALOG_TOKENS, catalogSection, MOST_LISTED } from "../skill-choice/catalog.ts";
 import { type Candidate, chooseSkills, indexSkills, rankSkills } from "../skill-choice/choose.ts";
 import { fitsEntries } from "../workspace-tools/approved.ts";
 import { isNamed } from "../workspace-tools/definitions.ts";
@@ -210,7 +210,7 @@ export function skillSections(state: AgentState, { spec, active }: RunState): st
       activation(skill, readerOf(state, spec, skill, knownSkill(state, skill.name)?.arguments ?? ""), false),
     ].join("\n\n"),
   );
-  return [...sections, catalogueOf(state, spec, shown)];
+  return [...sections, catalogText(state, spec, shown)];
 }
 
 function shownInSystem(state: AgentState, spec: AgentSpec, active: readonly string[]): AgentSkill[] {
@@ -240,7 +240,7 @@ function readerOf(state: AgentState, spec: AgentSpec, { name }: AgentSkill, give
  * The skills that the model can load, without those that the system text already shows. If there are very many, only
  * those that fit the request.
  */
-function catalogueOf({ visible }: AgentState, spec: AgentSpec, shown: readonly AgentSkill[]): string {
+function catalogText({ visible }: AgentState, spec: AgentSpec, shown: readonly AgentSkill[]): string {
   if (spec.skills.length === 0) return "";
   const request = searchesSkills(spec) ? latestRequest(visible) : null;
   return listOf(spec)({ shown, request });
@@ -262,14 +262,14 @@ const sameList = (a: ListKey, b: ListKey): boolean =>
 const listOf = memo((spec: AgentSpec) => memoLast((key: ListKey) => listFor(spec, key), sameList));
 
 function listFor(spec: AgentSpec, { shown, request }: ListKey): string {
-  const { skills, skill_catalogue_tokens: tokens = CATALOGUE_TOKENS } = spec;
+  const { skills, skill_catalogue_tokens: tokens = CATALOG_TOKENS } = spec;
   const listed = listedSkills(skills).filter((skill) => !shown.includes(skill));
-  if (request === null) return catalogue(listed, tokens, false);
+  if (request === null) return catalogSection(listed, tokens, false);
   const ranked = rankSkills(skills, indexOf(skills), request, MOST_LISTED).map(({ name }) => name);
   const places = new Map(ranked.map((name, place) => [name, place]));
   const place = ({ name }: AgentSkill): number => places.get(name) ?? Number.POSITIVE_INFINITY;
   const first = listed.toSorted((a, b) => (place(a) === place(b) ? 0 : place(a) - place(b)));
-  return catalogue(first.slice(0, MOST_LISTED), tokens, true);
+  return catalogSection(first.slice(0, MOST_LISTED), tokens, true);
 }
 
 /** Whether a result of `load_skill` in the history holds the skill's instructions. */

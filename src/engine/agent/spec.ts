@@ -1,6 +1,13 @@
 /** The specification of an agent run: options with their defaults filled in, fixed for the run's life. JSON-safe. */
 import type { Json, JsonObject, McpServer, Risk, SideEffectLevel, ToolKind } from "../../skill/manifest.ts";
-import type { Beside, Message, SystemBlock, Thinking, ToolDefinition, Warning } from "../messages.ts";
+import type {
+  Message,
+  ProviderPassthrough,
+  SystemBlock,
+  Thinking,
+  ToolDefinition,
+  Warning,
+} from "../messages.ts";
 import type { TaskLedger } from "./task-ledger.ts";
 
 /** How a tool call is carried out; the driver decides the rest. `isolate`: a handler of Skill Tools. */
@@ -236,7 +243,7 @@ export interface AgentSpec {
    */
   pause_at?: number;
   /** Accompanies every request to a model of its protocol. Absent: nothing. */
-  beside?: Beside;
+  beside?: ProviderPassthrough;
   /** Further targets in case the model fails; a run stays with the one that answered. Absent: none. */
   fallback?: { provider: string; model: string | null }[];
   /** Name of the served skill that the run is. Absent: it is not a served skill. */

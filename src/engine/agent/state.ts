@@ -208,7 +208,7 @@ export function newRun(spec: AgentSpec, active: readonly string[]): RunState {
   };
 }
 
-/** The effect ids of a run: one per iteration and kind, so that a later life asks for the same effects. */
+/** The effect ids of a run: one per iteration and kind, so that a later run attempt asks for the same effects. */
 export const effects = {
   model: (iteration: number): string => `model-${iteration}`,
   tool: (iteration: number, index: number): string => `tool-${iteration}-${index}`,

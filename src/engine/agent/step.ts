@@ -24,7 +24,7 @@ export interface PlannedCall {
   effect: string;
   call: ToolCallBlock;
   tool: AgentTool;
-  /** An earlier life of the run began it and did not see it end. */
+  /** An earlier run attempt began it and did not see it end. */
   again: boolean;
   /** Set for a call that delegates: what is left for the run below. */
   above?: Ceilings;

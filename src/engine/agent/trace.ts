@@ -19,7 +19,7 @@ type Notes = [kind: string, members: JsonObject][];
 const MAX_NAMES = 200;
 
 /** The entries that a record adds. */
-export function traceOf(applied: Applied): TraceEntry[] {
+export function traceEntries(applied: Applied): TraceEntry[] {
   const { record, before, after } = applied;
   const run = after.run ?? before.run;
   if (run === null) return [];

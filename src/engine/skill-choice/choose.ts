@@ -164,14 +164,14 @@ function isNamedIn(text: string, { spellings, called }: Spellings): boolean {
   return spellings.some((spelling) => {
     if (!text.includes(spelling)) return false;
     if (/[-_ ]/.test(spelling) && holds(text, spelling)) return true;
-    const beside = [
+    const adjacent = [
       `${spelling} skill`,
       `${spelling} agent skill`,
       `skill ${spelling}`,
       `skill named ${spelling}`,
     ];
     const quoted = ["'", '"', "`"].map((quote) => `${quote}${spelling}${quote}`);
-    return beside.some((form) => holds(text, form)) || quoted.some((form) => text.includes(form));
+    return adjacent.some((form) => holds(text, form)) || quoted.some((form) => text.includes(form));
   });
 }
 

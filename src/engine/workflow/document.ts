@@ -29,19 +29,19 @@ export function statusOf(state: WorkflowState): WorkflowStatus {
 }
 
 /** The session of a stage's run under way. */
-export interface Below {
+export interface ChildSession {
   session: string;
   /** What it waits for, as the end of a sentence: `for somebody to approve …`; `null`: it goes on by itself. */
   awaits: string | null;
 }
 
 /** The sessions of the attempts under way, by `visitName`. */
-export type Underway = ReadonlyMap<string, readonly Below[]>;
+export type ActiveStages = ReadonlyMap<string, readonly ChildSession[]>;
 
 export const visitName = ({ node, visit }: { node: string; visit: number }): string => `${node}:${visit}`;
 
 /** The run's record. */
-export function runDocument(state: WorkflowState, below: Underway): JsonObject {
+export function runDocument(state: WorkflowState, active: ActiveStages): JsonObject {
   const { spec, finished, stages, transitions, visits, ready, completed, artifacts } = state;
   const usage = totalOutcomes([...stages, ...state.compensations]);
   const document = {
@@ -55,7 +55,7 @@ export function runDocument(state: WorkflowState, below: Underway): JsonObject {
     options: spec.options,
     task: spec.task,
     status: statusOf(state),
-    explanation: explain(state, below),
+    explanation: explain(state, active),
     started_at: time(state.began),
     finished_at: finished === null ? null : time(finished.at),
     parent_run_id: spec.parent_run_id,
@@ -65,7 +65,7 @@ export function runDocument(state: WorkflowState, below: Underway): JsonObject {
     compensations: state.compensations,
     uncompensated: uncompensated(state).map(({ id }) => id),
     transitions,
-    active: visits.map((visit) => activeVisit(visit, below.get(visitName(visit)) ?? [])),
+    active: visits.map((visit) => activeVisit(visit, active.get(visitName(visit)) ?? [])),
     checkpoints: [
       { kind: "start", at: time(state.began) },
       ...stages.map((stage) => ({ kind: "stage_complete", at: stage.finished_at, stage_id: stage.id })),
@@ -95,7 +95,7 @@ export function runDocument(state: WorkflowState, below: Underway): JsonObject {
   return asJson(document);
 }
 
-function activeVisit(active: Visit, below: readonly Below[]): Json {
+function activeVisit(active: Visit, children: readonly ChildSession[]): Json {
   const { node, visit, began, running, retry_at, attempts, wait, running_items, compensates } = active;
   return {
     node_id: node,
@@ -103,7 +103,7 @@ function activeVisit(active: Visit, below: readonly Below[]): Json {
     started_at: time(began),
     attempt: running?.attempt ?? attempts.length,
     ...(compensates === null ? {} : { compensates }),
-    ...(below.length === 0 ? {} : { child_session_ids: below.map(({ session }) => session) }),
+    ...(children.length === 0 ? {} : { child_session_ids: children.map(({ session }) => session) }),
     ...(retry_at === null ? {} : { retry_at: time(retry_at) }),
     ...(wait === null ? {} : { waits_until: wait.until === null ? null : time(wait.until) }),
     ...(wait?.approval == null ? {} : { approval: wait.approval }),
@@ -112,7 +112,7 @@ function activeVisit(active: Visit, below: readonly Below[]): Json {
 }
 
 /** One sentence: what the run does, or why it does not go on. */
-function explain(state: WorkflowState, below: Underway): string {
+function explain(state: WorkflowState, active: ActiveStages): string {
   const { finished, paused, visits, ready, spec, arrived, steps, stopped } = state;
   if (finished !== null) {
     if (finished.status === "completed") return "The run has completed.";
@@ -137,7 +137,7 @@ function explain(state: WorkflowState, below: Underway): string {
       return `${node} waits${until}`;
     }
     if (retry_at !== null) return `${node} is tried again at ${time(retry_at)}`;
-    const awaited = (below.get(visitName(visit)) ?? []).flatMap(({ session, awaits }) =>
+    const awaited = (active.get(visitName(visit)) ?? []).flatMap(({ session, awaits }) =>
       awaits === null ? [] : [`${awaits} in the session ${session}`],
     );
     return awaited.length === 0 ? `${node} runs` : `${node} waits ${awaited.join(" and ")}`;

@@ -5,7 +5,7 @@ import type { WorkflowState } from "./state.ts";
 import type { GraphFinding } from "./validate.ts";
 
 /** The places where a graph does not fit a run's journal; empty: it fits. */
-export function misfits(state: WorkflowState, graph: Graph): GraphFinding[] {
+export function migrationErrors(state: WorkflowState, graph: Graph): GraphFinding[] {
   const findings: GraphFinding[] = [];
   const reported = new Set<string>();
   const refuse = (node: string, path: string, message: string): void => {

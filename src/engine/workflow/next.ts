@@ -121,7 +121,7 @@ function wakeOf(state: WorkflowState): number | null {
 }
 
 /** When a run that tries a graph goes on by time alone, Unix ms; `null`: it does not, or its time does not pass at once. */
-export function skipsTo(state: WorkflowState): number | null {
+export function nextVirtualTime(state: WorkflowState): number | null {
   const { spec, visits, paused, finished } = state;
   if (spec.test?.virtual_time !== true || paused || finished !== null || visits.length === 0) return null;
   if (openAttempts(state).length > 0) return null;

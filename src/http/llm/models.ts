@@ -4,7 +4,7 @@ import type { ModelRegistry } from "../../model/registry/definition.ts";
 import { inferProvider, tierOf, wireModel } from "../../model/registry/infer.ts";
 import { capabilitiesOf } from "../../model/registry/matrix.ts";
 import { costOf, priceOf } from "../../model/registry/price.ts";
-import { isAvailable } from "../../model/registry/reach.ts";
+import { isAvailable } from "../../model/registry/provider-setup.ts";
 import { defaultTarget, expand, knownProvider, toolFormat } from "../../model/registry/resolve.ts";
 import { retirementOf } from "../../model/registry/retirements.ts";
 import { contextWindow } from "../../model/registry/window.ts";

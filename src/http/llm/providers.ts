@@ -3,7 +3,7 @@ import { ProviderNotFound } from "../../errors/request.ts";
 import { checkHealth } from "../../model/health.ts";
 import type { ModelRegistry, ProviderDefinition } from "../../model/registry/definition.ts";
 import { keyVariables } from "../../model/registry/layer.ts";
-import { baseOverride, baseVariable, isAvailable, protocolOf } from "../../model/registry/reach.ts";
+import { baseOverride, baseVariable, isAvailable, protocolOf } from "../../model/registry/provider-setup.ts";
 import { canonicalProvider } from "../../model/registry/registry.ts";
 import { nearest } from "../../skill/match.ts";
 import type { RequestContext } from "../context.ts";

@@ -61,5 +61,5 @@ export async function callHandlerTool(
 
 function structured(exchange: Exchange, tool: SkillTool, value: Json): JsonObject {
   if (structuredSchema(exchange, tool) === null) return {};
-  return exchange.spoken.modern || isObject(value) ? { structuredContent: value } : {};
+  return exchange.protocol.modern || isObject(value) ? { structuredContent: value } : {};
 }

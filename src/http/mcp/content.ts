@@ -115,12 +115,12 @@ async function stored(exchange: Exchange, { mime, filename, body }: Item): Promi
 
 /** A link that the client follows with the key of its call. */
 function linkTo(
-  { context, spoken }: Exchange,
+  { context, protocol }: Exchange,
   path: string,
   { filename, mime, size }: { filename: string; mime: string; size: number },
 ): JsonObject {
   const uri = new URL(path, context.request.url).href;
-  if (spoken.version === LINKLESS) {
+  if (protocol.version === LINKLESS) {
     return { type: "text", text: `${filename} (${mediaType(mime)}, ${counted(size, "byte")}): ${uri}` };
   }
   return { type: "resource_link", uri, name: filename, mimeType: mediaType(mime), size };

@@ -29,9 +29,15 @@ import {
   readMessage,
   responseTo,
 } from "./message.ts";
-import { dressed, methodOf, unknownMethod } from "./methods.ts";
+import { methodOf, unknownMethod, withResultMeta } from "./methods.ts";
 import { progressOf, progressToken } from "./progress.ts";
-import { BATCH_VERSION, type Spoken, SUBSCRIPTION_KEY, spokenBy, spokenByHeader } from "./version.ts";
+import {
+  BATCH_VERSION,
+  negotiateVersion,
+  type ProtocolVersion,
+  SUBSCRIPTION_KEY,
+  versionFromHeader,
+} from "./version.ts";
 
 /** Longest message: it may contain files in Base64. */
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
@@ -73,9 +79,9 @@ function unanswered(context: RequestContext, message: Exclude<Message, RpcReques
   if (message.kind === "invalid") {
     return refusal(message.id, fault(FAULT_CODES.invalidRequest, `Invalid Request: ${message.reason}`));
   }
-  const spoken = spokenByHeader(context.request.headers);
-  if ("fault" in spoken) return refusal(null, spoken);
-  if (message.kind === "response" && spoken.modern) {
+  const protocol = versionFromHeader(context.request.headers);
+  if ("fault" in protocol) return refusal(null, protocol);
+  if (message.kind === "response" && protocol.modern) {
     return refusal(null, fault(FAULT_CODES.invalidRequest, "Invalid Request: the body holds no request."));
   }
   return new Response(null, { status: 202 });
@@ -83,11 +89,11 @@ function unanswered(context: RequestContext, message: Exclude<Message, RpcReques
 
 /** Carries out the messages of a batch one after the other. */
 async function batch(context: RequestContext, values: Json[], text: string): Promise<Response> {
-  const spoken = spokenByHeader(context.request.headers);
-  if ("fault" in spoken) return refusal(null, spoken);
+  const protocol = versionFromHeader(context.request.headers);
+  if ("fault" in protocol) return refusal(null, protocol);
   const reason =
-    spoken.version !== BATCH_VERSION
-      ? `${spoken.version} has no batches`
+    protocol.version !== BATCH_VERSION
+      ? `${protocol.version} has no batches`
       : values.length === 0 || values.length > MAX_BATCH
         ? `a batch has 1 to ${MAX_BATCH} messages`
         : null;
@@ -103,7 +109,7 @@ async function batch(context: RequestContext, values: Json[], text: string): Pro
     if (index > 0) await checkRate(context);
     const at = (sent: Json): Json | undefined => (Array.isArray(sent) ? sent[index] : undefined);
     const own = answers.length === 0 ? context : context.within(unnamed(context.request));
-    const exchange = exchangeOf(own, spoken, context.request.signal, { text, at });
+    const exchange = exchangeOf(own, protocol, context.request.signal, { text, at });
     answers.push(responseTo(message.id, await outcomeOf(exchange, message, null)));
   }
   return answers.length === 0 ? new Response(null, { status: 202 }) : json(answers);
@@ -124,7 +130,7 @@ interface SentText {
 
 function exchangeOf(
   context: RequestContext,
-  spoken: Spoken,
+  protocol: ProtocolVersion,
   signal: AbortSignal,
   { text, at }: SentText,
 ): Exchange {
@@ -135,7 +141,7 @@ function exchangeOf(
         at(sent),
       ),
     );
-  return { context, spoken, invokes: grants(context.caller.scopes, "invoke"), signal, written };
+  return { context, protocol, invokes: grants(context.caller.scopes, "invoke"), signal, written };
 }
 
 const whole = (text: string): SentText => ({ text, at: (sent) => sent });
@@ -143,26 +149,26 @@ const whole = (text: string): SentText => ({ text, at: (sent) => sent });
 async function single(context: RequestContext, request: RpcRequest, text: string): Promise<Response> {
   const { id, method, params } = request;
   context.log.mcp = method.slice(0, 100);
-  const spoken = spokenBy(request, context.request.headers);
-  if ("fault" in spoken) return refusal(id, spoken);
-  if (methodOf({ spoken }, method) === null) {
+  const protocol = negotiateVersion(request, context.request.headers);
+  if ("fault" in protocol) return refusal(id, protocol);
+  if (methodOf({ protocol }, method) === null) {
     const unknown = unknownMethod(method);
-    return spoken.modern ? refusal(id, unknown) : json(responseTo(id, unknown));
+    return protocol.modern ? refusal(id, unknown) : json(responseTo(id, unknown));
   }
   const wanted = wantsEvents(context.request);
-  if (method === "subscriptions/listen") return streamed(context, spoken, request, { token: null, text });
+  if (method === "subscriptions/listen") return streamed(context, protocol, request, { token: null, text });
   const token = method === "tools/call" ? progressToken(params) : null;
   if (wanted === "only" || (wanted === "yes" && token !== null)) {
-    return streamed(context, spoken, request, { token, text });
+    return streamed(context, protocol, request, { token, text });
   }
-  const exchange = exchangeOf(context, spoken, context.request.signal, whole(text));
+  const exchange = exchangeOf(context, protocol, context.request.signal, whole(text));
   return json(responseTo(id, await outcomeOf(exchange, request, null)));
 }
 
 /** Answers with events: notifications first, then the response. The call ends if the client leaves. */
 function streamed(
   context: RequestContext,
-  spoken: Spoken,
+  protocol: ProtocolVersion,
   request: RpcRequest,
   { token, text }: { token: string | number | null; text: string },
 ): Response {
@@ -172,7 +178,7 @@ function streamed(
     body.write(`event: message\ndata: ${JSON.stringify(message)}\n\n`);
   const sendRedacted = (message: JsonObject): Promise<void> => send(context.redacted(message));
   const signal = AbortSignal.any([context.request.signal, left.signal]);
-  const exchange = exchangeOf(context, spoken, signal, whole(text));
+  const exchange = exchangeOf(context, protocol, signal, whole(text));
   const answered = async (): Promise<void> => {
     if (request.method === "subscriptions/listen") await send(acknowledgement(request));
     const outcome = await outcomeOf(
@@ -209,7 +215,7 @@ async function outcomeOf(
   const carryOut = methodOf(exchange, method);
   if (carryOut === null) return unknownMethod(method);
   try {
-    return dressed(exchange, method, await carryOut(exchange, params, watch));
+    return withResultMeta(exchange, method, await carryOut(exchange, params, watch));
   } catch (thrown) {
     const error = toHullError(thrown);
     logError(error, exchange.context);

@@ -3,11 +3,11 @@ import type { Card, Json, JsonObject, SkillRecord } from "../../skill/manifest.t
 import { byteOrder } from "../../skill/path.ts";
 import type { RequestContext } from "../context.ts";
 import { servedTo } from "../served.ts";
-import type { Spoken } from "./version.ts";
+import type { ProtocolVersion } from "./version.ts";
 
 export interface Exchange {
   context: RequestContext;
-  spoken: Spoken;
+  protocol: ProtocolVersion;
   /** Whether the caller's key may run things; without that right it sees none. */
   invokes: boolean;
   /** Aborted when the client goes away. */

@@ -49,16 +49,16 @@ const CACHEABLE = new Set([
 const FRESH_MS = 60_000;
 
 /** The method of this name in this revision, if it exists. */
-export function methodOf({ spoken }: Pick<Exchange, "spoken">, name: string): Method | null {
-  return METHODS.get(name) ?? (spoken.modern ? MODERN_METHODS : LEGACY_METHODS).get(name) ?? null;
+export function methodOf({ protocol }: Pick<Exchange, "protocol">, name: string): Method | null {
+  return METHODS.get(name) ?? (protocol.modern ? MODERN_METHODS : LEGACY_METHODS).get(name) ?? null;
 }
 
 export const unknownMethod = (name: string): Outcome =>
   fault(FAULT_CODES.methodNotFound, `Method not found: ${name.slice(0, 100)}`, { status: 404 });
 
 /** A result in the form of its revision. */
-export function dressed({ context, spoken }: Exchange, method: string, outcome: Outcome): Outcome {
-  if ("fault" in outcome || !spoken.modern) return outcome;
+export function withResultMeta({ context, protocol }: Exchange, method: string, outcome: Outcome): Outcome {
+  if ("fault" in outcome || !protocol.modern) return outcome;
   const { _meta = {}, ...result } = outcome.result;
   const meta = { ...(typeof _meta === "object" ? _meta : {}), [SERVER_INFO_KEY]: serverInfo(context) };
   const caching = CACHEABLE.has(method) ? { ttlMs: FRESH_MS, cacheScope: "private" } : {};

@@ -50,7 +50,7 @@ export function listTemplates({ invokes }: Exchange): Outcome {
 export async function readResource(exchange: Exchange, { uri }: JsonObject): Promise<Outcome> {
   if (typeof uri !== "string") return invalidParams("resources/read takes a uri.");
   const unknown = fault(
-    exchange.spoken.modern ? FAULT_CODES.invalidParams : FAULT_CODES.resourceNotFound,
+    exchange.protocol.modern ? FAULT_CODES.invalidParams : FAULT_CODES.resourceNotFound,
     "Resource not found",
     { data: { uri } },
   );

@@ -51,10 +51,10 @@ function skillAsTool({ context }: Exchange, record: SkillRecord): JsonObject {
 }
 
 /** The schema of a tool's structured results; `null`: it has none that this revision supports. */
-export function structuredSchema({ spoken }: Exchange, { output_schema }: SkillTool): JsonObject | null {
+export function structuredSchema({ protocol }: Exchange, { output_schema }: SkillTool): JsonObject | null {
   if (output_schema === undefined) return null;
   // Up to 2025-11-25 they must be objects.
-  return spoken.modern || output_schema.type === "object" ? output_schema : null;
+  return protocol.modern || output_schema.type === "object" ? output_schema : null;
 }
 
 function ownTool(exchange: Exchange, { manifest }: SkillRecord, tool: SkillTool): JsonObject {

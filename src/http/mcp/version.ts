@@ -18,7 +18,7 @@ export const BATCH_VERSION = "2025-03-26";
 export const SERVER_INFO_KEY = `${META}/serverInfo`;
 export const SUBSCRIPTION_KEY = `${META}/subscriptionId`;
 
-export interface Spoken {
+export interface ProtocolVersion {
   version: string;
   /** Whether each request names its version, and each result its type. */
   modern: boolean;
@@ -38,7 +38,7 @@ const mismatch = (message: string): { fault: Fault } =>
   refused(FAULT_CODES.headerMismatch, `Header mismatch: ${message}`);
 
 /** The version of messages without one in their body: notifications, responses, batches, and older requests. */
-export function spokenByHeader(headers: Headers): Spoken | { fault: Fault } {
+export function versionFromHeader(headers: Headers): ProtocolVersion | { fault: Fault } {
   const sent = headers.get("mcp-protocol-version");
   if (sent === null) return { version: UNNAMED, modern: false };
   if (!VERSIONS.includes(sent)) return unsupported(sent);
@@ -46,15 +46,15 @@ export function spokenByHeader(headers: Headers): Spoken | { fault: Fault } {
 }
 
 /** The version of a request; a modern request's headers must agree with its body. */
-export function spokenBy(request: RpcRequest, headers: Headers): Spoken | { fault: Fault } {
+export function negotiateVersion(request: RpcRequest, headers: Headers): ProtocolVersion | { fault: Fault } {
   const meta = isObject(request.params._meta) ? request.params._meta : {};
   const claimed = meta[`${META}/protocolVersion`];
   const header = headers.get("mcp-protocol-version");
   if (typeof claimed !== "string") {
     // An older client's opening names its version in its own parameters.
     if (request.method === "initialize") return { version: LEGACY_VERSIONS[0], modern: false };
-    const spoken = spokenByHeader(headers);
-    if ("fault" in spoken || !spoken.modern) return spoken;
+    const protocol = versionFromHeader(headers);
+    if ("fault" in protocol || !protocol.modern) return protocol;
     return refused(FAULT_CODES.invalidParams, `params._meta lacks ${META}/protocolVersion.`);
   }
   if (header === null) return mismatch("the header MCP-Protocol-Version is missing");

@@ -33,8 +33,8 @@ import {
 
 import { postCountTokens, postMessages } from "../v1/messages.ts";
 import { getModel, getModelList } from "../v1/models.ts";
+import { postCompaction, postInputTokens } from "../v1/responses/compact.ts";
 import { keepsResponse, postResponses } from "../v1/responses/create.ts";
-import { postCompaction, postInputTokens } from "../v1/responses/shorter.ts";
 import { cancelResponse, deleteResponse, getInputItems, getResponse } from "../v1/responses/stored.ts";
 
 import {

@@ -6,7 +6,7 @@ import { BadRequest, InputInvalid } from "../../errors/request.ts";
 import type { Transcript } from "../../llm/transcript.ts";
 import { transcriptHistory } from "../../llm/transcript-history.ts";
 import { sha256 } from "../../run/digest.ts";
-import { flushRows } from "../../session/noted-rows.ts";
+import { flushRows } from "../../session/index-rows.ts";
 import { listSessions } from "../../session/session-index.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { readJsonIfAny } from "../body.ts";

@@ -1,6 +1,6 @@
 /** A form as a skill's input: text in a field, and files. */
 import { BodyTooLarge, FileRequired, InputRequired, UnsupportedMediaType } from "../../errors/request.ts";
-import { dropInput, inputShelf } from "../../run/files.ts";
+import { dropInput, inputStorage } from "../../run/files.ts";
 import { type Body, Gathered, HELD_BYTES, HeldBodies, openContent } from "../../run/large-body.ts";
 import { decodeUtf8 } from "../../run/utf8.ts";
 import type { Manifest } from "../../skill/manifest.ts";
@@ -25,7 +25,7 @@ export async function formInput(
   context.afterwards.push(async () => {
     if (stored.length > 0) await dropInput(env, tenant, stored);
   });
-  const bodies = new HeldBodies(inputShelf(env, tenant, stored));
+  const bodies = new HeldBodies(inputStorage(env, tenant, stored));
   const files: { filename: string; mime: string }[] = [];
   let text: Uint8Array | null = null;
   let session: string | undefined;

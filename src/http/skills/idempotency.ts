@@ -73,8 +73,8 @@ export async function takeInput(
   input: RunInput,
   folder: "executions" | "responses" = "executions",
 ): Promise<TakenInput> {
-  const shelf = { bucket: env.FILES, key: () => `${folder}/${id}/input-${crypto.randomUUID()}` };
-  const bodies = new HeldBodies(shelf);
+  const storage = { bucket: env.FILES, key: () => `${folder}/${id}/input-${crypto.randomUUID()}` };
+  const bodies = new HeldBodies(storage);
   const hashes: string[] = [];
   for (const body of [
     ...(input.text === null ? [] : [input.text]),

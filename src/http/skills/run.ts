@@ -20,8 +20,8 @@ import { runEvents } from "../event-answer.ts";
 import { runId } from "../run-id.ts";
 import { wantsEvents } from "../sse.ts";
 import { calledAt, durableCall } from "./idempotency.ts";
+import { indexedCall } from "./index-call.ts";
 import { type InputState, readInput } from "./input.ts";
-import { notedCall } from "./noted-call.ts";
 import { withProducedFiles } from "./produced-files.ts";
 import { runDurable } from "./run-durable.ts";
 import { runProxy } from "./run-proxy.ts";
@@ -158,7 +158,7 @@ async function whole(run: OpenRun, headers: Record<string, string>, watch: Watch
     emit: watch ?? (async () => {}),
   };
   try {
-    const output = await notedCall(handle, () => perform(handle));
+    const output = await indexedCall(handle, () => perform(handle));
     return new Response(output.body, { headers: { ...headers, ...output.headers } });
   } catch (error) {
     throw state.fault ?? error;
@@ -175,7 +175,7 @@ function streamed(
     about: { skill: slug, mode },
     run(begun) {
       const handle = { ...begun, ...of };
-      return notedCall(handle, () => perform(handle)).catch((error: unknown) => {
+      return indexedCall(handle, () => perform(handle)).catch((error: unknown) => {
         throw state.fault ?? error;
       });
     },

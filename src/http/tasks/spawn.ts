@@ -15,10 +15,17 @@ import { agentSpec, type RunInput } from "../../run/agent/options.ts";
 import { llmHost } from "../../run/llm-host.ts";
 import { type SubAgentBody, subAgentBody, type TaskBody, taskBody } from "../../run/task/bodies.ts";
 import { withToolsAbove } from "../../run/task/child-spec.ts";
-import type { Carry, TaskHandle, TaskSettings } from "../../run/task/handle.ts";
+import type { RetriggerPolicy, TaskHandle, TaskSettings } from "../../run/task/handle.ts";
 import { NOTHING_ASKED } from "../../run/task/sub-agent.ts";
 import { nodeFaults } from "../../run/workflow/check-graph.ts";
-import { type Placement, placedAt, plain, policyOf, stageOf, withNamed } from "../../run/workflow/stage.ts";
+import {
+  type CommandEnvironment,
+  plain,
+  policyOf,
+  stageOf,
+  withCommandEnvironment,
+  withNamed,
+} from "../../run/workflow/stage.ts";
 import { thrownBy } from "../../session/conversation/done.ts";
 import type { NamedRequest } from "../../session/named-request.ts";
 import type { TaskOperations } from "../../session/task/rpc.ts";
@@ -32,7 +39,7 @@ import { callName, idempotencyKey } from "../skills/idempotency.ts";
 import { wantsEvents } from "../sse.ts";
 import { waitIn } from "../wait.ts";
 import { graphOf, refusedAt } from "../workflows/graphs.ts";
-import { readOwnOptions, workflowSpec } from "../workflows/wanted.ts";
+import { readWorkflowOptions, workflowSpec } from "../workflows/run-request.ts";
 
 /** What a run that is handed over needs to know of the session above. */
 type Above = Ceilings & { task_id: string | null };
@@ -48,7 +55,7 @@ interface Handed {
   allowed: string[] | null;
   imported: { messages: Message[]; summary: string | null } | null;
   above: Above | null;
-  placement?: Placement;
+  environment?: CommandEnvironment;
 }
 
 export async function postTask(context: RequestContext): Promise<Response> {
@@ -116,7 +123,7 @@ async function spawnNode(
     mode: node.kind === "subagent" ? ("delegated_stage" as const) : ("stage" as const),
     request: requestOf(body, stage.system),
     stage: stage.texts,
-    carry: carryOf(body, context_policy),
+    carry: retriggerPolicyOf(body, context_policy),
     execution: plain(body.execution),
     artifacts,
   };
@@ -133,12 +140,12 @@ async function spawnNode(
     },
   };
   const imported = importOf(body);
-  const placement = placementOf(body);
-  return handOver(context, { id, wait, settings, input, allowed, imported, above, placement }, body);
+  const environment = commandEnvironmentOf(body);
+  return handOver(context, { id, wait, settings, input, allowed, imported, above, environment }, body);
 }
 
 /** The folder in which the task's commands begin, and their variables. */
-function placementOf({ execution = {} }: TaskBody): Placement {
+function commandEnvironmentOf({ execution = {} }: TaskBody): CommandEnvironment {
   const { cwd, env: variables } = execution;
   return { ...(cwd === undefined ? {} : { cwd }), ...(variables === undefined ? {} : { variables }) };
 }
@@ -170,7 +177,7 @@ async function spawnGraph(
         `options.${option}`,
         "is for POST /workflows/execute; a task goes on with POST /tasks/{id}/input",
       );
-  const own = readOwnOptions(given);
+  const own = readWorkflowOptions(given);
   const limits = body.tools === undefined ? null : { tools: body.tools };
   const policy = policyOf([body.policy, own.policy, limits]);
   const lost = droppedTools(policy, policyOf([above?.policies?.policy, policy]));
@@ -188,7 +195,7 @@ async function spawnGraph(
     root: null,
     skills: null,
     ...(above === null ? {} : { above: ceilingsOnly(above) }),
-    placement: placementOf(body),
+    environment: commandEnvironmentOf(body),
   });
   const settings: TaskSettings = {
     name,
@@ -196,7 +203,7 @@ async function spawnGraph(
     mode: "workflow",
     request: requestOf(body, null),
     stage: null,
-    carry: carryOf(body, carry.context_policy ?? {}),
+    carry: retriggerPolicyOf(body, carry.context_policy ?? {}),
     execution: plain(body.execution),
     artifacts,
     parent: parentOf(above),
@@ -255,7 +262,7 @@ export async function postSubAgent(context: RequestContext): Promise<Response> {
       mode: "sub_agent" as const,
       request: { ...requestOf(given, system), task, ...given.request },
       stage: null,
-      carry: carryOf({}, {}),
+      carry: retriggerPolicyOf({}, {}),
       execution: null,
       artifacts: [],
     };
@@ -304,7 +311,7 @@ async function aboveOf(context: RequestContext, session: string | undefined): Pr
 
 async function handOver(
   context: RequestContext,
-  { id, wait, settings, input, allowed, imported, above, placement = {} }: Handed,
+  { id, wait, settings, input, allowed, imported, above, environment = {} }: Handed,
   body: object,
 ): Promise<Spawned> {
   const session = sessionOf(context, id);
@@ -314,7 +321,7 @@ async function handOver(
   const { signal } = context.request;
   const host = await llmHost(context, { signal, session: payer, skill: null, account }, input.options.mock);
   const made = await agentSpec(context, host, input, { run, session: id });
-  const placed = placedAt(made, placement);
+  const placed = withCommandEnvironment(made, environment);
   const offered = withToolsAbove(placed, input.options, above?.tools ?? []);
   const spec = narrowed(withNamed(offered, allowed), above ?? NO_CEILINGS, id);
   const parent = parentOf(above);
@@ -380,7 +387,10 @@ function requestOf(given: Partial<TaskBody>, system: string | null): JsonObject 
   return { ...NOTHING_ASKED, task, system, ...asked };
 }
 
-function carryOf({ carry = {} }: Partial<TaskBody>, context_policy: Carry["context_policy"]): Carry {
+function retriggerPolicyOf(
+  { carry = {} }: Partial<TaskBody>,
+  context_policy: RetriggerPolicy["context_policy"],
+): RetriggerPolicy {
   return {
     artifact_mode: carry.artifact_mode ?? "inherit",
     transcript_mode: carry.transcript_mode ?? "inherit",

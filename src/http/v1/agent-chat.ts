@@ -11,8 +11,8 @@ import type { RequestContext } from "../context.ts";
 import { accountOf } from "../llm/account.ts";
 import { runId } from "../run-id.ts";
 import { ChatChunks } from "./chat-chunks.ts";
+import { storeTurns } from "./container-turns.ts";
 import { errorBody } from "./errors.ts";
-import { keepTurns } from "./kept-turns.ts";
 import { ignoredHeader, streamedAnswer } from "./model-call.ts";
 import { referencedSkills, shownSkills } from "./skill-references.ts";
 
@@ -41,7 +41,7 @@ export async function answerChatWithTools(context: RequestContext, asked: ChatRe
     context.request.signal.addEventListener("abort", () => abort.abort(), { once: true });
     const silent = { text: () => {}, reasoning: () => {}, call: () => {} };
     const { turn, further } = await drive(context, run, asked, silent);
-    const whole = { ...completionOf(turn, run.beside, Date.now()), ...further };
+    const whole = { ...completionOf(turn, run.excludesCached, Date.now()), ...further };
     return Response.json(context.redacted(whole), { headers: { "cache-control": "no-store", ...ignored } });
   }
   return streamedAnswer(context, {
@@ -55,7 +55,7 @@ export async function answerChatWithTools(context: RequestContext, asked: ChatRe
       // A comment, which clients skip. It keeps the stream alive while a tool runs.
       const call = ({ name }: ToolCallBlock): void => write(`: ${name.replace(/[^\w-]/g, "_")}\n\n`);
       const { turn, further } = await drive(context, run, asked, { text, reasoning, call });
-      chunks.finish(turn, { beside: run.beside, usage: asked.reports_usage, further });
+      chunks.finish(turn, { excludesCached: run.excludesCached, usage: asked.reports_usage, further });
       write("data: [DONE]\n\n");
     },
     failed: (error) => `data: ${JSON.stringify(errorBody(error, context, "openai"))}\n\n`,
@@ -66,7 +66,7 @@ export async function answerChatWithTools(context: RequestContext, asked: ChatRe
 async function drive(
   context: RequestContext,
   opened: AgentRun,
-  { container: wish }: ChatRequest,
+  { container: params }: ChatRequest,
   deltas: Pick<AgentListener, "text" | "reasoning" | "call">,
 ) {
   const ran = new RanTurns();
@@ -79,11 +79,13 @@ async function drive(
   const kept = outcome.calls.length > 0 && ran.any;
   const container = opened.container ?? (kept ? await openContainer(context, null) : null);
   const run = { ...opened, container };
-  const named = kept && container !== null ? await keepTurns(context, container, ran.messages) : undefined;
+  const named = kept && container !== null ? await storeTurns(context, container, ran.messages) : undefined;
   const { copies } = run;
   const { files } = (await run.container?.generated({ anywhere: true, copies })) ?? { files: [] };
   const included =
-    wish?.includes_files === true ? { _litellm_generated_files: await withBytes(run.container, files) } : {};
+    params?.includes_files === true
+      ? { _litellm_generated_files: await withBytes(run.container, files) }
+      : {};
   const reached = outcome.max_iterations_reached ? { max_iterations_reached: true } : {};
   context.log.generated_files = files.length;
   return {

@@ -46,7 +46,7 @@ export async function answerWithTools(
   );
   await context.beforeEffects();
   const chosen = (asked.request.tool_choice ?? "auto") === "auto" ? [] : ["tool_choice"];
-  const ignored = run.beside ? chosen : [...asked.ignored, ...chosen];
+  const ignored = run.excludesCached ? chosen : [...asked.ignored, ...chosen];
   if (!asked.stream) {
     context.request.signal.addEventListener("abort", () => abort.abort(), { once: true });
     const message = new WholeMessage();
@@ -68,7 +68,7 @@ export async function answerWithTools(
 async function drive(
   context: RequestContext,
   run: AgentRun,
-  { container: wish }: MessagesRequest,
+  { container: params }: MessagesRequest,
   emit: (event: JsonObject) => void,
 ): Promise<void> {
   const { spec, container, copies, anywhere } = run;
@@ -116,7 +116,7 @@ async function drive(
   events.rest(outcome.calls);
   const shown = containerOf(run, outcome, dialectOf(context) === "anthropic_legacy");
   const all =
-    wish?.includes_files === true ? { _litellm_generated_files: await withBytes(container, made) } : {};
+    params?.includes_files === true ? { _litellm_generated_files: await withBytes(container, made) } : {};
   const further = asJson({
     ...(made.length === 0 ? {} : { generated_files: made }),
     ...all,
@@ -134,11 +134,11 @@ function stopOf({ run, calls, paused }: AgentOutcome): string {
   });
 }
 
-function usageOf({ beside }: AgentRun, { run }: AgentOutcome, executions: number): JsonObject {
+function usageOf({ excludesCached }: AgentRun, { run }: AgentOutcome, executions: number): JsonObject {
   const { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = run.totals;
   const usage = { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens };
   const counts = { web_search_requests: 0, web_fetch_requests: 0, code_execution_requests: executions };
-  return asJson({ ...wireUsage(usage, beside), server_tool_use: counts });
+  return asJson({ ...wireUsage(usage, excludesCached), server_tool_use: counts });
 }
 
 /** @param legacy names versions of stored skills as Anthropic's beta of skills does */

@@ -54,7 +54,7 @@ export class ChatChunks {
    */
   finish(
     turn: ModelTurn,
-    { beside, usage, further = {} }: { beside: boolean; usage: boolean; further?: object },
+    { excludesCached, usage, further = {} }: { excludesCached: boolean; usage: boolean; further?: object },
   ): void {
     if (!this.#spoke) this.#announce(turn);
     void this.#answer.end();
@@ -66,7 +66,7 @@ export class ChatChunks {
       this.#delta({ tool_calls: [{ index, ...call }] });
     }
     this.#choice({}, openAiStop(turn), further);
-    if (usage) this.#chunk([], { usage: completionUsage(turn.usage, beside) });
+    if (usage) this.#chunk([], { usage: completionUsage(turn.usage, excludesCached) });
   }
 
   #announce({ blocks }: ModelTurn): void {

@@ -8,18 +8,18 @@ import type { RequestContext } from "../context.ts";
 import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { answerChatWithTools, runsChatTools } from "./agent-chat.ts";
 import { ChatChunks } from "./chat-chunks.ts";
-import { checkCodeCaller } from "./code-callers.ts";
+import { checkCodeAccess } from "./code-access.ts";
+import { withStoredTurns } from "./container-turns.ts";
 import { errorBody } from "./errors.ts";
-import { withKeptTurns } from "./kept-turns.ts";
 import { bodyShape } from "./messages.ts";
-import { callModel, ignoredHeader, openCall, streamedAnswer } from "./model-call.ts";
+import { ignoredHeader, openCall, sendCall, streamedAnswer } from "./model-call.ts";
 
 /** `POST /v1/chat/completions`. */
 export async function postChatCompletions(context: RequestContext): Promise<Response> {
   const body = await readJson(context.request, bodyShape, MAX_MODEL_BODY_BYTES);
-  const asked = await withKeptTurns(context, readChatRequest(body));
+  const asked = await withStoredTurns(context, readChatRequest(body));
   if (runsChatTools(asked)) {
-    checkCodeCaller(context, asked);
+    checkCodeAccess(context, asked);
     return answerChatWithTools(context, asked);
   }
   return asked.stream ? streamed(context, asked) : whole(context, asked);
@@ -28,9 +28,9 @@ export async function postChatCompletions(context: RequestContext): Promise<Resp
 async function whole(context: RequestContext, asked: ChatRequest): Promise<Response> {
   const call = await openCall(context, asked.model, context.request.signal);
   const { request, extra, ignored } = fitted(asked, call.reached);
-  const turn = await callModel(context, call, request, { stream: false, extra });
+  const turn = await sendCall(context, call, request, { stream: false, extra });
   const headers = { "cache-control": "no-store", ...ignoredHeader(ignored, turn) };
-  return Response.json(context.redacted(completionOf(turn, call.beside, Date.now())), { headers });
+  return Response.json(context.redacted(completionOf(turn, call.excludesCached, Date.now())), { headers });
 }
 
 async function streamed(context: RequestContext, asked: ChatRequest): Promise<Response> {
@@ -43,8 +43,8 @@ async function streamed(context: RequestContext, asked: ChatRequest): Promise<Re
       signal.addEventListener("abort", () => abort.abort(), { once: true });
       const emit = (chunk: unknown): void => write(`data: ${JSON.stringify(chunk)}\n\n`);
       const chunks = new ChatChunks(call.reached.model, context, emit);
-      const turn = await callModel(context, call, request, { stream: true, extra, sink: chunks.sink });
-      chunks.finish(turn, { beside: call.beside, usage: asked.reports_usage });
+      const turn = await sendCall(context, call, request, { stream: true, extra, sink: chunks.sink });
+      chunks.finish(turn, { excludesCached: call.excludesCached, usage: asked.reports_usage });
       write("data: [DONE]\n\n");
     },
     failed: (error) => `data: ${JSON.stringify(errorBody(error, context, "openai"))}\n\n`,

@@ -2,7 +2,7 @@
  * Finds the vendor whose shapes a request below `/v1` speaks. The key header decides nothing: the current Anthropic SDK sends
  * `Authorization: Bearer`, as OpenAI's does.
  */
-import { SKILLS_BETA } from "../../llm/container-wish.ts";
+import { SKILLS_BETA } from "../../llm/container-params.ts";
 import type { RequestContext } from "../context.ts";
 import { routePath } from "../path.ts";
 

@@ -43,11 +43,11 @@ export class MessageEvents {
     onReasoning: (thinking) => this.#piece("thinking", { type: "thinking_delta", thinking }),
   };
 
-  /** Sends the rest of the turn, and the end. @param beside as of `wireUsage` */
-  finish(turn: ModelTurn, beside: boolean): void {
+  /** Sends the rest of the turn, and the end. @param excludesCached as of `wireUsage` */
+  finish(turn: ModelTurn, excludesCached: boolean): void {
     if (this.#own) return;
     this.rest(turn.blocks);
-    this.end(anthropicStop(turn), plain({ ...wireUsage(turn.usage, beside) }), null);
+    this.end(anthropicStop(turn), plain({ ...wireUsage(turn.usage, excludesCached) }), null);
   }
 
   /** Sends what a turn holds apart from the text and reasoning that were streamed; all of it if nothing was. */

@@ -3,9 +3,9 @@ import * as z from "zod/mini";
 import { ThreadUnsupported } from "../../errors/llm.ts";
 import { messageOf } from "../../llm/anthropic-api/answer.ts";
 import { type MessagesRequest, readMessagesRequest } from "../../llm/anthropic-api/request.ts";
-import { checkAnswered } from "../../llm/called.ts";
 import type { Reached } from "../../llm/host.ts";
 import { SKILL_MODEL } from "../../llm/skill-model.ts";
+import { checkAnswered } from "../../llm/tool-call-ids.ts";
 import { wrong } from "../../llm/wrong.ts";
 import { promptTokens } from "../../model/estimate.ts";
 import { isObject } from "../../skill/json.ts";
@@ -14,11 +14,11 @@ import { readJson } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { answerWithTools, runsTools } from "./agent-messages.ts";
-import { checkCodeCaller } from "./code-callers.ts";
+import { checkCodeAccess } from "./code-access.ts";
 import { dialectOf } from "./dialect.ts";
 import { errorBody } from "./errors.ts";
 import { MessageEvents } from "./message-events.ts";
-import { callModel, ignoredHeader, openCall, streamedAnswer } from "./model-call.ts";
+import { ignoredHeader, openCall, sendCall, streamedAnswer } from "./model-call.ts";
 import { referencedSkills } from "./skill-references.ts";
 import { formatted } from "./sse-event.ts";
 
@@ -34,7 +34,7 @@ export async function postMessages(context: RequestContext): Promise<Response> {
   if (refused !== undefined) throw wrong(refused.path, refused.reason);
   if (!passed) checkAnswered(asked.unanswered);
   if (runsTools(asked) && !passed) {
-    checkCodeCaller(context, asked);
+    checkCodeAccess(context, asked);
     const skills = await referencedSkills(context, asked, context.request.signal);
     // If all skills are Anthropic's own, Anthropic runs everything itself.
     if (skills.native.length === 0 || skills.local.length > 0) return answerWithTools(context, asked, skills);
@@ -62,9 +62,9 @@ export async function postCountTokens(context: RequestContext): Promise<Response
 async function whole(context: RequestContext, asked: MessagesRequest): Promise<Response> {
   const call = await openCall(context, asked.model, context.request.signal);
   const ignored = checkFit(asked, call.reached);
-  const turn = await callModel(context, call, asked.request, { stream: false });
+  const turn = await sendCall(context, call, asked.request, { stream: false });
   const headers = { "cache-control": "no-store", ...ignoredHeader(ignored, turn) };
-  return Response.json(context.redacted(messageOf(turn, call.beside)), { headers });
+  return Response.json(context.redacted(messageOf(turn, call.excludesCached)), { headers });
 }
 
 async function streamed(context: RequestContext, asked: MessagesRequest): Promise<Response> {
@@ -76,8 +76,8 @@ async function streamed(context: RequestContext, asked: MessagesRequest): Promis
     async run(write, signal) {
       signal.addEventListener("abort", () => abort.abort(), { once: true });
       const events = new MessageEvents(call.reached.model, context, (event) => write(formatted(event)));
-      const turn = await callModel(context, call, asked.request, { stream: true, sink: events.sink });
-      events.finish(turn, call.beside);
+      const turn = await sendCall(context, call, asked.request, { stream: true, sink: events.sink });
+      events.finish(turn, call.excludesCached);
     },
     failed: (error) => formatted({ ...errorBody(error, context, dialectOf(context)) }),
   });

@@ -19,7 +19,7 @@ export interface OpenCall {
   choice: ModelChoice;
   reached: Reached;
   /** Whether the provider counts cached tokens apart from `input_tokens`. */
-  beside: boolean;
+  excludesCached: boolean;
 }
 
 /** @throws HullError if no model can be chosen, or its provider is not configured */
@@ -33,11 +33,11 @@ export async function openCall(
   const choice = host.choose({ model });
   const reached = host.reach(choice.target);
   context.log.model = `${choice.target.provider}/${reached.model}`;
-  return { host, choice, reached, beside: reached.protocol === "anthropic" };
+  return { host, choice, reached, excludesCached: reached.protocol === "anthropic" };
 }
 
 /** Makes the call. @throws HullError, failures of providers by their category */
-export async function callModel(
+export async function sendCall(
   context: RequestContext,
   { host, choice }: OpenCall,
   request: ModelRequest,

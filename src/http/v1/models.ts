@@ -3,7 +3,7 @@ import { CallNotFound } from "../../errors/llm.ts";
 import { SKILL_MODEL } from "../../llm/skill-model.ts";
 import type { ModelRegistry } from "../../model/registry/definition.ts";
 import { inferProvider } from "../../model/registry/infer.ts";
-import { isUsable, type ReadVariable } from "../../model/registry/reach.ts";
+import { isUsable, type ReadVariable } from "../../model/registry/provider-setup.ts";
 import { expand } from "../../model/registry/resolve.ts";
 import { contextWindow } from "../../model/registry/window.ts";
 import type { RequestContext } from "../context.ts";

@@ -1,5 +1,5 @@
 /** Finds the skills that a request of a vendor's client means: Hull's, and those that Anthropic itself runs. */
-import type { ContainerWish, SkillWish } from "../../llm/container-wish.ts";
+import type { ContainerParams, SkillReference } from "../../llm/container-params.ts";
 import { SKILL_MODEL } from "../../llm/skill-model.ts";
 import { wrong } from "../../llm/wrong.ts";
 import { type LocalSkill, type NamedSkill, namedSkill, type ReferencedSkills } from "../../run/v1-skills.ts";
@@ -14,36 +14,36 @@ import { openCall } from "./model-call.ts";
  */
 export async function referencedSkills(
   context: RequestContext,
-  { model, container }: { model: string; container: ContainerWish | null },
+  { model, container }: { model: string; container: ContainerParams | null },
   signal: AbortSignal,
 ): Promise<ReferencedSkills> {
-  const wishes = container?.skills ?? [];
-  const found = await Promise.all(wishes.map((wish) => located(context, wish)));
+  const references = container?.skills ?? [];
+  const found = await Promise.all(references.map((reference) => located(context, reference)));
   const local = found.flatMap((skill, n) => {
-    const wish = wishes[n];
-    return skill === null || wish === undefined ? [] : [{ ...skill, wish }];
+    const reference = references[n];
+    return skill === null || reference === undefined ? [] : [{ ...skill, reference }];
   });
-  const native = wishes.filter((_, n) => found[n] === null);
+  const native = references.filter((_, n) => found[n] === null);
   checkTwice(local);
   if (native.length > 0) await checkNative(context, model, native, signal);
   return { local, native };
 }
 
 /** `null`: Hull has none with this id, and Anthropic may. */
-async function located(context: RequestContext, wish: SkillWish): Promise<NamedSkill | null> {
-  if (wish.kind === "native") return null;
-  const found = await namedSkill(context, wish.id, wish.version);
+async function located(context: RequestContext, reference: SkillReference): Promise<NamedSkill | null> {
+  if (reference.kind === "native") return null;
+  const found = await namedSkill(context, reference.id, reference.version);
   if (found !== null) return found;
-  if (!wish.litellm && wish.id.startsWith("skill_")) return null;
-  throw wrong(`${wish.path}.skill_id`, `there is no skill "${wish.id.slice(0, 64)}"`);
+  if (!reference.litellm && reference.id.startsWith("skill_")) return null;
+  throw wrong(`${reference.path}.skill_id`, `there is no skill "${reference.id.slice(0, 64)}"`);
 }
 
 /** Two skills of one name would share one folder. @throws InvalidRequest */
 export function checkTwice(skills: readonly LocalSkill[]): void {
-  for (const [n, { id, record, wish }] of skills.entries()) {
+  for (const [n, { id, record, reference }] of skills.entries()) {
     const other = skills.slice(0, n).find((known) => known.record.manifest.slug === record.manifest.slug);
     if (other === undefined) continue;
-    throw wrong(wish.path, `${other.id} and ${id} have the same name, ${record.manifest.slug}`);
+    throw wrong(reference.path, `${other.id} and ${id} have the same name, ${record.manifest.slug}`);
   }
 }
 
@@ -51,7 +51,7 @@ export function checkTwice(skills: readonly LocalSkill[]): void {
 async function checkNative(
   context: RequestContext,
   model: string,
-  native: readonly SkillWish[],
+  native: readonly SkillReference[],
   signal: AbortSignal,
 ): Promise<void> {
   const reached = model.startsWith(SKILL_MODEL) ? null : (await openCall(context, model, signal)).reached;
@@ -78,8 +78,8 @@ export function shownSkills(
 ): JsonObject[] {
   const named = Array.isArray(hosted?.skills) ? hosted.skills.filter(isObject) : [];
   const shown = [
-    ...local.map(({ id, version, epoch, wish }) => ({
-      at: wish.path,
+    ...local.map(({ id, version, epoch, reference }) => ({
+      at: reference.path,
       skill: { type: "custom", skill_id: id, version: legacy ? (epoch ?? version) : version },
     })),
     ...native.map(({ given, path, version }) => ({

@@ -51,7 +51,7 @@ import { callName, idempotencyKey } from "../skills/idempotency.ts";
 import { wantsEvents } from "../sse.ts";
 import { waitIn } from "../wait.ts";
 import { graphOf, namedWorkflow, refusedAt } from "./graphs.ts";
-import { readOwnOptions, type WantedRun, workflowSpec } from "./wanted.ts";
+import { readWorkflowOptions, type WorkflowRunRequest, workflowSpec } from "./run-request.ts";
 
 /** `POST /workflows/execute`: waits for the end, streams, or answers 202. */
 export async function postExecute(context: RequestContext): Promise<Response> {
@@ -59,8 +59,8 @@ export async function postExecute(context: RequestContext): Promise<Response> {
   return begin(context, body, () => wantedBy(context, body));
 }
 
-async function wantedBy(context: RequestContext, body: ExecuteBody): Promise<WantedRun> {
-  const own = readOwnOptions(body.options ?? {});
+async function wantedBy(context: RequestContext, body: ExecuteBody): Promise<WorkflowRunRequest> {
+  const own = readWorkflowOptions(body.options ?? {});
   const source = await sourceOf(context, body, own.resume_run ?? own.replay_run);
   const { graph, workflow, record } = source;
   const artifacts =
@@ -96,10 +96,10 @@ export async function postTaskRun(context: RequestContext): Promise<Response> {
 async function wantedTask(
   context: RequestContext,
   { task, flow, overrides: options = {}, artifacts: given = [] }: TaskRunBody,
-): Promise<WantedRun> {
+): Promise<WorkflowRunRequest> {
   const named = typeof flow === "string" ? { workflow: flow } : { graph: flow };
   const { graph, workflow } = await sourceOf(context, named, undefined);
-  const own = readOwnOptions(options, "overrides");
+  const own = readWorkflowOptions(options, "overrides");
   for (const option of ["resume_run", "replay_run"] as const)
     if (own[option] !== undefined) {
       const message = "is for POST /workflows/execute";
@@ -183,15 +183,19 @@ async function runIdOf(context: RequestContext): Promise<string> {
   return `wf_${unique.slice(0, 32)}`;
 }
 
-async function start(context: RequestContext, body: object, wanted: WantedRun): Promise<Started> {
+async function start(
+  context: RequestContext,
+  body: object,
+  runRequest: WorkflowRunRequest,
+): Promise<Started> {
   const run_id = await runIdOf(context);
   const session = sessionOf(context, run_id);
   const account = accountOf(context, run_id);
-  const spec = await workflowSpec(context, run_id, wanted);
+  const spec = await workflowSpec(context, run_id, runRequest);
   const named = await requestName(context, body);
   const begun = await known(named, async () => {
-    if (wanted.origin !== null && wanted.origin.how !== "replay")
-      await copyFiles(context, wanted.origin.run_id, { dst: run_id, request: named });
+    if (runRequest.origin !== null && runRequest.origin.how !== "replay")
+      await copyFiles(context, runRequest.origin.run_id, { dst: run_id, request: named });
     return session.ask("beginWorkflow", { spec, account, request: named });
   });
   return startedAs(context, session, begun);
@@ -241,13 +245,13 @@ async function copyFiles(
   }
 }
 
-/** @param wanted not asked for a request that is repeated, whose run need no longer be possible */
+/** @param makeRequest not asked for a request that is repeated, whose run need no longer be possible */
 async function begin(
   context: RequestContext,
   body: object,
-  wanted: () => Promise<WantedRun>,
+  makeRequest: () => Promise<WorkflowRunRequest>,
 ): Promise<Response> {
-  const started = (await earlier(context, body)) ?? (await start(context, body, await wanted()));
+  const started = (await earlier(context, body)) ?? (await start(context, body, await makeRequest()));
   return answered(context, started);
 }
 
@@ -372,8 +376,8 @@ export const postWorkflowResume: Route = async (context, { id = "" }) => {
   if (record.status !== "paused" || record.finished_at === null)
     return jsonNow(shown(context, await session.ask("resumeWorkflow", { request })));
   const graph = graphOf(record.graph);
-  const wanted = { ...continuing(record, graph), origin: resumed(record, graph) };
-  return answered(context, await start(context, { resume: id }, wanted));
+  const runRequest = { ...continuing(record, graph), origin: resumed(record, graph) };
+  return answered(context, await start(context, { resume: id }, runRequest));
 };
 
 /** `POST …/fork {from, input?}`: another run, from a node of this one on. */
@@ -386,7 +390,7 @@ async function wantedFork(
   context: RequestContext,
   id: string,
   { from, input = {} }: ForkRunBody,
-): Promise<WantedRun> {
+): Promise<WorkflowRunRequest> {
   const record = recordOf(await sessionOf(context, id, "workflow run").ask("workflow", { wait: "none" }));
   const graph = graphOf(record.graph);
   if (!Object.hasOwn(graph.nodes, from)) {
@@ -417,7 +421,7 @@ export const postWorkflowMigrate: Route = async (context, { id = "" }) => {
   return jsonNow(shown(context, await session.ask("migrateWorkflow", { to, request })));
 };
 
-const continuing = (record: RunRecord, graph: Graph): WantedRun => ({
+const continuing = (record: RunRecord, graph: Graph): WorkflowRunRequest => ({
   task: record.task,
   graph,
   workflow: record.workflow,

@@ -24,7 +24,7 @@ const commandShape = () =>
   });
 
 /** The places that attempts of nodes pass. Nodes of all other kinds begin and end in one write. */
-const PLACES: { [kind in NodeKind]?: readonly CrashPoint["at"][] } = {
+const CRASH_POINTS: { [kind in NodeKind]?: readonly CrashPoint["at"][] } = {
   stage: CRASH_PLACES,
   verify: CRASH_PLACES,
   subagent: CRASH_PLACES,
@@ -94,7 +94,7 @@ function crashIn(
   path: string,
 ): CrashPoint {
   const { kind } = nodeOf(graph, id, `${path}.node`);
-  const places = PLACES[kind] ?? ["settled"];
+  const places = CRASH_POINTS[kind] ?? ["settled"];
   if (!places.includes(at))
     throw refused(`${path}.at`, `must be ${places.join(" or ")}, since ${id} is a node of kind ${kind}`);
   if (item !== undefined && kind !== "map")

@@ -4,7 +4,7 @@ import type { Block, ModelTurn, Usage } from "../../engine/messages.ts";
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { parseErrorArguments } from "../blocks.ts";
-import { carried } from "../carried.ts";
+import { encodeBlock } from "../foreign-blocks.ts";
 import { anthropicStop } from "../stop-words.ts";
 
 /** A typed block, or one of Anthropic's own as it came. */
@@ -14,11 +14,11 @@ export type WireMessage = Omit<Message, "content"> & { content: WireBlock[] };
 /** An id in Anthropic's form. */
 const newMessageId = (): string => `msg_${crypto.randomUUID().replaceAll("-", "")}`;
 
-/** @param beside whether the provider counts cached tokens apart from `input_tokens`, as Anthropic does */
-export function wireUsage(usage: Usage, beside: boolean): WireUsage {
+/** @param excludesCached whether the provider counts cached tokens apart from `input_tokens`, as Anthropic does */
+export function wireUsage(usage: Usage, excludesCached: boolean): WireUsage {
   const { input_tokens, output_tokens, cache_read_tokens: read, cache_write_tokens: write } = usage;
   return {
-    input_tokens: beside ? input_tokens : Math.max(0, input_tokens - read - write),
+    input_tokens: excludesCached ? input_tokens : Math.max(0, input_tokens - read - write),
     output_tokens,
     cache_read_input_tokens: read,
     cache_creation_input_tokens: write,
@@ -50,13 +50,13 @@ export function emptyMessage(model: string): WireMessage {
 }
 
 /** The turn as a whole message: the provider's own document where there is one. */
-export function messageOf(turn: ModelTurn, beside: boolean): WireMessage | JsonObject {
+export function messageOf(turn: ModelTurn, excludesCached: boolean): WireMessage | JsonObject {
   if (turn.document !== undefined) return turn.document;
   return {
     ...emptyMessage(turn.model),
     content: turn.blocks.map(wireBlock),
     stop_reason: anthropicStop(turn),
-    usage: wireUsage(turn.usage, beside),
+    usage: wireUsage(turn.usage, excludesCached),
   };
 }
 
@@ -68,7 +68,7 @@ export function wireBlock(block: Block): WireBlock {
     case "reasoning":
     case "reasoning_summary": {
       const own = block.type === "reasoning" ? block.signature : undefined;
-      const signature = own ?? (block.native === undefined ? "" : carried(block));
+      const signature = own ?? (block.native === undefined ? "" : encodeBlock(block));
       return { type: "thinking", thinking: block.text, signature };
     }
     case "tool_call": {
@@ -82,7 +82,7 @@ export function wireBlock(block: Block): WireBlock {
       };
     }
     default:
-      return ownBlock(block) ?? { type: "redacted_thinking", data: carried(block) };
+      return ownBlock(block) ?? { type: "redacted_thinking", data: encodeBlock(block) };
   }
 }
 

@@ -2,9 +2,9 @@
 import type { Block, Media, Message, Part, SystemBlock, ToolResultMessage } from "../../engine/messages.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import { CalledTools, type OwnCall } from "../called.ts";
-import { isCarried, uncarried } from "../carried.ts";
+import { decodeBlock, isEncodedBlock } from "../foreign-blocks.ts";
 import { systemBlock } from "../system-prompt.ts";
+import { type OwnCall, ToolCallIds } from "../tool-call-ids.ts";
 import { wrong } from "../wrong.ts";
 import { executedCall, executedResult } from "./executed.ts";
 
@@ -68,7 +68,7 @@ class Reader {
   readonly foreign: Foreign[] = [];
   readonly uploads: ContainerUpload[] = [];
   executed = false;
-  readonly #called = new CalledTools();
+  readonly #called = new ToolCallIds();
 
   get unanswered(): OwnCall | null {
     return this.#called.unanswered;
@@ -216,10 +216,10 @@ class Reader {
       case "thinking": {
         const signature = typeof block.signature === "string" ? block.signature : "";
         const own = signature === "" ? {} : { signature };
-        return [uncarried(signature) ?? { type: "reasoning", text: text(block, "thinking", path), ...own }];
+        return [decodeBlock(signature) ?? { type: "reasoning", text: text(block, "thinking", path), ...own }];
       }
       case "redacted_thinking":
-        return [uncarried(text(block, "data", path)) ?? anthropicBlock(block)];
+        return [decodeBlock(text(block, "data", path)) ?? anthropicBlock(block)];
       case "tool_use": {
         const [id, name] = [text(block, "id", path), text(block, "name", path)];
         this.#called.add(id, name, `${path}.id`);
@@ -264,8 +264,8 @@ export function withoutOthersThinking(list: Json): Json {
   if (!Array.isArray(list)) return list;
   const others = (block: Json): boolean =>
     isObject(block) &&
-    ((block.type === "thinking" && (block.signature === "" || isCarried(String(block.signature)))) ||
-      (block.type === "redacted_thinking" && isCarried(String(block.data))));
+    ((block.type === "thinking" && (block.signature === "" || isEncodedBlock(String(block.signature)))) ||
+      (block.type === "redacted_thinking" && isEncodedBlock(String(block.data))));
   return list.map((message) => {
     if (!isObject(message) || !Array.isArray(message.content) || !message.content.some(others))
       return message;

@@ -5,7 +5,7 @@ import { commandParts, joinedCommand } from "../../engine/workspace-tools/comman
 import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import type { CalledTools } from "../called.ts";
+import type { ToolCallIds } from "../tool-call-ids.ts";
 
 const BASH = "bash_code_execution";
 const PYTHON = "code_execution";
@@ -102,7 +102,7 @@ export function executedCall({ type, id, name, input }: JsonObject): ToolCallBlo
 /** The result that a block shows; `null`: it shows none. @throws InvalidRequest for a result without its call */
 export function executedResult(
   { type, tool_use_id, content }: JsonObject,
-  called: CalledTools,
+  called: ToolCallIds,
   path: string,
 ): ToolResultMessage | null {
   if (!NAMES.some((name) => type === `${name}_tool_result`)) return null;

@@ -1,14 +1,20 @@
 /** The body of `POST /v1/messages` as a canonical request, and the parts that only Anthropic understands. */
-import type { Beside, ModelRequest, Sampling, Thinking, ToolDefinition } from "../../engine/messages.ts";
+import type {
+  ModelRequest,
+  ProviderPassthrough,
+  Sampling,
+  Thinking,
+  ToolDefinition,
+} from "../../engine/messages.ts";
 import type { ContainerTool } from "../../engine/workspace-tools/code-tools.ts";
 import { EDITOR_TOOL } from "../../engine/workspace-tools/editor-tool.ts";
 import { reservedMembers } from "../../model/reserved.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import { checkToolNames, type OwnCall } from "../called.ts";
-import { type ContainerWish, readContainer } from "../container-wish.ts";
+import { type ContainerParams, readContainer } from "../container-params.ts";
 import { modelMember, numberMember, textsMember, tokensMember } from "../members.ts";
 import { systemPrompt } from "../system-prompt.ts";
+import { checkToolNames, type OwnCall } from "../tool-call-ids.ts";
 import { wrong } from "../wrong.ts";
 import { type Foreign, readConversation, textBlocks, withoutOthersThinking } from "./conversation.ts";
 
@@ -24,11 +30,11 @@ export interface MessagesRequest {
   thread: boolean;
   /** Members of the body that only Anthropic gets. */
   ignored: string[];
-  container: ContainerWish | null;
+  container: ContainerParams | null;
   /** The tools for code that the client asked for. */
   code: readonly ContainerTool[];
   /** What a model of Anthropic gets in addition where Hull runs the tools. */
-  beside: Beside;
+  passthrough: ProviderPassthrough;
   /** That tool as it was sent, for a request whose code Anthropic runs. */
   hosted: JsonObject[];
   /** Files that are to be in the container. */
@@ -90,7 +96,7 @@ export function readMessagesRequest(body: JsonObject, headers: Headers, counting
   const format = formatOf(body);
   const { betas, ...document } = body;
   const sent = sentHeaders(headers, betas);
-  const beside: Beside = {
+  const passthrough: ProviderPassthrough = {
     protocol: "anthropic",
     body: Object.fromEntries(
       Object.entries(document).filter(([name]) => !CANONICAL.has(name) || name === "cache_control"),
@@ -112,7 +118,7 @@ export function readMessagesRequest(body: JsonObject, headers: Headers, counting
       ...(Object.keys(sampling).length === 0 ? {} : { sampling }),
       ...(thinking === null ? {} : { thinking }),
       ...(executed
-        ? { beside }
+        ? { passthrough }
         : {
             verbatim: {
               protocol: "anthropic",
@@ -121,7 +127,7 @@ export function readMessagesRequest(body: JsonObject, headers: Headers, counting
             },
           }),
     },
-    beside,
+    passthrough,
     hosted: tools.hosted,
     foreign: [...foreign, ...tools.foreign],
     unaccounted: [...reserved, ...tools.unaccounted],

@@ -8,7 +8,7 @@ import type {
 import type { CompletionUsage } from "openai/resources/completions";
 import type { Block, ModelTurn, ToolCallBlock, Usage } from "../../engine/messages.ts";
 import { isObject } from "../../skill/json.ts";
-import { carried } from "../carried.ts";
+import { encodeBlock } from "../foreign-blocks.ts";
 import { openAiStop } from "../stop-words.ts";
 
 /** Further members of providers of this protocol, under the names that clients know. */
@@ -42,10 +42,10 @@ export const completionHead = (model: string, now: number): CompletionHead => ({
   model,
 });
 
-/** @param beside whether the provider counts cached tokens apart from `input_tokens`, as Anthropic does */
-export function completionUsage(usage: Usage, beside: boolean): CompletionUsage {
+/** @param excludesCached whether the provider counts cached tokens apart from `input_tokens`, as Anthropic does */
+export function completionUsage(usage: Usage, excludesCached: boolean): CompletionUsage {
   const { input_tokens, output_tokens, cache_read_tokens: read, cache_write_tokens: write } = usage;
-  const prompt_tokens = beside ? input_tokens + read + write : input_tokens;
+  const prompt_tokens = excludesCached ? input_tokens + read + write : input_tokens;
   return {
     prompt_tokens,
     completion_tokens: output_tokens,
@@ -54,7 +54,7 @@ export function completionUsage(usage: Usage, beside: boolean): CompletionUsage 
   };
 }
 
-export function completionOf(turn: ModelTurn, beside: boolean, now: number): WireCompletion {
+export function completionOf(turn: ModelTurn, excludesCached: boolean, now: number): WireCompletion {
   const content = textOf(turn.blocks);
   const calls = wireCalls(turn.blocks);
   const message: Answer = {
@@ -68,7 +68,7 @@ export function completionOf(turn: ModelTurn, beside: boolean, now: number): Wir
     ...completionHead(turn.model, now),
     object: "chat.completion",
     choices: [{ index: 0, message, finish_reason: openAiStop(turn), logprobs: null }],
-    usage: completionUsage(turn.usage, beside),
+    usage: completionUsage(turn.usage, excludesCached),
   };
 }
 
@@ -101,7 +101,10 @@ export function reasoningOf(blocks: readonly Block[], whole: boolean): Reasoning
     ...(details.length === 0
       ? {}
       : {
-          reasoning_details: details.map((block) => ({ type: "reasoning.encrypted", data: carried(block) })),
+          reasoning_details: details.map((block) => ({
+            type: "reasoning.encrypted",
+            data: encodeBlock(block),
+          })),
         }),
   };
 }

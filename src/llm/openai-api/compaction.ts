@@ -3,7 +3,7 @@ import { instructionsFor, linesOf, modelSummary } from "../../engine/agent/compa
 import type { Message, ModelRequest } from "../../engine/messages.ts";
 import { isObject } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import { carried, uncarried } from "../carried.ts";
+import { decodeBlock, encodeBlock } from "../foreign-blocks.ts";
 import { wrong } from "../wrong.ts";
 
 const SUMMARY_TOKENS = 8192;
@@ -34,12 +34,12 @@ export function compactedItems(
 ): JsonObject[] {
   const kept = items.filter(({ type = "message", role }) => type === "message" && role !== "assistant");
   const text = modelSummary(summary, count);
-  return [...kept, { id, type: "compaction", encrypted_content: carried({ type: "output_text", text }) }];
+  return [...kept, { id, type: "compaction", encrypted_content: encodeBlock({ type: "output_text", text }) }];
 }
 
 /** The summary in an item of type `compaction`. @throws InvalidRequest for an item that Hull did not make */
 export function compactedText({ encrypted_content }: JsonObject, path: string): string {
-  const block = typeof encrypted_content === "string" ? uncarried(encrypted_content) : null;
+  const block = typeof encrypted_content === "string" ? decodeBlock(encrypted_content) : null;
   if (isObject(block) && block.type === "output_text") return block.text;
   throw wrong(`${path}.encrypted_content`, "what POST /v1/responses/compact answered is expected");
 }

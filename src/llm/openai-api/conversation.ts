@@ -3,11 +3,19 @@ import type { Block, Message, SystemBlock, ToolResultMessage } from "../../engin
 import { parseArguments } from "../../model/provider-document.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import { CalledTools, type OwnCall } from "../called.ts";
-import { uncarried } from "../carried.ts";
+import { decodeBlock } from "../foreign-blocks.ts";
 import { systemBlock } from "../system-prompt.ts";
+import { type OwnCall, ToolCallIds } from "../tool-call-ids.ts";
 import { wrong } from "../wrong.ts";
-import { filePart, imagePart, type OwnPart, partsOf, textMember, textOf, textsOf } from "./parts.ts";
+import {
+  filePart,
+  imagePart,
+  type OwnPart,
+  partsOf,
+  textMember,
+  textOf,
+  textsOf,
+} from "./message-content.ts";
 
 interface ChatConversation {
   /** Texts of system and developer messages, in order. */
@@ -24,7 +32,7 @@ export function readChat(list: Json | undefined): ChatConversation {
   }
   const system: SystemBlock[] = [];
   const messages: Message[] = [];
-  const called = new CalledTools();
+  const called = new ToolCallIds();
   for (const [index, message] of list.entries()) {
     const path = `messages.${index}`;
     if (!isObject(message)) throw wrong(path, "a message is an object");
@@ -77,7 +85,7 @@ function said(message: JsonObject, path: string): Block[] {
 
 /** A block that Hull put into `reasoning_details` itself. Anything else there is of no use to the provider. */
 function thoughtIn(detail: Json): Block[] {
-  const block = isObject(detail) && typeof detail.data === "string" ? uncarried(detail.data) : null;
+  const block = isObject(detail) && typeof detail.data === "string" ? decodeBlock(detail.data) : null;
   return block === null ? [] : [block];
 }
 
@@ -91,7 +99,7 @@ function callOf(call: Json, path: string): Block {
   return { type: "tool_call", id: call.id, name: called.name, arguments: parseArguments(raw), raw };
 }
 
-function resultOf(message: JsonObject, path: string, called: CalledTools): ToolResultMessage {
+function resultOf(message: JsonObject, path: string, called: ToolCallIds): ToolResultMessage {
   const { tool_call_id, content } = message;
   if (typeof tool_call_id !== "string") throw wrong(`${path}.tool_call_id`, "a text is required");
   const name = called.nameOf(tool_call_id, `${path}.tool_call_id`);

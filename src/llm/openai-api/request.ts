@@ -1,13 +1,13 @@
 /** The body of `POST /v1/chat/completions` as a canonical request. */
-import type { Beside, ModelRequest, Sampling, ToolDefinition } from "../../engine/messages.ts";
+import type { ModelRequest, ProviderPassthrough, Sampling, ToolDefinition } from "../../engine/messages.ts";
 import type { ContainerTool } from "../../engine/workspace-tools/code-tools.ts";
 import { reservedMembers } from "../../model/reserved.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import { checkAnswered, checkToolNames } from "../called.ts";
-import { type ContainerWish, readContainer } from "../container-wish.ts";
+import { type ContainerParams, readContainer } from "../container-params.ts";
 import { modelMember, numberMember, textsMember, tokensMember } from "../members.ts";
 import { systemPrompt } from "../system-prompt.ts";
+import { checkAnswered, checkToolNames } from "../tool-call-ids.ts";
 import { wrong } from "../wrong.ts";
 import { readChat } from "./conversation.ts";
 import { DEFAULT_MAX_TOKENS, effortOf, FREE_MEMBERS, formatOf, functionTool, toolChoiceOf } from "./terms.ts";
@@ -21,8 +21,8 @@ export interface ChatRequest {
   /** Members without a canonical form: targets of the same protocol get them unchanged. */
   extra: JsonObject;
   /** The same, where Hull runs the tools. */
-  beside: Beside;
-  container: ContainerWish | null;
+  passthrough: ProviderPassthrough;
+  container: ContainerParams | null;
   /** The tools for code that the client asked for. */
   code: readonly ContainerTool[];
 }
@@ -78,7 +78,7 @@ export function readChatRequest(body: JsonObject): ChatRequest {
       ...(thinking === null ? {} : { thinking }),
     },
     extra,
-    beside: { protocol: "openai-chat", body: extra, tools: [], headers: {} },
+    passthrough: { protocol: "openai-chat", body: extra, tools: [], headers: {} },
     container: readContainer(body.container),
     code: Array.isArray(body.tools) && body.tools.some(isCode) ? ["bash_code_execution"] : [],
   };

@@ -3,11 +3,19 @@ import type { Block, Message, ToolResultMessage } from "../../engine/messages.ts
 import { parseArguments } from "../../model/provider-document.ts";
 import { isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import { CalledTools, checkAnswered } from "../called.ts";
-import { uncarried } from "../carried.ts";
+import { decodeBlock } from "../foreign-blocks.ts";
+import { checkAnswered, ToolCallIds } from "../tool-call-ids.ts";
 import { wrong } from "../wrong.ts";
 import { compactedText } from "./compaction.ts";
-import { filePart, imagePart, namedFile, type OwnPart, partsOf, textMember, textOf } from "./parts.ts";
+import {
+  filePart,
+  imagePart,
+  namedFile,
+  type OwnPart,
+  partsOf,
+  textMember,
+  textOf,
+} from "./message-content.ts";
 import { SHELL } from "./shell-items.ts";
 
 interface ItemConversation {
@@ -35,7 +43,7 @@ export function checkOutputs(
   asks: boolean,
   pathOf: (index: number) => string,
 ): void {
-  const called = new CalledTools();
+  const called = new ToolCallIds();
   for (const [index, { type, call_id, environment }] of items.entries()) {
     if (typeof call_id !== "string") continue;
     const hosted = isObject(environment) && environment.type === "container_reference";
@@ -134,7 +142,7 @@ class ItemReader {
 /** The block that a provider wants back of its reasoning. Other reasoning is of no use to the provider. */
 function thoughtsIn({ encrypted_content }: JsonObject): Block[] {
   if (typeof encrypted_content !== "string") return [];
-  const block = uncarried(encrypted_content);
+  const block = decodeBlock(encrypted_content);
   return block === null ? [] : [block];
 }
 

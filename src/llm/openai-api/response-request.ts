@@ -3,12 +3,12 @@ import type { ModelRequest, Sampling, ToolDefinition } from "../../engine/messag
 import { reservedMembers } from "../../model/reserved.ts";
 import { isObject, objectOf } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
-import { checkToolNames } from "../called.ts";
 import { modelMember, numberMember, tokensMember } from "../members.ts";
+import { checkToolNames } from "../tool-call-ids.ts";
 import { wrong } from "../wrong.ts";
 import { readItems } from "./response-items.ts";
+import { readShellEnvironment, type ShellEnvironment } from "./shell-environment.ts";
 import { LOCAL_SHELL, SHELL } from "./shell-items.ts";
-import { readShell, type ShellWish } from "./shell-wish.ts";
 import { DEFAULT_MAX_TOKENS, effortOf, FREE_MEMBERS, formatOf, functionTool, toolChoiceOf } from "./terms.ts";
 
 export interface ResponsesAsk {
@@ -25,7 +25,7 @@ export interface ResponsesAsk {
   /** Its own input, as items. */
   input: JsonObject[];
   /** A shell, in a container of Hull's or the client's own; `null`: none. */
-  shell: ShellWish | "local" | null;
+  shell: ShellEnvironment | "local" | null;
   /** Names and descriptions of skills that the client's own shell has. */
   local_skills: { name: string; description: string; path: string }[];
   metadata: JsonObject;
@@ -180,7 +180,7 @@ function shellOf(list: Json | undefined): Pick<ResponsesAsk, "shell" | "local_sk
   const at = tools.findIndex((tool) => isObject(tool) && tool.type === "shell");
   const tool = tools[at];
   if (!isObject(tool)) return { shell: null, local_skills: [] };
-  return readShell(tool.environment, `tools.${at}.environment`);
+  return readShellEnvironment(tool.environment, `tools.${at}.environment`);
 }
 
 /** Every named tool; a client's own shell has its name too. */

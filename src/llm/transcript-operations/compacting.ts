@@ -6,8 +6,8 @@ import { compactionOptions, compactionShapes } from "../compaction-options.ts";
 import { seenAlone } from "../transcript-history.ts";
 import { autoCompacted, compactedTranscript, type Summarise, summarized } from "./compact.ts";
 import type { OperationDeps } from "./deps.ts";
-import { conversation, taken } from "./given.ts";
 import { callingOperation, type Operation } from "./operation.ts";
+import { requiredTranscript, transcriptFields } from "./transcript-input.ts";
 
 const maybe = z.exactOptional;
 const count = () => z.int().check(z.nonnegative());
@@ -24,25 +24,25 @@ function summariser(options: JsonObject, deps: OperationDeps): Summarise {
 
 /** The window of the model that the options name; `null`: they name none, or it is unknown. */
 async function windowOf(call: JsonObject, deps: OperationDeps): Promise<number | null> {
-  const wish = Object.fromEntries(
+  const selector = Object.fromEntries(
     ["provider", "model", "model_tier"].flatMap((name) => {
       const value = call[name];
       return typeof value === "string" ? [[name, value]] : [];
     }),
   );
-  if (Object.keys(wish).length === 0) return null;
-  return (await deps.host()).choose(wish).context_window;
+  if (Object.keys(selector).length === 0) return null;
+  return (await deps.host()).choose(selector).context_window;
 }
 
 export const COMPACTING: Record<string, Operation> = {
   summarize: callingOperation(
-    () => ({ ...conversation(), keep_last: maybe(count()), prompt: maybe(z.string()) }),
+    () => ({ ...transcriptFields(), keep_last: maybe(count()), prompt: maybe(z.string()) }),
     ({ keep_last = 6, prompt, ...body }, call, deps) =>
-      summarized(taken(body, deps.ids), { keep_last, prompt }, summariser(call, deps), deps.ids),
+      summarized(requiredTranscript(body, deps.ids), { keep_last, prompt }, summariser(call, deps), deps.ids),
   ),
   compact: callingOperation(
     () => ({
-      ...conversation(),
+      ...transcriptFields(),
       keep_first: maybe(count()),
       keep_last: maybe(count()),
       strategy: maybe(z.enum(["observation_mask", "llm", "truncate", "custom"])),
@@ -56,16 +56,16 @@ export const COMPACTING: Record<string, Operation> = {
     ) => {
       const options = { keep_first, keep_last, strategy, target_tokens, summary };
       const { ids } = deps;
-      return compactedTranscript(taken(body, ids), options, summariser(call, deps), ids);
+      return compactedTranscript(requiredTranscript(body, ids), options, summariser(call, deps), ids);
     },
   ),
   auto_compact: callingOperation(
     () => {
       const { compact_callback, mask_callback, compress_callback, ...own } = compactionShapes();
-      return { ...conversation(), ...own };
+      return { ...transcriptFields(), ...own };
     },
     async (body, call, deps) => {
-      const { messages } = seenAlone(taken(body, deps.ids));
+      const { messages } = seenAlone(requiredTranscript(body, deps.ids));
       const options = compactionOptions(body);
       const switched = { ...options, auto: options.auto ?? true };
       const window = await windowOf(call, deps);

@@ -6,10 +6,15 @@ import { messageShape, type PublicMessage } from "../messages.ts";
 import { type Transcript, transcriptShape, withPublic } from "../transcript.ts";
 import { COMPACTING } from "./compacting.ts";
 import type { OperationDeps } from "./deps.ts";
-import { conversation, type Given, maybeGiven, taken } from "./given.ts";
 import { assetShape, begun, forked, moved, reset, withAsset } from "./lifecycle.ts";
 import { type Operation, operation } from "./operation.ts";
 import { faultsOf, refused, wrong } from "./read-body.ts";
+import {
+  optionalTranscript,
+  requiredTranscript,
+  type TranscriptInput,
+  transcriptFields,
+} from "./transcript-input.ts";
 import { eventsOf, fromMessages, renderFull, renderVisible, statsOf } from "./view.ts";
 
 const maybe = z.exactOptional;
@@ -18,7 +23,7 @@ const metadata = () => ({ metadata: maybe(z.record(z.string(), json())) });
 
 /** An operation that reads a conversation, if there is one. */
 const look = (see: (seen: Transcript | null, deps: OperationDeps) => unknown): Operation =>
-  operation(conversation, (body, deps) => see(maybeGiven(body, deps.ids), deps));
+  operation(transcriptFields, (body, deps) => see(optionalTranscript(body, deps.ids), deps));
 
 /**
  * An operation that adds one message to a transcript or a list, and returns the same form.
@@ -31,12 +36,12 @@ const append = (
 ): Operation =>
   operation(
     () => ({
-      ...conversation(),
+      ...transcriptFields(),
       ...Object.fromEntries(fields.map((name) => [name, maybe(json())])),
       ...Object.fromEntries(needed.map((name) => [name, json("is required")])),
     }),
-    (body: Given & JsonFields, { ids }) => {
-      const whole = taken(body, ids);
+    (body: TranscriptInput & JsonFields, { ids }) => {
+      const whole = requiredTranscript(body, ids);
       const { transcript, messages, ...message } = body;
       const added = readMessage({ role, ...message });
       return messages === undefined ? withPublic(whole, [added], ids) : [...messages, added];
@@ -52,7 +57,7 @@ function readMessage(message: JsonFields): PublicMessage {
 }
 
 const move = (to: Parameters<typeof moved>[1]): Operation =>
-  operation(conversation, (body, { ids }) => moved(taken(body, ids), to, ids));
+  operation(transcriptFields, (body, { ids }) => moved(requiredTranscript(body, ids), to, ids));
 
 /** The transcript that a JSON text holds. @throws InputInvalid */
 function imported(text: string): Transcript {
@@ -80,18 +85,18 @@ const OPERATIONS: Record<string, Operation> = {
   events: look((transcript, { ids }) => (transcript === null ? [] : eventsOf(transcript, ids))),
   assets: look((transcript) => transcript?.assets ?? []),
   summary: look((transcript) => transcript?.summary ?? null),
-  id: operation(conversation, ({ transcript }) => transcript?.id ?? null),
+  id: operation(transcriptFields, ({ transcript }) => transcript?.id ?? null),
   events_by_kind: operation(
-    () => ({ ...conversation(), kind: z.string() }),
+    () => ({ ...transcriptFields(), kind: z.string() }),
     ({ kind, ...body }, deps) => {
-      const transcript = maybeGiven(body, deps.ids);
+      const transcript = optionalTranscript(body, deps.ids);
       const events = transcript === null ? [] : eventsOf(transcript, deps.ids);
       return events.filter((event) => event.kind === kind);
     },
   ),
   add_asset: operation(
-    () => ({ ...conversation(), asset: assetShape }),
-    ({ asset, ...body }, { ids }) => withAsset(taken(body, ids), asset, ids),
+    () => ({ ...transcriptFields(), asset: assetShape }),
+    ({ asset, ...body }, { ids }) => withAsset(requiredTranscript(body, ids), asset, ids),
   ),
   add_user: append("user", [], ["content"]),
   add_assistant: append("assistant", ["content", "tool_calls", "blocks"]),
@@ -103,19 +108,19 @@ const OPERATIONS: Record<string, Operation> = {
   render_full: look((transcript, { ids }) =>
     transcript === null ? "" : renderFull(eventsOf(transcript, ids)),
   ),
-  export: operation(conversation, (body, { ids }) => JSON.stringify(taken(body, ids))),
+  export: operation(transcriptFields, (body, { ids }) => JSON.stringify(requiredTranscript(body, ids))),
   import: operation(
     () => ({ transcript: z.string() }),
     ({ transcript }) => imported(transcript),
   ),
   fork: operation(
     () => ({
-      ...conversation(),
+      ...transcriptFields(),
       retain_messages: maybe(z.boolean()),
       retain_summary: maybe(z.boolean()),
     }),
     ({ retain_messages = true, retain_summary = true, ...body }, { ids }) =>
-      forked(taken(body, ids), { messages: retain_messages, summary: retain_summary }, ids),
+      forked(requiredTranscript(body, ids), { messages: retain_messages, summary: retain_summary }, ids),
   ),
   reset: operation(metadata, (body, { ids }) => reset(body.metadata, ids)),
   archive: move("archive"),

@@ -6,10 +6,10 @@ import type { ModelRegistry } from "./definition.ts";
 import { inferProvider, tierOf, wireModel } from "./infer.ts";
 import type { Alias } from "./layer.ts";
 import { capabilitiesOf } from "./matrix.ts";
-import { firstSet, isUsable, type ReadVariable } from "./reach.ts";
+import { firstSet, isUsable, type ReadVariable } from "./provider-setup.ts";
 import { canonicalProvider } from "./registry.ts";
 
-export interface ModelWish {
+export interface ModelSelector {
   /** `auto`: inferred from the model. */
   provider?: string | undefined;
   /** An id or an alias. */
@@ -50,9 +50,14 @@ interface Found {
  * only in the call.
  * @throws ModelNotResolved for an undefined provider, tier or alias, and if no model is known
  */
-export function resolveModel(wish: ModelWish, registry: ModelRegistry, env: ReadVariable): ModelChoice {
-  const named = wish.model === undefined || wish.model === "" ? null : expand(wish.model, registry);
-  const found = findProvider(wish, named, registry, env);
+export function resolveModel(
+  selector: ModelSelector,
+  registry: ModelRegistry,
+  env: ReadVariable,
+): ModelChoice {
+  const named =
+    selector.model === undefined || selector.model === "" ? null : expand(selector.model, registry);
+  const found = findProvider(selector, named, registry, env);
   const { provider } = found;
   const model = wireModel(named?.id ?? found.model ?? ownModel(provider, registry, env), provider);
   const alias = named?.alias ?? found.alias;
@@ -112,7 +117,7 @@ export function knownProvider(name: string, registry: ModelRegistry, option = "p
 }
 
 function findProvider(
-  { provider: asked = "", model_tier = "" }: ModelWish,
+  { provider: asked = "", model_tier = "" }: ModelSelector,
   named: ReturnType<typeof expand> | null,
   registry: ModelRegistry,
   env: ReadVariable,

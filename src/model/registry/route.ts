@@ -4,7 +4,7 @@ import type { ModelRegistry } from "./definition.ts";
 import { inferProvider, tierOf, wireModel } from "./infer.ts";
 import type { Tier } from "./layer.ts";
 import { priceOf } from "./price.ts";
-import { isUsable, type ReadVariable } from "./reach.ts";
+import { isUsable, type ReadVariable } from "./provider-setup.ts";
 import { expand, knownProvider } from "./resolve.ts";
 
 export type RoutePolicy = string | { mode: string; target?: string | undefined };

@@ -9,7 +9,7 @@ import { systemClock } from "../../model/clock.ts";
 import type { RunContext } from "../context.ts";
 import { runResult } from "./result.ts";
 import { driveStateless, type StatelessOptions } from "./stateless.ts";
-import { Waking } from "./waking.ts";
+import { WakeTimer } from "./wake-timer.ts";
 
 interface AnonymousOptions extends Omit<StatelessOptions, "before" | "own" | "admitted" | "woken"> {
   /** Whether the run ends when a daemon goes idle, or only when it is settled. */
@@ -30,7 +30,7 @@ export async function runAnonymous(
   { until, transcript: given, started, ...options }: AnonymousOptions,
 ): Promise<Record<string, unknown>> {
   const { log, host, signal } = options;
-  const waking = new Waking(systemClock, signal);
+  const wakeTimer = new WakeTimer(systemClock, signal);
   started();
   const before = given === null ? [] : [importOf(given)];
   const { run, further } = await driveStateless(context, spec, {
@@ -38,7 +38,7 @@ export async function runAnonymous(
     before,
     woken: async ({ state }) => {
       if (state.run === null) return null;
-      const woken = until === "terminal" ? await waking.next(state.run) : null;
+      const woken = until === "terminal" ? await wakeTimer.next(state.run) : null;
       return woken ?? settled(state.run, "done");
     },
   });

@@ -57,7 +57,7 @@ interface CallEnvironment {
  * @throws InputInvalid with a path per finding, InvalidRequest, CallNotFound, the errors of the model choice;
  *   SchemaValidation where `output_validation` is `error`; what the exchange throws
  */
-export async function callModel(
+export async function runLlmCall(
   context: RunContext,
   input: CallInput,
   { host, signal, started, emit }: CallEnvironment,

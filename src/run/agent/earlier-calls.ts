@@ -1,4 +1,4 @@
-/** The requests that earlier lives of a run made to mocks, for `mock_calls` of the result. */
+/** The requests that earlier run attempts made to mocks, for `mock_calls` of the result. */
 import { applyAgentRecord } from "../../engine/agent/apply.ts";
 import { nextAgentStep, type Vault } from "../../engine/agent/next.ts";
 import type { AgentRecord } from "../../engine/agent/records.ts";
@@ -22,7 +22,7 @@ interface Asked {
 }
 
 /**
- * A life keeps only the calls that it made. This function computes the earlier ones from the records, since the state
+ * A run attempt keeps only the calls that it made. This function computes the earlier ones from the records, since the state
  * alone decides what Hull asks a model. Failed attempts are not among them.
  * @param records of the session, in order
  */
@@ -45,9 +45,9 @@ function earlierMockCalls(records: Iterable<AgentRecord>, { spec, host, vault, b
 }
 
 /**
- * More members of a run's result: `mock_calls` with those of its earlier lives. @param records of the session, in order
+ * More members of a run's result: `mock_calls` with those of its earlier run attempts. @param records of the session, in order
  */
-export function furtherOf(records: Iterable<AgentRecord>, asked: Asked): JsonObject {
+export function extraResultFields(records: Iterable<AgentRecord>, asked: Asked): JsonObject {
   const { mock_calls: own, ...members } = asked.host.further();
   const calls = Array.isArray(own) ? { mock_calls: [...earlierMockCalls(records, asked), ...own] } : {};
   return asJson({ ...members, ...calls });

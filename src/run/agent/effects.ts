@@ -103,7 +103,7 @@ export function agentEffects(options: EffectsOptions): AgentEffects & { close():
     model ??= modelOf(options.spec, options.host);
     return model;
   };
-  const beside = besideOf(options.spec);
+  const passthrough = passthroughOf(options.spec);
   const { system_blocks } = options.spec;
   const marks = system_blocks === undefined ? {} : { system_blocks };
   return {
@@ -112,10 +112,10 @@ export function agentEffects(options: EffectsOptions): AgentEffects & { close():
       const answer = await callModel(
         options,
         chosen(),
-        { ...step, request: { ...step.request, ...marks, ...beside.now() } },
+        { ...step, request: { ...step.request, ...marks, ...passthrough.now() } },
         at,
       );
-      if ("turn" in answer) beside.answered(answer.turn);
+      if ("turn" in answer) passthrough.answered(answer.turn);
       return answer;
     },
     runTool: (planned, at) =>
@@ -138,14 +138,19 @@ export function agentEffects(options: EffectsOptions): AgentEffects & { close():
 }
 
 /** What accompanies each request: a container that the provider opened for one call serves the next one too. */
-function besideOf({ beside }: AgentSpec) {
+function passthroughOf({ beside: passthrough }: AgentSpec) {
   let opened: Json = null;
   return {
-    now(): Pick<ModelRequest, "beside"> {
-      if (beside === undefined) return {};
-      const { container } = beside.body;
-      if (opened === null || !isObject(container)) return { beside };
-      return { beside: { ...beside, body: { ...beside.body, container: { ...container, id: opened } } } };
+    now(): Pick<ModelRequest, "passthrough"> {
+      if (passthrough === undefined) return {};
+      const { container } = passthrough.body;
+      if (opened === null || !isObject(container)) return { passthrough };
+      return {
+        passthrough: {
+          ...passthrough,
+          body: { ...passthrough.body, container: { ...container, id: opened } },
+        },
+      };
     },
     answered({ container }: ModelTurn): void {
       if (container?.id !== undefined) opened = container.id;
@@ -159,7 +164,7 @@ async function callModel(
   {
     request: asked,
     iteration,
-  }: { request: AgentRequest & Pick<ModelRequest, "beside" | "system_blocks">; iteration: number },
+  }: { request: AgentRequest & Pick<ModelRequest, "passthrough" | "system_blocks">; iteration: number },
   { provider, signal }: AgentEffectContext,
 ): ReturnType<AgentEffects["callModel"]> {
   if (asked.messages.length === 0) throw nothingToAnswer();
@@ -344,7 +349,7 @@ async function carryOut(
   if (tool.executor !== "command" || handler === null) {
     return plainResult("error", `The tool ${call.name} cannot be carried out here.`, "tool_error");
   }
-  // A run that dies with its process has no second life, so its call is always found by its id.
+  // A run that dies with its process has no second run attempt, so its call is always found by its id.
   if (again && known === null) return interrupted();
   const record = await skillNamed(options, handler.slug);
   const { settings } = context;

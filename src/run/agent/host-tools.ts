@@ -10,7 +10,7 @@ import type { RunContext } from "../context.ts";
 import { type HostMethod, hostDelegate } from "../host-delegate.ts";
 
 /**
- * A call that the host carries out. If an earlier life of the run began it, Hull asks again only for tools declared
+ * A call that the host carries out. If an earlier run attempt began it, Hull asks again only for tools declared
  * idempotent. `call_key` names the call, so that a host can recognise it.
  */
 export async function callHostTool(

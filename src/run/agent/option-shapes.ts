@@ -3,8 +3,8 @@ import * as z from "zod/mini";
 import { LEDGER_STATUSES } from "../../engine/agent/task-ledger.ts";
 import { shapeFaults, shown } from "../../engine/fault.ts";
 import { compactionShapes } from "../../llm/compaction-options.ts";
-import { parseGiven } from "../../llm/given-members.ts";
 import { TEXTS } from "../../llm/options.ts";
+import { parseSparse } from "../../llm/sparse-options.ts";
 import { once } from "../../memo.ts";
 import { BOT_ID } from "../../skill/config/given.ts";
 import { withoutNulls } from "../../skill/json.ts";
@@ -181,7 +181,7 @@ export function divide(given: JsonObject): { run: JsonObject; call: JsonObject }
 export function readRunOptions(
   given: JsonObject,
 ): { options: RunOptions } | { faults: { path: string; message: string }[] } {
-  const parsed = parseGiven(schema(), given);
+  const parsed = parseSparse(schema(), given);
   if (parsed.success) return { options: parsed.data };
   const faults = shapeFaults(parsed.error).map(({ path, message }) => {
     const at = ["options", ...path].join(".");

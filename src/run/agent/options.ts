@@ -16,7 +16,7 @@ import type { LlmHost, ModelChoice } from "../../llm/host.ts";
 import { type CallOptions, readOptions } from "../../llm/options.ts";
 import { checkConflicts, conversation, refused, tooManyTools } from "../../llm/prepare.ts";
 import { readStructured } from "../../llm/structured.ts";
-import { usualDeadline } from "../../skill/exchange.ts";
+import { usualDeadline } from "../../skill/interface-fields.ts";
 import { type JsonObject, type SkillRecord, TOOL_KINDS } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
 import { withRemoteTools } from "../mcp/agent-tools.ts";
@@ -35,7 +35,7 @@ import { resumedFrom } from "./resume.ts";
 import { toolsOfSkill, withSkillTools } from "./skill-tools.ts";
 import { ownSkill, readSkills, servedSkill, skillOf, toolsOf } from "./skills.ts";
 import { webhookPolicy } from "./webhook-tool.ts";
-import { placedSkills, withheldWorkspaceTools, workspaceToolsOf } from "./workspace-option.ts";
+import { skillsWithFolders, withheldWorkspaceTools, workspaceToolsOf } from "./workspace-option.ts";
 
 export interface RunInput {
   prompt: string | null;
@@ -122,12 +122,12 @@ export async function agentSpec(
     ...withheldWorkspaceTools(context, options.workspace_tools, records),
   ];
   const { run: run_id, session: session_id } = at;
-  const placed = placedSkills(context, at.session, {
+  const withFolders = skillsWithFolders(context, at.session, {
     skills: registry.skills,
     own: own_skill,
     tools: tools.some(({ executor }) => executor === "workspace"),
   });
-  const { own_skill: self, skills } = placed;
+  const { own_skill: self, skills } = withFolders;
   const reader = {
     session_id,
     input: input.prompt ?? "",
@@ -144,7 +144,7 @@ export async function agentSpec(
       prompt: resumed?.prompt ?? given.added,
       tools,
       tool_format: model.options.tool_format ?? choice.tool_format,
-      skills: placed.skills,
+      skills: withFolders.skills,
       profile,
       policies: {
         ...(hosted ? { host: true as const } : {}),
@@ -156,8 +156,8 @@ export async function agentSpec(
     ...(rounds === undefined ? {} : { max_tool_rounds: rounds }),
     ...toolOptions(model.options),
     total_budget_usd: model.options.budget?.total_budget_usd ?? null,
-    ...placed,
-    ...catalogueTokens(options.skill_catalogue_tokens ?? context.settings.skill_catalogue_tokens),
+    ...withFolders,
+    ...catalogTokens(options.skill_catalogue_tokens ?? context.settings.skill_catalogue_tokens),
     ...(served === null ? {} : { agent: served.manifest.slug, ...fallbackOf(served, call) }),
     ...(servers.brought.servers.length === 0 ? {} : { mcp_servers: [...servers.brought.servers] }),
     ...(warnings.length === 0 ? {} : { warnings }),
@@ -213,7 +213,7 @@ function withNamed(
   return { ...registry, skills: [...registry.skills, ...skills] };
 }
 
-const catalogueTokens = (tokens: number | undefined): Pick<AgentSpec, "skill_catalogue_tokens"> =>
+const catalogTokens = (tokens: number | undefined): Pick<AgentSpec, "skill_catalogue_tokens"> =>
   tokens === undefined ? {} : { skill_catalogue_tokens: tokens };
 
 /** What Hull collects for a run in addition to its options. */

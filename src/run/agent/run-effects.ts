@@ -3,7 +3,7 @@ import type { AgentEffects } from "../../engine/agent/step.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { AnswerStream } from "../answer-stream.ts";
 import type { RunEvent } from "../events.ts";
-import { furtherOf } from "./earlier-calls.ts";
+import { extraResultFields } from "./earlier-calls.ts";
 import { agentEffects, type EffectsOptions } from "./effects.ts";
 
 type CallModel = AgentEffects["callModel"];
@@ -25,7 +25,7 @@ interface RunEffects {
   effects: AgentEffects;
   /** Ends what the effects hold open beyond a call. */
   close(): void;
-  /** More members of the run's result, as this life knows them. */
+  /** More members of the run's result, as this run attempt knows them. */
   further(): JsonObject;
 }
 
@@ -43,7 +43,7 @@ export function runEffects({ streams, admitted, emit, around, ...options }: RunE
     },
     emit: (event) => void emit(event),
   });
-  /** The first iteration whose model call this life made; `null`: none yet. */
+  /** The first iteration whose model call this run attempt made; `null`: none yet. */
   let first: number | null = null;
   const callModel: CallModel = (step, at) => {
     first ??= step.iteration;
@@ -53,6 +53,6 @@ export function runEffects({ streams, admitted, emit, around, ...options }: RunE
   return {
     effects: { ...effects, callModel },
     close,
-    further: () => furtherOf(records(), { spec, host, vault, before: first }),
+    further: () => extraResultFields(records(), { spec, host, vault, before: first }),
   };
 }

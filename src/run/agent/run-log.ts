@@ -17,7 +17,7 @@ export interface RunLog {
    */
   begin(records: readonly AgentRecord[]): void;
   /**
-   * Keeps records that belong together, and sends their events. @param memo kept with them for later lives; `null`:
+   * Keeps records that belong together, and sends their events. @param memo kept with them for later run attempts; `null`:
    * nothing new
    */
   append(batch: readonly Applied[], memo: Json): void;

@@ -16,7 +16,7 @@ export interface RunModel {
 }
 
 /**
- * Each life of the run chooses again, with the same result. @throws InputInvalid for options that only an older version
+ * Each run attempt chooses again, with the same result. @throws InputInvalid for options that only an older version
  * accepted
  */
 export function modelOf(spec: AgentSpec, host: LlmHost): RunModel {

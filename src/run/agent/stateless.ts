@@ -30,7 +30,7 @@ export interface StatelessOptions {
   signal: AbortSignal;
   /** The request's id of the run; the run's span has it. */
   execution: string;
-  /** Where its records are. It already holds those of earlier lives. */
+  /** Where its records are. It already holds those of earlier run attempts. */
   log: RunLog;
   /** What outlives the process, in addition to the records; `null`: nothing. */
   durable: Durable | null;
@@ -54,7 +54,7 @@ export interface StatelessOptions {
 
 interface Driven {
   run: RunState;
-  /** More members of a result, as this life knows them. */
+  /** More members of a result, as this run attempt knows them. */
   further: () => JsonObject;
 }
 

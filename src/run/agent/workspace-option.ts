@@ -93,7 +93,7 @@ function named(name: string): WorkspaceTool {
 }
 
 /** The skills of a run with their folders. @param given `tools`: the run has workspace tools */
-export function placedSkills(
+export function skillsWithFolders(
   context: RunContext,
   session: string | null,
   { skills, own, tools }: { skills: readonly AgentSkill[]; own: AgentSkill | null; tools: boolean },

@@ -1,5 +1,5 @@
 /**
- * The artifacts of one life of a run. They are read as calls send them, and kept with the record that settles the call.
+ * The artifacts of one run attempt. They are read as calls send them, and kept with the record that settles the call.
  * So stored artifacts and their events follow from records alone.
  */
 

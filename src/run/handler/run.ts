@@ -69,7 +69,7 @@ function stubAnswer({ tool, record }: HandlerCall): HandlerOutcome {
   return { value: { message }, fault: null, duration_ms: 0, exit_code: null, diagnostics: [] };
 }
 
-/** The outcome of a call that an earlier life began and that must not run twice. */
+/** The outcome of a call that an earlier run attempt began and that must not run twice. */
 export function lostCall(): HandlerOutcome {
   const text = "The call was interrupted. It may or may not have taken effect, and was not made again.";
   return failedCall("cancelled", text, 0);

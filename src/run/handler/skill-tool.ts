@@ -37,7 +37,7 @@ export interface SkillToolCall {
   /** Remaining ms, if there is a deadline. */
   leftMs: number;
   signal: AbortSignal;
-  /** An earlier life of the run began the call and did not see it end. */
+  /** An earlier run attempt began the call and did not see it end. */
   again: boolean;
 }
 

@@ -3,14 +3,14 @@
  * stream, whenever somebody reads them: an item's id follows from its place, and sequence numbers count from 0.
  */
 import type { Block, ToolCallBlock } from "../../engine/messages.ts";
-import { carried } from "../../llm/carried.ts";
+import { encodeBlock } from "../../llm/foreign-blocks.ts";
 import { mustGoBack, refusalOf } from "../../llm/openai-api/answer.ts";
 import { SHELL, shellCall, shellOutput } from "../../llm/openai-api/shell-items.ts";
 import { asJson, isObject } from "../../skill/json.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import { textOf } from "../delta.ts";
 import type { RunEvent } from "../events.ts";
-import { type CitedFile, partOf, type ResponsePart } from "./parts.ts";
+import { type CitedFile, partOf, type ResponsePart } from "./response-part.ts";
 
 interface OpenItem {
   index: number;
@@ -212,7 +212,7 @@ export class ResponseEvents {
     for (const [n, thought] of open.entries()) {
       this.#closeThought(thought);
       const block = blocks[n];
-      const own = block !== undefined && mustGoBack(block) ? { encrypted_content: carried(block) } : {};
+      const own = block !== undefined && mustGoBack(block) ? { encrypted_content: encodeBlock(block) } : {};
       this.#done(thought, { summary: [{ type: "summary_text", text: thought.text }], ...own, status });
     }
   }
@@ -242,7 +242,7 @@ export class ResponseEvents {
 
   #wholeThought(block: Block): void {
     const text = isThought(block) ? block.text : "";
-    const own = mustGoBack(block) ? { encrypted_content: carried(block) } : {};
+    const own = mustGoBack(block) ? { encrypted_content: encodeBlock(block) } : {};
     if (text === "" && !mustGoBack(block)) return;
     this.#closeMessage([]);
     const open = this.#open("rs", { type: "reasoning", status: "in_progress", summary: [] });

@@ -21,7 +21,7 @@ import type { LocalSkill } from "../v1-skills.ts";
 import { type AgentListener, openAgentRun } from "../vendor-run.ts";
 import { ResponseEvents } from "./events.ts";
 import { inlined } from "./inlined.ts";
-import { partEvent, type ResponsePart } from "./parts.ts";
+import { partEvent, type ResponsePart } from "./response-part.ts";
 
 /** Where a response runs code, and where the tools of its skill work on files. */
 export interface ResponseContainer {
@@ -61,7 +61,7 @@ interface Ended {
   stop: string;
   usage: Usage;
   /** Whether the provider counts cached tokens apart from `input_tokens`. */
-  beside: boolean;
+  excludesCached: boolean;
   model: string;
 }
 
@@ -69,7 +69,7 @@ interface Ended {
 const WHOLE_ANSWER_MS = 600_000;
 
 /** Where the response's commands run, which its items show. */
-export const placeOf = ({
+export const shellOf = ({
   container,
   local_shell,
 }: Pick<ResponsesOperation, "container" | "local_shell">) => ({
@@ -113,7 +113,7 @@ export async function runResponse(
       ? await runTools(handle, request, canonical, report)
       : await callModel(handle, request, canonical, report);
     if (faults.length > 0) throw faults[0];
-    const events = new ResponseEvents(request.head, placeOf(request));
+    const events = new ResponseEvents(request.head, shellOf(request));
     events.begin();
     for (const event of durable?.sentEvents() ?? sent) events.push(event);
     events.close();
@@ -146,8 +146,8 @@ async function callModel(
   const host = await llmHost(context, { signal, session: null, skill: null, account, single: true });
   const choice = host.choose({ model: String(body.model) });
   const { protocol } = host.reach(choice.target);
-  const beside = protocol === "anthropic";
-  // An earlier life of the operation wrote this, below.
+  const excludesCached = protocol === "anthropic";
+  // An earlier attempt of the operation wrote this, below.
   const earlier = fromJson<{ blocks: Block[]; ended: Ended } | null>(durable?.memo ?? null);
   if (earlier !== null) {
     part({ turn: earlier.blocks });
@@ -169,7 +169,7 @@ async function callModel(
     }),
   );
   context.log.usage = host.figures(turn);
-  const ended = { stop: turn.stop_reason, usage: turn.usage, beside, model: turn.model };
+  const ended = { stop: turn.stop_reason, usage: turn.usage, excludesCached, model: turn.model };
   durable?.remember(asJson({ blocks: turn.blocks, ended }));
   part({ turn: turn.blocks });
   return ended;
@@ -210,7 +210,7 @@ async function runTools(
       container: null,
       code: shell ? ["shell"] : [],
       uploads: [],
-      beside: { protocol: "openai-chat", body: {}, tools: [], headers: {} },
+      passthrough: { protocol: "openai-chat", body: {}, tools: [], headers: {} },
       hosted: [],
       pauses: false,
       skills,
@@ -239,7 +239,7 @@ async function runTools(
   return {
     stop: calls.length > 0 ? "tool_use" : (state.answered?.stop_reason ?? "end_turn"),
     usage: { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens },
-    beside: run.beside,
+    excludesCached: run.excludesCached,
     model: run.spec.model.model,
   };
 }
@@ -250,7 +250,7 @@ function skillsOf(context: RunContext, { skills }: ResponseContainer): Promise<L
     skills.map(async ({ id, version, digest }) => {
       const record = await registry.skill(digest);
       const named = { id, version, digest, record, epoch: null, label: record.manifest.name };
-      return { ...named, wish: { path: "tools", full: false } };
+      return { ...named, reference: { path: "tools", full: false } };
     }),
   );
 }
@@ -269,7 +269,7 @@ async function citedFiles(opened: Container, { before, anywhere = false }: Respo
 function endedResponse(
   head: JsonObject,
   output: JsonObject[],
-  { stop, usage, beside, model }: Ended,
+  { stop, usage, excludesCached, model }: Ended,
 ): JsonObject {
   const reason = stop === "max_tokens" ? "max_output_tokens" : stop === "content_filter" ? stop : null;
   return {
@@ -279,13 +279,13 @@ function endedResponse(
     incomplete_details: reason === null ? null : { reason },
     model: isSkill(head.model) ? (head.model ?? model) : model,
     output,
-    usage: responseUsage(usage, beside),
+    usage: responseUsage(usage, excludesCached),
   };
 }
 
-/** @param beside whether the provider counts cached tokens apart from `input_tokens` */
-export function responseUsage(usage: Usage, beside: boolean): JsonObject {
-  const { prompt_tokens, completion_tokens, total_tokens } = completionUsage(usage, beside);
+/** @param excludesCached whether the provider counts cached tokens apart from `input_tokens` */
+export function responseUsage(usage: Usage, excludesCached: boolean): JsonObject {
+  const { prompt_tokens, completion_tokens, total_tokens } = completionUsage(usage, excludesCached);
   const { cache_read_tokens, cache_write_tokens } = usage;
   return {
     input_tokens: prompt_tokens,

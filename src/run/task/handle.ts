@@ -8,7 +8,7 @@ type TaskMode = "workflow" | "stage" | "delegated_stage" | "sub_agent";
 export type TaskStatus = "running" | "completed" | "failed" | "cancelled" | "awaiting" | "interrupted";
 
 /** What happens to a task's conversation and artifacts when it runs again. */
-export interface Carry {
+export interface RetriggerPolicy {
   artifact_mode: "inherit" | "none";
   transcript_mode: "inherit" | "fork" | "reset" | "compact";
   context_policy: ContextPolicy;
@@ -29,7 +29,7 @@ export interface TaskSettings {
   request: JsonObject;
   /** `null`: the prompt is the task alone. */
   stage: StageTexts | null;
-  carry: Carry;
+  carry: RetriggerPolicy;
   execution: JsonObject | null;
   artifacts: WorkflowArtifact[];
   /** `stage_id`: the stage of a workflow run that hands it over. */

@@ -13,8 +13,8 @@ import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
 import { ownInstructions } from "../own-skill.ts";
 import { type SessionClient, sessionClient } from "../session-client.ts";
+import { relayChildEvents } from "./child-events.ts";
 import { type ChildTask, childSpec } from "./child-spec.ts";
-import { eventsBelow } from "./events-below.ts";
 import type { TaskHandle, TaskSettings } from "./handle.ts";
 
 interface Below {
@@ -30,7 +30,7 @@ interface Delegated {
   settings: TaskSettings;
 }
 
-/** Starts the sub-agent, or finds the one that an earlier life started, and waits for its envelope. */
+/** Starts the sub-agent, or finds the one that an earlier run attempt started, and waits for its envelope. */
 export async function runSubAgent(
   { call, again, forked }: PlannedCall,
   above: Ceilings,
@@ -93,16 +93,16 @@ async function envelopeFrom(
   const started = Date.now();
   const refused = refusal(above, started);
   if (refused !== null) return rejected(refused);
-  // The same work has the same name in every life of the run.
+  // The same work has the same name in every run attempt.
   const id = `${at.run}.${at.effect}`;
   const run_id = `${at.run}_${at.effect}`;
   const session = sessionClient(context, id);
   try {
     const spec = childSpec(parent, above, { run_id, session_id: id }, asked);
     const settings = settingsOf(asked.task, name, above, spec);
-    // The child sends its events to a session above. Without one, an earlier life emitted what it saw.
+    // The child sends its events to a session above. Without one, an earlier run attempt emitted what it saw.
     const unseen = above.session_id === null && !again;
-    const follow = unseen ? () => eventsBelow(session, settings, run_id, at, below.emit) : null;
+    const follow = unseen ? () => relayChildEvents(session, settings, run_id, at, below.emit) : null;
     const { task, spent } = await delegated(session, { spec, settings }, at.signal, follow);
     return { ...answerOf(task), spent, duration_ms: Date.now() - started };
   } catch (error) {

@@ -32,7 +32,7 @@ import type { WorkspaceAccess } from "../workspace/access.ts";
 import { runBash } from "../workspace-tools/bash.ts";
 import { ceilingsIn } from "./ceilings.ts";
 import { inputFault } from "./input-contract.ts";
-import { placedAt, plain, policyOf, type Stage, stageOf, withNamed } from "./stage.ts";
+import { plain, policyOf, type Stage, stageOf, withCommandEnvironment, withNamed } from "./stage.ts";
 
 /** What an attempt needs from the object in which the run lives. */
 interface AttemptPlace {
@@ -94,14 +94,14 @@ export function childSessions(state: WorkflowState): string[] {
 
 export const childRun = (session: string): string => session.replace(/^wfs_/, "run_");
 
-/** The command's name at the runner. A later life of the run follows the same execution. */
+/** The command's name at the runner. A later run attempt follows the same execution. */
 const executionOf = (run: string, { node, visit, attempt }: AttemptKey): string =>
   `wfx_${sha256(`${run}/${node}/${visit}/${attempt}`).slice(0, 32)}`;
 
 /**
- * Carries an attempt out, or follows the one that an earlier life began: both have the same names.
- * @param again whether an earlier life may have begun it
- * @throws a failure that a later life can overcome: a broken connection, a process that died
+ * Carries an attempt out, or follows the one that an earlier run attempt began: both have the same names.
+ * @param again whether an earlier run attempt may have begun it
+ * @throws a failure that a later run attempt can overcome: a broken connection, a process that died
  */
 export async function carryOutAttempt(
   state: WorkflowState,
@@ -217,7 +217,7 @@ async function runStage(
   const made = await agentSpec(context, host, input, { run, session: id });
   // A single call has no round left for a tool's answer.
   const offered = stage.agent ? withToolsAbove(made, options, above.tools) : made;
-  const placed = placedAt(offered, spec);
+  const placed = withCommandEnvironment(offered, spec);
   const agent = narrowed(withNamed(placed, stage.allowed), above, id);
   const begin = { session, run, agent, signal, called };
   const view =
@@ -261,7 +261,7 @@ async function asStage(
   announce(session.id);
   signal.throwIfAborted();
   const stop = (): void => {
-    // A later life that begins the attempt again also stops it.
+    // A later run attempt that begins the attempt again also stops it.
     session.ask("cancel", { run_id: run }).catch(() => {});
   };
   signal.addEventListener("abort", stop, { once: true });
@@ -315,7 +315,7 @@ function settingsOf(
   };
 }
 
-/** Stops what an attempt began in an earlier life. @throws a failure that a later life can overcome */
+/** Stops what an attempt began in an earlier run attempt. @throws a failure that a later run attempt can overcome */
 export async function stopAttempt(
   { spec }: WorkflowState,
   key: AttemptKey,

@@ -83,9 +83,12 @@ export const policyOf = (policies: readonly unknown[]): JsonObject | null =>
   policies.map(plain).reduce(intersectPolicies, null);
 
 /** The folder in which the commands of a run begin, and their variables. */
-export type Placement = Pick<AgentSpec, "cwd" | "variables">;
+export type CommandEnvironment = Pick<AgentSpec, "cwd" | "variables">;
 
-export const placedAt = (spec: AgentSpec, { cwd, variables }: Placement): AgentSpec => ({
+export const withCommandEnvironment = (
+  spec: AgentSpec,
+  { cwd, variables }: CommandEnvironment,
+): AgentSpec => ({
   ...spec,
   ...(cwd === undefined ? {} : { cwd }),
   ...(variables === undefined ? {} : { variables }),

@@ -34,10 +34,10 @@ const NAME = "workspace-tools";
 export interface Command extends CodeTerms {
   args: JsonObject;
   call_id: string;
-  /** Unique to run and call. The same call in a later life of the run has the same id. */
+  /** Unique to run and call. The same call in a later run attempt has the same id. */
   execution: string;
   run: string;
-  /** An earlier life of the run began it. */
+  /** An earlier run attempt began it. */
   again: boolean;
   /** The folder where it begins: relative to the work folder, or absolute. */
   cwd: string;

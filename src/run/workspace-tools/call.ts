@@ -29,7 +29,7 @@ interface WorkspaceToolsOptions {
   emit: (event: RunEvent) => void;
   /** The served skill that the run is, if already loaded. */
   own: SkillRecord | null;
-  /** When an earlier life of the run began a call, in Unix ms; `null`: none did. */
+  /** When an earlier run attempt began a call, in Unix ms; `null`: none did. */
   begun: (effect: string) => number | null;
 }
 

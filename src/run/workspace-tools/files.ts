@@ -183,7 +183,7 @@ export class FileTools {
   }
 
   /**
-   * @param since when an earlier life of the run began the call, in Unix ms: a file changed after that already has the
+   * @param since when an earlier run attempt began the call, in Unix ms: a file changed after that already has the
    *   edit; `null`: none did
    */
   async edit(
@@ -399,10 +399,10 @@ export class FileTools {
     if (inside.length > 0 || location.path === "")
       return `${given === "" ? "." : given} is a folder. Use Glob with this path to list it.`;
     const folder = location.path.split("/").slice(0, -1).join("/");
-    const beside = await this.#below({ ...location, path: folder });
+    const siblings = await this.#below({ ...location, path: folder });
     const near = nearest(
       location.path.slice(folder === "" ? 0 : folder.length + 1),
-      beside.map((file) => file.path),
+      siblings.map((file) => file.path),
       3,
     );
     const hint = near.length === 0 ? "" : ` There are: ${near.join(", ")}.`;

@@ -1,7 +1,7 @@
 /** Content on its way into a workspace. It is streamed to R2, hashed and counted before the manifest learns of it. */
 import { Internal } from "../../errors.ts";
 import { digested } from "../digest.ts";
-import { type Body, holdOrStore, type Shelf, storeWhole } from "../large-body.ts";
+import { type Body, type BodyStorage, holdOrStore, storeWhole } from "../large-body.ts";
 import type { FileIntent, Outcome, Refusal, WorkspaceAccess } from "./access.ts";
 
 /** The result of a write, including the content if it was stored. */
@@ -38,14 +38,14 @@ export async function storeContent(
   content: Body,
 ): Promise<{ sha256: string; size: number }> {
   const { body, sha256 } = digested(content);
-  const shelf: Shelf = {
+  const storage: BodyStorage = {
     bucket,
     key: () => key,
     note: async (_, uploadId) => {
       if (uploadId !== null) await workspace.noteUpload(key, uploadId);
     },
   };
-  const held = await holdOrStore(shelf, body);
-  const { size } = held instanceof Uint8Array ? await storeWhole(shelf, held) : held;
+  const held = await holdOrStore(storage, body);
+  const { size } = held instanceof Uint8Array ? await storeWhole(storage, held) : held;
   return { sha256: await sha256, size };
 }

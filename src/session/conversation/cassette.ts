@@ -4,7 +4,7 @@ import type { AgentRecord, ToolStatus } from "../../engine/agent/records.ts";
 import { effects } from "../../engine/agent/state.ts";
 import type { ToolCallBlock } from "../../engine/messages.ts";
 import type { Mock } from "../../model/mock/mock.ts";
-import { mockOf } from "../../model/mock/of-turn.ts";
+import { mockFromTurn } from "../../model/mock/mock-from-turn.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 
 interface RecordedResult {
@@ -20,7 +20,7 @@ interface RecordedResult {
 
 /** A model's answer in the form of `options.mock`, for records that settle one. */
 export function recordedAnswer(record: AgentRecord): Mock | null {
-  return record.type === "model_call_settled" ? mockOf(record.turn) : null;
+  return record.type === "model_call_settled" ? mockFromTurn(record.turn) : null;
 }
 
 /** Reads records one after the other, and returns the results of tools in them. */

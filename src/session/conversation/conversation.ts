@@ -1,6 +1,6 @@
 /**
  * One session: its stored state and its runs. The object around it passes questions (`operations.ts`) in; what builds on it, e.g. a
- * daemon, hears of what happens through its sequel.
+ * daemon, learns of what happens as its `SessionLifecycle`.
  */
 
 import type { Deployment } from "../../deployment.ts";
@@ -9,7 +9,7 @@ import type { Bindings } from "../../env.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { IdempotencyKeyReused } from "../../errors/request.ts";
 import { RunInProgress, SessionExists, SessionNotActive } from "../../errors/session.ts";
-import type { AgentParts } from "../../run/agent/parts.ts";
+import type { AgentRuntime } from "../../run/agent/runtime.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { NamedRequest } from "../named-request.ts";
@@ -30,8 +30,8 @@ import type {
   SessionOperations,
 } from "./rpc.ts";
 import { Runs } from "./runs.ts";
-import type { Sequel } from "./sequel.ts";
 import { SessionFiles } from "./session-files.ts";
+import type { SessionLifecycle } from "./session-lifecycle.ts";
 import { SessionListing } from "./session-listing.ts";
 import { SessionLog } from "./session-log.ts";
 import { ConversationStore, type SessionRow } from "./store.ts";
@@ -48,7 +48,7 @@ export interface SessionHost {
   storage: DurableObjectStorage;
   deployment: Deployment;
   background: (work: Promise<unknown>) => void;
-  parts: AgentParts;
+  runtime: AgentRuntime;
   /** Ends this life of the object once everything is stored; the next request or alarm begins another one. */
   die: () => Promise<void>;
   /** Unix ms. */
@@ -59,35 +59,38 @@ export class Conversation {
   readonly deployment: Deployment;
   readonly env: Bindings;
   readonly background: (work: Promise<unknown>) => void;
-  readonly parts: AgentParts;
+  readonly runtime: AgentRuntime;
   readonly die: () => Promise<void>;
   readonly log: SessionLog;
   readonly files: SessionFiles;
   readonly runs: Runs;
   readonly listing: SessionListing;
   readonly #store: ConversationStore;
-  readonly #sequel: Sequel;
+  readonly #lifecycle: SessionLifecycle;
   /** A change of the conversation that takes time is under way. It is aborted when the session is removed. */
   #changing: AbortController | null = null;
   #armed = false;
   #adopting: Promise<unknown> = Promise.resolve();
 
-  /** @param sequel not called before the constructor has returned */
-  constructor({ storage, deployment, background, parts, die, now = Date.now }: SessionHost, sequel: Sequel) {
+  /** @param lifecycle not called before the constructor has returned */
+  constructor(
+    { storage, deployment, background, runtime, die, now = Date.now }: SessionHost,
+    lifecycle: SessionLifecycle,
+  ) {
     const { env, settings } = deployment;
-    this.#sequel = sequel;
+    this.#lifecycle = lifecycle;
     this.deployment = deployment;
     this.env = env;
     this.background = background;
-    this.parts = parts;
+    this.runtime = runtime;
     this.die = die;
     const { redactor: answers, eventRedactor: events, logsAll } = settings;
     this.#store = new ConversationStore(storage);
     this.log = new SessionLog(this.#store, now, { answers, events });
-    this.files = new SessionFiles({ storage, env, now, store: this.#store, sequel });
-    this.listing = new SessionListing({ log: this.log, deployment, background, sequel });
+    this.files = new SessionFiles({ storage, env, now, store: this.#store, lifecycle });
+    this.listing = new SessionListing({ log: this.log, deployment, background, lifecycle });
     const workspace = this.files.byRun();
-    this.runs = new Runs({ log: this.log, deployment, parts, background, logsAll, workspace, sequel });
+    this.runs = new Runs({ log: this.log, deployment, runtime, background, logsAll, workspace, lifecycle });
   }
 
   /** Prepares the session for a caller and takes care of its run. @throws CallNotFound */
@@ -102,7 +105,7 @@ export class Conversation {
     }
     this.#armed = true;
     this.runs.ensure();
-    const ready = this.#sequel.ready();
+    const ready = this.#lifecycle.ready();
     if (ready !== undefined) await ready;
     return row;
   }
@@ -235,7 +238,7 @@ export class Conversation {
           this.listing.changed();
         },
       });
-      if (state === "closed" || state === "abandoned") this.#sequel.closes();
+      if (state === "closed" || state === "abandoned") this.#lifecycle.closes();
     });
     this.background(this.listing.write());
   }
@@ -275,12 +278,12 @@ export class Conversation {
     const { first_event, done_event } = this.runs.row(run_id);
     const from = Math.max(Math.min(after ?? 0, newest), first_event - 1);
     if (done_event !== null && from >= done_event) return new Blob([]).stream();
-    const { log, runs, parts } = this;
+    const { log, runs, runtime } = this;
     const answerOf = (run: string): JsonObject | null => {
-      const answer = this.#sequel.answer(run);
+      const answer = this.#lifecycle.answer(run);
       return answer === null ? null : log.answered(answer);
     };
-    return events.follow(id, from, streamEnd({ log, runs, parts, session: id, answerOf }, run_id, until));
+    return events.follow(id, from, streamEnd({ log, runs, runtime, session: id, answerOf }, run_id, until));
   }
 
   /** @throws CallNotFound */
@@ -319,7 +322,7 @@ export class Conversation {
   async #clear(row: SessionRow): Promise<void> {
     const { tenant, id } = row;
     await this.listing.withdraw();
-    await this.#sequel.cleared({ tenant, id });
+    await this.#lifecycle.cleared({ tenant, id });
     await this.files.destroy(row);
     await clearFiles(this.env, tenant, id);
     await forgetSession(this.env, tenant, id);

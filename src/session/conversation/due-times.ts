@@ -2,7 +2,7 @@
 
 /** What may be due; each kind has one owner (`session.ts`). */
 export type DueKind =
-  /** A run under way must have a life, and whoever is told of it must know how it is. */
+  /** A run under way must have a run attempt, and whoever is told of it must know how it is. */
   | "watch"
   /** An approval expires, or a resting run's time is over. */
   | "approval"

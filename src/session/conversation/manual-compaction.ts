@@ -10,14 +10,14 @@ import { compactionRecord } from "../../engine/agent/next.ts";
 import type { Compacted } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
-import type { AgentParts, RunEnvironment } from "../../run/agent/parts.ts";
+import type { AgentRuntime, RunEnvironment } from "../../run/agent/runtime.ts";
 import { llmError } from "../../run/llm-problem.ts";
 import type { CompactCall } from "./rpc.ts";
 import type { SessionLog } from "./session-log.ts";
 
 /** Makes a summary that is not given and that no plain strategy makes. */
 interface Summariser {
-  parts: AgentParts;
+  runtime: AgentRuntime;
   environment: RunEnvironment;
   /** Its reason is thrown once it is aborted: the session was removed, and another one may be in its place. */
   removed: AbortSignal;
@@ -55,7 +55,7 @@ function record(log: SessionLog, state: AgentState, plan: CompactionPlan, summar
 async function summaryOf(
   plan: CompactionPlan,
   { spec }: CompactCall,
-  { parts, environment, removed: signal }: Summariser,
+  { runtime, environment, removed: signal }: Summariser,
 ): Promise<{ plan: CompactionPlan; summary: string }> {
   if (plan.summary !== null) return { plan, summary: plan.summary };
   return summaryFrom(spec === null ? "" : await asked(spec), plan);
@@ -63,7 +63,7 @@ async function summaryOf(
   async function asked(spec: AgentSpec): Promise<string> {
     const context = { run: environment.run_id, effect: "summary", signal, tools: [], provider: null };
     try {
-      const { effects } = await parts.begin(spec, environment, signal);
+      const { effects } = await runtime.begin(spec, environment, signal);
       return await effects.summarize(summaryInstructions(plan.archived), plan.archived, context);
     } catch (error) {
       signal.throwIfAborted();

@@ -34,7 +34,7 @@ import type {
 import { runEnvironment } from "./run-environment.ts";
 import { MESSAGE_WAKE } from "./runs.ts";
 import type { SessionRow } from "./store.ts";
-import { traceOf } from "./trace.ts";
+import { tracePage } from "./trace.ts";
 import { runAnswer, runEntry, runView, usualWait } from "./views.ts";
 import { listPage, tailOf } from "./visible.ts";
 
@@ -100,7 +100,7 @@ export class SessionDispatcher {
 }
 
 function handlersOf(conversation: Conversation, task: Task): Handlers {
-  const { log, runs, files, env, deployment, background, parts } = conversation;
+  const { log, runs, files, env, deployment, background, runtime } = conversation;
   const { store } = log;
   /** Forks under way, by request: a request repeated meanwhile gets the same fork. */
   const forks = new Map<string, { hash: string; made: Promise<void> }>();
@@ -128,7 +128,7 @@ function handlersOf(conversation: Conversation, task: Task): Handlers {
     });
   const answer = async (run_id: string, wait: Wait | null, { id }: SessionRow): Promise<RunView> => {
     await runs.wait(run_id, wait ?? usualWait(log.state()));
-    return runAnswer(log, parts, id, runs.row(run_id));
+    return runAnswer(log, runtime, id, runs.row(run_id));
   };
   return {
     async open(input, caller) {
@@ -202,7 +202,7 @@ function handlersOf(conversation: Conversation, task: Task): Handlers {
         remember: () => {},
       });
       const compacted = await conversation.changing((removed) =>
-        compactNow(log, call, { parts, environment, removed }),
+        compactNow(log, call, { runtime, environment, removed }),
       );
       return { ...conversation.view(), compacted: compacted === null ? null : { ...compacted } };
     }),
@@ -296,7 +296,7 @@ function handlersOf(conversation: Conversation, task: Task): Handlers {
     run: within(({ run_id }, { id }) => runView(log, id, runs.row(run_id))),
     trace: within(({ run_id, ...page }) => {
       const row = runs.row(run_id);
-      return { ...traceOf(store.runRecords(row), page), recovered: row.recoveries > 0 };
+      return { ...tracePage(store.runRecords(row), page), recovered: row.recoveries > 0 };
     }),
     list_events: within((page) => eventPage(store, page)),
     answer: within(({ run_id, wait }, row) => answer(run_id, wait, row)),

@@ -1,4 +1,4 @@
-/** How far the dead lives of a run got. */
+/** How far the dead run attempts got. */
 import type { AgentRecord } from "../../engine/agent/records.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { RunRow } from "./run-rows.ts";
@@ -17,15 +17,15 @@ const FROM_OUTSIDE: readonly AgentRecord["type"][] = [
 const LOOKED_AT = 100;
 const isOwn = ({ data }: RunEvent): boolean => !("parent_run_id" in data);
 
-/** Whether the lives since the last recovery made any progress. */
-export function gotOn({ store }: SessionLog, { progress }: RunRow): boolean {
+/** Whether the run attempts since the last recovery made any progress. */
+export function madeProgress({ store }: SessionLog, { progress }: RunRow): boolean {
   for (const record of store.records(progress)) {
     if (!FROM_OUTSIDE.includes(record.type)) return true;
   }
   return false;
 }
 
-/** A life that died during a model's answer has sent a part of it, which is now void. */
+/** A run attempt that died during a model's answer has sent a part of it, which is now void. */
 export function sendRestart({ store, events }: SessionLog): void {
   // Events of a delegated run come in between.
   const last = store.events(Math.max(0, store.lastEvent() - LOOKED_AT)).findLast(isOwn);

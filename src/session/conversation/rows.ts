@@ -1,5 +1,5 @@
 /** A session's numbered rows: values in order, long ones split into several rows. */
-import { cut } from "../parts.ts";
+import { rowChunks } from "../row-chunks.ts";
 
 /** One stored value: its number, and the value if it is readable. */
 export type Row<T> = { seq: number; ok: true; value: T; bytes: number } | { seq: number; ok: false };
@@ -44,7 +44,7 @@ export class Rows<T> {
   /** Returns the number of bytes that it takes. @param value must be a `T` after a round trip through JSON */
   insert(seq: number, value: unknown): number {
     const bytes = this.#encoder.encode(JSON.stringify(value));
-    for (const [part, data] of cut(bytes)) {
+    for (const [part, data] of rowChunks(bytes)) {
       this.#sql.exec(`INSERT INTO ${this.#table} (seq, part, data) VALUES (?, ?, ?)`, seq, part, data);
     }
     this.#last = seq;

@@ -1,6 +1,6 @@
 /** The environment for effects of a session: what they may read, store and send. */
 import type { Deployment } from "../../deployment.ts";
-import type { RunEnvironment } from "../../run/agent/parts.ts";
+import type { RunEnvironment } from "../../run/agent/runtime.ts";
 import { detachedContext } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { WorkspaceAccess } from "../../run/workspace/access.ts";
@@ -42,7 +42,7 @@ export function runEnvironment(options: RunEnvironmentOptions): RunEnvironment {
     emit,
     memo: memo === null ? null : JSON.parse(memo),
     remember,
-    known: (execution) => store.handedIn.known(execution),
-    note: (execution, fact) => store.handedIn.note(execution, fact),
+    known: (execution) => store.submitted.known(execution),
+    note: (execution, fact) => store.submitted.note(execution, fact),
   };
 }

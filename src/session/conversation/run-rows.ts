@@ -13,10 +13,10 @@ export interface RunRow {
   first_event: number;
   done_event: number | null;
   first_record: number;
-  /** Number of consecutive lives without progress, and of the last record that the previous life saw. */
+  /** Number of consecutive run attempts without progress, and of the last record that the previous run attempt saw. */
   recoveries: number;
   progress: number;
-  /** Values that its effects keep for later lives, as JSON. */
+  /** Values that its effects keep for later run attempts, as JSON. */
   memo: string | null;
 }
 

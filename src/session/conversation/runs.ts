@@ -10,26 +10,26 @@ import { CallNotFound } from "../../errors/llm.ts";
 import { RunCancelled, RunInProgress } from "../../errors/session.ts";
 import { type ErrorData, HullError, Internal } from "../../errors.ts";
 import { systemClock } from "../../model/clock.ts";
-import type { RunEnvironment } from "../../run/agent/parts.ts";
+import type { RunEnvironment } from "../../run/agent/runtime.ts";
 import type { SpanNote } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
 import { runAttributes, tracedRun } from "../../run/gen-ai.ts";
 import type { WorkspaceAccess } from "../../run/workspace/access.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import { type Life, Lives, RunOver, WATCH_MS } from "../lives.ts";
-import { gotOn, sendRestart } from "./recovery.ts";
+import { type RunAttempt, RunAttempts, RunSettled, WATCH_MS } from "../run-attempts.ts";
+import { madeProgress, sendRestart } from "./recovery.ts";
 import type { Wait } from "./rpc.ts";
 import { runEnvironment } from "./run-environment.ts";
 import type { RunRow } from "./run-rows.ts";
-import type { RunSequel, WaitStep } from "./sequel.ts";
-import type { Also } from "./session-log.ts";
+import type { RunLifecycle, WaitStep } from "./session-lifecycle.ts";
+import type { AppendOptions } from "./session-log.ts";
 import { type EndOptions, logEnd, logRun, loseRun, settleRun, unwatched } from "./settle.ts";
 
 interface RunsOptions extends EndOptions {
   deployment: Deployment;
   background: (work: Promise<unknown>) => void;
   workspace: WorkspaceAccess;
-  sequel: RunSequel;
+  lifecycle: RunLifecycle;
 }
 
 /** Messages speak for themselves. */
@@ -42,7 +42,7 @@ export const MESSAGE_WAKE: Wake = {
 };
 
 /** `again`: a record came while the driver was about to rest. */
-interface AgentLife extends Life {
+interface AgentRunAttempt extends RunAttempt {
   /** The status in its row. */
   status: RunRow["status"];
   /** Stored records that the driver has not seen yet. */
@@ -53,13 +53,13 @@ interface AgentLife extends Life {
   memo: string | null;
   /** More members of the result. */
   further: () => JsonObject;
-  /** Spans of this life; absent if none are wanted. */
+  /** Spans of this run attempt; absent if none are wanted. */
   spans?: SpanNote[] | undefined;
   /** Writes the log line of the settled run. */
   log?: () => void;
 }
 
-export class Runs extends Lives<AgentLife> {
+export class Runs extends RunAttempts<AgentRunAttempt> {
   readonly #options: RunsOptions;
 
   constructor(options: RunsOptions) {
@@ -84,10 +84,10 @@ export class Runs extends Lives<AgentLife> {
         const first_record = store.lastRecord();
         store.addRun({ id: spec.run_id, ...by, created_at: now, first_event, first_record });
         store.setDue({ watch: now + WATCH_MS });
-        this.#options.sequel.begins(spec);
+        this.#options.lifecycle.begins(spec);
       },
     });
-    this.live(this.row(spec.run_id));
+    this.startAttempt(this.row(spec.run_id));
   }
 
   /** @throws CallNotFound */
@@ -132,17 +132,17 @@ export class Runs extends Lives<AgentLife> {
     const row = store.liveRun();
     const goes = row !== null && goOn;
     const records = bodies.map((body) => this.log.record(body));
-    const write: Also["write"] = (state) => {
+    const write: AppendOptions["write"] = (state) => {
       if (!goes) return;
       this.#noteStatus(row, state);
       store.setDue({ watch: this.log.now() + WATCH_MS });
       this.#reportWakes(records);
-      this.#options.sequel.goesOn(row.status);
+      this.#options.lifecycle.resumes(row.status);
     };
     this.log.append(this.log.applied(records), { write });
     this.current?.incoming.push(...records);
     this.current?.wake();
-    if (goes) this.goOn(row.id);
+    if (goes) this.proceed(row.id);
   }
 
   /** Wakes an idle run, and returns whether it was idle. @param first records that come with the wake */
@@ -165,9 +165,9 @@ export class Runs extends Lives<AgentLife> {
     store.transaction(() => {
       store.updateRun(row.id, { status: "running" });
       store.setDue({ watch: this.log.now() + WATCH_MS, approval: null });
-      this.#options.sequel.goesOn(row.status);
+      this.#options.lifecycle.resumes(row.status);
     });
-    this.goOn(row.id);
+    this.proceed(row.id);
   }
 
   /** Ends a run that is under way. */
@@ -175,7 +175,7 @@ export class Runs extends Lives<AgentLife> {
     const row = this.row(id);
     if (row.settled_at !== null) return;
     const { data } = new RunCancelled({ run: id });
-    const executions = this.log.store.handedIn.ids();
+    const executions = this.log.store.submitted.ids();
     this.#settle(
       row,
       this.log.applied([this.log.record({ type: "run_settled", run: id, status: "cancelled", error: data })]),
@@ -204,15 +204,15 @@ export class Runs extends Lives<AgentLife> {
     this.drop((run) => new RunCancelled({ run }));
   }
 
-  protected override born({ id: run, status }: RunRow): AgentLife {
+  protected override newAttempt({ id: run, status }: RunRow): AgentRunAttempt {
     return {
       run,
       status,
       abort: new AbortController(),
       incoming: [],
       wake: () => {},
-      again: false,
-      over: false,
+      rerun: false,
+      settled: false,
       memo: null,
       further: () => ({}),
     };
@@ -222,23 +222,23 @@ export class Runs extends Lives<AgentLife> {
     return this.log.store.lastRecord();
   }
 
-  protected override gotOn(row: RunRow): boolean {
-    return gotOn(this.log, row);
+  protected override madeProgress(row: RunRow): boolean {
+    return madeProgress(this.log, row);
   }
 
-  protected override brokeOff(row: RunRow, error: unknown): void {
+  protected override interrupted(row: RunRow, error: unknown): void {
     logRun(this.log, row, "run_broke_off", { error: String(error) });
   }
 
-  protected override async drive(life: AgentLife, row: RunRow, resumed: boolean): Promise<void> {
+  protected override async drive(attempt: AgentRunAttempt, row: RunRow, resumed: boolean): Promise<void> {
     try {
-      await this.#drive(life, row, resumed);
+      await this.#drive(attempt, row, resumed);
     } finally {
-      life.log?.();
+      attempt.log?.();
     }
   }
 
-  async #drive(life: AgentLife, row: RunRow, resumed: boolean): Promise<void> {
+  async #drive(attempt: AgentRunAttempt, row: RunRow, resumed: boolean): Promise<void> {
     const log = this.log;
     const { run } = log.state();
     if (log.store.run(row.id)?.settled_at !== null) return;
@@ -247,21 +247,21 @@ export class Runs extends Lives<AgentLife> {
       return;
     }
     if (resumed) sendRestart(log);
-    const append = (batch: readonly Applied[]): void => this.#append(life, row, batch);
-    const { signal } = life.abort;
+    const append = (batch: readonly Applied[]): void => this.#append(attempt, row, batch);
+    const { signal } = attempt.abort;
     try {
-      const { parts } = this.#options;
+      const { runtime } = this.#options;
       const environment = this.#environment(row);
-      life.spans = environment.context.spans;
-      const { effects, vault, further } = await parts.begin(run.spec, environment, signal);
-      if (life.over) return;
-      life.further = further;
+      attempt.spans = environment.context.spans;
+      const { effects, vault, further } = await runtime.begin(run.spec, environment, signal);
+      if (attempt.settled) return;
+      attempt.further = further;
       // Records that came until now are part of the driver's initial state.
-      life.incoming = [];
+      attempt.incoming = [];
       const inbox = {
-        take: (): AgentRecord[] => life.incoming.splice(0),
+        take: (): AgentRecord[] => attempt.incoming.splice(0),
         watch: (wake: () => void) => {
-          life.wake = wake;
+          attempt.wake = wake;
         },
       };
       const clock = { ...systemClock, now: log.now };
@@ -270,7 +270,7 @@ export class Runs extends Lives<AgentLife> {
         if (rest.state.run !== null) span.set(() => runAttributes(rest.state.run ?? run));
         return rest;
       });
-      if (step.type === "wait" && !life.again && !life.over) this.#rest(life, step);
+      if (step.type === "wait" && !attempt.rerun && !attempt.settled) this.#rest(attempt, step);
     } catch (error) {
       if (!(error instanceof HullError)) throw error;
       const settled = { type: "run_settled" as const, run: row.id, status: "error" as const };
@@ -278,21 +278,21 @@ export class Runs extends Lives<AgentLife> {
     }
   }
 
-  #append(life: AgentLife, row: RunRow, batch: readonly Applied[]): void {
-    if (life.over) throw new RunOver();
+  #append(attempt: AgentRunAttempt, row: RunRow, batch: readonly Applied[]): void {
+    if (attempt.settled) throw new RunSettled();
     if (batch.some(({ record }) => record.type === "run_settled")) {
       this.#settle(row, batch);
       return;
     }
     const all = [...batch, ...this.#missedWake(batch)];
-    if (all.length > batch.length) life.again = true;
-    const write: Also["write"] = (state) => {
-      life.status = this.#noteStatus({ ...row, status: life.status }, state);
-      if (life.memo !== null) this.log.store.updateRun(row.id, { memo: life.memo });
+    if (all.length > batch.length) attempt.rerun = true;
+    const write: AppendOptions["write"] = (state) => {
+      attempt.status = this.#noteStatus({ ...row, status: attempt.status }, state);
+      if (attempt.memo !== null) this.log.store.updateRun(row.id, { memo: attempt.memo });
       this.#reportWakes(all.map(({ record }) => record));
     };
     this.log.append(all, { write });
-    life.memo = null;
+    attempt.memo = null;
   }
 
   /** A message that came too late to keep a run going, and before the run was idle, wakes it immediately. */
@@ -306,22 +306,22 @@ export class Runs extends Lives<AgentLife> {
   }
 
   #reportWakes(records: readonly AgentRecord[]): void {
-    for (const record of records) if (record.type === "woke") this.#options.sequel.wakes(record.wake);
+    for (const record of records) if (record.type === "woke") this.#options.lifecycle.wakes(record.wake);
   }
 
   #settle(row: RunRow, batch: readonly Applied[]): void {
-    const life = this.lifeOf(row.id);
-    settleRun(this.#options, row, batch, life ?? { further: () => ({}), memo: null });
+    const attempt = this.attemptOf(row.id);
+    settleRun(this.#options, row, batch, attempt ?? { further: () => ({}), memo: null });
     const state = this.log.state();
-    const log = (): void => logEnd(this.#options, row, state, life?.spans);
-    // A life's spans end with it.
-    if (life === null || life.spans === undefined) log();
-    else life.log = log;
+    const log = (): void => logEnd(this.#options, row, state, attempt?.spans);
+    // A run attempt's spans end with it.
+    if (attempt === null || attempt.spans === undefined) log();
+    else attempt.log = log;
     this.#ended(row);
   }
 
   protected override giveUp(row: RunRow): void {
-    const executions = this.log.store.handedIn.ids();
+    const executions = this.log.store.submitted.ids();
     const error = loseRun(this.#options, row);
     this.#ended(row);
     this.#stop(row, executions, error);
@@ -329,30 +329,30 @@ export class Runs extends Lives<AgentLife> {
 
   #ended({ id }: RunRow): void {
     this.settled(id);
-    this.#options.sequel.ended(id);
+    this.#options.lifecycle.ended(id);
   }
 
   /** Ends the activities of a run that was settled from outside. */
   #stop(row: RunRow, executions: readonly string[], error: ErrorData): void {
-    this.lifeOf(row.id)?.abort.abort(new HullError(error));
-    const stopped = this.#options.parts.stop(this.#environment(row), executions);
+    this.attemptOf(row.id)?.abort.abort(new HullError(error));
+    const stopped = this.#options.runtime.stop(this.#environment(row), executions);
     this.background(
       stopped.catch((fault: unknown) => logRun(this.log, row, "run_not_stopped", { error: String(fault) })),
     );
   }
 
   /** Nothing happens until a record comes, an approval expires, or the run's time is over; other due times keep their alarm. */
-  #rest(life: AgentLife, step: WaitStep): void {
+  #rest(attempt: AgentRunAttempt, step: WaitStep): void {
     const { store } = this.log;
     const deadline = this.log.state().run?.spec.deadline?.at ?? Number.POSITIVE_INFINITY;
     const until = Math.min(step.until ?? Number.POSITIVE_INFINITY, deadline);
     store.transaction(() => {
-      if (life.status !== step.status) store.updateRun(life.run, { status: step.status });
+      if (attempt.status !== step.status) store.updateRun(attempt.run, { status: step.status });
       const approval = until === Number.POSITIVE_INFINITY ? null : until;
-      store.setDue({ ...unwatched(this.#options.sequel), approval });
-      this.#options.sequel.rests(step);
+      store.setDue({ ...unwatched(this.#options.lifecycle), approval });
+      this.#options.lifecycle.rests(step);
     });
-    life.status = step.status;
+    attempt.status = step.status;
   }
 
   /** Writes the status if it has changed. A daemon that goes idle is idle only when nothing is left to do first. */
@@ -378,11 +378,11 @@ export class Runs extends Lives<AgentLife> {
       startedAt,
       memo,
       remember: (value) => {
-        const life = this.lifeOf(run_id);
-        if (life !== null) life.memo = JSON.stringify(value);
+        const attempt = this.attemptOf(run_id);
+        if (attempt !== null) attempt.memo = JSON.stringify(value);
       },
       emit: (event) => {
-        if (this.lifeOf(run_id)?.over !== false) return;
+        if (this.attemptOf(run_id)?.settled !== false) return;
         try {
           this.log.emit(event);
         } catch (error) {

@@ -12,7 +12,7 @@ import type {
 } from "../../run/workspace/access.ts";
 import { Workspace } from "../workspace/workspace.ts";
 import { sessionPrefix } from "./files.ts";
-import type { FilesSequel } from "./sequel.ts";
+import type { FileLifecycle } from "./session-lifecycle.ts";
 import type { ConversationStore, SessionRow } from "./store.ts";
 
 /** Contents to copy at a time, each from one connection to another; a Worker has six. */
@@ -29,7 +29,7 @@ interface SessionFilesOptions {
   store: ConversationStore;
   /** Unix ms. */
   now: () => number;
-  sequel: FilesSequel;
+  lifecycle: FileLifecycle;
 }
 
 export class SessionFiles implements WorkspaceAccess {
@@ -43,7 +43,7 @@ export class SessionFiles implements WorkspaceAccess {
   }
 
   async #prepared(): Promise<Workspace> {
-    const preparing = this.#options.sequel.filesWanted();
+    const preparing = this.#options.lifecycle.filesWanted();
     if (preparing !== undefined) await preparing;
     return this.#workspace();
   }
@@ -174,14 +174,14 @@ export class SessionFiles implements WorkspaceAccess {
 
   #of({ tenant, id }: SessionRow): Workspace {
     if (this.#made?.of === id) return this.#made.workspace;
-    const { storage, env, now, sequel } = this.#options;
+    const { storage, env, now, lifecycle } = this.#options;
     const prefix = `${sessionPrefix(tenant, id)}files/`;
     const workspace = new Workspace({
       storage,
       bucket: env.FILES,
       prefix,
       now,
-      changed: (changes) => sequel.filesChange(changes, this.#own),
+      changed: (changes) => lifecycle.filesChange(changes, this.#own),
     });
     this.#made = { of: id, workspace };
     return workspace;

@@ -1,17 +1,17 @@
 /**
  * A session's rows in the tenant's lists of sessions and runs, in D1. The session itself is the truth: no run waits for a row, and
  * one that could not be written is written later. Rows of new sessions, and of runs that begin or end, go with those of other sessions
- * (`noted-rows.ts`). The session itself writes the row of a run that rests or goes on, since these rows must come in order.
+ * (`index-rows.ts`). The session itself writes the row of a run that rests or goes on, since these rows must come in order.
  */
 import type { Deployment } from "../../deployment.ts";
 import type { RowNote } from "../../row-collector.ts";
 import type { IndexEntry, SessionEntry } from "../index-row.ts";
-import { noteRows, noteRowsNow } from "../noted-rows.ts";
+import { queueRows, queueRowsNow } from "../index-rows.ts";
 import type { RunEntry } from "../run-entry.ts";
 import { noteRuns } from "../run-index.ts";
 import { sessionRows } from "../session-index.ts";
-import { within } from "../within.ts";
-import type { ListingSequel } from "./sequel.ts";
+import { waitAtMost } from "../wait-at-most.ts";
+import type { ListingSource } from "./session-lifecycle.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { ConversationStore, SessionRow } from "./store.ts";
 import { indexEntry } from "./views.ts";
@@ -39,7 +39,7 @@ interface ListingOptions {
   log: SessionLog;
   deployment: Deployment;
   background: (work: Promise<unknown>) => void;
-  sequel: ListingSequel;
+  lifecycle: ListingSource;
 }
 
 export class SessionListing {
@@ -47,7 +47,7 @@ export class SessionListing {
   readonly #store: ConversationStore;
   readonly #deployment: Deployment;
   readonly #background: (work: Promise<unknown>) => void;
-  readonly #sequel: ListingSequel;
+  readonly #lifecycle: ListingSource;
   /** One write after the other. */
   #last: Promise<void> = Promise.resolve();
   /** Runs that began and have no row yet. */
@@ -61,12 +61,12 @@ export class SessionListing {
   /** A row of the last run could not be written, and is due. */
   #runDue = false;
 
-  constructor({ log, deployment, background, sequel }: ListingOptions) {
+  constructor({ log, deployment, background, lifecycle }: ListingOptions) {
     this.#log = log;
     this.#store = log.store;
     this.#deployment = deployment;
     this.#background = background;
-    this.#sequel = sequel;
+    this.#lifecycle = lifecycle;
   }
 
   /** The session is new or has changed; its row is due. Call it in the transaction of the change. */
@@ -81,7 +81,7 @@ export class SessionListing {
       const row = this.#store.session();
       if (row === null || row.state === "deleted") return;
       const rows = [{ tenant: row.tenant, session: listEntry(row) }];
-      const { notes, sent } = noteRowsNow(this.#deployment, rows, this.#background);
+      const { notes, sent } = queueRowsNow(this.#deployment, rows, this.#background);
       this.#noteOwn(notes);
       await sent;
     };
@@ -92,7 +92,7 @@ export class SessionListing {
   /** Waits for the rows, so that the maker of a session finds it in the list. A slow list delays nobody. */
   async written(): Promise<void> {
     const begun = Date.now();
-    await within(this.#last, WRITTEN_MS);
+    await waitAtMost(this.#last, WRITTEN_MS);
     const left = WRITTEN_MS - (Date.now() - begun);
     if (this.#own !== null) await this.#deployment.indexRows.settled([this.#own], left);
   }
@@ -218,17 +218,17 @@ export class SessionListing {
       const known = run?.spec.run_id === id ? run : null;
       return [{ tenant: session.tenant, run: indexEntry(session.id, row, known) }];
     });
-    const other = await this.#sequel.entry();
+    const other = await this.#lifecycle.entry();
     // Nobody looks for the session in the list yet, so its row waited for the run's, or it could not be written before.
     const isListed = this.#own !== null || this.#store.dueAt("index") === null;
     if (other !== null || itself) return { rows, other, session: isListed ? null : session };
     // If the process dies before a run's end is on disk, the run goes on, and its next end replaces the row.
-    const notes = noteRows(this.#deployment, rows, this.#background);
+    const notes = queueRows(this.#deployment, rows, this.#background);
     this.#sent.push(...notes.map((note, i) => ({ run: rows[i]?.run.id ?? "", note })));
     this.#confirmLater();
     if (!isListed) {
       const own = [{ tenant: session.tenant, session: listEntry(session) }];
-      this.#noteOwn(noteRows(this.#deployment, own, this.#background));
+      this.#noteOwn(queueRows(this.#deployment, own, this.#background));
     }
     return null;
   }

@@ -14,7 +14,7 @@ import type { RunRow } from "./run-rows.ts";
 import type { ConversationStore } from "./store.ts";
 
 /** What is stored in the same transaction as records. */
-export interface Also {
+export interface AppendOptions {
   /** The records themselves produce no events. */
   silent?: boolean;
   /** Events in addition to those of the records. @param state after the records */
@@ -90,8 +90,8 @@ export class SessionLog {
     return { v: 1, at: this.now(), ...body };
   }
 
-  add(bodies: readonly AgentRecordBody[], also: Also = {}): void {
-    this.append(this.applied(bodies.map((body) => this.record(body))), also);
+  add(bodies: readonly AgentRecordBody[], options: AppendOptions = {}): void {
+    this.append(this.applied(bodies.map((body) => this.record(body))), options);
   }
 
   /** Applies the next records. */
@@ -100,10 +100,10 @@ export class SessionLog {
   }
 
   /** @param batch folded onto the stored state */
-  append(batch: readonly Applied[], also: Also = {}): void {
+  append(batch: readonly Applied[], options: AppendOptions = {}): void {
     const records = batch.map(({ record }) => record);
     try {
-      this.#fold.replace(this.store.transaction(() => this.#write(batch, records, also)));
+      this.#fold.replace(this.store.transaction(() => this.#write(batch, records, options)));
     } catch (error) {
       this.#recent = null;
       throw error;
@@ -114,18 +114,18 @@ export class SessionLog {
   }
 
   /** Returns the state after the records. */
-  #write(batch: readonly Applied[], records: readonly AgentRecord[], also: Also): AgentState {
+  #write(batch: readonly Applied[], records: readonly AgentRecord[], options: AppendOptions): AgentState {
     const waited = this.events.take();
     const fresh: RunEvent[] = [];
     const state = batch.at(-1)?.after ?? this.state();
     this.#recent = this.#kept(records);
     for (const { record, before } of batch) {
-      if (also.silent !== true) fresh.push(...eventsOf(record, before));
+      if (options.silent !== true) fresh.push(...eventsOf(record, before));
       this.store.artifacts.note(record, before);
     }
-    fresh.push(...(also.events?.(state) ?? []));
+    fresh.push(...(options.events?.(state) ?? []));
     const last = this.store.appendEvents([...waited, ...fresh.map((event) => this.redacted(event))]);
-    also.write?.(state, last);
+    options.write?.(state, last);
     this.store.checkpointIfDue(state);
     return state;
   }

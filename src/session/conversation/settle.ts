@@ -3,23 +3,23 @@ import type { Applied } from "../../engine/agent/apply.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import { RunLost } from "../../errors/session.ts";
 import type { ErrorData } from "../../errors.ts";
-import type { AgentParts } from "../../run/agent/parts.ts";
+import type { AgentRuntime } from "../../run/agent/runtime.ts";
 import type { SpanNote } from "../../run/context.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import { doneEvents, lostEvents } from "./done.ts";
 import type { RunRow } from "./run-rows.ts";
-import type { RunSequel } from "./sequel.ts";
+import type { RunLifecycle } from "./session-lifecycle.ts";
 import type { SessionLog } from "./session-log.ts";
 
 export interface EndOptions {
   log: SessionLog;
-  parts: AgentParts;
+  runtime: AgentRuntime;
   /** Whether successful runs are logged too. */
   logsAll: boolean;
-  sequel: Pick<RunSequel, "reports">;
+  lifecycle: Pick<RunLifecycle, "reports">;
 }
 
-/** Facts that only the last life of a run knows. */
+/** Facts that only the last run attempt knows. */
 interface LastLife {
   /** More members of the result. */
   further: () => JsonObject;
@@ -29,12 +29,12 @@ interface LastLife {
 
 /** A run's result; `transcript_truncated`: it covers only the last records. */
 export function resultOf(
-  parts: AgentParts,
+  runtime: AgentRuntime,
   state: AgentState,
-  facts: Parameters<AgentParts["resultOf"]>[1],
+  facts: Parameters<AgentRuntime["resultOf"]>[1],
   { records, whole }: ReturnType<SessionLog["recordsOf"]>,
 ): JsonObject {
-  const result = parts.resultOf(state, facts, records);
+  const result = runtime.resultOf(state, facts, records);
   return whole ? result : { ...result, transcript_truncated: true };
 }
 
@@ -45,34 +45,34 @@ export function settleRun(
   batch: readonly Applied[],
   { further, memo }: LastLife,
 ): void {
-  const { log, parts, sequel } = options;
+  const { log, runtime, lifecycle } = options;
   // Clocks may go back.
   const settled_at = Math.max(log.now(), row.created_at);
   const session_id = log.store.identity().id;
   const facts = { run_id: row.id, session_id, created_at: row.created_at, settled_at };
   log.append(batch, {
     events: (state) => {
-      const result = () => ({ ...resultOf(parts, state, facts, log.recordsOf(row)), ...further() });
+      const result = () => ({ ...resultOf(runtime, state, facts, log.recordsOf(row)), ...further() });
       return doneEvents(state, row, result);
     },
     write: ({ run }, done_event) => {
       // A daemon or a task that is started again continues where its effects stopped.
       const goesOn = run !== null && (run.spec.daemon !== null || run.spec.delegation !== undefined);
       const kept = !goesOn ? { memo: null } : memo === null ? {} : { memo };
-      noteEnd(log, row, run?.status ?? "error", { settled_at, done_event, ...kept }, sequel);
+      noteEnd(log, row, run?.status ?? "error", { settled_at, done_event, ...kept }, lifecycle);
     },
   });
 }
 
 /** Gives a run up without reading its records: reading may be what kills the process. */
 export function loseRun(options: EndOptions, row: RunRow): ErrorData {
-  const { log, sequel } = options;
+  const { log, lifecycle } = options;
   const { data } = new RunLost({ run: row.id });
   const facts = { run_id: row.id, session_id: log.store.identity().id };
   log.appendUnseen(
     [{ type: "run_settled", run: row.id, status: "error", error: data }],
     lostEvents(row, facts, data),
-    (last) => noteEnd(log, row, "error", { settled_at: log.now(), done_event: last, memo: null }, sequel),
+    (last) => noteEnd(log, row, "error", { settled_at: log.now(), done_event: last, memo: null }, lifecycle),
   );
   logEnd(options, row, null);
   return data;
@@ -83,17 +83,17 @@ function noteEnd(
   { id }: RunRow,
   status: RunRow["status"],
   end: { settled_at: number; done_event: number; memo?: null | string },
-  sequel: EndOptions["sequel"],
+  lifecycle: EndOptions["lifecycle"],
 ): void {
   store.updateRun(id, { status, ...end });
   store.touch(end.settled_at);
-  store.setDue({ ...unwatched(sequel), approval: null });
-  store.handedIn.clear();
+  store.setDue({ ...unwatched(lifecycle), approval: null });
+  store.submitted.clear();
 }
 
 /** The due time of a run that has ended or rests. It stays as it is where somebody is told of that. */
-export const unwatched = (sequel: EndOptions["sequel"]): { watch?: null } =>
-  sequel.reports() ? {} : { watch: null };
+export const unwatched = (lifecycle: EndOptions["lifecycle"]): { watch?: null } =>
+  lifecycle.reports() ? {} : { watch: null };
 
 /** One line per run, or per failed one. @param state `null`: it is lost */
 export function logEnd(

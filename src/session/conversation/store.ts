@@ -6,9 +6,9 @@ import { CallNotFound } from "../../errors/llm.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { EventSource } from "../event-log.ts";
-import { HandedIn } from "../handed-in.ts";
 import { migrate } from "../migrate.ts";
-import { cut } from "../parts.ts";
+import { rowChunks } from "../row-chunks.ts";
+import { SubmittedExecutions } from "../submitted-executions.ts";
 import { Tables } from "../tables.ts";
 import { StoredArtifacts } from "./artifacts.ts";
 import { type Due, type DueChanges, type DueKind, DueTimes } from "./due-times.ts";
@@ -75,7 +75,7 @@ export class ConversationStore implements EventSource {
   readonly #due: DueTimes;
   readonly artifacts: StoredArtifacts;
   /** For the run under way. */
-  readonly handedIn: HandedIn;
+  readonly submitted: SubmittedExecutions;
   #ready: boolean;
   /** Of the row that was last read. Kept through failures, so that it is known also when nothing can be read. */
   #identity: SessionIdentity | null = null;
@@ -94,7 +94,7 @@ export class ConversationStore implements EventSource {
     this.#due = new DueTimes(storage);
     this.tables = new Tables(this.#sql, OPTIONAL_TABLES);
     this.artifacts = new StoredArtifacts(this.#sql, this.#records, this.tables);
-    this.handedIn = new HandedIn(this.#sql, this.tables);
+    this.submitted = new SubmittedExecutions(this.#sql, this.tables);
     this.#ready = this.tables.has("session");
   }
 
@@ -312,7 +312,7 @@ export class ConversationStore implements EventSource {
     this.tables.need("checkpoint");
     this.#sql.exec("DELETE FROM checkpoint");
     const bytes = new TextEncoder().encode(JSON.stringify({ v: FOLD_VERSION, state }));
-    for (const [part, data] of cut(bytes)) {
+    for (const [part, data] of rowChunks(bytes)) {
       this.#sql.exec("INSERT INTO checkpoint (part, seq, data) VALUES (?, ?, ?)", part, seq, data);
     }
     this.#known.checkpointAt = seq;
@@ -332,7 +332,7 @@ export class ConversationStore implements EventSource {
     this.#events.forget();
     this.#runs.forget();
     this.#due.forget();
-    this.handedIn.forget();
+    this.submitted.forget();
     this.tables.forget();
     this.#known = {};
     this.#forgotten += 1;

@@ -1,5 +1,5 @@
 /** How the stream of a run's events ends: with the run, when it rests, or with the whole answer of the route that began it. */
-import type { AgentParts } from "../../run/agent/parts.ts";
+import type { AgentRuntime } from "../../run/agent/runtime.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { Ending } from "../event-log.ts";
@@ -11,7 +11,7 @@ import { runAnswer } from "./views.ts";
 interface Streamed {
   log: SessionLog;
   runs: Runs;
-  parts: AgentParts;
+  runtime: AgentRuntime;
   /** The session's id. */
   session: string;
   /** What the route that began the run answers in place of the run's result; `null`: the result. */
@@ -28,14 +28,14 @@ export function streamEnd(streamed: Streamed, run_id: string, until: StreamUntil
 }
 
 /** Answers the run's present result as its last event, once the run rests. */
-function atRest({ log, runs, parts, session }: Streamed, run_id: string): () => RunEvent | null {
+function atRest({ log, runs, runtime, session }: Streamed, run_id: string): () => RunEvent | null {
   let resting: RunEvent | null = null;
   const wait = async (): Promise<void> => {
     for (;;) {
       await runs.wait(run_id, "idle");
       const row = runs.row(run_id);
       if (row.settled_at !== null) return;
-      const { result, awaiting, approvals } = runAnswer(log, parts, session, row);
+      const { result, awaiting, approvals } = runAnswer(log, runtime, session, row);
       // Something else may have woken it by now.
       if (result === undefined) continue;
       const waits = {

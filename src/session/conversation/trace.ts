@@ -48,7 +48,7 @@ const MAX_SHOWN = 20_000;
  * @param records all of the run's, since any of them may end a step of the page or have the run's last text
  * @param after number of steps before the page
  */
-export function traceOf(
+export function tracePage(
   records: Iterable<AgentRecord>,
   { after, limit }: { after: number; limit: number },
 ): TracePage {

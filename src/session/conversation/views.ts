@@ -1,6 +1,6 @@
 /** A session and its runs in the form of their routes. */
 import type { AgentState, RunState } from "../../engine/agent/state.ts";
-import type { AgentParts } from "../../run/agent/parts.ts";
+import type { AgentRuntime } from "../../run/agent/runtime.ts";
 import type { RunEntry } from "../run-entry.ts";
 import type { RunView, SessionView } from "./answers.ts";
 import { awaitedCalls, listApprovals } from "./approvals.ts";
@@ -79,12 +79,12 @@ export function figuresOf(
 }
 
 /** A run that has ended or rests, with its present result. */
-export function runAnswer(log: SessionLog, parts: AgentParts, session: string, row: RunRow): RunView {
+export function runAnswer(log: SessionLog, runtime: AgentRuntime, session: string, row: RunRow): RunView {
   const view = runView(log, session, row);
   if (row.settled_at !== null || row.status === "running") return view;
   const { id: run_id, created_at } = row;
   const facts = { run_id, session_id: session, created_at, settled_at: null };
-  const result = resultOf(parts, log.state(), facts, log.recordsOf(row));
+  const result = resultOf(runtime, log.state(), facts, log.recordsOf(row));
   const { status } = row;
   return { ...view, result: log.answered({ ...result, status }) };
 }

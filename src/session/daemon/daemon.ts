@@ -21,7 +21,7 @@ import { type FileEvent, watchedPaths } from "../../engine/daemon/watch.ts";
 import type { Message } from "../../engine/messages.ts";
 import { DaemonPathTaken } from "../../errors/daemon.ts";
 import { CallNotFound } from "../../errors/llm.ts";
-import { scheduledWake } from "../../run/agent/waking.ts";
+import { scheduledWake } from "../../run/agent/wake-timer.ts";
 import type { Json } from "../../skill/manifest.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import type { SessionIdentity } from "../conversation/store.ts";

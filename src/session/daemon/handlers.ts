@@ -6,7 +6,7 @@ import { asJson } from "../../skill/json.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import type { SessionCaller } from "../conversation/rpc.ts";
 import type { SessionRow } from "../conversation/store.ts";
-import { within } from "../within.ts";
+import { waitAtMost } from "../wait-at-most.ts";
 import type { Daemon } from "./daemon.ts";
 import { noteDaemon } from "./directory.ts";
 import type { DaemonOperations, DaemonSettings, DaemonSummary } from "./rpc.ts";
@@ -47,8 +47,8 @@ export function daemonHandlers(conversation: Conversation, daemon: Daemon): Hand
     const status = daemon.status(row);
     if (status !== "running") throw new DaemonNotRunning({ daemon: id, status });
   };
-  const rested = (run: string): Promise<void> => within(runs.wait(run, "idle"), IDLE_MS);
-  const indexed = (): Promise<void> => within(daemon.index(), INDEX_MS);
+  const rested = (run: string): Promise<void> => waitAtMost(runs.wait(run, "idle"), IDLE_MS);
+  const indexed = (): Promise<void> => waitAtMost(daemon.index(), INDEX_MS);
 
   /** Claims the path in the directory. A path that nobody else can have may be entered later. */
   const claim = async (

@@ -9,7 +9,7 @@ import type { Mock, MockCall } from "../../model/mock/mock.ts";
 import { nextMock } from "../../model/mock/queue.ts";
 import type { Taken } from "../../model/mock/source.ts";
 import { hasSchema, migrate } from "../migrate.ts";
-import { cut } from "../parts.ts";
+import { rowChunks } from "../row-chunks.ts";
 
 const MIGRATIONS = [
   `CREATE TABLE scope (begun INTEGER NOT NULL, used_at INTEGER NOT NULL);
@@ -161,7 +161,7 @@ export class MockScope {
       .exec<{ last: number }>(`SELECT coalesce(max(seq), 0) AS last FROM ${table}`)
       .one();
     const seq = last + 1;
-    for (const [part, data] of cut(new TextEncoder().encode(JSON.stringify(value)))) {
+    for (const [part, data] of rowChunks(new TextEncoder().encode(JSON.stringify(value)))) {
       this.#sql.exec(`INSERT INTO ${table} (seq, part, data) VALUES (?, ?, ?)`, seq, part, data);
     }
     return seq;

@@ -21,7 +21,7 @@ import type { SessionCaller } from "../conversation/rpc.ts";
 import { runEnvironment } from "../conversation/run-environment.ts";
 import type { SessionRow } from "../conversation/store.ts";
 import type { NamedRequest } from "../named-request.ts";
-import { within } from "../within.ts";
+import { waitAtMost } from "../wait-at-most.ts";
 import type { Delegates } from "./delegates.ts";
 import { type AskAbove, checkBelow, Lineage } from "./lineage.ts";
 import type { TaskOperations, TaskWork } from "./rpc.ts";
@@ -51,7 +51,7 @@ interface Again {
 }
 
 export function taskHandlers(conversation: Conversation, task: Task, delegates: Delegates): Handlers {
-  const { log, runs, files, env, deployment, background, parts } = conversation;
+  const { log, runs, files, env, deployment, background, runtime } = conversation;
   const { store } = log;
 
   /** For questions about a task that must exist. */
@@ -136,7 +136,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
           summary: null,
           spec: null,
         };
-        await compactNow(log, call, { parts, environment, removed });
+        await compactNow(log, call, { runtime, environment, removed });
       }
     }
   };
@@ -299,11 +299,11 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
       if (asked.listed) {
         const indexed = created ? task.indexNew() : task.index();
         background(indexed);
-        await within(indexed, INDEX_MS);
+        await waitAtMost(indexed, INDEX_MS);
       } else {
         if (created) background(conversation.listing.write());
         setTimeout(() => {
-          if (task.goesOn()) background(task.index());
+          if (task.isRunning()) background(task.index());
         }, BEGUN_MS);
       }
       return asked.wait ? waited(null) : { task: task.handle(), thrown: null, spent: task.spent() };
@@ -342,7 +342,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
         task.store.addCycle({ at: log.now(), action: "resume", run: null, task: "" });
         return null;
       });
-      await within(task.index(), INDEX_MS);
+      await waitAtMost(task.index(), INDEX_MS);
       return task.handle();
     }),
     task_close: within404(async ({ request }) => {
@@ -352,7 +352,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
       };
       if (request === null) close();
       else conversation.once(request, close);
-      await within(task.index(), INDEX_MS);
+      await waitAtMost(task.index(), INDEX_MS);
       return task.handle();
     }),
     async said(_, caller) {

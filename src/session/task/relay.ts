@@ -4,7 +4,7 @@ import { HullError } from "../../errors.ts";
 import { detachedContext } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
 import { type SessionClient, sessionClient } from "../../run/session-client.ts";
-import { type ShownRun, shownAbove } from "../../run/task/shown-above.ts";
+import { type ChildRun, parentEvents } from "../../run/task/parent-event.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 
 /** After so many ms a failed relay tries again, where no run of the session has a watch. */
@@ -17,7 +17,7 @@ interface Relayed {
   /** The session above; `null`: none. */
   parent(): { session_id: string; run_id: string | null } | null;
   progress(): "running" | "resting" | "over";
-  facts(): ShownRun;
+  facts(): ChildRun;
   close(): void;
 }
 
@@ -119,7 +119,7 @@ export class Relay {
       const whole = last >= log.store.lastEvent();
       const over = whole && state === "over";
       if (found.length > 0 || over) {
-        const shown = found.flatMap((event) => shownAbove(event, this.#task.facts()));
+        const shown = found.flatMap((event) => parentEvents(event, this.#task.facts()));
         await send(after, shown, last, over);
         if (over && log.store.lastEvent() <= last) return;
         if (whole) await this.#pause();

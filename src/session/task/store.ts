@@ -92,10 +92,10 @@ export class TaskStore {
     this.#know(row);
   }
 
-  noteReported(told: string): void {
+  noteReported(report: string): void {
     const row = this.row();
-    this.#sql.exec("UPDATE task SET told = ?", told);
-    if (row !== null) this.#know({ ...row, told });
+    this.#sql.exec("UPDATE task SET told = ?", report);
+    if (row !== null) this.#know({ ...row, told: report });
   }
 
   noteThrown(): void {

@@ -12,7 +12,7 @@ import { Internal, toProblem } from "../../errors.ts";
 import type { RunEvent } from "../../run/events.ts";
 import { envelopeOf } from "../../run/task/envelope.ts";
 import type { TaskHandle, TaskSettings, TaskStatus } from "../../run/task/handle.ts";
-import type { ShownRun } from "../../run/task/shown-above.ts";
+import type { ChildRun } from "../../run/task/parent-event.ts";
 import { isStage } from "../../run/workflow/attempt.ts";
 import { asJson } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
@@ -21,7 +21,7 @@ import type { RunRow } from "../conversation/run-rows.ts";
 import type { SessionIdentity } from "../conversation/store.ts";
 import { persist } from "../daemon/persist.ts";
 import type { IndexEntry } from "../index-row.ts";
-import { within } from "../within.ts";
+import { waitAtMost } from "../wait-at-most.ts";
 import type { Workflow } from "../workflow/workflow.ts";
 import { forgetTask, taskRow } from "./directory.ts";
 import { Relay } from "./relay.ts";
@@ -40,7 +40,7 @@ export class Task {
   readonly #waiting = new Set<() => void>();
   /** The work of an agent run, with the state that it was computed from. It is cached because its result may be long. */
   #known: { row: TaskRow; run: RunRow; state: AgentState; work: Work } | null = null;
-  /** The end of the run whose handle is among the files, as far as this life knows, Unix ms. */
+  /** The end of the run whose handle is among the files, as far as this run attempt knows, Unix ms. */
   #savedOf = 0;
   #saving: Promise<void> | undefined;
 
@@ -134,7 +134,7 @@ export class Task {
     return run.status === "running" ? "running" : "resting";
   }
 
-  facts(): ShownRun {
+  facts(): ChildRun {
     const session_id = this.#conversation.log.store.session()?.id ?? "";
     const last = this.#last();
     if (this.store.row() === null && last !== null) {
@@ -220,7 +220,7 @@ export class Task {
       if (left !== null && left <= 0) return;
       const closed = new Promise<void>((resolve) => this.#waiting.add(resolve));
       const change = Promise.race([this.#conversation.runs.change(), closed]);
-      await (left === null ? change : within(change, left));
+      await (left === null ? change : waitAtMost(change, left));
     }
   }
 
@@ -256,7 +256,7 @@ export class Task {
   }
 
   /** Whether its run is not over yet. */
-  goesOn(): boolean {
+  isRunning(): boolean {
     const row = this.store.row();
     return row !== null && this.status(row) === "running";
   }
@@ -419,7 +419,7 @@ export class Task {
   async #save(since: number): Promise<void> {
     const { files, env, log } = this.#conversation;
     const path = snapshotPath(log.store.session()?.id ?? "");
-    // An earlier life may have written it, and its owner may have changed it since.
+    // An earlier run attempt may have written it, and its owner may have changed it since.
     if ((files.changedAt(path) ?? 0) <= since)
       await persist(env.FILES, files.byRun(), { [path]: log.answered(this.handle()) });
     this.#savedOf = since;

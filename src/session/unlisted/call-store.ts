@@ -2,7 +2,7 @@
 import { join } from "../../bytes.ts";
 import type { ErrorData } from "../../errors.ts";
 import type { ConversationStore } from "../conversation/store.ts";
-import { cut } from "../parts.ts";
+import { rowChunks } from "../row-chunks.ts";
 
 /** The place of bytes: the table `content` under a name, or R2 under a key. */
 export type ContentLocation = { name: string } | { key: string; size: number };
@@ -12,7 +12,7 @@ export interface StoredInput {
   text: ContentLocation | null;
   files: { filename: string | null; mime: string; place: ContentLocation }[];
   /**
-   * R2 key of an answer that is too large for the object; it belongs to this run alone, and all its lives use the same.
+   * R2 key of an answer that is too large for the object; it belongs to this run alone, and all its attempts use the same.
    * `null`: the run was removed.
    */
   body: string | null;
@@ -115,7 +115,7 @@ export class CallStore {
     this.#store.transaction(() => {
       this.#store.tables.need("content");
       this.#sql.exec("DELETE FROM content WHERE name = ?", name);
-      for (const [part, data] of cut(bytes)) {
+      for (const [part, data] of rowChunks(bytes)) {
         this.#sql.exec("INSERT INTO content (name, part, data) VALUES (?, ?, ?)", name, part, data);
       }
     });

@@ -17,16 +17,16 @@ import { anonymousRunId, operationOf } from "../../run/operation.ts";
 import type { RunRow } from "../conversation/run-rows.ts";
 import type { SessionLog } from "../conversation/session-log.ts";
 import type { ConversationStore } from "../conversation/store.ts";
-import { type RunTrace, traceOf } from "../conversation/trace.ts";
+import { type RunTrace, tracePage } from "../conversation/trace.ts";
 import { figuresOf } from "../conversation/views.ts";
-import { Lives, RunOver, WATCH_MS } from "../lives.ts";
+import { RunAttempts, RunSettled, WATCH_MS } from "../run-attempts.ts";
 import type { RunEntry } from "../run-entry.ts";
 import { noteRuns } from "../run-index.ts";
 import { type CallRow, CallStore, type Outcome, type StoredInput } from "./call-store.ts";
-import { type CallLife, carryOut, type KnownRun } from "./carry-out.ts";
 import { holdBody, keysOf, keysOfCall, objectsOf, openBody } from "./contents.ts";
-import { doneEvent, failure, logEnd, stateOf, stopProcesses } from "./ending.ts";
+import { type CallAttempt, executeCall, type KnownRun } from "./execute.ts";
 import { clearRunFiles, runFiles } from "./files.ts";
+import { doneEvent, failure, logEnd, stateOf, stopProcesses } from "./finish.ts";
 import type {
   Begun,
   BegunSkill,
@@ -50,7 +50,7 @@ interface UnlistedOptions {
   log: SessionLog;
 }
 
-export class UnlistedSession extends Lives<CallLife> {
+export class UnlistedSession extends RunAttempts<CallAttempt> {
   readonly #deployment: Deployment;
   readonly #env: Bindings;
   readonly #storage: DurableObjectStorage;
@@ -104,7 +104,7 @@ export class UnlistedSession extends Lives<CallLife> {
     this.#removeObjects(spent);
     const row = this.#store.liveRun();
     if (row !== null) {
-      this.live(row);
+      this.startAttempt(row);
       this.#note({ caller, name }, row);
     }
     return "started";
@@ -179,7 +179,7 @@ export class UnlistedSession extends Lives<CallLife> {
     const known = this.#known(caller);
     if (known === null) return null;
     const trace: RunTrace = {
-      ...traceOf(this.#store.records(), page),
+      ...tracePage(this.#store.records(), page),
       recovered: known.run.recoveries > 0,
     };
     return JSON.stringify(this.log.answered(trace));
@@ -252,21 +252,21 @@ export class UnlistedSession extends Lives<CallLife> {
     };
   }
 
-  protected override born({ id }: RunRow): CallLife {
+  protected override newAttempt({ id }: RunRow): CallAttempt {
     return {
       run: id,
       abort: new AbortController(),
-      again: false,
-      over: false,
+      rerun: false,
+      settled: false,
       opened: Promise.withResolvers<void>(),
     };
   }
 
-  protected override brokeOff({ id }: RunRow, error: unknown): void {
+  protected override interrupted({ id }: RunRow, error: unknown): void {
     console.error(JSON.stringify({ event: "execution_broke_off", id, error: String(error) }));
   }
 
-  protected override gotOn({ progress }: RunRow): boolean {
+  protected override madeProgress({ progress }: RunRow): boolean {
     return this.progress() > progress;
   }
 
@@ -275,9 +275,9 @@ export class UnlistedSession extends Lives<CallLife> {
     const records = this.#store.lastRecord();
     const memo = this.#store.liveRun()?.memo === null ? 0 : 1;
     const call = this.#calls.row();
-    // Every life may repeat a model's words, but a script's output is sent once.
+    // Every run attempt may repeat a model's words, but a script's output is sent once.
     const seen = records === 0 && (call === null || operationOf(call) === null) ? this.#store.lastEvent() : 0;
-    return this.#store.handedIn.progress() + records + memo + seen;
+    return this.#store.submitted.progress() + records + memo + seen;
   }
 
   #context({ call, run }: KnownRun): RunContext {
@@ -296,23 +296,23 @@ export class UnlistedSession extends Lives<CallLife> {
 
   /** Ends a run from outside at once, and then what it was doing. */
   #stop(known: KnownRun, error: HullError, state: "error" | "cancelled"): Promise<void> {
-    const executions = this.#store.handedIn.ids();
+    const executions = this.#store.submitted.ids();
     const context = this.#context(known);
-    const life = this.lifeOf(known.run.id);
+    const attempt = this.attemptOf(known.run.id);
     this.#fail(known, context, error, state);
-    life?.abort.abort();
+    attempt?.abort.abort();
     return stopProcesses(context, known.run.id, executions);
   }
 
-  protected override async drive(life: CallLife, row: RunRow): Promise<void> {
+  protected override async drive(attempt: CallAttempt, row: RunRow): Promise<void> {
     try {
-      await this.#drive(life, row);
+      await this.#drive(attempt, row);
     } finally {
-      life.opened.resolve();
+      attempt.opened.resolve();
     }
   }
 
-  async #drive(life: CallLife, row: RunRow): Promise<void> {
+  async #drive(attempt: CallAttempt, row: RunRow): Promise<void> {
     const begun = this.#calls.row();
     const known = begun === null ? null : this.#withRun(begun);
     if (known === null || known.run.id !== row.id || known.run.settled_at !== null) return;
@@ -327,29 +327,29 @@ export class UnlistedSession extends Lives<CallLife> {
       };
       const { id, call } = known;
       const files = () => runFiles(this.#storage, this.#env, { id, generation: call.generation });
-      ended = { output: await carryOut(known, life, { ...place, context, files }) };
+      ended = { output: await executeCall(known, attempt, { ...place, context, files }) };
     } catch (error) {
-      if (error instanceof RunOver) throw error;
+      if (error instanceof RunSettled) throw error;
       ended = { fault: toHullError(error) };
     }
-    if (life.over) return;
+    if (attempt.settled) return;
     if ("fault" in ended) this.#fail(known, context, ended.fault, "error");
-    else await this.#keep(known, life, context, ended.output);
+    else await this.#keep(known, attempt, context, ended.output);
   }
 
   /** An answer whose body breaks off is a fault of the run. */
-  async #keep(known: KnownRun, life: CallLife, context: RunContext, output: RunOutput): Promise<void> {
+  async #keep(known: KnownRun, attempt: CallAttempt, context: RunContext, output: RunOutput): Promise<void> {
     const { body: key } = known.call.input;
     if (key === null) return;
     let held: Content;
     try {
       held = await holdBody(this.#env, key, output.body);
     } catch (error) {
-      if (!life.over) this.#fail(known, context, toHullError(error), "error");
+      if (!attempt.settled) this.#fail(known, context, toHullError(error), "error");
       return;
     }
     // It was cancelled and removed meanwhile, so nobody will read the body.
-    if (life.over) return this.#removeObjects(held instanceof Uint8Array ? [] : [held.key]);
+    if (attempt.settled) return this.#removeObjects(held instanceof Uint8Array ? [] : [held.key]);
     if (held instanceof Uint8Array) this.#calls.writeContent("body", held);
     const [body, size] = held instanceof Uint8Array ? [{ name: "body" }, held.length] : [held, held.size];
     const outcome: Outcome = { ok: true, headers: output.headers, body, size, timings: context.timings };
@@ -378,7 +378,7 @@ export class UnlistedSession extends Lives<CallLife> {
       this.#calls.settle(outcome, expires);
       this.#store.setDue({ watch: null, expiry: expires });
     });
-    this.lifeOf(run.id)?.opened.resolve();
+    this.attemptOf(run.id)?.opened.resolve();
     this.settled(run.id);
     this.#note(call, { ...current, status, settled_at }, outcome, context.log.usage);
     logEnd(context, { id, call, run: current, state: status }, outcome);

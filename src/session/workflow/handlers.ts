@@ -1,15 +1,15 @@
 /** The questions to a session's workflow run, by name (`rpc.ts`). */
 import { runDocument } from "../../engine/workflow/document.ts";
-import { misfits } from "../../engine/workflow/migrate.ts";
+import { migrationErrors } from "../../engine/workflow/migrate.ts";
 import { CallNotFound } from "../../errors/llm.ts";
 import { WorkflowEnded, WorkflowMisfit, WorkflowNotWaiting } from "../../errors/workflow.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import type { SessionCaller } from "../conversation/rpc.ts";
 import { nameAndContent } from "../named-request.ts";
-import { within } from "../within.ts";
+import { waitAtMost } from "../wait-at-most.ts";
+import { activeStages, waitingStages } from "./active-stages.ts";
 import type { WorkflowOperations } from "./rpc.ts";
-import { awaited, underway } from "./underway.ts";
 import type { Workflow } from "./workflow.ts";
 
 /** How long an answer waits for the index, in ms. */
@@ -24,8 +24,8 @@ type Handlers = {
 
 export function workflowHandlers(conversation: Conversation, workflow: Workflow): Handlers {
   const { log } = conversation;
-  const document = (below = underway(workflow.state())): JsonObject =>
-    log.answered(runDocument(workflow.state(), below));
+  const document = (active = activeStages(workflow.state())): JsonObject =>
+    log.answered(runDocument(workflow.state(), active));
   /** For questions about a run that must exist. */
   const within404 =
     <I>(work: (input: I) => JsonObject | Promise<JsonObject>) =>
@@ -52,12 +52,12 @@ export function workflowHandlers(conversation: Conversation, workflow: Workflow)
         return null;
       });
       workflow.look();
-      await Promise.all([within(workflow.index(), INDEX_MS), conversation.listing.written()]);
+      await Promise.all([waitAtMost(workflow.index(), INDEX_MS), conversation.listing.written()]);
       return document();
     },
     workflow: within404(async ({ wait }) => {
       if (wait === "terminal") await workflow.ended();
-      return document(await awaited(conversation, workflow.state()));
+      return document(await waitingStages(conversation, workflow.state()));
     }),
     pauseWorkflow: within404(({ request }) => {
       conversation.once(request, () => {
@@ -78,7 +78,7 @@ export function workflowHandlers(conversation: Conversation, workflow: Workflow)
     migrateWorkflow: within404(({ to, request }) => {
       conversation.once(request, () => {
         under(runId());
-        const errors = misfits(workflow.state(), to.graph);
+        const errors = migrationErrors(workflow.state(), to.graph);
         if (errors.length > 0) throw new WorkflowMisfit({ run: runId(), errors });
         workflow.note([{ type: "migrated", at: workflow.now(), ...to }]);
         return null;
@@ -115,7 +115,7 @@ export function workflowHandlers(conversation: Conversation, workflow: Workflow)
         return null;
       });
       // Whoever decided finds in the lists that nobody waits any more.
-      await within(workflow.index(), INDEX_MS);
+      await waitAtMost(workflow.index(), INDEX_MS);
       return document();
     }),
   };

@@ -5,7 +5,7 @@
  */
 import { undoes } from "../../engine/workflow/compensation.ts";
 import { crashAt, crashesWith } from "../../engine/workflow/crash.ts";
-import { decide, openAttempts, skipsTo } from "../../engine/workflow/next.ts";
+import { decide, nextVirtualTime, openAttempts } from "../../engine/workflow/next.ts";
 import { failed } from "../../engine/workflow/outcomes.ts";
 import type {
   AttemptKey,
@@ -26,7 +26,7 @@ import { carryOutAttempt, childSessions, stopAttempt } from "../../run/workflow/
 import type { Conversation } from "../conversation/conversation.ts";
 import { Rows } from "../conversation/rows.ts";
 import type { SessionIdentity } from "../conversation/store.ts";
-import { WATCH_MS } from "../lives.ts";
+import { WATCH_MS } from "../run-attempts.ts";
 import { forgetWorkflowRun, listedAs, noteWorkflowRun } from "./directory.ts";
 import { eventsOf } from "./events.ts";
 import {
@@ -66,14 +66,14 @@ interface Batch {
 }
 
 /** What follows from the steps of a workflow run. */
-export interface JournalSequel {
+export interface JournalLifecycle {
   /** Part of the transaction that stores the records, before their events are stored. */
   journalled(records: readonly WorkflowRecord[]): void;
 }
 
 export class Workflow {
   readonly #conversation: Conversation;
-  readonly #sequel: JournalSequel;
+  readonly #lifecycle: JournalLifecycle;
   readonly #rows: Rows<JournalRow>;
   /** `undefined`: not read yet. */
   #state: WorkflowState | null | undefined;
@@ -99,10 +99,10 @@ export class Workflow {
   /** This life is over: it stores nothing and answers nobody any more. */
   #dying = false;
 
-  constructor(conversation: Conversation, storage: DurableObjectStorage, sequel: JournalSequel) {
+  constructor(conversation: Conversation, storage: DurableObjectStorage, lifecycle: JournalLifecycle) {
     this.#conversation = conversation;
     this.#rows = new Rows(storage.sql, "journal");
-    this.#sequel = sequel;
+    this.#lifecycle = lifecycle;
   }
 
   /** @throws CallNotFound where the session is no workflow run */
@@ -206,7 +206,7 @@ export class Workflow {
       const now = log.now() + state.ahead;
       const { records, wake } = decide(state, now, newId);
       if (records.length === 0) {
-        const skipped = skipsTo(state);
+        const skipped = nextVirtualTime(state);
         if (skipped !== null && skipped > now) {
           this.#add(next, [{ type: "skipped", at: now, by: skipped - now }]);
           continue;
@@ -222,8 +222,8 @@ export class Workflow {
         return;
       }
       // A task adds events to such records, and these must come after the events of the records before.
-      const told = records.some(({ type }) => type === "waits" || type === "finished");
-      if (told || next.records.length >= MAX_TOGETHER) {
+      const announce = records.some(({ type }) => type === "waits" || type === "finished");
+      if (announce || next.records.length >= MAX_TOGETHER) {
         this.#store(next);
         next = this.#batch();
       }
@@ -412,7 +412,7 @@ export class Workflow {
       this.#rows.insert(this.#rows.last() + 1, rows.length === 1 ? rows[0] : rows);
       this.#state = state;
       const { log } = this.#conversation;
-      this.#sequel.journalled(records);
+      this.#lifecycle.journalled(records);
       log.store.appendEvents(events.map((event) => log.redacted(event)));
       if (records.some(({ type }) => type === "finished"))
         this.#conversation.dueAt("workflow_index", log.now() + RETRY_MS);
@@ -509,9 +509,9 @@ export class Workflow {
     };
     const context = detachedContext(deployment, origin, background);
     const known = {
-      known: (execution: string) => log.store.handedIn.known(execution),
-      note: (execution: string, fact: Parameters<typeof log.store.handedIn.note>[1]) => {
-        log.store.handedIn.note(execution, fact);
+      known: (execution: string) => log.store.submitted.known(execution),
+      note: (execution: string, fact: Parameters<typeof log.store.submitted.note>[1]) => {
+        log.store.submitted.note(execution, fact);
         if (fact === "admitted") this.#isOver(key, "called");
       },
     };

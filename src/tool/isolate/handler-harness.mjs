@@ -7,7 +7,7 @@ import { WorkerEntrypoint } from "cloudflare:workers";
 import process from "node:process";
 import { calls, encoded, now, shown, TimeUp } from "./harness.mjs";
 
-/** @import { FolderFile, HarnessCall, Hear } from "./handler-rpc.ts" */
+/** @import { FolderFile, HarnessCall, HostCallback } from "./handler-rpc.ts" */
 /**
  * A call of the handler: `abort` is for its signal, which listens to the outside once it was asked for.
  * @typedef {import("./harness.mjs").Call & { abort: AbortController, asked: boolean }} HandlerCall
@@ -39,7 +39,7 @@ const messageOf = (error) => {
  * @param {unknown} error
  * @param {string} name
  */
-const placeOf = (error, name) => {
+const stackLocation = (error, name) => {
   const at = /\bat (?:[^\n]*?\()?([^\s()]+:\d+:\d+)\)?/.exec(
     error instanceof Error ? String(error.stack) : "",
   );
@@ -59,7 +59,7 @@ const load = async (module) => {
       : { fault: `${name}:1: it has no default export that is a function` };
   } catch (error) {
     if (error instanceof TimeUp) throw error;
-    return { fault: `${placeOf(error, name)}: ${messageOf(error)}` };
+    return { fault: `${stackLocation(error, name)}: ${messageOf(error)}` };
   }
 };
 
@@ -127,13 +127,13 @@ const changesOf = (folder, seeds, most) => {
  * @param {HarnessCall} call
  * @param {string} workDir
  * @param {HandlerCall} store
- * @param {Hear} hear
+ * @param {HostCallback} hear
  */
 const contextOf = (call, workDir, store, hear) => {
   let streamed = 0;
   /** @type {Set<Promise<unknown>>} */
   const pending = new Set();
-  /** @type {Hear} */
+  /** @type {HostCallback} */
   const ask = (kind, text) => {
     const answer = hear(kind, text);
     /** @type {Promise<unknown>} */
@@ -240,7 +240,7 @@ export default class extends WorkerEntrypoint {
    * a text, since an object costs the platform far more: a line with the kind, and the rest.
    * @param {string} text
    * @param {FolderFile[]} files
-   * @param {Hear} hear
+   * @param {HostCallback} hear
    */
   async run(text, files, hear) {
     /** @type {HarnessCall} */

@@ -32,12 +32,12 @@ export interface FolderFile {
  * Receives a handler's messages while it works: `emit` and `stderr` with text; `artifact` with JSON; `python` with
  * `{code, timeoutMs}` as JSON, answered with JSON; `cancelled`, answered when the call is cancelled.
  */
-export type Hear = (kind: string, text: string) => Promise<string>;
+export type HostCallback = (kind: string, text: string) => Promise<string>;
 
 /** The interface of the harness. Its answers come from possibly hostile code, and are checked. */
 export interface HandlerRpc extends Rpc.WorkerEntrypointBranded {
   /** @param call JSON of a `HarnessCall` */
-  run(call: string, files: FolderFile[], hear: Hear): Promise<unknown>;
+  run(call: string, files: FolderFile[], host: HostCallback): Promise<unknown>;
   /** Loads the module; returns why it cannot be called, or `null`. */
   check(module: string, timeout: number): Promise<string | null>;
 }

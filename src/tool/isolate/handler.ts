@@ -11,7 +11,7 @@ import {
   networkHint,
 } from "../handler/call.ts";
 import HANDLER_HARNESS from "./handler-harness.mjs?raw";
-import type { FolderFile, HandlerRpc, HarnessCall, Hear } from "./handler-rpc.ts";
+import type { FolderFile, HandlerRpc, HarnessCall, HostCallback } from "./handler-rpc.ts";
 import HARNESS from "./harness.mjs?raw";
 import {
   type IsolateCode,
@@ -177,7 +177,7 @@ function harnessCall(call: HandlerCall, { python }: HandlerHelp): HarnessCall {
 }
 
 /** The handler may send anything: unknown messages are dropped. */
-function listener({ note, signal }: HandlerCall, { python }: HandlerHelp): Hear {
+function listener({ note, signal }: HandlerCall, { python }: HandlerHelp): HostCallback {
   return async (kind, text) => {
     if (typeof text !== "string" || text.length > MAX_RESULT) return "";
     switch (kind) {

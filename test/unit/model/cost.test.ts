@@ -19,8 +19,8 @@ test.each([
   ["cached beside it", usage(100, 0, 900, 100), SONNET, true, 945_000],
   ["without a price for cached input", usage(1000, 0, 250), { in: 2.5, out: 10 }, false, 2_500_000],
   ["more cached than input, said to be within", usage(100, 0, 900), SONNET, false, 270_000],
-])("nano-USD, %s", (_, tokens, price, beside, expected) => {
-  expect(nanoUsd(tokens, price, beside)).toBe(expected);
+])("nano-USD, %s", (_, tokens, price, excludesCached, expected) => {
+  expect(nanoUsd(tokens, price, excludesCached)).toBe(expected);
 });
 
 test("a prompt is all of its tokens, wherever cached ones are counted", () => {

@@ -1,6 +1,6 @@
 /** Opens containers for OpenAI's clients: new ones with skills and files, and existing ones. */
 import { fromBase64 } from "../../../bytes.ts";
-import type { ContainerSkill, ContainerTerms } from "../../../llm/openai-api/shell-wish.ts";
+import type { ContainerSkill, ContainerTerms } from "../../../llm/openai-api/shell-environment.ts";
 import { wrong } from "../../../llm/wrong.ts";
 import { type Container, codeTerms, makeContainer } from "../../../run/container.ts";
 import type { ResponseContainer } from "../../../run/responses/perform.ts";
@@ -18,9 +18,9 @@ export async function newContainer(
 ): Promise<Container> {
   checkNetwork(context, terms.network, path);
   const skills: LocalSkill[] = [];
-  for (const wish of terms.skills) {
-    const { path: at } = wish;
-    skills.push({ ...(await skillOf(context, wish)), wish: { path: at, full: false } });
+  for (const skill of terms.skills) {
+    const { path: at } = skill;
+    skills.push({ ...(await skillOf(context, skill)), reference: { path: at, full: false } });
   }
   checkTwice(skills);
   const { network, memory_limit } = terms;
@@ -47,15 +47,15 @@ export function termsOf({
   };
 }
 
-async function skillOf(context: RequestContext, wish: ContainerSkill): Promise<NamedSkill> {
-  if (wish.kind === "inline") {
-    const zip = decoded(wish.zip);
-    if (zip === null) throw wrong(`${wish.path}.source.data`, "Base64 is expected");
-    return inlineSkill(context, wish.name, zip);
+async function skillOf(context: RequestContext, skill: ContainerSkill): Promise<NamedSkill> {
+  if (skill.kind === "inline") {
+    const zip = decoded(skill.zip);
+    if (zip === null) throw wrong(`${skill.path}.source.data`, "Base64 is expected");
+    return inlineSkill(context, skill.name, zip);
   }
-  const found = await namedSkill(context, wish.id, wish.version, "default");
+  const found = await namedSkill(context, skill.id, skill.version, "default");
   if (found !== null) return found;
-  throw wrong(`${wish.path}.skill_id`, `there is no skill "${wish.id.slice(0, 64)}"`);
+  throw wrong(`${skill.path}.skill_id`, `there is no skill "${skill.id.slice(0, 64)}"`);
 }
 
 function decoded(text: string): Uint8Array<ArrayBuffer> | null {

@@ -4,7 +4,7 @@ import { CODE_FOLDERS } from "../../../engine/workspace-tools/code-tools.ts";
 import { CallNotFound } from "../../../errors/llm.ts";
 import { BadPath, BadRequest, FileRequired, WorkspaceFull } from "../../../errors/request.ts";
 import { HullError, Internal } from "../../../errors.ts";
-import { readTerms } from "../../../llm/openai-api/shell-wish.ts";
+import { readTerms } from "../../../llm/openai-api/shell-environment.ts";
 import { wrong } from "../../../llm/wrong.ts";
 import {
   type Container,

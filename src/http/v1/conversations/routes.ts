@@ -25,7 +25,7 @@ import { jsonNow } from "../../page.ts";
 import { ascendingOf, limitOf } from "../lists.ts";
 import { bodyShape } from "../messages.ts";
 import { newDigits, storedItems } from "../responses/ids.ts";
-import { shownItem, showsReasoning } from "../responses/shown.ts";
+import { renderItem, showsReasoning } from "../responses/render.ts";
 
 type Params = Record<string, string>;
 
@@ -124,7 +124,7 @@ export async function getItems(context: RequestContext, params: Params): Promise
     throw new BadRequest({ detail: `after names no item: "${named.slice(0, 64)}".`, param: "after" });
   const page = { limit: limit + 1, after: before?.seq ?? null, ascending: ascendingOf(query) };
   const found = await listItems(env, tenant, id, page);
-  const data = found.slice(0, limit).map(({ item }) => shownItem(item, reasoningShown(context)));
+  const data = found.slice(0, limit).map(({ item }) => renderItem(item, reasoningShown(context)));
   return jsonNow(context.redacted(listOf(data, found.length > limit)));
 }
 
@@ -151,7 +151,7 @@ async function itemOf(
 
 export async function getItem(context: RequestContext, params: Params): Promise<Response> {
   const { row } = await itemOf(context, params);
-  return jsonNow(context.redacted(shownItem(row.item, reasoningShown(context))));
+  return jsonNow(context.redacted(renderItem(row.item, reasoningShown(context))));
 }
 
 /** `DELETE /v1/conversations/:id/items/:item`: answers the conversation. */

@@ -113,8 +113,8 @@ async function listForLegacy(context: RequestContext, query: URLSearchParams): P
   const { env, tenant } = context;
   const limit = limitOf(query, { max: MAX_LIMIT });
   const [before, after] = [
-    await placeOf(context, query, "before_id"),
-    await placeOf(context, query, "after_id"),
+    await cursorOf(context, query, "before_id"),
+    await cursorOf(context, query, "after_id"),
   ];
   const ascending = before !== null;
   const page = { limit: limit + 1, after: before ?? after, ascending, purpose: null };
@@ -129,7 +129,7 @@ async function listForLegacy(context: RequestContext, query: URLSearchParams): P
 async function listForOpenai(context: RequestContext, query: URLSearchParams): Promise<Response> {
   const { env, tenant } = context;
   const limit = query.has("limit") ? limitOf(query, { max: OPENAI_LIMIT }) : OPENAI_LIMIT;
-  const after = await placeOf(context, query, "after");
+  const after = await cursorOf(context, query, "after");
   const page = { limit: limit + 1, after, ascending: ascendingOf(query), purpose: query.get("purpose") };
   const found = await listFileRows(env, tenant, page);
   const data = found.slice(0, limit).map((file) => fileDocument(file, "openai"));
@@ -137,7 +137,7 @@ async function listForOpenai(context: RequestContext, query: URLSearchParams): P
 }
 
 /** The place in the list of the file that a parameter names. @throws BadRequest */
-async function placeOf(
+async function cursorOf(
   { env, tenant }: RequestContext,
   query: URLSearchParams,
   param: string,

@@ -29,9 +29,9 @@ import { ResponseEvents } from "../../../run/responses/events.ts";
 import { checkFiles } from "../../../run/responses/inlined.ts";
 import {
   hasShell,
-  placeOf,
   type ResponseContainer,
   type ResponsesOperation,
+  shellOf,
   takesFurther,
 } from "../../../run/responses/perform.ts";
 import type { Begun } from "../../../session/unlisted/rpc.ts";
@@ -45,14 +45,14 @@ import { accountOf } from "../../llm/account.ts";
 import { MAX_MODEL_BODY_BYTES } from "../../operations.ts";
 import { runId } from "../../run-id.ts";
 import { callName, idempotencyKey, requestHash, takeInput } from "../../skills/idempotency.ts";
-import { checkCodeCaller } from "../code-callers.ts";
+import { checkCodeAccess } from "../code-access.ts";
 import { newContainer, termsOf } from "../containers/open.ts";
 import { bodyShape } from "../messages.ts";
 import { ignoredHeader, openCall, streamedAnswer } from "../model-call.ts";
 import { formatted } from "../sse-event.ts";
 import { historyOf, inputAfter } from "./history.ts";
 import { newDigits, responseExecution } from "./ids.ts";
-import { shownEvent, shownResponse, showsReasoning } from "./shown.ts";
+import { renderEvent, renderResponse, showsReasoning } from "./render.ts";
 import { documentOf, type StoredResponse, storedResponse, streamStored } from "./stored.ts";
 
 /** Most characters of an item that a conversation keeps. */
@@ -69,7 +69,7 @@ export async function postResponses(context: RequestContext): Promise<Response> 
   const body = await readJson(context.request, bodyShape, MAX_MODEL_BODY_BYTES);
   const asked = readResponses(body);
   const code = asked.shell === null || asked.shell === "local" ? [] : ["shell"];
-  checkCodeCaller(context, { code, container: null });
+  checkCodeAccess(context, { code, container: null });
   const known = asked.store ? await answerKnown(context, asked, body) : null;
   if (known !== null) return known;
   const ignored = await checkModel(context, asked, body);
@@ -155,12 +155,12 @@ async function answerBegun(
   const all = { "cache-control": "no-store", ...headers };
   if (background) {
     const document = begun === "started" ? request.head : await documentOf(response);
-    return Response.json(context.redacted(shownResponse(document, reasoning)), { headers: all });
+    return Response.json(context.redacted(renderResponse(document, reasoning)), { headers: all });
   }
   const answer = await execution.answer();
   if (!answer.ok) throw storedError(answer);
   const document: JsonObject = JSON.parse(await new Response(answer.body).text());
-  return Response.json(shownResponse(document, reasoning), { headers: all });
+  return Response.json(renderResponse(document, reasoning), { headers: all });
 }
 
 const keyReused = ({ request }: RequestContext): HullError =>
@@ -190,11 +190,11 @@ async function passing(
     const output = await runOperation(handle);
     const document: JsonObject = isObject(output.done.response) ? output.done.response : {};
     const all = { "cache-control": "no-store", ...headers };
-    return Response.json(context.redacted(shownResponse(document, reasoning)), { headers: all });
+    return Response.json(context.redacted(renderResponse(document, reasoning)), { headers: all });
   }
-  const events = new ResponseEvents(request.head, placeOf(request));
+  const events = new ResponseEvents(request.head, shellOf(request));
   const texts = (made: readonly JsonObject[]): string =>
-    made.map((event) => formatted(context.redacted(shownEvent(event, reasoning)))).join("");
+    made.map((event) => formatted(context.redacted(renderEvent(event, reasoning)))).join("");
   return streamedAnswer(context, {
     headers,
     async run(write, signal) {

@@ -6,7 +6,7 @@ import { HullError, Internal } from "../../../errors.ts";
 import { readFrames } from "../../../model/frames.ts";
 import type { RunEvent } from "../../../run/events.ts";
 import { failure, ResponseEvents } from "../../../run/responses/events.ts";
-import { placeOf, type ResponsesOperation } from "../../../run/responses/perform.ts";
+import { type ResponsesOperation, shellOf } from "../../../run/responses/perform.ts";
 import type { JsonObject } from "../../../skill/manifest.ts";
 import type { RequestContext } from "../../context.ts";
 import type { ExecutionClient } from "../../execution-client.ts";
@@ -15,7 +15,7 @@ import { ascendingOf, limitOf } from "../lists.ts";
 import { streamedAnswer } from "../model-call.ts";
 import { formatted } from "../sse-event.ts";
 import { responseExecution } from "./ids.ts";
-import { shownEvent, shownItem, shownResponse, showsReasoning } from "./shown.ts";
+import { renderEvent, renderItem, renderResponse, showsReasoning } from "./render.ts";
 
 type Params = Record<string, string>;
 
@@ -84,7 +84,7 @@ export async function getResponse(context: RequestContext, { id = "" }: Params):
   const stored = await storedResponse(context, id);
   const reasoning = reasoningShown(context);
   if (query.get("stream") !== "true") {
-    return jsonNow(context.redacted(shownResponse(await documentOf(stored), reasoning)));
+    return jsonNow(context.redacted(renderResponse(await documentOf(stored), reasoning)));
   }
   const text = query.get("starting_after") ?? "-1";
   const after = Number(text);
@@ -109,12 +109,12 @@ export function streamStored(
   return streamedAnswer(context, {
     headers,
     async run(write, signal) {
-      const events = new ResponseEvents(request.head, placeOf(request));
+      const events = new ResponseEvents(request.head, shellOf(request));
       const send = (made: readonly JsonObject[]): void => {
         for (const event of made) {
           const { sequence_number: n } = event;
           if (typeof n === "number" && n > after)
-            write(formatted(context.redacted(shownEvent(event, reasoning))));
+            write(formatted(context.redacted(renderEvent(event, reasoning))));
         }
       };
       let begun = false;
@@ -188,7 +188,7 @@ export async function cancelResponse(context: RequestContext, { id = "" }: Param
     throw new BadRequest({ detail: `The response ${id} does not run in the background.` });
   }
   await stored.execution.cancel(true);
-  return jsonNow(context.redacted(shownResponse(await documentOf(stored), reasoningShown(context))));
+  return jsonNow(context.redacted(renderResponse(await documentOf(stored), reasoningShown(context))));
 }
 
 /** `GET /v1/responses/:id/input_items`. @throws BadRequest */
@@ -202,7 +202,7 @@ export async function getInputItems(context: RequestContext, { id = "" }: Params
   if (after !== null && from === 0) {
     throw new BadRequest({ detail: `after names no item: "${after.slice(0, 64)}".`, param: "after" });
   }
-  const shown = items.slice(from, from + limit).map((item) => shownItem(item, reasoningShown(context)));
+  const shown = items.slice(from, from + limit).map((item) => renderItem(item, reasoningShown(context)));
   const [first, last] = [items[from], items[from + shown.length - 1]];
   const ends = { first_id: first?.id ?? null, last_id: last?.id ?? null };
   const has_more = items.length > from + limit;

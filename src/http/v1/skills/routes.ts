@@ -110,7 +110,7 @@ export async function getSkills(context: RequestContext): Promise<Response> {
     const shown = found.map((skill) => skillDocument(skill, dialect));
     return jsonNow(listDocument(shown, { dialect, next: null, hasMore: false }));
   }
-  const after = openai ? await placeOf(context, query) : await pageOf(context, query);
+  const after = openai ? await cursorOf(context, query) : await pageOf(context, query);
   const ascending = openai && ascendingOf(query);
   const page = { limit: limit + 1, after, ascending, withEmpty: dialect === "anthropic_legacy" };
   const found = await listSkills(env, tenant, page);
@@ -141,7 +141,7 @@ async function lastPublish({ env }: RequestContext): Promise<number> {
 }
 
 /** The place in the list of the skill in `?after=`. @throws BadRequest */
-async function placeOf({ env, tenant }: RequestContext, query: URLSearchParams): Promise<number | null> {
+async function cursorOf({ env, tenant }: RequestContext, query: URLSearchParams): Promise<number | null> {
   const id = query.get("after");
   if (id === null || id === "") return null;
   const skill = await findSkill(env, tenant, id);

@@ -4,7 +4,7 @@ import { BadRequest } from "../../../errors/request.ts";
 import { join } from "../../../model/base-url.ts";
 import { failureOfStatus } from "../../../model/failure.ts";
 import { addressOf } from "../../../model/providers.ts";
-import { baseOverride, protocolOf } from "../../../model/registry/reach.ts";
+import { baseOverride, protocolOf } from "../../../model/registry/provider-setup.ts";
 import { llmError } from "../../../run/llm-problem.ts";
 import { isObject } from "../../../skill/json.ts";
 import { parsedJson } from "../../../skill/json-depth.ts";

@@ -128,7 +128,7 @@ describe("calls of a turn", () => {
     },
   );
 
-  it("of a life that died are each taken up, and only those without a result", async () => {
+  it("of a run attempt that died are each taken up, and only those without a result", async () => {
     const first = await play({
       spec: { tools: TOOLS },
       replies: [turn(["plain", "look", "read"]), "end"],

@@ -4,7 +4,7 @@ import { applyAgentRecord } from "../../../../src/engine/agent/apply.ts";
 import type { AgentRecord } from "../../../../src/engine/agent/records.ts";
 import { matchSkills } from "../../../../src/engine/agent/skills.ts";
 import type { AgentSkill } from "../../../../src/engine/agent/spec.ts";
-import { catalogue } from "../../../../src/engine/skill-choice/catalogue.ts";
+import { catalogSection } from "../../../../src/engine/skill-choice/catalog.ts";
 import {
   goOn,
   offered,
@@ -182,7 +182,7 @@ describe("scope", () => {
   });
 });
 
-describe("catalogue", () => {
+describe("catalog", () => {
   test("no skills, or none for models: no section and no tool", async () => {
     for (const skills of [[], [skill("a", { disable_model_invocation: true })]]) {
       const { requests } = await play({ spec: { skills, tools: [tool("t")] }, replies: ["ok"] });
@@ -209,7 +209,7 @@ describe("catalogue", () => {
       skill("a"),
       skill("c", { files: { paths: [], count: 0 } }),
     ];
-    const text = catalogue(skills, 4000, false);
+    const text = catalogSection(skills, 4000, false);
     expect(text.slice(text.indexOf("<available_skills>"))).toBe(
       [
         "<available_skills>",
@@ -246,7 +246,7 @@ describe("catalogue", () => {
         "</available_skills>",
       ].join("\n"),
     );
-    expect(catalogue(skills.toReversed(), 4000, false)).toBe(text);
+    expect(catalogSection(skills.toReversed(), 4000, false)).toBe(text);
   });
 
   test("over its tokens the longest descriptions are cut first, evenly; then skills are left out and counted", () => {
@@ -255,14 +255,14 @@ describe("catalogue", () => {
         skill(`s${String(i).padStart(2, "0")}`, { description: "d".repeat(length) }),
       );
     const mixed = [...many(4, 1000), skill("short", { description: "Short and whole." })];
-    const cut = catalogue(mixed, 500, false);
+    const cut = catalogSection(mixed, 500, false);
     expect(cut).toContain("\nShort and whole.\n");
     const lengths = Array.from(cut.matchAll(/\n(d+)…\n/g), ([, text]) => text?.length);
     expect(new Set(lengths).size).toBe(1);
     expect(lengths).toHaveLength(4);
     expect(cut.length).toBeLessThanOrEqual(2000);
     expect(cut).not.toContain("not listed");
-    const short = catalogue(many(90, 400), 500, false);
+    const short = catalogSection(many(90, 400), 500, false);
     const shown = short.match(/<skill>/g)?.length ?? 0;
     expect(short).toMatch(new RegExp(`\\n\\(${90 - shown} more skills are not listed\\)$`));
     expect(short.indexOf("</available_skills>")).toBeLessThan(2000);

@@ -20,7 +20,7 @@ export class Play {
   /** When there is something to decide though nothing happens. */
   wake: number | null = null;
   state: WorkflowState;
-  /** As a later life folds it from what is stored. */
+  /** As a later run attempt folds it from what is stored. */
   #read: WorkflowState | null = null;
   #ids = 0;
 

@@ -1,0 +1,96 @@
+/**
+ * Keeps what Hull ran in a turn that also called the client's own tools. A chat completion cannot show it, so it stays in the
+ * container. The ids of the client's calls name its place, so their results bring it back.
+ */
+import * as z from "zod/mini";
+import type { Message, ToolResultMessage } from "../../engine/messages.ts";
+import { messageJson, messageShape, readMessages } from "../../llm/messages.ts";
+import type { ChatRequest } from "../../llm/openai-api/request.ts";
+import { type Container, openContainer } from "../../run/container.ts";
+import type { WorkspaceAccess } from "../../run/workspace/access.ts";
+import { writeFile } from "../../run/workspace/store.ts";
+import { parsedJson } from "../../skill/json-depth.ts";
+import type { RequestContext } from "../context.ts";
+
+/** An id for the client: container, name of the kept turn, the model's own id. */
+const STORED_TURN_ID = /^(container_01[0-9a-f]{32})\.([0-9a-f]{32})\.(.+)$/s;
+const pathOf = (name: string): string => `.hull/turns/${name}.json`;
+
+/** Keeps the messages of a run; answers the function that gives the client's ids for its calls. */
+export async function storeTurns(
+  context: RequestContext,
+  { id, workspace }: Container,
+  messages: readonly Message[],
+): Promise<(call: string) => string> {
+  const name = crypto.randomUUID().replaceAll("-", "");
+  const bytes = new TextEncoder().encode(JSON.stringify(context.redacted(messages.flatMap(messageJson))));
+  const intent = { path: pathOf(name), expected: null, size: bytes.length, executable: null };
+  await writeFile(context.env.FILES, workspace, intent, [bytes]);
+  return (call) => `${id}.${name}.${call}`;
+}
+
+/** The request with the kept messages in place, in their container. @throws CallNotFound for an unknown container */
+export async function withStoredTurns(context: RequestContext, asked: ChatRequest): Promise<ChatRequest> {
+  const { messages } = asked.request;
+  if (!messages.some((message) => storedTurnOf(message) !== null)) return asked;
+  const containers = new Map<string, Container>();
+  const whole: Message[] = [];
+  let id = asked.container?.id ?? null;
+  for (const [index, message] of messages.entries()) {
+    const kept = storedTurnOf(message);
+    const before = messages[index - 1];
+    if (message.role === "tool" && before !== undefined && storedTurnOf(before) !== null) {
+      const last = whole.at(-1);
+      const own = last?.role === "tool" ? last.results : [];
+      if (last?.role === "tool") whole.pop();
+      whole.push({ role: "tool", results: [...own, ...message.results.map(withOwnId)] });
+    } else if (kept === null) whole.push(message);
+    else {
+      const container = containers.get(kept.container) ?? (await openContainer(context, kept.container));
+      containers.set(kept.container, container);
+      id ??= container.id;
+      whole.push(...((await readTurns(context, container.workspace, kept.name)) ?? [withOwnIds(message)]));
+    }
+  }
+  const { container } = asked;
+  const params = container === null ? { skills: [], includes_files: false } : container;
+  return { ...asked, container: { ...params, id }, request: { ...asked.request, messages: whole } };
+}
+
+/** The kept turn that a client's message refers to; `null`: none. */
+function storedTurnOf(message: Message): { container: string; name: string } | null {
+  if (message.role !== "assistant") return null;
+  for (const block of message.content) {
+    const [, container, name] = (block.type === "tool_call" ? STORED_TURN_ID.exec(block.id) : null) ?? [];
+    if (container !== undefined && name !== undefined) return { container, name };
+  }
+  return null;
+}
+
+const ownId = (id: string): string => STORED_TURN_ID.exec(id)?.[3] ?? id;
+const withOwnId = (result: ToolResultMessage): ToolResultMessage => ({
+  ...result,
+  call_id: ownId(result.call_id),
+});
+
+function withOwnIds(message: Message): Message {
+  if (message.role !== "assistant") return message;
+  const content = message.content.map((block) =>
+    block.type === "tool_call" ? { ...block, id: ownId(block.id) } : block,
+  );
+  return { ...message, content };
+}
+
+const turnsShape = z.lazy(() => z.array(messageShape));
+
+/** `null`: it is gone, or commands in the container wrote something else there. */
+async function readTurns(
+  { env }: RequestContext,
+  workspace: WorkspaceAccess,
+  name: string,
+): Promise<Message[] | null> {
+  const file = await workspace.findFile(pathOf(name));
+  const object = file === null ? null : await env.FILES.get(file.key);
+  const kept = turnsShape.safeParse(object === null ? null : parsedJson(await object.text()));
+  return kept.success ? readMessages(kept.data).messages : null;
+}

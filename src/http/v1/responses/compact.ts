@@ -1,0 +1,68 @@
+/** `/v1/responses/input_tokens` and `/v1/responses/compact`: count and shorten a conversation. */
+import { visibleText } from "../../../engine/visible-text.ts";
+import { ProviderBadResponse } from "../../../errors/provider.ts";
+import { compactedItems, summaryRequest } from "../../../llm/openai-api/compaction.ts";
+import { readItems } from "../../../llm/openai-api/response-items.ts";
+import { furtherMembers, readResponses, responseRequest } from "../../../llm/openai-api/response-request.ts";
+import { turnText } from "../../../llm/result.ts";
+import { SKILL_MODEL } from "../../../llm/skill-model.ts";
+import { wrong } from "../../../llm/wrong.ts";
+import { promptTokens } from "../../../model/estimate.ts";
+import { checkFiles, inlined } from "../../../run/responses/inlined.ts";
+import { responseUsage } from "../../../run/responses/perform.ts";
+import type { JsonObject } from "../../../skill/manifest.ts";
+import { readJson, readJsonIfAny } from "../../body.ts";
+import type { RequestContext } from "../../context.ts";
+import { MAX_MODEL_BODY_BYTES } from "../../operations.ts";
+import { jsonNow } from "../../page.ts";
+import { bodyShape } from "../messages.ts";
+import { ignoredHeader, openCall, sendCall } from "../model-call.ts";
+import { historyOf, inputAfter } from "./history.ts";
+import { newDigits } from "./ids.ts";
+
+/** The model of a request without one. */
+const ANY_MODEL = "any";
+
+/** All items of the request's conversation, with the contents of files. @throws InvalidRequest CallNotFound FileNotFound */
+async function itemsOf(context: RequestContext, body: JsonObject): Promise<JsonObject[]> {
+  const asked = readResponses(body);
+  const history = await historyOf(context, asked);
+  const input = inputAfter(history, asked, { asks: false });
+  await checkFiles(context, input);
+  return inlined(context, [...history, ...input]);
+}
+
+/** `POST /v1/responses/input_tokens`: an estimate, by the same rule that reserves budgets. */
+export async function postInputTokens(context: RequestContext): Promise<Response> {
+  const given = await readJsonIfAny(context.request, bodyShape, MAX_MODEL_BODY_BYTES);
+  const body = { ...given, model: given.model ?? ANY_MODEL };
+  const request = responseRequest(body, await itemsOf(context, body));
+  return jsonNow({ object: "response.input_tokens", input_tokens: promptTokens(request) });
+}
+
+/** `POST /v1/responses/compact`: the request's model writes the summary. */
+export async function postCompaction(context: RequestContext): Promise<Response> {
+  const body = await readJson(context.request, bodyShape, MAX_MODEL_BODY_BYTES);
+  if (String(body.model).startsWith(SKILL_MODEL))
+    throw wrong("model", "a skill writes no summaries; name a model");
+  const items = await itemsOf(context, body);
+  const instructions = typeof body.instructions === "string" ? body.instructions : "";
+  const call = await openCall(context, String(body.model), context.request.signal);
+  const { messages } = readItems(items, (n) => `input.${n}`);
+  const turn = await sendCall(context, call, summaryRequest(messages, instructions), { stream: false });
+  const summary = visibleText(turnText(turn.blocks)).trim();
+  if (summary === "")
+    throw new ProviderBadResponse({ provider: call.choice.target.provider, reason: "it holds no summary" });
+  const document = {
+    id: `resp_${newDigits()}`,
+    object: "response.compaction",
+    created_at: Math.floor(Date.now() / 1000),
+    output: compactedItems(items, context.settings.redactor.text(summary), {
+      count: messages.length,
+      id: `cmp_${newDigits()}`,
+    }),
+    usage: responseUsage(turn.usage, call.excludesCached),
+  };
+  const headers = { "cache-control": "no-store", ...ignoredHeader(Object.keys(furtherMembers(body)), turn) };
+  return Response.json(context.redacted(document), { headers });
+}

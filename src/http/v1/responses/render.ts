@@ -1,0 +1,29 @@
+/** A response in the form that its client sees. */
+import { isObject } from "../../../skill/json.ts";
+import type { Json, JsonObject } from "../../../skill/manifest.ts";
+
+const ENCRYPTED = "reasoning.encrypted_content";
+
+/** Whether the client sends reasoning back itself, or asked for it. Otherwise Hull keeps it. */
+export const showsReasoning = (include: readonly string[], store: boolean): boolean =>
+  !store || include.includes(ENCRYPTED);
+
+/** An item without the members that only Hull needs. */
+export function renderItem(item: Json, reasoning: boolean): Json {
+  if (reasoning || !isObject(item) || item.type !== "reasoning") return item;
+  const { encrypted_content: _, ...rest } = item;
+  return rest;
+}
+
+export function renderResponse(response: JsonObject, reasoning: boolean): JsonObject {
+  const { output } = response;
+  if (!Array.isArray(output)) return response;
+  return { ...response, output: output.map((item) => renderItem(item, reasoning)) };
+}
+
+/** An event of a response's stream. */
+export function renderEvent(event: JsonObject, reasoning: boolean): JsonObject {
+  const { item, response } = event;
+  if (item !== undefined) return { ...event, item: renderItem(item, reasoning) };
+  return isObject(response) ? { ...event, response: renderResponse(response, reasoning) } : event;
+}

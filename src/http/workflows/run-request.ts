@@ -1,0 +1,143 @@
+/** Reads and checks the request for a workflow run, and makes the run's specification. */
+import { type GivenOptions, workflowOptions } from "../../api/bodies/workflows.ts";
+import type { Ceilings } from "../../engine/agent/spec.ts";
+import type { WorkflowArtifact } from "../../engine/workflow/artifacts.ts";
+import type { Graph } from "../../engine/workflow/graph.ts";
+import { runAt } from "../../engine/workflow/origin.ts";
+import type { Origin, PinnedSkills, WorkflowSpec, WorkflowTest } from "../../engine/workflow/records.ts";
+import { PUBLIC_TENANT } from "../../env.ts";
+import { InputInvalid } from "../../errors/request.ts";
+import { WorkflowInvalid } from "../../errors/workflow.ts";
+import { agentSpec } from "../../run/agent/options.ts";
+import { llmHost } from "../../run/llm-host.ts";
+import { checkGraph } from "../../run/workflow/check-graph.ts";
+import { pinSkills } from "../../run/workflow/pin-skills.ts";
+import { type CommandEnvironment, policyOf } from "../../run/workflow/stage.ts";
+import type { JsonObject } from "../../skill/manifest.ts";
+import type { RequestContext } from "../context.ts";
+import { accountOf } from "../llm/account.ts";
+import { refusedAt } from "./graphs.ts";
+import { readTest } from "./trial.ts";
+
+type WorkflowOptions = Omit<GivenOptions, "resume_path" | "replay_path">;
+
+/** @throws InputInvalid with a path below `at` for each fault */
+export function readWorkflowOptions(options: JsonObject, at = "options"): WorkflowOptions {
+  const parsed = workflowOptions().safeParse(options);
+  if (!parsed.success) {
+    const faults = parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
+    throw refusedAt(at, faults);
+  }
+  if (options.persist_path !== undefined) {
+    const message = "is of no use: Hull keeps the record of every run, and path of the answer names it";
+    throw refusedAt(at, [{ path: "persist_path", message }]);
+  }
+  const { resume_path, replay_path, ...own } = parsed.data;
+  const run = (path: string | undefined, option: "resume_path" | "replay_path"): string | undefined => {
+    const named = path === undefined ? undefined : runAt(path);
+    if (named !== null) return named;
+    throw refusedAt(at, [{ path: option, message: "is the path of a run's record, as in runs/<id>.json" }]);
+  };
+  const resumed = own.resume_run ?? run(resume_path, "resume_path");
+  const replayed = own.replay_run ?? run(replay_path, "replay_path");
+  return {
+    ...own,
+    ...(resumed === undefined ? {} : { resume_run: resumed }),
+    ...(replayed === undefined ? {} : { replay_run: replayed }),
+  };
+}
+
+/** @throws InputInvalid for what does not fit the graph, and for a caller without a key */
+function testOf(context: RequestContext, { test }: WorkflowOptions, graph: Graph): WorkflowTest | undefined {
+  if (test === undefined) return undefined;
+  if (context.tenant !== PUBLIC_TENANT) return readTest(test, graph);
+  const fault = { path: "options.test", message: "is for callers with a key" };
+  throw new InputInvalid({ reason: `${fault.path} ${fault.message}`, errors: [fault] });
+}
+
+export interface WorkflowRunRequest {
+  task: string;
+  graph: Graph;
+  workflow: WorkflowSpec["workflow"];
+  artifacts: WorkflowArtifact[];
+  origin: Origin | null;
+  options: JsonObject;
+  own: WorkflowOptions;
+  /** The first run in the chain that this one goes back to; `null`: itself. */
+  root: string | null;
+  /** The versions of skills that the run before it kept; `null`: none. */
+  skills: PinnedSkills | null;
+  /** Limits from the session that delegates the run. Absent: nobody delegates it. */
+  above?: Ceilings;
+  /** The folder in which the commands of its stages begin, and their variables. Absent: the stages' own folder, and none. */
+  environment?: CommandEnvironment;
+}
+
+/** @throws WorkflowInvalid, InputInvalid and the like, for faults in the options of stages too, before anything begins */
+export async function workflowSpec(
+  context: RequestContext,
+  run_id: string,
+  runRequest: WorkflowRunRequest,
+): Promise<WorkflowSpec> {
+  const { graph, own, origin, task, above, environment = {} } = runRequest;
+  const { valid, errors } = await checkGraph(context, graph);
+  if (!valid) throw new WorkflowInvalid({ errors });
+  if (runRequest.options.tool_configs !== undefined) {
+    const message = "holds secrets, which a stored run does not keep; configure the skill instead";
+    throw new InputInvalid({
+      reason: `options.tool_configs ${message}`,
+      errors: [{ path: "options.tool_configs", message }],
+    });
+  }
+  const options = Object.fromEntries(
+    Object.entries(runRequest.options).filter(([name]) => !Object.hasOwn(workflowOptions().shape, name)),
+  );
+  const skills = await pinSkills(context, graph, options, runRequest.skills);
+  if (skills !== undefined) context.pinned = skills;
+  await checkOptions(context, {
+    run: run_id,
+    task,
+    options,
+    account: accountOf(context, above?.account ?? run_id),
+  });
+  const { deadline_ms, max_concurrent, compensation_ms } = own;
+  const test = testOf(context, own, graph);
+  const deadlines = [
+    ...(deadline_ms === undefined ? [] : [Date.now() + deadline_ms]),
+    ...(above?.deadline == null ? [] : [above.deadline.at]),
+  ];
+  return {
+    run_id,
+    workflow: runRequest.workflow,
+    ...(skills === undefined ? {} : { skills }),
+    graph,
+    task,
+    max_steps: own.max_steps ?? Math.max(1, Object.keys(graph.nodes).length * 4),
+    options: { ...options, ...(max_concurrent === undefined ? {} : { max_concurrent }) },
+    policy: policyOf([own.policy]),
+    artifacts: runRequest.artifacts,
+    deadline: deadlines.length === 0 ? null : Math.min(...deadlines),
+    ...(compensation_ms === undefined ? {} : { compensation_ms }),
+    parent_run_id: own.parent_run_id ?? origin?.run_id ?? above?.run_id ?? null,
+    root_run_id: own.root_run_id ?? runRequest.root ?? run_id,
+    metadata: { ...own.metadata, ...(own.audit === undefined ? {} : { audit: own.audit }) },
+    ...(above === undefined ? {} : { above }),
+    ...environment,
+    ...(test === undefined ? {} : { test }),
+    ...(origin === null ? {} : { origin }),
+  };
+}
+
+async function checkOptions(
+  context: RequestContext,
+  { run, account, task, options }: { run: string; account: string; task: string; options: JsonObject },
+): Promise<void> {
+  const { signal } = context.request;
+  const host = await llmHost(context, { signal, session: run, skill: null, account }, options.mock);
+  await agentSpec(
+    context,
+    host,
+    { prompt: task, system: null, options, publishes: false },
+    { run, session: run },
+  );
+}

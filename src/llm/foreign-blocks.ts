@@ -1,0 +1,27 @@
+/**
+ * Blocks of one provider inside the shapes of another vendor. A block without a place there travels as a text that
+ * begins with a mark of Hull. It comes back with the conversation, and goes to the provider that made it.
+ */
+import { fromBase64, toBase64 } from "../bytes.ts";
+import type { Block } from "../engine/messages.ts";
+import { parsedJson } from "../skill/json-depth.ts";
+import { blockShape } from "./blocks.ts";
+
+const MARK = "hull.";
+
+/** The text that carries a block. */
+export const encodeBlock = (block: Block): string =>
+  MARK + toBase64(new TextEncoder().encode(JSON.stringify(block)));
+
+export const isEncodedBlock = (text: string): boolean => text.startsWith(MARK);
+
+/** The block that a text carries; `null`: it carries none. */
+export function decodeBlock(text: string): Block | null {
+  if (!isEncodedBlock(text)) return null;
+  try {
+    const bytes = fromBase64(text.slice(MARK.length));
+    return blockShape.safeParse(parsedJson(new TextDecoder().decode(bytes))).data ?? null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,63 @@
+/** What a session needs from the rest of Hull to carry out its runs, and what it provides in return. */
+import type { Vault } from "../../engine/agent/next.ts";
+import type { AgentRecord } from "../../engine/agent/records.ts";
+import type { AgentSpec } from "../../engine/agent/spec.ts";
+import type { AgentState } from "../../engine/agent/state.ts";
+import type { AgentEffects } from "../../engine/agent/step.ts";
+import type { Artifact } from "../../engine/artifact.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import type { KnownExecutions } from "../../tool/runner-client.ts";
+import type { RunContext } from "../context.ts";
+import type { RunEvent } from "../events.ts";
+import type { WorkspaceAccess } from "../workspace/access.ts";
+
+/** The place where a run happens. Its methods have stored their values when they return. */
+export interface RunEnvironment extends KnownExecutions {
+  run_id: string;
+  session_id: string;
+  context: RunContext;
+  /** All records of the session, in order. */
+  records(): Iterable<AgentRecord>;
+  /** Those of the run. */
+  ownRecords(): Iterable<AgentRecord>;
+  /** The last version of an artifact of the session; `null`: there is none. */
+  artifact(id: string): Artifact | null;
+  /** The session's files. */
+  workspace: WorkspaceAccess;
+  /** Sends watchers something that no record holds: deltas, thoughts, output of tools. */
+  emit(event: RunEvent): void;
+  /** The value that an earlier run attempt kept with `remember`; `null`: none. */
+  memo: Json;
+  /** Keeps a value for later run attempts and replaces the one before. It is stored with the next records of the run. */
+  remember(value: Json): void;
+}
+
+interface RunFacts {
+  run_id: string;
+  session_id: string;
+  /** Unix ms. */
+  created_at: number;
+  /** `null`: the run is still under way. */
+  settled_at: number | null;
+}
+
+interface BegunRun {
+  effects: AgentEffects;
+  vault: Vault | null;
+  /** More members of the result, as this run attempt knows them. */
+  further: () => JsonObject;
+}
+
+export interface AgentRuntime {
+  /**
+   * Returns the effects of a run; each of its attempts asks for them. A planned call that an earlier run attempt began comes with
+   * `again`: the ids of run and effect identify the same work.
+   * @param signal aborted when the run is cancelled
+   * @throws the HullError that ends the run
+   */
+  begin(spec: AgentSpec, environment: RunEnvironment, signal: AbortSignal): Promise<BegunRun>;
+  /** The result's document. @param records of this run, in order, including those that end it */
+  resultOf(state: AgentState, run: RunFacts, records: Iterable<AgentRecord>): JsonObject;
+  /** Ends what the runner may still be doing for an abandoned run. @param executions recorded ids */
+  stop(environment: RunEnvironment, executions: readonly string[]): Promise<void>;
+}

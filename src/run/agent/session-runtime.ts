@@ -1,0 +1,66 @@
+/** How Hull carries out the runs of sessions: models through the host, tools in the runner, results as documents. */
+import { Internal } from "../../errors.ts";
+import { historyOf } from "../../llm/history.ts";
+import { emptyTranscript, newId } from "../../llm/transcript.ts";
+import { asJson } from "../../skill/json.ts";
+import { RunArtifacts } from "../handler/artifacts.ts";
+import { llmHost } from "../llm-host.ts";
+import { llmError } from "../llm-problem.ts";
+import { clientWorkspace, sessionClient } from "../session-client.ts";
+import { stopRequests } from "../stop-requests.ts";
+import { runResult } from "./result.ts";
+import { runEffects } from "./run-effects.ts";
+import type { AgentRuntime } from "./runtime.ts";
+import { runVault } from "./vault.ts";
+
+export const SESSION_RUNTIME: AgentRuntime = {
+  async begin(spec, environment, signal) {
+    const { context, session_id, memo } = environment;
+    // What a run delegates counts against the session that asked first.
+    const session = spec.delegation?.account ?? session_id;
+    const skill = spec.own_skill?.name ?? null;
+    const of = { signal, session, skill, account: `session:${session}` };
+    // A mock that an earlier run attempt used is not used again.
+    const host = await llmHost(context, of, memo ?? spec.call.mock);
+    const { files } = spec.delegation ?? {};
+    const workspace =
+      files === undefined ? environment.workspace : clientWorkspace(sessionClient(context, files));
+    const vault = runVault(spec, context);
+    const { effects, further } = runEffects({
+      context,
+      host,
+      spec,
+      vault,
+      known: environment,
+      artifacts: new RunArtifacts((id) => environment.artifact(id)),
+      records: () => environment.records(),
+      ownRecords: () => environment.ownRecords(),
+      workspace,
+      streams: "text and reasoning",
+      emit: async (event) => environment.emit(event),
+      async around(call) {
+        try {
+          return await call();
+        } catch (error) {
+          throw llmError(error, context);
+        } finally {
+          const left = host.mocksLeft();
+          if (left !== null) environment.remember(left);
+        }
+      },
+    });
+    return { effects, vault, further };
+  },
+  resultOf(state, { created_at, settled_at }, records) {
+    const { run } = state;
+    if (run === null) throw new Internal({ cause: "a run ended without a state" });
+    const history = historyOf(emptyTranscript(newId()), records, newId, run.spec);
+    const durationMs = (settled_at ?? Date.now()) - created_at;
+    return asJson(runResult(state, run, { history, durationMs }));
+  },
+  async stop({ context, run_id, workspace }, executions) {
+    if (executions.length === 0) return;
+    const { id } = await workspace.workspaceVersion();
+    await stopRequests(context, id, [run_id]);
+  },
+};

@@ -1,0 +1,83 @@
+/** The work whenever a daemon goes idle or ends: writes its snapshot, informs its host. */
+import type { DaemonOptions } from "../../engine/agent/spec.ts";
+import { backoff } from "../../engine/daemon/schedule.ts";
+import { detachedContext } from "../../run/context.ts";
+import { hostDelegate } from "../../run/host-delegate.ts";
+import type { Conversation } from "../conversation/conversation.ts";
+import type { Daemon } from "./daemon.ts";
+import { persist } from "./persist.ts";
+import { snapshotOf } from "./snapshot.ts";
+import { summaryOf } from "./summary.ts";
+
+export class SnapshotWriter {
+  readonly #conversation: Conversation;
+  readonly #daemon: Daemon;
+  #saving: Promise<unknown> = Promise.resolve();
+
+  constructor(conversation: Conversation, daemon: Daemon) {
+    this.#conversation = conversation;
+    this.#daemon = daemon;
+  }
+
+  /** The run is idle. */
+  rested(): void {
+    const options = optionsOf(this.#daemon);
+    if (options === null) return;
+    this.#later(() => save(this.#conversation, this.#daemon, options));
+    this.#later(() => notifyHost(this.#conversation, this.#daemon, options));
+  }
+
+  ended(): void {
+    const options = optionsOf(this.#daemon);
+    if (options !== null) this.#later(() => save(this.#conversation, this.#daemon, options));
+  }
+
+  /** Runs one after the other, and after the present writes are stored. */
+  #later(work: () => Promise<void>): void {
+    this.#saving = this.#saving.then(work).catch((error: unknown) => {
+      console.error(JSON.stringify({ event: "daemon_not_kept", error: String(error) }));
+    });
+    this.#conversation.background(this.#saving);
+  }
+}
+
+/** Options of the daemon's run; `null`: there is none. */
+function optionsOf(daemon: Daemon): DaemonOptions | null {
+  const row = daemon.store.row();
+  return row === null ? null : (daemon.run(row)?.spec.daemon ?? null);
+}
+
+async function save(conversation: Conversation, daemon: Daemon, options: DaemonOptions): Promise<void> {
+  const path = options.persist_path ?? options.resume_path;
+  const { log, files, env } = conversation;
+  const session = log.store.session();
+  if (path === null || session === null || session.state === "deleted") return;
+  const folder = daemon.row().persist_path;
+  const meta = folder !== null && path.startsWith(`${folder}/`) ? `${folder}/daemon.meta.json` : null;
+  await persist(env.FILES, files.byRun(), {
+    [path]: await snapshotOf(daemon, conversation),
+    ...(meta === null ? {} : { [meta]: log.answered(summaryOf(daemon, log)) }),
+  });
+}
+
+/** A host that does not answer must not wake the daemon. */
+async function notifyHost(conversation: Conversation, daemon: Daemon, options: DaemonOptions): Promise<void> {
+  const { deployment, background, log } = conversation;
+  const session = log.store.session();
+  if (session === null) return;
+  const { tenant, id: session_id } = session;
+  const origin = { requestId: crypto.randomUUID(), tenant, startedAt: log.now() };
+  const host = hostDelegate(detachedContext(deployment, origin, background));
+  const row = daemon.store.row();
+  if (host === null || row === null) return;
+  const { watch_paths, persist_path } = options;
+  const iteration = daemon.run(row)?.iterations ?? 0;
+  await host.ask("agent/idle", {
+    session_id,
+    run_id: row.run,
+    iteration,
+    backoff_ms: backoff(row.ticks),
+    persist_path,
+    watch_paths,
+  });
+}

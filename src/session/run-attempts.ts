@@ -1,0 +1,148 @@
+/**
+ * The attempts of the run under way: start, resumption after the death of a process, waiting, end.
+ */
+import type { RunRow } from "./conversation/run-rows.ts";
+import type { SessionLog } from "./conversation/session-log.ts";
+
+/** A run whose process died is resumed at the latest after this long; it also keeps a silent run in memory. */
+export const WATCH_MS = 15_000;
+/** A run is given up after this many consecutive run attempts without progress. */
+const MAX_RECOVERIES = 3;
+
+/** The part of a run that lives in memory. */
+export interface RunAttempt {
+  readonly run: string;
+  readonly abort: AbortController;
+  /** The run continues as soon as this run attempt has ended. */
+  rerun: boolean;
+  /** The run was settled: nothing of this run attempt counts any more. */
+  settled: boolean;
+}
+
+/** Tells a run attempt that its run was settled without it. */
+export class RunSettled extends Error {}
+
+/** What the run attempts of one object's runs share; who extends it says what a run attempt does. */
+export abstract class RunAttempts<L extends RunAttempt> {
+  protected readonly log: SessionLog;
+  protected readonly background: (work: Promise<unknown>) => void;
+  readonly #waiting = new Set<() => void>();
+  #current: L | null = null;
+
+  constructor(log: SessionLog, background: (work: Promise<unknown>) => void) {
+    this.log = log;
+    this.background = background;
+  }
+
+  protected abstract newAttempt(row: RunRow): L;
+  /** Carries the run on. @param resumed whether an earlier run attempt may have died in the middle of something */
+  protected abstract drive(attempt: L, row: RunRow, resumed: boolean): Promise<void>;
+  /** The amount of durable progress: grows as work continues. */
+  protected abstract progress(): number;
+  /** Whether the run attempts since the last recovery made any progress. */
+  protected abstract madeProgress(row: RunRow): boolean;
+  /** Settles a run without progress. */
+  protected abstract giveUp(row: RunRow): void;
+  /** A run attempt could not continue, e.g. because nothing can be stored while a new version is deployed. */
+  protected abstract interrupted(row: RunRow, error: unknown): void;
+
+  /** The present run attempt; `null`: none. */
+  protected get current(): L | null {
+    return this.#current;
+  }
+
+  /** The attempt of a run. */
+  protected attemptOf(run: string): L | null {
+    return this.#current?.run === run ? this.#current : null;
+  }
+
+  /** Ensures that an unfinished run is being driven. */
+  ensure(): void {
+    const row = this.log.store.liveRun();
+    if (row !== null && row.status === "running" && this.#current === null) this.#resume(row);
+  }
+
+  /** Begins a run attempt, the first one or one after a rest. */
+  protected startAttempt(row: RunRow, resumed = false): void {
+    const attempt = this.newAttempt(row);
+    this.#current = attempt;
+    // Runs in a later turn of the event loop: the caller may be in the middle of a transaction.
+    const ended = Promise.resolve()
+      .then(() => this.drive(attempt, row, resumed))
+      .catch((error: unknown) => {
+        // A later run attempt continues from what is stored.
+        attempt.rerun = false;
+        if (!(error instanceof RunSettled)) this.interrupted(row, error);
+      })
+      .finally(() => {
+        if (this.#current !== attempt) return;
+        this.#current = null;
+        if (!attempt.rerun || attempt.settled || !this.#startNext(attempt.run)) this.#changed();
+      });
+    this.background(ended);
+  }
+
+  /** Something came that lets a run continue. */
+  protected proceed(run: string): void {
+    if (this.#current !== null) this.#current.rerun = true;
+    else this.#startNext(run);
+  }
+
+  /** A run was settled. */
+  protected settled(run: string): void {
+    const attempt = this.attemptOf(run);
+    if (attempt !== null) attempt.settled = true;
+    this.#changed();
+  }
+
+  /** Ends what is under way without an event: its storage is gone. */
+  protected drop(reason: (run: string) => Error): void {
+    if (this.#current !== null) {
+      this.#current.settled = true;
+      this.#current.abort.abort(reason(this.#current.run));
+      this.#current = null;
+    }
+    this.#changed();
+  }
+
+  /** Resolves when something has changed that somebody may wait for. */
+  change(): Promise<void> {
+    return new Promise<void>((resolve) => this.#waiting.add(resolve));
+  }
+
+  #changed(): void {
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const wake of waiting) wake();
+  }
+
+  /**
+   * Resumes a run that an earlier run attempt left behind. It is noted before anything is loaded, since loading may be what
+   * kills the process.
+   */
+  #resume(row: RunRow): void {
+    const { store, now } = this.log;
+    const recoveries = this.madeProgress(row) ? 1 : row.recoveries + 1;
+    if (recoveries > MAX_RECOVERIES) {
+      this.giveUp(row);
+      return;
+    }
+    store.transaction(() => {
+      store.updateRun(row.id, { recoveries, progress: this.progress() });
+      store.setDue({ watch: now() + WATCH_MS });
+    });
+    this.startAttempt({ ...row, recoveries }, true);
+  }
+
+  /** Begins the next run attempt immediately. If nothing can be read now, the alarm begins a later one. */
+  #startNext(id: string): boolean {
+    try {
+      const row = this.log.store.run(id);
+      if (row === null) return false;
+      this.startAttempt(row);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+}

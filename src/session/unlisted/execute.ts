@@ -1,0 +1,142 @@
+/** How an attempt of a call carries it out: with the code for every such run, and a log that outlives the process. */
+import type { Deployment } from "../../deployment.ts";
+import type { RunContext } from "../../run/context.ts";
+import type { Durable } from "../../run/durable.ts";
+import type { RunEvent } from "../../run/events.ts";
+import type { OperationHandle, RunOutput } from "../../run/handle.ts";
+import { runMode } from "../../run/mode.ts";
+import { type OperationRequest, operationOf, runOperation } from "../../run/operation.ts";
+import type { WorkspaceAccess } from "../../run/workspace/access.ts";
+import type { Mode } from "../../skill/manifest.ts";
+import { sendRestart } from "../conversation/recovery.ts";
+import type { RunRow } from "../conversation/run-rows.ts";
+import type { SessionLog } from "../conversation/session-log.ts";
+import type { ConversationStore } from "../conversation/store.ts";
+import { type RunAttempt, RunSettled } from "../run-attempts.ts";
+import type { CallRow, CallStore } from "./call-store.ts";
+import { inputOf } from "./contents.ts";
+import { ReplayedOutput } from "./replayed-output.ts";
+
+export interface CallAttempt extends RunAttempt {
+  /** Resolved when something may take effect from now on, or when the call has ended. */
+  opened: PromiseWithResolvers<void>;
+}
+
+/** A call and its run. */
+export interface KnownRun {
+  /** Id of the execution. */
+  id: string;
+  call: CallRow;
+  run: RunRow;
+}
+
+export interface CallEnvironment {
+  deployment: Deployment;
+  background: (work: Promise<unknown>) => void;
+  log: SessionLog;
+  calls: CallStore;
+  context: RunContext;
+  /** Files of the run. */
+  files: () => WorkspaceAccess;
+}
+
+/** @throws the HullError that ends the run, RunOver if it was settled meanwhile */
+export async function executeCall(
+  known: KnownRun,
+  attempt: CallAttempt,
+  environment: CallEnvironment,
+): Promise<RunOutput> {
+  const operation = operationOf(known.call);
+  if (operation !== null) return runOperation(await handleOf(known, attempt, environment, { operation }));
+  const { registry } = environment.deployment;
+  // This run's events must not reveal the values that the catalog's proxy skills send, either.
+  await registry.catalog(environment.background).catch(() => null);
+  const record = await registry.skill(known.call.digest);
+  const { slug, mode } = record.manifest;
+  return runMode({ ...(await handleOf(known, attempt, environment, { skill: slug, mode })), record });
+}
+
+/** @param what members of the event `start` */
+async function handleOf(
+  { call, run, id }: KnownRun,
+  attempt: CallAttempt,
+  environment: CallEnvironment,
+  what: { operation: OperationRequest["operation"] } | { skill: string; mode: Mode },
+): Promise<OperationHandle> {
+  const { deployment, log, calls, context } = environment;
+  const { store } = log;
+  const script = "mode" in what && what.mode === "script";
+  const replayed = new ReplayedOutput(call.begun && script ? outputSent(store) : []);
+  let { begun } = call;
+  if (begun && !script) sendRestart(log);
+  return {
+    id: run.id,
+    context,
+    input: await inputOf(deployment.env, calls, call.input),
+    signal: attempt.abort.signal,
+    streaming: true,
+    keep: true,
+    durable: durableOf(attempt, run, environment),
+    started: (about = {}) => {
+      if (!begun && !attempt.settled) {
+        const data = { execution_id: id, request_id: run.request_id, ...what, ...about };
+        store.transaction(() => {
+          calls.noteBegun();
+          store.appendEvent(log.redacted({ event: "start", data }));
+        });
+        log.events.announce();
+      }
+      begun = true;
+      attempt.opened.resolve();
+    },
+    emit: async (event) => {
+      const rest = replayed.rest(event);
+      if (rest !== null && !attempt.settled) log.emit(rest);
+    },
+  };
+}
+
+function durableOf(attempt: CallAttempt, run: RunRow, { log, files }: CallEnvironment): Durable {
+  const { store, events } = log;
+  const write = <T>(work: () => T): T => {
+    if (attempt.settled) throw new RunSettled();
+    return work();
+  };
+  return {
+    log: {
+      state: () => log.state(),
+      records: () => store.records(),
+      begin: (records) => write(() => log.append(log.applied(records), { silent: true })),
+      append: (batch, memo) =>
+        write(() => {
+          const kept = memo === null ? {} : { memo: JSON.stringify(memo) };
+          log.append(batch, { write: () => store.updateRun(run.id, kept) });
+        }),
+    },
+    sentEvents: () =>
+      write(() => {
+        events.flush();
+        return sentEvents(store);
+      }),
+    workspace: files,
+    artifact: (id) => store.artifacts.latest(id),
+    memo: run.memo === null ? null : JSON.parse(run.memo),
+    remember: (value) => write(() => store.updateRun(run.id, { memo: JSON.stringify(value) })),
+    known: (execution) => store.submitted.known(execution),
+    note: (execution, fact) => write(() => store.submitted.note(execution, fact)),
+  };
+}
+
+function sentEvents(store: ConversationStore): RunEvent[] {
+  const all: RunEvent[] = [];
+  for (let seen = 0; ; ) {
+    const more = store.events(seen);
+    seen = more.at(-1)?.seq ?? seen;
+    if (more.length === 0) return all;
+    all.push(...more);
+  }
+}
+
+/** The script's output that was already sent. */
+const outputSent = (store: ConversationStore): RunEvent[] =>
+  sentEvents(store).filter(({ event }) => event === "delta" || event === "stderr");

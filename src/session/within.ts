@@ -1,6 +1,0 @@
-/** Waits for some work, but no longer than this many ms. */
-export async function within(work: Promise<unknown>, ms: number): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  await Promise.race([work, promise]).finally(() => clearTimeout(timer));
-}

@@ -1,0 +1,195 @@
+/** How to call a skill and what it answers: input, output, method, route, limits. */
+
+import { checkFile, type SkillFiles } from "./command.ts";
+import { readChoice, readText, wrongType } from "./fields.ts";
+import type { Findings } from "./findings.ts";
+import { isObject } from "./json.ts";
+import { schemaFaults } from "./json-schema.ts";
+import type { Json, JsonObject, Manifest, Mode } from "./manifest.ts";
+import { MANIFEST_FIELDS } from "./manifest-fields.ts";
+import { isMediaPattern, isMediaType, isTextType, mediaTypeOf } from "./media.ts";
+import { readNumber } from "./number-field.ts";
+import { normaliseRoute, reservedBy } from "./route.ts";
+import { child, items, type MapNode, mapToJson, type Slot } from "./tree.ts";
+
+type InterfaceFields = Pick<
+  Manifest,
+  | "method"
+  | "input"
+  | "input_mime"
+  | "input_schema"
+  | "output"
+  | "output_mime"
+  | "timeout_ms"
+  | "idle_timeout_ms"
+  | "deadline_ms"
+  | "max_input_bytes"
+  | "max_output_bytes"
+  | "concurrency"
+>;
+
+/** The `deadline_ms` of a manifest that names none. */
+export const usualDeadline = (timeout_ms: number): number => Math.max(300_000, timeout_ms);
+
+export function readInterface(
+  findings: Findings,
+  root: MapNode,
+  mode: Mode | undefined,
+  files: SkillFiles | undefined,
+): InterfaceFields {
+  const inputMime = readInputMime(findings, child(root, "input_mime"));
+  const input =
+    readChoice(findings, child(root, "input"), MANIFEST_FIELDS.input.of) ?? defaultInput(mode, inputMime);
+  const outputMime = readOutputMime(findings, child(root, "output_mime"));
+  const schema = readSchema(findings, child(root, "input_schema"), input, files);
+  const timeout = readNumber(findings, root, "timeout_ms");
+  return {
+    method:
+      readChoice(findings, child(root, "method"), MANIFEST_FIELDS.method.of, { anyCase: true }) ??
+      (mode === "static-file" ? "GET" : "POST"),
+    input,
+    input_mime: inputMime,
+    ...(schema === undefined ? {} : { input_schema: schema }),
+    output: readOutput(findings, root, outputMime),
+    ...(outputMime === undefined ? {} : { output_mime: outputMime }),
+    timeout_ms: timeout,
+    idle_timeout_ms: readNumber(findings, root, "idle_timeout_ms"),
+    deadline_ms: readNumber(findings, root, "deadline_ms") ?? usualDeadline(timeout),
+    ...optional("max_input_bytes", readNumber(findings, root, "max_input_bytes")),
+    ...optional("max_output_bytes", readNumber(findings, root, "max_output_bytes")),
+    ...optional("concurrency", readNumber(findings, root, "concurrency")),
+  };
+}
+
+/** The `route` field in its exact form; the skill's own path if it is absent or refused. */
+export function readRoute(findings: Findings, slot: Slot | undefined, slug: string): string {
+  const own = `/skills/${slug}`;
+  const text = readText(findings, slot)?.trim();
+  if (slot === undefined || text === undefined) return own;
+  const form = normaliseRoute(text);
+  if ("problem" in form) {
+    findings.error(
+      "route_form",
+      slot,
+      `The route ${text} is not accepted: ${form.problem}.`,
+      "Write a plain path of letters, digits, -, _ and /, for example /weather/today.",
+    );
+    return own;
+  }
+  const reserved = reservedBy(form.path);
+  if (reserved === null) return form.path;
+  findings.error(
+    "reserved_route",
+    slot,
+    `The route ${form.path} is not free: Hull itself serves ${reserved}.`,
+    `Choose another path, or remove route to use ${own}.`,
+  );
+  return own;
+}
+
+function optional<K extends string>(key: K, value: number | undefined): { [P in K]?: number } {
+  const result: { [P in K]?: number } = {};
+  if (value !== undefined) result[key] = value;
+  return result;
+}
+
+function defaultInput(mode: Mode | undefined, mime: string[]): InterfaceFields["input"] {
+  if (mode === "static-file") return "none";
+  return mime.some((type) => !isTextType(type)) ? "file" : "text";
+}
+
+function readInputMime(findings: Findings, slot: Slot | undefined): string[] {
+  if (slot === undefined) return [];
+  const slots = slot.node.kind === "list" ? items(slot.node, slot.path) : [slot];
+  return slots.flatMap((item) => {
+    const raw = item.node.kind === "scalar" ? item.node.value : null;
+    const type = typeof raw === "string" ? raw.trim().toLowerCase() : "";
+    if (isMediaPattern(type)) return [type];
+    findings.error(
+      "media_type",
+      item,
+      `${item.path} must be a media type without parameters; type/* means all of a kind.`,
+      "Write for example image/png, image/* or a list of them; leave input_mime out to accept anything.",
+    );
+    return [];
+  });
+}
+
+function readOutputMime(findings: Findings, slot: Slot | undefined): string | undefined {
+  const type = readText(findings, slot)?.trim();
+  if (slot === undefined || type === undefined) return undefined;
+  if (isMediaType(type)) return type;
+  findings.error(
+    "media_type",
+    slot,
+    "output_mime must be a media type.",
+    "Write for example text/csv or image/png.",
+  );
+  return undefined;
+}
+
+function readOutput(findings: Findings, root: MapNode, mime: string | undefined): InterfaceFields["output"] {
+  const slot = child(root, "output");
+  const serve = child(root, "serve")?.node;
+  const type =
+    mime ??
+    (serve?.kind === "scalar" && typeof serve.value === "string" ? mediaTypeOf(serve.value) : "text/plain");
+  return readChoice(findings, slot, MANIFEST_FIELDS.output.of) ?? (isTextType(type) ? "text" : "file");
+}
+
+function readSchema(
+  findings: Findings,
+  slot: Slot | undefined,
+  input: InterfaceFields["input"],
+  files: SkillFiles | undefined,
+): JsonObject | undefined {
+  if (slot === undefined) return undefined;
+  if (input !== "text") {
+    findings.warning(
+      "schema_without_text",
+      slot,
+      `input_schema applies to JSON input and has no effect with input: ${input}.`,
+      "Set input: text, or remove input_schema.",
+    );
+  }
+  const schema = schemaValue(findings, slot, files);
+  const fault = schema === undefined ? undefined : schemaFaults(schema)[0];
+  if (fault === undefined) return input === "text" ? schema : undefined;
+  findings.error(
+    "schema_invalid",
+    slot,
+    `input_schema is not a JSON Schema 2020-12: the value at "${fault}" is not allowed there.`,
+    'Write for example {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}.',
+  );
+  return undefined;
+}
+
+/** The schema as written: a mapping, or the content of the named file. */
+function schemaValue(findings: Findings, slot: Slot, files: SkillFiles | undefined): JsonObject | undefined {
+  if (slot.node.kind === "map") return mapToJson(slot.node);
+  if (slot.node.kind !== "scalar" || typeof slot.node.value !== "string") {
+    wrongType(findings, slot, "a JSON Schema as a mapping, or the path of a JSON file");
+    return undefined;
+  }
+  const path = checkFile(findings, slot, slot.node.value, files ?? new Map());
+  const bytes = path === undefined ? undefined : files?.get(path);
+  if (bytes === undefined) return undefined;
+  const value = parseJson(bytes);
+  if (isObject(value)) return value;
+  findings.error(
+    "schema_file",
+    slot,
+    `The file ${path} does not hold a JSON object${value === undefined ? ": it is not valid JSON" : ""}.`,
+    'Put a JSON Schema into it, for example {"type": "object"}.',
+  );
+  return undefined;
+}
+
+function parseJson(bytes: Uint8Array): Json | undefined {
+  try {
+    const value: Json = JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes));
+    return value;
+  } catch {
+    return undefined;
+  }
+}
