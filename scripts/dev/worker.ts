@@ -98,6 +98,9 @@ function workerEnvironment(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const kept = Object.entries(environment).filter(([name]) => allowed.test(name));
   return {
     ...Object.fromEntries(kept),
+    // miniflare copies what it tells workerd again and again, 55 MB in all. Where Linux has large pages to give, half the page faults
+    // of a start are spared.
+    GLIBC_TUNABLES: "glibc.malloc.hugetlb=1",
     X_LOCAL_EXPLORER: "false",
     X_LOCAL_OBSERVABILITY: "false",
     WRANGLER_SEND_METRICS: "false",
