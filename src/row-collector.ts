@@ -5,7 +5,7 @@
  */
 
 /** How long rows are collected, in ms, unless none was sent for a while: a write of many rows costs hardly more than one of a single row. */
-const COLLECT_MS = 250;
+const COLLECT_MS = 200;
 /** So many rows go before that time. */
 const MOST_COLLECTED = 500;
 /** A row that comes so long after the last ones, in ms, is sent at once. */
