@@ -34,9 +34,12 @@ export async function startServing(command: string | null): Promise<ServingSubje
   const provider = await startProvider();
   const { dir, remove } = await writeProject(skills(provider.upstream));
   const shared = await writeProject(sharedSkills(provider.upstream));
+  // HUSK logs no requests.
+  process.env.HULL_LOG = "failures";
   const begun = performance.now();
   const hull = await startHull(dir);
   const startMs = performance.now() - begun;
+  delete process.env.HULL_LOG;
   const bare = await startBare(bareWorker(provider));
   const husk = command === null ? null : await startHusk(command, join(shared.dir, "skills"));
   const stop = async (): Promise<void> => {
