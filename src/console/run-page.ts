@@ -2,7 +2,7 @@
 import { html } from "hono/html";
 import * as z from "zod/mini";
 import { HullError } from "../errors.ts";
-import { type RunEntry, runEntryShape } from "../session/run-entry.ts";
+import { beginningCall, type RunEntry, runEntryShape } from "../session/run-entry.ts";
 import { type Api, asked } from "./api.ts";
 import { form, nextPage, type Page, seeOther } from "./layout.ts";
 import { isOver, pathOf, reason, runName, stateLabel } from "./run-shapes.ts";
@@ -102,13 +102,21 @@ async function known(api: Api, id: string): Promise<Known> {
     : null;
   if (call === null) {
     if (indexed === null) await api.ask("getIndexedRun", { params: { id } });
-    const run = indexed ?? emptyRun(id);
+    const run = indexed ?? beginningCall(id, null, Date.now());
     return { run, hidden: true, answer: "" };
   }
   const { status: state, created_at, finished_at: settled_at = null, skill: name } = call;
   const duration_ms = settled_at === null ? null : Date.parse(settled_at) - Date.parse(created_at);
   const code = call.error?.code ?? null;
-  const run = { ...(indexed ?? emptyRun(id)), name, state, created_at, settled_at, duration_ms, code };
+  const run = {
+    ...(indexed ?? beginningCall(id, null, Date.now())),
+    name,
+    state,
+    created_at,
+    settled_at,
+    duration_ms,
+    code,
+  };
   const { result } = call;
   const text =
     result === undefined ? "" : (result.text ?? (result.json === undefined ? "" : pretty(result.json)));
@@ -117,23 +125,6 @@ async function known(api: Api, id: string): Promise<Known> {
       ? ""
       : html`<p><a href="/console/runs/${id}/answer" download>Download the answer</a>: ${result.content_type}, ${size(result.size)}</p>`;
   return { run, hidden: false, answer: html`${answered(text, call.error ?? null)}${file}` };
-}
-
-function emptyRun(id: string): RunEntry {
-  return {
-    id,
-    kind: "call",
-    name: null,
-    session: null,
-    state: "running",
-    created_at: new Date().toISOString(),
-    settled_at: null,
-    duration_ms: null,
-    input_tokens: 0,
-    output_tokens: 0,
-    cost_usd: 0,
-    code: null,
-  };
 }
 
 async function unless404<T>(question: Promise<T>): Promise<T | null> {

@@ -40,3 +40,21 @@ export const runEntryShape: z.ZodMiniType<RunEntry> = z.lazy(() =>
     code: z.nullable(z.string()),
   }),
 );
+
+/** A call that begins, of which nothing more is known. @param now Unix ms */
+export function beginningCall(id: string, name: string | null, now: number): RunEntry {
+  return {
+    id,
+    kind: "call",
+    name,
+    session: null,
+    state: "running",
+    created_at: new Date(now).toISOString(),
+    settled_at: null,
+    duration_ms: null,
+    input_tokens: 0,
+    output_tokens: 0,
+    cost_usd: 0,
+    code: null,
+  };
+}

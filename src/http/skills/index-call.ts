@@ -8,7 +8,7 @@ import type { RunContext } from "../../run/context.ts";
 import type { RunHandle, RunOutput } from "../../run/handle.ts";
 import { hasEffects } from "../../run/mode.ts";
 import { queueRows } from "../../session/index-rows.ts";
-import type { RunEntry } from "../../session/run-entry.ts";
+import { beginningCall, type RunEntry } from "../../session/run-entry.ts";
 
 /** A longer call is noted while it is under way, in ms. */
 const LONG_MS = 1000;
@@ -26,7 +26,7 @@ export async function indexedCall(
   carryOut: () => Promise<RunOutput>,
 ): Promise<RunOutput> {
   if (!hasEffects(record.manifest.mode)) return carryOut();
-  const run = beginning(id, record.manifest.slug, Date.now());
+  const run = beginningCall(id, record.manifest.slug, Date.now());
   const soon = setTimeout(() => indexRun(context, run), LONG_MS);
   try {
     const output = await carryOut();
@@ -42,23 +42,6 @@ export async function indexedCall(
   } finally {
     clearTimeout(soon);
   }
-}
-
-function beginning(id: string, name: string, now: number): RunEntry {
-  return {
-    id,
-    kind: "call",
-    name,
-    session: null,
-    state: "running",
-    created_at: new Date(now).toISOString(),
-    settled_at: null,
-    duration_ms: null,
-    input_tokens: 0,
-    output_tokens: 0,
-    cost_usd: 0,
-    code: null,
-  };
 }
 
 function ended(run: RunEntry, state: string, code: string | null, said: unknown): RunEntry {
