@@ -1,7 +1,6 @@
 /** The skills that the caller of a request can use: published ones, and uploads of the caller's tenant. */
 import { SkillNotFound } from "../errors/request.ts";
 import type { LoadedCatalog } from "../registry/published.ts";
-import { COMPLETE_FOR_MS } from "../registry/tenant-catalog.ts";
 import type { Card } from "../skill/manifest.ts";
 import { nearest } from "../skill/match.ts";
 import type { RequestContext } from "./context.ts";
@@ -12,8 +11,7 @@ export function servedTo({ deployment, caller, background }: RequestContext): Pr
 }
 
 /**
- * The skill that `find` finds: among published ones, else among the tenant's uploads. If the cached uploads may lack a
- * new one, they are read again.
+ * The skill that `find` finds among those that the caller can use.
  * @throws what `missing` makes of the whole catalog
  */
 export async function findServed(
@@ -22,14 +20,7 @@ export async function findServed(
   missing: (catalog: LoadedCatalog) => Error,
 ): Promise<{ card: Card; catalog: LoadedCatalog }> {
   const { deployment, caller, background } = context;
-  const published = await deployment.registry.catalog(background);
-  const folder = find(published);
-  if (folder !== undefined) return { card: folder, catalog: published };
-  const known = await servedTo(context);
-  const upload = find(known);
-  if (upload !== undefined) return { card: upload, catalog: known };
-  const catalog = await deployment.catalogs.of(caller.tenant, background, COMPLETE_FOR_MS);
-  const card = find(catalog);
+  const { card, catalog } = await deployment.catalogs.find(caller.tenant, find, background);
   if (card === undefined) throw missing(catalog);
   return { card, catalog };
 }

@@ -80,6 +80,25 @@ export class TenantCatalogs {
     return view;
   }
 
+  /**
+   * The skill that `find` finds: among published ones, else among the tenant's uploads. If the cached uploads may lack a new one,
+   * they are read again. Without a card the catalog is all that there is.
+   */
+  async find(
+    tenant: string,
+    find: (catalog: LoadedCatalog) => Card | undefined,
+    background: (work: Promise<unknown>) => void,
+  ): Promise<{ card: Card | undefined; catalog: LoadedCatalog }> {
+    const published = await this.#registry.catalog(background);
+    const folder = find(published);
+    if (folder !== undefined) return { card: folder, catalog: published };
+    const known = await this.of(tenant, background);
+    const upload = find(known);
+    if (upload !== undefined) return { card: upload, catalog: known };
+    const catalog = await this.of(tenant, background, COMPLETE_FOR_MS);
+    return { card: find(catalog), catalog };
+  }
+
   /** Reads a tenant's uploads again; this also makes a change through this isolate take effect here immediately. */
   async read(tenant: string): Promise<Known> {
     this.#reads += 1;

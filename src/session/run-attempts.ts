@@ -62,9 +62,11 @@ export abstract class RunAttempts<L extends RunAttempt> {
     if (row !== null && row.status === "running" && this.#current === null) this.#resume(row);
   }
 
-  /** Begins a run attempt, the first one or one after a rest. */
-  protected startAttempt(row: RunRow, resumed = false): void {
-    const attempt = this.newAttempt(row);
+  /** Begins a run attempt: the first one, one after a rest, or, with `resumed`, one after the death of a process. */
+  protected startAttempt(
+    row: RunRow,
+    { attempt = this.newAttempt(row), resumed = false }: { attempt?: L; resumed?: boolean } = {},
+  ): void {
     this.#current = attempt;
     // Runs in a later turn of the event loop: the caller may be in the middle of a transaction.
     const ended = Promise.resolve()
@@ -131,7 +133,7 @@ export abstract class RunAttempts<L extends RunAttempt> {
       store.updateRun(row.id, { recoveries, progress: this.progress() });
       store.setDue({ watch: now() + WATCH_MS });
     });
-    this.startAttempt({ ...row, recoveries }, true);
+    this.startAttempt({ ...row, recoveries }, { resumed: true });
   }
 
   /** Begins the next run attempt immediately. If nothing can be read now, the alarm begins a later one. */

@@ -262,6 +262,7 @@ describe("attack: a call that goes past its budget", () => {
 
   it("in runs, streams, transcripts and completions as well", async () => {
     const options = { provider: "mock", openai: { max_tokens: 1 } };
+    expect((await own.send("POST", "/sessions", { id: "s-budget" })).status).toBe(201);
     for (const path of ["/llm/stream", "/runs", "/sessions/s-budget/runs"]) {
       const response = await own.send("POST", path, { prompt: "hello", options });
       expect([path, response.status, await response.text()]).toEqual([

@@ -7,12 +7,19 @@ import type { Bindings } from "../../src/env.ts";
 
 const file = crypto.randomUUID();
 
+/** @param note gets each id */
 function named<T extends Rpc.DurableObjectBranded>(
   namespace: DurableObjectNamespace<T>,
+  note: (id: string) => void = () => {},
 ): DurableObjectNamespace<T> {
   return new Proxy(namespace, {
     get(target, key) {
-      if (key === "idFromName") return (name: string) => target.idFromName(`${file} ${name}`);
+      if (key === "idFromName")
+        return (name: string) => {
+          const id = target.idFromName(`${file} ${name}`);
+          note(id.toString());
+          return id;
+        };
       const value: unknown = Reflect.get(target, key);
       return typeof value === "function" ? value.bind(target) : value;
     },
@@ -29,3 +36,17 @@ export const bindings: Bindings = {
   MOCKS: named(shared.MOCKS),
   RUNNER: named(shared.RUNNER),
 };
+
+/** The bindings of sessions' objects, by id: those of the Worker that first named them. */
+const sessions = new Map<string, Bindings>();
+
+/** The bindings of a Worker with these variables, and of the sessions that it names first: a deployment has one environment. */
+export function deployedWith(variables: Record<string, string>): Bindings {
+  const deployed: Bindings = Object.assign({}, bindings, variables);
+  deployed.SESSIONS = named(shared.SESSIONS, (id) => {
+    if (!sessions.has(id)) sessions.set(id, deployed);
+  });
+  return deployed;
+}
+
+export const sessionBindings = (id: DurableObjectId): Bindings => sessions.get(id.toString()) ?? bindings;

@@ -234,7 +234,7 @@ describe("a dangerous tool", () => {
   const wiping = { prompt: "go", options: { skills: ["risky"], ...calling("wipe") } };
 
   it("waits in a session for the decision, with its risk", async () => {
-    await post("/sessions", { id: "risk" });
+    await post("/sessions", { id: "risk" }, {}, careful);
     const begun = await post("/sessions/risk/runs?wait=idle", wiping, {}, careful);
     const { run_id } = await begun.json<{ run_id: string }>();
     const { data } = await (await client.fetch("/sessions/risk/approvals")).json<{ data: Body[] }>();

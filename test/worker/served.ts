@@ -12,7 +12,7 @@ import { type KnownProviders, SHIPPED } from "../../src/skill/known-providers.ts
 import type { Manifest, SkillTool } from "../../src/skill/manifest.ts";
 import { packTar, type TarFile } from "../../src/skill/tar.ts";
 import { overridesOf } from "../../src/skill/tools-json/overrides.ts";
-import { bindings } from "./file-bindings.ts";
+import { deployedWith } from "./file-bindings.ts";
 
 const app = createApp();
 
@@ -26,7 +26,7 @@ export class Client {
   readonly env: Bindings;
 
   constructor(variables: Record<string, string> = LOCAL) {
-    this.env = Object.assign({}, bindings, variables);
+    this.env = deployedWith(variables);
   }
 
   /** What the isolate of this client knows. */

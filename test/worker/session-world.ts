@@ -201,7 +201,7 @@ export class World {
       prompt: [{ role: "user", content: [{ type: "text", text: prompt }] }],
     };
     const request = { name: `start ${run_id}`, hash: "h" };
-    return this.ask("start", { run_id, spec: whole, request, wait: "none" });
+    return this.ask("start", { run_id, work: { spec: whole }, request, wait: "none" });
   }
 
   say(text: string, delivery: Delivery = "finish_step") {
@@ -226,6 +226,7 @@ export class World {
   #runtime(): AgentRuntime {
     const world = this;
     return {
+      prepare: async () => Promise.reject(new TypeError("what carries out these runs reads no requests")),
       async begin(spec, environment) {
         const artifacts = new RunArtifacts((id) => environment.artifact(id));
         return {

@@ -127,7 +127,7 @@ it.each([false, true])("as a stage of a workflow neither (stored: %s)", async (a
         const opens = { workflow_run_id: "wf_1" };
         const delegation = { parent: { session_id: parent.id, run_id: null }, levels: 1, account: "a" };
         const spec = { ...SPEC, ...SCRIPT.spec, run_id: "r1", session_id: world.id, delegation };
-        await world.ask("start", { run_id: "r1", spec, request: null, wait: "terminal", opens });
+        await world.ask("start", { run_id: "r1", work: { spec }, request: null, wait: "terminal", opens });
         await world.revive();
         await world.over();
         const shown = world.events().filter(({ event }) => !["start", "done", "error"].includes(event));

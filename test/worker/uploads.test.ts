@@ -268,6 +268,9 @@ describe("other isolates", () => {
     const later = (ms: number) => clock.mockReturnValue(start + ms);
     const start = performance.timeOrigin + performance.now();
     later(COMPLETE_FOR_MS + 1000);
+    const body = JSON.stringify({ prompt: "hi", options: { provider: "mock", skills: ["fox"] } });
+    const headers = { "content-type": "application/json" };
+    expect((await other.run("/runs", { body, headers })).status).toBe(200);
     expect((await other.run("/skills/fox")).headers.get("x-hull-skill")).toBe(`fox@${digest.slice(0, 12)}`);
     await red.put("fox", skill("fox", "", "new"));
     later(COMPLETE_FOR_MS + 4000);

@@ -1,12 +1,12 @@
 /** The Worker, whose Durable Objects have the bindings of the test file that runs, and so a deployment of their own. */
 import * as worker from "../../src/worker.ts";
-import { bindings } from "./file-bindings.ts";
+import { bindings, sessionBindings } from "./file-bindings.ts";
 
 export { default, HandlerOutbound } from "../../src/worker.ts";
 
 export class SessionObject extends worker.SessionObject {
   constructor(ctx: DurableObjectState) {
-    super(ctx, bindings);
+    super(ctx, sessionBindings(ctx.id));
   }
 }
 

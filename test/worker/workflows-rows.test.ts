@@ -43,7 +43,7 @@ async function more(): Promise<number> {
     const run_id = `run_${world.id}`;
     const spec = { ...many.alone, run_id, session_id: world.id };
     await world.open();
-    await world.ask("start", { run_id, spec, request: null, wait: "terminal" });
+    await world.ask("start", { run_id, work: { spec }, request: null, wait: "terminal" });
   });
   return (many.above - few.above) / 10 + many.below - own;
 }

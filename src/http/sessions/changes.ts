@@ -12,12 +12,8 @@ import type { Message } from "../../engine/messages.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
 import { InputInvalid } from "../../errors/request.ts";
 import { type PublicMessage, readMessages } from "../../llm/messages.ts";
-import { agentSpec } from "../../run/agent/options.ts";
-import { llmHost } from "../../run/llm-host.ts";
-import type { JsonObject } from "../../skill/manifest.ts";
 import { readJson, readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
-import { accountOf } from "../llm/account.ts";
 import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { jsonNow } from "../page.ts";
 import { requestName, sessionOf } from "./object.ts";
@@ -63,23 +59,10 @@ export const postCompact: Route = async (context, { id = "" }) => {
   const { strategy, keep_first, keep_last, summary = null, options = {} } = body;
   const asks = strategy === "llm" && summary === null;
   // Options are checked even if no model is asked.
-  const by = asks || Object.keys(options).length > 0 ? await summariser(context, id, options) : null;
-  const call = { strategy, keep_first, keep_last, summary, spec: asks ? by : null };
+  const checked = asks || Object.keys(options).length > 0 ? options : null;
+  const call = { strategy, keep_first, keep_last, summary, options: checked };
   return jsonNow(await sessionOf(context, id).ask("compact", call));
 };
-
-/** The model that writes the summary: that of these options. */
-async function summariser(context: RequestContext, session: string, options: JsonObject) {
-  const account = accountOf(context, session);
-  const of = { signal: context.request.signal, session, skill: null, account };
-  const host = await llmHost(context, of, options.mock);
-  return agentSpec(
-    context,
-    host,
-    { prompt: null, system: null, options, publishes: false },
-    { run: "compact", session },
-  );
-}
 
 /** `POST /sessions/:id/fork`: another session that begins in the present state of this one. */
 export const postFork: Route = async (context, { id = "" }) => {

@@ -2,20 +2,16 @@
 
 import type * as z from "zod/mini";
 import { nothing } from "../../api/bodies/sessions.ts";
-import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { newRunId } from "../../run/agent/daemon-spec.ts";
-import { agentSpec } from "../../run/agent/options.ts";
-import { llmHost } from "../../run/llm-host.ts";
 import { callBody } from "../../run/request-bodies.ts";
 import { sessionNamed } from "../../run/session-call.ts";
 import type { SessionClient } from "../../run/session-client.ts";
 import type { RunView } from "../../session/conversation/answers.ts";
 import { thrownBy } from "../../session/conversation/done.ts";
-import type { StreamUntil, Wait } from "../../session/conversation/rpc.ts";
+import type { SessionOperations, StreamUntil, Wait } from "../../session/conversation/rpc.ts";
 import { readJson, readJsonIfAny } from "../body.ts";
 import type { RequestContext } from "../context.ts";
 import { lastSeen, traceJson, tracePage } from "../executions.ts";
-import { accountOf } from "../llm/account.ts";
 import { anonymousRun, MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { jsonNow, pageLimit } from "../page.ts";
 import { idempotencyKey } from "../skills/idempotency.ts";
@@ -46,21 +42,17 @@ export async function runIn(context: RequestContext, id: string, body: Asked): P
   const streaming = wait !== "none" && wantsEvents(request) !== "no";
   const name = idempotencyKey(request) === null ? null : await requestName(context, body);
   const session = sessionOf(context, id);
-  if (streaming && name === null) return begunStream(context, session, body, wait);
-  const known = name === null ? null : await session.ask("started", { request: name });
-  const until = streaming ? "none" : wait;
-  const run =
-    known === null
-      ? await session.ask("start", {
-          ...(await newRun(context, session, body)),
-          request: name,
-          wait: until,
-          ...(streaming ? { followed: streamUntil(wait) } : {}),
-        })
-      : await session.ask("answer", { run_id: known, wait: until });
+  const asked = newRun(context, body);
+  if (streaming && name === null) return begunStream(context, session, asked, wait);
+  const run = await session.ask("start", {
+    ...asked,
+    request: name,
+    wait: streaming ? "none" : wait,
+    ...(streaming ? { followed: streamUntil(wait) } : {}),
+  });
   context.log.run_id = run.run_id;
   const headers: Record<string, string> = { "x-hull-run-id": run.run_id };
-  if (known !== null) headers["x-hull-replayed"] = "1";
+  if (run.run_id !== asked.run_id) headers["x-hull-replayed"] = "1";
   if (wait === "none") return later(context, run, headers);
   if (streaming) {
     const events = await session.events(run.run_id, lastSeen(request, id), streamUntil(wait));
@@ -73,11 +65,11 @@ export async function runIn(context: RequestContext, id: string, body: Asked): P
 async function begunStream(
   context: RequestContext,
   session: SessionClient,
-  body: Asked,
+  asked: NewRun,
   wait: Wait | null,
 ): Promise<Response> {
   const begun = {
-    ...(await newRun(context, session, body)),
+    ...asked,
     request: null,
     wait: "none" as const,
     followed: streamUntil(wait),
@@ -93,19 +85,14 @@ function streamUntil(wait: Wait | null): StreamUntil {
   return wait === "idle" ? "rest" : "end";
 }
 
-async function newRun(
-  context: RequestContext,
-  session: SessionClient,
+type NewRun = Pick<SessionOperations["start"]["in"], "run_id" | "work">;
+
+/** The session's object prepares the run: it knows what a request asks, and keeps what it finds out for the run itself. */
+function newRun(
+  { publishes }: RequestContext,
   { prompt = null, system = null, options = {} }: Asked,
-): Promise<{ run_id: string; spec: AgentSpec }> {
-  const account = accountOf(context, session.id);
-  const { signal } = context.request;
-  const of = { signal, session: session.id, skill: null, account };
-  const host = await llmHost(context, of, options.mock);
-  const at = { run: newRunId(), session: session.id };
-  const input = { prompt, system, options, publishes: context.publishes };
-  const spec = await agentSpec(context, host, input, at);
-  return { run_id: at.run, spec };
+): NewRun {
+  return { run_id: newRunId(), work: { asked: { prompt, system, options, publishes } } };
 }
 
 function later(context: RequestContext, run: RunView, headers: Record<string, string>): Response {

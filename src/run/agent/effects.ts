@@ -130,7 +130,7 @@ export function agentEffects(options: EffectsOptions): AgentEffects & { close():
       return hookAnswer(step, await callRunHook(context, spec, { reference: step.hook, payload, signal }));
     },
     pause: (ms, signal) => systemClock.sleep(ms, signal),
-    summarize: (instructions, _messages) => summarize(options, chosen(), instructions),
+    summarize: (instructions, _messages, { signal }) => summarize(options, chosen(), instructions, signal),
     bindServers: (step) => bindServers(options.context, servers, options.spec, step),
     searchTools: async ({ call, state }) =>
       vault === null ? { state, result: "{}", events: [] } : vault.search(call, state),
@@ -212,9 +212,11 @@ async function summarize(
   { host }: EffectsOptions,
   { targets, settings, options }: RunModel,
   instructions: string,
+  signal: AbortSignal,
 ): Promise<string> {
   const { turn } = await host.exchange({
     targets,
+    signal,
     request: (target) => ({
       ...settings(target),
       json: false,

@@ -15,7 +15,7 @@ import { compactionOptions } from "../../llm/compaction-options.ts";
 import type { LlmHost, ModelChoice } from "../../llm/host.ts";
 import { type CallOptions, readOptions } from "../../llm/options.ts";
 import { checkConflicts, conversation, refused, tooManyTools } from "../../llm/prepare.ts";
-import { readStructured } from "../../llm/structured.ts";
+import type { RunRequest } from "../../session/conversation/rpc.ts";
 import { usualDeadline } from "../../skill/interface-fields.ts";
 import { type JsonObject, type SkillRecord, TOOL_KINDS } from "../../skill/manifest.ts";
 import type { RunContext } from "../context.ts";
@@ -32,17 +32,13 @@ import { readServersOption } from "./mcp-option.ts";
 import { divide, listOf, type RunOptions, readRunOptions, runOptionNames } from "./option-shapes.ts";
 import { profileOf } from "./profile.ts";
 import { resumedFrom } from "./resume.ts";
+import { chosenModel, type RunModel } from "./run-model.ts";
 import { toolsOfSkill, withSkillTools } from "./skill-tools.ts";
 import { ownSkill, readSkills, servedSkill, skillOf, toolsOf } from "./skills.ts";
 import { webhookPolicy } from "./webhook-tool.ts";
 import { skillsWithFolders, withheldWorkspaceTools, workspaceToolsOf } from "./workspace-option.ts";
 
-export interface RunInput {
-  prompt: string | null;
-  system: string | null;
-  options: JsonObject;
-  /** Whether the caller of the run may store skills. */
-  publishes: boolean;
+export interface RunInput extends RunRequest {
   /** The result of `readToolConfigs` for the option, if it was read earlier. */
   toolConfigs?: JsonObject;
   /** Skills that are available in addition to those that the options name. Absent: none. */
@@ -51,17 +47,28 @@ export interface RunInput {
   answers?: true;
 }
 
+/** A run's specification, and the model that was chosen and read for it. */
+export interface CheckedRun {
+  spec: AgentSpec;
+  model: RunModel;
+}
+
+/** The specification alone, for a run that begins elsewhere. @throws as `checkedRun` */
+export async function agentSpec(...asked: Parameters<typeof checkedRun>): Promise<AgentSpec> {
+  return (await checkedRun(...asked)).spec;
+}
+
 /**
  * Makes the specification of a run.
  * @param session `null`: an anonymous run
  * @throws InputInvalid with a path per finding, InvalidRequest, SkillNotFound, the errors of the model choice
  */
-export async function agentSpec(
+export async function checkedRun(
   context: RunContext,
   host: LlmHost,
   input: RunInput,
   at: { run: string; session: string | null },
-): Promise<AgentSpec> {
+): Promise<CheckedRun> {
   const { run: ownOptions, call } = divide(input.options);
   const read = readRunOptions(ownOptions);
   if ("faults" in read) throw refused(read.faults);
@@ -108,7 +115,14 @@ export async function agentSpec(
   const search = readSearchOption(model.options.tool_search);
   if (search !== null && "faults" in search) throw refused(search.faults);
   const configs = input.toolConfigs ?? (await readToolConfigs(context, records, options.tool_configs));
-  const { tools: _, messages: __, transcript: ___, session_id: ____, ...rest } = asked;
+  const retries = { llm_retries: profile.llm_retries, schema_retries: profile.schema_retries };
+  const fallback = served === null ? {} : fallbackOf(served, call);
+  const chosen = chosenModel(
+    { options: { ...retries, ...withoutInput(model.options) }, own: model.own },
+    choice,
+    host,
+    fallback.fallback,
+  );
   const resumed =
     options.daemon === true && options.resume_path !== undefined
       ? await resumedFrom(context, at.session, options.resume_path)
@@ -151,14 +165,14 @@ export async function agentSpec(
         ...ceiling(context.settings.policy ?? null, options.policy ?? null),
       },
       model: specModel(choice),
-      call: { llm_retries: profile.llm_retries, schema_retries: profile.schema_retries, ...rest },
+      call: { ...retries, ...withoutInput(asked) },
     }),
     ...(rounds === undefined ? {} : { max_tool_rounds: rounds }),
     ...toolOptions(model.options),
     total_budget_usd: model.options.budget?.total_budget_usd ?? null,
     ...withFolders,
     ...catalogTokens(options.skill_catalogue_tokens ?? context.settings.skill_catalogue_tokens),
-    ...(served === null ? {} : { agent: served.manifest.slug, ...fallbackOf(served, call) }),
+    ...(served === null ? {} : { agent: served.manifest.slug, ...fallback }),
     ...(servers.brought.servers.length === 0 ? {} : { mcp_servers: [...servers.brought.servers] }),
     ...(warnings.length === 0 ? {} : { warnings }),
     ...(configs === null ? {} : { tool_configs: configs }),
@@ -166,10 +180,23 @@ export async function agentSpec(
       ? {}
       : { deadline: { at: Date.now() + limited.deadline_ms, ms: limited.deadline_ms } }),
     daemon: options.daemon === true ? { ...daemonOptions(options, at.session), ...resumed?.daemon } : null,
-    ...(readStructured(model.options) === null ? {} : { structured: true as const }),
+    ...(chosen.structured === null ? {} : { structured: true as const }),
     ...(served === null || typeof call.max_tokens === "number" ? {} : { skill_max_tokens: true as const }),
   };
-  return { ...spec, hooks: runHooks(spec, records) };
+  return { spec: { ...spec, hooks: runHooks(spec, records) }, model: chosen };
+}
+
+/** Without the options that a specification has members for. */
+function withoutInput<
+  T extends { tools?: unknown; messages?: unknown; transcript?: unknown; session_id?: unknown },
+>({
+  tools: _,
+  messages: __,
+  transcript: ___,
+  session_id: ____,
+  ...rest
+}: T): Omit<T, "tools" | "messages" | "transcript" | "session_id"> {
+  return rest;
 }
 
 /** What a specification records about the chosen model. */

@@ -5,11 +5,20 @@ import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { AgentState } from "../../engine/agent/state.ts";
 import type { AgentEffects } from "../../engine/agent/step.ts";
 import type { Artifact } from "../../engine/artifact.ts";
+import type { LlmHost } from "../../llm/host.ts";
+import type { RunRequest } from "../../session/conversation/rpc.ts";
 import type { Json, JsonObject } from "../../skill/manifest.ts";
 import type { KnownExecutions } from "../../tool/runner-client.ts";
 import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
+import type { CheckedRun } from "./options.ts";
+
+/** A request checked in the place where its run begins, with what the first attempt would have to find out again. */
+export interface PreparedRun extends CheckedRun {
+  context: RunContext;
+  host: LlmHost;
+}
 
 /** The place where a run happens. Its methods have stored their values when they return. */
 export interface RunEnvironment extends KnownExecutions {
@@ -30,6 +39,8 @@ export interface RunEnvironment extends KnownExecutions {
   memo: Json;
   /** Keeps a value for later run attempts and replaces the one before. It is stored with the next records of the run. */
   remember(value: Json): void;
+  /** What the request was prepared into, for the first attempt; `null`: a later attempt, or the run was prepared elsewhere. */
+  prepared: PreparedRun | null;
 }
 
 interface RunFacts {
@@ -49,6 +60,15 @@ interface BegunRun {
 }
 
 export interface AgentRuntime {
+  /**
+   * Turns a request into a run: chooses its model, collects its skills and tools.
+   * @throws as `checkedRun`
+   */
+  prepare(
+    request: RunRequest,
+    at: { run: string; session: string },
+    context: RunContext,
+  ): Promise<PreparedRun>;
   /**
    * Returns the effects of a run; each of its attempts asks for them. A planned call that an earlier run attempt began comes with
    * `again`: the ids of run and effect identify the same work.

@@ -8,20 +8,30 @@ import { llmHost } from "../llm-host.ts";
 import { llmError } from "../llm-problem.ts";
 import { clientWorkspace, sessionClient } from "../session-client.ts";
 import { stopRequests } from "../stop-requests.ts";
+import { checkedRun } from "./options.ts";
 import { runResult } from "./result.ts";
 import { runEffects } from "./run-effects.ts";
 import type { AgentRuntime } from "./runtime.ts";
+import { countedSkill } from "./skills.ts";
 import { runVault } from "./vault.ts";
 
 export const SESSION_RUNTIME: AgentRuntime = {
+  async prepare(request, at, context) {
+    // Each call of a run has a signal of its own.
+    const { signal } = new AbortController();
+    const skill = await countedSkill(context, undefined, request.options.skill);
+    const of = { signal, session: at.session, skill, account: `session:${at.session}` };
+    const host = await llmHost(context, of, request.options.mock);
+    return { ...(await checkedRun(context, host, request, at)), context, host };
+  },
   async begin(spec, environment, signal) {
-    const { context, session_id, memo } = environment;
+    const { context, session_id, memo, prepared } = environment;
     // What a run delegates counts against the session that asked first.
     const session = spec.delegation?.account ?? session_id;
     const skill = spec.own_skill?.name ?? null;
     const of = { signal, session, skill, account: `session:${session}` };
     // A mock that an earlier run attempt used is not used again.
-    const host = await llmHost(context, of, memo ?? spec.call.mock);
+    const host = prepared?.host ?? (await llmHost(context, of, memo ?? spec.call.mock));
     const { files } = spec.delegation ?? {};
     const workspace =
       files === undefined ? environment.workspace : clientWorkspace(sessionClient(context, files));
@@ -31,6 +41,7 @@ export const SESSION_RUNTIME: AgentRuntime = {
       host,
       spec,
       vault,
+      ...(prepared === null ? {} : { model: prepared.model }),
       known: environment,
       artifacts: new RunArtifacts((id) => environment.artifact(id)),
       records: () => environment.records(),

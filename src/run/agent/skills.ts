@@ -142,8 +142,11 @@ async function servedVersion(
     checkTrust(context.settings, record);
     return { record, digest: kept };
   }
-  const catalog = await context.deployment.catalogs.of(context.tenant, context.background);
-  const card = catalog.bySlug.get(slugOf(catalog.cards, slug));
+  const { card, catalog } = await context.deployment.catalogs.find(
+    context.tenant,
+    ({ bySlug, cards }) => bySlug.get(slugOf(cards, slug)),
+    context.background,
+  );
   if (card === undefined) {
     throw new SkillNotFound({
       slug,

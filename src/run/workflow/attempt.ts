@@ -266,7 +266,7 @@ async function asStage(
   };
   signal.addEventListener("abort", stop, { once: true });
   const start = (wait: "none" | "terminal"): Promise<RunView> =>
-    session.ask("start", { run_id: run, spec: agent, request: null, wait, opens: metadata });
+    session.ask("start", { run_id: run, work: { spec: agent }, request: null, wait, opens: metadata });
   try {
     if (called !== null) {
       await start("none");

@@ -54,11 +54,12 @@ function record(log: SessionLog, state: AgentState, plan: CompactionPlan, summar
 
 async function summaryOf(
   plan: CompactionPlan,
-  { spec }: CompactCall,
+  { strategy }: CompactCall,
   { runtime, environment, removed: signal }: Summariser,
 ): Promise<{ plan: CompactionPlan; summary: string }> {
   if (plan.summary !== null) return { plan, summary: plan.summary };
-  return summaryFrom(spec === null ? "" : await asked(spec), plan);
+  const { prepared } = environment;
+  return summaryFrom(prepared === null || strategy !== "llm" ? "" : await asked(prepared.spec), plan);
 
   async function asked(spec: AgentSpec): Promise<string> {
     const context = { run: environment.run_id, effect: "summary", signal, tools: [], provider: null };

@@ -2,7 +2,9 @@
 
 import { CallNotFound } from "../../errors/llm.ts";
 import { IdempotencyKeyReused } from "../../errors/request.ts";
-import { toHullError } from "../../errors.ts";
+import { Internal, toHullError } from "../../errors.ts";
+import type { PreparedRun } from "../../run/agent/runtime.ts";
+import { detachedContext } from "../../run/context.ts";
 import { readText, sendText } from "../../run/long-text.ts";
 import type { Daemon } from "../daemon/daemon.ts";
 import { daemonHandlers } from "../daemon/handlers.ts";
@@ -24,6 +26,7 @@ import { fitting } from "./injected.ts";
 import { compactNow } from "./manual-compaction.ts";
 import type {
   LongText,
+  RunRequest,
   SessionAnswer,
   SessionCaller,
   SessionOperation,
@@ -130,6 +133,20 @@ function handlersOf(conversation: Conversation, task: Task): Handlers {
     await runs.wait(run_id, wait ?? usualWait(log.state()));
     return runAnswer(log, runtime, id, runs.row(run_id));
   };
+  /** Checks a request where its run begins, so that the first attempt need not find the same out again. */
+  const prepare = (
+    asked: RunRequest,
+    run: string,
+    { session, caller }: { session: SessionRow; caller: SessionCaller },
+  ): Promise<PreparedRun> => {
+    const { request_id: requestId, mock_scope: mockScope, tenant } = caller;
+    const context = detachedContext(
+      deployment,
+      { requestId, mockScope, tenant, startedAt: log.now() },
+      background,
+    );
+    return runtime.prepare(asked, { run, session: session.id }, context);
+  };
   return {
     async open(input, caller) {
       const created = await conversation.open(caller, input);
@@ -186,10 +203,15 @@ function handlersOf(conversation: Conversation, task: Task): Handlers {
         log.add(records, { write: () => store.touch(log.now()) });
       }),
     ),
-    compact: within(async (call, session, { request_id, mock_scope }) => {
+    compact: within(async (call, session, caller) => {
+      const { request_id, mock_scope } = caller;
+      const about = { run_id: `compact-${store.lastRecord()}`, request_id, mock_scope, startedAt: log.now() };
+      const { options } = call;
+      const asked = { prompt: null, system: null, publishes: false };
+      const prepared =
+        options === null ? null : await prepare({ ...asked, options }, about.run_id, { session, caller });
       conversation.active(session);
       conversation.quiet(session);
-      const about = { run_id: `compact-${store.lastRecord()}`, request_id, mock_scope, startedAt: log.now() };
       const environment = runEnvironment({
         deployment,
         background,
@@ -200,6 +222,7 @@ function handlersOf(conversation: Conversation, task: Task): Handlers {
         emit: () => {},
         memo: null,
         remember: () => {},
+        prepared,
       });
       const compacted = await conversation.changing((removed) =>
         compactNow(log, call, { runtime, environment, removed }),
@@ -261,27 +284,26 @@ function handlersOf(conversation: Conversation, task: Task): Handlers {
       if (known !== null && known.hash !== hash) throw new IdempotencyKeyReused({ key: name });
       return known !== null;
     },
-    started: within(({ request: { name, hash } }) => {
-      const known = store.request(name, log.now());
-      if (known === null) return null;
-      if (known.hash !== hash) throw new IdempotencyKeyReused({ key: name });
-      const { run_id }: { run_id: string } = JSON.parse(known.answer);
-      return run_id;
-    }),
-    async start({ run_id, spec, request, wait, opens, followed }, caller) {
+    async start({ run_id, work, request, wait, opens, followed }, caller) {
       const made = { request_hash: null, imported: null };
       if (opens !== undefined) await conversation.open(caller, { metadata: opens, ...made }, false);
       const row = await conversation.ready(caller);
-      const { request_id, mock_scope } = caller;
+      // A request without a key that is repeated on the way is recognised by the id of its run.
+      const known = (): boolean =>
+        request === null ? store.run(run_id) !== null : store.request(request.name, log.now()) !== null;
+      const prepared =
+        "spec" in work || known() ? null : await prepare(work.asked, run_id, { session: row, caller });
+      const spec = "spec" in work ? work.spec : prepared?.spec;
       const begin = () => {
+        if (spec === undefined) throw new Internal({ cause: `the request of ${run_id} is no longer known` });
         conversation.active(row);
         conversation.quiet(row);
-        runs.start(spec, { request_id, mock_scope });
+        const { request_id, mock_scope } = caller;
+        runs.start(spec, { request_id, mock_scope }, { prepared });
         return { run_id };
       };
-      // A request without a key that is repeated on the way is recognised by the id of its run.
       const named = request !== null ? conversation.once(request, begin) : null;
-      if (named === null && store.run(run_id) === null) begin();
+      if (named === null && !known()) begin();
       if (wait === "none" && followed === undefined) await conversation.listing.noteBegun();
       const view = await answer(named?.run_id ?? run_id, wait, row);
       if (wait === "terminal") await task.reported();

@@ -48,8 +48,17 @@ export interface CompactCall {
   keep_last: number;
   /** Replaces a generated summary. */
   summary: string | null;
-  /** Specifies the model that writes the summary, for `llm`. */
-  spec: AgentSpec | null;
+  /** Specify the model that writes the summary, for `llm`; `null`: none is asked. */
+  options: JsonObject | null;
+}
+
+/** What a request asks of a run. */
+export interface RunRequest {
+  prompt: string | null;
+  system: string | null;
+  options: JsonObject;
+  /** Whether the caller of the run may store skills. */
+  publishes: boolean;
 }
 
 type Named = { request: NamedRequest };
@@ -113,10 +122,10 @@ export interface SessionOperations
   feedback: { in: { feedback: Feedback } & Named; out: { session_id: string; run_id: string | null } };
   /** Whether the session did what this request asks; not, if there is no such session. @throws IdempotencyKeyReused */
   known: { in: Named; out: boolean };
-  /** The run that the same request has already begun; `null`: none. */
-  started: { in: Named; out: string | null };
   /**
-   * Begins a run, and waits for it as `answer` does, unless `wait` is `none`.
+   * Begins a run, and waits for it as `answer` does, unless `wait` is `none`. The answer is about another run if the same request
+   * has already begun that.
+   * @param work what a request asks, or the run that somebody else has prepared
    * @param request `null`: it has no key
    * @param opens metadata of the session, which is made unless it exists. The list shows it with the run.
    * @param followed the caller reads its events, so the list of runs need not show it immediately; how the stream ends
@@ -124,7 +133,7 @@ export interface SessionOperations
   start: {
     in: {
       run_id: string;
-      spec: AgentSpec;
+      work: { asked: RunRequest } | { spec: AgentSpec };
       request: NamedRequest | null;
       wait: Wait | null;
       opens?: JsonObject;

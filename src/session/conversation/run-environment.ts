@@ -1,6 +1,6 @@
 /** The environment for effects of a session: what they may read, store and send. */
 import type { Deployment } from "../../deployment.ts";
-import type { RunEnvironment } from "../../run/agent/runtime.ts";
+import type { PreparedRun, RunEnvironment } from "../../run/agent/runtime.ts";
 import { detachedContext } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { WorkspaceAccess } from "../../run/workspace/access.ts";
@@ -22,17 +22,18 @@ interface RunEnvironmentOptions {
   /** As JSON. */
   memo: string | null;
   remember: (value: Json) => void;
+  prepared?: PreparedRun | null;
 }
 
 export function runEnvironment(options: RunEnvironmentOptions): RunEnvironment {
   const { deployment, background, store, workspace, session, run_id, request_id, mock_scope } = options;
-  const { startedAt, emit, memo, remember } = options;
+  const { startedAt, emit, memo, remember, prepared = null } = options;
   const request = { requestId: request_id, mockScope: mock_scope, tenant: session.tenant, startedAt };
   return {
     run_id,
     session_id: session.id,
     workspace,
-    context: detachedContext(deployment, request, background),
+    context: prepared?.context ?? detachedContext(deployment, request, background),
     records: () => store.records(),
     ownRecords: () => {
       const row = store.run(run_id);
@@ -42,6 +43,7 @@ export function runEnvironment(options: RunEnvironmentOptions): RunEnvironment {
     emit,
     memo: memo === null ? null : JSON.parse(memo),
     remember,
+    prepared,
     known: (execution) => store.submitted.known(execution),
     note: (execution, fact) => store.submitted.note(execution, fact),
   };

@@ -10,7 +10,7 @@ import { CallNotFound } from "../../errors/llm.ts";
 import { RunCancelled, RunInProgress } from "../../errors/session.ts";
 import { type ErrorData, HullError, Internal } from "../../errors.ts";
 import { systemClock } from "../../model/clock.ts";
-import type { RunEnvironment } from "../../run/agent/runtime.ts";
+import type { PreparedRun, RunEnvironment } from "../../run/agent/runtime.ts";
 import type { SpanNote } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
 import { runAttributes, tracedRun } from "../../run/gen-ai.ts";
@@ -53,6 +53,8 @@ interface AgentRunAttempt extends RunAttempt {
   memo: string | null;
   /** More members of the result. */
   further: () => JsonObject;
+  /** Found out before the run began; `null`: this attempt finds it out. */
+  prepared: PreparedRun | null;
   /** Spans of this run attempt; absent if none are wanted. */
   spans?: SpanNote[] | undefined;
   /** Writes the log line of the settled run. */
@@ -67,11 +69,16 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
     this.#options = options;
   }
 
-  /** Begins a run. @param events stored after its own @throws RunInProgress */
+  /**
+   * Begins a run.
+   * @param events stored after its own
+   * @param prepared absent: the run was prepared elsewhere
+   * @throws RunInProgress
+   */
   start(
     spec: AgentSpec,
     by: Pick<RunRow, "request_id" | "mock_scope">,
-    events: readonly RunEvent[] = [],
+    { events = [], prepared = null }: { events?: readonly RunEvent[]; prepared?: PreparedRun | null } = {},
   ): void {
     const { store } = this.log;
     const live = store.liveRun();
@@ -87,7 +94,8 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
         this.#options.lifecycle.begins(spec);
       },
     });
-    this.startAttempt(this.row(spec.run_id));
+    const row = this.row(spec.run_id);
+    this.startAttempt(row, { attempt: { ...this.newAttempt(row), prepared } });
   }
 
   /** @throws CallNotFound */
@@ -215,6 +223,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
       settled: false,
       memo: null,
       further: () => ({}),
+      prepared: null,
     };
   }
 
@@ -251,7 +260,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
     const { signal } = attempt.abort;
     try {
       const { runtime } = this.#options;
-      const environment = this.#environment(row);
+      const environment = this.#environment(row, attempt.prepared);
       attempt.spans = environment.context.spans;
       const { effects, vault, further } = await runtime.begin(run.spec, environment, signal);
       if (attempt.settled) return;
@@ -363,7 +372,10 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
     return status;
   }
 
-  #environment({ id: run_id, request_id, mock_scope, created_at: startedAt, memo }: RunRow): RunEnvironment {
+  #environment(
+    { id: run_id, request_id, mock_scope, created_at: startedAt, memo }: RunRow,
+    prepared: PreparedRun | null = null,
+  ): RunEnvironment {
     const { deployment, background, workspace } = this.#options;
     const { store } = this.log;
     return runEnvironment({
@@ -377,6 +389,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
       mock_scope,
       startedAt,
       memo,
+      prepared,
       remember: (value) => {
         const attempt = this.attemptOf(run_id);
         if (attempt !== null) attempt.memo = JSON.stringify(value);

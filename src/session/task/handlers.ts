@@ -134,7 +134,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
           keep_first: 0,
           keep_last: 2,
           summary: null,
-          spec: null,
+          options: null,
         };
         await compactNow(log, call, { runtime, environment, removed });
       }
@@ -149,7 +149,7 @@ export function taskHandlers(conversation: Conversation, task: Task, delegates: 
   ): void => {
     const running = task.update(settings, "running");
     if ("agent" in work) {
-      runs.start(work.agent, { request_id, mock_scope }, [running]);
+      runs.start(work.agent, { request_id, mock_scope }, { events: [running] });
       return;
     }
     const account = accountIn(work.workflow, id);
