@@ -74,7 +74,7 @@ export class Session implements SessionLifecycle, JournalLifecycle {
       watch: () => (unlisted.here ? unlisted.watch() : this.#watch()),
       approval: () => runs.kick(),
       index: () => background(listing.write()),
-      run_index: () => listing.repeat(),
+      run_index: () => (unlisted.here ? unlisted.noteAgain() : listing.repeat()),
       delete: () => background(conversation.clearLater()),
       fork: () => background(conversation.clearLater()),
       files: () => background(files.collect()),

@@ -1,5 +1,6 @@
 /** What a call survives: its process dies at any write, and the next one goes on. */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { indexedRun } from "../../src/session/run-index.ts";
 import type { ExecutionCall } from "../../src/session/unlisted/rpc.ts";
 import {
   client,
@@ -141,6 +142,37 @@ describe("a run whose process dies at any of its writes", () => {
       ["b.bin", "two"],
       ["stdin", "what is it"],
     ]);
+  });
+
+  it("its row in the list of runs is written later, if it could not be written at its end", async () => {
+    const call = newCall("asks");
+    const env = withSettings({});
+    const { DB } = env;
+    let down = true;
+    env.DB = new Proxy(DB, {
+      get(target, name) {
+        if (name === "batch" && down) return () => Promise.reject(new Error("D1 is down"));
+        const value: unknown = Reflect.get(target, name);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+    const row = () => indexedRun(client.env, "me", call.id);
+    await withStorage(call.id, async (storage) => {
+      const first = life(env, storage);
+      first.session.begin(call);
+      await textOf(first);
+      await first.over();
+      expect(await row()).toBeNull();
+      expect(first.store.dueAt("run_index")).toBeGreaterThan(Date.now());
+      down = false;
+      // A later life of the object does what is due.
+      first.store.setDue({ run_index: 1 });
+      const second = life(env, storage);
+      second.alarm();
+      await second.over();
+      expect(await row()).toMatchObject({ kind: "call", name: "asks", state: "done" });
+      expect(second.store.dueAt("run_index")).toBeNull();
+    });
   });
 
   it("a run that gets nothing done in three further run attempts is given up", async () => {

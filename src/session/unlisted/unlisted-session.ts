@@ -40,6 +40,8 @@ import type {
 /** How long a result is kept after the end, in ms; a response is kept as long as its vendor keeps one. */
 const KEPT_MS = 24 * 3_600_000;
 const RESPONSE_KEPT_MS = 30 * KEPT_MS;
+/** Delay before a row of the list is written again, in ms. */
+const RETRY_MS = 60_000;
 /** Longer than the runner remembers an execution: until then a new run of the id needs another name there. */
 const REMOVED_MS = 15 * 60_000;
 
@@ -57,6 +59,8 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   readonly #store: ConversationStore;
   readonly #calls: CallStore;
   #armed = false;
+  /** The run's last row, if it could not be written; `null`: nothing is known of one. */
+  #unwritten: RunEntry | null = null;
 
   constructor({ storage, deployment, background, log }: UnlistedOptions) {
     super(log, background);
@@ -399,11 +403,37 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     const { id } = this.#store.identity();
     const totals = this.log.state().run?.totals ?? usedShape.safeParse(used).data;
     const code = outcome?.ok === false ? outcome.error.code : null;
-    const entry: RunEntry = { id, kind: "call", name, session: null, ...figuresOf(run, totals), code };
-    const written = noteRuns(this.#env, [{ tenant, run: entry }]).catch((error: unknown) => {
-      console.error(JSON.stringify({ event: "run_not_indexed", id, error: String(error) }));
-    });
+    this.#write(tenant, { id, kind: "call", name, session: null, ...figuresOf(run, totals), code });
+  }
+
+  /** A row that cannot be written now is due. */
+  #write(tenant: string, run: RunEntry): void {
+    const written = noteRuns(this.#env, [{ tenant, run }]).then(
+      () => {
+        this.#unwritten = null;
+        if (this.here && this.#store.dueAt("run_index") !== null) this.#store.setDue({ run_index: null });
+      },
+      (error: unknown) => {
+        console.error(JSON.stringify({ event: "run_not_indexed", id: run.id, error: String(error) }));
+        if (!this.here) return;
+        this.#unwritten = run;
+        this.#store.setDue({ run_index: this.log.now() + RETRY_MS });
+      },
+    );
     this.background(written);
+  }
+
+  /** The run's row is due: the one that could not be written, or what a later life of the object knows of the run. */
+  noteAgain(): void {
+    const call = this.#calls.row();
+    const known = call === null ? null : this.#withRun(call);
+    if (known === null) {
+      this.#store.setDue({ run_index: null });
+      return;
+    }
+    const [tenant = ""] = known.call.caller.split("/");
+    if (this.#unwritten === null) this.#note(known.call, known.run, known.call.outcome);
+    else this.#write(tenant, this.#unwritten);
   }
 
   /** One step without waiting: a later run has rows and R2 keys of its own. */
