@@ -25,6 +25,10 @@ export const WIRES: Record<HttpTarget["protocol"], Wire> = {
 export interface CallOptions extends AttemptOptions {
   /** Capabilities that the call needs, whatever its messages contain. */
   declared?: Declared | undefined;
+  /** Makes a span of the call. Absent: nobody wants one. */
+  traced?:
+    | ((request: ModelRequest, target: ResolvedTarget, call: () => Promise<ModelTurn>) => Promise<ModelTurn>)
+    | undefined;
   /** Asked before each attempt. Absent: only the provider `mock` is mocked, and answers as for a demo. */
   intercept?: Intercept | undefined;
   fetch: typeof fetch;
@@ -34,43 +38,73 @@ export interface CallOptions extends AttemptOptions {
   admit?: Admit | undefined;
 }
 
+/** A call to one target, as the steps so far have made it. */
+interface TargetCall {
+  request: ModelRequest;
+  target: ResolvedTarget;
+  options: CallOptions;
+}
+
+type Call = (call: TargetCall) => Promise<ModelTurn>;
+/** @param next the steps that follow */
+type Step = (call: TargetCall, next: Call) => Promise<ModelTurn>;
+
+/** What a call to a target goes through, in this order, until it is attempted. */
+const STEPS: readonly Step[] = [traced, fitted, admitted];
+const through = STEPS.reduceRight<Call>((next, step) => (call) => step(call, next), attempted);
+
 /**
  * Calls a model: fits the request to the target, and makes as many attempts as `retry` allows. A wait for the first
  * turn that `admit` imposes counts only against the deadline.
  * @returns the turn, with warnings for parts that did not reach the provider as requested
  * @throws ModelLacks for what the model is known not to support; those of `admit`; else as `withAttempts`
  */
-export async function callModel(
+export const callModel = (
   request: ModelRequest,
   target: ResolvedTarget,
   options: CallOptions,
-): Promise<ModelTurn> {
-  const fitted = fitRequest(request, target, options.declared);
-  const { admit, intercept } = options;
+): Promise<ModelTurn> => through({ request, target, options });
+
+function traced(call: TargetCall, next: Call): Promise<ModelTurn> {
+  const { request, target, options } = call;
+  return options.traced === undefined ? next(call) : options.traced(request, target, () => next(call));
+}
+
+async function fitted(call: TargetCall, next: Call): Promise<ModelTurn> {
+  const { request, warnings } = fitRequest(call.request, call.target, call.options.declared);
+  const turn = await next({ ...call, request });
+  return warnings.length === 0 ? turn : { ...turn, warnings: [...warnings, ...(turn.warnings ?? [])] };
+}
+
+function admitted(call: TargetCall, next: Call): Promise<ModelTurn> {
+  const { request, target, options } = call;
+  const { admit } = options;
+  if (admit === undefined) return next(call);
+  return withAdmission(request, target, { ...options, admit }, (allowed) =>
+    next({ ...call, options: { ...options, ...allowed } }),
+  );
+}
+
+function attempted({ request, target, options }: TargetCall): Promise<ModelTurn> {
+  const { intercept } = options;
   const ask = (attempt: Attempt): Promise<Outcome> | Outcome => {
     switch (target.protocol) {
       case "mock": {
         const { provider, model } = target;
         const manner = { asker: "demo" as const, seen: false };
-        return { ok: true, turn: defaultTurn(fitted.request, { provider, model }, manner, attempt.sink) };
+        return { ok: true, turn: defaultTurn(request, { provider, model }, manner, attempt.sink) };
       }
       case "workers-ai":
-        return askBinding(fitted.request, target, options.ai, attempt);
+        return askBinding(request, target, options.ai, attempt);
       default:
-        return askProvider(fitted.request, target, { ...attempt, fetch: options.fetch });
+        return askProvider(request, target, { ...attempt, fetch: options.fetch });
     }
   };
   const make =
     intercept === undefined
       ? ask
-      : async (attempt: Attempt) => (await intercept.call(fitted.request, target, attempt)) ?? ask(attempt);
-  const call = (attempts: AttemptOptions): Promise<ModelTurn> => withAttempts(target, attempts, make);
-  const turn =
-    admit === undefined
-      ? await call(options)
-      : await withAdmission(fitted.request, target, { ...options, admit }, call);
-  if (fitted.warnings.length === 0) return turn;
-  return { ...turn, warnings: [...fitted.warnings, ...(turn.warnings ?? [])] };
+      : async (attempt: Attempt) => (await intercept.call(request, target, attempt)) ?? ask(attempt);
+  return withAttempts(target, options, make);
 }
 
 async function askProvider(

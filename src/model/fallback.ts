@@ -9,12 +9,6 @@ import type { ResolvedTarget } from "./providers.ts";
 export interface FallbackOptions extends CallOptions {
   /** How to reach a target. @throws ProviderNotConfigured, ProviderMisconfigured */
   resolve: (target: ModelTarget) => ResolvedTarget;
-  /** Makes the call of one target. */
-  around?: (
-    asked: ModelRequest,
-    target: ResolvedTarget,
-    call: () => Promise<ModelTurn>,
-  ) => Promise<ModelTurn>;
   /** Whether another target may answer after this failure; default: after a retryable one, or a timeout. */
   goesOn?: ((error: unknown) => boolean) | undefined;
 }
@@ -42,15 +36,12 @@ export async function callWithFallback(
   let spoke = false;
   const call = async (target: ModelTarget, index: number): Promise<FallbackAnswer> => {
     const resolved = options.resolve(target);
-    const asked = request(target);
-    const ask = (): Promise<ModelTurn> =>
-      callModel(asked, resolved, {
-        ...options,
-        onOutput: () => {
-          spoke = true;
-        },
-      });
-    const turn = await (options.around?.(asked, resolved, ask) ?? ask());
+    const turn = await callModel(request(target), resolved, {
+      ...options,
+      onOutput: () => {
+        spoke = true;
+      },
+    });
     return { turn, index, target: resolved };
   };
   const { goesOn = isRetryable } = options;

@@ -209,7 +209,7 @@ class Host implements LlmHost {
           onText: options.onText,
           onReasoning: options.onReasoning,
           onEvent: options.onEvent,
-          around: (request, target, call) => tracedCall(this.#context, request, target, call),
+          traced: (request, target, call) => tracedCall(this.#context, request, target, call),
           admit: this.#admit(options),
           intercept: this.#mocking.intercept,
           clock,

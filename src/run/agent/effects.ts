@@ -104,20 +104,9 @@ export function agentEffects(options: EffectsOptions): AgentEffects & { close():
     return model;
   };
   const passthrough = passthroughOf(options.spec);
-  const { system_blocks } = options.spec;
-  const marks = system_blocks === undefined ? {} : { system_blocks };
   return {
     close: () => servers.close(),
-    async callModel(step, at) {
-      const answer = await callModel(
-        options,
-        chosen(),
-        { ...step, request: { ...step.request, ...marks, ...passthrough.now() } },
-        at,
-      );
-      if ("turn" in answer) passthrough.answered(answer.turn);
-      return answer;
-    },
+    callModel: async (step, at) => callModel({ ...options, passthrough }, chosen(), step, at),
     runTool: (planned, at) =>
       tracedTool(options.context, planned.call, () => runTool(options, servers, planned, at)),
     async callHook(step, { signal }) {
@@ -159,15 +148,24 @@ function passthroughOf({ beside: passthrough }: AgentSpec) {
 }
 
 async function callModel(
-  { host, spec, vault, watcher }: EffectsOptions,
-  { targets: all, settings, options, own, structured }: RunModel,
   {
-    request: asked,
-    iteration,
-  }: { request: AgentRequest & Pick<ModelRequest, "passthrough" | "system_blocks">; iteration: number },
+    host,
+    spec,
+    vault,
+    watcher,
+    passthrough,
+  }: EffectsOptions & { passthrough: ReturnType<typeof passthroughOf> },
+  { targets: all, settings, options, own, structured }: RunModel,
+  { request: wanted, iteration }: Pick<AgentStep & { type: "call_model" }, "request" | "iteration">,
   { provider, signal }: AgentEffectContext,
 ): ReturnType<AgentEffects["callModel"]> {
-  if (asked.messages.length === 0) throw nothingToAnswer();
+  if (wanted.messages.length === 0) throw nothingToAnswer();
+  const { system_blocks } = spec;
+  const asked: AgentRequest & Pick<ModelRequest, "passthrough" | "system_blocks"> = {
+    ...wanted,
+    ...(system_blocks === undefined ? {} : { system_blocks }),
+    ...passthrough.now(),
+  };
   // Once a fallback of the skill has answered, the run stays with it.
   const stays = spec.fallback === undefined ? -1 : all.findIndex((target) => target.provider === provider);
   const targets = all.slice(Math.max(0, stays));
@@ -201,6 +199,7 @@ async function callModel(
     return { warnings: [...refused] };
   });
   if ("warnings" in answer) return answer;
+  passthrough.answered(answer.turn);
   const exceeded = host.budgetExceeded ? { budget_exceeded: true as const } : {};
   const found = vault?.observed(answer.turn) ?? [];
   const searched = found.length === 0 ? {} : { searches: found };
