@@ -4,7 +4,28 @@ import { databaseWith } from "../database.ts";
 import type { Bindings } from "../env.ts";
 import { BadRequest } from "../errors/request.ts";
 import { type ApiKey, digestOf, hex, makeKey, prefixOf, SCOPES, type Scope } from "./api-key.ts";
-import { API_KEY_USES_SCHEMA, API_KEYS_SCHEMA } from "./schema.ts";
+
+/** The table of API keys (docs/storage-schema.md). */
+export const API_KEYS_SCHEMA = [
+  `CREATE TABLE IF NOT EXISTS api_keys (
+  id TEXT PRIMARY KEY,
+  hash TEXT NOT NULL UNIQUE,
+  prefix TEXT NOT NULL,
+  tenant TEXT NOT NULL,
+  scopes TEXT NOT NULL,
+  name TEXT,
+  created_at TEXT NOT NULL
+)`,
+  "CREATE INDEX IF NOT EXISTS api_keys_in_order ON api_keys (created_at, id)",
+] as const;
+
+/** Approximate time of each key's last use: in a separate table, so that the table of keys stays unchanged. */
+export const API_KEY_USES_SCHEMA = [
+  `CREATE TABLE IF NOT EXISTS api_key_uses (
+  id TEXT PRIMARY KEY,
+  used_at TEXT NOT NULL
+)`,
+] as const;
 
 const COLUMNS = "id, prefix, tenant, scopes, name, created_at";
 const KEYS = `SELECT ${COLUMNS}, used_at AS last_used_at FROM api_keys LEFT JOIN api_key_uses USING (id)`;

@@ -4,7 +4,27 @@ import { databaseWith } from "../database.ts";
 import type { Bindings } from "../env.ts";
 import type { Card } from "../skill/manifest.ts";
 import { cardSchema, sha256 } from "./schema.ts";
-import { UPLOADS_SCHEMA } from "./uploads-schema.ts";
+
+/** The tables of uploaded skills (docs/storage-schema.md). */
+export const UPLOADS_SCHEMA = [
+  `CREATE TABLE IF NOT EXISTS uploaded_skills (
+  slug TEXT PRIMARY KEY,
+  route TEXT NOT NULL UNIQUE,
+  owner TEXT NOT NULL,
+  digest TEXT NOT NULL,
+  card TEXT NOT NULL,
+  created_at TEXT NOT NULL,
+  updated_at TEXT NOT NULL
+)`,
+  "CREATE INDEX IF NOT EXISTS uploaded_skills_of_owner ON uploaded_skills (owner, slug)",
+  `CREATE TABLE IF NOT EXISTS uploaded_versions (
+  slug TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  digest TEXT NOT NULL,
+  uploaded_at TEXT NOT NULL,
+  PRIMARY KEY (slug, version)
+)`,
+] as const;
 
 /** The most uploaded skills of one tenant: an isolate holds all their cards. */
 export const MAX_UPLOADS = 200;

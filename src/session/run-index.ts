@@ -8,7 +8,29 @@ import { databaseWith } from "../database.ts";
 import type { Bindings } from "../env.ts";
 import { pageOf, positionIn } from "./newest-first.ts";
 import { type RunEntry, runEntryShape } from "./run-entry.ts";
-import { RUNS_SCHEMA } from "./run-index-schema.ts";
+
+/** The table of the tenants' runs (docs/storage-schema.md). */
+export const RUNS_SCHEMA = [
+  `CREATE TABLE IF NOT EXISTS runs (
+  tenant TEXT NOT NULL,
+  id TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  name TEXT,
+  session TEXT,
+  state TEXT NOT NULL,
+  created_at TEXT NOT NULL,
+  settled_at TEXT,
+  duration_ms INTEGER,
+  input_tokens INTEGER NOT NULL,
+  output_tokens INTEGER NOT NULL,
+  cost_usd REAL NOT NULL,
+  code TEXT,
+  PRIMARY KEY (tenant, id)
+)`,
+  "CREATE INDEX IF NOT EXISTS runs_in_order ON runs (tenant, created_at, id)",
+  "CREATE INDEX IF NOT EXISTS runs_waiting ON runs (tenant, created_at) WHERE state = 'awaiting_approval'",
+  "CREATE INDEX IF NOT EXISTS runs_failed ON runs (tenant, code, created_at, id) WHERE code IS NOT NULL",
+] as const;
 
 /** How long a row is kept, in ms. */
 const KEPT_MS = 30 * 24 * 3_600_000;

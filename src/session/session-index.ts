@@ -8,8 +8,21 @@ import { databaseWith } from "../database.ts";
 import type { Bindings } from "../env.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import type { SessionEntry } from "./index-row.ts";
-import { SESSIONS_SCHEMA } from "./index-schema.ts";
 import { pageOf, positionIn } from "./newest-first.ts";
+
+/** The table of the tenants' sessions (docs/storage-schema.md). */
+export const SESSIONS_SCHEMA = [
+  `CREATE TABLE IF NOT EXISTS sessions (
+  tenant TEXT NOT NULL,
+  id TEXT NOT NULL,
+  state TEXT NOT NULL,
+  created_at TEXT NOT NULL,
+  parent_id TEXT,
+  metadata TEXT NOT NULL,
+  PRIMARY KEY (tenant, id)
+)`,
+  "CREATE INDEX IF NOT EXISTS sessions_in_order ON sessions (tenant, created_at, id)",
+] as const;
 
 const entry = z.lazy(() =>
   z.object({

@@ -10,7 +10,15 @@ import type { ModelRegistry } from "./definition.ts";
 import { type CapabilityTables, capabilityTables } from "./layer.ts";
 import type { DeploymentModels } from "./load.ts";
 import { mergeModelRegistry } from "./registry.ts";
-import { CAPABILITY_RULES_SCHEMA } from "./rules-schema.ts";
+
+/** The table of capability rules that tenants install (docs/storage-schema.md). */
+export const CAPABILITY_RULES_SCHEMA = [
+  `CREATE TABLE IF NOT EXISTS capability_rules (
+  tenant TEXT PRIMARY KEY,
+  rules TEXT NOT NULL,
+  updated_at TEXT NOT NULL
+)`,
+] as const;
 
 /** Age in ms up to which rules are simply used; after it they are also read again in the background. */
 const FRESH_MS = 5000;

@@ -5,7 +5,26 @@ import type { Bindings } from "../../env.ts";
 import { objectOf } from "../../skill/json.ts";
 import { parsedJson } from "../../skill/json-depth.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
-import { CONVERSATIONS_SCHEMA } from "./schema.ts";
+
+/** The tables of `/v1/conversations` (docs/storage-schema.md). */
+export const CONVERSATIONS_SCHEMA = [
+  `CREATE TABLE IF NOT EXISTS conversations (
+  tenant TEXT NOT NULL,
+  id TEXT NOT NULL,
+  metadata TEXT NOT NULL,
+  created_ms INTEGER NOT NULL,
+  PRIMARY KEY (tenant, id)
+)`,
+  `CREATE TABLE IF NOT EXISTS conversation_items (
+  tenant TEXT NOT NULL,
+  conversation TEXT NOT NULL,
+  seq INTEGER NOT NULL,
+  id TEXT NOT NULL,
+  item TEXT NOT NULL,
+  PRIMARY KEY (tenant, conversation, seq)
+)`,
+  "CREATE UNIQUE INDEX IF NOT EXISTS conversation_items_by_id ON conversation_items (tenant, conversation, id)",
+] as const;
 
 export interface ConversationRow {
   /** `conv_<32 hex digits>`. */

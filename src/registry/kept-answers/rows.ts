@@ -5,7 +5,20 @@
 import * as z from "zod/mini";
 import { databaseWith } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
-import { KEPT_ANSWERS_SCHEMA } from "./schema.ts";
+
+/** The table of answers to requests with an `Idempotency-Key` (docs/storage-schema.md). */
+export const KEPT_ANSWERS_SCHEMA = [
+  `CREATE TABLE IF NOT EXISTS kept_answers (
+  name TEXT NOT NULL PRIMARY KEY,
+  request_hash TEXT NOT NULL,
+  attempt TEXT NOT NULL,
+  effects INTEGER NOT NULL,
+  alive_ms INTEGER NOT NULL,
+  answer TEXT,
+  expires_ms INTEGER NOT NULL
+)`,
+  "CREATE INDEX IF NOT EXISTS kept_answers_by_expiry ON kept_answers (expires_ms)",
+] as const;
 
 /** How long an answer is kept, in ms. */
 const KEPT_MS = 86_400_000;

@@ -2,7 +2,21 @@
 import * as z from "zod/mini";
 import { databaseWith } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
-import { TOOL_CONFIG_SCHEMA } from "./schema.ts";
+
+/** The table of configured values of tools (docs/storage-schema.md). */
+export const TOOL_CONFIG_SCHEMA = [
+  `CREATE TABLE IF NOT EXISTS tool_config (
+  tenant TEXT NOT NULL,
+  slug TEXT NOT NULL,
+  bot TEXT NOT NULL,
+  tool TEXT NOT NULL,
+  param TEXT NOT NULL,
+  value TEXT NOT NULL,
+  sealed INTEGER NOT NULL,
+  updated_at TEXT NOT NULL,
+  PRIMARY KEY (tenant, slug, bot, tool, param)
+)`,
+] as const;
 
 /** Identifies a configuration by tenant and skill. */
 interface ConfigOf {

@@ -4,7 +4,21 @@ import { databaseWith } from "../../database.ts";
 import type { Bindings } from "../../env.ts";
 import type { TaskHandle } from "../../run/task/handle.ts";
 import { pageOf, positionIn } from "../newest-first.ts";
-import { TASKS_SCHEMA } from "./directory-schema.ts";
+
+/** The table of the tenants' tasks (docs/storage-schema.md). */
+export const TASKS_SCHEMA = [
+  `CREATE TABLE IF NOT EXISTS tasks (
+  tenant TEXT NOT NULL,
+  id TEXT NOT NULL,
+  name TEXT NOT NULL,
+  mode TEXT NOT NULL,
+  status TEXT NOT NULL,
+  parent_task_id TEXT,
+  created_at TEXT NOT NULL,
+  PRIMARY KEY (tenant, id)
+)`,
+  "CREATE INDEX IF NOT EXISTS tasks_in_order ON tasks (tenant, created_at, id)",
+] as const;
 
 /** A task's row in the directory. */
 interface TaskNote extends Pick<TaskHandle, "id" | "name" | "mode" | "status" | "parent_task_id"> {

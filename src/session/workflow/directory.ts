@@ -10,7 +10,30 @@ import { time, totalOutcomes, type WorkflowState } from "../../engine/workflow/s
 import type { Bindings } from "../../env.ts";
 import { pageOf, positionIn } from "../newest-first.ts";
 import { forgetRuns, noteRuns } from "../run-index.ts";
-import { WORKFLOWS_SCHEMA } from "./directory-schema.ts";
+
+/** The tables of the tenants' workflows and their runs (docs/storage-schema.md). */
+export const WORKFLOWS_SCHEMA = [
+  `CREATE TABLE IF NOT EXISTS workflows (
+  tenant TEXT NOT NULL,
+  name TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  digest TEXT NOT NULL,
+  graph TEXT NOT NULL,
+  created_at TEXT NOT NULL,
+  PRIMARY KEY (tenant, name, version)
+)`,
+  `CREATE TABLE IF NOT EXISTS workflow_runs (
+  tenant TEXT NOT NULL,
+  id TEXT NOT NULL,
+  workflow TEXT NOT NULL,
+  task TEXT NOT NULL,
+  status TEXT NOT NULL,
+  created_at TEXT NOT NULL,
+  finished_at TEXT,
+  PRIMARY KEY (tenant, id)
+)`,
+  "CREATE INDEX IF NOT EXISTS workflow_runs_in_order ON workflow_runs (tenant, created_at, id)",
+] as const;
 
 /** Most characters of a task in a list. */
 const SHOWN_TASK = 200;
