@@ -16,7 +16,13 @@ let turns: FakeTurn[];
 /** Texts of what a host was asked. */
 let asked: string[];
 const TOOL = "tools: [{name: now, description: Tells the time, command: [date]}]\n";
-beforeAll(() => client.publish({ cat: mockSkill("cat"), clock: mockSkill("clock", TOOL) }));
+beforeAll(() =>
+  client.publish({
+    cat: mockSkill("cat"),
+    clock: mockSkill("clock", TOOL),
+    brisk: mockSkill("brisk", "idle_timeout_ms: 40\n"),
+  }),
+);
 beforeEach(() => {
   bodies = [];
   turns = [];
@@ -146,4 +152,16 @@ describe("a number in the arguments of a call", () => {
     expect([answer.status, await answer.json()]).toMatchObject([200, { successful_tools: ["book"] }]);
     expect(asked).toEqual([expect.stringContaining(`"arguments":{"id":${LONG}}`)]);
   });
+});
+
+it("a stream that falls silent ends a run of a skill after the skill's idle_timeout_ms", async () => {
+  vi.stubGlobal("fetch", async () => {
+    const start =
+      'event: message_start\ndata: {"type":"message_start","message":{"usage":{"input_tokens":1}}}\n\n';
+    const body = new ReadableStream({ start: (stream) => stream.enqueue(new TextEncoder().encode(start)) });
+    return new Response(body, { headers: { "content-type": "text/event-stream" } });
+  });
+  const options = { provider: "anthropic", model: CLAUDE, skill: "brisk", llm_retries: 0 };
+  const answer = await client.post("/runs", { prompt: "Hi.", options });
+  expect(await answer.json()).toMatchObject({ code: "provider_timeout", timeout_ms: 40 });
 });

@@ -354,6 +354,7 @@ function withSkill(call: JsonObject, { manifest }: SkillRecord): JsonObject {
     ...(model === null ? {} : { model }),
     max_tokens: llm.max_tokens,
     timeout: manifest.timeout_ms / 1000,
+    idle_timeout: manifest.idle_timeout_ms / 1000,
     ...call,
   };
 }
