@@ -32,7 +32,7 @@ export function publicBlock(block: Block): PublicBlock {
 }
 
 /** The block in a result; `null` for a provider's own block, which has no canonical form. */
-export function resultBlock(block: Block): Record<string, unknown> | null {
+export function resultBlock(block: Block) {
   const visibility = VISIBILITY[block.type];
   switch (block.type) {
     case "output_text":

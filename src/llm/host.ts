@@ -4,7 +4,7 @@ import type { SearchDelegate } from "../engine/tool-vault/search.ts";
 import type { Capabilities } from "../model/capabilities.ts";
 import type { ResolvedTarget } from "../model/providers.ts";
 import type { Json, JsonObject, ModelTarget } from "../skill/manifest.ts";
-import type { CallFigures } from "./result.ts";
+import type { CallExtras, CallFigures } from "./result.ts";
 
 /** Receives an answer while it comes. */
 export interface CallWatcher {
@@ -106,7 +106,7 @@ export interface LlmHost {
   /** Whether a call used up a soft budget. */
   readonly budgetExceeded: boolean;
   /** Further members of the result. */
-  further(): Record<string, unknown>;
+  further(): CallExtras;
   /** The unused answers of the option `mock`, in a form that can be given again; `null`: it was not given. */
   mocksLeft(): Json | null;
   /** Version 7 UUIDs. */

@@ -3,6 +3,7 @@ import type { Block, ModelTurn, StopReason, Usage, Warning } from "../engine/mes
 import { visibleText } from "../engine/visible-text.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
 import { parseErrorArguments, resultBlock } from "./blocks.ts";
+import type { mockCallJson } from "./mock-calls.ts";
 import { joined, type Transcript } from "./transcript.ts";
 
 /** One model's answer inside a call: a turn, its text, and what a text tool format found in it. */
@@ -28,13 +29,38 @@ export interface CallFigures extends Usage {
   cache_savings_usd: number;
 }
 
-export interface LlmResult extends Record<string, unknown> {
+/** What a call adds to its result, and a run to its own. */
+export interface CallExtras {
+  /** The call used up a soft budget. */
+  budget_exceeded?: true;
+  /** What mocks were asked, if any answered. */
+  mock_calls?: ReturnType<typeof mockCallJson>[];
+}
+
+/** The answer to a model call. */
+export interface LlmResult extends Usage, Partial<TextFormat>, CallExtras {
   text: string;
+  /** The text without what only the program reads. */
   visible_text: string;
   model: string;
   provider: string;
+  /** As `cache_write_tokens`, under Anthropic's name. */
+  cache_creation_input_tokens: number;
+  usage: CallFigures;
+  /** Absent: the request did not ask for JSON, or there is none. */
+  data?: Json;
+  tool_calls?: { id: string; name: string; arguments: JsonObject }[];
+  /** The model's reasoning; the same under both names. */
+  thinking?: string;
+  private_reasoning?: string;
+  thinking_summary?: string;
+  blocks: NonNullable<ReturnType<typeof resultBlock>>[];
   stop_reason: string | null;
+  raw_stop_reason: string | null;
   transcript: Transcript;
+  /** Which model answered, if there was a choice. */
+  routing?: JsonObject;
+  warnings?: readonly Warning[];
 }
 
 interface ResultParts {
@@ -49,8 +75,7 @@ interface ResultParts {
   transcript: Transcript;
   warnings: readonly Warning[];
   routing: JsonObject | null;
-  /** Further members, e.g. `mock_calls`. */
-  further: Record<string, unknown>;
+  further: CallExtras;
 }
 
 export function resultOf(parts: ResultParts): LlmResult {

@@ -26,7 +26,8 @@ interface StructuredInput {
   options: JsonObject;
 }
 
-interface StructuredEnvelope extends Record<string, unknown> {
+/** JSON, or the reason why there is none. */
+export interface StructuredEnvelope {
   ok: boolean;
   data: Json;
   raw_text: string;

@@ -9,7 +9,7 @@ import { HullError } from "../errors.ts";
 import type { CallBudget, ExchangeOptions, LlmHost, ModelChoice, ModelSelector } from "../llm/host.ts";
 import { mockCallJson } from "../llm/mock-calls.ts";
 import { refused } from "../llm/prepare.ts";
-import type { CallFigures } from "../llm/result.ts";
+import type { CallExtras, CallFigures } from "../llm/result.ts";
 import { newId } from "../llm/transcript.ts";
 import { memo } from "../memo.ts";
 import type { Admit } from "../model/admission.ts";
@@ -253,10 +253,10 @@ class Host implements LlmHost {
     return this.#accounts.budgetExceeded;
   }
 
-  further(): Record<string, unknown> {
+  further(): CallExtras {
     const { active, calls } = this.#mocking;
     return {
-      ...(this.budgetExceeded ? { budget_exceeded: true } : {}),
+      ...(this.budgetExceeded ? { budget_exceeded: true as const } : {}),
       ...(active ? { mock_calls: calls.map(mockCallJson) } : {}),
     };
   }

@@ -9,8 +9,9 @@ import { completionCall } from "../llm/completion.ts";
 import type { LlmHost } from "../llm/host.ts";
 import type { CallInput } from "../llm/prepare.ts";
 import type { LlmResult } from "../llm/result.ts";
-import { callStructured } from "../llm/structured-call.ts";
+import { callStructured, type StructuredEnvelope } from "../llm/structured-call.ts";
 import { type Transcript, transcriptShape } from "../llm/transcript.ts";
+import type { RunResult } from "../session/conversation/answers.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { runAnonymous } from "./agent/anonymous.ts";
 import { runLlmCall } from "./agent/call.ts";
@@ -97,12 +98,12 @@ export async function runOperation(
     }
     const host = await llmHost(context, { signal, session, skill, account, single: !isRun }, mock);
     const result = await perform(handle, request, host);
-    context.log.usage = result.usage;
+    if ("usage" in result) context.log.usage = result.usage;
     const { redactor } = context.settings;
     return {
       body: handle.keep ? redactor.jsonText(result) : "",
       headers: { "content-type": "application/json", "cache-control": "no-store" },
-      done: handle.streaming ? redactor.json(result) : {},
+      done: handle.streaming ? { ...redactor.json(result) } : {},
     };
   } catch (error) {
     throw llmError(error, context);
@@ -115,7 +116,7 @@ async function perform(
   handle: OperationHandle,
   request: Exclude<OperationRequest, ResponsesOperation>,
   host: LlmHost,
-): Promise<Record<string, unknown>> {
+): Promise<LlmResult | StructuredEnvelope | RunResult> {
   const { context, signal } = handle;
   const call = async (input: CallInput): Promise<LlmResult> => {
     const streams = handle.streaming ? { emit: (event: RunEvent) => handle.emit(event) } : {};

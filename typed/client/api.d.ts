@@ -217,9 +217,15 @@ export type CallRequest = {
 };
 export type CallResult = {
     text: string;
+    /** The text without what only the program reads. */
     visible_text: string;
     model: string;
     provider: string;
+    input_tokens: number;
+    output_tokens: number;
+    cache_read_tokens: number;
+    cache_write_tokens: number;
+    cache_creation_input_tokens: number;
     usage: {
         input_tokens: number;
         output_tokens: number;
@@ -230,12 +236,7 @@ export type CallResult = {
         cost_usd: number;
         price_known: boolean;
     };
-    stop_reason: string | null;
-    raw_stop_reason: string | null;
-    blocks: {
-        [name: string]: unknown;
-    }[];
-    transcript: Transcript;
+    /** The answer as JSON, where JSON was asked for. */
     data?: unknown;
     tool_calls?: {
         id: string;
@@ -245,10 +246,35 @@ export type CallResult = {
         };
     }[];
     thinking?: string;
+    /** The same as `thinking`. */
+    private_reasoning?: string;
+    thinking_summary?: string;
+    blocks: {
+        [name: string]: unknown;
+    }[];
+    stop_reason: string | null;
+    raw_stop_reason: string | null;
+    transcript: Transcript;
+    /** Of an answer in the text tool format. */
+    prose?: string;
+    canonical_text?: string;
+    protocol_violations?: string[];
+    tool_parse_errors?: string[];
+    done_marker?: string | null;
+    /** Which model answered, if there was a choice. */
+    routing?: {
+        [name: string]: unknown;
+    };
     warnings?: {
         code: string;
         message: string;
         option?: string;
+    }[];
+    /** The call used up a soft budget. */
+    budget_exceeded?: boolean;
+    /** What mocks were asked. */
+    mock_calls?: {
+        [name: string]: unknown;
     }[];
 };
 export type Card = {
@@ -873,16 +899,58 @@ export type RunResult = {
     session_id: string | null;
     status: string;
     text: string;
+    /** The text without what only the program reads. */
     visible_text: string;
     iterations: number;
     duration_ms: number;
     tools_used: string[];
     successful_tools: string[];
     rejected_tools: string[];
+    deferred_user_messages: Message[];
+    tool_calling_mode: "native" | "text";
     input_tokens: number;
     output_tokens: number;
+    /** With what the run delegated. */
     cost_usd: number;
+    /** Without what the run delegated. */
+    own_cost_usd: number;
+    daemon_state: string | null;
+    daemon_snapshot_path: string | null;
+    task_ledger: {
+        [name: string]: unknown;
+    } | null;
+    /** How often the run wanted to end with open items. */
+    ledger_done_rejections: number;
+    /** What can wake the daemon. */
+    wake_sources?: string[];
+    /** Tools that the policy asked for beyond its ceiling. */
+    policy_dropped?: string[];
+    /** The answer as JSON, where JSON was asked for. */
+    data?: unknown;
+    /** Of what compaction took out of the conversation. */
+    summary?: string;
+    /** In their last versions; in a session without their contents. */
+    artifacts?: {
+        [name: string]: unknown;
+    }[];
+    /** The last entries. */
+    trace: {
+        [name: string]: unknown;
+    }[];
+    warnings?: {
+        code: string;
+        message: string;
+        option?: string;
+    }[];
+    /** The call used up a soft budget. */
+    budget_exceeded?: boolean;
+    /** What mocks were asked. */
+    mock_calls?: {
+        [name: string]: unknown;
+    }[];
     transcript: Transcript;
+    /** The transcript holds only the last records of a very long run. */
+    transcript_truncated?: boolean;
 };
 export type Session = {
     id: string;

@@ -2,10 +2,12 @@
 import type { AgentRecord } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import { settled } from "../../engine/agent/turn.ts";
+import type { Artifact } from "../../engine/artifact.ts";
 import { historyOf } from "../../llm/history.ts";
 import { emptyTranscript, type Transcript } from "../../llm/transcript.ts";
 import { transcriptHistory, withVisible } from "../../llm/transcript-history.ts";
 import { systemClock } from "../../model/clock.ts";
+import type { RunResult } from "../../session/conversation/answers.ts";
 import type { RunContext } from "../context.ts";
 import { runResult } from "./result.ts";
 import { driveStateless, type StatelessOptions } from "./stateless.ts";
@@ -28,7 +30,7 @@ export async function runAnonymous(
   context: RunContext,
   spec: AgentSpec,
   { until, transcript: given, started, ...options }: AnonymousOptions,
-): Promise<Record<string, unknown>> {
+): Promise<RunResult> {
   const { log, host, signal } = options;
   const wakeTimer = new WakeTimer(systemClock, signal);
   started();
@@ -64,7 +66,7 @@ function importOf(transcript: Transcript): AgentRecord {
 }
 
 /** Only the answer keeps the artifacts: each in its last version. */
-function artifactsIn(records: readonly AgentRecord[]): { artifacts?: unknown[] } {
+function artifactsIn(records: readonly AgentRecord[]): { artifacts?: Artifact[] } {
   const made = records.flatMap((record) =>
     record.type === "tool_settled" || record.type === "tool_executed" ? (record.result.artifacts ?? []) : [],
   );

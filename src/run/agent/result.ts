@@ -4,25 +4,27 @@ import { wakeSources } from "../../engine/agent/wake.ts";
 import { visibleText } from "../../engine/visible-text.ts";
 import type { historyOf } from "../../llm/history.ts";
 import { messageJson } from "../../llm/messages.ts";
+import type { Transcript } from "../../llm/transcript.ts";
+import type { RunResult } from "../../session/conversation/answers.ts";
 import { answerData } from "./structured-turn.ts";
 
 /** The trace of a long run holds its last entries, at most this many. */
 const MAX_TRACED = 1000;
 
 /**
- * The result of a run so far, as JSON. It is complete once the run is settled. @param history computed from this run's
+ * The result of a run so far. It is complete once the run is settled. @param history computed from this run's
  * records
  */
 export function runResult(
   state: AgentState,
   run: RunState,
   { history, durationMs }: { history: ReturnType<typeof historyOf>; durationMs: number },
-): Record<string, unknown> {
+): RunResult {
   const { spec, totals, status } = run;
   const markers = [spec.done_sentinel, "DONE", "PLAN_READY"];
   const shown = run.texts.map((text) => visibleText(text, { markers })).filter((text) => text !== "");
   const { transcript, trace, warnings } = history;
-  const full = { ...transcript, state: status === "done" ? "active" : "paused" };
+  const full: Transcript = { ...transcript, state: status === "done" ? "active" : "paused" };
   const { input_tokens, output_tokens, cost_usd: own_cost_usd } = totals;
   const cost_usd = own_cost_usd + (run.delegated?.cost_usd ?? 0);
   const data =
@@ -55,7 +57,7 @@ export function runResult(
     ...(run.artifacts === undefined ? {} : { artifacts: run.artifacts }),
     trace: trace.slice(-MAX_TRACED),
     ...(warnings.length === 0 ? {} : { warnings }),
-    ...(run.budgetExceeded === true ? { budget_exceeded: true } : {}),
+    ...(run.budgetExceeded === true ? { budget_exceeded: true as const } : {}),
     transcript: full,
   };
 }

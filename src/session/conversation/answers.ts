@@ -1,7 +1,14 @@
-/** What the routes of sessions answer. Types only. */
-import type { SessionState } from "../../engine/agent/records.ts";
-import type { Artifact } from "../../engine/artifact.ts";
-import type { JsonObject } from "../../skill/manifest.ts";
+/** What runs and the routes of sessions answer. Types only. */
+import type { RunStatus, SessionState } from "../../engine/agent/records.ts";
+import type { AgentSpec } from "../../engine/agent/spec.ts";
+import type { TaskLedger } from "../../engine/agent/task-ledger.ts";
+import type { TraceEntry } from "../../engine/agent/trace.ts";
+import type { Artifact, ArtifactHead } from "../../engine/artifact.ts";
+import type { Warning } from "../../engine/messages.ts";
+import type { PublicMessage } from "../../llm/messages.ts";
+import type { CallExtras } from "../../llm/result.ts";
+import type { Transcript } from "../../llm/transcript.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
 
 /** A session in the form of its routes. Times are RFC 3339. */
 export interface SessionView {
@@ -21,6 +28,50 @@ export interface SessionView {
   metadata: JsonObject;
   /** The run under way. */
   run: { run_id: string; status: string } | null;
+}
+
+/** What a run answers. */
+export interface RunResult extends CallExtras {
+  run_id: string;
+  session_id: string | null;
+  status: RunStatus;
+  text: string;
+  /** The text without what only the program reads. */
+  visible_text: string;
+  iterations: number;
+  duration_ms: number;
+  tools_used: readonly string[];
+  successful_tools: readonly string[];
+  rejected_tools: readonly string[];
+  /** Messages that came too late for the run. */
+  deferred_user_messages: readonly PublicMessage[];
+  tool_calling_mode: AgentSpec["tool_format"];
+  input_tokens: number;
+  output_tokens: number;
+  /** With what the run delegated; `own_cost_usd`: without. */
+  cost_usd: number;
+  own_cost_usd: number;
+  daemon_state: RunStatus | null;
+  daemon_snapshot_path: string | null;
+  task_ledger: TaskLedger | null;
+  /** How often the run wanted to end with open items. */
+  ledger_done_rejections: number;
+  /** What can wake a daemon. Absent: the run is none. */
+  wake_sources?: string[];
+  /** Tools that the policy asked for beyond its ceiling. Absent: none. */
+  policy_dropped?: string[];
+  /** Absent: the request did not ask for JSON, or there is none. */
+  data?: Json;
+  /** Of what compaction took out of the conversation. */
+  summary?: string;
+  /** In their last versions: heads in a session, else with their contents. */
+  artifacts?: readonly (ArtifactHead | Artifact)[];
+  /** The last entries. */
+  trace: readonly TraceEntry[];
+  warnings?: readonly Warning[];
+  transcript: Transcript;
+  /** The transcript holds only the last records of a very long run. */
+  transcript_truncated?: true;
 }
 
 export interface RunView {
