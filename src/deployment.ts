@@ -7,7 +7,9 @@ import { ListSeal } from "./auth/list-seal.ts";
 import { SignIns } from "./auth/sign-in.ts";
 import { type Bindings, readSettings, type Settings } from "./env.ts";
 import { CatalogMissing } from "./errors/request.ts";
+import type { KnownModels } from "./model/choices.ts";
 import { ConfiguredMocks } from "./model/mock/deployment.ts";
+import type { ModelRegistry } from "./model/registry/definition.ts";
 import { DeploymentModels } from "./model/registry/load.ts";
 import { TenantRules } from "./model/registry/tenant-rules.ts";
 import { RecentMap } from "./recent.ts";
@@ -65,6 +67,7 @@ export class Deployment {
   readonly isolates: Isolates | null;
   readonly isolateNames = new IsolateNames();
   readonly metrics = new Metrics();
+  readonly knownModels = new WeakMap<ModelRegistry, KnownModels>();
   /** By tenant. */
   readonly policies = new RecentMap<string, KnownPolicy>(5000);
   /** By tenant; one request may send what another one collected. */

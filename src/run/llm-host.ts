@@ -11,10 +11,10 @@ import { mockCallJson } from "../llm/mock-calls.ts";
 import { refused } from "../llm/prepare.ts";
 import type { CallExtras, CallFigures } from "../llm/result.ts";
 import { newId } from "../llm/transcript.ts";
-import { memo } from "../memo.ts";
 import type { Admit } from "../model/admission.ts";
 import { tokensToAsk } from "../model/anthropic.ts";
 import { checkBudgetOption } from "../model/budget-option.ts";
+import { chooseModel, reachTarget } from "../model/choices.ts";
 import { systemClock } from "../model/clock.ts";
 import { promptTokens } from "../model/estimate.ts";
 import { callWithFallback } from "../model/fallback.ts";
@@ -22,17 +22,12 @@ import type { Asker } from "../model/mock/default.ts";
 import { readMocks } from "../model/mock/read.ts";
 import { mockTarget } from "../model/mock/target.ts";
 import { gptVersion, isAtLeast } from "../model/model-version.ts";
-import { type ResolvedTarget, resolveTarget, type TargetSelector } from "../model/providers.ts";
+import type { ResolvedTarget, TargetSelector } from "../model/providers.ts";
 import type { ModelRegistry } from "../model/registry/definition.ts";
-import { modelDefaults } from "../model/registry/infer.ts";
-import { capabilitiesOf } from "../model/registry/matrix.ts";
 import { cacheFigures, costOf, refusesUnpriced } from "../model/registry/price.ts";
 import { canonicalProvider } from "../model/registry/registry.ts";
-import { resolveModel } from "../model/registry/resolve.ts";
 import { type RouteDecision, route } from "../model/registry/route.ts";
-import { contextWindow } from "../model/registry/window.ts";
 import { llmRetries } from "../model/retry.ts";
-import { RecentMap } from "../recent.ts";
 import { asJson } from "../skill/json.ts";
 import type { Json, JsonObject, ModelTarget } from "../skill/manifest.ts";
 import { type Accountant, accountant, type Tariff, tariffOf } from "./accounting.ts";
@@ -85,42 +80,6 @@ function askerOf({ served, demo, single }: LlmHostOptions): Asker {
   return single === true ? "call" : "run";
 }
 
-/** A limit, since names of models come from callers. */
-const MAX_TARGETS = 1000;
-
-/** How to reach each target. It follows from variables and model registry, which never change. */
-const resolvedTargets = memo((_: Settings) =>
-  memo((__: ModelRegistry) => new RecentMap<string, ResolvedTarget>(MAX_TARGETS)),
-);
-
-/** A model choice without routing, and how the provider was chosen. */
-interface KnownChoice {
-  choice: Omit<ModelChoice, "routing">;
-  how: string;
-}
-
-/** Model choices by wish. Cached because a choice looks at all rules of the model registry. */
-const knownChoices = memo((_: Settings) =>
-  memo((__: ModelRegistry) => new RecentMap<string, KnownChoice>(MAX_TARGETS)),
-);
-
-function chooseModel(
-  selector: Parameters<typeof resolveModel>[0],
-  { read }: Settings,
-  registry: ModelRegistry,
-): KnownChoice {
-  const { provider, model, tool_format, how, warnings } = resolveModel(selector, registry, read);
-  const choice = {
-    target: { provider, model },
-    tool_format,
-    capabilities: capabilitiesOf(registry, provider, model),
-    context_window: contextWindow(registry, model),
-    defaults: modelDefaults(registry, model),
-    warnings,
-  };
-  return { choice, how };
-}
-
 type Reach = Pick<ExchangeOptions, "own" | "native_search">;
 
 class Host implements LlmHost {
@@ -157,19 +116,10 @@ class Host implements LlmHost {
     const chosen = decision?.chosen ?? null;
     const asked =
       chosen === null ? named : { provider: chosen.provider, model: chosen.alias ?? chosen.model };
-    const { choice, how } = this.#chosen(asked);
+    const { choice, how } = chooseModel(this.#context.deployment, this.#modelRegistry, asked);
     this.#how = how;
     const routing = decision === null || decision.mode === "manual" ? null : shownDecision(decision);
     return { ...choice, routing };
-  }
-
-  #chosen({ provider, model, model_tier }: Omit<ModelSelector, "route_policy">): KnownChoice {
-    const known = knownChoices(this.#settings)(this.#modelRegistry);
-    const key = JSON.stringify([provider, model, model_tier]);
-    const found =
-      known.get(key) ?? chooseModel({ provider, model, model_tier }, this.#settings, this.#modelRegistry);
-    known.set(key, found);
-    return found;
   }
 
   reach(target: ModelTarget) {
@@ -286,11 +236,7 @@ class Host implements LlmHost {
       // A skill names its provider itself.
       ...(this.#how === "" ? {} : { how: this.#how }),
     };
-    const known = resolvedTargets(this.#settings)(this.#modelRegistry);
-    const key = JSON.stringify([provider, model, protocol]);
-    const found = known.get(key) ?? resolveTarget(selector, this.#settings.read, this.#modelRegistry);
-    known.set(key, found);
-    return found;
+    return reachTarget(this.#context.deployment, this.#modelRegistry, selector);
   }
 
   /**

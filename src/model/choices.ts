@@ -1,0 +1,71 @@
+/** Which model a call gets, and how Hull reaches it. Both follow from variables and model registry, which never change. */
+import { RecentMap } from "../recent.ts";
+import { type ResolvedTarget, resolveTarget, type TargetSelector } from "./providers.ts";
+import type { ModelRegistry } from "./registry/definition.ts";
+import { modelDefaults } from "./registry/infer.ts";
+import { capabilitiesOf } from "./registry/matrix.ts";
+import { resolveModel } from "./registry/resolve.ts";
+import { contextWindow } from "./registry/window.ts";
+
+type Wish = Parameters<typeof resolveModel>[0];
+/** A choice without routing, and how the provider was chosen. */
+type KnownChoice = ReturnType<typeof newChoice>;
+
+/** What was found for one model registry. */
+export interface KnownModels {
+  choices: RecentMap<string, KnownChoice>;
+  targets: RecentMap<string, ResolvedTarget>;
+}
+
+/** Where an isolate keeps what was found. */
+interface Place {
+  settings: { read: Parameters<typeof resolveTarget>[1] };
+  knownModels: WeakMap<ModelRegistry, KnownModels>;
+}
+
+/** A limit of each, since names of models come from callers. */
+const MAX_KNOWN = 1000;
+
+/** A choice looks at all rules of the model registry, so it is made once for each wish. @throws as `resolveModel` */
+export function chooseModel(
+  place: Place,
+  registry: ModelRegistry,
+  { provider, model, model_tier }: Wish,
+): KnownChoice {
+  const { choices } = knownOf(place, registry);
+  const key = JSON.stringify([provider, model, model_tier]);
+  const known = choices.get(key) ?? newChoice(place, registry, { provider, model, model_tier });
+  choices.set(key, known);
+  return known;
+}
+
+/** @throws ProviderNotConfigured ProviderMisconfigured */
+export function reachTarget(place: Place, registry: ModelRegistry, selector: TargetSelector): ResolvedTarget {
+  const { targets } = knownOf(place, registry);
+  const key = JSON.stringify([selector.provider, selector.model, selector.protocol]);
+  const known = targets.get(key) ?? resolveTarget(selector, place.settings.read, registry);
+  targets.set(key, known);
+  return known;
+}
+
+function newChoice({ settings }: Place, registry: ModelRegistry, wish: Wish) {
+  const { provider, model, tool_format, how, warnings } = resolveModel(wish, registry, settings.read);
+  const choice = {
+    target: { provider, model },
+    tool_format,
+    capabilities: capabilitiesOf(registry, provider, model),
+    context_window: contextWindow(registry, model),
+    defaults: modelDefaults(registry, model),
+    warnings,
+  };
+  return { choice, how };
+}
+
+function knownOf({ knownModels }: Place, registry: ModelRegistry): KnownModels {
+  const known = knownModels.get(registry) ?? {
+    choices: new RecentMap(MAX_KNOWN),
+    targets: new RecentMap(MAX_KNOWN),
+  };
+  knownModels.set(registry, known);
+  return known;
+}
