@@ -3,9 +3,9 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { commonHull } from "../support/common-hull.ts";
 import { json, REPO, runHull } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
+import { sharedHull } from "../support/shared.ts";
 
 const ASKER =
   "---\nname: asker\ndescription: Asks. Use when asked.\nmode: llm\nprovider: mock\ntools:\n  - {name: look, description: Looks, " +
@@ -21,11 +21,15 @@ const PAY = {
   parameters: { amount: { type: "integer" } },
 };
 
-const { hull } = await commonHull({
-  "asker/SKILL.md": ASKER,
-  "payer/SKILL.md": PAYER,
-  "payer/tools.json": JSON.stringify([PAY]),
-  "payer/pay.js": "export default ({ amount }) => `paid ${amount}`;\n",
+const hull = await sharedHull({
+  args: ["--direct"],
+  skills: {
+    "asker/SKILL.md": ASKER,
+    "payer/SKILL.md": PAYER,
+    "payer/tools.json": JSON.stringify([PAY]),
+    "payer/pay.js": "export default ({ amount }) => `paid ${amount}`;\n",
+  },
+  project: { "hull.toml": '[llm]\nmock_routes = true\n[approvals]\nrequire_risk = "dangerous"\n' },
 });
 
 const cli = (args: string[], stdin?: string | Buffer) =>

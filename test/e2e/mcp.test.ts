@@ -263,7 +263,9 @@ describe.each(["2025-11-25", "2026-07-28"])("a client of %s", (version) => {
         ? await client.callTool(request, options)
         : await client.callTool(request, undefined, options);
     expect(result.content).toEqual([{ type: "text", text: "done\n" }]);
-    expect(told.map(({ message }) => message).join(" ")).toMatch(/one\s+two/);
+    const said = told.map(({ message = "" }) => message).filter((message) => !message.endsWith(" so far"));
+    // What may be the beginning of a secret, as some base64 of it, comes in a part of its own.
+    expect(said.join("")).toMatch(/one\s*two/);
     const steps = told.map(({ progress }) => progress);
     expect(steps).toEqual([...steps].sort((a, b) => a - b));
   });

@@ -34,6 +34,7 @@ export const CANARIES = {
   UPSTREAM_KEY: "canary-upstream-77",
   DOCS_TOKEN: "mcp-secret-canary-77",
   HIDDEN: "canary-hidden-8",
+  HULL_HOST_SECRET: "host-canary-5d1c9e",
   lower: "proxy-canary-0123456789",
 };
 
@@ -79,8 +80,6 @@ const KINDS = {
     project: {
       "hull.toml": `[llm]
 mock_routes = true
-[approvals]
-require_risk = "dangerous"
 [workspace_tools]
 env = ["BUILD_NAME"]
 [mcp]
@@ -109,6 +108,10 @@ base_url = "${fake.url}"
 api = "responses"
 [llm.aliases]
 plain = { id = "m", provider = "by-responses" }
+[host_delegate]
+url = "${fake.url}/hull"
+timeout_ms = 20000
+read_only_tools = ["look_*"]
 `,
     },
     env: {
