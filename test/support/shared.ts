@@ -38,12 +38,13 @@ export async function kill(
   hull: Pick<HullDev, "processes" | "root">,
   ...parts: (keyof typeof PARTS)[]
 ): Promise<number> {
-  const words = parts.flatMap((part) => PARTS[part]);
-  const all = [...hull.processes()].filter(([, line]) => words.some((word) => line.includes(word)));
   const temporary = join(hull.root, "tmp");
+  // Read before the processes are, so that no folder is that of a Worker which began meanwhile.
   const left = parts.includes("worker")
     ? readdirSync(temporary).filter((name) => name.startsWith("miniflare-"))
     : [];
+  const words = parts.flatMap((part) => PARTS[part]);
+  const all = [...hull.processes()].filter(([, line]) => words.some((word) => line.includes(word)));
   for (const [pid] of all) process.kill(pid, "SIGKILL");
   for (const name of left) await removeTree(join(temporary, name));
   return all.length;
