@@ -2,8 +2,9 @@
 import { request } from "node:http";
 import { connect } from "node:net";
 import { networkInterfaces } from "node:os";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type HullDev, REPO, runHull, startHullDev } from "../support/hull-dev.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { type CommonHull, commonHull } from "../support/common-hull.ts";
+import { REPO, runHull, startHullDev } from "../support/hull-dev.ts";
 import { folder } from "../unit/scripts/folder.ts";
 
 const KEY = "hull-admin-canary-$x-0123456789";
@@ -53,16 +54,20 @@ function sendLine(url: string, target: string): Promise<number> {
   return promise;
 }
 
+const { hull: common } = await commonHull(SKILLS);
+
 describe.each([
   ["the front", []],
   ["--direct", ["--direct"]],
   ["--no-front", ["--no-front"]],
 ])("what wrangler serves beside the Worker, with %s", (mode, args) => {
-  let hull: HullDev;
+  let hull: CommonHull = common;
   beforeAll(async () => {
-    hull = await startHullDev({ skills: SKILLS, args });
+    if (mode === "--direct") return;
+    const own = await startHullDev({ skills: SKILLS, args });
+    hull = own;
+    return () => own.stop();
   });
-  afterAll(() => hull.stop());
 
   test.each([
     "/cdn-cgi/local/explorer",

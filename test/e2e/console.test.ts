@@ -14,7 +14,6 @@ const marks = await mkdtemp(join(tmpdir(), "hull-console-"));
 const EVIL = "<img src=x onerror=document.title=1>";
 
 const hull = await sharedHull({
-  killed: true,
   args: ["--direct", "--demo"],
   skills: {
     "echo/SKILL.md":

@@ -3,15 +3,16 @@ import { execFile } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { commonHull } from "../support/common-hull.ts";
 import { json } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
-import { kill, killWorker, sharedHull } from "../support/shared.ts";
+import { kill, killWorker } from "../support/shared.ts";
 
 const HULL = new URL("../../bin/hull.mjs", import.meta.url).pathname;
 const GUARD =
   "---\nname: guard\ndescription: Guards\nmode: llm\nprovider: mock\ndaemon:\n  task: Guard.\n  wake_interval_ms: 300\n---\nGuard.\n";
 
-const hull = await sharedHull({ killed: true, skills: { "guard/SKILL.md": GUARD }, args: ["--direct"] });
+const { hull } = await commonHull({ "guard/SKILL.md": GUARD });
 
 interface Daemon {
   id: string;

@@ -3,9 +3,9 @@ import { writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { CANARIES, commonHull, UNSET } from "../support/common-hull.ts";
 import { json } from "../support/hull-dev.ts";
 import { gone, running, until } from "../support/runner.ts";
-import { sharedHull } from "../support/shared.ts";
 import { dataOf, readEvents, textOf } from "../support/sse.ts";
 
 /** For scripts: writes so that nothing else is written before the runner has read it. */
@@ -23,39 +23,35 @@ const py = (name: string, script: string, more = ""): Record<string, string> => 
   [`${name}/run.py`]: script,
 });
 
-const hull = await sharedHull({
-  args: ["--direct"],
-  env: { OPENAI_API_KEY: "canary-openai-5555", UPSTREAM_KEY: "canary-upstream-77" },
-  skills: {
-    ...py(
-      "split",
-      `${WRITE}for b in (b'a\\r\\nb\\n', b'\\xd1', b'\\x8f|\\xf0\\x9f', b'\\x98\\x80', b'\\n\\n'): write(1, b)\n`,
-    ),
-    ...py("binary", "import os\nos.write(1, bytes([0xff, 0xfe, 0, 0x41]))\n"),
-    ...py(
-      "alternate",
-      // Goes on when the client has seen what it wrote.
-      "import os, sys, time\nseen = sys.stdin.read()\nfor i in range(6):\n  os.write(1 + i % 2, b'%d ' % i)\n  while not os.path.exists('%s/seen-%d' % (seen, i)): time.sleep(0.02)\n",
-    ),
-    ...py("secret", `${WRITE}for b in (b'key=canary-op', b'enai-5555 ', b'canary-'): write(2, b)\n`),
-    ...py(
-      "proxy-secret",
-      `${WRITE}for b in (b'key=canary-up', b'stream-77 ', b'canary-'):\n  write(2, b)\n  write(1, b)\nos._exit(7)\n`,
-    ),
-    "upstream/SKILL.md":
-      "---\nname: upstream\ndescription: Test.\nproxy: https://up.example/\nheaders: {x-key: 'Bearer ${UPSTREAM_KEY}'}\n---\nTest.\n",
-    ...py("late", "import time\nprint('begun')\ntime.sleep(93.1)\n", "timeout_ms: 3000\n"),
-    ...py("json", "print('{\"a\": 1}')\n", "output: json\n"),
-    ...py("bad-json", "print('nope')\n", "output: json\n"),
-    ...py("endless", "import os\nwhile True: os.write(1, b'x' * 65536)\n", "max_output_bytes: 1000000\n"),
-    ...py("file", "import os\nopen(os.environ['HULL_OUTPUT_FILE'], 'w').write('f')\n", "output: file\n"),
-    "missing/SKILL.md": "---\nname: missing\ndescription: Test.\nrun: [no-such-command-8]\n---\nTest.\n",
-    "silent/SKILL.md":
-      "---\nname: silent\ndescription: Test.\nrun: [sh, -c, 'echo begun; sh -c \"sleep 99; echo silent-mark\"']\n---\nTest.\n",
-    "chatty/SKILL.md":
-      "---\nname: chatty\ndescription: Test.\nrun: [sh, -c, 'echo begun; while :; do echo chatty-mark; sleep 0.2; done']\n---\nTest.\n",
-    "unkeyed/SKILL.md": "---\nname: unkeyed\ndescription: Test.\nmode: llm\nprovider: deepseek\n---\nTest.\n",
-  },
+const { hull } = await commonHull({
+  ...py(
+    "split",
+    `${WRITE}for b in (b'a\\r\\nb\\n', b'\\xd1', b'\\x8f|\\xf0\\x9f', b'\\x98\\x80', b'\\n\\n'): write(1, b)\n`,
+  ),
+  ...py("binary", "import os\nos.write(1, bytes([0xff, 0xfe, 0, 0x41]))\n"),
+  ...py(
+    "alternate",
+    // Goes on when the client has seen what it wrote.
+    "import os, sys, time\nseen = sys.stdin.read()\nfor i in range(6):\n  os.write(1 + i % 2, b'%d ' % i)\n  while not os.path.exists('%s/seen-%d' % (seen, i)): time.sleep(0.02)\n",
+  ),
+  ...py("secret", `${WRITE}for b in (b'key=sk-openai', b'-e2e-key ', b'sk-openai-'): write(2, b)\n`),
+  ...py(
+    "proxy-secret",
+    `${WRITE}for b in (b'key=canary-up', b'stream-77 ', b'canary-'):\n  write(2, b)\n  write(1, b)\nos._exit(7)\n`,
+  ),
+  "upstream/SKILL.md":
+    "---\nname: upstream\ndescription: Test.\nproxy: https://up.example/\nheaders: {x-key: 'Bearer ${UPSTREAM_KEY}'}\n---\nTest.\n",
+  ...py("late", "import time\nprint('begun')\ntime.sleep(93.1)\n", "timeout_ms: 3000\n"),
+  ...py("json", "print('{\"a\": 1}')\n", "output: json\n"),
+  ...py("bad-json", "print('nope')\n", "output: json\n"),
+  ...py("endless", "import os\nwhile True: os.write(1, b'x' * 65536)\n", "max_output_bytes: 1000000\n"),
+  ...py("file", "import os\nopen(os.environ['HULL_OUTPUT_FILE'], 'w').write('f')\n", "output: file\n"),
+  "missing/SKILL.md": "---\nname: missing\ndescription: Test.\nrun: [no-such-command-8]\n---\nTest.\n",
+  "silent/SKILL.md":
+    "---\nname: silent\ndescription: Test.\nrun: [sh, -c, 'echo begun; sh -c \"sleep 99; echo silent-mark\"']\n---\nTest.\n",
+  "chatty/SKILL.md":
+    "---\nname: chatty\ndescription: Test.\nrun: [sh, -c, 'echo begun; while :; do echo chatty-mark; sleep 0.2; done']\n---\nTest.\n",
+  "unkeyed/SKILL.md": `---\nname: unkeyed\ndescription: Test.\nmode: llm\nprovider: ${UNSET.provider}\n---\nTest.\n`,
 });
 
 const stream = (slug: string, body = "x"): Promise<Response> => hull.call(`/skills/${slug}?stream=1`, body);
@@ -96,7 +92,7 @@ test("S78: stdout and stderr arrive in the order in which they were written, and
 
 test("S82: a secret that is split over two writes is redacted; a mere beginning of one is not", async () => {
   const events = await readEvents(await stream("secret"));
-  expect(textOf(events, "stderr")).toBe("key=[redacted] canary-");
+  expect(textOf(events, "stderr")).toBe("key=[redacted] sk-openai-");
 });
 
 test("S82: so is what a proxy skill sends upstream, in the events, errors and log lines of other skills", async () => {
@@ -108,7 +104,7 @@ test("S82: so is what a proxy skill sends upstream, in the events, errors and lo
   const durable = { "idempotency-key": "redacted", accept: "text/event-stream" };
   const kept = await hull.call("/skills/proxy-secret", "x", { headers: durable });
   expect(textOf(await readEvents(kept), "stderr")).toBe("key=[redacted] canary-");
-  expect(hull.output()).not.toContain("canary-upstream-77");
+  expect(hull.output()).not.toContain(CANARIES.UPSTREAM_KEY);
 });
 
 test.each([
@@ -144,7 +140,7 @@ test("S76: a failure known before the first byte uses its real status", async ()
   const response = await stream("unkeyed");
   expect([response.status, await json(response)]).toMatchObject([
     503,
-    { code: "provider_not_configured", variable: "DEEPSEEK_API_KEY" },
+    { code: "provider_not_configured", variable: UNSET.variable },
   ]);
 });
 

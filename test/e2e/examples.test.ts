@@ -1,49 +1,30 @@
-/** The example skills, served by `hull dev` with wrangler and called as a user would. */
+/** The example skills, served by `hull dev` and called as a user would. */
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { readFile } from "node:fs/promises";
-import { createServer, type Server } from "node:http";
+import { createServer } from "node:http";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { bundleWorker } from "../../scripts/dev/worker-bundle.ts";
-import { type FakeProvider, type FakeRequest, startFakeProvider } from "../support/fake-provider.ts";
-import { type HullDev, json, REPO, startHullDev } from "../support/hull-dev.ts";
+import { commonHull } from "../support/common-hull.ts";
+import type { FakeRequest } from "../support/fake-provider.ts";
+import { json, REPO } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
 import { dataOf, readEvents, textOf } from "../support/sse.ts";
 
 const curl = promisify(execFile);
 
-let fake: FakeProvider;
-let site: Server;
-let siteHits: string[];
-let address: string;
-let hull: HullDev;
-
-beforeAll(async () => {
-  fake = await startFakeProvider();
-  siteHits = [];
-  site = createServer((request, response) => {
-    siteHits.push(`${request.method} ${request.url} ${request.headers["user-agent"]}`);
-    response.writeHead(418, { server: "teapot/1" }).end();
-  }).listen(0, "127.0.0.1");
-  await new Promise((resolve) => site.once("listening", resolve));
-  const bound = site.address();
-  address = `127.0.0.1:${typeof bound === "object" && bound !== null ? bound.port : 0}`;
-  hull = await startHullDev({
-    skills: `${REPO}skills`,
-    args: ["--direct"],
-    env: {
-      ANTHROPIC_API_KEY: "sk-ant-e2e-key",
-      ANTHROPIC_BASE_URL: fake.url,
-      OPENAI_API_KEY: "sk-openai-e2e-key",
-      OPENAI_BASE_URL: `${fake.url}/v1`,
-      OLLAMA_BASE_URL: `${fake.url}/v1`,
-    },
-  });
-});
-afterAll(async () => {
-  await hull?.stop();
-  site?.close();
-  await fake?.close();
+const { hull, fake } = await commonHull(`${REPO}skills`);
+const siteHits: string[] = [];
+const site = createServer((request, response) => {
+  siteHits.push(`${request.method} ${request.url} ${request.headers["user-agent"]}`);
+  response.writeHead(418, { server: "teapot/1" }).end();
+}).listen(0, "127.0.0.1");
+await once(site, "listening");
+const bound = site.address();
+const address = `127.0.0.1:${typeof bound === "object" && bound !== null ? bound.port : 0}`;
+afterAll(() => {
+  site.close();
 });
 
 test.each([

@@ -1,10 +1,11 @@
 /** Idempotent and asynchronous calls through everything that can die under them. */
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { commonHull } from "../support/common-hull.ts";
 import { json } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
-import { kill, sharedHull } from "../support/shared.ts";
+import { kill } from "../support/shared.ts";
 import { dataOf, readEvents, type SseEvent, textOf } from "../support/sse.ts";
 
 /** Until the test lets it go on. */
@@ -25,15 +26,14 @@ const SKILLS = {
   "agent/tool.sh": `#!/bin/bash\nfile=$1; echo run >> "$file"; ${HELD}; echo tool end\n`,
 };
 
-const hull = await sharedHull({ killed: true, skills: SKILLS, args: ["--direct"] });
-const marks = join(hull.root, "marks");
-await mkdir(marks);
+const { hull } = await commonHull(SKILLS);
+const marks = await mkdtemp(join(hull.root, "executions-"));
 
 /** A file for one run to leave its mark in, and the key of its call. */
 let count = 0;
 function fresh(): { file: string; key: string } {
   count += 1;
-  return { file: join(marks, String(count)), key: `key-${count}` };
+  return { file: join(marks, String(count)), key: `executions-${count}` };
 }
 
 const call = (skill: string, key: string, file: string, headers: Record<string, string> = {}) =>

@@ -1,21 +1,20 @@
 /** The first requests of a process, all at once: each part of the Worker is loaded while others wait for the same part. */
-import { expect, onTestFinished, test } from "vitest";
-import { startHullDev } from "../support/hull-dev.ts";
+import { expect, test } from "vitest";
+import { commonHull } from "../support/common-hull.ts";
+import { killWorker } from "../support/shared.ts";
 import { said } from "../support/workflow-graphs.ts";
 
 /** Requests of each kind. */
 const EACH = 8;
 
+const { hull } = await commonHull({
+  "agent/SKILL.md": "---\nname: agent\ndescription: Answers\nmode: llm\nprovider: mock\n---\nAnswer.\n",
+  "up/SKILL.md": "---\nname: up\ndescription: Shouts\nrun: [./up.sh]\n---\n",
+  "up/up.sh": "#!/bin/bash\ntr a-z A-Z\n",
+});
+
 test("are all answered, whatever parts of the Worker they need", async () => {
-  const hull = await startHullDev({
-    skills: {
-      "agent/SKILL.md": "---\nname: agent\ndescription: Answers\nmode: llm\nprovider: mock\n---\nAnswer.\n",
-      "up/SKILL.md": "---\nname: up\ndescription: Shouts\nrun: [./up.sh]\n---\n",
-      "up/up.sh": "#!/bin/bash\ntr a-z A-Z\n",
-    },
-    args: ["--direct"],
-  });
-  onTestFinished(() => hull.stop());
+  await killWorker(hull);
   const post = (path: string, body: unknown, headers = {}): Promise<Response> =>
     hull.call(path, JSON.stringify(body), { headers: { "content-type": "application/json", ...headers } });
   const options = { provider: "mock" };
@@ -23,11 +22,11 @@ test("are all answered, whatever parts of the Worker they need", async () => {
   const kinds: Record<string, (n: number) => Promise<Response>> = {
     run: (n) => post("/runs", { prompt: `run ${n}`, options }),
     session: async (n) => {
-      await post("/sessions", { id: `s${n}` });
-      return post(`/sessions/s${n}/runs`, { prompt: `say ${n}`, options });
+      await post("/sessions", { id: `first-${n}` });
+      return post(`/sessions/first-${n}/runs`, { prompt: `say ${n}`, options });
     },
     skill: (n) => hull.call("/skills/agent", `skill ${n}`),
-    kept: (n) => hull.call("/skills/agent", `kept ${n}`, { headers: { "idempotency-key": `k${n}` } }),
+    kept: (n) => hull.call("/skills/agent", `kept ${n}`, { headers: { "idempotency-key": `first-${n}` } }),
     script: (n) => hull.call("/skills/up", `script ${n}`),
     chat: (n) =>
       post("/v1/chat/completions", { model: "mock", messages: [{ role: "user", content: `${n}` }] }),

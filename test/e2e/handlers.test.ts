@@ -2,9 +2,10 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { commonHull } from "../support/common-hull.ts";
 import { json } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
-import { kill, sharedHull } from "../support/shared.ts";
+import { kill } from "../support/shared.ts";
 import { readEvents } from "../support/sse.ts";
 
 const tool = (name: string, script: string, more: object = {}) => ({
@@ -35,7 +36,7 @@ const SKILLS = {
     'import os, time\ndef handler(args):\n    file = args["text"]\n    open(file, "a").write("run ")\n    while not os.path.exists(file + ".go"): time.sleep(0.05)\n    return "slow end"\n',
 };
 
-const hull = await sharedHull({ killed: true, skills: SKILLS, args: ["--direct"] });
+const { hull } = await commonHull(SKILLS);
 
 interface Run {
   status: string;
@@ -62,12 +63,12 @@ test("attack: a handler with a fault of syntax answers the model with its place,
 });
 
 test("a session's run calls handlers in Python, shell and Node, which share its files", async () => {
-  await hull.post("/sessions", { id: "h1" });
+  await hull.post("/sessions", { id: "handlers-1" });
   const calls = ["count_py", "count_sh", "count_js"].map((name) => ({ name, arguments: { text: "a b c" } }));
   const mock = [...calls.map((call) => ({ tool_calls: [call] })), { text: "all done" }];
   const options = { skill: "count", mock };
   const response = await hull.post(
-    "/sessions/h1/runs",
+    "/sessions/handlers-1/runs",
     { prompt: "go", options },
     { accept: "text/event-stream" },
   );
@@ -79,16 +80,16 @@ test("a session's run calls handlers in Python, shell and Node, which share its 
   expect(written("emit")).toEqual(["half"]);
   const results = events.filter(({ event }) => event === "tool_result").map(({ data }) => data.ok);
   expect(results).toEqual([true, true, true]);
-  const transcript = await (await hull.call("/sessions/h1/transcript?view=full")).text();
+  const transcript = await (await hull.call("/sessions/handlers-1/transcript?view=full")).text();
   for (const said of ['{"count":3}', "three", '{"js":true,"saw":"py "}']) expect(transcript).toContain(said);
-  expect(await (await hull.call("/sessions/h1/files/counted.txt")).text()).toBe("py ");
+  expect(await (await hull.call("/sessions/handlers-1/files/counted.txt")).text()).toBe("py ");
 });
 
 test("a Worker that dies while a handler runs: the next run attempt has its result, and it ran once", async () => {
-  await hull.post("/sessions", { id: "h2" });
+  await hull.post("/sessions", { id: "handlers-2" });
   const file = join(hull.root, "slow-marks");
   const mock = [{ tool_calls: [{ name: "slow", arguments: { text: file } }] }, { text: "all done" }];
-  const begun = await hull.post("/sessions/h2/runs?wait=none", {
+  const begun = await hull.post("/sessions/handlers-2/runs?wait=none", {
     prompt: "go",
     options: { skill: "count", mock },
   });
@@ -99,7 +100,9 @@ test("a Worker that dies while a handler runs: the next run attempt has its resu
   await writeFile(`${file}.go`, "");
   const run = await until(
     async () =>
-      json<Run>(await hull.call(`/sessions/h2/runs/${run_id}`)).catch((): Run => ({ status: "running" })),
+      json<Run>(await hull.call(`/sessions/handlers-2/runs/${run_id}`)).catch(
+        (): Run => ({ status: "running" }),
+      ),
     ({ status }) => status !== "running",
   );
   expect([run.status, run.result?.text]).toEqual(["done", "all done"]);

@@ -1,53 +1,40 @@
 /** The host delegate: a real server that is asked by `hull dev`. */
 import { createHmac } from "node:crypto";
-import { createServer, type Server } from "node:http";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
+import type { RequestListener } from "node:http";
+import { beforeEach, expect, test } from "vitest";
+import { ADMIN, CANARIES, commonHull } from "../support/common-hull.ts";
+import { json } from "../support/hull-dev.ts";
 
-const SECRET = "host-canary-5d1c9e";
+const SECRET = CANARIES.HULL_HOST_SECRET;
+const KEY = { authorization: `Bearer ${ADMIN}` };
 interface Asked {
   method: string;
   params: Record<string, unknown>;
   signed: boolean;
 }
 
-let server: Server;
-let hull: HullDev;
 let asked: Asked[] = [];
 let answer: (question: Asked) => { status?: number; body: unknown };
-beforeAll(async () => {
-  server = createServer(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk);
-    const body = Buffer.concat(chunks).toString();
-    const { "x-hull-timestamp": timestamp, "x-hull-signature": signature } = request.headers;
-    const expected = createHmac("sha256", SECRET).update(`${timestamp}.${body}`).digest("hex");
-    const question: Asked = { ...JSON.parse(body), signed: signature === `sha256=${expected}` };
-    asked.push(question);
-    const { status = 200, body: given } = answer(question);
-    response.writeHead(status, { "content-type": "application/json", location: "http://127.0.0.1:9/" });
-    response.end(JSON.stringify(given));
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  if (address === null || typeof address === "string") return expect.fail("no port");
-  const { port } = address;
-  hull = await startHullDev({
-    args: ["--direct"],
-    env: { HULL_HOST_SECRET: SECRET },
-    project: {
-      "hull.toml": `[host_delegate]\nurl = "http://127.0.0.1:${port}/hull"\ntimeout_ms = 20000\nread_only_tools = ["look_*"]\n`,
-    },
-    skills: { "a/SKILL.md": "---\nname: a\ndescription: Test.\nmode: llm\nprovider: mock\n---\nHi.\n" },
-  });
-});
-afterAll(async () => {
-  await hull?.stop();
-  server?.close();
-});
+const host: RequestListener = async (request, response) => {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk);
+  const body = Buffer.concat(chunks).toString();
+  const { "x-hull-timestamp": timestamp, "x-hull-signature": signature } = request.headers;
+  const expected = createHmac("sha256", SECRET).update(`${timestamp}.${body}`).digest("hex");
+  const question: Asked = { ...JSON.parse(body), signed: signature === `sha256=${expected}` };
+  asked.push(question);
+  const { status = 200, body: given } = answer(question);
+  response.writeHead(status, { "content-type": "application/json", location: "http://127.0.0.1:9/" });
+  response.end(JSON.stringify(given));
+};
+const { hull, fake } = await commonHull(
+  { "a/SKILL.md": "---\nname: a\ndescription: Test.\nmode: llm\nprovider: mock\n---\nHi.\n" },
+  "keyed",
+);
 beforeEach(() => {
   asked = [];
   answer = () => ({ body: null });
+  fake.others(host);
 });
 
 const tool = (more: object = {}) => ({
@@ -62,7 +49,7 @@ const calling = (name = "book", args: object = { day: "Monday" }) => [
   { text: "end" },
 ];
 const run = async (options: object) => {
-  const response = await hull.post("/runs", { prompt: "go", options });
+  const response = await hull.post("/runs", { prompt: "go", options }, KEY);
   return json<Record<string, unknown>>(response);
 };
 const shown = (result: Record<string, unknown>): string => JSON.stringify(result.transcript);
@@ -167,10 +154,8 @@ test.each([
     prompt: `BODY ${name.toUpperCase()}`,
   }));
   const mock = [{ text: "end" }];
-  const response = await hull.post("/runs", {
-    prompt: "use one",
-    options: { skills, mock, skill_match: { strategy: "host" } },
-  });
+  const options = { skills, mock, skill_match: { strategy: "host" } };
+  const response = await hull.post("/runs", { prompt: "use one", options }, KEY);
   const result = await json<{ mock_calls: { system: string }[]; transcript: { events: object[] } }>(response);
   expect(asked[0]).toMatchObject({
     method: "skill/match",

@@ -1,10 +1,11 @@
 /** POST /llm/* through HTTP against a fake provider. */
 import { describe, expect, test } from "vitest";
+import { commonHull, UNSET } from "../support/common-hull.ts";
 import { json } from "../support/hull-dev.ts";
-import { sharedHull, sharedProvider } from "../support/shared.ts";
 import { dataOf, readEvents, textOf } from "../support/sse.ts";
 
-const CANARY = "sk-canary-1f2e3d4c5b6a";
+const CANARY = "sk-openai-e2e-key";
+const OTHER = "Bearer sk-DEEPSEEK-e2e-key";
 const SCHEMA = {
   type: "object",
   required: ["name"],
@@ -12,20 +13,8 @@ const SCHEMA = {
   additionalProperties: false,
 };
 
-const fake = await sharedProvider();
-const other = await sharedProvider();
-const hull = await sharedHull({
-  args: ["--direct"],
-  env: {
-    ANTHROPIC_API_KEY: "sk-ant-e2e-key",
-    ANTHROPIC_BASE_URL: fake.url,
-    OPENAI_API_KEY: CANARY,
-    OPENAI_BASE_URL: `${fake.url}/v1`,
-    DEEPSEEK_API_KEY: "sk-deepseek-key",
-    DEEPSEEK_BASE_URL: other.url,
-    VLLM_BASE_URL: `${fake.url}/v1`,
-  },
-  skills: { "a/SKILL.md": "---\nname: a\ndescription: Test.\nprovider: mock\n---\nHi.\n" },
+const { hull, fake } = await commonHull({
+  "a/SKILL.md": "---\nname: a\ndescription: Test.\nprovider: mock\n---\nHi.\n",
 });
 
 type Result = Record<string, unknown> & {
@@ -216,20 +205,25 @@ describe("failures", () => {
   });
 
   test("a missing key names its variable", async () => {
-    const { status, body } = await problem(await call({ provider: "xai" }));
-    expect([status, body.code, body.variable]).toEqual([503, "provider_not_configured", "XAI_API_KEY"]);
+    const { status, body } = await problem(await call({ provider: UNSET.provider }));
+    expect([status, body.code, body.variable]).toEqual([503, "provider_not_configured", UNSET.variable]);
   });
 
   test("the next provider answers, and the result says so; if none does, the error is the first one's", async () => {
-    fake.script(() => ({ status: 503 }));
+    const failing = (status: number) => {
+      fake.requests.length = 0;
+      fake.script(({ headers }) => (headers.authorization === OTHER ? { status } : { status: 503 }));
+    };
+    failing(200);
     const chain = { ...OPENAI, llm_retries: 0, fallback_chain: ["deepseek"] };
     const result = await ok(await call(chain));
     expect(result).toMatchObject({
       provider: "deepseek",
       routing: { answered_by: { provider: "deepseek" } },
     });
-    expect(bodyAt(0, other).model).toBe("gpt-4o");
-    other.script(() => ({ status: 500 }));
+    expect(fake.requests.map(({ headers }) => headers.authorization)).toEqual([`Bearer ${CANARY}`, OTHER]);
+    expect(bodyAt(1).model).toBe("gpt-4o");
+    failing(500);
     expect((await problem(await call(chain))).body.provider).toBe("openai");
   });
 
@@ -237,7 +231,7 @@ describe("failures", () => {
     fake.script(() => ({ status: 400, body: { error: { message: `bad key ${CANARY}` } } }));
     const response = await call({ ...OPENAI, llm_retries: 0 });
     expect(await response.text()).not.toContain(CANARY);
-    fake.script([{ text: ["your key is sk-can", "ary-1f2e3d4c5b6a, keep it"] }]);
+    fake.script([{ text: ["your key is sk-ope", "nai-e2e-key, keep it"] }]);
     const events = await readEvents(await hull.post("/llm/stream", { prompt: "x", options: OPENAI }));
     expect(JSON.stringify(events)).not.toContain(CANARY);
     expect(hull.output()).not.toContain(CANARY);

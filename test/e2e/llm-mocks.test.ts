@@ -1,15 +1,14 @@
 /** Mocks over HTTP: those that come with a call, and mocks that wait in a scope. */
-import { beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { ERROR_CATEGORIES } from "../../src/errors/failure-class.ts";
-import { sharedHull } from "../support/shared.ts";
+import { commonHull, UNSET } from "../support/common-hull.ts";
 
-const hull = await sharedHull({
-  project: { "hull.toml": "[llm]\nmock_routes = true\n" },
-  args: ["--direct"],
-});
-beforeEach(async () => {
+const { hull } = await commonHull();
+const clear = async (): Promise<void> => {
   await hull.call("/llm/mocks", undefined, { method: "DELETE" });
-});
+};
+beforeEach(clear);
+afterAll(clear);
 
 interface Answer extends Record<string, unknown> {
   text: string;
@@ -29,14 +28,14 @@ const logged = async (): Promise<unknown[]> =>
 describe("queued over HTTP", () => {
   test("two texts in order, then the default echo; clear empties the log", async () => {
     await post("/llm/mocks", [{ text: "one" }, { text: "two" }]);
-    const anthropic = { provider: "anthropic" };
-    expect((await call("a", anthropic)).text).toBe("one");
-    expect((await call("b", anthropic)).text).toBe("two");
-    expect((await call("some words", anthropic)).text).toMatch(/2 words: some words$/);
+    const unset = { provider: UNSET.provider };
+    expect((await call("a", unset)).text).toBe("one");
+    expect((await call("b", unset)).text).toBe("two");
+    expect((await call("some words", unset)).text).toMatch(/2 words: some words$/);
     expect(await logged()).toHaveLength(3);
     await hull.call("/llm/mocks", undefined, { method: "DELETE" });
     expect(await logged()).toEqual([]);
-    const { status, answer } = await post("/llm/call", { prompt: "a", options: anthropic });
+    const { status, answer } = await post("/llm/call", { prompt: "a", options: unset });
     expect([status, answer.code]).toEqual([503, "provider_not_configured"]);
   });
 

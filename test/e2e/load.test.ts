@@ -7,11 +7,17 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { commonHull } from "../support/common-hull.ts";
 import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
 import { atOnce, until } from "../support/runner.ts";
 
 const script = (name: string, run: string, more = ""): Record<string, string> => ({
   [`${name}/SKILL.md`]: `---\nname: ${name}\ndescription: Test.\nrun: ${run}\n${more}---\nTest.\n`,
+});
+
+const { hull: roomy } = await commonHull({
+  ...script("upper", "[sh, -c, 'exec tr a-z A-Z']"),
+  ...script("python", "[python3, -c, 'import json, sys; print(json.dumps(sys.stdin.read()))']"),
 });
 
 let gates: string;
@@ -129,18 +135,6 @@ async function halfBody(hull: HullDev): Promise<{ text: string; ms: number }> {
 }
 
 describe("as many slots as the machine gives", () => {
-  let hull: HullDev;
-  beforeAll(async () => {
-    hull = await startHullDev({
-      args: ["--direct"],
-      skills: {
-        ...script("upper", "[sh, -c, 'exec tr a-z A-Z']"),
-        ...script("python", "[python3, -c, 'import json, sys; print(json.dumps(sys.stdin.read()))']"),
-      },
-    });
-  });
-  afterAll(() => hull?.stop());
-
   test("S81: events at c=8 come faster than at c=1", async () => {
     /** Streamed runs per second. */
     const rate = async (lanes: number): Promise<number> => {
@@ -148,7 +142,7 @@ describe("as many slots as the machine gives", () => {
       let count = 0;
       const lane = async (): Promise<void> => {
         while (performance.now() < end) {
-          const text = await (await hull.call("/skills/upper?stream=1", "abc")).text();
+          const text = await (await roomy.call("/skills/upper?stream=1", "abc")).text();
           expect(text).toContain('event: done\ndata: {"ok":true');
           count += 1;
         }
@@ -177,7 +171,7 @@ describe("as many slots as the machine gives", () => {
       };
       for (let i = 0; i < 64; i++) lane();
     `;
-    const url = `${hull.url}/skills/python`;
+    const url = `${roomy.url}/skills/python`;
     const load = spawn(process.execPath, ["-e", callers, url], { stdio: ["ignore", "pipe", "inherit"] });
     const runs: number[] = [];
     createInterface(load.stdout).on("line", (line) => runs.push(Number(line)));
@@ -187,7 +181,7 @@ describe("as many slots as the machine gives", () => {
       runs.length = 0;
       while (Math.min(times.length, runs.length) <= 100) {
         const began = performance.now();
-        const response = await hull.call("/healthz");
+        const response = await roomy.call("/healthz");
         await response.arrayBuffer();
         times.push(performance.now() - began);
         expect(response.status).toBe(200);

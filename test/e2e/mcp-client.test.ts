@@ -1,11 +1,11 @@
 /** Tools of MCP servers in runs, against servers of the official SDKs and one that misbehaves (docs/mcp.md). */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type FakeProvider, startFakeProvider } from "../support/fake-provider.ts";
-import { type HullDev, json, startHullDev } from "../support/hull-dev.ts";
-import { startMcpServer, type TestMcpServer } from "../support/mcp-server.ts";
+import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { CANARIES, commonHull } from "../support/common-hull.ts";
+import { json } from "../support/hull-dev.ts";
+import { startMcpServer } from "../support/mcp-server.ts";
 import { until } from "../support/runner.ts";
 
-const SECRET = "mcp-secret-canary-77";
+const SECRET = CANARIES.DOCS_TOKEN;
 const PROVIDER_KEY = "sk-openai-e2e-key";
 
 /** What a call of the tool `act` at this path is answered with. */
@@ -29,54 +29,33 @@ const MISBEHAVIOURS: [path: string, told: RegExp][] = [
   ["see-other", /redirects in a way that Hull does not follow/],
 ];
 
-let fake: FakeProvider;
-let remote: TestMcpServer;
-let hull: HullDev;
 const skill = (name: string, servers: string): Record<string, string> => ({
   [`${name}/SKILL.md`]: `---\nname: ${name}\ndescription: Test.\nmode: llm\nprovider: openai\nmcp_servers:\n${servers}---\nUse tools.\n`,
 });
-beforeAll(async () => {
-  fake = await startFakeProvider();
-  remote = await startMcpServer();
-  const at = (path: string) => `${remote.url}/${path}`;
-  hull = await startHullDev({
-    args: ["--direct"],
-    env: {
-      OPENAI_API_KEY: PROVIDER_KEY,
-      OPENAI_BASE_URL: `${fake.url}/v1`,
-      DOCS_TOKEN: SECRET,
-    },
-    project: { "hull.toml": '[mcp]\nallow_loopback = true\nallowed_hosts = ["mcp.example.com"]\n' },
-    skills: {
-      ...skill("plain", `  my-docs: ${at("stateless")}\n`),
-      ...skill(
-        "kept",
-        `  kept:\n    url: ${at("stateful")}\n    headers: {authorization: "Bearer \${DOCS_TOKEN}"}\n    tools: [echo, remember]\n`,
-      ),
-      ...skill("modern", `  modern: ${at("modern")}\n`),
-      ...skill("moved", `  moved: ${at("moved")}\n`),
-      ...skill("unset", `  unset: {url: "${at("stateless")}", headers: {x-key: "\${NOT_SET_ANYWHERE}"}}\n`),
-      ...skill(
-        "refused",
-        "  a: https://unlisted.example/mcp\n  b: http://mcp.example.com/mcp\n  c: http://169.254.169.254/mcp\n  d: https://[fd00::1]/mcp\n  e: https://10.1.2.3/mcp\n  f: http://192.168.0.1/\n",
-      ),
-      ...Object.assign(
-        {},
-        ...MISBEHAVIOURS.map(([path]) =>
-          skill(path, `  x: {url: "${at(path)}", timeout_ms: ${path === "slow" ? 500 : 3000}}\n`),
-        ),
-      ),
-    },
-  });
-});
-afterAll(async () => {
-  await hull?.stop();
-  await remote?.close();
-  await fake?.close();
+const remote = await startMcpServer();
+afterAll(() => remote.close());
+const at = (path: string) => `${remote.url}/${path}`;
+const { hull, fake } = await commonHull({
+  ...skill("plain", `  my-docs: ${at("stateless")}\n`),
+  ...skill(
+    "kept",
+    `  kept:\n    url: ${at("stateful")}\n    headers: {authorization: "Bearer \${DOCS_TOKEN}"}\n    tools: [echo, remember]\n`,
+  ),
+  ...skill("modern", `  modern: ${at("modern")}\n`),
+  ...skill("moved", `  moved: ${at("moved")}\n`),
+  ...skill("unset", `  unset: {url: "${at("stateless")}", headers: {x-key: "\${NOT_SET_ANYWHERE}"}}\n`),
+  ...skill(
+    "refused",
+    "  a: https://unlisted.example/mcp\n  b: http://mcp.example.com/mcp\n  c: http://169.254.169.254/mcp\n  d: https://[fd00::1]/mcp\n  e: https://10.1.2.3/mcp\n  f: http://192.168.0.1/\n",
+  ),
+  ...Object.assign(
+    {},
+    ...MISBEHAVIOURS.map(([path]) =>
+      skill(path, `  x: {url: "${at(path)}", timeout_ms: ${path === "slow" ? 500 : 3000}}\n`),
+    ),
+  ),
 });
 beforeEach(() => {
-  fake.requests.length = 0;
-  fake.script([]);
   remote.asked.length = 0;
 });
 

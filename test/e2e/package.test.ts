@@ -33,7 +33,8 @@ beforeAll(async () => {
   await mkdir(join(dir, "node"));
   await symlink(process.execPath, join(dir, "node", "node"));
   await run("npm", ["pack", "--silent", "--pack-destination", dir], { cwd: REPO });
-  await shell("npm init -y && npm install --no-audit --no-fund ./hullrun-*.tgz");
+  await writeFile(join(dir, "package.json"), '{"name": "of-a-user", "version": "1.0.0"}\n');
+  await shell("npm install --no-audit --no-fund ./hullrun-*.tgz");
 }, 600_000);
 
 afterAll(() => rm(dir, { recursive: true, force: true }));

@@ -1,34 +1,22 @@
 /** What a client is told when a provider fails, and what a fallback saves. */
 import { describe, expect, test } from "vitest";
-import { type FakeTurn, NOBODY } from "../support/fake-provider.ts";
+import { commonHull, UNREACHABLE, UNSET } from "../support/common-hull.ts";
+import type { FakeTurn } from "../support/fake-provider.ts";
 import { json } from "../support/hull-dev.ts";
-import { sharedHull, sharedProvider } from "../support/shared.ts";
 import { dataOf, readEvents, textOf } from "../support/sse.ts";
 
 const llm = (name: string, more = ""): Record<string, string> => ({
   [`${name}/SKILL.md`]: `---\nname: ${name}\ndescription: Test.\nmode: llm\n${more}---\nYou are a test.\n`,
 });
 
-const fake = await sharedProvider();
-const hull = await sharedHull({
-  args: ["--direct"],
-  env: {
-    ANTHROPIC_API_KEY: "sk-ant-e2e-key",
-    ANTHROPIC_BASE_URL: fake.url,
-    OPENAI_API_KEY: "sk-openai-e2e-key",
-    OPENAI_BASE_URL: `${fake.url}/v1`,
-    DEEPSEEK_API_KEY: "sk-deepseek-e2e-key",
-    DEEPSEEK_BASE_URL: NOBODY,
-  },
-  skills: {
-    ...llm("anthropic"),
-    ...llm("openai", "provider: openai\n"),
-    ...llm("unreachable", "provider: deepseek\n"),
-    ...llm("unset", "provider: google\n"),
-    ...llm("impatient", "timeout_ms: 1500\n"),
-    ...llm("saved", "provider: deepseek\nfallback: [xai/grok-3, openai/gpt-4o]\n"),
-    ...llm("late-saved", "timeout_ms: 1500\nidle_timeout_ms: 1500\nfallback: [openai/gpt-4o]\n"),
-  },
+const { hull, fake } = await commonHull({
+  ...llm("anthropic"),
+  ...llm("openai", "provider: openai\n"),
+  ...llm("unreachable", `provider: ${UNREACHABLE}\nmodel: m\n`),
+  ...llm("unset", `provider: ${UNSET.provider}\n`),
+  ...llm("impatient", "timeout_ms: 1500\n"),
+  ...llm("saved", `provider: ${UNREACHABLE}\nmodel: m\nfallback: [${UNSET.provider}/m, openai/gpt-4o]\n`),
+  ...llm("late-saved", "timeout_ms: 1500\nidle_timeout_ms: 1500\nfallback: [openai/gpt-4o]\n"),
 });
 
 const ask = (slug: string): Promise<Response> => hull.call(`/skills/${slug}`, "hello");
@@ -123,7 +111,7 @@ describe("S92, S94: outcomes", () => {
     const response = await ask("unreachable");
     expect([response.status, await json(response)]).toMatchObject([
       502,
-      { code: "provider_unreachable", provider: "deepseek" },
+      { code: "provider_unreachable", provider: UNREACHABLE },
     ]);
   });
 
@@ -131,7 +119,7 @@ describe("S92, S94: outcomes", () => {
     const response = await ask("unset");
     expect([response.status, await json(response)]).toMatchObject([
       503,
-      { code: "provider_not_configured", variable: "GOOGLE_API_KEY", provider: "google" },
+      { code: "provider_not_configured", ...UNSET },
     ]);
     expect(response.headers.get("retry-after")).toBeNull();
     expect((await hull.call("/skills/unset")).status).toBe(200);

@@ -1,10 +1,11 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
 import { type AddressInfo, connect } from "node:net";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type HullDev, startHullDev } from "../support/hull-dev.ts";
+import { text as textOf } from "node:stream/consumers";
+import { afterAll, describe, expect, test } from "vitest";
+import { CANARIES, commonHull } from "../support/common-hull.ts";
 import { until } from "../support/runner.ts";
 
-const CANARY = "proxy-canary-0123456789";
+const CANARY = CANARIES.lower;
 
 interface Seen {
   method: string;
@@ -80,46 +81,37 @@ const ANSWERS: Record<string, (response: ServerResponse) => unknown> = {
   "/dies-late-short": dies(1000, { "content-length": "100" }),
 };
 
-let hull: HullDev;
-
-beforeAll(async () => {
-  await new Promise<void>((resolve) => upstream.listen(0, "127.0.0.1", resolve));
-  const origin = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`;
-  const proxy = (name: string, path: string, extra = ""): Record<string, string> => ({
-    [`${name}/SKILL.md`]: `---\nname: ${name}\ndescription: Proxy\nproxy: ${path.startsWith("http") ? path : origin + path}\n${extra}---\n`,
-  });
-  hull = await startHullDev({
-    args: ["--direct"],
-    env: { lower: CANARY },
-    skills: {
-      ...proxy(
-        "echo",
-        "/ok?key=${lower}&fixed=1",
-        'headers: {X-Token: "Bearer ${lower}", X-Literal: "$${not}"}\nforward_headers: [X-Forward]\nreturn_headers: [X-Custom]\n',
-      ),
-      ...proxy("get", "/ok", "method: GET\n"),
-      ...proxy("unset", "/ok?key=${NOT_SET}"),
-      ...proxy("html", "/html"),
-      ...proxy("unset-header", "/ok", 'headers: {x-key: "Bearer ${NOT_SET}"}\n'),
-      ...proxy("svg", "/svg"),
-      ...proxy("redirect", "/redirect", 'headers: {Authorization: "${lower}"}\n'),
-      ...proxy("redirect-home", "/redirect-home?key=${lower}", 'headers: {Authorization: "${lower}"}\n'),
-      ...proxy("reset", "/reset?key=${lower}"),
-      ...proxy("silent", "/silent", "timeout_ms: 300\n"),
-      ...proxy("events", "/events", "timeout_ms: 1500\n"),
-      ...proxy("stall", "/stall?key=${lower}", "idle_timeout_ms: 1500\n"),
-      ...["dies-at-once", "dies-early", "dies-late", "dies-early-short", "dies-late-short"].reduce(
-        (all, name) => Object.assign(all, proxy(name, `/${name}`)),
-        {},
-      ),
-      ...proxy("down", "http://127.0.0.1:1/x?key=${lower}"),
-      ...proxy("small", "/ok", "max_input_bytes: 1000\n"),
-    },
-  });
+await new Promise<void>((resolve) => upstream.listen(0, "127.0.0.1", resolve));
+const origin = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`;
+const proxy = (name: string, path: string, extra = ""): Record<string, string> => ({
+  [`${name}/SKILL.md`]: `---\nname: ${name}\ndescription: Proxy\nproxy: ${path.startsWith("http") ? path : origin + path}\n${extra}---\n`,
+});
+const { hull } = await commonHull({
+  ...proxy(
+    "echo",
+    "/ok?key=${lower}&fixed=1",
+    'headers: {X-Token: "Bearer ${lower}", X-Literal: "$${not}"}\nforward_headers: [X-Forward]\nreturn_headers: [X-Custom]\n',
+  ),
+  ...proxy("get", "/ok", "method: GET\n"),
+  ...proxy("unset", "/ok?key=${NOT_SET}"),
+  ...proxy("html", "/html"),
+  ...proxy("unset-header", "/ok", 'headers: {x-key: "Bearer ${NOT_SET}"}\n'),
+  ...proxy("svg", "/svg"),
+  ...proxy("redirect", "/redirect", 'headers: {Authorization: "${lower}"}\n'),
+  ...proxy("redirect-home", "/redirect-home?key=${lower}", 'headers: {Authorization: "${lower}"}\n'),
+  ...proxy("reset", "/reset?key=${lower}"),
+  ...proxy("silent", "/silent", "timeout_ms: 300\n"),
+  ...proxy("events", "/events", "timeout_ms: 1500\n"),
+  ...proxy("stall", "/stall?key=${lower}", "idle_timeout_ms: 1500\n"),
+  ...["dies-at-once", "dies-early", "dies-late", "dies-early-short", "dies-late-short"].reduce(
+    (all, name) => Object.assign(all, proxy(name, `/${name}`)),
+    {},
+  ),
+  ...proxy("down", "http://127.0.0.1:1/x?key=${lower}"),
+  ...proxy("small", "/ok", "max_input_bytes: 1000\n"),
 });
 
 afterAll(async () => {
-  await hull.stop();
   upstream.closeAllConnections();
   await new Promise((resolve) => upstream.close(resolve));
   expect(hull.output()).not.toContain(CANARY);
@@ -128,6 +120,41 @@ afterAll(async () => {
 const last = (): Seen => seen.at(-1) ?? { method: "", url: "", headers: {}, body: "" };
 const problem = async (response: Response): Promise<Record<string, unknown>> =>
   JSON.parse(await response.text());
+
+/**
+ * Sends so many bytes piece by piece, until all are sent or the answer is there; answers its type and body. Who refuses a body may
+ * close the connection under the next piece: once the answer has come, that is no fault.
+ */
+async function pour(path: string, size: number, headers: Record<string, string>): Promise<[unknown, string]> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  const block = new Uint8Array(64 * 1024);
+  let left = size;
+  let answered = false;
+  const request = httpRequest(`${hull.url}${path}`, { method: "POST", headers }, (response) => {
+    answered = true;
+    resolve(response);
+  });
+  // Of a promise that is settled this changes nothing.
+  request.on("error", reject);
+  const more = (): void => {
+    while (left > 0 && !answered) {
+      const piece = block.subarray(0, Math.min(left, block.length, size / 2));
+      left -= piece.length;
+      if (!request.write(piece)) {
+        request.once("drain", more);
+        return;
+      }
+    }
+    if (left === 0) request.end();
+  };
+  more();
+  try {
+    const response = await promise;
+    return [response.headers["content-type"], await textOf(response)];
+  } finally {
+    request.destroy();
+  }
+}
 
 describe("the call upstream", () => {
   test("S45: secrets are put into query and headers, the caller's query is added, the manifest's stands", async () => {
@@ -178,21 +205,9 @@ describe("the call upstream", () => {
     ["html", 52_428_800, 60_000_000],
   ])("S50: %s: bodies over the limit of %i are 413, declared or chunked", async (slug, limit, size) => {
     const complete = seen.length;
-    const block = new Uint8Array(64 * 1024);
-    let left = size;
-    const chunked = new ReadableStream<Uint8Array>({
-      pull(controller) {
-        const next = block.subarray(0, Math.min(left, block.length, size / 2));
-        left -= next.length;
-        if (next.length === 0) controller.close();
-        else controller.enqueue(next);
-      },
-    });
-    for (const body of [new Uint8Array(size), chunked]) {
-      const init: RequestInit = { method: "POST", body, duplex: "half" };
-      const response = await fetch(`${hull.url}/skills/${slug}`, init);
-      const text = await response.text();
-      expect(response.headers.get("content-type")).toBe("application/problem+json");
+    for (const headers of [{ "content-length": String(size) }, {}]) {
+      const [type, text] = await pour(`/skills/${slug}`, size, headers);
+      expect(type).toBe("application/problem+json");
       expect(JSON.parse(text)).toMatchObject({ status: 413, code: "body_too_large", limit });
     }
     // The upstream saw the large one begin, and took no part of it for the whole.

@@ -1,15 +1,11 @@
 /** POST /runs: agent runs without a session, against a fake provider and the real runner. */
 import { expect, test } from "vitest";
+import { commonHull } from "../support/common-hull.ts";
 import { json } from "../support/hull-dev.ts";
-import { sharedHull, sharedProvider } from "../support/shared.ts";
 import { dataOf, readEvents } from "../support/sse.ts";
 
-const fake = await sharedProvider();
-const hull = await sharedHull({
-  args: ["--direct"],
-  env: { OPENAI_API_KEY: "sk-openai-e2e-key", OPENAI_BASE_URL: `${fake.url}/v1` },
-  skills: {
-    "greeter/SKILL.md": `---
+const { hull, fake } = await commonHull({
+  "greeter/SKILL.md": `---
 name: greeter
 description: Greets people
 mode: llm
@@ -19,14 +15,14 @@ tools:
 ---
 You greet people.
 `,
-    "shouter/SKILL.md":
-      "---\nname: shouter\ndescription: Has hooks\nmode: llm\nprovider: openai\n---\nBe loud.\n",
-    "shouter/hooks.ts": `
+  "shouter/SKILL.md":
+    "---\nname: shouter\ndescription: Has hooks\nmode: llm\nprovider: openai\n---\nBe loud.\n",
+  "shouter/hooks.ts": `
 export const shout = ({ text }: { text: string }) => ({ loud: text.toUpperCase() });
 export const fails = () => { throw new TypeError("no vowels"); };
 export const brief = () => ({ system: "Be brief." });
 `,
-    "looker/SKILL.md": `---
+  "looker/SKILL.md": `---
 name: looker
 description: Looks at things
 mode: llm
@@ -41,11 +37,10 @@ tools:
 ---
 Look.
 `,
-    // Two calls that each wait for the other one.
-    "looker/look.sh":
-      '#!/bin/sh\ntouch "$1"; n=0\nwhile [ ! -e "$3" ] && [ $n -lt 80 ]; do sleep 0.05; n=$((n+1)); done\n[ -e "$3" ] && echo met\n',
-    "greeter/greet.sh": '#!/bin/sh\necho "hello $1"\n',
-  },
+  // Two calls that each wait for the other one.
+  "looker/look.sh":
+    '#!/bin/sh\ntouch "$1"; n=0\nwhile [ ! -e "$3" ] && [ $n -lt 80 ]; do sleep 0.05; n=$((n+1)); done\n[ -e "$3" ] && echo met\n',
+  "greeter/greet.sh": '#!/bin/sh\necho "hello $1"\n',
 });
 
 const OPENAI = { provider: "openai", model: "gpt-4o", llm_backoff_ms: 0 };
@@ -243,9 +238,9 @@ test("what is null inside of an option, or is the options, counts as absent", as
   expect(result).toMatchObject({ status: "done", task_ledger: { items } });
   const none = JSON.stringify({ prompt: "go", options: null });
   const headers = { "content-type": "application/json" };
-  // No provider is chosen, and the default one has no key here.
-  const refused = await hull.call("/runs", none, { headers });
-  expect((await json(refused)).code).toBe("provider_not_configured");
+  // No provider is chosen, so the default one is asked.
+  expect((await json(await hull.call("/runs", none, { headers }))).status).toBe("done");
+  expect(fake.requests.map(({ path }) => path)).toEqual(["/v1/chat/completions", "/v1/messages"]);
   const wrong = await run({ turn_policy: { max_prose_chars: "many" } });
   expect(wrong.status).toBe(422);
 });

@@ -5,9 +5,9 @@ import { once } from "node:events";
 import { mkdtemp, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { commonHull } from "../support/common-hull.ts";
 import { hullStart, json, REPO, runHull, shared } from "../support/hull-dev.ts";
 import { gone, running } from "../support/runner.ts";
-import { sharedHull } from "../support/shared.ts";
 
 /** A skill whose whole behaviour is one shell script. */
 const sh = (name: string, script: string, more = ""): Record<string, string> => ({
@@ -18,70 +18,57 @@ const sh = (name: string, script: string, more = ""): Record<string, string> => 
 const ALLOWED =
   /^(PATH|HOME|USER|LOGNAME|SHELL|PWD|TMPDIR|TMP|TEMP|TERM|LANG|LANGUAGE|TZ|LC_[A-Z]+|(HULL|HUSK)_(INPUT_FILE|INPUT_MIME|INPUT_FILENAME|OUTPUT_FILE|OUTPUT_DIR)|HULL_INPUT_DIR|HULL_EXECUTION_ID|HULL_SKILL)$/;
 
-const hull = await sharedHull({
-  args: ["--direct"],
-  env: {
-    ANTHROPIC_API_KEY: "canary-anthropic-1",
-    OPENAI_API_KEY: "canary-openai-22",
-    ALIAS_OF_KEY: "canary-openai-22",
-    WEATHER_API_KEY: "weather-7",
-    SHELL_SECRET: "canary-shell-333",
-    PROXY_SECRET: "canary-proxy-4444",
-    LC_TEST: "kept",
-  },
-  project: { ".env": "DOTENV_SECRET=canary-dotenv-4\nDOTENV_OPTED=opted-5\n" },
-  skills: {
-    "env/SKILL.md": "---\nname: env\ndescription: Test.\nrun: [env, '-0']\n---\nTest.\n",
-    "proxied/SKILL.md":
-      "---\nname: proxied\ndescription: Test.\nproxy: https://up.example/?k=${PROXY_SECRET}\n---\nTest.\n",
-    ...sh(
-      "opted",
-      "env -0",
-      "tool_env: [WEATHER_API_KEY, OPENAI_API_KEY, ALIAS_OF_KEY, DOTENV_OPTED, UNSET_ONE]\n",
-    ),
-    ...sh("big", "head -c 12000000 /dev/zero | tr '\\0' x; printf end"),
-    ...sh("capped", "head -c 2000000 /dev/zero | tr '\\0' x; echo late >&2", "max_output_bytes: 1000000\n"),
-    ...sh(
-      "capped-file",
-      'head -c 2000000 /dev/zero > "$HULL_OUTPUT_FILE"',
-      "output: file\nmax_output_bytes: 1000000\n",
-    ),
-    ...sh("over", "head -c 104857601 /dev/zero"),
-    ...sh("over-file", 'truncate -s 104857601 "$HULL_OUTPUT_FILE"', "output: file\n"),
-    ...sh("bytes", "printf '\\377\\376\\000A'"),
-    ...sh("slow", 'sh -c "sleep 82.5; echo done"', "timeout_ms: 500\n"),
-    ...sh("stubborn", "trap '' TERM; echo begun; while :; do sleep 82.6; done", "timeout_ms: 500\n"),
-    ...sh("waits", "sleep 82.9"),
-    ...sh("kill-self", "kill -KILL $$"),
-    ...sh("term-self", "echo last words >&2; kill -TERM $$"),
-    ...sh("leaves-child", "sleep 82.7 & echo answered"),
-    ...sh("leaves-daemon", "setsid sleep 82.8 & echo answered"),
-    ...sh("not-json", "echo not json", "output: json\n"),
-    ...sh("empty-json", "true", "output: json\n"),
-    ...sh("exit-3", "echo out; echo err >&2; exit 3"),
-    "missing-command/SKILL.md":
-      "---\nname: missing-command\ndescription: Test.\nrun: [no-such-command-7]\n---\nTest.\n",
-    ...sh(
-      "cyrillic",
-      'echo "Готово: 100%"; echo "вторая строка"; cp "$HULL_INPUT_FILE" "$HULL_OUTPUT_DIR/отчёт.txt"',
-      "input: file\noutput: file\n",
-    ),
-    ...sh(
-      "two-files",
-      'echo note; printf a > "$HULL_OUTPUT_DIR/a.txt"; printf b > "$HULL_OUTPUT_DIR/b.bin"',
-      "output: file\n",
-    ),
-    ...sh(
-      "two-large",
-      'for f in a b; do head -c 20000000 /dev/zero | tr "\\0" "$f" > "$HULL_OUTPUT_DIR/$f.dat"; done',
-      "output: file\n",
-    ),
-    ...sh("no-file", "echo nothing", "output: file\n"),
-    ...sh("svg-file", 'echo "<svg/>" > "$HULL_OUTPUT_DIR/x.svg"', "output: file\n"),
-    ...sh("xhtml-text", "echo '<html/>'", "output_mime: application/xhtml+xml\n"),
-    ...sh("html-file", 'echo "<script>" > "$HULL_OUTPUT_DIR/x.html"', "output: file\n"),
-    ...sh("html-text", "echo '<script>'", "output_mime: text/html\n"),
-  },
+const { hull } = await commonHull({
+  "env/SKILL.md": "---\nname: env\ndescription: Test.\nrun: [env, '-0']\n---\nTest.\n",
+  "proxied/SKILL.md":
+    "---\nname: proxied\ndescription: Test.\nproxy: https://up.example/?k=${PROXY_SECRET}\n---\nTest.\n",
+  ...sh(
+    "opted",
+    "env -0",
+    "tool_env: [WEATHER_KEY, OPENAI_API_KEY, ALIAS_OF_KEY, DOTENV_OPTED, UNSET_ONE]\n",
+  ),
+  ...sh("big", "head -c 12000000 /dev/zero | tr '\\0' x; printf end"),
+  ...sh("capped", "head -c 2000000 /dev/zero | tr '\\0' x; echo late >&2", "max_output_bytes: 1000000\n"),
+  ...sh(
+    "capped-file",
+    'head -c 2000000 /dev/zero > "$HULL_OUTPUT_FILE"',
+    "output: file\nmax_output_bytes: 1000000\n",
+  ),
+  ...sh("over", "head -c 104857601 /dev/zero"),
+  ...sh("over-file", 'truncate -s 104857601 "$HULL_OUTPUT_FILE"', "output: file\n"),
+  ...sh("bytes", "printf '\\377\\376\\000A'"),
+  ...sh("slow", 'sh -c "sleep 82.5; echo done"', "timeout_ms: 500\n"),
+  ...sh("stubborn", "trap '' TERM; echo begun; while :; do sleep 82.6; done", "timeout_ms: 500\n"),
+  ...sh("waits", "sleep 82.9"),
+  ...sh("kill-self", "kill -KILL $$"),
+  ...sh("term-self", "echo last words >&2; kill -TERM $$"),
+  ...sh("leaves-child", "sleep 82.7 & echo answered"),
+  ...sh("leaves-daemon", "setsid sleep 82.8 & echo answered"),
+  ...sh("not-json", "echo not json", "output: json\n"),
+  ...sh("empty-json", "true", "output: json\n"),
+  ...sh("exit-3", "echo out; echo err >&2; exit 3"),
+  "missing-command/SKILL.md":
+    "---\nname: missing-command\ndescription: Test.\nrun: [no-such-command-7]\n---\nTest.\n",
+  ...sh(
+    "cyrillic",
+    'echo "Готово: 100%"; echo "вторая строка"; cp "$HULL_INPUT_FILE" "$HULL_OUTPUT_DIR/отчёт.txt"',
+    "input: file\noutput: file\n",
+  ),
+  ...sh(
+    "two-files",
+    'echo note; printf a > "$HULL_OUTPUT_DIR/a.txt"; printf b > "$HULL_OUTPUT_DIR/b.bin"',
+    "output: file\n",
+  ),
+  ...sh(
+    "two-large",
+    'for f in a b; do head -c 20000000 /dev/zero | tr "\\0" "$f" > "$HULL_OUTPUT_DIR/$f.dat"; done',
+    "output: file\n",
+  ),
+  ...sh("no-file", "echo nothing", "output: file\n"),
+  ...sh("svg-file", 'echo "<svg/>" > "$HULL_OUTPUT_DIR/x.svg"', "output: file\n"),
+  ...sh("xhtml-text", "echo '<html/>'", "output_mime: application/xhtml+xml\n"),
+  ...sh("html-file", 'echo "<script>" > "$HULL_OUTPUT_DIR/x.html"', "output: file\n"),
+  ...sh("html-text", "echo '<script>'", "output_mime: text/html\n"),
 });
 
 const problem = async (response: Response): Promise<Record<string, unknown>> => {
@@ -113,7 +100,7 @@ describe("environment", () => {
     const variables = await environment("env");
     const names = [...variables.keys()].filter((name) => name !== "");
     expect(names.filter((name) => !ALLOWED.test(name))).toEqual([]);
-    expect([...variables.values()].filter((value) => value.includes("canary"))).toEqual([]);
+    expect([...variables.values()].filter((value) => /canary|e2e-key/.test(value))).toEqual([]);
     expect(variables.get("LC_TEST")).toBe("kept");
     expect(variables.get("HULL_OUTPUT_DIR")).toBe(variables.get("HUSK_OUTPUT_DIR"));
     expect(variables.get("HULL_SKILL")).toBe("env");
@@ -122,7 +109,7 @@ describe("environment", () => {
 
   test("S27: tool_env lets in what it names, never a provider key by any name", async () => {
     const variables = await environment("opted");
-    expect(variables.get("WEATHER_API_KEY")).toBe("weather-7");
+    expect(variables.get("WEATHER_KEY")).toBe("weather-7");
     expect(variables.get("DOTENV_OPTED")).toBe("opted-5");
     for (const name of ["OPENAI_API_KEY", "ALIAS_OF_KEY", "UNSET_ONE", "DOTENV_SECRET"]) {
       expect([name, variables.get(name)]).toEqual([name, undefined]);

@@ -1,10 +1,11 @@
 /** Sessions through everything that can die under them: a real Worker, a real runner, processes with side effects. */
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { commonHull } from "../support/common-hull.ts";
 import { json } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
-import { kill, sharedHull } from "../support/shared.ts";
+import { kill } from "../support/shared.ts";
 import { readEvents } from "../support/sse.ts";
 
 const TOOL = "parameters: [{name: file, description: f}]";
@@ -17,9 +18,8 @@ const SKILLS = {
     '#!/bin/bash\necho run >> "$1"; until [ -e "$1.go" ]; do sleep 0.05; done; echo end >> "$1"; echo tool end\n',
 };
 
-const hull = await sharedHull({ killed: true, skills: SKILLS, args: ["--direct"] });
-const marks = join(hull.root, "marks");
-await mkdir(marks);
+const { hull } = await commonHull(SKILLS);
+const marks = await mkdtemp(join(hull.root, "sessions-"));
 
 interface Run {
   status: string;
@@ -35,8 +35,9 @@ let count = 0;
 async function working(): Promise<{ path: string; file: string; run: string }> {
   count += 1;
   const file = join(marks, String(count));
-  const path = `/sessions/s${count}`;
-  await hull.post("/sessions", { id: `s${count}` });
+  const id = `dies-${count}`;
+  const path = `/sessions/${id}`;
+  await hull.post("/sessions", { id });
   const mock = [{ tool_calls: [{ name: "work", arguments: { file } }] }, { text: "all done" }];
   const begun = await hull.post(`${path}/runs?wait=none`, {
     prompt: "go",
@@ -112,8 +113,8 @@ describe("files", () => {
   };
 
   test("are the same over HTTP and for tools, also for a runner that had none of them", async () => {
-    const path = "/sessions/files";
-    await hull.post("/sessions", { id: "files" });
+    const path = "/sessions/dies-files";
+    await hull.post("/sessions", { id: "dies-files" });
     expect((await file(`${path}/files/sub/old`, "PUT", "old"))[0]).toBe(201);
     expect(await note(path, "log")).toContain("noted");
     expect(await file(`${path}/files/log`)).toEqual([200, "noted\n"]);

@@ -7,22 +7,18 @@ import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, expect, test } from "vitest";
+import { commonHull } from "../support/common-hull.ts";
 import { blocks, namedFiles, printedPattern } from "../support/documents.ts";
 import { exampleShell, withOwnClient } from "../support/example-shell.ts";
 import { json, REPO } from "../support/hull-dev.ts";
 import { startMcpServer } from "../support/mcp-server.ts";
 import { until } from "../support/runner.ts";
-import { sharedHull } from "../support/shared.ts";
 
 const mcp = await startMcpServer();
 afterAll(() => mcp.close());
 const ASSISTANT =
   "---\nname: assistant\ndescription: Answers. Use when asked.\nmode: llm\nprovider: mock\n---\nAnswer.\n";
-const hull = await sharedHull({
-  args: ["--direct"],
-  skills: { "assistant/SKILL.md": ASSISTANT },
-  project: { "hull.toml": '[mcp]\nallowed_hosts = ["127.0.0.1"]\nallow_loopback = true\n' },
-});
+const { hull } = await commonHull({ "assistant/SKILL.md": ASSISTANT });
 const read = (name: string): string => readFileSync(join(REPO, "docs", `tutorial-${name}.md`), "utf8");
 
 /** Writes the tutorial's files into a folder of its own, its skills into that of the server. */

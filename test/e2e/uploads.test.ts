@@ -3,26 +3,17 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
+import { ADMIN, CANARIES, commonHull } from "../support/common-hull.ts";
 import { json, runHull } from "../support/hull-dev.ts";
-import { sharedHull } from "../support/shared.ts";
 
-const ADMIN = "e2e-admin-key-0123456789";
 const SKILL =
   "---\nname: Bounce\ndescription: Echoes.\nrun: ./run.sh\ntool_env: [TOKEN, HIDDEN]\n---\nEchoes.\n";
 const SCRIPT = '#!/bin/sh\nprintf "%s/%s/" "$TOKEN" "$HIDDEN"; cat; cat data/note.txt\n';
 
-const hull = await sharedHull({
-  skills: {
-    "hi/SKILL.md": "---\nname: Hi\ndescription: Says hi.\nmode: llm\nprovider: mock\n---\nSay hi.\n",
-  },
-  env: {
-    HULL_ADMIN_KEY: ADMIN,
-    HULL_GRANTS: JSON.stringify({ "acme/bounce": ["TOKEN"] }),
-    TOKEN: "granted-7",
-    HIDDEN: "canary-hidden-8",
-  },
-  args: ["--direct"],
-});
+const { hull } = await commonHull(
+  { "hi/SKILL.md": "---\nname: Hi\ndescription: Says hi.\nmode: llm\nprovider: mock\n---\nSay hi.\n" },
+  "keyed",
+);
 write({ "SKILL.md": SKILL, "run.sh": SCRIPT, "data/note.txt": "!", ".env": "SECRET=1" });
 
 function write(files: Record<string, string>): void {
@@ -82,7 +73,7 @@ test("a script is uploaded, runs with what it is granted, gets a new version, an
   expect(await command(["remove", "bounce"], acme)).toMatchObject({ code: 0, output: "Removed bounce.\n" });
   expect((await run(acme)).status).toBe(404);
   expect(await command(["remove", "bounce"], acme)).toMatchObject({ code: 3 });
-  expect(hull.output()).not.toContain("canary-hidden-8");
+  expect(hull.output()).not.toContain(CANARIES.HIDDEN);
 });
 
 test("what cannot be uploaded is told, and why", async () => {

@@ -4,14 +4,10 @@ import LegacyAnthropic, { AuthenticationError as LegacyAuthenticationError } fro
 import OpenAI, { AuthenticationError, NotFoundError } from "openai";
 import OpenAI7 from "openai-7";
 import { describe, expect, test } from "vitest";
-import { sharedHull } from "../support/shared.ts";
+import { commonHull, keyOf } from "../support/common-hull.ts";
 
-const ADMIN = "e2e-admin-key-0123456789";
-const hull = await sharedHull({
-  env: { HULL_ADMIN_KEY: ADMIN },
-  project: { "hull.toml": "[limits]\nmax_file_bytes = 20000000\n" },
-  args: ["--direct"],
-});
+const { hull } = await commonHull({}, "keyed");
+const KEY = await keyOf(hull, "v1-files");
 
 /** What a client sent: method, path with query, and headers. */
 interface Sent {
@@ -27,7 +23,7 @@ const recording = async (input: string | URL | Request, init?: RequestInit): Pro
 };
 const take = (): Sent[] => sent.splice(0);
 
-const at = { apiKey: ADMIN, fetch: recording };
+const at = { apiKey: KEY, fetch: recording };
 const ga = new Anthropic({ ...at, baseURL: hull.url });
 const legacy = new LegacyAnthropic({ ...at, baseURL: hull.url });
 const openai = new OpenAI({ ...at, baseURL: `${hull.url}/v1` });
@@ -144,11 +140,11 @@ test("what each client sends is what the dialects are told apart by", async () =
   const shown = take()
     .slice(-6)
     .map(({ line, headers }) => [decodeURIComponent(line), ...names.map((name) => headers.get(name))]);
-  const bearer = `Bearer ${ADMIN}`;
+  const bearer = `Bearer ${KEY}`;
   expect(shown).toEqual([
     ["GET /v1/skills", bearer, null, "2026-10-21", null],
-    ["GET /v1/skills?beta=true", null, ADMIN, "2023-06-01", "skills-2025-10-02"],
-    ["GET /v1/files?beta=true", null, ADMIN, "2023-06-01", "files-api-2025-04-14"],
+    ["GET /v1/skills?beta=true", null, KEY, "2023-06-01", "skills-2025-10-02"],
+    ["GET /v1/files?beta=true", null, KEY, "2023-06-01", "files-api-2025-04-14"],
     ["GET /v1/skills", bearer, null, null, null],
     ["GET /v1/files", bearer, null, null, null],
     ["GET /v1/files?ids[]=file_1&ids[]=file_2", bearer, null, "2026-10-21", null],

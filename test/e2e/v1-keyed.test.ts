@@ -2,41 +2,22 @@
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI, { toFile } from "openai";
 import { describe, expect, test } from "vitest";
+import { commonHull, keyOf } from "../support/common-hull.ts";
 import { json } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
-import { killWorker, sharedHull, sharedProvider } from "../support/shared.ts";
+import { killWorker } from "../support/shared.ts";
 
-const ADMIN = "admin-key-of-v1-keyed-0123456789";
 const GPT = "gpt-4o";
-const fake = await sharedProvider();
-const hull = await sharedHull({
-  args: ["--direct"],
-  killed: true,
-  env: {
-    HULL_ADMIN_KEY: ADMIN,
-    OPENAI_API_KEY: "sk-openai-e2e-key",
-    OPENAI_BASE_URL: `${fake.url}/v1`,
-  },
-  skills: {
+const { hull, fake } = await commonHull(
+  {
     "marker/SKILL.md":
       "---\nname: marker\ndescription: Test.\nmode: llm\nprovider: openai\nmodel: gpt-4o\ntools: [{name: mark, description: Marks, command: [bash, mark.sh]}]\n---\nMark.\n",
     "marker/mark.sh": "echo marked\n",
   },
-});
-
-async function newKey(): Promise<string> {
-  const made = await hull.call(
-    "/admin/keys",
-    JSON.stringify({ tenant: "t1", scopes: ["invoke", "publish"] }),
-    {
-      headers: { authorization: `Bearer ${ADMIN}`, "content-type": "application/json" },
-    },
-  );
-  expect(made.status).toBe(201);
-  return String((await json(made)).key);
-}
-const mine = await newKey();
-const theirs = await newKey();
+  "keyed",
+);
+const mine = await keyOf(hull, "keyed");
+const theirs = await keyOf(hull, "keyed");
 
 const messages = (key: string, body: object, api = mine): Promise<Response> =>
   hull.call("/v1/messages", JSON.stringify(body), {

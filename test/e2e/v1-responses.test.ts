@@ -2,44 +2,19 @@
 import OpenAI, { toFile } from "openai";
 import OpenAI7, * as openai7 from "openai-7";
 import { describe, expect, test } from "vitest";
+import { commonHull, keyOf } from "../support/common-hull.ts";
 import { until } from "../support/runner.ts";
-import { killWorker, sharedHull, sharedProvider } from "../support/shared.ts";
+import { killWorker } from "../support/shared.ts";
 import { makeZip } from "../support/zip.ts";
 
-const fake = await sharedProvider();
-const ADMIN = "hull-admin-canary-0123456789";
-const hull = await sharedHull({
-  killed: true,
-  args: ["--direct"],
-  env: {
-    HULL_ADMIN_KEY: ADMIN,
-    ANTHROPIC_API_KEY: "sk-ant-e2e-key",
-    ANTHROPIC_BASE_URL: fake.url,
-    OPENAI_API_KEY: "sk-openai-e2e-key",
-    OPENAI_BASE_URL: `${fake.url}/v1`,
-  },
-  project: {
-    "hull.toml": `
-[llm.providers.by-responses]
-base_url = "${fake.url}"
-api = "responses"
-
-[llm.aliases]
-plain = { id = "m", provider = "by-responses" }
-`,
-  },
-  skills: {
+const { hull, fake } = await commonHull(
+  {
     "reports/SKILL.md":
       "---\nname: reports\ndescription: Writes reports.\nprovider: openai\nmodel: gpt-4o\nworkspace_tools: [Bash]\n---\nWrite.\n",
   },
-});
-
-async function keyOf(tenant: string): Promise<string> {
-  const asked = { tenant, scopes: ["invoke", "publish"], name: tenant };
-  const response = await hull.post("/admin/keys", asked, { "x-api-key": ADMIN });
-  return ((await response.json()) as { key: string }).key;
-}
-const KEYS = { red: await keyOf("red"), blue: await keyOf("blue") };
+  "keyed",
+);
+const KEYS = { red: await keyOf(hull, "red"), blue: await keyOf(hull, "blue") };
 const baseURL = `${hull.url}/v1`;
 const client = new OpenAI({ apiKey: KEYS.red, baseURL, maxRetries: 0 });
 const seven = new OpenAI7({ apiKey: KEYS.red, baseURL, maxRetries: 0 });

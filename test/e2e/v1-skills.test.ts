@@ -1,18 +1,17 @@
 /** `/v1/skills` as the vendors' own clients use it, against a real `hull dev`: two generations of each. */
-import { createServer } from "node:http";
+import type { RequestListener } from "node:http";
 import Anthropic, { NotFoundError, toFile } from "@anthropic-ai/sdk";
 import LegacyAnthropic from "anthropic-sdk-legacy";
 import OpenAI from "openai";
 import OpenAI7 from "openai-7";
-import { afterAll, afterEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { readZip } from "../../src/skill/zip.ts";
-import { sharedHull } from "../support/shared.ts";
+import { ADMIN, commonHull } from "../support/common-hull.ts";
 import { makeZip } from "../support/zip.ts";
 
-const ADMIN = "e2e-admin-key-0123456789";
-/** A vendor's store of skills, and what it was sent. */
+/** What a vendor's store of skills was sent. */
 const sent: { url: string; headers: Record<string, unknown>; body: string }[] = [];
-const vendor = createServer(async (request, response) => {
+const vendor: RequestListener = async (request, response) => {
   const pieces: Buffer[] = [];
   for await (const piece of request) pieces.push(Buffer.from(piece));
   const body = Buffer.concat(pieces).toString();
@@ -26,24 +25,9 @@ const vendor = createServer(async (request, response) => {
         : { id: "skill_01upstream", type: "skill", source: "custom" },
     ),
   );
-});
-await new Promise<void>((resolve) => vendor.listen(0, "127.0.0.1", resolve));
-const place = vendor.address();
-const VENDOR = `http://127.0.0.1:${typeof place === "object" ? place?.port : ""}/v1`;
-afterAll(() => {
-  vendor.close();
-});
-
-const hull = await sharedHull({
-  env: {
-    HULL_ADMIN_KEY: ADMIN,
-    ANTHROPIC_API_KEY: "sk-ant-vendor-key",
-    ANTHROPIC_BASE_URL: VENDOR,
-    OPENAI_API_KEY: "sk-openai-vendor-key",
-    OPENAI_BASE_URL: VENDOR,
-  },
-  args: ["--direct"],
-});
+};
+const { hull, fake } = await commonHull({}, "keyed");
+beforeEach(() => fake.others(vendor));
 
 const ga = new Anthropic({ apiKey: ADMIN, baseURL: hull.url });
 const legacy = new LegacyAnthropic({ apiKey: ADMIN, baseURL: hull.url });
@@ -320,8 +304,8 @@ describe("custom_llm_provider", () => {
   };
 
   test.each([
-    ["anthropic", "x-api-key", "sk-ant-vendor-key"],
-    ["openai", "authorization", "Bearer sk-openai-vendor-key"],
+    ["anthropic", "x-api-key", "sk-ant-e2e-key"],
+    ["openai", "authorization", "Bearer sk-openai-e2e-key"],
   ])("%s sends the upload on, with the key of the deployment", async (provider, header, key) => {
     sent.length = 0;
     const answer = await upload(provider);
@@ -330,7 +314,7 @@ describe("custom_llm_provider", () => {
     expect(sent[0]?.body).toContain('filename="fox/SKILL.md"');
     expect(sent[0]?.body).not.toContain("custom_llm_provider");
     expect(JSON.stringify(sent)).not.toContain(ADMIN);
-    expect(answer.text).not.toContain("vendor-key");
+    expect(answer.text).not.toContain("e2e-key");
   });
 
   test("litellm_proxy, or none, stores it here", async () => {

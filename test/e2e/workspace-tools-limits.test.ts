@@ -1,30 +1,18 @@
 /** What workspace tools survive, and who has none: real workerd, a real runner, a provider whose turns are given. */
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { ADMIN, commonHull } from "../support/common-hull.ts";
 import { json, runHull } from "../support/hull-dev.ts";
 import { until } from "../support/runner.ts";
-import { kill, sharedHull, sharedProvider } from "../support/shared.ts";
+import { kill } from "../support/shared.ts";
 
-const fake = await sharedProvider();
-const ADMIN = "e2e-admin-key-0123456789";
 const PUBLISHED = "---\nname: works\ndescription: Works on files\n---\n```bash\nls\n```\n";
 const uploaded = (name: string): string =>
   `---\nname: ${name}\ndescription: Works on files\nallowed-tools: Bash\n---\nNow: !\`echo hi\`.\n`;
-const hull = await sharedHull({
-  killed: true,
-  args: ["--direct"],
-  env: {
-    ANTHROPIC_API_KEY: "sk-ant-e2e-key",
-    ANTHROPIC_BASE_URL: fake.url,
-    HULL_ADMIN_KEY: ADMIN,
-    HULL_GRANTS: JSON.stringify({ "granted/trusted": ["workspace_tools"] }),
-  },
-  skills: { "works/SKILL.md": PUBLISHED },
-});
-const marks = join(hull.root, "marks");
-mkdirSync(marks);
+const { hull, fake } = await commonHull({ "works/SKILL.md": PUBLISHED }, "keyed");
+const marks = mkdtempSync(join(hull.root, "limits-"));
 
 const OPTIONS = {
   provider: "anthropic",

@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build, type Plugin, transform } from "esbuild";
 
@@ -37,12 +37,15 @@ const places: Plugin = {
 };
 
 /**
- * Bundles the command line into a folder of its own below `folder`, named by its content; answers the module to start; beside it is
- * `cli.mjs`, which exports what `scripts/cli.ts` does.
+ * Bundles the command line into a folder of its own below `folder`, named by its content; answers the module to start; beside it are
+ * `cli.mjs`, which exports what `scripts/cli.ts` does, and `fake-wrangler.mjs`.
  */
 export async function bundleCli(repo: string, folder: string): Promise<string> {
   const { outputFiles } = await build({
-    entryPoints: ["hull", "cli"].map((name) => ({ in: join(repo, "scripts", `${name}.ts`), out: name })),
+    entryPoints: ["scripts/hull", "scripts/cli", "test/support/fake-wrangler"].map((path) => ({
+      in: join(repo, `${path}.ts`),
+      out: basename(path),
+    })),
     outdir: folder,
     outExtension: { ".js": ".mjs" },
     bundle: true,

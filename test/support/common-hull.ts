@@ -1,21 +1,20 @@
 /**
- * One `hull dev` for all files of a process of tests that need nothing special of a server, with one fake provider behind it: a
- * server of its own takes a file two seconds of processor time. Files of a process run one after the other.
+ * A few `hull dev` for all files of a process of tests, with one fake provider behind them: a server of its own takes a file three
+ * seconds of processor time, and more on a busy machine. Each starts when the first file asks for it. Files of a process run one after
+ * the other.
  */
-import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test as anyTest, beforeEach } from "vitest";
-import { type FakeProvider, startFakeProvider } from "./fake-provider.ts";
-import { type HullDev, json, startHullDev, writeIn } from "./hull-dev.ts";
+import { type FakeProvider, NOBODY, startFakeProvider } from "./fake-provider.ts";
+import { type HullDev, type HullDevOptions, json, REPO, startHullDev, writeIn } from "./hull-dev.ts";
 import { until } from "./runner.ts";
 
 /** What a file may do with a server that is not its own. */
-type CommonHull = Omit<HullDev, "end" | "stop" | "pid" | "remove">;
+export type CommonHull = Omit<HullDev, "end" | "stop" | "pid" | "remove">;
 
-interface Common {
-  hull: HullDev;
-  fake: FakeProvider;
-}
+/** The key of the operator of a `keyed` server. */
+export const ADMIN = "admin-canary-of-e2e-0123456789";
 
 /** Of further providers, which the fake one stands in for: what the names of their variables begin with, and their keys. */
 const PROVIDERS = {
@@ -26,77 +25,196 @@ const PROVIDERS = {
 };
 
 /**
+ * What a process of a skill, an answer or a log line may show of none of these servers unless a skill opts it in: each value has
+ * `canary` in it.
+ */
+export const CANARIES = {
+  SHELL_SECRET: "canary-shell-333",
+  PROXY_SECRET: "canary-proxy-4444",
+  UPSTREAM_KEY: "canary-upstream-77",
+  DOCS_TOKEN: "mcp-secret-canary-77",
+  HIDDEN: "canary-hidden-8",
+  HULL_HOST_SECRET: "host-canary-5d1c9e",
+  lower: "proxy-canary-0123456789",
+};
+
+/** Has neither a key nor an address in these servers. */
+export const UNSET = { provider: "openrouter", variable: "OPENROUTER_API_KEY" };
+/** Has a key, and an address where nobody listens. */
+export const UNREACHABLE = "groq";
+
+const environment = (fake: FakeProvider): Record<string, string> => ({
+  ANTHROPIC_API_KEY: "sk-ant-e2e-key",
+  ANTHROPIC_BASE_URL: fake.url,
+  ...Object.fromEntries(
+    Object.entries(PROVIDERS).flatMap(([name, key]) => [
+      [`${name}_API_KEY`, key],
+      [`${name}_BASE_URL`, `${fake.url}/v1`],
+    ]),
+  ),
+  VLLM_BASE_URL: `${fake.url}/v1`,
+  OLLAMA_BASE_URL: `${fake.url}/v1`,
+  GROQ_API_KEY: "sk-groq-e2e-key",
+  GROQ_BASE_URL: NOBODY,
+  ...CANARIES,
+});
+
+/** Of its environment a Worker gets what some skill names when the server starts. */
+const NAMED = [
+  "PROXY_SECRET",
+  "UPSTREAM_KEY",
+  "DOCS_TOKEN",
+  "lower",
+  "OPENAI_API_KEY",
+  "ALIAS_OF_KEY",
+  "WEATHER_KEY",
+];
+
+/** The kinds of servers: what they have in addition to that. No two of their settings contradict each other. */
+const KINDS = {
+  /** Nobody needs a key. */
+  plain: (fake) => ({
+    args: ["--direct"],
+    // What it prints at its start is looked at by examples.test.ts.
+    skills: join(REPO, "skills"),
+    project: {
+      "hull.toml": `[llm]
+mock_routes = true
+[workspace_tools]
+env = ["BUILD_NAME"]
+[mcp]
+allow_loopback = true
+allowed_hosts = ["127.0.0.1", "mcp.example.com"]
+`,
+      "skills/names/SKILL.md": `---\nname: names\ndescription: Test.\nrun: [echo]\ntool_env: [${NAMED.join(", ")}]\n---\nTest.\n`,
+      ".env": "DOTENV_SECRET=canary-dotenv-4\nDOTENV_OPTED=opted-5\n",
+    },
+    env: {
+      ...environment(fake),
+      BUILD_NAME: "nightly",
+      ALIAS_OF_KEY: PROVIDERS.OPENAI,
+      WEATHER_KEY: "weather-7",
+      LC_TEST: "kept",
+    },
+  }),
+  /** The operator's key is `ADMIN`, and `keyOf` makes others. */
+  keyed: (fake) => ({
+    args: ["--direct"],
+    project: {
+      "hull.toml": `[limits]
+max_file_bytes = 20000000
+[llm.providers.by-responses]
+base_url = "${fake.url}"
+api = "responses"
+[llm.aliases]
+plain = { id = "m", provider = "by-responses" }
+[host_delegate]
+url = "${fake.url}/hull"
+timeout_ms = 20000
+read_only_tools = ["look_*"]
+`,
+    },
+    env: {
+      ...environment(fake),
+      HULL_ADMIN_KEY: ADMIN,
+      HULL_GRANTS: JSON.stringify({ "acme/bounce": ["TOKEN"], "granted/trusted": ["workspace_tools"] }),
+      TOKEN: "granted-7",
+    },
+  }),
+} satisfies Record<string, (fake: FakeProvider) => HullDevOptions>;
+
+type Kind = keyof typeof KINDS;
+
+/**
  * A folder with a file for each of these servers that has not ended, or not as it should: vitest has no test left that could fail,
  * so `global-setup.ts` looks.
  */
 const { HULL_TEST_SERVERS = "" } = process.env;
-const note = join(HULL_TEST_SERVERS, String(process.pid));
+const noteOf = (kind: Kind): string => join(HULL_TEST_SERVERS, `${process.pid}-${kind}`);
 
-let common: Promise<Common> | null = null;
+let provider: Promise<FakeProvider> | null = null;
+const servers = new Map<Kind, Promise<HullDev>>();
 
-async function start(): Promise<Common> {
-  const fake = await startFakeProvider();
-  const others = Object.entries(PROVIDERS).flatMap(([name, key]) => [
-    [`${name}_API_KEY`, key],
-    [`${name}_BASE_URL`, `${fake.url}/v1`],
-  ]);
-  const hull = await startHullDev({
-    args: ["--direct"],
-    project: { "hull.toml": '[workspace_tools]\nenv = ["BUILD_NAME"]\n' },
-    env: {
-      ANTHROPIC_API_KEY: "sk-ant-e2e-key",
-      ANTHROPIC_BASE_URL: fake.url,
-      BUILD_NAME: "nightly",
-      ...Object.fromEntries(others),
-    },
-  });
-  await writeFile(note, "");
-  return { hull, fake };
+async function start(kind: Kind, fake: FakeProvider): Promise<HullDev> {
+  const hull = await startHullDev(KINDS[kind](fake));
+  await writeFile(noteOf(kind), "");
+  return hull;
 }
 
-/** The server ends with the process of tests, as vitest's fixtures of that scope do. */
+/** The servers end with the process of tests, as vitest's fixtures of that scope do. */
 const ending = anyTest
-  .extend("started", { scope: "worker" }, () => common)
-  .extend("ended", { scope: "worker" }, async ({ started }, { onCleanup }) => {
+  .extend("started", { scope: "worker" }, () => servers)
+  .extend("ended", { scope: "worker" }, ({ started }, { onCleanup }) => {
     onCleanup(async () => {
-      await started?.fake.close();
-      await started?.hull.stop().then(
-        () => rm(note),
-        (fault: unknown) => writeFile(note, String(fault)),
-      );
+      await (await provider)?.close();
+      for (const [kind, server] of started) {
+        // What did not start has failed in the file that asked for it.
+        const hull = await server.catch(() => null);
+        await hull?.stop().then(
+          () => rm(noteOf(kind)),
+          (fault: unknown) => writeFile(noteOf(kind), String(fault)),
+        );
+      }
     });
   });
 
 /**
- * The common server with these skills and no others, for the tests of the file that asks: `const { hull, fake } = await
+ * A common server with these skills and no others, for the tests of the file that asks: `const { hull, fake } = await
  * commonHull({...})`. What a file stores there (sessions, files, uploads) has names that no other file uses, and it asks for no
- * list of all there is. Before each test the provider forgets what it was asked, and what it was to say.
- * @param skills files by path; the last folder's skill is without errors, and its slug is the folder's name
+ * list of all there is. Before each test the provider forgets what it was asked, and what it was to say. Tests may kill the Worker
+ * and the runner (`kill` in `shared.ts`).
+ * @param skills files by path, or a folder that is copied; the last folder's skill is without errors, and its slug is the folder's name
  */
 export async function commonHull(
-  skills: Record<string, string | Uint8Array> = {},
+  skills: Record<string, string | Uint8Array> | string = {},
+  kind: Kind = "plain",
 ): Promise<{ hull: CommonHull; fake: FakeProvider }> {
-  common ??= start();
-  const { hull, fake } = await common;
-  const slugs = async (): Promise<string[]> =>
-    (await json<{ slug: string }[]>(await hull.call("/skills"))).map(({ slug }) => slug);
+  provider ??= startFakeProvider();
+  const fake = await provider;
+  const started = servers.get(kind) ?? start(kind, fake);
+  servers.set(kind, started);
+  const hull = await started;
+  const headers = { authorization: `Bearer ${ADMIN}` };
+  // A Worker that the file before killed answers again after a while.
+  const slugs = async (): Promise<string[] | null> => {
+    const response = await hull.call("/skills", undefined, { headers }).catch(() => null);
+    return response?.ok ? (await json<{ slug: string }[]>(response)).map(({ slug }) => slug) : null;
+  };
   // Those of the file before; with its last test they would be gone a moment later than it ends.
   const folder = join(hull.root, "skills");
   for (const name of await readdir(folder)) await rm(join(folder, name), { recursive: true });
-  await until(slugs, (served) => served.length === 0);
+  await until(slugs, (served) => served?.length === 0);
   // Whole folders appear at once, so who is served the last one is served them all.
   const made = await mkdtemp(join(hull.root, "made-"));
-  for (const [path, text] of Object.entries(skills)) await writeIn(made, path, text);
-  const names = [...new Set(Object.keys(skills).map((path) => path.split("/")[0] ?? ""))];
+  if (typeof skills === "string") await cp(skills, made, { recursive: true });
+  else for (const [path, text] of Object.entries(skills)) await writeIn(made, path, text);
+  const names =
+    typeof skills === "string"
+      ? (await readdir(made)).sort()
+      : [...new Set(Object.keys(skills).map((path) => path.split("/")[0] ?? ""))];
   await mkdir(folder, { recursive: true });
   for (const name of names) await rename(join(made, name), join(folder, name));
   const last = names.at(-1);
-  if (last !== undefined) await until(slugs, (served) => served.includes(last));
+  if (last !== undefined) await until(slugs, (served) => served?.includes(last) === true);
+  await until(
+    async () => (await hull.call("/readyz").catch(() => null))?.status,
+    (status) => status === 200,
+  );
   await rm(made, { recursive: true });
   ending.beforeAll(({ ended: _ }) => {});
   beforeEach(() => {
     fake.requests.length = 0;
     fake.script([]);
+    fake.others(null);
   });
   return { hull, fake };
+}
+
+/** A new key of a tenant of a `keyed` server. */
+export async function keyOf(hull: CommonHull, tenant: string): Promise<string> {
+  const asked = { tenant, scopes: ["invoke", "publish"], name: tenant };
+  const made = await json<{ key: string }>(
+    await hull.post("/admin/keys", asked, { authorization: `Bearer ${ADMIN}` }),
+  );
+  return made.key;
 }

@@ -4,7 +4,13 @@
  * `node test/support/fake-provider.ts --port 9000`.
  */
 import { once } from "node:events";
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type RequestListener,
+  type ServerResponse,
+} from "node:http";
 import { parseArgs } from "node:util";
 import { anthropicAnswer, type FakeAnswer, openAiAnswer } from "./fake-answers.ts";
 import { completionAnswer, ollamaAnswer, ollamaGenerateAnswer } from "./fake-completions.ts";
@@ -77,6 +83,8 @@ export interface FakeProvider {
   requests: FakeRequest[];
   /** Replaces the script: one step per request, then echo; a function answers every request. */
   script(steps: FakeStep[] | Exclude<FakeStep, FakeTurn>): void;
+  /** Who answers requests for paths of no model; `null`: they are 404. */
+  others(listener: RequestListener | null): void;
   close(): Promise<void>;
 }
 
@@ -85,10 +93,15 @@ export async function startFakeProvider(port = 0): Promise<FakeProvider> {
   const requests: FakeRequest[] = [];
   let queue: FakeStep[] = [];
   let always: FakeStep = {};
+  let others: RequestListener | null = null;
 
   const server = createServer(async (incoming, response) => {
     const path = incoming.url ?? "";
     const answerer = PATHS.get(path);
+    if (answerer === undefined && others !== null) {
+      others(incoming, response);
+      return;
+    }
     // Whoever asks may die in the middle of it.
     const sent = await readAll(incoming).catch(() => null);
     if (sent === null) return;
@@ -125,6 +138,9 @@ export async function startFakeProvider(port = 0): Promise<FakeProvider> {
     script(steps) {
       queue = typeof steps === "function" ? [] : [...steps];
       always = typeof steps === "function" ? steps : {};
+    },
+    others(listener) {
+      others = listener;
     },
     async close() {
       server.closeAllConnections();

@@ -179,8 +179,6 @@ export async function json<T = Record<string, unknown>>(response: Response): Pro
   return value;
 }
 
-/** Commands whose processes, or what these start, are what a test is about. */
-const PROCESSES: ReadonlySet<string | undefined> = new Set(["dev", "deploy"]);
 /** What `hull` runs with here, unless a test says otherwise. */
 const environmentIn = (cwd: string, repo: string, env: Record<string, string>): Record<string, string> => ({
   PATH,
@@ -210,7 +208,7 @@ export async function runHull(
   args: string[],
   { cwd, env = {}, repo = REPO, stdin, process: wanted }: Command,
 ): Promise<{ code: number | null; output: string }> {
-  const isProcess = wanted === true || repo !== REPO || stdin !== undefined || PROCESSES.has(args[0]);
+  const isProcess = wanted === true || repo !== REPO || stdin !== undefined || args[0] === "dev";
   const full = environmentIn(cwd, repo, env);
   if (!isProcess && !isBusy()) {
     const { code, printed } = await runHere(args, cwd, full);

@@ -2,7 +2,7 @@
  * Servers that all tests of a file share: begun where the file is read, `const hull = await sharedHull({...})`, ended after
  * its last test, the last one first.
  */
-import { readdir } from "node:fs/promises";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeEach } from "vitest";
 import { removeTree } from "../../container/tree.ts";
@@ -21,34 +21,37 @@ export async function sharedProvider(): Promise<FakeProvider> {
   return provider;
 }
 
-/** A `hull dev`. With `killed`, tests kill parts of it: temporary files that workerd then leaves are not looked at. */
-export async function sharedHull({
-  killed,
-  ...options
-}: HullDevOptions & { killed?: true } = {}): Promise<HullDev> {
+/** A `hull dev` of the file's own. */
+export async function sharedHull(options: HullDevOptions = {}): Promise<HullDev> {
   const hull = await startHullDev(options);
-  afterAll(async () => {
-    if (killed === true) {
-      const temporary = join(hull.root, "tmp");
-      for (const name of await readdir(temporary)) await removeTree(join(temporary, name));
-    }
-    await hull.stop();
-  });
+  afterAll(() => hull.stop());
   return hull;
 }
 
 const PARTS = { worker: ["worker-process.ts", "workerd serve"], runner: [" --secret-file "] };
 
-/** Sends SIGKILL to the processes of parts of a server, as far as there are any now; answers how many. */
-export async function kill(hull: HullDev, ...parts: (keyof typeof PARTS)[]): Promise<number> {
+/**
+ * Sends SIGKILL to the processes of parts of a server, as far as there are any now; answers how many. The temporary files of a killed
+ * Worker are removed, since nobody is left to do it: all others are looked at when the server ends.
+ */
+export async function kill(
+  hull: Pick<HullDev, "processes" | "root">,
+  ...parts: (keyof typeof PARTS)[]
+): Promise<number> {
+  const temporary = join(hull.root, "tmp");
+  // Read before the processes are, so that no folder is that of a Worker which began meanwhile.
+  const left = parts.includes("worker")
+    ? readdirSync(temporary).filter((name) => name.startsWith("miniflare-"))
+    : [];
   const words = parts.flatMap((part) => PARTS[part]);
   const all = [...hull.processes()].filter(([, line]) => words.some((word) => line.includes(word)));
   for (const [pid] of all) process.kill(pid, "SIGKILL");
+  for (const name of left) await removeTree(join(temporary, name));
   return all.length;
 }
 
 /** Sends SIGKILL to the Worker's processes, and waits until others answer. */
-export async function killWorker(hull: HullDev): Promise<void> {
+export async function killWorker(hull: Pick<HullDev, "processes" | "root" | "call">): Promise<void> {
   if ((await kill(hull, "worker")) === 0) throw new RangeError("no process of the Worker was there");
   await until(
     async () => (await hull.call("/healthz").catch(() => null))?.status,
