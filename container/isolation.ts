@@ -247,7 +247,11 @@ async function findListed(
   return null;
 }
 
-const GATEWAY_PROBE = `import socket; socket.create_server(("127.0.0.1", ${GATEWAY_PORT}))`;
+/** As in programs/loopback.py it does without all of `socket`. */
+const GATEWAY_PROBE = `import _socket
+listener = _socket.socket()
+listener.bind(("127.0.0.1", ${GATEWAY_PORT}))
+listener.listen()`;
 
 function warnOfNetwork(reason: string): void {
   log("warn", "declared_network_not_enforced", { reason });

@@ -86,11 +86,14 @@ export class Pipes {
     }
   }
 
-  /** Removes what an earlier runner left and makes the first folders. */
+  /** Removes what an earlier runner left and makes the first folders, by one process. */
   async prepare(): Promise<void> {
     await removeTree(this.dir);
     await makeFolder(this.dir, this.#group);
-    await this.more();
+    const [usual, all] = [this.#folders(FIRST_BATCH), this.#folders(FIRST_BATCH)];
+    await this.#makeIn([usual, USUAL], [all, ALL]);
+    this.#usual.add(usual);
+    this.#all.add(all);
   }
 
   /** Whether `take` can be called now; if not, wait for `more()`. */
@@ -110,11 +113,8 @@ export class Pipes {
 
   /** Makes folders with FIFOs of these names. */
   async make(count: number, names: readonly string[]): Promise<string[]> {
-    const dirs = Array.from({ length: count }, () => join(this.dir, randomBytes(16).toString("hex")));
-    // The group, and the bit that passes it on, come from the parent.
-    for (const dir of dirs) mkdirSync(dir, { mode: this.#group === null ? 0o700 : 0o710 });
-    const paths = dirs.flatMap((dir) => names.map((name) => join(dir, name)));
-    await promisify(execFile)("mkfifo", ["-m", this.#mode.toString(8), ...paths]);
+    const dirs = this.#folders(count);
+    await this.#makeIn([dirs, names]);
     return dirs;
   }
 
@@ -123,6 +123,21 @@ export class Pipes {
     await Promise.all([this.#usual.settled(), this.#all.settled()]);
     clearTimeout(this.#removing);
     await removeTree(this.dir);
+  }
+
+  #folders(count: number): string[] {
+    const dirs = Array.from({ length: count }, () => join(this.dir, randomBytes(16).toString("hex")));
+    // The group, and the bit that passes it on, come from the parent.
+    for (const dir of dirs) mkdirSync(dir, { mode: this.#group === null ? 0o700 : 0o710 });
+    return dirs;
+  }
+
+  /** Makes FIFOs of these names in each of these folders. */
+  async #makeIn(...fifos: [dirs: string[], names: readonly string[]][]): Promise<void> {
+    const paths = fifos.flatMap(([dirs, names]) =>
+      dirs.flatMap((dir) => names.map((name) => join(dir, name))),
+    );
+    await promisify(execFile)("mkfifo", ["-m", this.#mode.toString(8), ...paths]);
   }
 
   /**
@@ -168,6 +183,12 @@ class Stock {
     return dir;
   }
 
+  /** Takes a batch that was made. */
+  add(dirs: readonly string[]): void {
+    this.#ready.push(...dirs);
+    this.#batch = Math.min(BATCH, this.#batch * 2);
+  }
+
   /** Makes the next batch. */
   more(): Promise<void> {
     this.#refill ??= this.#fill().finally(() => {
@@ -183,8 +204,7 @@ class Stock {
 
   async #fill(): Promise<void> {
     // At most half of the batch is left.
-    this.#ready.push(...(await this.#pipes.make(this.#batch, this.names)));
-    this.#batch = Math.min(BATCH, this.#batch * 2);
+    this.add(await this.#pipes.make(this.#batch, this.names));
   }
 }
 

@@ -112,6 +112,11 @@ export class Spawner {
     return this.#gone;
   }
 
+  /** Whether it has said that it listens. What it is sent before that waits. */
+  get listens(): boolean {
+    return this.#pid !== null;
+  }
+
   /** Resolves with its pid once it listens, with null if it ended instead. */
   ready(): Promise<number | null> {
     if (this.#gone || this.#pid !== null) return Promise.resolve(this.#pid);

@@ -1,4 +1,4 @@
-/** The spawners: started with the runner, replaced when one ends. */
+/** The spawners: the first is started at once, another when no one is free, and each is replaced when it ends. */
 import type { Launch, Launched, Launcher } from "./launcher.ts";
 import { log } from "./log.ts";
 import { Spawner, type SpawnerCommand } from "./spawner.ts";
@@ -9,25 +9,29 @@ const SHORT_LIFE_MS = 1000;
 
 export class Spawners implements Launcher {
   readonly #command: SpawnerCommand;
+  readonly #count: number;
   readonly #spawners: Spawner[] = [];
   #closed = false;
 
-  private constructor(command: SpawnerCommand) {
+  private constructor(command: SpawnerCommand, count: number) {
     this.#command = command;
+    this.#count = count;
   }
 
-  /** Starts `count` spawners and waits until they listen; null if one does not. */
+  /** Starts the first of at most `count` spawners and waits until it listens; null if it does not. */
   static async start(command: SpawnerCommand, count: number): Promise<Spawners | null> {
-    const spawners = new Spawners(command);
-    for (let index = 0; index < count; index += 1) spawners.#fill(index);
-    const pids = await Promise.all(spawners.#spawners.map((spawner) => spawner.ready()));
-    if (!pids.includes(null)) return spawners;
+    const spawners = new Spawners(command, count);
+    spawners.#fill(0);
+    if ((await spawners.#spawners[0]?.ready()) !== null) return spawners;
     void spawners.close();
     return null;
   }
 
   launch(launch: Launch): Launched {
     const spawner = this.#leastLoaded();
+    // The start of a spawner takes as long as that of many processes: this one does not wait for it.
+    if (spawner !== null && spawner.load > 0 && this.#spawners.length < this.#count)
+      this.#fill(this.#spawners.length);
     if (spawner === null) {
       setImmediate(() => launch.onFailed("EAGAIN"));
       return { signal: () => {}, end: () => {} };
@@ -68,10 +72,14 @@ export class Spawners implements Launcher {
     });
   }
 
+  /** Of those that listen, as far as there are any. */
   #leastLoaded(): Spawner | null {
     let best: Spawner | null = null;
     for (const spawner of this.#spawners) {
-      if (!spawner.gone && (best === null || spawner.load < best.load)) best = spawner;
+      if (spawner.gone) continue;
+      const better =
+        best === null || (spawner.listens === best.listens ? spawner.load < best.load : spawner.listens);
+      if (better) best = spawner;
     }
     return best;
   }

@@ -2,7 +2,7 @@
  * Attacks of a process on the runner and on the processes of other executions. Each got through once, or would without
  * the code that it tries.
  */
-import { execFile, execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { chmod, mkdir, mkdtemp, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -27,6 +27,7 @@ import {
   type TestRunner,
   until,
 } from "../support/runner.ts";
+import { makeZip } from "../support/zip.ts";
 
 const root = process.getuid?.() === 0;
 const CHILD_UID = "65125";
@@ -89,7 +90,8 @@ os.close(1); os.close(2)
 time.sleep(60)
 `;
 
-const ESCAPES: [string, (mark: string) => { argv: string[] }][] = [
+/** Where the last part is true, what the attack started keeps its leader from its end, until its time is over. */
+const ESCAPES: [string, (mark: string) => { argv: string[] }, stays?: true][] = [
   ["setsid and an empty environment", (mark) => sh(`setsid env -i sleep ${mark} >&- 2>&- & sleep 0.1`)],
   [
     "two forks and an empty environment",
@@ -101,8 +103,8 @@ const ESCAPES: [string, (mark: string) => { argv: string[] }][] = [
     (mark) => sh(`setsid --fork env -i sleep ${mark} >&- 2>&- ; kill -9 $$`),
   ],
   ["forks and leaves, again and again", (mark) => unmarked(COMET, mark)],
-  ["many that do, and have children", (mark) => unmarked(BOMB, mark)],
-  ["a subreaper of its own", (mark) => unmarked(REAPER, mark)],
+  ["many that do, and have children", (mark) => unmarked(BOMB, mark), true],
+  ["a subreaper of its own", (mark) => unmarked(REAPER, mark), true],
 ];
 
 let files: Bundle;
@@ -144,24 +146,37 @@ def handler(args):
   });
 });
 
+/** Flags of a runner whose processes have a uid of their own; as many at a time as the pipes of others take. */
+const APART = ["--child-uid", CHILD_UID, "--concurrency", "8"];
 const UIDS: [string, string[]][] = [["with the runner's uid", []]];
-if (root) UIDS.push(["with a uid of their own", ["--child-uid", CHILD_UID]]);
+if (root) UIDS.push(["with a uid of their own", APART]);
 
-afterAll(() => removeTree(dirname(touched)));
+/** The runners that several parts share, by their flags. */
+const shared = new Map<string, Promise<TestRunner>>();
+function sharedRunner(flags: string[]): Promise<TestRunner> {
+  const started = shared.get(flags.join()) ?? startRunner({ flags });
+  shared.set(flags.join(), started);
+  return started;
+}
+
+afterAll(async () => {
+  for (const runner of shared.values()) await (await runner).stop();
+  await removeTree(dirname(touched));
+});
 
 describe.each(UIDS)("processes that leave, %s", (_, flags) => {
   let runner: TestRunner;
   /** Seconds to sleep, which no other process here does. */
   const mark = (number: number): string => `90.${flags.length}${100 + number}${process.pid}5`;
   beforeAll(async () => {
-    runner = await startRunner({ flags });
+    runner = await sharedRunner(flags);
   });
-  afterAll(() => runner.stop());
 
-  test.each(ESCAPES.map(([name, attack], at) => ({ name, attack, at })))(
+  test.each(ESCAPES.map(([name, attack, stays], at) => ({ name, attack, stays, at })))(
     "attack: $name: nothing outlives the execution",
-    async ({ attack, at }) => {
-      const { status } = await run(runner, files, { ...attack(mark(at)), timeout_ms: 2000, grace_ms: 100 });
+    async ({ attack, stays, at }) => {
+      const timeout_ms = stays ? 1000 : 2000;
+      const { status } = await run(runner, files, { ...attack(mark(at)), timeout_ms, grace_ms: 100 });
       expect(status.cause).toMatch(/exit|signal|timed_out/);
       expect(status.exit_code ?? 0).toBe(0);
       await gone(mark(at));
@@ -259,13 +274,16 @@ describe("processes against their keeper", () => {
   });
 });
 
-/** Opens whatever a name can lead to, and says what it read; forges where it can write. Arguments: folders and files. */
+/**
+ * Opens whatever a name can lead to, and says what it read; forges where it can write. Arguments: how many seconds it goes on
+ * after the first time, folders and files.
+ */
 const PRY = `import os, re, sys, time
 own = [os.readlink("/proc/self/fd/%d" % fd).split(" (deleted)")[0] for fd in range(3)]
 own = [path for path in own if path != "/dev/null"]
 # In a folder of its own it may do as it likes.
 folders = [os.path.dirname(path) for path in own if re.search("/[0-9a-f]{32}$", os.path.dirname(path))]
-end = time.time() + 2
+end = time.time() + float(sys.argv[1])
 found = set()
 def attempt(path):
     if os.path.dirname(path) in folders:
@@ -280,7 +298,7 @@ def attempt(path):
     except OSError:
         pass
     os.write(fd, b"forged")
-while time.time() < end:
+while True:
     for path in own:
         folder, name = os.path.split(path)
         for place in (folder, os.path.dirname(folder)):
@@ -296,8 +314,10 @@ while time.time() < end:
             for number in range(max(0, int(counted[2]) - 300), int(counted[2]) + 300):
                 if counted[1] + str(number) not in own:
                     attempt(counted[1] + str(number))
-    for path in sys.argv[1:]:
+    for path in sys.argv[2:]:
         attempt(path)
+    if time.time() > end:
+        break
 with open(os.environ["HULL_OUTPUT_FILE"], "w") as out:
     out.write("\\n".join(sorted(found)) or "nothing")
 `;
@@ -305,16 +325,15 @@ with open(os.environ["HULL_OUTPUT_FILE"], "w") as out:
 describe.runIf(landlock)("the pipes of other executions", () => {
   let runner: TestRunner;
   beforeAll(async () => {
-    runner = await startRunner({ flags: ["--child-uid", CHILD_UID, "--concurrency", "8"] });
+    runner = await sharedRunner(APART);
   });
-  afterAll(() => runner.stop());
 
   test("attack: nothing of another execution is listed, opened, read or forged, by name or by number", async () => {
     const prying = run(
       runner,
       files,
       {
-        ...python(PRY),
+        ...python(PRY, "2"),
         output: "file",
         input: { mode: "stdin" },
         timeout_ms: 20_000,
@@ -346,7 +365,7 @@ describe.runIf(landlock)("the pipes of other executions", () => {
     }
     const fifos = names.filter((name) => /std(?:in|out|err)$|gate$/.test(name));
     expect(fifos.length).toBeGreaterThan(20);
-    const prying = await run(runner, files, { ...python(PRY, ...fifos), output: "file" });
+    const prying = await run(runner, files, { ...python(PRY, "0", ...fifos), output: "file" });
     expect(prying.stderr.toString()).toBe("");
     expect(prying.files.map(({ bytes }) => bytes.toString())).toEqual(["nothing"]);
   });
@@ -356,16 +375,13 @@ describe("folders that a process puts something else in place of", () => {
   let runner: TestRunner;
   let hoard: string;
   beforeAll(async () => {
-    runner = await startRunner({ flags: root ? ["--child-uid", CHILD_UID] : [] });
+    runner = await sharedRunner(root ? APART : []);
     // For the runner alone.
     hoard = await mkdtemp(join(tmpdir(), "hull-hoard-"));
     await writeFile(join(hoard, "other.txt"), "canary-of-the-runner");
     await mkdir(join(hoard, "in"));
   });
-  afterAll(async () => {
-    await runner.stop();
-    await removeTree(hoard);
-  });
+  afterAll(() => removeTree(hoard));
 
   test.each([
     ["its output folder", 'rm -r "$HULL_OUTPUT_DIR"; ln -s HOARD "$HULL_OUTPUT_DIR"'],
@@ -404,7 +420,7 @@ def attempt(act, *args):
         act(*args)
     except OSError:
         pass
-end = time.time() + 4
+end = time.time() + 3
 while time.time() < end:
     attempt(os.mkdir, top)
     attempt(os.symlink, hoard, link)
@@ -413,9 +429,11 @@ while time.time() < end:
     for _ in range(50):
         libc.renameat2(-100, folder, -100, link, 2)
 `;
-    const swapping = promisify(execFile)(PYTHON, ["-c", swap, join(work, "top"), hoard]);
-    const end = Date.now() + 3000;
-    while (Date.now() < end) {
+    let over = false;
+    const swapping = promisify(execFile)(PYTHON, ["-c", swap, join(work, "top"), hoard]).finally(() => {
+      over = true;
+    });
+    while (!over) {
       await removeTree(join(work, "top")).catch(() => undefined);
       expect(await readFile(join(hoard, "other.txt"), "utf8")).toContain("canary");
     }
@@ -445,60 +463,64 @@ os.chmod("f", 0)
 describe("packages", () => {
   const handler = "import hullpkg\ndef handler(a):\n    return hullpkg.answer\n";
   /** A wheel of one module `hullpkg`, with so many zeros beside it. */
-  const wheel = (answer: number, zeros = 0): Uint8Array => {
-    const script = `
-import io, sys, zipfile
-out = io.BytesIO()
-with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as z:
-  z.writestr("hullpkg.py", "answer = ${answer}\\n")
-  z.writestr("hullzeros", bytes(${zeros}))
-  z.writestr("hullpkg-1.0.dist-info/METADATA", "Metadata-Version: 2.1\\nName: hullpkg\\nVersion: 1.0\\n")
-  z.writestr("hullpkg-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\\nGenerator: t\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
-  z.writestr("hullpkg-1.0.dist-info/RECORD", "hullpkg.py,,\\nhullpkg-1.0.dist-info/METADATA,,\\nhullpkg-1.0.dist-info/WHEEL,,\\nhullpkg-1.0.dist-info/RECORD,,\\nhullzeros,,\\n")
-sys.stdout.buffer.write(out.getvalue())`;
-    return execFileSync("python3", ["-c", script], { maxBuffer: 2 ** 26 });
+  const wheel = (answer: number, zeros = 0): Promise<Uint8Array> => {
+    const about = "hullpkg-1.0.dist-info";
+    const files: [string, string | Uint8Array][] = [
+      ["hullpkg.py", `answer = ${answer}\n`],
+      ["hullzeros", new Uint8Array(zeros)],
+      [`${about}/METADATA`, "Metadata-Version: 2.1\nName: hullpkg\nVersion: 1.0\n"],
+      [`${about}/WHEEL`, "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n"],
+    ];
+    const record = [...files.map(([name]) => name), `${about}/RECORD`].map((name) => `${name},,\n`).join("");
+    return makeZip(
+      [...files, [`${about}/RECORD`, record] as const].map(([name, content]) => ({
+        name,
+        content,
+        deflate: true,
+      })),
+    );
   };
-  const packed = (content: Uint8Array) =>
+  const packed = async (content: Promise<Uint8Array>) =>
     bundle({
       "requirements.txt": "--find-links wheels\nhullpkg==1.0\n",
-      "wheels/hullpkg-1.0-py3-none-any.whl": content,
+      "wheels/hullpkg-1.0-py3-none-any.whl": await content,
       "use.py": handler,
     });
 
-  test("attack: a record that somebody else wrote is not believed", async () => {
-    const runner = await startRunner({ flags: ["--installs", "off"] });
-    try {
-      const [victim, forger] = [await packed(wheel(42)), await packed(wheel(666))];
-      expect(await callScript(runner, victim, "use.py")).toMatchObject({ value: 42 });
-      const dir = join(runner.stateDir, "packages");
-      const [first = ""] = (await readdir(dir)).filter((name) => /^[0-9a-f]{64}$/.test(name));
-      expect(await callScript(runner, forger, "use.py")).toMatchObject({ value: 666 });
-      const [other = ""] = (await readdir(dir)).filter(
-        (name) => /^[0-9a-f]{64}$/.test(name) && name !== first,
-      );
-      const text = await readFile(join(dir, other), "utf8");
-      // The whole record of other packages, and their digest alone.
-      for (const forged of [text, text.slice(0, 64)]) {
-        await writeFile(join(dir, first), forged);
-        expect(await callScript(runner, victim, "use.py")).toMatchObject({ value: 42 });
-      }
-    } finally {
-      await runner.stop();
-    }
+  let runner: TestRunner;
+  let forger: Bundle;
+  beforeAll(async () => {
+    runner = await startRunner({ flags: ["--installs", "off", "--bundle-bytes", "1000000"] });
+    forger = await packed(wheel(666));
   });
+  afterAll(() => runner.stop());
 
   test("attack: packages of more bytes than the runner keeps are refused, and say so", async () => {
-    const runner = await startRunner({ flags: ["--installs", "off", "--bundle-bytes", "1000000"] });
-    try {
-      const { value, fault } = await callScript(runner, await packed(wheel(42, 20_000_000)), "use.py");
-      expect(fault).toBe("tool_error");
-      expect(JSON.stringify(value)).toMatch(/more than 1000000 bytes/);
-      expect(
-        (await readdir(join(runner.stateDir, "packages"))).filter((name) => name.endsWith(".tar")),
-      ).toEqual([]);
-      expect(await callScript(runner, await packed(wheel(42)), "use.py")).toMatchObject({ value: 42 });
-    } finally {
-      await runner.stop();
+    const { value, fault } = await callScript(runner, await packed(wheel(42, 3_000_000)), "use.py");
+    expect(fault).toBe("tool_error");
+    expect(JSON.stringify(value)).toMatch(/more than 1000000 bytes/);
+    expect(
+      (await readdir(join(runner.stateDir, "packages"))).filter((name) => name.endsWith(".tar")),
+    ).toEqual([]);
+    expect(await callScript(runner, forger, "use.py")).toMatchObject({ value: 666 });
+  });
+
+  test("attack: a record that somebody else wrote is not believed", async () => {
+    const dir = join(runner.stateDir, "packages");
+    const records = async (): Promise<string[]> =>
+      (await readdir(dir)).filter((name) => /^[0-9a-f]{64}$/.test(name));
+    // Installed by the test before, if that ran.
+    expect(await callScript(runner, forger, "use.py")).toMatchObject({ value: 666 });
+    const [other = "", ...more] = await records();
+    expect(more).toEqual([]);
+    const victim = await packed(wheel(42));
+    expect(await callScript(runner, victim, "use.py")).toMatchObject({ value: 42 });
+    const [first = ""] = (await records()).filter((name) => name !== other);
+    const text = await readFile(join(dir, other), "utf8");
+    // The whole record of other packages, and their digest alone.
+    for (const forged of [text, text.slice(0, 64)]) {
+      await writeFile(join(dir, first), forged);
+      expect(await callScript(runner, victim, "use.py")).toMatchObject({ value: 42 });
     }
   });
 });

@@ -18,7 +18,7 @@ async function command(text: string, memory_bytes?: number) {
   return { said: stdout.toString(), status };
 }
 
-const eat = (bytes: number): string => `python3 -c 'print(len(bytearray(${bytes})))'`;
+const eat = (bytes: number): string => `python3 -S -E -c 'print(len(bytearray(${bytes})))'`;
 
 test("a process has no more than that, and cannot raise it; what is only reserved does not count", async () => {
   const limit = 1024 ** 3;

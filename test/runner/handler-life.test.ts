@@ -152,8 +152,7 @@ describe("who makes a call comes back", () => {
 
   test("a runner that dies: the outcome is unknown, and nothing is run again", async () => {
     const file = join(dir, "lost");
-    let current = await startRunner();
-    const moving: Runner = { key: current.key, fetch: (path, request) => current.fetch(path, request) };
+    const moving: Runner = { key: runner.key, fetch: (path, request) => runner.fetch(path, request) };
     const deps = processDeps(moving, files);
     const options = { ...deps.options, known: remembered() };
     const call = handlerCall(files, "count.py", { file, s: 30 });
@@ -162,17 +161,13 @@ describe("who makes a call comes back", () => {
       () => readFile(file, "utf8").catch(() => ""),
       (text) => text !== "",
     );
-    await current.kill("SIGKILL");
-    current = await startRunner({ from: current });
-    try {
-      expect(await outcome).toMatchObject({
-        fault: "tool_error",
-        diagnostics: [{ code: "outcome_unknown" }],
-      });
-      expect(await readFile(file, "utf8")).toBe("once ");
-    } finally {
-      await current.stop();
-    }
+    await runner.kill("SIGKILL");
+    runner = await startRunner({ from: runner });
+    expect(await outcome).toMatchObject({
+      fault: "tool_error",
+      diagnostics: [{ code: "outcome_unknown" }],
+    });
+    expect(await readFile(file, "utf8")).toBe("once ");
   });
 });
 

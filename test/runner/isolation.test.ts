@@ -106,17 +106,16 @@ describe.runIf(root)("a uid of their own (only where the test runs as root)", ()
     const { status } = await run(runner, files, { ...sh(script), timeout_ms: 300, grace_ms: 200 });
     expect(status.cause).toBe("timed_out");
     await gone("sleep 71.5");
-    const other = await startRunner({ flags: ["--child-uid", String(CHILD_UID)] });
-    run(other, files, sh("setsid sleep 72.5 & sleep 72.5")).catch(() => {});
+    run(runner, files, sh("setsid sleep 72.5 & sleep 72.5")).catch(() => {});
     await running("sleep 72.5", 2);
-    await other.kill("SIGKILL");
+    // The last test of this runner.
+    await runner.kill("SIGKILL");
     await gone("sleep 72.5");
-    await other.stop();
   });
 });
 
 describe("egress", () => {
-  const connect = `python3 -c '
+  const connect = `python3 -S -E -c '
 import socket, sys
 s = socket.socket(); s.settimeout(2)
 try: s.connect(("127.0.0.1", int(sys.argv[1]))); print("open")
@@ -165,56 +164,25 @@ describe("spawners", () => {
   /** Its keeper's parent. */
   const SPAWNER_OF = "awk '/^PPid:/ {print $2}' /proc/$PPID/status";
 
-  test("one that is killed is replaced: what it ran is lost and ended, the next runs", async () => {
-    const runner = await startRunner({ flags: ["--spawners", "1"] });
-    try {
-      const before = (await run(runner, files, sh(SPAWNER_OF))).stdout.toString().trim();
-      const lost = run(runner, files, sh("setsid sleep 73.5 & sleep 73.5"));
-      await running("sleep 73.5", 2);
-      process.kill(Number(before), "SIGKILL");
-      expect((await lost).status.cause).toBe("lost");
-      await gone("sleep 73.5");
-      const after = await until(
-        async () => (await run(runner, files, sh(SPAWNER_OF))).stdout.toString().trim(),
-        (pid) => pid !== "",
-      );
-      expect(after).not.toBe(before);
-    } finally {
-      await runner.stop();
-    }
+  let runner: TestRunner;
+  beforeAll(async () => {
+    runner = await startRunner({ flags: ["--spawners", "1"] });
   });
-
-  test("no spawner outlives its runner, nor do the processes", async () => {
-    const runner = await startRunner({ flags: ["--spawners", "1"] });
-    const spawner = (await run(runner, files, sh(SPAWNER_OF))).stdout.toString().trim();
-    run(runner, files, sh("setsid sleep 74.5 & sleep 74.5")).catch(() => {});
-    await running("sleep 74.5", 2);
-    await runner.kill("SIGKILL");
-    await gone("sleep 74.5");
-    await until(
-      () =>
-        stat(`/proc/${spawner}`).then(
-          () => true,
-          () => false,
-        ),
-      (there) => !there,
-    );
-    await runner.stop();
-  });
+  afterAll(() => runner.stop());
 
   test.each(["0", "1"])(
     "with %s spawners: a text without #! is a shell script; statuses and defaults",
     async (count) => {
-      const runner = await startRunner({ flags: ["--spawners", count] });
+      const used = count === "1" ? runner : await startRunner({ flags: ["--spawners", count] });
       const plain = await bundle({ "x.sh": "#!/bin/sh\n" });
       try {
         const make =
           'printf "echo plain \\$1" > "$TMPDIR/t"; chmod 755 "$TMPDIR/t"; exec env "$TMPDIR/t" arg';
-        expect((await run(runner, plain, sh(make))).stdout.toString()).toBe("plain arg\n");
-        expect((await run(runner, plain, sh("exit 255"))).status.exit_code).toBe(255);
-        expect((await run(runner, plain, sh("kill -ABRT $$"))).status.signal).toBe("SIGABRT");
+        expect((await run(used, plain, sh(make))).stdout.toString()).toBe("plain arg\n");
+        expect((await run(used, plain, sh("exit 255"))).status.exit_code).toBe(255);
+        expect((await run(used, plain, sh("kill -ABRT $$"))).status.signal).toBe("SIGABRT");
         const { stdout } = await run(
-          runner,
+          used,
           plain,
           sh(
             "umask; grep -E 'Sig(Ign|Blk)' /proc/self/status; ls /proc/self/fd | wc -l; ps -o pid=,pgid=,sid= -p $$",
@@ -230,8 +198,39 @@ describe("spawners", () => {
         if (count === "1") expect(descriptors?.trim()).toBe("4");
         expect(new Set(ids?.trim().split(/\s+/)).size).toBe(1);
       } finally {
-        await runner.stop();
+        if (used !== runner) await used.stop();
       }
     },
   );
+
+  test("one that is killed is replaced: what it ran is lost and ended, the next runs", async () => {
+    const before = (await run(runner, files, sh(SPAWNER_OF))).stdout.toString().trim();
+    const lost = run(runner, files, sh("setsid sleep 73.5 & sleep 73.5"));
+    await running("sleep 73.5", 2);
+    process.kill(Number(before), "SIGKILL");
+    expect((await lost).status.cause).toBe("lost");
+    await gone("sleep 73.5");
+    const after = await until(
+      async () => (await run(runner, files, sh(SPAWNER_OF))).stdout.toString().trim(),
+      (pid) => pid !== "",
+    );
+    expect(after).not.toBe(before);
+  });
+
+  // The last test of this runner.
+  test("no spawner outlives its runner, nor do the processes", async () => {
+    const spawner = (await run(runner, files, sh(SPAWNER_OF))).stdout.toString().trim();
+    run(runner, files, sh("setsid sleep 74.5 & sleep 74.5")).catch(() => {});
+    await running("sleep 74.5", 2);
+    await runner.kill("SIGKILL");
+    await gone("sleep 74.5");
+    await until(
+      () =>
+        stat(`/proc/${spawner}`).then(
+          () => true,
+          () => false,
+        ),
+      (there) => !there,
+    );
+  });
 });

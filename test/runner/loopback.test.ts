@@ -63,7 +63,7 @@ for _ in range(10):
     print(urllib.request.urlopen("http://localhost:8931/", timeout=5).read().decode(), end=" ")
     time.sleep(0.05)
 END
-python3 page.py; echo; ls -d /skills/pdf 2>/dev/null || echo none; id -u`;
+python3 -S -E page.py; echo; ls -d /skills/pdf 2>/dev/null || echo none; id -u`;
 
 const WAYS = `cat > ways.py <<'END'
 import ctypes, errno, os, socket, sys
@@ -84,7 +84,7 @@ def call(number, *arguments):
 x86 = os.uname().machine == "x86_64"
 def enter(path):
     call(308 if x86 else 268, os.open(path, os.O_RDONLY), 0)
-print(of(lambda: connect("127.0.0.1", int(sys.argv[1]))))
+print(*[of(lambda port=port: connect("127.0.0.1", int(port))) for port in sys.argv[1:]])
 print(of(lambda: connect("192.0.2.1", 80)))
 print(of(lambda: connect("2001:db8::1", 80, socket.AF_INET6)))
 print(of(lambda: socket.socket(socket.AF_VSOCK)))
@@ -94,7 +94,29 @@ print(of(lambda: socket.create_server(("::1", 0), family=socket.AF_INET6)))
 print(*sorted(name for _, name in socket.if_nameindex() if name in ("lo", "eth0", "ens5")))
 print(*[line.split()[1] for line in open("/proc/self/status") if line[:7] in ("CapEff:", "CapBnd:", "NoNewPr")])
 END
-python3 ways.py`;
+python3 -S -E ways.py`;
+
+/** The runner of commands with listed hosts, which has the machine's proxy, too. */
+let asking: TestRunner;
+const ASKING = root ? ["--child-uid", "65124"] : [];
+/** That proxy. */
+let beyond: Server;
+/** What it was asked for. */
+const asked: string[] = [];
+beforeAll(async () => {
+  beyond = createServer((request, response) => {
+    asked.push(`${request.method} ${request.url}`);
+    response.end("passed on");
+  });
+  await new Promise<void>((resolve) => beyond.listen(0, "127.0.0.1", resolve));
+  const address = beyond.address();
+  const proxy = `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
+  asking = await startRunner({ flags: ["--spawners", "1", ...ASKING], env: { HTTPS_PROXY: proxy } });
+});
+afterAll(async () => {
+  await asking.stop();
+  beyond.close();
+});
 
 describe.runIf(canUnshareNetwork())("attack: a command without network", () => {
   const nothing = "0".repeat(16);
@@ -108,7 +130,8 @@ describe.runIf(canUnshareNetwork())("attack: a command without network", () => {
         ] satisfies [string, string[], Record<string, string>][])
       : []),
   ])("%s reaches its own servers, and no others", async (_, flags, env) => {
-    const runner = await startRunner({ flags: ["--spawners", "1", ...flags], env });
+    const shares = flags.join() === ASKING.join() && Object.keys(env).length === 0;
+    const runner = shares ? asking : await startRunner({ flags: ["--spawners", "1", ...flags], env });
     try {
       const both = ["red", "blue"].map((word) =>
         command(runner, served(word), { skills_path: word === "red" }),
@@ -131,25 +154,23 @@ describe.runIf(canUnshareNetwork())("attack: a command without network", () => {
         break;
       }
       const runnerPort = new URL(runner.url).port;
-      for (const to of [String(port), runnerPort]) {
-        const said = (await command(runner, `${WAYS} ${to}`)).trimEnd().split("\n");
-        const [machine, outside, outside6, vsock, ring, other, own6, interfaces, rights] = said;
-        expect({ machine, outside, outside6, vsock, ring, other, own6, interfaces }).toEqual({
-          machine: "ECONNREFUSED",
-          outside: "ENETUNREACH",
-          outside6: "ENETUNREACH",
-          vsock: "ENETUNREACH",
-          ring: "ENOSYS",
-          other: "EPERM",
-          own6: "made",
-          interfaces: "lo",
-        });
-        // Where its uid is root's, it has root's rights in a network that it cannot leave.
-        if (uidOf(flags) !== "0") expect(rights).toBe(`${nothing} ${nothing} 1`);
-      }
+      const said = (await command(runner, `${WAYS} ${port} ${runnerPort}`)).trimEnd().split("\n");
+      const [machine, outside, outside6, vsock, ring, other, own6, interfaces, rights] = said;
+      expect({ machine, outside, outside6, vsock, ring, other, own6, interfaces }).toEqual({
+        machine: "ECONNREFUSED ECONNREFUSED",
+        outside: "ENETUNREACH",
+        outside6: "ENETUNREACH",
+        vsock: "ENETUNREACH",
+        ring: "ENOSYS",
+        other: "EPERM",
+        own6: "made",
+        interfaces: "lo",
+      });
+      // Where its uid is root's, it has root's rights in a network that it cannot leave.
+      if (uidOf(flags) !== "0") expect(rights).toBe(`${nothing} ${nothing} 1`);
       expect(runner.log()).not.toMatch(/spawners_not_started|skills_path_not_shown/);
     } finally {
-      await runner.stop();
+      if (runner !== asking) await runner.stop();
     }
   });
   const uidOf = (flags: string[]): string => flags[1] ?? String(process.getuid?.());
@@ -158,41 +179,24 @@ describe.runIf(canUnshareNetwork())("attack: a command without network", () => {
 test.runIf(canUnshareNetwork())(
   "commands with listed hosts reach these by the proxy, and servers of their own by localhost",
   async () => {
-    const asked: string[] = [];
-    const beyond = createServer((request, response) => {
-      asked.push(`${request.method} ${request.url}`);
-      response.end("passed on");
-    });
-    await new Promise<void>((resolve) => beyond.listen(0, "127.0.0.1", resolve));
-    const address = beyond.address();
-    const proxy = `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
-    const runner = await startRunner({
-      flags: ["--spawners", "1", ...(root ? ["--child-uid", "65124"] : [])],
-      env: { HTTPS_PROXY: proxy },
-    });
-    try {
-      const get = (url: string) =>
-        `python3 -c 'import urllib.request as u; print(u.urlopen("${url}", timeout=5).read().decode())' 2>&1 | tail -1`;
-      const texts = ["red", "blue"].map((word) =>
-        command(
-          runner,
-          `${get("http://api.example.com/x")}\n${get("http://other.example.com/")}\n${get(`http://127.0.0.1:${port}/`)}\n${served(word)}`,
-          { network: { hosts: ["api.example.com"] } },
-        ),
-      );
-      for (const [index, text] of (await Promise.all(texts)).entries()) {
-        const [listed, other, machine, pages] = text.split("\n");
-        expect(listed).toBe("passed on");
-        expect(other).toMatch(/403/);
-        expect(machine).toMatch(/refused/);
-        expect(pages?.trim().split(" ")).toEqual(Array(10).fill(index === 0 ? "red" : "blue"));
-      }
-      expect(asked).toEqual(["GET http://api.example.com/x", "GET http://api.example.com/x"]);
-      expect(runner.log()).not.toContain("spawners_not_started");
-    } finally {
-      await runner.stop();
-      beyond.close();
+    const get = (url: string) =>
+      `python3 -c 'import urllib.request as u; print(u.urlopen("${url}", timeout=5).read().decode())' 2>&1 | tail -1`;
+    const texts = ["red", "blue"].map((word) =>
+      command(
+        asking,
+        `${get("http://api.example.com/x")}\n${get("http://other.example.com/")}\n${get(`http://127.0.0.1:${port}/`)}\n${served(word)}`,
+        { network: { hosts: ["api.example.com"] } },
+      ),
+    );
+    for (const [index, text] of (await Promise.all(texts)).entries()) {
+      const [listed, other, machine, pages] = text.split("\n");
+      expect(listed).toBe("passed on");
+      expect(other).toMatch(/403/);
+      expect(machine).toMatch(/refused/);
+      expect(pages?.trim().split(" ")).toEqual(Array(10).fill(index === 0 ? "red" : "blue"));
     }
+    expect(asked).toEqual(["GET http://api.example.com/x", "GET http://api.example.com/x"]);
+    expect(asking.log()).not.toContain("spawners_not_started");
   },
 );
 

@@ -8,24 +8,49 @@ import { type Bundle, bundle, run, startRunner, type TestRunner, until } from ".
 
 const ASK_PYTHON = "import urllib.request\nurllib.request.urlopen(url, timeout=5).read().decode()";
 
+/** Asks for these, one by one: the texts, or why there is none. One that is alone says so as its own end. */
+const ASK_ALL = `import urllib.request
+def ask(urls):
+    texts = []
+    for url in urls:
+        try:
+            texts.append(urllib.request.urlopen(url, timeout=5).read().decode())
+        except OSError as error:
+            if len(urls) == 1:
+                raise
+            texts.append(str(error))
+    return texts
+`;
+
 let files: Bundle;
 let site: Server;
 let url: string;
 beforeAll(async () => {
   files = await bundle({
-    "ask.py":
-      "import urllib.request\ndef handler(a):\n    return urllib.request.urlopen(a['url'], timeout=5).read().decode()\n",
+    "ask.py": `${ASK_ALL}def handler(a):
+    return ask(a["urls"])
+`,
     // A program, and one that a child process asks for.
-    "program.py":
-      "import json, subprocess, sys\nurl = json.load(sys.stdin)['url']\ncode = 'import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1], timeout=5).read().decode())'\nprint(subprocess.run([sys.executable, '-c', code, url], check=True, stdout=subprocess.PIPE, text=True).stdout.strip())\n",
-    "ask.js": "export default async ({ url }) => (await fetch(url)).text();",
-    "ask.sh": `url=$(python3 -c 'import json, sys; print(json.load(sys.stdin)["url"])'); exec python3 - "$url" <<'END'
-import sys, urllib.request
-print(urllib.request.urlopen(sys.argv[1], timeout=5).read().decode())
+    "program.py": `import json, subprocess, sys
+urls = json.load(sys.stdin)["urls"]
+code = ${JSON.stringify(`${ASK_ALL}import json, sys\nprint(json.dumps(ask(sys.argv[1:])))`)}
+print(subprocess.run([sys.executable, "-c", code, *urls], check=True, stdout=subprocess.PIPE, text=True).stdout.strip())
+`,
+    "ask.js": `export default async ({ urls }) => {
+  const texts = [];
+  for (const url of urls) {
+    const text = fetch(url).then((answer) => answer.text());
+    texts.push(urls.length === 1 ? await text : await text.catch(String));
+  }
+  return texts;
+};`,
+    "ask.sh": `urls=$(sed 's/.*"urls":\\[\\([^]]*\\).*/\\1/; s/[",]/ /g'); exec python3 - $urls <<'END'
+${ASK_ALL}import json, sys
+print(json.dumps(ask(sys.argv[1:])))
 END`,
     "ask.own": `#!/usr/bin/env python3
-import json, sys, urllib.request
-print(urllib.request.urlopen(json.load(sys.stdin)["url"], timeout=5).read().decode())
+${ASK_ALL}import json, sys
+print(json.dumps(ask(json.load(sys.stdin)["urls"])))
 `,
     "direct.py":
       "import urllib.request as u\ndef handler(a):\n    return u.build_opener(u.ProxyHandler({})).open(a['url'], timeout=5).read().decode()\n",
@@ -88,31 +113,50 @@ async function listening(server: Server): Promise<string> {
 const SCRIPTS = ["ask.py", "program.py", "ask.js", "ask.sh", "ask.own"];
 const withNetwork = { tool: { network: { hosts: null } } };
 
-describe("a runner that keeps what tools declare", () => {
-  let runner: TestRunner;
-  beforeAll(async () => {
-    runner = await startRunner({ flags: ["--spawners", "1"] });
+/** Keeps what tools declare. It asks the machine's own proxy for listed hosts. */
+let runner: TestRunner;
+/** That proxy, which knows all names. */
+let beyond: Server;
+/** What it was asked for. */
+let asked: string[] = [];
+beforeAll(async () => {
+  beyond = createServer((request, response) => {
+    asked.push(`${request.method} ${request.url}`);
+    response.end("passed on");
   });
-  afterAll(() => runner.stop());
+  beyond.on("connect", (request, socket) => {
+    asked.push(`CONNECT ${request.url}`);
+    socket.on("error", () => {});
+    socket.write("HTTP/1.1 200 OK\r\n\r\n");
+    socket.once("data", () => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\npassed on"));
+  });
+  const proxy = await listening(beyond);
+  runner = await startRunner({ flags: ["--spawners", "1"], env: { HTTPS_PROXY: proxy } });
+});
+afterAll(async () => {
+  await runner.stop();
+  beyond.close();
+});
 
+describe("a runner that keeps what tools declare", () => {
   test("says so", async () => {
     const ready: unknown = await (await fetch(`${runner.url}/readyz`)).json();
     expect(ready).toMatchObject({ enforced: { declared_network: true, egress_off: false } });
   });
 
   test.each(SCRIPTS)("%s reaches nothing without a declaration, and is told why", async (script) => {
-    const closed = await callScript(runner, files, script, { url });
+    const closed = await callScript(runner, files, script, { urls: [url] });
     expect(closed.fault).toBe("tool_error");
     const said = `${JSON.stringify(closed.value)}${closed.said}`;
     expect(said).toMatch(/unreachable|fetch failed/i);
-    expect(await callScript(runner, files, script, { url }, withNetwork)).toMatchObject({
-      value: "reached",
+    expect(await callScript(runner, files, script, { urls: [url] }, withNetwork)).toMatchObject({
+      value: ["reached"],
       fault: null,
     });
   });
 
   test("the error names the declaration that is missing", async () => {
-    const { value } = await callScript(runner, files, "ask.py", { url });
+    const { value } = await callScript(runner, files, "ask.py", { urls: [url] });
     expect(value).toEqual({
       error: expect.stringMatching(/unreachable.*\n.*probe declares no network.*x-requires-network/),
     });
@@ -150,30 +194,7 @@ describe("a runner that keeps what tools declare", () => {
 
 // Where a network of its own can be made: as root, or with unprivileged user namespaces.
 describe.runIf(canUnshareNetwork())("a tool that lists hosts", () => {
-  let runner: TestRunner;
-  let beyond: Server;
-  /** What the machine's proxy was asked for. */
-  let asked: string[] = [];
   const listed = { tool: { network: { hosts: ["api.example.com", "*.example.org"] } } };
-  beforeAll(async () => {
-    // The runner asks the machine's own proxy, which knows two names.
-    beyond = createServer((request, response) => {
-      asked.push(`${request.method} ${request.url}`);
-      response.end("passed on");
-    });
-    beyond.on("connect", (request, socket) => {
-      asked.push(`CONNECT ${request.url}`);
-      socket.on("error", () => {});
-      socket.write("HTTP/1.1 200 OK\r\n\r\n");
-      socket.once("data", () => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\npassed on"));
-    });
-    const proxy = await listening(beyond);
-    runner = await startRunner({ flags: ["--spawners", "1"], env: { HTTPS_PROXY: proxy } });
-  });
-  afterAll(async () => {
-    await runner.stop();
-    beyond.close();
-  });
   const ask = async (script: string, to: string) => {
     asked = [];
     const { value, said } = await callScript(runner, files, script, { url: to }, listed);
@@ -186,17 +207,18 @@ describe.runIf(canUnshareNetwork())("a tool that lists hosts", () => {
   });
 
   test.each(SCRIPTS)("%s reaches them by the proxy that it is told of, and nothing else", async (script) => {
-    expect(await ask(script, "http://api.example.com/x?y=1")).toContain("passed on");
+    const open = ["http://api.example.com/x?y=1", "http://a.b.example.org/"];
+    const closed = ["http://example.com/", "http://127.0.0.1/", url];
+    asked = [];
+    const { value } = await callScript(runner, files, script, { urls: [...open, ...closed] }, listed);
+    const refused = expect.not.stringMatching(/passed on|reached/);
+    expect(value).toEqual(["passed on", "passed on", refused, refused, refused]);
     // Node makes a connection through the proxy where others ask it.
-    expect(asked).toEqual([
-      script === "ask.js" ? "CONNECT api.example.com:80" : "GET http://api.example.com/x?y=1",
-    ]);
-    expect(await ask(script, "http://a.b.example.org/")).toContain("passed on");
-    for (const other of ["http://example.com/", "http://127.0.0.1/", url]) {
-      const refused = await ask(script, other);
-      expect(refused).not.toMatch(/passed on|reached/);
-      expect(asked).toEqual([]);
-    }
+    expect(asked).toEqual(
+      script === "ask.js"
+        ? ["CONNECT api.example.com:80", "CONNECT a.b.example.org:80"]
+        : open.map((listedUrl) => `GET ${listedUrl}`),
+    );
   });
 
   test("a server of its own is asked without the proxy", async () => {
@@ -228,8 +250,8 @@ test.runIf(canUnshareNetwork() && process.getuid?.() === 0)("the same under a ui
     expect(ready).toMatchObject({ enforced: { uid: true, declared_network: true, declared_hosts: true } });
     const listed = { tool: { network: { hosts: ["api.example.com"] } } };
     for (const script of ["ask.py", "ask.sh"]) {
-      const asked = { url: "http://api.example.com/" };
-      expect((await callScript(runner, files, script, asked, listed)).value).toBe("passed on");
+      const asked = { urls: ["http://api.example.com/"] };
+      expect((await callScript(runner, files, script, asked, listed)).value).toEqual(["passed on"]);
       expect((await callScript(runner, files, script, asked)).fault).toBe("tool_error");
     }
   } finally {
@@ -242,7 +264,7 @@ test("with `--network open` a declaration changes nothing, and /readyz says so",
   const runner = await startRunner({ flags: ["--spawners", "1", "--network", "open"] });
   try {
     for (const script of ["ask.py", "ask.sh"])
-      expect((await callScript(runner, files, script, { url })).value).toBe("reached");
+      expect((await callScript(runner, files, script, { urls: [url] })).value).toEqual(["reached"]);
     const ready: unknown = await (await fetch(`${runner.url}/readyz`)).json();
     expect(ready).toMatchObject({ enforced: { declared_network: false } });
   } finally {
@@ -257,7 +279,7 @@ test("a runner that cannot take the network away says so when it starts", async 
       () => runner.log(),
       (text) => text.includes("declared_network_not_enforced"),
     );
-    expect((await callScript(runner, files, "ask.js", { url })).value).toBe("reached");
+    expect((await callScript(runner, files, "ask.js", { urls: [url] })).value).toEqual(["reached"]);
   } finally {
     await runner.stop();
   }

@@ -4,6 +4,7 @@ import { createServer } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { callScript } from "../support/handler-call.ts";
 import { type Bundle, bundle, run, startRunner, type TestRunner, until } from "../support/runner.ts";
+import { makeZip } from "../support/zip.ts";
 
 const canUnshare = (() => {
   try {
@@ -14,17 +15,15 @@ const canUnshare = (() => {
   }
 })();
 /** A wheel of one module `hullpkg`, whose `answer` is 42. */
-const wheel = (): Uint8Array => {
-  const script = `
-import io, sys, zipfile
-out = io.BytesIO()
-with zipfile.ZipFile(out, "w") as z:
-  z.writestr("hullpkg.py", "answer = 42\\n")
-  z.writestr("hullpkg-1.0.dist-info/METADATA", "Metadata-Version: 2.1\\nName: hullpkg\\nVersion: 1.0\\n")
-  z.writestr("hullpkg-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\\nGenerator: t\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
-  z.writestr("hullpkg-1.0.dist-info/RECORD", "hullpkg.py,,\\nhullpkg-1.0.dist-info/METADATA,,\\nhullpkg-1.0.dist-info/WHEEL,,\\nhullpkg-1.0.dist-info/RECORD,,\\n")
-sys.stdout.buffer.write(out.getvalue())`;
-  return execFileSync("python3", ["-c", script]);
+const wheel = (): Promise<Uint8Array<ArrayBuffer>> => {
+  const about = "hullpkg-1.0.dist-info";
+  const files = {
+    "hullpkg.py": "answer = 42\n",
+    [`${about}/METADATA`]: "Metadata-Version: 2.1\nName: hullpkg\nVersion: 1.0\n",
+    [`${about}/WHEEL`]: "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    [`${about}/RECORD`]: `hullpkg.py,,\n${about}/METADATA,,\n${about}/WHEEL,,\n${about}/RECORD,,\n`,
+  };
+  return makeZip(Object.entries(files).map(([name, content]) => ({ name, content })));
 };
 const HANDLER = "import hullpkg\ndef handler(a):\n    return [hullpkg.answer, hullpkg.__file__]\n";
 const block = (lines: string[]): string =>
@@ -47,7 +46,7 @@ beforeAll(async () => {
   offline = await startRunner({ flags: ["--installs", "off"] });
   packed = await bundle({
     "requirements.txt": "# local\n--find-links wheels\nhullpkg==1.0\n",
-    "wheels/hullpkg-1.0-py3-none-any.whl": wheel(),
+    "wheels/hullpkg-1.0-py3-none-any.whl": await wheel(),
     "scripts/use.py": HANDLER,
     "scripts/other.py": HANDLER,
     "scripts/inline.py": block(['dependencies = ["no-such-package-of-hull"]']) + HANDLER,
@@ -109,12 +108,13 @@ test.runIf(canUnshare)(
   "whether packages are fetched is a setting apart from the handlers' network",
   async () => {
     const asked: string[] = [];
+    const content = await wheel();
     const index = createServer((request, response) => {
       asked.push(request.url ?? "");
       const file = "hullpkg-1.0-py3-none-any.whl";
       const isFile = request.url === `/${file}`;
       response.writeHead(200, { "content-type": isFile ? "application/zip" : "text/html" });
-      response.end(isFile ? wheel() : `<a href="/${file}">${file}</a>`);
+      response.end(isFile ? content : `<a href="/${file}">${file}</a>`);
     });
     const port = await new Promise<number>((resolve) => {
       index.listen(0, "127.0.0.1", () => {

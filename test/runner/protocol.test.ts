@@ -136,7 +136,7 @@ describe("bundles", () => {
     expect([await ran("true"), packs]).toEqual([good, 1]);
     // One that is under way keeps its folder, in which the same paths lead to the fresh one.
     const gate = join(own.stateDir, "gate");
-    const waits = ran(`touch ${gate}-begun; until [ -e ${gate} ]; do sleep 0.02; done; cat "$PWD/data"`);
+    const waits = ran(`touch ${gate}-begun; until [ -e ${gate} ]; do sleep 0.1; done; cat "$PWD/data"`);
     await until(
       () => readdir(own.stateDir),
       (names) => names.includes("gate-begun"),

@@ -14,7 +14,7 @@ beforeEach(() => {
 afterEach(() => rmSync(dir, { recursive: true }));
 
 function python(...lines: string[]) {
-  const args = [PROGRAM, ".hull/python-session"];
+  const args = ["-S", "-E", PROGRAM, ".hull/python-session"];
   const { stdout, stderr, status } = spawnSync("python3", args, {
     cwd: dir,
     input: lines.join("\n"),

@@ -55,42 +55,35 @@ function cutting(runner: Runner, cuts: number, bytes: number): Runner & { paths:
   };
 }
 
+/** Of the tests of cut connections and of the drain that ends it. */
+let drained: TestRunner;
+beforeAll(async () => {
+  drained = await startRunner({ flags: ["--concurrency", "8"] });
+});
+afterAll(() => drained.stop());
+
 describe("a connection that is cut", () => {
   test("S84: one process, complete output, for short and long answers", async () => {
-    const runner = await startRunner();
-    try {
-      await run(runner, files, { argv: ["true"] });
-      for (const [bytes, size] of [
-        [120, 20_000],
-        [900_000, 3_000_000],
-      ] as const) {
-        const count = join(dir, `count-${size}`);
-        const script = `echo run >> ${count}; head -c ${size} /dev/zero | tr '\\0' x; sleep 0.3; printf end`;
-        const value = spec({ digest: files.digest, argv: ["bash", "-c", script] });
-        const cut = cutting(runner, 2, bytes);
-        const { stdout, kinds } = await collect(runExecution(cut, value, {}, runOptions(files)));
-        expect(stdout.length).toBe(size + 3);
-        expect(stdout.subarray(-4).toString()).toBe("xend");
-        expect(kinds.filter((kind) => kind === "started")).toEqual(["started"]);
-        expect(await readFile(count, "utf8")).toBe("run\n");
-        expect(cut.paths[0]).toBe("POST /v1/executions");
-        expect(cut.paths.slice(1).every((path) => path.startsWith("GET /v1/executions/<id>?from="))).toBe(
-          true,
-        );
-        const replay = await collect(replayExecution(runner, value.id, runOptions(files)));
-        expect(replay.stdout).toEqual(stdout);
-      }
-    } finally {
-      await runner.stop();
+    const runner = drained;
+    await run(runner, files, { argv: ["true"] });
+    for (const [bytes, size] of [
+      [120, 20_000],
+      [900_000, 3_000_000],
+    ] as const) {
+      const count = join(dir, `count-${size}`);
+      const script = `echo run >> ${count}; head -c ${size} /dev/zero | tr '\\0' x; sleep 0.3; printf end`;
+      const value = spec({ digest: files.digest, argv: ["bash", "-c", script] });
+      const cut = cutting(runner, 2, bytes);
+      const { stdout, kinds } = await collect(runExecution(cut, value, {}, runOptions(files)));
+      expect(stdout.length).toBe(size + 3);
+      expect(stdout.subarray(-4).toString()).toBe("xend");
+      expect(kinds.filter((kind) => kind === "started")).toEqual(["started"]);
+      expect(await readFile(count, "utf8")).toBe("run\n");
+      expect(cut.paths[0]).toBe("POST /v1/executions");
+      expect(cut.paths.slice(1).every((path) => path.startsWith("GET /v1/executions/<id>?from="))).toBe(true);
+      const replay = await collect(replayExecution(runner, value.id, runOptions(files)));
+      expect(replay.stdout.equals(stdout)).toBe(true);
     }
-  });
-
-  test("a runner that nobody reaches is unavailable", async () => {
-    const runner = await startRunner();
-    await runner.stop();
-    await expect(run(runner, files, { argv: ["true"] })).rejects.toMatchObject({
-      code: "runner_unavailable",
-    });
   });
 });
 
@@ -161,6 +154,13 @@ describe("a runner that died", () => {
   });
 });
 
+/** Of the tests of aborted callers and of a parent that is gone, which ends it. */
+let left: TestRunner;
+beforeAll(async () => {
+  left = await startRunner({ flags: ["--concurrency", "2"] });
+});
+afterAll(() => left.stop());
+
 describe("load", () => {
   /** Resolves when no call has or awaits a slot: one that is answered may still be tidied up. */
   const idle = async (runner: TestRunner): Promise<void> => {
@@ -178,7 +178,7 @@ describe("load", () => {
   ) => {
     await idle(runner);
     const gate = await mkdtemp(join(dir, "gate-"));
-    const argv = ["sh", "-c", 'until [ -e "$0" ]; do sleep 0.05; done', join(gate, "open")];
+    const argv = ["sh", "-c", 'until [ -e "$0" ]; do sleep 0.1; done', join(gate, "open")];
     const counts: Record<string, number> = {};
     let ended = 0;
     const one = async (): Promise<void> => {
@@ -214,41 +214,37 @@ describe("load", () => {
   });
 
   test("S32: aborted callers never make more than the allowed groups, and none stays", async () => {
-    const runner = await startRunner({ flags: ["--concurrency", "2"] });
-    try {
-      await run(runner, files, { argv: ["true"] });
-      const controllers = Array.from({ length: 10 }, () => new AbortController());
-      const calls = controllers.map(({ signal }) =>
-        collect(
-          runExecution(
-            runner,
-            spec({ digest: files.digest, argv: ["sleep", "65.5"] }),
-            {},
-            runOptions(files, { signal }),
-          ),
+    const runner = left;
+    await run(runner, files, { argv: ["true"] });
+    const controllers = Array.from({ length: 10 }, () => new AbortController());
+    const calls = controllers.map(({ signal }) =>
+      collect(
+        runExecution(
+          runner,
+          spec({ digest: files.digest, argv: ["sleep", "65.5"] }),
+          {},
+          runOptions(files, { signal }),
         ),
-      );
-      const ended = Promise.allSettled(calls);
-      await running("sleep 65.5", 2);
-      for (const controller of controllers) {
-        controller.abort();
-        expect(await atOnce("sleep 65.5")).toBeLessThanOrEqual(2);
-      }
-      await ended;
-      await gone("sleep 65.5");
-      await idle(runner);
-    } finally {
-      await runner.stop();
+      ),
+    );
+    const ended = Promise.allSettled(calls);
+    await running("sleep 65.5", 2);
+    for (const controller of controllers) {
+      controller.abort();
+      expect(await atOnce("sleep 65.5")).toBeLessThanOrEqual(2);
     }
+    await ended;
+    await gone("sleep 65.5");
+    await idle(runner);
   });
 });
 
 describe("drain", () => {
   test("S116: what runs is answered, new work is refused, the exit code is 0, nothing is left", async () => {
-    const runner = await startRunner({ flags: ["--concurrency", "8"] });
+    const runner = drained;
     await run(runner, files, { argv: ["true"] });
     const gate = join(dir, "drain");
-    const script = 'until [ -e "$0" ]; do sleep 0.05; done; echo ok';
+    const script = 'until [ -e "$0" ]; do sleep 0.1; done; echo ok';
     const begun = Array.from({ length: 5 }, () => run(runner, files, { argv: ["sh", "-c", script, gate] }));
     await until(
       async () => (await fetch(`${runner.url}/metrics`)).text(),
@@ -264,7 +260,13 @@ describe("drain", () => {
     expect((await Promise.all(begun)).map(({ stdout }) => stdout.toString())).toEqual(Array(5).fill("ok\n"));
     expect(await exit).toBe(0);
     expect((await readdir(runner.stateDir)).sort()).toEqual(["bundles", "journal", "secret"]);
-    await runner.stop();
+  });
+
+  test("a runner that nobody reaches is unavailable", async () => {
+    await drained.stop();
+    await expect(run(drained, files, { argv: ["true"] })).rejects.toMatchObject({
+      code: "runner_unavailable",
+    });
   });
 
   test.each([
@@ -284,7 +286,7 @@ describe("drain", () => {
   });
 
   test("a runner whose parent is gone ends its processes and itself", async () => {
-    const runner = await startRunner();
+    const runner = left;
     const orphan = run(runner, files, { argv: ["sleep", "67.5"] });
     orphan.catch(() => {});
     await running("sleep 67.5");
@@ -292,6 +294,5 @@ describe("drain", () => {
     runner.process.stdin?.end();
     expect(await exited).toBe(0);
     await gone("sleep 67.5");
-    await runner.stop();
   });
 });

@@ -38,7 +38,7 @@ test
       );
       if (red === undefined || blue === undefined) throw new Error("no bundles");
       const command =
-        'here=$PWD; python3 /skills/pdf/scripts/x.py; sleep 0.3; (cd /skills/pdf && ls -d scripts; cd / && python3 skills/pdf/scripts/x.py); touch /skills/pdf/new 2>&1 || echo kept; cd "$here" && echo a >f && cat f && ls /proc/self/fd >/dev/null && echo b >/dev/null && pwd -P | grep -c hull';
+        'here=$PWD; python3 -S -E /skills/pdf/scripts/x.py; sleep 0.3; (cd /skills/pdf && ls -d scripts; cd / && python3 -S -E skills/pdf/scripts/x.py); touch /skills/pdf/new 2>&1 || echo kept; cd "$here" && echo a >f && cat f && ls /proc/self/fd >/dev/null && echo b >/dev/null && pwd -P | grep -c hull';
       const texts = await Promise.all([
         said("0".repeat(16), red, command),
         said("1".repeat(16), blue, command),

@@ -1,11 +1,22 @@
-/** Spawners whose runner is gone leave, and nothing of theirs stays. */
+/** Spawners are started when they are needed; those whose runner is gone leave, and nothing of theirs stays. */
 import { execFileSync } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { Spawner } from "../../container/spawner.ts";
-import { gone } from "../support/runner.ts";
+import { Spawner, type SpawnerCommand } from "../../container/spawner.ts";
+import { Spawners } from "../../container/spawners.ts";
+import { gone, ofProcess, processesWith, running, until } from "../support/runner.ts";
+
+const COMMAND: SpawnerCommand = {
+  argv: ["python3"],
+  private: false,
+  seccomp: false,
+  networkNamespaces: false,
+  gateway: null,
+  state: null,
+  warm: false,
+};
 
 let dir: string;
 beforeAll(async () => {
@@ -18,18 +29,7 @@ test.each([
   [", behind a gate", "gate"],
 ])("a runner that dies before its process has opened its pipes takes it along%s", async (mark, gate) => {
   const left = Promise.withResolvers<void>();
-  const spawner = new Spawner(
-    {
-      argv: ["python3"],
-      private: false,
-      seccomp: false,
-      networkNamespaces: false,
-      gateway: null,
-      state: null,
-      warm: false,
-    },
-    left.resolve,
-  );
+  const spawner = new Spawner(COMMAND, left.resolve);
   expect(await spawner.ready()).toBeGreaterThan(0);
   // Nobody has the other ends, as when they went with the runner.
   const fifo = (name: string): string => {
@@ -60,5 +60,53 @@ test.each([
   });
   void spawner.close();
   await left.promise;
+  await gone(id);
+});
+
+test("the second spawner is started when the first one has an execution, and there is no third", async () => {
+  const spawners = (await Spawners.start(COMMAND, 2)) ?? expect.fail("no spawner");
+  /** The spawners of this process; the test before has ended its own. */
+  const started = (): number =>
+    processesWith("hull-spawner").filter((line) => {
+      const [, parent] = ofProcess(Number.parseInt(line, 10), "stat")
+        .replace(/^.*\) /s, "")
+        .split(" ");
+      return Number(parent) === process.pid;
+    }).length;
+  const id = `spawners-test-${process.pid}`;
+  const launch = (): void => {
+    spawners.launch({
+      cwd: "/",
+      allowedPaths: [],
+      skills: null,
+      stdin: null,
+      stdout: "/dev/null",
+      stderr: "/dev/null",
+      result: null,
+      gate: null,
+      file: "/bin/sh",
+      argv0: "sh",
+      args: ["-c", "sleep 600; exit", id],
+      environment: { HULL_EXECUTION_ID: id },
+      onStarted: () => {},
+      onFailed: () => {},
+      onExit: () => {},
+      onLost: () => {},
+      onGone: () => {},
+      callFile: () => "",
+    });
+  };
+  for (const [launched, expected] of [
+    [0, 1],
+    [1, 1],
+    [2, 2],
+    [3, 2],
+    [4, 2],
+  ] as const) {
+    if (launched > 0) launch();
+    await running(id, launched);
+    await until(started, (count) => count === expected);
+  }
+  await spawners.close();
   await gone(id);
 });
