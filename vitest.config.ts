@@ -19,8 +19,14 @@ const LONG =
 class LongFirst extends BaseSequencer {
   override async sort(...args: Parameters<BaseSequencer["sort"]>): ReturnType<BaseSequencer["sort"]> {
     const files = await super.sort(...args);
-    const isLong = ({ moduleId }: { moduleId: string }): boolean => LONG.test(moduleId);
-    return [...files.filter(isLong), ...files.filter((file) => !isLong(file))];
+    // Each project by itself: what runs the files of one ends when a file of another is the next.
+    const projects = Map.groupBy(files, ({ project }) => project).values();
+    return [...projects].flatMap((own) => {
+      const { long = [], short = [] } = Object.groupBy(own, ({ moduleId }) =>
+        LONG.test(moduleId) ? "long" : "short",
+      );
+      return [...long, ...short];
+    });
   }
 }
 
@@ -32,6 +38,7 @@ export default defineConfig({
     // One more than there are cores, since some tests wait for a clock.
     maxWorkers: cores + 1,
     sequence: { sequencer: LongFirst },
+    silent: "passed-only",
     projects: [
       {
         test: {
