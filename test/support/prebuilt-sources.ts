@@ -1,62 +1,99 @@
 /**
- * Gives workerd the sources as one module, bundled once for the run. Otherwise each test file transfers and evaluates
- * some 400 modules one by one, which takes longer than the tests of most files.
+ * Gives workerd the sources as one module, bundled once for the run, and each package that tests import as one more.
+ * Otherwise each test file transfers and evaluates some 400 modules one by one, as many again of a vendor's SDK, which takes
+ * longer than the tests of most files.
  */
 import { globSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { build } from "esbuild";
+import { type BuildOptions, build } from "esbuild";
 import type { Plugin } from "vitest/config";
 import { fileTexts } from "../../scripts/dev/file-texts.ts";
 
 const REPO = dirname(dirname(import.meta.dirname));
 const SOURCES = join(REPO, "src");
+/** A module of a package; those of vitest are its own affair. */
+const PACKAGED = /\/node_modules\/(?!\.|vitest\/|@vitest\/|@cloudflare\/).*\.m?js$/;
 /** Bundles lie in here, one folder for each run. */
 const BUNDLES = join(REPO, "node_modules", ".cache", "hull-worker-tests");
 /** Modules that workerd loads by itself from these files. */
 export const PREBUILT_RULES = [{ type: "ESModule" as const, include: [`${BUNDLES}/**/*.mjs`] }];
 
+const COMMON = {
+  bundle: true,
+  format: "esm",
+  target: "es2024",
+  conditions: ["workerd", "worker", "browser"],
+  external: ["cloudflare:*", "node:*"],
+  logLevel: "error",
+} as const satisfies BuildOptions;
+
 /** Bundles on first use, in watch mode not at all: there the sources go to workerd as they are. */
 export function prebuiltSources(): Plugin {
   let watching = false;
-  let bundled: Promise<string> | null = null;
+  let folder: string | null = null;
+  let bundled: Promise<void> | null = null;
+  const own = (): string => {
+    mkdirSync(BUNDLES, { recursive: true });
+    folder ??= mkdtempSync(join(BUNDLES, "run-"));
+    return folder;
+  };
   return {
     name: "hull-prebuilt-sources",
     enforce: "pre",
     configureVitest({ vitest }) {
       watching = vitest.config.watch;
       vitest.onClose(async () => {
-        if (bundled !== null) rmSync(await bundled, { recursive: true, force: true });
+        await bundled;
+        if (folder !== null) rmSync(folder, { recursive: true, force: true });
       });
     },
     async load(id) {
-      if (watching || !id.startsWith(`${SOURCES}/`)) return null;
-      bundled ??= bundle();
-      const module = JSON.stringify(join(await bundled, relative(SOURCES, id).replace(/ts$/, "mjs")));
+      if (watching) return null;
+      if (PACKAGED.test(id)) return bundledPackage(id, own());
+      if (!id.startsWith(`${SOURCES}/`)) return null;
+      bundled ??= bundleSources(own());
+      await bundled;
+      const module = JSON.stringify(join(own(), relative(SOURCES, id).replace(/ts$/, "mjs")));
       const isWorker = id === join(SOURCES, "worker.ts");
       return `export * from ${module};${isWorker ? `export { default } from ${module};` : ""}`;
     },
   };
 }
 
-/** Answers the folder that has a module for each source file; they share what they export in one chunk. */
-async function bundle(): Promise<string> {
+/** What stands for a file of a package: it and all its imports are one module. `null`: its exports are known only to Node. */
+async function bundledPackage(file: string, folder: string): Promise<string | null> {
+  const outfile = join(
+    folder,
+    "packages",
+    `${relative(REPO, file)
+      .replaceAll("/", "_")
+      .replace(/\.m?js$/, "")}.mjs`,
+  );
+  const { metafile } = await build({
+    ...COMMON,
+    entryPoints: [file],
+    outfile,
+    absWorkingDir: REPO,
+    metafile: true,
+  });
+  const [{ exports = [] } = {}] = Object.values(metafile.outputs);
+  if (metafile.inputs[relative(REPO, file)]?.format !== "esm") return null;
+  const module = JSON.stringify(outfile);
+  return `export * from ${module};${exports.includes("default") ? `export { default } from ${module};` : ""}`;
+}
+
+/** Makes a module for each source file in the folder; they share what they export in one chunk. */
+async function bundleSources(folder: string): Promise<void> {
   const files = globSync(join(SOURCES, "**", "*.ts")).filter((file) => !file.endsWith(".d.ts"));
-  mkdirSync(BUNDLES, { recursive: true });
-  const folder = mkdtempSync(join(BUNDLES, "run-"));
   await build({
+    ...COMMON,
     entryPoints: files.map((file) => ({
       in: `entry:${file}`,
       out: relative(SOURCES, file).replace(/\.ts$/, ""),
     })),
     outdir: folder,
     outExtension: { ".js": ".mjs" },
-    bundle: true,
     splitting: true,
-    format: "esm",
-    target: "es2024",
-    conditions: ["workerd", "worker", "browser"],
-    external: ["cloudflare:*", "node:*"],
-    logLevel: "error",
     plugins: [
       fileTexts,
       {
@@ -82,5 +119,4 @@ async function bundle(): Promise<string> {
       },
     ],
   });
-  return folder;
 }
