@@ -3,7 +3,7 @@
  * Otherwise each test file transfers and evaluates some 400 modules one by one, as many again of a vendor's SDK, which takes
  * longer than the tests of most files.
  */
-import { globSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { globSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { type BuildOptions, build } from "esbuild";
 import type { Plugin } from "vitest/config";
@@ -62,13 +62,8 @@ export function prebuiltSources(): Plugin {
 
 /** What stands for a file of a package: it and all its imports are one module. `null`: its exports are known only to Node. */
 async function bundledPackage(file: string, folder: string): Promise<string | null> {
-  const outfile = join(
-    folder,
-    "packages",
-    `${relative(REPO, file)
-      .replaceAll("/", "_")
-      .replace(/\.m?js$/, "")}.mjs`,
-  );
+  const name = relative(REPO, file).replaceAll("/", "_");
+  const outfile = join(folder, "packages", name.replace(/\.m?js$/, ".mjs"));
   const { metafile } = await build({
     ...COMMON,
     entryPoints: [file],
@@ -82,41 +77,34 @@ async function bundledPackage(file: string, folder: string): Promise<string | nu
   return `export * from ${module};${exports.includes("default") ? `export { default } from ${module};` : ""}`;
 }
 
-/** Makes a module for each source file in the folder; they share what they export in one chunk. */
+/** What all source files export, each under a name of its own. */
+const ALL = "all.mjs";
+
+/** Makes a module for each source file in the folder: what it exports is of the one module that they share. */
 async function bundleSources(folder: string): Promise<void> {
   const files = globSync(join(SOURCES, "**", "*.ts")).filter((file) => !file.endsWith(".d.ts"));
-  await build({
-    ...COMMON,
-    entryPoints: files.map((file) => ({
-      in: `entry:${file}`,
-      out: relative(SOURCES, file).replace(/\.ts$/, ""),
-    })),
-    outdir: folder,
-    outExtension: { ".js": ".mjs" },
-    splitting: true,
-    plugins: [
-      fileTexts,
-      {
-        name: "entries",
-        setup({ onResolve, onLoad }) {
-          onResolve({ filter: /^entry:/ }, ({ path }) => ({
-            path: path.slice("entry:".length),
-            namespace: "entry",
-          }));
-          onResolve({ filter: /^all:$/ }, ({ path }) => ({ path, namespace: "all" }));
-          onLoad({ filter: /./, namespace: "entry" }, ({ path }) => {
-            const file = JSON.stringify(path);
-            const isWorker = path === join(SOURCES, "worker.ts");
-            // What every entry needs goes into a chunk that all share, so there is one of it.
-            const contents = `import "all:"; export * from ${file};${isWorker ? `export { default } from ${file};` : ""}`;
-            return { contents, resolveDir: SOURCES };
-          });
-          onLoad({ filter: /./, namespace: "all" }, () => ({
-            contents: files.map((file) => `import ${JSON.stringify(file)};`).join("\n"),
-            resolveDir: SOURCES,
-          }));
-        },
-      },
-    ],
-  });
+  const nameOf = (file: string): string => `m${files.indexOf(file)}`;
+  const contents = files
+    .map((file) => `export * as ${nameOf(file)} from ${JSON.stringify(file)};`)
+    .join("\n");
+  const [{ metafile }] = await Promise.all([
+    build({ entryPoints: files, outdir: folder, absWorkingDir: REPO, write: false, metafile: true }),
+    build({
+      ...COMMON,
+      stdin: { contents, resolveDir: SOURCES },
+      outfile: join(folder, ALL),
+      plugins: [fileTexts],
+    }),
+  ]);
+  const all = JSON.stringify(join(folder, ALL));
+  for (const { entryPoint = "", exports } of Object.values(metafile.outputs)) {
+    const file = join(REPO, entryPoint);
+    const name = nameOf(file);
+    const module = join(folder, relative(SOURCES, file).replace(/ts$/, "mjs"));
+    const lines = exports.map((key) =>
+      key === "default" ? `export default ${name}.default;` : `export const ${key} = ${name}.${key};`,
+    );
+    mkdirSync(dirname(module), { recursive: true });
+    writeFileSync(module, [`import { ${name} } from ${all};`, ...lines].join("\n"));
+  }
 }
