@@ -3,7 +3,7 @@
  * Otherwise each test file transfers and evaluates some 400 modules one by one, as many again of a vendor's SDK, which takes
  * longer than the tests of most files.
  */
-import { globSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { globSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { type BuildOptions, build } from "esbuild";
 import type { Plugin } from "vitest/config";
@@ -31,7 +31,7 @@ const COMMON = {
 export function prebuiltSources(): Plugin {
   let watching = false;
   let folder: string | null = null;
-  let bundled: Promise<void> | null = null;
+  let bundled: Promise<string> | null = null;
   const own = (): string => {
     mkdirSync(BUNDLES, { recursive: true });
     folder ??= mkdtempSync(join(BUNDLES, "run-"));
@@ -52,10 +52,7 @@ export function prebuiltSources(): Plugin {
       if (PACKAGED.test(id)) return bundledPackage(id, own());
       if (!id.startsWith(`${SOURCES}/`)) return null;
       bundled ??= bundleSources(own());
-      await bundled;
-      const module = JSON.stringify(join(own(), relative(SOURCES, id).replace(/ts$/, "mjs")));
-      const isWorker = id === join(SOURCES, "worker.ts");
-      return `export * from ${module};${isWorker ? `export { default } from ${module};` : ""}`;
+      return exportsOf(id, await bundled);
     },
   };
 }
@@ -77,34 +74,25 @@ async function bundledPackage(file: string, folder: string): Promise<string | nu
   return `export * from ${module};${exports.includes("default") ? `export { default } from ${module};` : ""}`;
 }
 
-/** What all source files export, each under a name of its own. */
-const ALL = "all.mjs";
+const FILES = globSync(join(SOURCES, "**", "*.ts")).filter((file) => !file.endsWith(".d.ts"));
+const nameOf = (file: string): string => `m${FILES.indexOf(file)}`;
 
-/** Makes a module for each source file in the folder: what it exports is of the one module that they share. */
-async function bundleSources(folder: string): Promise<void> {
-  const files = globSync(join(SOURCES, "**", "*.ts")).filter((file) => !file.endsWith(".d.ts"));
-  const nameOf = (file: string): string => `m${files.indexOf(file)}`;
-  const contents = files
-    .map((file) => `export * as ${nameOf(file)} from ${JSON.stringify(file)};`)
-    .join("\n");
-  const [{ metafile }] = await Promise.all([
-    build({ entryPoints: files, outdir: folder, absWorkingDir: REPO, write: false, metafile: true }),
-    build({
-      ...COMMON,
-      stdin: { contents, resolveDir: SOURCES },
-      outfile: join(folder, ALL),
-      plugins: [fileTexts],
-    }),
-  ]);
-  const all = JSON.stringify(join(folder, ALL));
-  for (const { entryPoint = "", exports } of Object.values(metafile.outputs)) {
-    const file = join(REPO, entryPoint);
-    const name = nameOf(file);
-    const module = join(folder, relative(SOURCES, file).replace(/ts$/, "mjs"));
-    const lines = exports.map((key) =>
-      key === "default" ? `export default ${name}.default;` : `export const ${key} = ${name}.${key};`,
-    );
-    mkdirSync(dirname(module), { recursive: true });
-    writeFileSync(module, [`import { ${name} } from ${all};`, ...lines].join("\n"));
-  }
+/** Makes one module of all source files, which exports what each exports under a name of its own; answers its path. */
+async function bundleSources(folder: string): Promise<string> {
+  const lines = FILES.map((file) => `export * as ${nameOf(file)} from ${JSON.stringify(file)};`);
+  const outfile = join(folder, "all.mjs");
+  const stdin = { contents: lines.join("\n"), resolveDir: SOURCES };
+  await build({ ...COMMON, stdin, outfile, plugins: [fileTexts] });
+  return outfile;
+}
+
+/** What stands for a source file: its exports, taken from the module of all. */
+async function exportsOf(file: string, all: string): Promise<string> {
+  const { metafile } = await build({ entryPoints: [file], outdir: SOURCES, write: false, metafile: true });
+  const [{ exports = [] } = {}] = Object.values(metafile.outputs);
+  const name = nameOf(file);
+  const lines = exports.map((key) =>
+    key === "default" ? `export default ${name}.default;` : `export const ${key} = ${name}.${key};`,
+  );
+  return [`import { ${name} } from ${JSON.stringify(all)};`, ...lines].join("\n");
 }
