@@ -1,4 +1,6 @@
+import { spawnSync } from "node:child_process";
 import { availableParallelism, tmpdir } from "node:os";
+import { delimiter, dirname } from "node:path";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer } from "vitest/node";
 
@@ -10,6 +12,18 @@ const HANGS = { testTimeout: 240_000, hookTimeout: 240_000 };
 const env = { TMPDIR: tmpdir() };
 
 /**
+ * The search path on which `python3` is the interpreter itself. A wrapper (pyenv) finds it anew at each start, which takes ten
+ * times as long as what the unit tests start it for.
+ */
+function pathToPython(): string {
+  const program = "import sys; print(sys.executable)";
+  const { stdout } = spawnSync("python3", ["-I", "-S", "-c", program], { encoding: "utf8" });
+  const folders = (process.env.PATH ?? "").split(delimiter);
+  const own = dirname(stdout?.trim() ?? "");
+  return own === "." || folders.includes(own) ? folders.join(delimiter) : [own, ...folders].join(delimiter);
+}
+
+/**
  * Short files that take long: at the end of a run they would go on alone. Otherwise vitest begins with what took long in the last
  * run, or, where it remembers none, with the largest files.
  */
@@ -19,8 +33,14 @@ const LONG =
 class LongFirst extends BaseSequencer {
   override async sort(...args: Parameters<BaseSequencer["sort"]>): ReturnType<BaseSequencer["sort"]> {
     const files = await super.sort(...args);
-    const isLong = ({ moduleId }: { moduleId: string }): boolean => LONG.test(moduleId);
-    return [...files.filter(isLong), ...files.filter((file) => !isLong(file))];
+    // Each project by itself: what runs the files of one ends when a file of another is the next.
+    const projects = Map.groupBy(files, ({ project }) => project).values();
+    return [...projects].flatMap((own) => {
+      const { long = [], short = [] } = Object.groupBy(own, ({ moduleId }) =>
+        LONG.test(moduleId) ? "long" : "short",
+      );
+      return [...long, ...short];
+    });
   }
 }
 
@@ -32,11 +52,12 @@ export default defineConfig({
     // One more than there are cores, since some tests wait for a clock.
     maxWorkers: cores + 1,
     sequence: { sequencer: LongFirst },
+    silent: "passed-only",
     projects: [
       {
         test: {
           ...HANGS,
-          env,
+          env: { ...env, PATH: pathToPython() },
           name: "unit",
           include: ["test/unit/**/*.test.ts"],
           // These tests share nothing that one of them changes, so files share a process and the modules in it.

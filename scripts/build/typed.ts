@@ -27,6 +27,8 @@ import { locationsOf, type TypedLocations } from "./typed-locations.ts";
 
 const HULL = join(import.meta.dirname, "..", "..");
 const LOCATED = "src/typed/located.ts";
+/** Stacks name the sources' lines, not their texts. */
+const STACKS = { sourcemap: "inline", sourcesContent: false } as const satisfies BuildOptions;
 
 interface TypedFolder {
   /** The folder's own files and those made of its skill.ts. */
@@ -72,7 +74,7 @@ export async function expandTyped(
   if (unsigned.length > 0)
     return { files: [...files], handlers, described: null, locations: null, diagnostics: unsigned, read: [] };
   const entry = `import skill from "./skill.ts"; import { describeSkill } from ${importable("src/typed/describe.ts")}; import { stackOf } from ${importable(LOCATED)}; process.send(describeSkill(skill, stackOf));`;
-  const program = await bundle(path, entry, { ...FOR_NODE, sourcemap: "inline" }, LOCATED);
+  const program = await bundle(path, entry, { ...FOR_NODE, ...STACKS }, LOCATED);
   if ("faults" in program) return refuse(program.faults, null);
   const answer = await evaluateModule(program.bytes);
   if ("fault" in answer) return refuse([evaluationFault(answer.fault)], program.read);

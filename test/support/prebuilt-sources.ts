@@ -1,86 +1,98 @@
 /**
- * Gives workerd the sources as one module, bundled once for the run. Otherwise each test file transfers and evaluates
- * some 400 modules one by one, which takes longer than the tests of most files.
+ * Gives workerd the sources as one module, bundled once for the run, and each package that tests import as one more.
+ * Otherwise each test file transfers and evaluates some 400 modules one by one, as many again of a vendor's SDK, which takes
+ * longer than the tests of most files.
  */
 import { globSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { build } from "esbuild";
+import { type BuildOptions, build } from "esbuild";
 import type { Plugin } from "vitest/config";
 import { fileTexts } from "../../scripts/dev/file-texts.ts";
 
 const REPO = dirname(dirname(import.meta.dirname));
 const SOURCES = join(REPO, "src");
+/** A module of a package; those of vitest are its own affair. */
+const PACKAGED = /\/node_modules\/(?!\.|vitest\/|@vitest\/|@cloudflare\/).*\.m?js$/;
 /** Bundles lie in here, one folder for each run. */
 const BUNDLES = join(REPO, "node_modules", ".cache", "hull-worker-tests");
 /** Modules that workerd loads by itself from these files. */
 export const PREBUILT_RULES = [{ type: "ESModule" as const, include: [`${BUNDLES}/**/*.mjs`] }];
 
+const COMMON = {
+  bundle: true,
+  format: "esm",
+  target: "es2024",
+  conditions: ["workerd", "worker", "browser"],
+  external: ["cloudflare:*", "node:*"],
+  logLevel: "error",
+} as const satisfies BuildOptions;
+
 /** Bundles on first use, in watch mode not at all: there the sources go to workerd as they are. */
 export function prebuiltSources(): Plugin {
   let watching = false;
+  let folder: string | null = null;
   let bundled: Promise<string> | null = null;
+  const own = (): string => {
+    mkdirSync(BUNDLES, { recursive: true });
+    folder ??= mkdtempSync(join(BUNDLES, "run-"));
+    return folder;
+  };
   return {
     name: "hull-prebuilt-sources",
     enforce: "pre",
     configureVitest({ vitest }) {
       watching = vitest.config.watch;
       vitest.onClose(async () => {
-        if (bundled !== null) rmSync(await bundled, { recursive: true, force: true });
+        await bundled;
+        if (folder !== null) rmSync(folder, { recursive: true, force: true });
       });
     },
     async load(id) {
-      if (watching || !id.startsWith(`${SOURCES}/`)) return null;
-      bundled ??= bundle();
-      const module = JSON.stringify(join(await bundled, relative(SOURCES, id).replace(/ts$/, "mjs")));
-      const isWorker = id === join(SOURCES, "worker.ts");
-      return `export * from ${module};${isWorker ? `export { default } from ${module};` : ""}`;
+      if (watching) return null;
+      if (PACKAGED.test(id)) return bundledPackage(id, own());
+      if (!id.startsWith(`${SOURCES}/`)) return null;
+      bundled ??= bundleSources(own());
+      return exportsOf(id, await bundled);
     },
   };
 }
 
-/** Answers the folder that has a module for each source file; they share what they export in one chunk. */
-async function bundle(): Promise<string> {
-  const files = globSync(join(SOURCES, "**", "*.ts")).filter((file) => !file.endsWith(".d.ts"));
-  mkdirSync(BUNDLES, { recursive: true });
-  const folder = mkdtempSync(join(BUNDLES, "run-"));
-  await build({
-    entryPoints: files.map((file) => ({
-      in: `entry:${file}`,
-      out: relative(SOURCES, file).replace(/\.ts$/, ""),
-    })),
-    outdir: folder,
-    outExtension: { ".js": ".mjs" },
-    bundle: true,
-    splitting: true,
-    format: "esm",
-    target: "es2024",
-    conditions: ["workerd", "worker", "browser"],
-    external: ["cloudflare:*", "node:*"],
-    logLevel: "error",
-    plugins: [
-      fileTexts,
-      {
-        name: "entries",
-        setup({ onResolve, onLoad }) {
-          onResolve({ filter: /^entry:/ }, ({ path }) => ({
-            path: path.slice("entry:".length),
-            namespace: "entry",
-          }));
-          onResolve({ filter: /^all:$/ }, ({ path }) => ({ path, namespace: "all" }));
-          onLoad({ filter: /./, namespace: "entry" }, ({ path }) => {
-            const file = JSON.stringify(path);
-            const isWorker = path === join(SOURCES, "worker.ts");
-            // What every entry needs goes into a chunk that all share, so there is one of it.
-            const contents = `import "all:"; export * from ${file};${isWorker ? `export { default } from ${file};` : ""}`;
-            return { contents, resolveDir: SOURCES };
-          });
-          onLoad({ filter: /./, namespace: "all" }, () => ({
-            contents: files.map((file) => `import ${JSON.stringify(file)};`).join("\n"),
-            resolveDir: SOURCES,
-          }));
-        },
-      },
-    ],
+/** What stands for a file of a package: it and all its imports are one module. `null`: its exports are known only to Node. */
+async function bundledPackage(file: string, folder: string): Promise<string | null> {
+  const name = relative(REPO, file).replaceAll("/", "_");
+  const outfile = join(folder, "packages", name.replace(/\.m?js$/, ".mjs"));
+  const { metafile } = await build({
+    ...COMMON,
+    entryPoints: [file],
+    outfile,
+    absWorkingDir: REPO,
+    metafile: true,
   });
-  return folder;
+  const [{ exports = [] } = {}] = Object.values(metafile.outputs);
+  if (metafile.inputs[relative(REPO, file)]?.format !== "esm") return null;
+  const module = JSON.stringify(outfile);
+  return `export * from ${module};${exports.includes("default") ? `export { default } from ${module};` : ""}`;
+}
+
+const FILES = globSync(join(SOURCES, "**", "*.ts")).filter((file) => !file.endsWith(".d.ts"));
+const nameOf = (file: string): string => `m${FILES.indexOf(file)}`;
+
+/** Makes one module of all source files, which exports what each exports under a name of its own; answers its path. */
+async function bundleSources(folder: string): Promise<string> {
+  const lines = FILES.map((file) => `export * as ${nameOf(file)} from ${JSON.stringify(file)};`);
+  const outfile = join(folder, "all.mjs");
+  const stdin = { contents: lines.join("\n"), resolveDir: SOURCES };
+  await build({ ...COMMON, stdin, outfile, plugins: [fileTexts] });
+  return outfile;
+}
+
+/** What stands for a source file: its exports, taken from the module of all. */
+async function exportsOf(file: string, all: string): Promise<string> {
+  const { metafile } = await build({ entryPoints: [file], outdir: SOURCES, write: false, metafile: true });
+  const [{ exports = [] } = {}] = Object.values(metafile.outputs);
+  const name = nameOf(file);
+  const lines = exports.map((key) =>
+    key === "default" ? `export default ${name}.default;` : `export const ${key} = ${name}.${key};`,
+  );
+  return [`import { ${name} } from ${JSON.stringify(all)};`, ...lines].join("\n");
 }

@@ -140,7 +140,7 @@ const SCENARIOS: Record<string, Scenario> = {
       spec: { tools: [journal("draw"), tool("recount", { idempotent: true })] },
       makes: {
         draw: [
-          { __artifact__: true, id: "page", type: "html", title: "Page", content: "<p>".repeat(200_000) },
+          { __artifact__: true, id: "page", type: "html", title: "Page", content: "<p>".repeat(90_000) },
           { __artifact__: true, id: "plan", type: "markdown", content: "# Plan" },
         ],
         recount: [{ __artifact_update__: true, id: "page", metadata: { edited: true } }],

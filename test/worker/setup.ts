@@ -1,6 +1,7 @@
 /** Runs before each test file: the file begins with empty stores, and with modules of the tests that no other file has used. */
 import { reset } from "cloudflare:test";
 import { afterAll, beforeAll, vi } from "vitest";
+import { quietConsole } from "./quiet-console.ts";
 
 declare global {
   interface ImportMeta {
@@ -11,6 +12,7 @@ declare global {
 
 // Not those of `src`, which workerd itself loads once.
 vi.resetModules();
+quietConsole();
 
 const migrations = import.meta.glob<string>("../../migrations/*.sql", {
   query: "?raw",

@@ -4,8 +4,8 @@ import { readEvents } from "../support/sse.ts";
 import { client, get } from "./session-client.ts";
 
 it("a run that nothing is kept of waits for who reads its events slowly", async () => {
-  const rounds = 80;
-  const turn = { text: "x".repeat(10_000), tool_calls: [{ name: "load_skill", arguments: { name: "a" } }] };
+  const rounds = 24;
+  const turn = { text: "x".repeat(40_000), tool_calls: [{ name: "load_skill", arguments: { name: "a" } }] };
   const mock = [...Array.from({ length: rounds }, () => turn), { text: "the end" }];
   const options = {
     provider: "mock",

@@ -40,7 +40,6 @@ export default defineConfig({
     setupFiles: ["./setup.ts"],
     // The bundle of the sources is another one in each run.
     fsModuleCache: false,
-    silent: "passed-only",
     unstubGlobals: true,
     // Long enough for a machine that is busy with other things.
     testTimeout: 240_000,

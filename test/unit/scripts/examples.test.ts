@@ -5,11 +5,13 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { buildRoots } from "../../../scripts/build/build.ts";
+import { once } from "../../../src/memo.ts";
 import { parseSkill } from "../../../src/skill/parse-skill.ts";
 import { folder } from "./folder.ts";
 
 const PROJECT = fileURLToPath(new URL("../../..", import.meta.url));
 const SKILLS = join(PROJECT, "skills");
+const examples = once(() => buildRoots([SKILLS], { projectDir: PROJECT }));
 
 /** Runs a program as the runner would: in the skill's folder, with input on stdin and a bare environment. */
 function run(skill: string, argv: string[], input = "", env: Record<string, string> = {}) {
@@ -37,7 +39,7 @@ test("all examples are what the validator of the Agent Skills format accepts", (
 });
 
 test("all examples validate without a warning", async () => {
-  const { skills, diagnostics } = await buildRoots([SKILLS], { projectDir: PROJECT });
+  const { skills, diagnostics } = await examples();
   expect(diagnostics).toEqual([]);
   const slugs = skills.map((skill) => skill.card.slug);
   expect(slugs).toEqual([
@@ -132,7 +134,7 @@ test("check_status asks the site", async () => {
 
 /** What a handler of an example answers to a runtime that knows only the contract of Skill Tools. */
 async function handler(skill: string, tool: string, args: object): Promise<unknown> {
-  const { skills } = await buildRoots([SKILLS], { projectDir: PROJECT });
+  const { skills } = await examples();
   const built = skills.find(({ card }) => card.slug === skill);
   const { module = "" } = built?.tools.find(({ name }) => name === tool) ?? {};
   const bytes = (await built?.contents())?.get(`module/${module}`) ?? new Uint8Array();
