@@ -15,7 +15,7 @@ import type { RunResult } from "../session/conversation/answers.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { runAnonymous } from "./agent/anonymous.ts";
 import { runLlmCall } from "./agent/call.ts";
-import { agentSpec } from "./agent/options.ts";
+import { checkedRun } from "./agent/options.ts";
 import { MemoryLog } from "./agent/run-log.ts";
 import { countedSkill, servedSkill } from "./agent/skills.ts";
 import type { RunEvent } from "./events.ts";
@@ -155,8 +155,12 @@ async function perform(
       };
       // A resumed run keeps the specification with which it began.
       const begun = log.state().run?.spec;
-      const spec = begun ?? (await agentSpec(context, host, input, { run, session: null }));
+      const { spec, model } =
+        begun === undefined
+          ? await checkedRun(context, host, input, { run, session: null })
+          : { spec: begun, model: undefined };
       return runAnonymous(context, spec, {
+        model,
         execution: handle.id,
         host,
         signal,

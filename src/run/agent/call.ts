@@ -71,7 +71,8 @@ export async function runLlmCall(
     execution: prepared.spec.run_id,
     log,
     durable: null,
-    prepared,
+    model: prepared.model,
+    vault: prepared.vault,
     streams: emit === undefined ? "nothing" : "text and reasoning",
     emit: emit ?? (async () => {}),
   });

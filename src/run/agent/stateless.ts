@@ -37,8 +37,9 @@ export interface StatelessOptions {
   /** What the conversation holds before the run. */
   before?: readonly AgentRecord[];
   own?: OwnSkill;
-  /** Values computed from the specification, if already known. Absent: computed here. */
-  prepared?: { model: RunModel; vault: RunVault | null };
+  /** The model and the vault that follow from the specification, if already known. Absent: they are found here. */
+  model?: RunModel | undefined;
+  vault?: RunVault | null;
   /** The run's files. Absent: they exist only during the run. */
   workspace?: WorkspaceAccess;
   streams: Streams;
@@ -83,7 +84,7 @@ async function drive(
     log.begin([...before, { v: 1, at: systemClock.now(), type: "run_started", run: spec.run_id, spec }]);
   }
   const files = filesOf(context, spec, options);
-  const vault = options.prepared === undefined ? runVault(spec, context) : options.prepared.vault;
+  const { vault = runVault(spec, context) } = options;
   /** Facts for the log about the fault of a model call. */
   const operator: Record<string, unknown> = {};
   const { effects, close, further } = runEffects({
@@ -97,7 +98,7 @@ async function drive(
     records: () => log.records(),
     ownRecords: () => log.records(),
     ...(options.own === undefined ? {} : { own: options.own }),
-    ...(options.prepared === undefined ? {} : { model: options.prepared.model }),
+    ...(options.model === undefined ? {} : { model: options.model }),
     streams: options.streams,
     admitted: options.admitted,
     emit: options.emit,
