@@ -1,7 +1,7 @@
 /** Runs in sessions over HTTP: how they begin, wait, go on and end. */
 import { describe, expect, it } from "vitest";
 import { readEvents } from "../support/sse.ts";
-import { mockSkill } from "./served.ts";
+import { Client, mockSkill } from "./served.ts";
 import {
   ASK,
   asking,
@@ -503,4 +503,39 @@ it.each([
     422,
     expect.objectContaining({ errors: [{ path, message: expect.stringMatching(message) }] }),
   ]);
+});
+
+it("a run that is still being prepared does not begin in a session that was archived meanwhile", async () => {
+  const slow = new Client();
+  const { SKILLS } = slow.env;
+  // No promise of one object may be settled in another.
+  const state = { asked: false, released: false };
+  const until = async (done: () => boolean): Promise<void> => {
+    while (!done()) await new Promise((resolve) => setTimeout(resolve, 5));
+  };
+  await slow.publish({ late: mockSkill("late") });
+  slow.env.SKILLS = new Proxy(SKILLS, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value !== "function") return value;
+      return async (key: string, ...rest: unknown[]) => {
+        if (name === "get" && key.startsWith("skill:")) {
+          state.asked = true;
+          await until(() => state.released);
+        }
+        return value.call(target, key, ...rest);
+      };
+    },
+  });
+  await slow.post("/sessions", { id: "prepared" });
+  const begun = slow.post("/sessions/prepared/runs", {
+    prompt: "hi",
+    options: { provider: "mock", skills: ["late"] },
+  });
+  await until(() => state.asked);
+  expect((await slow.post("/sessions/prepared/archive", {})).status).toBe(200);
+  state.released = true;
+  expect(await (await begun).json()).toMatchObject({ status: 409, code: "session_not_active" });
+  const { data } = await (await slow.fetch("/sessions/prepared/runs")).json<{ data: object[] }>();
+  expect(data).toEqual([]);
 });

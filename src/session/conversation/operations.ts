@@ -203,13 +203,17 @@ function handlersOf(conversation: Conversation, task: Task): Handlers {
         log.add(records, { write: () => store.touch(log.now()) });
       }),
     ),
-    compact: within(async (call, session, caller) => {
+    compact: within(async (call, row, caller) => {
       const { request_id, mock_scope } = caller;
       const about = { run_id: `compact-${store.lastRecord()}`, request_id, mock_scope, startedAt: log.now() };
       const { options } = call;
       const asked = { prompt: null, system: null, publishes: false };
       const prepared =
-        options === null ? null : await prepare({ ...asked, options }, about.run_id, { session, caller });
+        options === null
+          ? null
+          : await prepare({ ...asked, options }, about.run_id, { session: row, caller });
+      // Much may have happened meanwhile.
+      const session = await conversation.ready(caller);
       conversation.active(session);
       conversation.quiet(session);
       const environment = runEnvironment({
@@ -287,12 +291,14 @@ function handlersOf(conversation: Conversation, task: Task): Handlers {
     async start({ run_id, work, request, wait, opens, followed }, caller) {
       const made = { request_hash: null, imported: null };
       if (opens !== undefined) await conversation.open(caller, { metadata: opens, ...made }, false);
-      const row = await conversation.ready(caller);
+      const asked = await conversation.ready(caller);
       // A request without a key that is repeated on the way is recognised by the id of its run.
       const known = (): boolean =>
         request === null ? store.run(run_id) !== null : store.request(request.name, log.now()) !== null;
       const prepared =
-        "spec" in work || known() ? null : await prepare(work.asked, run_id, { session: row, caller });
+        "spec" in work || known() ? null : await prepare(work.asked, run_id, { session: asked, caller });
+      // Much may have happened meanwhile.
+      const row = prepared === null ? asked : await conversation.ready(caller);
       const spec = "spec" in work ? work.spec : prepared?.spec;
       const begin = () => {
         if (spec === undefined) throw new Internal({ cause: `the request of ${run_id} is no longer known` });
