@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { AgentRecord } from "../../src/engine/agent/records.ts";
 import type { ToolAnnotations } from "../../src/engine/agent/spec.ts";
+import type { AgentRuntime } from "../../src/run/agent/runtime.ts";
 import { SESSION_RUNTIME } from "../../src/run/agent/session-runtime.ts";
 import { sha256 } from "../../src/run/digest.ts";
 import { listSessions } from "../../src/session/session-index.ts";
@@ -58,6 +59,35 @@ export const count = () => (++calls === 1 ? new Promise(() => {}) : "call " + ca
       expect((await visibleTexts(world)).at(2)).toEqual(content);
     });
   });
+});
+
+it("a run's first attempt goes on with what its request was prepared into; a later one finds it out again", async () => {
+  const attempts: [run: string, prepared: string | null][] = [];
+  const runtime: AgentRuntime = {
+    ...SESSION_RUNTIME,
+    begin(spec, environment, signal) {
+      attempts.push([spec.run_id, environment.prepared?.spec.run_id ?? null]);
+      return SESSION_RUNTIME.begin(spec, environment, signal);
+    },
+  };
+  await inWorld({ runtime, replies: [] }, async (world) => {
+    await world.open();
+    const ask = { name: "ask", description: "", parameters: { type: "object", properties: {} } };
+    const mock = [{ tool_calls: [{ name: "ask", arguments: {} }] }, { text: "done" }];
+    const options = { provider: "mock", tools: [ask], mock };
+    const work = { asked: { prompt: "go", system: null, options, publishes: false } };
+    const start = { run_id: "r1", work, request: { name: "n", hash: "h" }, wait: "idle" as const };
+    const { awaiting = [] } = await world.ask("start", start);
+    // The same request again comes back to its run, and prepares no other.
+    expect(await world.ask("start", { ...start, run_id: "r2" })).toMatchObject({ run_id: "r1" });
+    const answer = { tool_call_id: awaiting[0]?.tool_call_id ?? "", content: "x", is_error: false };
+    await world.ask("tool_result", { ...answer, request: { name: "t", hash: "h" } });
+    expect(await world.ask("answer", { run_id: "r1", wait: "terminal" })).toMatchObject({ status: "done" });
+  });
+  expect(attempts).toEqual([
+    ["r1", "r1"],
+    ["r1", null],
+  ]);
 });
 
 describe("a run that gets nowhere", () => {

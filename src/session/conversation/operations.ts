@@ -212,7 +212,7 @@ function handlersOf(conversation: Conversation, task: Task): Handlers {
         options === null
           ? null
           : await prepare({ ...asked, options }, about.run_id, { session: row, caller });
-      // Much may have happened meanwhile.
+      // The session may have changed meanwhile.
       const session = await conversation.ready(caller);
       conversation.active(session);
       conversation.quiet(session);
@@ -291,14 +291,14 @@ function handlersOf(conversation: Conversation, task: Task): Handlers {
     async start({ run_id, work, request, wait, opens, followed }, caller) {
       const made = { request_hash: null, imported: null };
       if (opens !== undefined) await conversation.open(caller, { metadata: opens, ...made }, false);
-      const asked = await conversation.ready(caller);
+      const before = await conversation.ready(caller);
       // A request without a key that is repeated on the way is recognised by the id of its run.
       const known = (): boolean =>
         request === null ? store.run(run_id) !== null : store.request(request.name, log.now()) !== null;
       const prepared =
-        "spec" in work || known() ? null : await prepare(work.asked, run_id, { session: asked, caller });
-      // Much may have happened meanwhile.
-      const row = prepared === null ? asked : await conversation.ready(caller);
+        "spec" in work || known() ? null : await prepare(work.asked, run_id, { session: before, caller });
+      // The session may have changed meanwhile.
+      const row = prepared === null ? before : await conversation.ready(caller);
       const spec = "spec" in work ? work.spec : prepared?.spec;
       const begin = () => {
         if (spec === undefined) throw new Internal({ cause: `the request of ${run_id} is no longer known` });

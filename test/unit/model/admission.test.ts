@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { ModelRequest } from "../../../src/engine/messages.ts";
 import { BudgetExceeded } from "../../../src/errors/budget.ts";
 import type { Admit, CallEnd } from "../../../src/model/admission.ts";
-import type { CallOptions } from "../../../src/model/call.ts";
+import { type CallOptions, callModel } from "../../../src/model/call.ts";
 import { systemClock } from "../../../src/model/clock.ts";
 import { callWithFallback } from "../../../src/model/fallback.ts";
 import { resolveTarget } from "../../../src/model/providers.ts";
@@ -169,4 +169,27 @@ test("the wait for the first turn is not the provider's time", async () => {
   fake.script([{ text: "ok" }]);
   const { turn } = await call(admit, { timeout_ms: 1000, clock: systemClock });
   expect(turn.blocks).toEqual([{ type: "output_text", text: "ok" }]);
+});
+
+test("what its target cannot take has a span, but asks for no leave", async () => {
+  const known = resolveTarget({ provider: "openai", model: "m" }, () => "key");
+  const blind = { ...known, capabilities: { ...known.capabilities, vision: false } };
+  const { notes, admit } = clerk();
+  const failed = await failureOf(
+    callModel(REQUEST, blind, {
+      declared: { vision: true },
+      stream: false,
+      timeout_ms: 5000,
+      signal: new AbortController().signal,
+      clock: fakeClock(),
+      fetch,
+      admit,
+      traced: async (_, { model }, next) => {
+        notes.push(`span of ${model}`);
+        return next();
+      },
+    }),
+  );
+  expect(failed.code).toBe("capability_missing");
+  expect(notes).toEqual(["span of m"]);
 });
