@@ -409,18 +409,25 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   /** A row that cannot be written now is due. */
   #write(tenant: string, run: RunEntry): void {
     const written = noteRuns(this.#env, [{ tenant, run }]).then(
-      () => {
-        this.#unwritten = null;
-        if (this.here && this.#store.dueAt("run_index") !== null) this.#store.setDue({ run_index: null });
-      },
+      () => this.#written(null),
       (error: unknown) => {
         console.error(JSON.stringify({ event: "run_not_indexed", id: run.id, error: String(error) }));
-        if (!this.here) return;
-        this.#unwritten = run;
-        this.#store.setDue({ run_index: this.log.now() + RETRY_MS });
+        this.#written(run);
       },
     );
-    this.background(written);
+    this.background(
+      written.catch(() => {
+        // Nothing can be stored now. The run's next change writes its row again.
+      }),
+    );
+  }
+
+  /** @param left the row that could not be written */
+  #written(left: RunEntry | null): void {
+    if (!this.here) return;
+    this.#unwritten = left;
+    const due = left === null ? null : this.log.now() + RETRY_MS;
+    if (this.#store.dueAt("run_index") !== due) this.#store.setDue({ run_index: due });
   }
 
   /** The run's row is due: the one that could not be written, or what a later life of the object knows of the run. */
