@@ -1,0 +1,20 @@
+/** What an object logs after the last test of a file does not hold up the run of the tests. Nothing here fails: the run would not end. */
+import { runInDurableObject } from "cloudflare:test";
+import { expect, it } from "vitest";
+import { bindings } from "./file-bindings.ts";
+
+it("an object that goes on logging does not keep vitest", async () => {
+  const { SESSIONS } = bindings;
+  const logged = await runInDurableObject(SESSIONS.get(SESSIONS.idFromName("late")), (_, state) => {
+    state.waitUntil(
+      (async () => {
+        for (let line = 0; line < 2000; line++) {
+          console.error(JSON.stringify({ event: "late", line }));
+          await new Promise((resolve) => setTimeout(resolve, 0));
+        }
+      })(),
+    );
+    return "begun";
+  });
+  expect(logged).toBe("begun");
+});
