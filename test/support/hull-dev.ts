@@ -4,10 +4,10 @@
  */
 import { spawn } from "node:child_process";
 import { chmod, cp, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { removeTree } from "../../container/tree.ts";
 import { isBusy, runHere } from "./hull-here.ts";
+import { SERVERS } from "./memory.ts";
 import { commandOf, ofProcess, otherProcesses, until } from "./runner.ts";
 
 export const REPO = new URL("../..", import.meta.url).pathname;
@@ -90,7 +90,7 @@ export interface HullDev {
 /** Starts `hull dev` on a free port and waits until it has published the skills. */
 export async function startHullDev(options: HullDevOptions = {}): Promise<HullDev> {
   const { skills = {}, env = {}, project = {}, args = [], ownRoots, from, repo = REPO } = options;
-  const root = from?.root ?? (await mkdtemp(join(tmpdir(), "hull-e2e-")));
+  const root = from?.root ?? (await mkdtemp(join(SERVERS, "hull-e2e-")));
   const skillsDir = join(root, "skills");
   const stateDir = join(root, "state");
   const temporary = join(root, "tmp");

@@ -1,5 +1,6 @@
 /** A folder whose files are in memory, where Linux has one with enough room: containers often give it 64 MB. */
-import { statfsSync } from "node:fs";
+import { readFileSync, statfsSync } from "node:fs";
+import { tmpdir } from "node:os";
 
 const FOLDER = "/dev/shm";
 /** Bytes that must be free there. */
@@ -8,6 +9,9 @@ const ENOUGH = 2 ** 31;
 /** `null`: there is none. */
 export const MEMORY: string | null = isRoomy() ? FOLDER : null;
 
+/** Where servers of tests have their files, programs of skills among them: in memory if programs may run from there. */
+export const SERVERS: string = MEMORY !== null && mayRunPrograms() ? MEMORY : tmpdir();
+
 function isRoomy(): boolean {
   try {
     const { bavail, bsize } = statfsSync(FOLDER);
@@ -15,4 +19,11 @@ function isRoomy(): boolean {
   } catch {
     return false;
   }
+}
+
+/** A line of the list of mounts: device, folder, type, options. */
+function mayRunPrograms(): boolean {
+  const mounts = readFileSync("/proc/self/mounts", "utf8").split("\n");
+  const own = mounts.map((line) => line.split(" ")).findLast(([, folder]) => folder === FOLDER);
+  return own !== undefined && own[3]?.split(",").includes("noexec") === false;
 }
