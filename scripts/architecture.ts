@@ -143,7 +143,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "engine",
     "llm",
     "src/auth/api-key.ts",
-    "src/registry/schema.ts",
+    "src/model/mock/mock.ts",
     "src/model/mock/read.ts",
     "src/run/event-shapes.ts",
     "src/run/request-bodies.ts",

@@ -7,7 +7,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as z from "zod";
-import { skillRecord } from "../../src/registry/schema.ts";
+import { skillRecordShape } from "../../src/skill/manifest.ts";
 import { objectNames, type Publication } from "../publish/objects.ts";
 import { checkLogin, jsonOf, openNamespace, openStores } from "./account.ts";
 import { uploadObjects } from "./upload.ts";
@@ -137,7 +137,7 @@ function isOpen({ vars: { HULL_PUBLIC, HULL_CONFIG } }: WorkerConfig): boolean {
 async function wantsSecrets({ skills }: Publication): Promise<boolean> {
   for (const { digest, contents } of skills) {
     const text = new TextDecoder().decode((await contents()).get(`skill/${digest}`));
-    const { tools = [] } = skillRecord.parse(JSON.parse(text));
+    const { tools = [] } = skillRecordShape.parse(JSON.parse(text));
     if (tools.some(({ config }) => config.some(({ type }) => type === "secret"))) return true;
   }
   return false;

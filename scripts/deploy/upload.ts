@@ -5,7 +5,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { MAX_KV_BYTES } from "../../src/registry/schema.ts";
+import { MAX_KV_BYTES } from "../../src/registry/kv-limit.ts";
 import { batches, missingObjects, type Publication } from "../publish/objects.ts";
 import type { Namespace } from "./account.ts";
 import type { WorkerConfig } from "./worker-config.ts";

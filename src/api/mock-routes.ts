@@ -1,5 +1,6 @@
 /** The routes that queue mocks, and their request and response shapes. */
-import { MAX_MOCKS, mockShape } from "../model/mock/read.ts";
+import { mockShape } from "../model/mock/mock.ts";
+import { MAX_MOCKS } from "../model/mock/read.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { answer, object, query, ref, TEXT } from "./openapi-parts.ts";
 import { cursor, json, type Operations, schema } from "./operation.ts";

@@ -4,7 +4,7 @@ import type * as z from "zod/mini";
 import { type ApiKey, SCOPES } from "../auth/api-key.ts";
 import { once } from "../memo.ts";
 import { objectOf } from "../skill/json.ts";
-import { type JsonObject, MODES, RISKS, TIERS } from "../skill/manifest.ts";
+import { INPUTS, type JsonObject, MODES, OUTPUTS, RISKS, TIERS } from "../skill/manifest.ts";
 import { catalogBody, keyBody } from "./bodies/publishing.ts";
 import { callSchemas } from "./call-routes.ts";
 import { configSchemas } from "./config-routes.ts";
@@ -98,8 +98,8 @@ export const schemaComponents = once(
         mode: { enum: [...MODES] },
         method: TEXT,
         route: TEXT,
-        input: { enum: ["text", "file", "none"] },
-        output: { enum: ["text", "json", "file"] },
+        input: { enum: [...INPUTS] },
+        output: { enum: [...OUTPUTS] },
         inputMime: TEXTS,
         outputMime: TEXT,
         tools: TEXTS,

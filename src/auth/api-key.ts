@@ -1,5 +1,6 @@
-import { toBase64 } from "../bytes.ts";
 /** An API key: `hull_` and 256 random bits, stored only as its SHA-256. */
+import * as z from "zod/mini";
+import { toBase64 } from "../bytes.ts";
 
 export const SCOPES = ["invoke", "publish", "admin"] as const;
 /**
@@ -12,19 +13,26 @@ export type Scope = (typeof SCOPES)[number];
 export const DEFAULT_TENANT = "default";
 
 /** The stored form of a key: its rights, and nothing from which it could be made. */
-export interface ApiKey {
-  /** `key_<32 hex digits>`; in listings and logs. */
-  id: string;
-  /** The first characters of the key itself, so that its owner recognises it in a list. */
-  prefix: string;
-  tenant: string;
-  scopes: Scope[];
-  name: string | null;
-  /** RFC 3339. */
-  created_at: string;
-  /** RFC 3339, up to an hour too early; `null`: never. */
-  last_used_at: string | null;
-}
+export type ApiKey = z.output<typeof keyRowShape>;
+export const keyRowShape = z.lazy(() => {
+  const words = z.pipe(
+    z.string(),
+    z.transform((text): string[] => text.split(" ")),
+  );
+  return z.object({
+    /** `key_<32 hex digits>`; in listings and logs. */
+    id: z.string(),
+    /** The first characters of the key itself, so that its owner recognises it in a list. */
+    prefix: z.string(),
+    tenant: z.string(),
+    scopes: z.pipe(words, z.array(z.enum(SCOPES))),
+    name: z.nullable(z.string()),
+    /** RFC 3339. */
+    created_at: z.string(),
+    /** RFC 3339, up to an hour too early; `null`: never. */
+    last_used_at: z.nullable(z.string()),
+  });
+});
 
 /** Characters of a key that are stored in the clear; the other 219 bits stay unknown. */
 const PREFIX_LENGTH = "hull_".length + 6;

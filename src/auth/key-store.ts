@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import { databaseWith } from "../database.ts";
 import type { Bindings } from "../env.ts";
 import { BadRequest } from "../errors/request.ts";
-import { type ApiKey, digestOf, hex, makeKey, prefixOf, SCOPES, type Scope } from "./api-key.ts";
+import { type ApiKey, digestOf, hex, keyRowShape, makeKey, prefixOf, SCOPES, type Scope } from "./api-key.ts";
 
 /** The table of API keys (docs/storage-schema.md). */
 export const API_KEYS_SCHEMA = [
@@ -30,22 +30,6 @@ export const API_KEY_USES_SCHEMA = [
 const COLUMNS = "id, prefix, tenant, scopes, name, created_at";
 const KEYS = `SELECT ${COLUMNS}, used_at AS last_used_at FROM api_keys LEFT JOIN api_key_uses USING (id)`;
 const TABLES = [...API_KEYS_SCHEMA, ...API_KEY_USES_SCHEMA];
-
-const row = z.lazy(() => {
-  const words = z.pipe(
-    z.string(),
-    z.transform((text): string[] => text.split(" ")),
-  );
-  return z.object({
-    id: z.string(),
-    prefix: z.string(),
-    tenant: z.string(),
-    scopes: z.pipe(words, z.array(z.enum(SCOPES))),
-    name: z.nullable(z.string()),
-    created_at: z.string(),
-    last_used_at: z.nullable(z.string()),
-  });
-});
 
 const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, TABLES);
 
@@ -87,7 +71,7 @@ export async function addKey(env: Bindings, wanted: NewKey, now: Date): Promise<
 export async function keyByHash(env: Bindings, hash: string): Promise<ApiKey | null> {
   const db = await database(env);
   const found: unknown = await db.prepare(`${KEYS} WHERE hash = ?`).bind(hash).first();
-  return found === null ? null : row.parse(found);
+  return found === null ? null : keyRowShape.parse(found);
 }
 
 /** Records that a key is used now. */
@@ -132,7 +116,7 @@ export async function listKeys(
     )
     .bind(after, id, tenant, limit + 1)
     .all();
-  const keys = z.array(row).parse(results);
+  const keys = z.array(keyRowShape).parse(results);
   const page = keys.slice(0, limit);
   const last = page.at(-1);
   const more = keys.length > limit && last !== undefined;

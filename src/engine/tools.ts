@@ -3,7 +3,12 @@
  * misspelt flag must not silently mean its default.
  */
 import { isObject } from "../skill/json.ts";
-import { type Json, type JsonObject, SIDE_EFFECT_LEVELS, type SideEffectLevel } from "../skill/manifest.ts";
+import {
+  type CommandAnnotations,
+  type Json,
+  type JsonObject,
+  SIDE_EFFECT_LEVELS,
+} from "../skill/manifest.ts";
 import { nearest } from "../skill/match.ts";
 import { type Fault, wrongValue } from "./fault.ts";
 import type { ToolDefinition } from "./messages.ts";
@@ -12,13 +17,9 @@ const EXECUTORS = ["webhook", "mcp_server", "provider_native"] as const;
 type Executor = (typeof EXECUTORS)[number];
 
 /** What a tool does, for policies and for parallel calls. */
-interface Annotations {
+interface Annotations extends Omit<CommandAnnotations, "kind"> {
   /** `read`, `search`, `think` and `fetch` only read. */
   kind?: string;
-  side_effect_level?: SideEffectLevel;
-  /** Operations by capability. */
-  capabilities?: Record<string, string[]>;
-  arg_schema?: JsonObject;
   idempotent?: boolean;
 }
 

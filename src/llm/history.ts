@@ -1,9 +1,8 @@
 /** Builds the transcript of a session from its records. Pure. */
 import type { Entry } from "../engine/agent/entries.ts";
-import { RecordReader } from "../engine/agent/reader.ts";
+import { RecordReader, type TraceEntry } from "../engine/agent/reader.ts";
 import type { AgentRecord } from "../engine/agent/records.ts";
 import type { AgentSpec } from "../engine/agent/spec.ts";
-import type { TraceEntry } from "../engine/agent/trace.ts";
 import type { Warning } from "../engine/messages.ts";
 import { messageJson } from "./messages.ts";
 import { extraEvent, type IdSource, messageEvent, type Transcript, turnEvents } from "./transcript.ts";

@@ -1,6 +1,7 @@
 /** What a model call needs from its surroundings. */
 import type { ModelRequest, ModelTurn, Sampling, Usage, Warning } from "../engine/messages.ts";
 import type { SearchDelegate } from "../engine/tool-vault/search.ts";
+import type { BudgetOption } from "../model/budget-option.ts";
 import type { Capabilities } from "../model/capabilities.ts";
 import type { ResolvedTarget } from "../model/providers.ts";
 import type { Json, JsonObject, ModelTarget } from "../skill/manifest.ts";
@@ -39,14 +40,6 @@ export interface ModelChoice {
   routing: JsonObject | null;
 }
 
-/** The option `budget`. */
-export interface CallBudget {
-  max_cost_usd?: number;
-  total_budget_usd?: number;
-  max_input_tokens?: number;
-  max_output_tokens?: number;
-}
-
 /** One model call with retries, and further providers if it fails. */
 export interface ExchangeOptions {
   targets: readonly ModelTarget[];
@@ -58,7 +51,7 @@ export interface ExchangeOptions {
   /** Whether the provider itself searches tools. */
   native_search: boolean;
   /** What the call may cost; `null`: no limit of its own. */
-  budget: CallBudget | null;
+  budget: BudgetOption | null;
   /** The option `max_tokens`; `null`: not given. */
   max_tokens_given: number | null;
   /** The abilities that the call declares to need from the model. */

@@ -4,12 +4,12 @@ import { nanoUsd, usdOf } from "./cost.ts";
 import type { ModelPrice } from "./registry/definition.ts";
 
 /** Every limit is at least 0; absent: no limit. */
-interface BudgetOption {
-  max_cost_usd?: number | undefined;
+export interface BudgetOption {
+  max_cost_usd?: number;
   /** For the whole session, or for the caller's calls without a session. */
-  total_budget_usd?: number | undefined;
-  max_input_tokens?: number | undefined;
-  max_output_tokens?: number | undefined;
+  total_budget_usd?: number;
+  max_input_tokens?: number;
+  max_output_tokens?: number;
 }
 
 /** The facts before an attempt. */

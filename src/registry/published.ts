@@ -7,10 +7,18 @@ import { type Bindings, learnVariables, type Settings } from "../env.ts";
 import { CatalogMissing } from "../errors/request.ts";
 import { Internal } from "../errors.ts";
 import { RecentMap } from "../recent.ts";
-import type { BundledFile, Card, Catalog, CatalogPointer, SkillRecord } from "../skill/manifest.ts";
+import {
+  type BundledFile,
+  type Card,
+  type Catalog,
+  type CatalogPointer,
+  catalogPointerShape,
+  catalogShape,
+  type SkillRecord,
+  skillRecordShape,
+} from "../skill/manifest.ts";
 import { readTarFile } from "../skill/tar.ts";
 import { BlobCache, MAX_FILE_BYTES } from "./blob-cache.ts";
-import { catalogSchema, pointerSchema, skillRecord } from "./schema.ts";
 
 export const POINTER_KEY = "catalog:current";
 
@@ -108,7 +116,7 @@ export class SkillRegistry {
   async skill(digest: string): Promise<SkillRecord> {
     const known = this.#records.get(digest);
     if (known !== undefined) return known;
-    const record = await readObject(this.#env, "skill", digest, skillRecord);
+    const record = await readObject(this.#env, "skill", digest, skillRecordShape);
     this.#records.set(digest, record);
     return record;
   }
@@ -172,7 +180,7 @@ async function loadCatalog(env: Bindings, id: string): Promise<LoadedCatalog> {
 
 /** A stored catalog. */
 export function readCatalog(env: Bindings, id: string): Promise<Catalog> {
-  return readObject(env, "catalog", id, catalogSchema);
+  return readObject(env, "catalog", id, catalogShape);
 }
 
 /**
@@ -187,7 +195,7 @@ export function servedId(pointer: CatalogPointer | null, pinned: string | null):
 /** `catalog:current`, or `null` when nothing was ever published. */
 export async function readPointer(env: Bindings): Promise<CatalogPointer | null> {
   const value: unknown = await env.SKILLS.get(POINTER_KEY, "json");
-  return value === null ? null : pointerSchema.parse(value);
+  return value === null ? null : catalogPointerShape.parse(value);
 }
 
 /** A stream of a skill's pack, a served file (`blob`), its hooks or an OpenAPI document. */

@@ -1,12 +1,12 @@
 /** Writes the registry: immutable objects under their digest, then the pointer. */
-import type * as z from "zod/mini";
+import * as z from "zod/mini";
 import type { Bindings } from "../env.ts";
 import { BundleInvalid } from "../errors/request.ts";
 import type { AssembledSkill } from "../skill/assemble.ts";
 import { utf8, webCryptoHash } from "../skill/bundle.ts";
-import type { CatalogPointer } from "../skill/manifest.ts";
+import { type CatalogPointer, catalogShape, skillRecordShape } from "../skill/manifest.ts";
+import { MAX_KV_BYTES } from "./kv-limit.ts";
 import { POINTER_KEY } from "./published.ts";
-import { catalogSchema, MAX_KV_BYTES, openapiSchema, skillRecord } from "./schema.ts";
 
 /** The most catalogs in the pointer, which show a skill's earlier versions. */
 const MAX_EARLIER = 20;
@@ -41,15 +41,18 @@ export async function storeSkill(env: Bindings, skill: AssembledSkill): Promise<
 
 function checkShape(kind: string, name: string, bytes: Uint8Array): void {
   if (kind === "pack" || kind === "blob" || kind === "module") return;
-  const result = schemaOf(kind).safeParse(parse(bytes));
+  const result = shapeOf(kind).safeParse(parse(bytes));
   if (result.success) return;
   const issue = result.error.issues[0];
   throw new BundleInvalid({ reason: `the entry "${name}": ${issue?.path.join(".")}: ${issue?.message}` });
 }
 
-function schemaOf(kind: string): z.ZodMiniType {
-  if (kind === "openapi") return openapiSchema;
-  return kind === "skill" ? skillRecord : catalogSchema;
+/** The minimal shape of a stored OpenAPI document. */
+const openapiShape = z.lazy(() => z.looseObject({ openapi: z.string().check(z.startsWith("3.1.")) }));
+
+function shapeOf(kind: string): z.ZodMiniType {
+  if (kind === "openapi") return openapiShape;
+  return kind === "skill" ? skillRecordShape : catalogShape;
 }
 
 function parse(bytes: Uint8Array): unknown {

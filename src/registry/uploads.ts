@@ -2,8 +2,7 @@
 import * as z from "zod/mini";
 import { databaseWith } from "../database.ts";
 import type { Bindings } from "../env.ts";
-import type { Card } from "../skill/manifest.ts";
-import { cardSchema, sha256 } from "./schema.ts";
+import { type Card, cardShape, sha256 } from "../skill/manifest.ts";
 
 /** The tables of uploaded skills (docs/storage-schema.md). */
 export const UPLOADS_SCHEMA = [
@@ -31,32 +30,24 @@ export const MAX_UPLOADS = 200;
 /** The most versions to remember of one skill. */
 const MAX_VERSIONS = 100;
 
-export interface Upload {
-  slug: string;
-  /** The tenant. */
-  owner: string;
-  /** SHA-256 of the skill record. */
-  digest: string;
-  card: Card;
-  /** RFC 3339: time of the first upload, and of the served version. */
-  created_at: string;
-  updated_at: string;
-}
-
 const COLUMNS = "slug, owner, digest, card, created_at, updated_at";
 
-const upload = z.lazy(() =>
+export type Upload = z.output<typeof uploadShape>;
+const uploadShape = z.lazy(() =>
   z.object({
     slug: z.string(),
+    /** The tenant. */
     owner: z.string(),
+    /** SHA-256 of the skill record. */
     digest: sha256(),
     card: z.pipe(
       z.pipe(
         z.string(),
         z.transform((text): unknown => JSON.parse(text)),
       ),
-      cardSchema,
+      cardShape,
     ),
+    /** RFC 3339: time of the first upload, and of the served version. */
     created_at: z.string(),
     updated_at: z.string(),
   }),
@@ -76,7 +67,7 @@ export async function uploadsNear(env: Bindings, { slug, route }: Card): Promise
     )
     .bind(slug, below, route)
     .all();
-  return z.array(upload).parse(results);
+  return z.array(uploadShape).parse(results);
 }
 
 /** All uploads of a tenant, sorted by slug. */
@@ -94,7 +85,7 @@ export async function listUploads(
     .prepare(`SELECT ${COLUMNS} FROM uploaded_skills WHERE owner = ? AND slug > ? ORDER BY slug LIMIT ?`)
     .bind(owner, after, limit)
     .all();
-  return z.array(upload).parse(results);
+  return z.array(uploadShape).parse(results);
 }
 
 /**
@@ -144,7 +135,7 @@ export async function saveUpload(
   });
   if (results === null) return "taken";
   const [before, after] = results;
-  const [saved] = z.array(upload).parse(after?.results);
+  const [saved] = z.array(uploadShape).parse(after?.results);
   if (saved !== undefined) return { saved, existed: before?.results.length === 1 };
   const near = await uploadsNear(env, card);
   return near.some(({ slug }) => slug === card.slug) ? "taken" : "full";

@@ -6,14 +6,14 @@ import { BudgetExceeded } from "../errors/budget.ts";
 import { FAILURES, failureClassOf } from "../errors/failure-class.ts";
 import { ModelLacks } from "../errors/provider.ts";
 import { HullError } from "../errors.ts";
-import type { CallBudget, ExchangeOptions, LlmHost, ModelChoice, ModelSelector } from "../llm/host.ts";
+import type { ExchangeOptions, LlmHost, ModelChoice, ModelSelector } from "../llm/host.ts";
 import { mockCallJson } from "../llm/mock-calls.ts";
 import { refused } from "../llm/prepare.ts";
 import type { CallExtras, CallFigures } from "../llm/result.ts";
 import { newId } from "../llm/transcript.ts";
 import type { Admit } from "../model/admission.ts";
 import { tokensToAsk } from "../model/anthropic.ts";
-import { checkBudgetOption } from "../model/budget-option.ts";
+import { type BudgetOption, checkBudgetOption } from "../model/budget-option.ts";
 import { chooseModel, reachTarget } from "../model/choices.ts";
 import { systemClock } from "../model/clock.ts";
 import { promptTokens } from "../model/estimate.ts";
@@ -261,7 +261,7 @@ class Host implements LlmHost {
   }
 
   async #checkBudget(
-    budget: CallBudget,
+    budget: BudgetOption,
     max_tokens: number | null,
     ...[request, { provider, model }]: [Parameters<Admit>[0], Parameters<Admit>[1]]
   ): Promise<void> {

@@ -1,16 +1,23 @@
 /** Rows of the lists of sessions and runs in D1. */
+import * as z from "zod/mini";
 import type { JsonObject } from "../skill/manifest.ts";
 import type { RunEntry } from "./run-entry.ts";
 
 /** A session as a list entry. */
-export interface SessionEntry {
-  id: string;
-  state: string;
-  /** RFC 3339. */
-  created_at: string;
-  parent_id: string | null;
-  metadata: JsonObject;
-}
+export type SessionEntry = z.output<typeof sessionRowShape>;
+export const sessionRowShape = z.lazy(() =>
+  z.object({
+    id: z.string(),
+    state: z.string(),
+    /** RFC 3339. */
+    created_at: z.string(),
+    parent_id: z.nullable(z.string()),
+    metadata: z.pipe(
+      z.string(),
+      z.transform((text): JsonObject => JSON.parse(text)),
+    ),
+  }),
+);
 
 /** A row of one of the lists. */
 export type IndexRow = { tenant: string } & ({ run: RunEntry } | { session: SessionEntry });

@@ -4,39 +4,24 @@ import * as z from "zod/mini";
 /** `run`: in a session; `daemon`: of a daemon; `call`: of a skill, or without a session; `workflow`: of a graph. */
 export const RUN_KINDS = ["run", "daemon", "call", "workflow"] as const;
 
-/** A run as a list entry. Times are RFC 3339. */
-export interface RunEntry {
-  id: string;
-  kind: (typeof RUN_KINDS)[number];
-  /** Slug of the skill that it is, the operation, or the workflow; `null`: a run of no skill. */
-  name: string | null;
-  session: string | null;
-  state: string;
-  created_at: string;
-  settled_at: string | null;
-  /** Duration up to the end, in ms. */
-  duration_ms: number | null;
-  input_tokens: number;
-  output_tokens: number;
-  cost_usd: number;
-  /** Code of the error that ended it. */
-  code: string | null;
-}
-
-/** Reads an entry from storage or an answer. */
-export const runEntryShape: z.ZodMiniType<RunEntry> = z.lazy(() =>
+/** A run as a list entry, read from storage or an answer. Times are RFC 3339. */
+export type RunEntry = z.output<typeof runEntryShape>;
+export const runEntryShape = z.lazy(() =>
   z.object({
     id: z.string(),
     kind: z.enum(RUN_KINDS),
+    /** Slug of the skill that it is, the operation, or the workflow; `null`: a run of no skill. */
     name: z.nullable(z.string()),
     session: z.nullable(z.string()),
     state: z.string(),
     created_at: z.string(),
     settled_at: z.nullable(z.string()),
+    /** Duration up to the end, in ms. */
     duration_ms: z.nullable(z.number()),
     input_tokens: z.number(),
     output_tokens: z.number(),
     cost_usd: z.number(),
+    /** Code of the error that ended it. */
     code: z.nullable(z.string()),
   }),
 );

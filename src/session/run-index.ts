@@ -140,25 +140,16 @@ export async function indexedRun(env: Bindings, tenant: string, id: string): Pro
 }
 
 /** Sums over the runs of one name. */
-interface RunFigures {
-  name: string;
-  calls: number;
-  failures: number;
-  /** Of those that ended. */
-  p50_ms: number | null;
-  cost_usd: number;
-}
-
+type RunFigures = z.output<typeof figures>;
 const figures = z.lazy(() =>
-  z.array(
-    z.object({
-      name: z.string(),
-      calls: z.number(),
-      failures: z.number(),
-      p50_ms: z.nullable(z.number()),
-      cost_usd: z.number(),
-    }),
-  ),
+  z.object({
+    name: z.string(),
+    calls: z.number(),
+    failures: z.number(),
+    /** Of those that ended. */
+    p50_ms: z.nullable(z.number()),
+    cost_usd: z.number(),
+  }),
 );
 
 /** Sums by name over the runs that began at `since` or later (RFC 3339), sorted by name. */
@@ -178,7 +169,7 @@ export async function runFigures(env: Bindings, tenant: string, since: string): 
     )
     .bind(tenant, since)
     .all();
-  return figures.parse(results);
+  return z.array(figures).parse(results);
 }
 
 /** How many of a tenant's runs wait for an approval. */

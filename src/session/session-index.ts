@@ -6,8 +6,7 @@
 import * as z from "zod/mini";
 import { databaseWith } from "../database.ts";
 import type { Bindings } from "../env.ts";
-import type { JsonObject } from "../skill/manifest.ts";
-import type { SessionEntry } from "./index-row.ts";
+import { type SessionEntry, sessionRowShape } from "./index-row.ts";
 import { pageOf, positionIn } from "./newest-first.ts";
 
 /** The table of the tenants' sessions (docs/storage-schema.md). */
@@ -23,19 +22,6 @@ export const SESSIONS_SCHEMA = [
 )`,
   "CREATE INDEX IF NOT EXISTS sessions_in_order ON sessions (tenant, created_at, id)",
 ] as const;
-
-const entry = z.lazy(() =>
-  z.object({
-    id: z.string(),
-    state: z.string(),
-    created_at: z.string(),
-    parent_id: z.nullable(z.string()),
-    metadata: z.pipe(
-      z.string(),
-      z.transform((text): JsonObject => JSON.parse(text)),
-    ),
-  }),
-);
 
 /** What tells a session in which a stage of a workflow run ran: its id, and whose it is. */
 const OF_STAGE = `(substr(id, 1, 4) = 'wfs_' AND (parent_id IS NOT NULL OR json_extract(metadata, '$.workflow_run_id') IS NOT NULL))`;
@@ -99,7 +85,7 @@ export async function listSessions(
     )
     .bind(tenant, before, id, limit + 1, Number(stages))
     .all();
-  return pageOf(z.array(entry).parse(results), limit);
+  return pageOf(z.array(sessionRowShape).parse(results), limit);
 }
 
 /** A page of sessions whose ids have the same prefix. */
@@ -127,5 +113,5 @@ export async function listSessionsBy(
     )
     .bind(tenant, prefix, after?.created_at ?? null, after?.id ?? null, limit)
     .all();
-  return z.array(entry).parse(results);
+  return z.array(sessionRowShape).parse(results);
 }

@@ -3,7 +3,7 @@
  * reader, the table of docs/manifest.md and the JSON Schema for editors follow from it.
  */
 import { MAX_MS } from "./fields.ts";
-import { MODES, type Mode } from "./manifest.ts";
+import { INPUTS, METHODS, MODES, type Mode, OUTPUTS } from "./manifest.ts";
 
 /**
  * `texts`: a list, or one text that is split; `command`: a text, or a list of words; `any`: has a reader of its own.
@@ -43,12 +43,12 @@ export const MANIFEST_FIELDS = {
   tools: { kind: "any", makes: "llm" },
   mcp_servers: { kind: "map", modes: ["llm"] },
   tool_env: { kind: "list" },
-  input: { kind: "choice", of: ["text", "file", "none"] },
+  input: { kind: "choice", of: INPUTS },
   input_mime: { kind: "texts" },
   input_schema: { kind: "any" },
-  output: { kind: "choice", of: ["text", "json", "file"] },
+  output: { kind: "choice", of: OUTPUTS },
   output_mime: { kind: "text" },
-  method: { kind: "choice", of: ["GET", "POST", "PUT", "PATCH", "DELETE"], anyCase: true },
+  method: { kind: "choice", of: METHODS, anyCase: true },
   route: { kind: "text" },
   timeout_ms: { kind: "integer", min: 1, max: MAX_MS, default: 60_000 },
   idle_timeout_ms: { kind: "integer", min: 1, max: MAX_MS, default: 60_000, modes: ["proxy", "llm"] },

@@ -1,16 +1,20 @@
 /**
  * What a served skill is: the normalised manifest, the skill record and the catalog. The build writes these; the Worker
- * trusts them after one zod parse at the registry's boundary.
+ * trusts them after one parse at the registry's boundary. A type follows from the shape with which that parse is done.
  */
-
-import type { WorkspaceTool } from "./tool-names.ts";
+import * as z from "zod/mini";
+import { WORKSPACE_TOOLS } from "./tool-names.ts";
 
 export const MODES = ["script", "static-file", "proxy", "llm"] as const;
 export type Mode = (typeof MODES)[number];
 
+export const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
+export const INPUTS = ["text", "file", "none"] as const;
+export const OUTPUTS = ["text", "json", "file"] as const;
+
 export const PARAMETER_TYPES = ["string", "number", "integer", "boolean", "array", "object"] as const;
 export type ParameterType = (typeof PARAMETER_TYPES)[number];
-export type ScalarType = "string" | "number" | "integer" | "boolean";
+export const SCALAR_TYPES = ["string", "number", "integer", "boolean"] as const;
 
 /** The effects that a tool may have on the world, in rising order. */
 export const SIDE_EFFECT_LEVELS = [
@@ -24,195 +28,6 @@ export type SideEffectLevel = (typeof SIDE_EFFECT_LEVELS)[number];
 
 /** What a tool mainly does; the first four only read. */
 export const TOOL_KINDS = ["read", "search", "think", "fetch", "edit", "execute", "other"] as const;
-export type ToolKind = (typeof TOOL_KINDS)[number];
-
-export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
-export type JsonObject = { [key: string]: Json };
-
-/** One declared argument of a tool, in declaration order. */
-export interface ToolParameter {
-  name: string;
-  description: string;
-  required: boolean;
-  type: ParameterType;
-  enum?: Json[];
-  /** Member type, present exactly when `type` is `array`. */
-  items?: ScalarType;
-}
-
-/** A tool of an llm skill: a command that the runner starts. */
-export interface CommandTool {
-  name: string;
-  description: string;
-  command: string[];
-  parameters: ToolParameter[];
-  /** Its effects, for policies of runs. Absent: unknown. */
-  annotations?: CommandAnnotations;
-  /** Repeating a call is harmless. */
-  idempotent?: boolean;
-}
-
-export interface CommandAnnotations {
-  kind?: ToolKind;
-  side_effect_level?: SideEffectLevel;
-  /** Operations by capability. */
-  capabilities?: { [capability: string]: string[] };
-  /** `path_params`: names of the arguments that hold paths. */
-  arg_schema?: JsonObject;
-}
-
-export interface ModelTarget {
-  /** A provider of the deployment that serves the skill, which may differ from the one it was built for. */
-  provider: string;
-  /** `null`: the provider's default model. */
-  model: string | null;
-}
-
-/** A remote MCP server of an llm skill. */
-export interface McpServer {
-  /** The prefix of its tools' names, with `_` for `-` and followed by `__`. */
-  name: string;
-  url: string;
-  /** Values may contain `${VAR}`. */
-  headers: { [name: string]: string };
-  /** The server's own names of the tools to use; absent: all. */
-  tools?: string[];
-  timeout_ms: number;
-}
-
-export interface ProxySettings {
-  url: string;
-  /** `null`: the caller's own method. */
-  method: string | null;
-  headers: { [name: string]: string };
-  forward_headers: string[];
-  return_headers: string[];
-}
-
-/** An agent that runs the skill as long as Hull serves it. */
-export interface DaemonDeclaration {
-  task: string;
-  /** Five fields, in the wall time of `time_zone` (IANA; absent: UTC). */
-  cron?: string;
-  time_zone?: string;
-  wake_interval_ms?: number;
-  watch_paths?: string[];
-  /** More options of its run. */
-  options?: JsonObject;
-}
-
-/** When agent runs may activate a skill, who may do it, and what carries it out. An absent member has no effect. */
-export interface Activation {
-  when_to_use?: string;
-  /** Globs of the files that the skill handles. */
-  paths?: string[];
-  /** Models neither see nor load it. */
-  disable_model_invocation?: true;
-  /** No message can activate it by a prefix. */
-  user_invocable?: false;
-  /** Names of MCP servers of the deployment or the run that are bound while the skill is active. */
-  mcp?: string[];
-  /** Hull uses it only with the signature of a trusted signer. */
-  require_signature?: true;
-  /** Fingerprints of the keys that may sign it; absent: all that the deployment trusts. */
-  trusted_signers?: string[];
-  /** Hook references. */
-  on_activate?: string;
-  on_deactivate?: string;
-  /** What a person types after `/name`; shown to people. */
-  argument_hint?: string;
-  /** It runs in a sub-agent's own context rather than in the conversation. */
-  context?: "fork";
-  /** The kind of sub-agent, in the words of other clients. */
-  agent?: string;
-  /** The model of a plain Agent Skill in the words of other clients: `opus`. */
-  model?: string;
-  /** How much the model thinks, as its author wrote it: a key of `EFFORTS`, or a word that only other clients know. */
-  effort?: string;
-  /** The shell for which the commands in its text are written. */
-  shell?: string;
-}
-
-/** The `effort` of other clients, as a level that providers know. */
-export const EFFORTS: { readonly [effort: string]: "low" | "medium" | "high" | undefined } = {
-  minimal: "low",
-  low: "low",
-  medium: "medium",
-  high: "high",
-  xhigh: "high",
-  max: "high",
-};
-
-/** A normalised manifest. Durations in ms, sizes in bytes. Parts of a mode are present exactly in that mode. */
-export interface Manifest {
-  name: string;
-  slug: string;
-  description: string;
-  mode: Mode;
-  /** Exact path, e.g. `/skills/hello`. */
-  route: string;
-  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  input: "text" | "file" | "none";
-  /** Accepted media types, `type/*` allowed; empty = any. */
-  input_mime: string[];
-  input_schema?: JsonObject;
-  output: "text" | "json" | "file";
-  output_mime?: string;
-  timeout_ms: number;
-  idle_timeout_ms: number;
-  deadline_ms: number;
-  max_input_bytes?: number;
-  max_output_bytes?: number;
-  concurrency?: number;
-  /** Environment variables for tools and `run`. Provider keys never appear here. */
-  tool_env: string[];
-  run?: string[];
-  serve?: string;
-  proxy?: ProxySettings;
-  llm?: {
-    target: ModelTarget;
-    fallback: ModelTarget[];
-    tools: CommandTool[];
-    max_tokens: number;
-    /** Absent: depends on the tools of a run. */
-    max_tool_rounds?: number;
-    max_tool_output_bytes: number;
-    /** Absent if it has none. */
-    mcp_servers?: McpServer[];
-  };
-  /** Only llm skills have one. */
-  daemon?: DaemonDeclaration;
-  license?: string;
-  compatibility?: string;
-  metadata?: JsonObject;
-  /** Calls that need no approval while the skill is active, in the format's own spelling (`tool-names.ts`). */
-  allowed_tools?: string[];
-  /** The tools that stay on offer while the skill is active, in the same spelling; absent: all of them. */
-  tool_scope?: string[];
-  /**
-   * Whether a run with the skill has the workspace tools, or which of them; absent: `wants_workspace_tools` decides.
-   */
-  workspace_tools?: boolean | WorkspaceTool[];
-  activation?: Activation;
-  /** Unknown frontmatter keys, unchanged. */
-  extra: JsonObject;
-}
-
-export interface BundledFile {
-  path: string;
-  /** Bytes. */
-  size: number;
-  mode: 0o644 | 0o755;
-  sha256: string;
-}
-
-/** The module made from a skill's `hooks.ts` or `hooks.js`. */
-export interface HookModule {
-  /** SHA-256 of one ES module, KV `module:<sha256>`. */
-  module: string;
-  /** Names of its exports, sorted. */
-  exports: string[];
-}
 
 /** In rising order. */
 export const RISKS = ["safe", "moderate", "dangerous", "critical"] as const;
@@ -220,7 +35,6 @@ export type Risk = (typeof RISKS)[number];
 
 /** Where a tool's handler runs; `stub`: it has none, and its answer points to the skill's text. */
 export const TIERS = ["isolate", "runner", "stub"] as const;
-export type Tier = (typeof TIERS)[number];
 
 export const CONFIG_TYPES = [
   "string",
@@ -240,213 +54,500 @@ export const CONFIG_TYPES = [
 export type ConfigType = (typeof CONFIG_TYPES)[number];
 
 export const CONFIG_SCOPES = ["global", "per_bot", "per_call"] as const;
-type ConfigScope = (typeof CONFIG_SCOPES)[number];
+
+/** The `effort` of other clients, as a level that providers know. */
+export const EFFORTS: { readonly [effort: string]: "low" | "medium" | "high" | undefined } = {
+  minimal: "low",
+  low: "low",
+  medium: "medium",
+  high: "high",
+  xhigh: "high",
+  max: "high",
+};
+
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+export type JsonObject = { [key: string]: Json };
+
+/** The type of what a shape reads. Shapes are made on first use, so that starting the Worker does not pay for them. */
+type Read<Shape extends () => z.core.$ZodType> = z.output<ReturnType<Shape>>;
+
+/** With `exactOptionalPropertyTypes`: absent, never `undefined`. */
+const maybe = z.exactOptional;
+
+/** In hex. */
+export const sha256 = () => z.string().check(z.regex(/^[0-9a-f]{64}$/));
+/** `JSON.parse` reads everything here, so it is always JSON. */
+const json = () => z.custom<Json>();
+const jsonObject = (): z.ZodMiniType<JsonObject> => z.record(z.string(), json());
+const count = () => z.int().check(z.positive());
+
+/** One declared argument of a tool, in declaration order. */
+export type ToolParameter = Read<typeof toolParameter>;
+function toolParameter() {
+  const text = z.string();
+  return z.object({
+    name: text,
+    description: text,
+    required: z.boolean(),
+    type: z.enum(PARAMETER_TYPES),
+    enum: maybe(z.array(json())),
+    /** Member type, present exactly when `type` is `array`. */
+    items: maybe(z.enum(SCALAR_TYPES)),
+  });
+}
+
+export type CommandAnnotations = Read<typeof commandAnnotations>;
+function commandAnnotations() {
+  return z.object({
+    kind: maybe(z.enum(TOOL_KINDS)),
+    side_effect_level: maybe(z.enum(SIDE_EFFECT_LEVELS)),
+    /** Operations by capability. */
+    capabilities: maybe(z.record(z.string(), z.array(z.string()))),
+    /** `path_params`: names of the arguments that hold paths. */
+    arg_schema: maybe(jsonObject()),
+  });
+}
+
+/** A tool of an llm skill: a command that the runner starts. */
+export type CommandTool = Read<typeof commandTool>;
+function commandTool() {
+  return z.object({
+    name: z.string(),
+    description: z.string(),
+    command: z.array(z.string()).check(z.minLength(1)),
+    parameters: z.array(toolParameter()),
+    /** Its effects, for policies of runs. Absent: unknown. */
+    annotations: maybe(commandAnnotations()),
+    /** Repeating a call is harmless. */
+    idempotent: maybe(z.boolean()),
+  });
+}
+
+export type ModelTarget = Read<typeof modelTarget>;
+function modelTarget() {
+  return z.object({
+    /** A provider of the deployment that serves the skill, which may differ from the one it was built for. */
+    provider: z.string(),
+    /** `null`: the provider's default model. */
+    model: z.nullable(z.string()),
+  });
+}
+
+/** A remote MCP server of an llm skill. */
+export type McpServer = Read<typeof mcpServer>;
+function mcpServer() {
+  const text = z.string();
+  return z.object({
+    /** The prefix of its tools' names, with `_` for `-` and followed by `__`. */
+    name: text,
+    url: text,
+    /** Values may contain `${VAR}`. */
+    headers: z.record(text, text),
+    /** The server's own names of the tools to use; absent: all. */
+    tools: maybe(z.array(text)),
+    timeout_ms: count(),
+  });
+}
+
+export type ProxySettings = Read<typeof proxySettings>;
+function proxySettings() {
+  const text = z.string();
+  return z.object({
+    url: text,
+    /** `null`: the caller's own method. */
+    method: z.nullable(text),
+    headers: z.record(text, text),
+    forward_headers: z.array(text),
+    return_headers: z.array(text),
+  });
+}
+
+/** An agent that runs the skill as long as Hull serves it. */
+export type DaemonDeclaration = Read<typeof daemonDeclaration>;
+function daemonDeclaration() {
+  const text = z.string();
+  return z.object({
+    task: text,
+    /** Five fields, in the wall time of `time_zone` (IANA; absent: UTC). */
+    cron: maybe(text),
+    time_zone: maybe(text),
+    wake_interval_ms: maybe(count()),
+    watch_paths: maybe(z.array(text)),
+    /** More options of its run. */
+    options: maybe(jsonObject()),
+  });
+}
+
+/** When agent runs may activate a skill, who may do it, and what carries it out. An absent member has no effect. */
+export type Activation = Read<typeof activation>;
+function activation() {
+  const text = z.string();
+  const texts = z.array(text);
+  return z.object({
+    when_to_use: maybe(text),
+    /** Globs of the files that the skill handles. */
+    paths: maybe(texts),
+    /** Models neither see nor load it. */
+    disable_model_invocation: maybe(z.literal(true)),
+    /** No message can activate it by a prefix. */
+    user_invocable: maybe(z.literal(false)),
+    /** Names of MCP servers of the deployment or the run that are bound while the skill is active. */
+    mcp: maybe(texts),
+    /** Hull uses it only with the signature of a trusted signer. */
+    require_signature: maybe(z.literal(true)),
+    /** Fingerprints of the keys that may sign it; absent: all that the deployment trusts. */
+    trusted_signers: maybe(texts),
+    /** Hook references. */
+    on_activate: maybe(text),
+    on_deactivate: maybe(text),
+    /** What a person types after `/name`; shown to people. */
+    argument_hint: maybe(text),
+    /** It runs in a sub-agent's own context rather than in the conversation. */
+    context: maybe(z.literal("fork")),
+    /** The kind of sub-agent, in the words of other clients. */
+    agent: maybe(text),
+    /** The model of a plain Agent Skill in the words of other clients: `opus`. */
+    model: maybe(text),
+    /** How much the model thinks, as its author wrote it: a key of `EFFORTS`, or a word that only other clients know. */
+    effort: maybe(text),
+    /** The shell for which the commands in its text are written. */
+    shell: maybe(text),
+  });
+}
+
+/** A normalised manifest. Durations in ms, sizes in bytes. Parts of a mode are present exactly in that mode. */
+export type Manifest = Read<typeof manifest>;
+function manifest() {
+  const text = z.string();
+  const texts = z.array(text);
+  const limit = count();
+  return z.object({
+    name: text,
+    slug: z.string().check(z.regex(/^[a-z0-9]+(-{1,2}[a-z0-9]+)*$/)),
+    description: text,
+    mode: z.enum(MODES),
+    /** Exact path, e.g. `/skills/hello`. */
+    route: z.string().check(z.startsWith("/")),
+    method: z.enum(METHODS),
+    input: z.enum(INPUTS),
+    /** Accepted media types, `type/*` allowed; empty = any. */
+    input_mime: texts,
+    input_schema: maybe(jsonObject()),
+    output: z.enum(OUTPUTS),
+    output_mime: maybe(text),
+    timeout_ms: limit,
+    idle_timeout_ms: limit,
+    deadline_ms: limit,
+    max_input_bytes: maybe(limit),
+    max_output_bytes: maybe(limit),
+    concurrency: maybe(limit),
+    /** Environment variables for tools and `run`. Provider keys never appear here. */
+    tool_env: texts,
+    run: maybe(texts.check(z.minLength(1))),
+    serve: maybe(text),
+    proxy: maybe(proxySettings()),
+    llm: maybe(
+      z.object({
+        target: modelTarget(),
+        fallback: z.array(modelTarget()),
+        tools: z.array(commandTool()),
+        max_tokens: limit,
+        /** Absent: depends on the tools of a run. */
+        max_tool_rounds: maybe(limit),
+        max_tool_output_bytes: limit,
+        /** Absent if it has none. */
+        mcp_servers: maybe(z.array(mcpServer())),
+      }),
+    ),
+    /** Only llm skills have one. */
+    daemon: maybe(daemonDeclaration()),
+    license: maybe(text),
+    compatibility: maybe(text),
+    metadata: maybe(jsonObject()),
+    /** Calls that need no approval while the skill is active, in the format's own spelling (`tool-names.ts`). */
+    allowed_tools: maybe(texts),
+    /** The tools that stay on offer while the skill is active, in the same spelling; absent: all of them. */
+    tool_scope: maybe(texts),
+    /**
+     * Whether a run with the skill has the workspace tools, or which of them; absent: `wants_workspace_tools` decides.
+     */
+    workspace_tools: maybe(z.union([z.boolean(), z.array(z.enum(WORKSPACE_TOOLS))])),
+    activation: maybe(activation()),
+    /** Unknown frontmatter keys, unchanged. */
+    extra: jsonObject(),
+  });
+}
+
+export type BundledFile = Read<typeof bundledFile>;
+function bundledFile() {
+  return z.object({
+    path: z.string(),
+    /** Bytes. */
+    size: z.int().check(z.nonnegative()),
+    mode: z.union([z.literal(0o644), z.literal(0o755)]),
+    sha256: sha256(),
+  });
+}
+
+/** The module made from a skill's `hooks.ts` or `hooks.js`. */
+export type HookModule = Read<typeof hookModule>;
+function hookModule() {
+  return z.object({
+    /** SHA-256 of one ES module, KV `module:<sha256>`. */
+    module: sha256(),
+    /** Names of its exports, sorted. */
+    exports: z.array(z.string()),
+  });
+}
 
 /** One configurable value of a tool. Its keys are those of the format, in camelCase. */
-export interface ConfigParam {
-  name: string;
-  displayName?: string;
-  description?: string;
-  type: ConfigType;
-  /** Absent: there is none, and a handler without a value sees no such key. */
-  default?: Json;
-  scope: ConfigScope;
-  min?: number;
-  max?: number;
-  step?: number;
-  options?: string[];
-  unit?: string;
-  placeholder?: string;
-  minItems?: number;
-  maxItems?: number;
-  rows?: number;
-  pathType?: string;
-  keyPlaceholder?: string;
-  valuePlaceholder?: string;
-  itemPlaceholder?: string;
-  language?: string;
+export type ConfigParam = Read<typeof configParam>;
+function configParam() {
+  const text = z.string();
+  const number = z.number();
+  return z.object({
+    name: text,
+    displayName: maybe(text),
+    description: maybe(text),
+    type: z.enum(CONFIG_TYPES),
+    /** Absent: there is none, and a handler without a value sees no such key. */
+    default: maybe(json()),
+    scope: z.enum(CONFIG_SCOPES),
+    min: maybe(number),
+    max: maybe(number),
+    step: maybe(number),
+    options: maybe(z.array(text)),
+    unit: maybe(text),
+    placeholder: maybe(text),
+    minItems: maybe(number),
+    maxItems: maybe(number),
+    rows: maybe(number),
+    pathType: maybe(text),
+    keyPlaceholder: maybe(text),
+    valuePlaceholder: maybe(text),
+    itemPlaceholder: maybe(text),
+    language: maybe(text),
+  });
 }
 
 /** Which network a handler may reach: none, the named hosts (`api.example.com`, `*.example.com`), or any public one. */
-export type NetworkNeed = { hosts: string[] | null } | null;
+export type NetworkNeed = Read<typeof networkNeed>;
+function networkNeed() {
+  return z.nullable(z.object({ hosts: z.nullable(z.array(z.string())) }));
+}
 
 /** What a console shows of a tool; it never changes what the tool does. */
-export interface ToolDisplay {
-  version?: string;
-  category?: string;
-  tags?: string[];
-  icon?: string;
-  display_name?: string;
-  deprecated?: boolean | string;
-  examples?: Json[];
-  group?: string;
-  estimated_latency_ms?: number;
+export type ToolDisplay = Read<typeof toolDisplay>;
+function toolDisplay() {
+  const text = z.string();
+  return z.object({
+    version: maybe(text),
+    category: maybe(text),
+    tags: maybe(z.array(text)),
+    icon: maybe(text),
+    display_name: maybe(text),
+    deprecated: maybe(z.union([z.boolean(), text])),
+    examples: maybe(z.array(json())),
+    group: maybe(text),
+    estimated_latency_ms: maybe(z.number()),
+  });
 }
 
 /** A tool of a skill's tools.json. JSON-safe; members absent in `tools.json` have their defaults here. */
-export interface SkillTool {
-  /** `^[a-z][a-z0-9_]*$`, at most 64 characters. */
-  name: string;
-  description: string;
-  /** JSON Schema of the arguments, an object with `required`. */
-  parameters: JsonObject;
-  tier: Tier;
-  /** Why the build chose the tier, for people; absent if there was no choice. */
-  tier_reason?: string;
-  /** Path in the pack of the handler that a process starts; absent exactly for a stub. */
-  script?: string;
-  /** The handler's path in the skill's folder, if the build made `script` from it. */
-  source?: string;
-  /** SHA-256 of the handler bundled as one ES module, KV `module:<sha256>`; present exactly in tier `isolate`. */
-  module?: string;
-  timeout_ms: number;
-  /** Names of the variables that it may see. Provider keys never appear here. */
-  env: string[];
-  network: NetworkNeed;
-  filesystem: boolean;
-  side_effects: boolean;
-  idempotent: boolean;
-  /** As declared, or derived from the flags (`risk.ts`). */
-  risk: Risk;
-  /** Absent from tool panels and lists; models see it and may call it. */
-  hidden: boolean;
-  config: ConfigParam[];
-  output_schema?: JsonObject;
-  display?: ToolDisplay;
+export type SkillTool = Read<typeof skillTool>;
+function skillTool() {
+  const text = z.string();
+  return z.object({
+    /** `^[a-z][a-z0-9_]*$`, at most 64 characters. */
+    name: text,
+    description: text,
+    /** JSON Schema of the arguments, an object with `required`. */
+    parameters: jsonObject(),
+    tier: z.enum(TIERS),
+    /** Why the build chose the tier, for people; absent if there was no choice. */
+    tier_reason: maybe(text),
+    /** Path in the pack of the handler that a process starts; absent exactly for a stub. */
+    script: maybe(text),
+    /** The handler's path in the skill's folder, if the build made `script` from it. */
+    source: maybe(text),
+    /** SHA-256 of the handler bundled as one ES module, KV `module:<sha256>`; present exactly in tier `isolate`. */
+    module: maybe(sha256()),
+    timeout_ms: count(),
+    /** Names of the variables that it may see. Provider keys never appear here. */
+    env: z.array(text),
+    network: networkNeed(),
+    filesystem: z.boolean(),
+    side_effects: z.boolean(),
+    idempotent: z.boolean(),
+    /** As declared, or derived from the flags. */
+    risk: z.enum(RISKS),
+    /** Absent from tool panels and lists; models see it and may call it. */
+    hidden: z.boolean(),
+    config: z.array(configParam()),
+    output_schema: maybe(jsonObject()),
+    display: maybe(toolDisplay()),
+  });
 }
 
 /** The plugin of a skill. */
-export interface PluginOfSkill {
-  /** From its plugin.json, else from marketplace.json, else the folder's name. */
-  name: string;
-  /** The skill's folder inside the plugin's, `/` as separator; `""`: they are the same. */
-  skill: string;
-  /**
-   * The plugin's folder, with everything that its skills share; absent: nothing in the skill's folder names the
-   * plugin's.
-   */
-  folder?: {
-    /** SHA-256 of the deterministic tar, KV `pack:<sha256>`. */
-    pack: string;
-    files: BundledFile[];
-  };
+export type PluginOfSkill = Read<typeof pluginOfSkill>;
+function pluginOfSkill() {
+  return z.object({
+    /** From its plugin.json, else from marketplace.json, else the folder's name. */
+    name: z.string(),
+    /** The skill's folder inside the plugin's, `/` as separator; `""`: they are the same. */
+    skill: z.string(),
+    /**
+     * The plugin's folder, with everything that its skills share; absent: nothing in the skill's folder names the
+     * plugin's.
+     */
+    folder: maybe(
+      z.object({
+        /** SHA-256 of the deterministic tar, KV `pack:<sha256>`. */
+        pack: sha256(),
+        files: z.array(bundledFile()),
+      }),
+    ),
+  });
 }
 
 /** A graph of a skill's folder `workflows`. */
-export interface SkillWorkflow {
-  /** Of the file, without its ending. */
-  name: string;
-  /** SHA-256 of the graph's canonical JSON. */
-  digest: string;
-  graph: JsonObject;
-}
-
-/** KV `skill:<digest>`; the digest is the SHA-256 of its canonical JSON (`canonical.ts`). */
-export interface SkillRecord {
-  format: 1;
-  manifest: Manifest;
-  /** Markdown below the frontmatter: the system prompt of an llm skill, the documentation of others. */
-  body: string;
-  files: BundledFile[];
-  /** SHA-256 of the deterministic tar, KV `pack:<sha256>`; `null` in records of builds that packed only what runs. */
-  pack: string | null;
-  /** A model can follow its instructions only with workspace tools (`workspace-tools.ts`). */
-  wants_workspace_tools?: true;
-  /** Its plugin. Absent: none. */
-  plugin?: PluginOfSkill;
-  /**
-   * Distinguishes it from another skill of the same name: the author's folder or the plugin; absent: it has neither.
-   */
-  namespace?: string;
-  /** Present if the skill has a hook module. */
-  hooks?: HookModule;
-  /** The tools of its tools.json, in the order of the file; absent if it has none. */
-  tools?: SkillTool[];
-  /** The workflows of its folder `workflows`, by name; absent if it has none. */
-  workflows?: SkillWorkflow[];
-  /** The build's findings, none of which stops Hull from serving it; `file` is relative to its folder. */
-  diagnostics?: Diagnostic[];
-  /** The signer of its valid signature, by the fingerprint of the key; absent: it has none. */
-  signature?: { signer: string };
-  /**
-   * The tenant that uploaded it. Absent: a folder of the deployment. A reader of the record sees from it whom to trust.
-   */
-  uploaded_by?: string;
-  /** A tenant stored it for requests to name. Absent: it has an address, and so a slug of its own. */
-  stored?: true;
-}
-
-/** What `GET /skills` shows of a skill; `version` is the skill digest. */
-export interface Card {
-  name: string;
-  slug: string;
-  description: string;
-  mode: Mode;
-  method: string;
-  route: string;
-  input: string;
-  output: string;
-  inputMime?: string[];
-  outputMime?: string;
-  tools?: string[];
-  version: string;
-  stale?: true;
-  /** It was uploaded, and only one tenant can use it. */
-  uploaded?: true;
-  /** It declares a daemon. */
-  daemon?: true;
-  /** The fingerprint of the key that signed it. */
-  signer?: string;
-  /** Runs with it have the workspace tools by default. */
-  workspaceTools?: true;
-  /** Its author's folder or plugin. */
-  namespace?: string;
-  /** Its workflows, by name. */
-  workflows?: Omit<SkillWorkflow, "graph">[];
-}
-
-/** KV `catalog:<sha256>`: what Hull serves; cards sorted by slug (byte order). */
-export interface Catalog {
-  format: 1;
-  cards: Card[];
-  /** SHA-256 of the OpenAPI document of these skills, KV `openapi:<sha256>`. */
-  openapi?: string;
-  /** Names of the variables that proxy skills put into their calls, sorted; absent if there are none. */
-  variables?: string[];
-  /**
-   * Skills loaded earlier that have a tool of the same name, by `slug/tool` of the one that replaces theirs; absent if
-   * there are none.
-   */
-  overrides?: { [tool: string]: string[] };
-}
-
-/** KV `catalog:current`. */
-export interface CatalogPointer {
-  id: string;
-  previous: string | null;
-  /** RFC 3339. */
-  published_at: string;
-  /** The pinned catalog of the deployment that it was published to; absent if none is pinned. */
-  pinned?: string;
-  /** Catalogs that were served before, the latest one first. */
-  earlier?: { id: string; published_at: string }[];
+export type SkillWorkflow = Read<typeof skillWorkflow>;
+function skillWorkflow() {
+  return z.object({
+    /** Of the file, without its ending. */
+    name: z.string(),
+    /** SHA-256 of the graph's canonical JSON. */
+    digest: sha256(),
+    graph: jsonObject(),
+  });
 }
 
 /** One finding about a skill folder; the same shape everywhere. */
-export interface Diagnostic {
-  level: "error" | "warning" | "info";
-  /** Stable. */
-  code: string;
-  /** Folder name of the skill. */
-  skill: string;
-  /** Path relative to the root. */
-  file: string;
-  line?: number;
-  column?: number;
-  /** Dotted path of the field, e.g. `tools[0].parameters[1].type`. */
-  field?: string;
-  /** The offending value as JSON text, at most 200 characters. */
-  value?: string;
-  message: string;
-  hint?: string;
+export type Diagnostic = Read<typeof diagnostic>;
+function diagnostic() {
+  const text = z.string();
+  return z.object({
+    level: z.enum(["error", "warning", "info"]),
+    /** Stable. */
+    code: text,
+    /** Folder name of the skill. */
+    skill: text,
+    /** Path relative to the root. */
+    file: text,
+    line: maybe(z.int()),
+    column: maybe(z.int()),
+    /** Dotted path of the field, e.g. `tools[0].parameters[1].type`. */
+    field: maybe(text),
+    /** The offending value as JSON text, at most 200 characters. */
+    value: maybe(text),
+    message: text,
+    hint: maybe(text),
+  });
 }
+
+/** KV `skill:<digest>`; the digest is the SHA-256 of its canonical JSON (`canonical.ts`). */
+export type SkillRecord = z.output<typeof skillRecordShape>;
+export const skillRecordShape = z.lazy(() =>
+  z.object({
+    format: z.literal(1),
+    manifest: manifest(),
+    /** Markdown below the frontmatter: the system prompt of an llm skill, the documentation of others. */
+    body: z.string(),
+    files: z.array(bundledFile()),
+    /** SHA-256 of the deterministic tar, KV `pack:<sha256>`; `null` in records of builds that packed only what runs. */
+    pack: z.nullable(sha256()),
+    /** A model can follow its instructions only with workspace tools (`workspace-tools.ts`). */
+    wants_workspace_tools: maybe(z.literal(true)),
+    /** Its plugin. Absent: none. */
+    plugin: maybe(pluginOfSkill()),
+    /**
+     * Distinguishes it from another skill of the same name: the author's folder or the plugin; absent: it has neither.
+     */
+    namespace: maybe(z.string()),
+    /** Present if the skill has a hook module. */
+    hooks: maybe(hookModule()),
+    /** The tools of its tools.json, in the order of the file; absent if it has none. */
+    tools: maybe(z.array(skillTool())),
+    /** The workflows of its folder `workflows`, by name; absent if it has none. */
+    workflows: maybe(z.array(skillWorkflow())),
+    /** The build's findings, none of which stops Hull from serving it; `file` is relative to its folder. */
+    diagnostics: maybe(z.array(diagnostic())),
+    /** The signer of its valid signature, by the fingerprint of the key; absent: it has none. */
+    signature: maybe(z.object({ signer: sha256() })),
+    /**
+     * The tenant that uploaded it. Absent: a folder of the deployment. A reader of the record sees from it whom to trust.
+     */
+    uploaded_by: maybe(z.string()),
+    /** A tenant stored it for requests to name. Absent: it has an address, and so a slug of its own. */
+    stored: maybe(z.literal(true)),
+  }),
+);
+
+/** What `GET /skills` shows of a skill; `version` is the skill digest. */
+export type Card = Read<typeof card>;
+function card() {
+  const text = z.string();
+  const texts = z.array(text);
+  return z.object({
+    name: text,
+    slug: text,
+    description: text,
+    mode: z.enum(MODES),
+    method: text,
+    route: text,
+    input: text,
+    output: text,
+    inputMime: maybe(texts),
+    outputMime: maybe(text),
+    tools: maybe(texts),
+    version: sha256(),
+    stale: maybe(z.literal(true)),
+    /** It was uploaded, and only one tenant can use it. */
+    uploaded: maybe(z.literal(true)),
+    /** It declares a daemon. */
+    daemon: maybe(z.literal(true)),
+    /** The fingerprint of the key that signed it. */
+    signer: maybe(sha256()),
+    /** Runs with it have the workspace tools by default. */
+    workspaceTools: maybe(z.literal(true)),
+    /** Its author's folder or plugin. */
+    namespace: maybe(text),
+    /** Its workflows, by name. */
+    workflows: maybe(z.array(z.pick(skillWorkflow(), { name: true, digest: true }))),
+  });
+}
+export const cardShape = z.lazy(card);
+
+/** KV `catalog:<sha256>`: what Hull serves; cards sorted by slug (byte order). */
+export type Catalog = z.output<typeof catalogShape>;
+export const catalogShape = z.lazy(() =>
+  z.object({
+    format: z.literal(1),
+    cards: z.array(card()),
+    /** SHA-256 of the OpenAPI document of these skills, KV `openapi:<sha256>`. */
+    openapi: maybe(sha256()),
+    /** Names of the variables that proxy skills put into their calls, sorted; absent if there are none. */
+    variables: maybe(z.array(z.string())),
+    /**
+     * Skills loaded earlier that have a tool of the same name, by `slug/tool` of the one that replaces theirs; absent if
+     * there are none.
+     */
+    overrides: maybe(z.record(z.string(), z.array(z.string()))),
+  }),
+);
+
+/** KV `catalog:current`. */
+export type CatalogPointer = z.output<typeof catalogPointerShape>;
+export const catalogPointerShape = z.lazy(() =>
+  z.object({
+    id: sha256(),
+    previous: z.nullable(sha256()),
+    /** RFC 3339. */
+    published_at: z.string(),
+    /** The pinned catalog of the deployment that it was published to; absent if none is pinned. */
+    pinned: maybe(sha256()),
+    /** Catalogs that were served before, the latest one first. */
+    earlier: maybe(z.array(z.object({ id: sha256(), published_at: z.string() }))),
+  }),
+);

@@ -17,14 +17,13 @@ import {
   type Json,
   PARAMETER_TYPES,
   type ParameterType,
-  type ScalarType,
+  SCALAR_TYPES,
   type ToolParameter,
 } from "./manifest.ts";
 import { readEffects } from "./tool-annotations.ts";
 import { child, items, type Slot, toJson } from "./tree.ts";
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
-const SCALAR_TYPES: readonly ScalarType[] = ["string", "number", "integer", "boolean"];
 const TOOL_KEYS = ["name", "description", "command", "parameters", "annotations", "idempotent"];
 const PARAMETER_KEYS = ["name", "description", "required", "type", "enum", "items"];
 

@@ -1,8 +1,7 @@
 /** The bodies of requests that publish skills, configure them and make keys. */
 import * as z from "zod/mini";
 import { SCOPES } from "../../auth/api-key.ts";
-import { sha256 } from "../../registry/schema.ts";
-import type { Json } from "../../skill/manifest.ts";
+import { type Json, sha256 } from "../../skill/manifest.ts";
 
 /** With one of the two: its reader says so. */
 export const catalogBody = z.lazy(() =>

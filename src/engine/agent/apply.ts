@@ -95,22 +95,7 @@ function afterCompaction(run: RunState, mode: Compacted["mode"]): RunState {
     : { ...run, stage: "context" };
 }
 
-type RunRecord = Exclude<
-  AgentRecord,
-  {
-    type:
-      | "message_added"
-      | "session_imported"
-      | "artifacts_imported"
-      | "session_state_changed"
-      | "session_reset"
-      | "session_trimmed"
-      | "message_received"
-      | "feedback_received"
-      | "compacted"
-      | "run_started";
-  }
->;
+type RunRecord = Exclude<Extract<AgentRecord, { run: string }>, { type: "run_started" }>;
 
 function applyToRun(state: AgentState, run: RunState, record: RunRecord): AgentState {
   const next = (changes: Partial<RunState>, session: Partial<AgentState> = {}): AgentState => ({

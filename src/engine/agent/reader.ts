@@ -2,14 +2,36 @@
  * Reads records one after the other with the one fold: what each adds to the transcript, to the trace and to the
  * warnings. The caller keeps the messages, so a log may exceed the memory.
  */
+import { objectOf } from "../../skill/json.ts";
+import { parsedJson } from "../../skill/json-depth.ts";
+import type { Json, JsonObject } from "../../skill/manifest.ts";
+import { lastOf } from "../cut.ts";
 import type { Warning } from "../messages.ts";
-import { applyAgentRecord } from "./apply.ts";
-import { type Entry, entriesLeft, entriesOf } from "./entries.ts";
-import type { AgentRecord } from "./records.ts";
+import type { SearchEvent } from "../tool-vault/events.ts";
+import { type Applied, applyAgentRecord } from "./apply.ts";
+import { isGrant, isSessionGrant } from "./calls.ts";
+import { type Entry, leftMessages, messagesOf } from "./entries.ts";
+import type { AgentRecord, AgentToolResult, SessionState } from "./records.ts";
 import { bindingWarnings } from "./skill-servers.ts";
 import type { AgentSpec } from "./spec.ts";
-import { type AgentState, EMPTY_SESSION, newRun } from "./state.ts";
-import { type TraceEntry, traceEntries } from "./trace.ts";
+import { type AgentState, EMPTY_SESSION, effects, newRun, type RunState } from "./state.ts";
+import { otherPhase } from "./turn.ts";
+
+/** `iteration` counts from 1. */
+export type TraceEntry = { kind: string; iteration: number } & { [member: string]: Json };
+
+type Notes = [kind: string, members: JsonObject][];
+
+/** The transcript's word for the change into a state. */
+const STATE_NOTES: Record<SessionState, string> = {
+  active: "transcript_resume",
+  archived: "transcript_archive",
+  abandoned: "transcript_abandon",
+  closed: "transcript_close",
+};
+
+/** The most names that a turn's end repeats of the run's earlier tools. */
+const MAX_NAMES = 200;
 
 interface Reading {
   entries: Entry[];
@@ -39,25 +61,236 @@ export class RecordReader {
     const after = applyAgentRecord(before, record);
     this.#state = { ...after, visible: [] };
     const applied = { record, before, after };
-    return { entries: entriesOf(applied), trace: traceEntries(applied), warnings: warningsOf(record) };
+    const { entries = messagesOf(applied), notes = [], warnings = [] } = toldBy(applied);
+    const run = after.run ?? before.run;
+    if (run === null) return { entries, trace: [], warnings };
+    const iteration = Math.max(1, run.iterations);
+    const all = [...notes, ...turnEnd(before, after)];
+    return { entries, trace: all.map(([kind, members]) => ({ ...members, kind, iteration })), warnings };
   }
 
   /** The entries at the end, if no further record comes. */
   left(): Entry[] {
-    return entriesLeft(this.#state).map((message) => ({ type: "message", message }));
+    return leftMessages(this.#state).map((message) => ({ type: "message", message }));
   }
 }
 
-function warningsOf(record: AgentRecord): readonly Warning[] {
+interface Told {
+  /** Absent: the messages that the record added to the visible history. */
+  entries?: Entry[];
+  /** For the trace of the run under way, if there is one. */
+  notes?: Notes;
+  warnings?: readonly Warning[];
+}
+
+/** What a record tells. */
+function toldBy(applied: Applied): Told {
+  const { record, before, after } = applied;
+  const run = after.run ?? before.run;
   switch (record.type) {
+    case "session_state_changed":
+      return { entries: [note(STATE_NOTES[record.state], {})] };
+    case "session_reset":
+      return { entries: [note("transcript_reset", {})] };
+    case "session_trimmed":
+      return { entries: [note("trim", { keep_last: record.keep_last })] };
+    case "compacted": {
+      const { summary: _, ...metadata } = record.compacted;
+      return { entries: [note("compaction", metadata)] };
+    }
     case "run_started":
-      return record.spec.warnings ?? [];
-    case "model_call_settled":
-    case "search_refused":
-    case "skills_matched":
-      return record.warnings;
+      return { warnings: record.spec.warnings ?? [] };
+    case "run_settled":
+      return { notes: ended(before.run ?? run, record) };
+    case "iteration_started":
+      return { notes: takenIn(before) };
+    case "woke": {
+      const { reason, watch_paths, resumed } = record.wake;
+      const woke = note("daemon_wake", { reason, watch_paths, resumed });
+      return { entries: [woke, ...messagesOf(applied)], notes: takenIn(before) };
+    }
+    case "skills_matched": {
+      const { strategy, iteration, reassess, candidates, warnings } = record;
+      const working_files = before.run?.spec.working_files ?? [];
+      const named = candidates.map(({ name, score, reason }) => ({ name, score, reason }));
+      const match = { strategy, iteration: iteration + 1, reassess, candidates: named, working_files };
+      const notes = matched(run, record, before.run?.active ?? []);
+      return { entries: [note("skill_matched", match)], notes, warnings };
+    }
+    case "skill_invoked":
+      return {
+        entries: [],
+        notes: activated(run, record.name, { score: 0, reason: "named by the message" }),
+      };
     case "skill_mcp_bound":
-      return bindingWarnings(record);
+      return { warnings: bindingWarnings(record) };
+    case "model_call_settled": {
+      const { turn, searches = [], retries = [], warnings } = record;
+      const notes: Notes = retries.map((retry) => ["SchemaRetry", retry]);
+      return { entries: [{ type: "turn", turn }, ...searchNotes(searches)], notes, warnings };
+    }
+    case "search_refused":
+      return { warnings: record.warnings };
+    case "turn_taken":
+      return { notes: phaseChange(run, record) };
+    case "tool_searched":
+      return { entries: [...searchNotes(record.events), ...messagesOf(applied)] };
+    case "tool_settled":
+    case "ledger_updated":
+      return { notes: refused(run, record) };
+    case "skill_loaded":
+      return { notes: [["skill.loaded", { name: record.name }], ...refused(run, record)] };
+    case "approval_requested": {
+      const { id: approval, tool, tool_call_id: call_id, risk } = record.request;
+      return { notes: [["PermissionEscalation", { tool, call_id, approval, risk }]] };
+    }
+    case "approval_decided":
+      return { notes: granted(run, record) };
+    case "hook_settled":
+      return { notes: escalated(run, record) };
+    case "message_added":
+    case "message_received":
+    case "session_imported":
+    case "artifacts_imported":
+    case "feedback_received":
+    case "feedback_added":
+    case "tools_started":
+    case "tool_executed":
+    case "client_tool_answered":
+    case "went_idle":
+      return {};
+  }
+}
+
+const note = (kind: string, metadata: JsonObject): Entry => ({ type: "note", kind, metadata });
+
+const searchNotes = (events: readonly SearchEvent[]): Entry[] =>
+  events.map((event) => note(event.type, { ...event }));
+
+/** The messages from outside that an iteration takes in. */
+function takenIn({ waiting }: AgentState): Notes {
+  const messages = waiting.filter(({ delivery }) => delivery !== "wait_for_completion").length;
+  return messages === 0 ? [] : [["host_input", { messages }]];
+}
+
+/** A turn may name another phase. */
+function phaseChange(run: RunState | null, { finished, text }: AgentRecord & { type: "turn_taken" }): Notes {
+  if (run === null || !finished) return [];
+  const phase = otherPhase(run.spec, text);
+  return phase === null ? [] : [["PhaseChange", { from: run.spec.break_unless_phase, to: phase }]];
+}
+
+/** A call may not be carried out. */
+function refused(
+  run: RunState | null,
+  { effect, result }: { effect: string; result: AgentToolResult },
+): Notes {
+  const open = run?.calls.find((call) => call.effect === effect);
+  if (open === undefined || result.status !== "rejected") return [];
+  const { id: call_id, name: tool } = open.call;
+  const { content, error_category } = result;
+  return [
+    ["PermissionDeny", { tool, call_id, reason: String(objectOf(parsedJson(content)).reason ?? content) }],
+    ["tool_execution", { tool, call_id, rejected: true, error_category }],
+  ];
+}
+
+/** A person's approval of a call. */
+function granted(
+  run: RunState | null,
+  { approval, decision, scope, reason }: AgentRecord & { type: "approval_decided" },
+): Notes {
+  if (decision === "deny") return [];
+  const open = run?.calls.find((call) => call.approval?.id === approval);
+  const call = open === undefined ? {} : { tool: open.call.name, call_id: open.call.id };
+  const why = reason === null ? {} : { reason };
+  return [["PermissionGrant", { ...call, approval, scope, by: "approval", ...why }]];
+}
+
+/** A turn ends when all of its calls have ended. */
+function turnEnd({ run: before }: AgentState, { run }: AgentState): Notes {
+  if (run === null || before?.stage !== "tools" || run.stage !== "after") return [];
+  const tool_results = run.calls.flatMap(({ call, result }) => {
+    // Skipped and incomplete calls are not results.
+    const counts =
+      result?.error_category !== "rejected_loop" && result?.error_category !== "schema_validation";
+    if (result === null || !counts) return [];
+    return [{ tool_name: call.name, status: result.status, rejected: result.status === "rejected" }];
+  });
+  const successful = tool_results.filter(({ status }) => status === "ok");
+  const payload = {
+    tool_names: run.calls.map(({ call }) => call.name),
+    tool_results,
+    successful_tool_names: successful.map(({ tool_name }) => tool_name),
+    tool_count: run.calls.length,
+    consecutive_single_tool_turns: run.singleToolTurns,
+    session_tools_used: run.tools_used.slice(-MAX_NAMES),
+    session_successful_tools: run.successful_tools.slice(-MAX_NAMES),
+    failed: tool_results.some(({ status }) => status !== "ok"),
+  };
+  return [["TurnEnd", payload]];
+}
+
+/** A hook was asked for the permission that a call lacks. */
+function escalated(run: RunState | null, { effect, result }: AgentRecord & { type: "hook_settled" }): Notes {
+  const open = run?.calls.find(({ effect: call }) =>
+    [effects.escalation(call), effects.escalation(effects.changed(call))].includes(effect),
+  );
+  if (open === undefined) return [];
+  const of = { tool: open.call.name, call_id: open.call.id };
+  const { reason, approver } = objectOf(result);
+  const said = {
+    ...(typeof reason === "string" ? { reason } : {}),
+    ...(typeof approver === "string" ? { approver } : {}),
+  };
+  const scope = isSessionGrant(result) ? "session" : "once";
+  const grant: Notes = isGrant(result) ? [["PermissionGrant", { ...of, scope, by: "hook", ...said }]] : [];
+  return [["PermissionEscalation", of], ...grant];
+}
+
+/** Other skills are active. @param before those that were */
+function matched(
+  run: RunState | null,
+  { candidates, active }: AgentRecord & { type: "skills_matched" },
+  before: readonly string[],
+): Notes {
+  const dropped = before.filter((name) => !active.includes(name));
+  const begun = active.filter((name) => !before.includes(name));
+  return [
+    ...dropped.map((name): Notes[number] => ["skill_deactivated", { name }]),
+    ...begun.flatMap((name) => {
+      const { score = 0, reason = "" } = candidates.find((each) => each.name === name) ?? {};
+      return activated(run, name, { score, reason });
+    }),
+  ];
+}
+
+function activated(
+  run: RunState | null,
+  name: string,
+  { score, reason }: { score: number; reason: string },
+): Notes {
+  const skill = run?.spec.skills.find((each) => each.name === name);
+  if (skill === undefined) return [];
+  const { description, allowed_tools } = skill;
+  const scoped: Notes = allowed_tools.length === 0 ? [] : [["skill_scope_tools", { name, allowed_tools }]];
+  return [["skill_activated", { name, description, score, reason, allowed_tools }], ...scoped];
+}
+
+/** Why a run ended without an answer. @param run before it ended */
+function ended(run: RunState | null, { status, at }: AgentRecord & { type: "run_settled" }): Notes {
+  if (run === null) return [];
+  const { spec, taken, idleSince } = run;
+  switch (status) {
+    case "stuck":
+      return [["LoopStuck", { text: lastOf(taken?.text ?? "", 240) }]];
+    case "budget_exhausted":
+      return [["BudgetExhausted", { max_iterations: spec.max_iterations }]];
+    case "watchdog": {
+      const attempts = spec.daemon?.idle_watchdog_attempts ?? null;
+      const elapsed_ms = idleSince === undefined ? null : at - idleSince;
+      return [["DaemonWatchdogTripped", { attempts, elapsed_ms }]];
+    }
     default:
       return [];
   }

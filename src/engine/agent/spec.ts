@@ -1,5 +1,12 @@
 /** The specification of an agent run: options with their defaults filled in, fixed for the run's life. JSON-safe. */
-import type { Json, JsonObject, McpServer, Risk, SideEffectLevel, ToolKind } from "../../skill/manifest.ts";
+import type {
+  CommandAnnotations,
+  CommandTool,
+  Json,
+  JsonObject,
+  McpServer,
+  Risk,
+} from "../../skill/manifest.ts";
 import type {
   Message,
   ProviderPassthrough,
@@ -13,16 +20,7 @@ import type { TaskLedger } from "./task-ledger.ts";
 /** How a tool call is carried out; the driver decides the rest. `isolate`: a handler of Skill Tools. */
 type ToolExecutor = "command" | "hook" | "isolate" | "webhook" | "mcp" | "client" | "builtin" | "workspace";
 
-export interface ToolAnnotations {
-  kind?: ToolKind;
-  side_effect_level?: SideEffectLevel;
-  /** Capability to operations. */
-  capabilities?: { [capability: string]: string[] };
-  /** Names of arguments that hold paths, and what the tool does to them. */
-  arg_schema?: JsonObject;
-  /** Repeating a call is harmless. */
-  idempotent?: boolean;
-}
+export type ToolAnnotations = CommandAnnotations & Pick<CommandTool, "idempotent">;
 
 export interface AgentTool {
   definition: ToolDefinition;

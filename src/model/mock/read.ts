@@ -1,58 +1,14 @@
 /** Reads mocks from a request's JSON, or from a file with one per line. */
 
-import * as z from "zod/mini";
+import type * as z from "zod/mini";
 import { type Fault, wrongValue } from "../../engine/fault.ts";
-import { ERROR_CATEGORIES } from "../../errors/failure-class.ts";
 import { isObject } from "../../skill/json.ts";
-import type { JsonObject } from "../../skill/manifest.ts";
-import type { Mock } from "./mock.ts";
+import { type Mock, mockShape } from "./mock.ts";
 
 /** The path of a fault is dotted, e.g. `options.mock.0.error.category`. */
 type ReadMocks = { mocks: Mock[] } | { faults: Fault[] };
 
 export const MAX_MOCKS = 10_000;
-/** The most characters of a pattern: matching takes time in proportion to it. */
-const MAX_PATTERN = 10_000;
-
-export const mockShape = z.lazy(() => {
-  const maybe = z.exactOptional;
-  const text = () => maybe(z.string("text"));
-  const count = () => maybe(z.int("a whole number").check(z.nonnegative("at least 0")));
-  const object = () => z.custom<JsonObject>(isObject, "an object");
-  return z.strictObject({
-    text: text(),
-    tool_calls: maybe(
-      z.array(
-        z.strictObject({
-          name: z.string("the name of a tool").check(z.minLength(1, "the name of a tool")),
-          arguments: maybe(object()),
-        }),
-        "a list of {name, arguments}",
-      ),
-    ),
-    match: maybe(z.string("text").check(z.maxLength(MAX_PATTERN, `up to ${MAX_PATTERN} characters`))),
-    consume_match: maybe(z.boolean("true or false")),
-    input_tokens: count(),
-    output_tokens: count(),
-    cache_read_tokens: count(),
-    cache_write_tokens: count(),
-    thinking: text(),
-    thinking_summary: text(),
-    stop_reason: text(),
-    model: text(),
-    error: maybe(
-      z.strictObject(
-        {
-          category: z.enum(ERROR_CATEGORIES),
-          message: text(),
-          retry_after_ms: count(),
-        },
-        "{category, message, retry_after_ms}",
-      ),
-    ),
-  });
-});
-
 /**
  * A list of mocks, or a single one; `null` members count as absent.
  * @param path name of the list, e.g. `options.mock`

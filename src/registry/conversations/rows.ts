@@ -26,27 +26,25 @@ export const CONVERSATIONS_SCHEMA = [
   "CREATE UNIQUE INDEX IF NOT EXISTS conversation_items_by_id ON conversation_items (tenant, conversation, id)",
 ] as const;
 
-export interface ConversationRow {
-  /** `conv_<32 hex digits>`. */
-  id: string;
-  metadata: JsonObject;
-  /** Unix ms. */
-  created_ms: number;
-}
-
-/** An item, with an id. */
-export interface ItemRow {
-  seq: number;
-  id: string;
-  item: JsonObject;
-}
-
 const json = () =>
   z.pipe(
     z.string(),
     z.transform((text): JsonObject => objectOf(parsedJson(text) ?? {})),
   );
-const conversationShape = z.lazy(() => z.object({ id: z.string(), metadata: json(), created_ms: z.int() }));
+
+export type ConversationRow = z.output<typeof conversationShape>;
+const conversationShape = z.lazy(() =>
+  z.object({
+    /** `conv_<32 hex digits>`. */
+    id: z.string(),
+    metadata: json(),
+    /** Unix ms. */
+    created_ms: z.int(),
+  }),
+);
+
+/** An item, with an id. */
+export type ItemRow = z.output<typeof itemShape>;
 const itemShape = z.lazy(() => z.object({ seq: z.int(), id: z.string(), item: json() }));
 
 const database = ({ DB }: Bindings): Promise<D1Database> => databaseWith(DB, CONVERSATIONS_SCHEMA);

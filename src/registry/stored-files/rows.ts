@@ -32,36 +32,26 @@ const UNFINISHED_MS = 24 * 3_600_000;
 /** The most files whose bytes one sweep removes. */
 const SWEPT = 100;
 
-export interface FileRow {
-  /** `file_<32 hex digits>`. */
-  id: string;
-  filename: string;
-  /** Media type with parameters. */
-  mime: string;
-  /** In bytes. */
-  size: number;
-  /** In OpenAI's terms. */
-  purpose: string;
-  /** Whether Anthropic's clients may read the bytes: only those of generated files. */
-  downloadable: boolean;
-  /** Unix µs, unique per tenant. */
-  created_us: number;
-  /** Unix ms; `null`: never. */
-  expires_ms: number | null;
-}
-
+export type FileRow = z.output<typeof rowShape>;
 const rowShape = z.lazy(() =>
   z.object({
+    /** `file_<32 hex digits>`. */
     id: z.string(),
     filename: z.string(),
+    /** Media type with parameters. */
     mime: z.string(),
+    /** In bytes. */
     size: z.int(),
+    /** In OpenAI's terms. */
     purpose: z.string(),
+    /** Whether Anthropic's clients may read the bytes: only those of generated files. */
     downloadable: z.pipe(
       z.int(),
       z.transform((flag) => flag === 1),
     ),
+    /** Unix µs, unique per tenant. */
     created_us: z.int(),
+    /** Unix ms; `null`: never. */
     expires_ms: z.nullable(z.int()),
   }),
 );

@@ -3,74 +3,52 @@ import * as z from "zod/mini";
 import type { Bindings } from "../../env.ts";
 import { skillsDatabase } from "./bundles.ts";
 
-export interface StoredSkill {
-  /** `skill_01…`. */
-  id: string;
-  /** The name in every version's SKILL.md. */
-  name: string;
-  /** The client's name for it; `null`: none. */
-  label: string | null;
-  /** Number of the version that OpenAI's clients get; `null` if there is no version. */
-  default_number: number | null;
-  /** Description of that version. */
-  description: string | null;
-  /** The newest version; `null` if there is none. */
-  latest_id: string | null;
-  latest_number: number | null;
-  latest_epoch: number | null;
-  /** Unix µs, unique per tenant. */
-  created_us: number;
-  updated_us: number;
-}
-
-export interface StoredVersion {
-  skill: string;
-  /** From 1, never reused. */
-  number: number;
-  /** Unix µs, unique and increasing per skill. */
-  epoch: number;
-  /** The part of the id after `skver_` and `skillver_`. */
-  id: string;
-  name: string;
-  description: string;
-  /** The top folder of the upload. */
-  directory: string;
-  /** SHA-256 of the canonical zip. */
-  digest: string;
-  /** JSON list of the findings that did not stop the upload. */
-  diagnostics: string;
-}
-
-/** The parts of a new version. */
-export type NewVersion = Pick<StoredVersion, "name" | "description" | "directory" | "digest" | "diagnostics">;
-
+export type StoredSkill = z.output<typeof skillShape>;
 const skillShape = z.lazy(() =>
   z.object({
+    /** `skill_01…`. */
     id: z.string(),
+    /** The name in every version's SKILL.md. */
     name: z.string(),
+    /** The client's name for it; `null`: none. */
     label: z.nullable(z.string()),
+    /** Number of the version that OpenAI's clients get; `null` if there is no version. */
     default_number: z.nullable(z.int()),
+    /** Description of that version. */
     description: z.nullable(z.string()),
+    /** The newest version; `null` if there is none. */
     latest_id: z.nullable(z.string()),
     latest_number: z.nullable(z.int()),
     latest_epoch: z.nullable(z.int()),
+    /** Unix µs, unique per tenant. */
     created_us: z.int(),
     updated_us: z.int(),
   }),
 );
+
+export type StoredVersion = z.output<typeof versionShape>;
 const versionShape = z.lazy(() =>
   z.object({
     skill: z.string(),
+    /** From 1, never reused. */
     number: z.int(),
+    /** Unix µs, unique and increasing per skill. */
     epoch: z.int(),
+    /** The part of the id after `skver_` and `skillver_`. */
     id: z.string(),
     name: z.string(),
     description: z.string(),
+    /** The top folder of the upload. */
     directory: z.string(),
+    /** SHA-256 of the canonical zip. */
     digest: z.string(),
+    /** JSON list of the findings that did not stop the upload. */
     diagnostics: z.string(),
   }),
 );
+
+/** The parts of a new version. */
+export type NewVersion = Pick<StoredVersion, "name" | "description" | "directory" | "digest" | "diagnostics">;
 
 const VERSION = "skill, number, epoch, id, name, description, directory, digest, diagnostics";
 const SKILLS = `SELECT s.id, s.name, s.label, s.default_number, d.description, l.id AS latest_id,

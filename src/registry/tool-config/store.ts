@@ -24,24 +24,14 @@ interface ConfigOf {
   slug: string;
 }
 
-interface ValueName {
-  tool: string;
-  param: string;
-  /** `""`: the value applies to every bot. */
-  bot: string;
-}
-
-export interface StoredValue extends ValueName {
-  /** JSON; for a secret the sealed text. */
-  value: string;
-  sealed: boolean;
-}
-
-const row = z.lazy(() =>
+export type StoredValue = z.output<typeof rowShape>;
+const rowShape = z.lazy(() =>
   z.object({
     tool: z.string(),
     param: z.string(),
+    /** `""`: the value applies to every bot. */
     bot: z.string(),
+    /** JSON; for a secret the sealed text. */
     value: z.string(),
     sealed: z.pipe(
       z.number(),
@@ -49,6 +39,7 @@ const row = z.lazy(() =>
     ),
   }),
 );
+type ValueName = Pick<StoredValue, "tool" | "param" | "bot">;
 
 const COLUMNS = "tool, param, bot, value, sealed";
 
@@ -65,7 +56,7 @@ export async function readValues(
     .prepare(`SELECT ${COLUMNS} FROM tool_config WHERE tenant = ? AND slug = ? AND bot IN ('', ?)`)
     .bind(tenant, slug, bot ?? "")
     .all();
-  return z.array(row).parse(results);
+  return z.array(rowShape).parse(results);
 }
 
 /** All secrets of a skill, for any bot. */
@@ -75,7 +66,7 @@ export async function readSecrets(env: Bindings, { tenant, slug }: ConfigOf): Pr
     .prepare(`SELECT ${COLUMNS} FROM tool_config WHERE tenant = ? AND slug = ? AND sealed = 1`)
     .bind(tenant, slug)
     .all();
-  return z.array(row).parse(results);
+  return z.array(rowShape).parse(results);
 }
 
 /** Sets values, and removes those whose `value` is `null`; all or none. */

@@ -1,8 +1,8 @@
 /** What runs and the routes of sessions answer. Types only. */
+import type { TraceEntry } from "../../engine/agent/reader.ts";
 import type { RunStatus, SessionState } from "../../engine/agent/records.ts";
 import type { AgentSpec } from "../../engine/agent/spec.ts";
 import type { TaskLedger } from "../../engine/agent/task-ledger.ts";
-import type { TraceEntry } from "../../engine/agent/trace.ts";
 import type { Artifact, ArtifactHead } from "../../engine/artifact.ts";
 import type { Warning } from "../../engine/messages.ts";
 import type { PublicMessage } from "../../llm/messages.ts";

@@ -2,9 +2,9 @@
 import { globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { skillRecord } from "../../../src/registry/schema.ts";
 import { card, makeRecord } from "../../../src/skill/bundle.ts";
 import { canonicalJson } from "../../../src/skill/canonical.ts";
+import { skillRecordShape } from "../../../src/skill/manifest.ts";
 import { KNOWN_FIELDS } from "../../../src/skill/manifest-fields.ts";
 import { parseManifest } from "../../../src/skill/parse.ts";
 import { parseSkill } from "../../../src/skill/parse-skill.ts";
@@ -145,7 +145,7 @@ for (const [name, texts, runs] of [
         const bundle = await makeRecord(parsed.manifest, parsed.body, [
           { path: "SKILL.md", mode: 0o644, bytes },
         ]);
-        const stored = skillRecord.parse(JSON.parse(bundle.json));
+        const stored = skillRecordShape.parse(JSON.parse(bundle.json));
         expect(canonicalJson(stored)).toBe(bundle.json);
         expect(card(stored, bundle.digest).route).toMatch(/^\//);
       }),
