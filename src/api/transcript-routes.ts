@@ -1,55 +1,34 @@
-/** `POST /transcripts/{operation}`. A test compares the names with the existing operations. */
+/** `POST /transcripts/{operation}`. */
+import * as z from "zod/mini";
 import { messageShape, partShape } from "../llm/messages.ts";
 import { transcriptShape } from "../llm/transcript.ts";
+import { TRANSCRIPT_OPERATIONS as OPERATIONS } from "../llm/transcript-operations/operations.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { answer, inPath } from "./openapi-parts.ts";
-import { json, type Operations, schema } from "./operation.ts";
+import { json, type Operations } from "./operation.ts";
 import { namedShapes, schemaOf } from "./shape-schema.ts";
 
-const NAMES = [
-  "transcript",
-  "from_messages",
-  "messages",
-  "events",
-  "assets",
-  "summary",
-  "id",
-  "events_by_kind",
-  "add_asset",
-  "add_user",
-  "add_assistant",
-  "add_system",
-  "add_tool_result",
-  "render_visible",
-  "render_full",
-  "export",
-  "import",
-  "fork",
-  "reset",
-  "archive",
-  "abandon",
-  "resume",
-  "stats",
-  "summarize",
-  "compact",
-  "auto_compact",
-];
-
-const BODY: JsonObject = {
-  type: "object",
-  description: "The conversation, as `transcript` or `messages`, and the operation's options.",
-  properties: {
-    transcript: { oneOf: [schema("Transcript"), { type: "string" }, { type: "null" }] },
-    messages: { type: ["array", "null"], items: schema("Message") },
-  },
-};
+/** The bodies of all operations; operations with the same fields share one. */
+function bodies(): JsonObject[] {
+  const names = new Map<string, string[]>();
+  for (const [name, { fields, calls }] of OPERATIONS) {
+    const shape = calls ? z.looseObject(fields()) : z.strictObject(fields());
+    const text = JSON.stringify(schemaOf(shape, namedShapes()));
+    names.set(text, [...(names.get(text) ?? []), name]);
+  }
+  return Array.from(names, ([text, those]) => {
+    const body: JsonObject = JSON.parse(text);
+    const more = body.additionalProperties === false ? "" : ", and the options of a call";
+    return { description: `Of ${those.join(", ")}${more}.`, ...body };
+  });
+}
 
 export const TRANSCRIPT_OPERATIONS = {
   operateOnTranscript: {
     tag: "models",
     summary: "Reads, changes or shortens a transcript; nothing is stored",
-    parameters: [inPath("operation", { type: "string", enum: NAMES })],
-    body: { required: true, content: json(BODY) },
+    parameters: [inPath("operation", { type: "string", enum: [...OPERATIONS.keys()] })],
+    body: { required: true, content: json({ anyOf: bodies() }) },
     answers: { 200: answer("The operation's answer, bare: a transcript, a list, a text, …", json({})) },
     faults: [400, 402, 404, 408, 413, 422, 502, 504],
   },

@@ -4,7 +4,7 @@ import * as z from "zod/mini";
 import { OperationNotFound } from "../errors/request.ts";
 import { newId } from "../llm/transcript.ts";
 import type { Operation } from "../llm/transcript-operations/operation.ts";
-import { operate, TRANSCRIPT_OPERATIONS } from "../llm/transcript-operations/operations.ts";
+import { TRANSCRIPT_OPERATIONS } from "../llm/transcript-operations/operations.ts";
 import { runLlmCall } from "../run/agent/call.ts";
 import { llmHost } from "../run/llm-host.ts";
 import { llmError } from "../run/llm-problem.ts";
@@ -21,7 +21,7 @@ const MAX_BODY_BYTES = 32 * 1024 * 1024;
 
 const anyObject = z.lazy(() => z.custom<JsonObject>(isObject, "must be an object"));
 
-/** The bare answer of the operation. @throws OperationNotFound, what `operate` throws */
+/** The bare answer of the operation. @throws OperationNotFound, what the operation throws */
 export async function postTranscripts(
   context: RequestContext,
   { operation: name = "" }: Record<string, string>,
@@ -37,7 +37,7 @@ export async function postTranscripts(
   return jsonNow(context.settings.redactor.json(await transcriptAnswer(context, operation, body)));
 }
 
-/** What an operation answers, with models that are called as the request's own. @throws what `operate` throws */
+/** What an operation answers, with models that are called as the request's own. @throws what the operation throws */
 export async function transcriptAnswer(
   context: RequestContext,
   operation: Operation,
@@ -47,7 +47,7 @@ export async function transcriptAnswer(
   const of = { signal, session: null, skill: null, account: accountOf(context, null) };
   const host = () => llmHost(context, of, body.mock);
   try {
-    return await operate(operation, body, {
+    return await operation.perform(body, {
       ids: newId,
       host,
       async call(input) {
