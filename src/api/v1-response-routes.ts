@@ -1,8 +1,17 @@
 /** The routes below `/v1` of OpenAI's Responses API: responses, conversations, containers. */
-import type { Json, JsonObject } from "../skill/manifest.ts";
+import { responseBody, responseTool } from "../llm/openai-api/response-request.ts";
+import type { Json } from "../skill/manifest.ts";
+import {
+  containerBody,
+  containerFileBody,
+  conversationBody,
+  conversationChangeBody,
+  newItemsBody,
+} from "./bodies/v1.ts";
 import { answer, BINARY, inPath, object, query, TEXT } from "./openapi-parts.ts";
-import { json, type Operation, type Operations } from "./operation.ts";
+import { body, json, maybeBody, type Operation, type Operations } from "./operation.ts";
 import { KEY } from "./session-routes.ts";
+import { bodySchema, schemaOf } from "./shape-schema.ts";
 
 const LIST = { type: "array", items: { type: "object" } };
 const PAGE = object({ object: { const: "list" }, data: LIST, has_more: { type: "boolean" } });
@@ -19,7 +28,7 @@ const PAGING = [
   query("after", "Id of the last item of the page before.", TEXT),
   query("order", "By time.", { enum: ["asc", "desc"] }),
 ];
-const body = (shape: Json, required = true): JsonObject => ({ required, content: json(shape) });
+const TOOLS = { tools: { items: schemaOf(responseTool) } };
 
 const operation = (summary: string, shape: Json, more: Partial<Operation> = {}): Operation => ({
   tag: "models",
@@ -33,7 +42,7 @@ const operation = (summary: string, shape: Json, more: Partial<Operation> = {}):
 export const V1_RESPONSE_OPERATIONS = {
   createResponse: operation("OpenAI's Responses API, over every provider", RESPONSE, {
     parameters: [KEY],
-    body: body(object({ model: TEXT, input: {} })),
+    body: body(responseBody, TOOLS),
     answers: {
       200: answer("The response, or its events with `stream: true`", { ...json(RESPONSE), ...EVENTS }),
     },
@@ -41,12 +50,12 @@ export const V1_RESPONSE_OPERATIONS = {
   countResponseTokens: operation(
     "How many tokens the input of a response has, estimated",
     object({ object: { const: "response.input_tokens" }, input_tokens: { type: "integer" } }),
-    { parameters: [], body: body(object({ model: TEXT, input: {} }, ["model", "input"]), false) },
+    { parameters: [], body: maybeBody({ ...bodySchema(responseBody, TOOLS), required: [] }) },
   ),
   compactResponse: operation(
     "A conversation that a model's summary replaces",
     object({ id: TEXT, object: { const: "response.compaction" }, output: LIST }),
-    { parameters: [KEY], body: body(object({ model: TEXT, input: {} }, ["input"])) },
+    { parameters: [KEY], body: body(responseBody, TOOLS) },
   ),
   getResponse: operation("A stored response, or its events with `?stream=true`", RESPONSE, {
     parameters: [
@@ -62,11 +71,11 @@ export const V1_RESPONSE_OPERATIONS = {
   listResponseInput: operation("The input of a stored response", PAGE, { parameters: [id, ...PAGING] }),
   createConversation: operation("Begins a conversation", CONVERSATION, {
     parameters: [KEY],
-    body: body(object({ items: LIST, metadata: { type: "object" } }, ["items", "metadata"]), false),
+    body: maybeBody(conversationBody),
   }),
   getConversation: operation("A conversation", CONVERSATION),
   updateConversation: operation("Changes a conversation's metadata", CONVERSATION, {
-    body: body(object({ metadata: { type: "object" } })),
+    body: body(conversationChangeBody),
   }),
   deleteConversation: operation("Removes a conversation", GONE),
   listConversationItems: operation("A conversation's items, the newest first", PAGE, {
@@ -74,7 +83,7 @@ export const V1_RESPONSE_OPERATIONS = {
   }),
   createConversationItems: operation("Appends items to a conversation", PAGE, {
     parameters: [id, KEY],
-    body: body(object({ items: LIST })),
+    body: body(newItemsBody),
   }),
   getConversationItem: operation("An item of a conversation", object({ id: TEXT, type: TEXT }), {
     parameters: [id, inPath("item")],
@@ -85,7 +94,7 @@ export const V1_RESPONSE_OPERATIONS = {
   listContainers: operation("The tenant's containers, the newest first", PAGE, { parameters: PAGING }),
   createContainer: operation("Makes a container for code execution", CONTAINER, {
     parameters: [KEY],
-    body: body(object({ name: TEXT })),
+    body: body(containerBody),
   }),
   getContainer: operation("A container", CONTAINER),
   deleteContainer: operation("Removes a container with its files", GONE, {
@@ -100,7 +109,7 @@ export const V1_RESPONSE_OPERATIONS = {
       required: true,
       content: {
         "multipart/form-data": { schema: { type: "object", properties: { file: BINARY } } },
-        ...json(object({ file_id: TEXT })),
+        ...json(bodySchema(containerFileBody)),
       },
     },
   }),

@@ -1,11 +1,10 @@
 /** `/v1/containers`: the places where OpenAI's clients run code. Each is the workspace of a session with its id. */
 
+import { containerBody, containerFileBody } from "../../../api/bodies/v1.ts";
 import { CODE_FOLDERS } from "../../../engine/workspace-tools/code-tools.ts";
 import { CallNotFound } from "../../../errors/llm.ts";
 import { BadPath, BadRequest, FileRequired, WorkspaceFull } from "../../../errors/request.ts";
 import { HullError, Internal } from "../../../errors.ts";
-import { readTerms } from "../../../llm/openai-api/shell-environment.ts";
-import { wrong } from "../../../llm/wrong.ts";
 import {
   type Container,
   containerFileId,
@@ -19,28 +18,24 @@ import { sessionClient } from "../../../run/session-client.ts";
 import type { WorkspaceFile } from "../../../run/workspace/access.ts";
 import { writeFile } from "../../../run/workspace/store.ts";
 import { listSessionsBy, noteSession } from "../../../session/session-index.ts";
-import { isObject } from "../../../skill/json.ts";
-import type { Json, JsonObject } from "../../../skill/manifest.ts";
+import type { JsonObject } from "../../../skill/manifest.ts";
 import { mediaTypeOf } from "../../../skill/media.ts";
 import { pathFault, staysBehind } from "../../../tool/workspace-path.ts";
-import { readJson } from "../../body.ts";
 import type { RequestContext } from "../../context.ts";
 import { fileHeaders } from "../../files.ts";
 import { formParts } from "../../form.ts";
-import { MAX_MODEL_BODY_BYTES } from "../../operations.ts";
 import { jsonNow } from "../../page.ts";
 import { answerBytes } from "../../representation.ts";
 import { MAX_FILE_BYTES } from "../../sessions/files.ts";
 import { mediaType } from "../../skills/media-type.ts";
 import { ascendingOf, limitOf } from "../lists.ts";
-import { bodyShape } from "../messages.ts";
+import { vendorBody } from "../vendor-body.ts";
 import { newContainer } from "./open.ts";
 
 type Params = Record<string, string>;
 
 const PREFIX = "container_01";
 const MAX_LIMIT = 100;
-const MAX_MINUTES = 30 * 24 * 60;
 const MOST_FILES = 10_000;
 /** Bytes of a form without its file. */
 const FORM_BYTES = 64 * 1024;
@@ -69,11 +64,8 @@ function shown(
 
 /** `POST /v1/containers`. @throws InvalidRequest BundleInvalid SkillNotFound FileNotFound */
 export async function postContainer(context: RequestContext): Promise<Response> {
-  const body = await readJson(context.request, bodyShape, MAX_MODEL_BODY_BYTES);
-  if (typeof body.name !== "string") throw wrong("name", "a text is required");
-  const terms = readTerms(body, "");
-  const expires = minutesOf(body.expires_after);
-  const about = { name: body.name, ...(expires === null ? {} : { expires_minutes: expires }) };
+  const { name, expires_after: expires, ...terms } = await vendorBody(context, containerBody);
+  const about = { name, ...(expires == null ? {} : { expires_minutes: expires.minutes }) };
   const container = await newContainer(context, terms, { path: "", about });
   const { id, created_at, metadata } = container;
   // The container's own object writes the row too, a moment later. This write lets its maker find it in the list at once.
@@ -82,15 +74,6 @@ export async function postContainer(context: RequestContext): Promise<Response> 
   return Response.json(shown(container, container.last_active_at), {
     headers: { "cache-control": "no-store" },
   });
-}
-
-function minutesOf(given: Json | undefined): number | null {
-  if (given === undefined || given === null) return null;
-  const { anchor, minutes } = isObject(given) ? given : {};
-  if (anchor !== "last_active_at") throw wrong("expires_after.anchor", "last_active_at is expected");
-  if (typeof minutes === "number" && Number.isInteger(minutes) && minutes > 0 && minutes <= MAX_MINUTES)
-    return minutes;
-  throw wrong("expires_after.minutes", `a whole number from 1 to ${MAX_MINUTES} is expected`);
 }
 
 /** `GET /v1/containers/:id`. @throws CallNotFound */
@@ -184,9 +167,7 @@ export async function postContainerFile(context: RequestContext, { id = "" }: Pa
     }
     throw new FileRequired({ hint: "The form has no part file." });
   }
-  const { file_id } = await readJson(context.request, bodyShape, MAX_MODEL_BODY_BYTES);
-  if (typeof file_id !== "string")
-    throw wrong("file_id", "the id of a file, or a form with the part file, is required");
+  const { file_id } = await vendorBody(context, containerFileBody);
   const file = await findFile(context.env, context.tenant, file_id);
   return written(context, container, file.filename ?? file_id, await readFile(context.env, file, null));
 }

@@ -1,10 +1,10 @@
 /** `/v1/conversations`: conversations of OpenAI's clients, and their items. */
 import * as z from "zod/mini";
+import { conversationBody, conversationChangeBody, newItemsBody } from "../../../api/bodies/v1.ts";
 import { CallNotFound } from "../../../errors/llm.ts";
 import { BadRequest } from "../../../errors/request.ts";
 import { readItems } from "../../../llm/openai-api/response-items.ts";
-import { inputItems, metadataOf, withoutFile } from "../../../llm/openai-api/response-request.ts";
-import { wrong } from "../../../llm/wrong.ts";
+import { typedItem, withoutFile } from "../../../llm/openai-api/response-request.ts";
 import {
   addConversation,
   appendItems,
@@ -18,22 +18,16 @@ import {
   setMetadata,
 } from "../../../registry/conversations/rows.ts";
 import type { Json, JsonObject } from "../../../skill/manifest.ts";
-import { readJson } from "../../body.ts";
 import type { RequestContext } from "../../context.ts";
-import { MAX_MODEL_BODY_BYTES } from "../../operations.ts";
 import { jsonNow } from "../../page.ts";
 import { ascendingOf, limitOf } from "../lists.ts";
-import { bodyShape } from "../messages.ts";
-import { newDigits, storedItems } from "../responses/ids.ts";
+import { checkSizes, newDigits, storedItems } from "../responses/ids.ts";
 import { renderItem, showsReasoning } from "../responses/render.ts";
+import { vendorBody, vendorBodyIfAny } from "../vendor-body.ts";
 
 type Params = Record<string, string>;
 
-/** Most items of one request. */
-const MOST_ITEMS = 20;
 const MAX_LIMIT = 100;
-/** Most characters of an item. */
-const MAX_ITEM = 1024 * 1024;
 
 const shown = ({ id, metadata, created_ms }: ConversationRow): object => ({
   id,
@@ -52,29 +46,20 @@ async function conversationOf(
   return row;
 }
 
-/** The items of a request. @throws InvalidRequest */
-function itemsIn(given: Json | undefined): JsonObject[] {
-  if (given !== undefined && given !== null && !Array.isArray(given))
-    throw wrong("items", "a list is expected");
-  if (Array.isArray(given) && given.length > MOST_ITEMS)
-    throw wrong("items", `${given.length} items; at most ${MOST_ITEMS} at once are accepted`);
-  const items = inputItems(given);
+/** The items of a request in the form that is kept. @throws InvalidRequest */
+function itemsIn(given: readonly JsonObject[]): JsonObject[] {
+  const items = given.map(typedItem);
   readItems(items.map(withoutFile), (n) => `items.${n}`);
-  const large = items.findIndex((item) => JSON.stringify(item).length > MAX_ITEM);
-  if (large !== -1)
-    throw wrong(`items.${large}`, `an item has at most ${MAX_ITEM} characters; store its file`);
+  checkSizes(items, "items");
   return storedItems(items);
 }
-
-const bodyOf = (context: RequestContext): Promise<JsonObject> =>
-  readJson(context.request, bodyShape, MAX_MODEL_BODY_BYTES);
 
 /** `POST /v1/conversations`. */
 export async function postConversation(context: RequestContext): Promise<Response> {
   const { env, tenant } = context;
-  const body = context.request.body === null ? {} : await bodyOf(context);
-  const items = itemsIn(body.items);
-  const row = { id: `conv_${newDigits()}`, metadata: metadataOf(body.metadata), created_ms: Date.now() };
+  const body = await vendorBodyIfAny(context, conversationBody);
+  const items = itemsIn(body.items ?? []);
+  const row = { id: `conv_${newDigits()}`, metadata: body.metadata ?? {}, created_ms: Date.now() };
   await addConversation(env, tenant, row);
   await appendItems(env, tenant, row.id, items);
   return jsonNow(shown(row));
@@ -87,7 +72,8 @@ export async function getConversation(context: RequestContext, params: Params): 
 /** `POST /v1/conversations/:id`: other metadata. */
 export async function updateConversation(context: RequestContext, params: Params): Promise<Response> {
   const row = await conversationOf(context, params);
-  const metadata = metadataOf((await bodyOf(context)).metadata);
+  const { metadata: given } = await vendorBody(context, conversationChangeBody);
+  const metadata = given ?? {};
   await setMetadata(context.env, context.tenant, row.id, metadata);
   return jsonNow(shown({ ...row, metadata }));
 }
@@ -131,8 +117,7 @@ export async function getItems(context: RequestContext, params: Params): Promise
 /** `POST /v1/conversations/:id/items`. */
 export async function postItems(context: RequestContext, params: Params): Promise<Response> {
   const { id } = await conversationOf(context, params);
-  const items = itemsIn((await bodyOf(context)).items);
-  if (items.length === 0) throw wrong("items", "a list with at least one item is required");
+  const items = itemsIn((await vendorBody(context, newItemsBody)).items);
   await appendItems(context.env, context.tenant, id, items);
   return jsonNow(context.redacted(listOf(items, false)));
 }
