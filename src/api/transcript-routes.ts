@@ -3,8 +3,9 @@ import * as z from "zod/mini";
 import { messageShape, partShape } from "../llm/messages.ts";
 import { transcriptShape } from "../llm/transcript.ts";
 import { TRANSCRIPT_OPERATIONS as OPERATIONS } from "../llm/transcript-operations/operations.ts";
+import type { Stats } from "../llm/transcript-operations/view.ts";
 import type { JsonObject } from "../skill/manifest.ts";
-import { answer, inPath } from "./openapi-parts.ts";
+import { answer, COUNT, inPath, ref, view } from "./openapi-parts.ts";
 import { json, type Operations } from "./operation.ts";
 import { namedShapes, schemaOf } from "./shape-schema.ts";
 
@@ -23,13 +24,31 @@ function bodies(): JsonObject[] {
   });
 }
 
+const ANSWERS: JsonObject[] = [
+  ref("schemas", "Transcript"),
+  { type: "array", description: "Messages, events or assets." },
+  view<Stats>()(
+    {
+      message_count: COUNT,
+      user_facing_message_count: COUNT,
+      tool_result_message_count: COUNT,
+      tool_call_count: COUNT,
+      assistant_message_count: COUNT,
+      user_message_count: COUNT,
+      visible_event_count: COUNT,
+    },
+    {},
+  ),
+  { type: ["string", "null"], description: "A rendered or exported transcript, its id, its summary." },
+];
+
 export const TRANSCRIPT_OPERATIONS = {
   operateOnTranscript: {
     tag: "models",
     summary: "Reads, changes or shortens a transcript; nothing is stored",
     parameters: [inPath("operation", { type: "string", enum: [...OPERATIONS.keys()] })],
     body: { required: true, content: json({ anyOf: bodies() }) },
-    answers: { 200: answer("The operation's answer, bare: a transcript, a list, a text, …", json({})) },
+    answers: { 200: answer("The operation's answer, bare", json({ anyOf: ANSWERS })) },
     faults: [400, 402, 404, 408, 413, 422, 502, 504],
   },
 } satisfies Operations;
