@@ -1,8 +1,22 @@
-/** The bodies of requests below `/v1` that only their handlers read, in the shapes of OpenAI's API. */
+/** The bodies of requests below `/v1` that only their handlers read. */
 import * as z from "zod/mini";
 import { object, requiredText } from "../../llm/members.ts";
 import { metadata } from "../../llm/openai-api/response-request.ts";
 import { containerTerms } from "../../llm/openai-api/shell-environment.ts";
+
+/** Fields of the form with a skill's files: the others are not read. */
+export const SKILL_FIELDS: readonly string[] = [
+  "display_name",
+  "display_title",
+  "default",
+  "custom_llm_provider",
+];
+
+/** Fields of the form with a file that say for how many seconds it stays: Anthropic's, and OpenAI's. */
+export const EXPIRY_FIELDS = {
+  expires_in_seconds: { minimum: 3600, maximum: 7_776_000 },
+  "expires_after[seconds]": { minimum: 3600, maximum: 2_592_000 },
+};
 
 /** Most minutes until an unused container expires. */
 const MAX_MINUTES = 30 * 24 * 60;
