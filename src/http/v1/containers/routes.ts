@@ -3,7 +3,7 @@
 import { containerBody, containerFileBody } from "../../../api/bodies/v1.ts";
 import { CODE_FOLDERS } from "../../../engine/workspace-tools/code-tools.ts";
 import { CallNotFound } from "../../../errors/llm.ts";
-import { BadPath, BadRequest, FileRequired, WorkspaceFull } from "../../../errors/request.ts";
+import { BadPath, FileRequired, WorkspaceFull } from "../../../errors/request.ts";
 import { HullError, Internal } from "../../../errors.ts";
 import {
   type Container,
@@ -28,7 +28,7 @@ import { jsonNow } from "../../page.ts";
 import { answerBytes } from "../../representation.ts";
 import { MAX_FILE_BYTES } from "../../sessions/files.ts";
 import { mediaType } from "../../skills/media-type.ts";
-import { ascendingOf, limitOf } from "../lists.ts";
+import { ascendingOf, limitOf, notListed, openaiPage, pageWithin } from "../lists.ts";
 import { vendorBody } from "../vendor-body.ts";
 import { newContainer } from "./open.ts";
 
@@ -89,8 +89,7 @@ export async function getContainers(context: RequestContext): Promise<Response> 
   const limit = limitOf(query, { max: MAX_LIMIT });
   const named = query.get("after");
   const before = named === null ? null : await openContainer(context, named).catch(() => null);
-  if (named !== null && before === null)
-    throw new BadRequest({ detail: `after names no container: "${named.slice(0, 64)}".`, param: "after" });
+  if (named !== null && before === null) throw notListed("container", named);
   const page = { prefix: PREFIX, limit: limit + 1, after: before, ascending: ascendingOf(query) };
   const found = await listSessionsBy(env, tenant, page);
   const rows = await Promise.all(
@@ -99,9 +98,7 @@ export async function getContainers(context: RequestContext): Promise<Response> 
       return view === null ? [] : [shown(row, view.updated_at)];
     }),
   );
-  const data = rows.flat();
-  const ends = { first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null };
-  return jsonNow({ object: "list", data, ...ends, has_more: found.length > limit });
+  return jsonNow(openaiPage(rows.flat(), found.length > limit));
 }
 
 /** A container that is deleted while it is listed is not listed. */
@@ -145,17 +142,10 @@ async function fileOf(context: RequestContext, { id = "", file = "" }: Params) {
 export async function getContainerFiles(context: RequestContext, { id = "" }: Params): Promise<Response> {
   const { workspace } = await openContainer(context, id);
   const query = new URL(context.request.url).searchParams;
-  const limit = limitOf(query, { max: MAX_LIMIT });
   const newest = (await workspace.listFiles(null, MOST_FILES)).sort((a, b) => b.version - a.version);
   const all = ascendingOf(query) ? newest.reverse() : newest;
   const files = all.map((file) => shownFile(id, file));
-  const named = query.get("after");
-  const from = named === null ? 0 : files.findIndex((file) => file.id === named) + 1;
-  if (named !== null && from === 0)
-    throw new BadRequest({ detail: `after names no file: "${named.slice(0, 64)}".`, param: "after" });
-  const data = files.slice(from, from + limit);
-  const ends = { first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null };
-  return jsonNow({ object: "list", data, ...ends, has_more: files.length > from + limit });
+  return jsonNow(pageWithin(files, query, { max: MAX_LIMIT, what: "file" }));
 }
 
 /** `POST /v1/containers/:id/files`: the part `file` of a form, or a stored file by `file_id`. */

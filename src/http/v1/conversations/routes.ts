@@ -1,8 +1,6 @@
 /** `/v1/conversations`: conversations of OpenAI's clients, and their items. */
-import * as z from "zod/mini";
 import { conversationBody, conversationChangeBody, newItemsBody } from "../../../api/bodies/v1.ts";
 import { CallNotFound } from "../../../errors/llm.ts";
-import { BadRequest } from "../../../errors/request.ts";
 import { readItems } from "../../../llm/openai-api/response-items.ts";
 import { typedItem, withoutFile } from "../../../llm/openai-api/response-request.ts";
 import {
@@ -17,10 +15,10 @@ import {
   removeItem,
   setMetadata,
 } from "../../../registry/conversations/rows.ts";
-import type { Json, JsonObject } from "../../../skill/manifest.ts";
+import type { JsonObject } from "../../../skill/manifest.ts";
 import type { RequestContext } from "../../context.ts";
 import { jsonNow } from "../../page.ts";
-import { ascendingOf, limitOf } from "../lists.ts";
+import { ascendingOf, limitOf, notListed, openaiPage } from "../lists.ts";
 import { checkSizes, newDigits, storedItems } from "../responses/ids.ts";
 import { renderItem, showsReasoning } from "../responses/render.ts";
 import { vendorBody, vendorBodyIfAny } from "../vendor-body.ts";
@@ -90,14 +88,6 @@ const reasoningShown = ({ request }: RequestContext): boolean => {
   return showsReasoning([...query.getAll("include"), ...query.getAll("include[]")], true);
 };
 
-function listOf(items: readonly Json[], has_more: boolean): object {
-  const ids = z
-    .array(z.looseObject({ id: z.string() }))
-    .parse(items)
-    .map(({ id }) => id);
-  return { object: "list", data: items, first_id: ids[0] ?? null, last_id: ids.at(-1) ?? null, has_more };
-}
-
 /** `GET /v1/conversations/:id/items`. @throws BadRequest */
 export async function getItems(context: RequestContext, params: Params): Promise<Response> {
   const { env, tenant, request } = context;
@@ -106,12 +96,11 @@ export async function getItems(context: RequestContext, params: Params): Promise
   const limit = limitOf(query, { max: MAX_LIMIT });
   const named = query.get("after");
   const before = named === null ? null : await findItem(env, tenant, id, named);
-  if (named !== null && before === null)
-    throw new BadRequest({ detail: `after names no item: "${named.slice(0, 64)}".`, param: "after" });
+  if (named !== null && before === null) throw notListed("item", named);
   const page = { limit: limit + 1, after: before?.seq ?? null, ascending: ascendingOf(query) };
   const found = await listItems(env, tenant, id, page);
   const data = found.slice(0, limit).map(({ item }) => renderItem(item, reasoningShown(context)));
-  return jsonNow(context.redacted(listOf(data, found.length > limit)));
+  return jsonNow(context.redacted(openaiPage(data, found.length > limit)));
 }
 
 /** `POST /v1/conversations/:id/items`. */
@@ -119,7 +108,7 @@ export async function postItems(context: RequestContext, params: Params): Promis
   const { id } = await conversationOf(context, params);
   const items = itemsIn((await vendorBody(context, newItemsBody)).items);
   await appendItems(context.env, context.tenant, id, items);
-  return jsonNow(context.redacted(listOf(items, false)));
+  return jsonNow(context.redacted(openaiPage(items, false)));
 }
 
 /** @throws CallNotFound */
