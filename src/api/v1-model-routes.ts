@@ -1,9 +1,9 @@
 /** The routes below `/v1` that call models, in the shapes of the vendors' APIs. */
-import type * as z from "zod/mini";
+import type { MessageTokensCount } from "@anthropic-ai/sdk/resources/messages";
 import { messagesBody } from "../llm/anthropic-api/request.ts";
 import { chatBody } from "../llm/openai-api/request.ts";
 import type { Json, JsonObject } from "../skill/manifest.ts";
-import { answer, COUNT, inPath, object, TEXT } from "./openapi-parts.ts";
+import { answer, COUNT, inPath, object, TEXT, view } from "./openapi-parts.ts";
 import { body, json, type Operation, type Operations } from "./operation.ts";
 import { KEY } from "./session-routes.ts";
 import { bodySchema } from "./shape-schema.ts";
@@ -16,14 +16,14 @@ const MESSAGES = { messages: { items: { type: "object" } } };
 const MESSAGE = object({ id: TEXT, type: { const: "message" }, content: LIST, usage: { type: "object" } });
 const COMPLETION = object({ id: TEXT, object: { const: "chat.completion" }, choices: LIST });
 
-function calls(summary: string, docs: string, read: z.core.$ZodType, shape: Json): Operation {
+function calls(summary: string, docs: string, taken: JsonObject, shape: Json): Operation {
   const events = { schema: { ...TEXT, description: "The events of the vendor's API." } };
   const whole = { ...json(shape), "text/event-stream": events };
   return {
     tag: "models",
     summary,
     parameters: [KEY],
-    body: { description: `As ${docs} says.`, ...body(read, MESSAGES) },
+    body: { description: `As ${docs} says.`, ...taken },
     answers: { 200: answer("The answer, or its events with `stream: true`", whole) },
     vendor: true,
   };
@@ -38,16 +38,26 @@ const reads = (summary: string, shape: Json, parameters: JsonObject[]): Operatio
 });
 
 export const V1_MODEL_OPERATIONS = {
-  createMessage: calls("Anthropic's Messages API, over every provider", ANTHROPIC, messagesBody, MESSAGE),
+  createMessage: calls(
+    "Anthropic's Messages API, over every provider",
+    ANTHROPIC,
+    body(messagesBody, MESSAGES),
+    MESSAGE,
+  ),
   countMessageTokens: {
     tag: "models",
     summary: "How many tokens a request has, by estimate",
     // Only a call needs a limit.
     body: body({ ...bodySchema(messagesBody, MESSAGES), required: ["model", "messages"] }),
-    answers: { 200: answer("The estimate", json(object({ input_tokens: COUNT }))) },
+    answers: { 200: answer("The estimate", json(view<MessageTokensCount>()({ input_tokens: COUNT }, {}))) },
     vendor: true,
   },
-  createChatCompletion: calls("OpenAI's chat completions, over every provider", OPENAI, chatBody, COMPLETION),
+  createChatCompletion: calls(
+    "OpenAI's chat completions, over every provider",
+    OPENAI,
+    body(chatBody, MESSAGES),
+    COMPLETION,
+  ),
   listV1Models: reads("What can be named as a model", object({ data: LIST }), []),
   getV1Model: reads("A model that can be named", object({ id: TEXT }), [inPath("id")]),
 } satisfies Operations;

@@ -1,4 +1,9 @@
 /** The routes below `/v1` of OpenAI's Responses API: responses, conversations, containers. */
+import type { ContainerRetrieveResponse } from "openai/resources/containers/containers";
+import type { FileRetrieveResponse } from "openai/resources/containers/files/files";
+import type { Conversation } from "openai/resources/conversations/conversations";
+import type { InputTokenCountResponse } from "openai/resources/responses/input-tokens";
+import type { CompactedResponse } from "openai/resources/responses/responses";
 import { responseBody, responseTool } from "../llm/openai-api/response-request.ts";
 import type { Json } from "../skill/manifest.ts";
 import {
@@ -8,7 +13,7 @@ import {
   conversationChangeBody,
   newItemsBody,
 } from "./bodies/v1.ts";
-import { answer, BINARY, inPath, object, query, TEXT } from "./openapi-parts.ts";
+import { answer, BINARY, COUNT, inPath, object, query, TEXT, view } from "./openapi-parts.ts";
 import { body, json, maybeBody, type Operation, type Operations } from "./operation.ts";
 import { KEY } from "./session-routes.ts";
 import { bodySchema, schemaOf } from "./shape-schema.ts";
@@ -16,9 +21,36 @@ import { bodySchema, schemaOf } from "./shape-schema.ts";
 const LIST = { type: "array", items: { type: "object" } };
 const PAGE = object({ object: { const: "list" }, data: LIST, has_more: { type: "boolean" } });
 const RESPONSE = object({ id: TEXT, object: { const: "response" }, status: TEXT, output: LIST });
-const CONVERSATION = object({ id: TEXT, object: { const: "conversation" }, metadata: { type: "object" } });
-const CONTAINER = object({ id: TEXT, object: { const: "container" }, name: TEXT, status: TEXT });
-const FILE = object({ id: TEXT, object: { const: "container.file" }, path: TEXT });
+const CONVERSATION = view<Conversation>()(
+  { id: TEXT, object: { const: "conversation" }, created_at: COUNT, metadata: { type: "object" } },
+  {},
+);
+const CONTAINER = view<ContainerRetrieveResponse>()(
+  {
+    id: TEXT,
+    object: { const: "container" },
+    created_at: COUNT,
+    name: TEXT,
+    status: { enum: ["running", "expired"] },
+    last_active_at: COUNT,
+    expires_after: object({ anchor: { const: "last_active_at" }, minutes: COUNT }),
+    network_policy: { type: "object" },
+    memory_limit: TEXT,
+  },
+  { last_active_at: true, expires_after: true, network_policy: true, memory_limit: true },
+);
+const FILE = view<FileRetrieveResponse>()(
+  {
+    id: TEXT,
+    object: { const: "container.file" },
+    bytes: COUNT,
+    container_id: TEXT,
+    created_at: COUNT,
+    path: TEXT,
+    source: { enum: ["user", "assistant"] },
+  },
+  {},
+);
 const GONE = object({ id: TEXT, deleted: { const: true } });
 const EVENTS = { "text/event-stream": { schema: { ...TEXT, description: "The events of a response." } } };
 
@@ -49,12 +81,21 @@ export const V1_RESPONSE_OPERATIONS = {
   }),
   countResponseTokens: operation(
     "How many tokens the input of a response has, estimated",
-    object({ object: { const: "response.input_tokens" }, input_tokens: { type: "integer" } }),
+    view<InputTokenCountResponse>()({ object: { const: "response.input_tokens" }, input_tokens: COUNT }, {}),
     { parameters: [], body: maybeBody({ ...bodySchema(responseBody, TOOLS), required: [] }) },
   ),
   compactResponse: operation(
     "A conversation that a model's summary replaces",
-    object({ id: TEXT, object: { const: "response.compaction" }, output: LIST }),
+    view<CompactedResponse>()(
+      {
+        id: TEXT,
+        object: { const: "response.compaction" },
+        created_at: COUNT,
+        output: LIST,
+        usage: { type: "object" },
+      },
+      {},
+    ),
     { parameters: [KEY], body: body(responseBody, TOOLS) },
   ),
   getResponse: operation("A stored response, or its events with `?stream=true`", RESPONSE, {

@@ -8,6 +8,8 @@ import { listOf, loosely, requiredText } from "../members.ts";
 const MOST_SKILLS = 20;
 
 const SOURCE = "a source of type base64 with media_type application/zip and data is required";
+const SECRETS = "secrets of domains are not carried";
+const HOST = "the name of a host is expected";
 const LOCAL = "name, description and path are texts";
 
 const containerSkill = () =>
@@ -61,16 +63,11 @@ export const containerTerms = () => ({
           z.object({ type: z.literal("disabled") }),
           z.object({
             type: z.literal("allowlist"),
-            domain_secrets: z.nullish(
-              z.array(z.custom<Json>()).check(z.maxLength(0, "secrets of domains are not carried")),
-            ),
+            domain_secrets: z.nullish(z.array(z.custom<Json>(), SECRETS).check(z.maxLength(0, SECRETS))),
             allowed_domains: listOf(
               z
-                .string("the name of a host is expected")
-                .check(
-                  z.regex(/^(?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)+$/i, "the name of a host is expected"),
-                  z.toLowerCase(),
-                ),
+                .string(HOST)
+                .check(z.regex(/^(?:\*\.)?[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+$/, HOST), z.toLowerCase()),
             ),
           }),
         ],

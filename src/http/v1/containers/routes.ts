@@ -1,5 +1,6 @@
 /** `/v1/containers`: the places where OpenAI's clients run code. Each is the workspace of a session with its id. */
 
+import type { FileRetrieveResponse } from "openai/resources/containers/files/files";
 import { containerBody, containerFileBody } from "../../../api/bodies/v1.ts";
 import { CODE_FOLDERS } from "../../../engine/workspace-tools/code-tools.ts";
 import { CallNotFound } from "../../../errors/llm.ts";
@@ -117,7 +118,7 @@ export async function deleteContainer(context: RequestContext, { id = "" }: Para
 function shownFile(
   id: string,
   { path, size, modified_at }: Pick<WorkspaceFile, "path" | "size" | "modified_at">,
-) {
+): FileRetrieveResponse {
   return {
     id: containerFileId(path),
     object: "container.file",

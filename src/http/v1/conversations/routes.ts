@@ -1,4 +1,5 @@
 /** `/v1/conversations`: conversations of OpenAI's clients, and their items. */
+import type { Conversation } from "openai/resources/conversations/conversations";
 import { conversationBody, conversationChangeBody, newItemsBody } from "../../../api/bodies/v1.ts";
 import { CallNotFound } from "../../../errors/llm.ts";
 import { readItems } from "../../../llm/openai-api/response-items.ts";
@@ -27,7 +28,7 @@ type Params = Record<string, string>;
 
 const MAX_LIMIT = 100;
 
-const shown = ({ id, metadata, created_ms }: ConversationRow): object => ({
+const shown = ({ id, metadata, created_ms }: ConversationRow): Conversation => ({
   id,
   object: "conversation",
   created_at: Math.floor(created_ms / 1000),
