@@ -1,6 +1,5 @@
 /** `POST /transcripts/:operation`: reads, changes and shortens transcripts; nothing is stored. */
 
-import * as z from "zod/mini";
 import { OperationNotFound } from "../errors/request.ts";
 import { newId } from "../llm/transcript.ts";
 import type { Operation } from "../llm/transcript-operations/operation.ts";
@@ -8,18 +7,12 @@ import { TRANSCRIPT_OPERATIONS } from "../llm/transcript-operations/operations.t
 import { runLlmCall } from "../run/agent/call.ts";
 import { llmHost } from "../run/llm-host.ts";
 import { llmError } from "../run/llm-problem.ts";
-import { isObject } from "../skill/json.ts";
 import type { JsonObject } from "../skill/manifest.ts";
 import { nearest } from "../skill/match.ts";
-import { readJson } from "./body.ts";
 import type { RequestContext } from "./context.ts";
 import { accountOf } from "./llm/account.ts";
+import { objectBody } from "./operations.ts";
 import { jsonNow } from "./page.ts";
-
-/** The limit of this route's JSON bodies. */
-const MAX_BODY_BYTES = 32 * 1024 * 1024;
-
-const anyObject = z.lazy(() => z.custom<JsonObject>(isObject, "must be an object"));
 
 /** The bare answer of the operation. @throws OperationNotFound, what the operation throws */
 export async function postTranscripts(
@@ -33,7 +26,7 @@ export async function postTranscripts(
     const known = Array.from(TRANSCRIPT_OPERATIONS.keys());
     throw new OperationNotFound({ name, near: nearest(short, known, 3), known });
   }
-  const body = await readJson(context.request, anyObject, MAX_BODY_BYTES);
+  const body = await objectBody(context);
   return jsonNow(context.settings.redactor.json(await transcriptAnswer(context, operation, body)));
 }
 

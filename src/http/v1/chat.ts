@@ -4,17 +4,17 @@ import type { Reached } from "../../llm/host.ts";
 import { completionOf } from "../../llm/openai-api/answer.ts";
 import { type ChatRequest, readChatRequest } from "../../llm/openai-api/request.ts";
 import type { RequestContext } from "../context.ts";
+import { objectBody } from "../operations.ts";
 import { answerChatWithTools, runsChatTools } from "./agent-chat.ts";
 import { ChatChunks } from "./chat-chunks.ts";
 import { checkCodeAccess } from "./code-access.ts";
 import { withStoredTurns } from "./container-turns.ts";
 import { errorBody } from "./errors.ts";
 import { ignoredHeader, openCall, sendCall, streamedAnswer } from "./model-call.ts";
-import { anyObject, vendorBody } from "./vendor-body.ts";
 
 /** `POST /v1/chat/completions`. */
 export async function postChatCompletions(context: RequestContext): Promise<Response> {
-  const body = await vendorBody(context, anyObject);
+  const body = await objectBody(context);
   const asked = await withStoredTurns(context, readChatRequest(body));
   if (runsChatTools(asked)) {
     checkCodeAccess(context, asked);

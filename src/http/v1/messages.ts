@@ -8,6 +8,7 @@ import { checkAnswered } from "../../llm/tool-call-ids.ts";
 import { wrong } from "../../llm/wrong.ts";
 import { promptTokens } from "../../model/estimate.ts";
 import type { RequestContext } from "../context.ts";
+import { objectBody } from "../operations.ts";
 import { answerWithTools, runsTools } from "./agent-messages.ts";
 import { checkCodeAccess } from "./code-access.ts";
 import { dialectOf } from "./dialect.ts";
@@ -16,11 +17,10 @@ import { MessageEvents } from "./message-events.ts";
 import { ignoredHeader, openCall, sendCall, streamedAnswer } from "./model-call.ts";
 import { referencedSkills } from "./skill-references.ts";
 import { formatted } from "./sse-event.ts";
-import { anyObject, vendorBody } from "./vendor-body.ts";
 
 /** `POST /v1/messages`. */
 export async function postMessages(context: RequestContext): Promise<Response> {
-  const body = await vendorBody(context, anyObject);
+  const body = await objectBody(context);
   const asked = readMessagesRequest(body, context.request.headers);
   const passed = await passesThrough(context, asked);
   if (asked.thread && !passed) throw new ThreadUnsupported({});
@@ -48,7 +48,7 @@ async function passesThrough(context: RequestContext, asked: MessagesRequest): P
 
 /** `POST /v1/messages/count_tokens`: an estimate, by the same rule that reserves budgets. */
 export async function postCountTokens(context: RequestContext): Promise<Response> {
-  const body = await vendorBody(context, anyObject);
+  const body = await objectBody(context);
   const { request } = readMessagesRequest(body, context.request.headers, true);
   return Response.json({ input_tokens: promptTokens(request) }, { headers: { "cache-control": "no-store" } });
 }

@@ -21,7 +21,7 @@ import type { RequestContext } from "../../context.ts";
 import { jsonNow } from "../../page.ts";
 import { ascendingOf, limitOf, notListed, openaiPage } from "../lists.ts";
 import { checkSizes, newDigits, storedItems } from "../responses/ids.ts";
-import { renderItem, showsReasoning } from "../responses/render.ts";
+import { reasoningShown, renderItem } from "../responses/render.ts";
 import { vendorBody, vendorBodyIfAny } from "../vendor-body.ts";
 
 type Params = Record<string, string>;
@@ -83,11 +83,6 @@ export async function deleteConversation(context: RequestContext, params: Params
   await removeConversation(context.env, context.tenant, id);
   return jsonNow({ id, object: "conversation.deleted", deleted: true });
 }
-
-const reasoningShown = ({ request }: RequestContext): boolean => {
-  const query = new URL(request.url).searchParams;
-  return showsReasoning([...query.getAll("include"), ...query.getAll("include[]")], true);
-};
 
 /** `GET /v1/conversations/:id/items`. @throws BadRequest */
 export async function getItems(context: RequestContext, params: Params): Promise<Response> {

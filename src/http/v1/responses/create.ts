@@ -41,13 +41,13 @@ import type { Json, JsonObject } from "../../../skill/manifest.ts";
 import type { RequestContext } from "../../context.ts";
 import { storedError } from "../../executions.ts";
 import { accountOf } from "../../llm/account.ts";
+import { objectBody } from "../../operations.ts";
 import { runId } from "../../run-id.ts";
 import { callName, idempotencyKey, requestHash, takeInput } from "../../skills/idempotency.ts";
 import { checkCodeAccess } from "../code-access.ts";
 import { newContainer, termsOf } from "../containers/open.ts";
 import { ignoredHeader, openCall, streamedAnswer } from "../model-call.ts";
 import { formatted } from "../sse-event.ts";
-import { anyObject, vendorBody } from "../vendor-body.ts";
 import { historyOf, inputAfter } from "./history.ts";
 import { checkSizes, newDigits, responseExecution } from "./ids.ts";
 import { renderEvent, renderResponse, showsReasoning } from "./render.ts";
@@ -61,7 +61,7 @@ export function keepsResponse(body: Uint8Array): boolean {
 
 /** `POST /v1/responses`. */
 export async function postResponses(context: RequestContext): Promise<Response> {
-  const body = await vendorBody(context, anyObject);
+  const body = await objectBody(context);
   const asked = readResponses(body);
   const code = asked.shell === null || asked.shell.type === "local" ? [] : ["shell"];
   checkCodeAccess(context, { code, container: null });

@@ -15,7 +15,7 @@ import { ascendingOf, pageWithin } from "../lists.ts";
 import { streamedAnswer } from "../model-call.ts";
 import { formatted } from "../sse-event.ts";
 import { responseExecution } from "./ids.ts";
-import { renderEvent, renderItem, renderResponse, showsReasoning } from "./render.ts";
+import { reasoningShown, renderEvent, renderItem, renderResponse } from "./render.ts";
 
 type Params = Record<string, string>;
 
@@ -72,11 +72,6 @@ export async function itemsUpTo(context: RequestContext, id: string): Promise<Js
 
 const objectsIn = (item: unknown): JsonObject[] => objectShape.parse([item]);
 const objectShape = z.array(z.record(z.string(), z.json()));
-
-const reasoningShown = (context: RequestContext): boolean => {
-  const query = new URL(context.request.url).searchParams;
-  return showsReasoning([...query.getAll("include"), ...query.getAll("include[]")], true);
-};
 
 /** `GET /v1/responses/:id`; with `?stream=true` its events, with `?starting_after=` only those after it. */
 export async function getResponse(context: RequestContext, { id = "" }: Params): Promise<Response> {
