@@ -52,8 +52,9 @@ export class Session implements SessionLifecycle, JournalLifecycle {
   readonly #owners: ReadonlyMap<string, () => void>;
 
   /** The parts call this session only once they are all there. */
-  constructor(host: SessionHost) {
-    const { storage } = host;
+  constructor(given: SessionHost) {
+    const { storage } = given;
+    const host = { ...given, background: (work: Promise<unknown>) => given.background(work.catch(logFault)) };
     const conversation = new Conversation(host, this);
     this.conversation = conversation;
     this.unlisted = new UnlistedSession({ ...host, log: conversation.log });
@@ -190,6 +191,11 @@ export class Session implements SessionLifecycle, JournalLifecycle {
   journalled(records: readonly WorkflowRecord[]): void {
     this.task.journalled(records);
   }
+}
+
+/** What fails in the background fails for nobody: what must be done again is due. */
+function logFault(error: unknown): void {
+  console.error(JSON.stringify({ event: "background_failed", error: String(error) }));
 }
 
 /** Does one of the things that follow from what is stored. The others follow also where it fails. */

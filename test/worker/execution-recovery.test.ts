@@ -13,7 +13,7 @@ import {
   withSettings,
   withStorage,
 } from "./execution-world.ts";
-import { mortal } from "./session-storage.ts";
+import { mortal, refusing } from "./session-storage.ts";
 
 /** What every run attempt has to answer alike: of an operation's document the part that no clock or chance has a say in. */
 function lasting(skill: string, answer: string): unknown {
@@ -172,6 +172,40 @@ describe("a run whose process dies at any of its writes", () => {
       await second.over();
       expect(await row()).toMatchObject({ kind: "call", name: "asks", state: "done" });
       expect(second.store.dueAt("run_index")).toBeNull();
+    });
+  });
+
+  it("a run goes on though what it shows meanwhile cannot be stored", async () => {
+    // A model that is asked again says to those who watch that its first answer is void.
+    const options = {
+      mock: [{ text: "no JSON" }, { text: '{"a":1}' }],
+      json_schema: { type: "object" },
+      schema_retries: 1,
+    };
+    const asked = { ...JSON.parse(OPERATIONS.runs ?? "{}"), body: { prompt: "look", options } };
+    const call = { ...newCall("runs"), text: new TextEncoder().encode(JSON.stringify(asked)) };
+    await withStorage(call.id, async (storage) => {
+      const { wrap, state } = refusing(/INTO event/);
+      const refuses = wrap(storage);
+      // Events come through only together with records.
+      const transactionSync = <T>(work: () => T): T => {
+        state.full = false;
+        try {
+          return refuses.transactionSync(work);
+        } finally {
+          state.full = true;
+        }
+      };
+      const first = life(
+        client.env,
+        new Proxy(refuses, {
+          get: (target, name) => (name === "transactionSync" ? transactionSync : Reflect.get(target, name)),
+        }),
+      );
+      first.session.begin(call);
+      expect(JSON.parse(await textOf(first))).toMatchObject({ status: "done", text: '{"a":1}' });
+      expect(state.refused).toBeGreaterThan(0);
+      await first.over();
     });
   });
 

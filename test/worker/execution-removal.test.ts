@@ -107,6 +107,33 @@ describe("a run that begins again while the one before is being removed", () => 
     });
   });
 
+  it("expiry: what R2 does not remove now is removed later", async () => {
+    const call = newCall("asks");
+    await withStorage(call.id, async (storage) => {
+      const bucket = new Proxy(client.env.FILES, {
+        get: (target, name) => {
+          if (name === "list") return () => Promise.reject(new TypeError("R2 is away"));
+          const value: unknown = Reflect.get(target, name, target);
+          return typeof value === "function" ? value.bind(target) : value;
+        },
+      });
+      for (const [env, left] of [
+        [{ ...client.env, FILES: bucket }, true],
+        [client.env, false],
+      ] as const) {
+        const one = life(env, storage);
+        if (left) one.session.begin(call);
+        if (left) await textOf(one);
+        storage.sql.exec("UPDATE call SET expires_at = 1");
+        one.store.setDue({ expiry: 1 });
+        one.alarm();
+        await one.over();
+        expect(one.session.here).toBe(left);
+        if (left) expect(one.store.dueAt("expiry")).toBeGreaterThan(Date.now());
+      }
+    });
+  });
+
   it("a run attempt that ends late changes nothing of the new run, and leaves nothing in R2", async () => {
     const { id } = newCall("script");
     const stored = Promise.withResolvers<void>();

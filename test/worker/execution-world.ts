@@ -126,7 +126,7 @@ export function life(env: Bindings, storage: DurableObjectStorage): Life {
   const over = async (): Promise<void> => {
     for (let seen = -1; seen !== work.length; ) {
       seen = work.length;
-      await Promise.allSettled(work);
+      await Promise.all(work);
     }
   };
   const { unlisted, conversation } = session;

@@ -132,7 +132,7 @@ export class World {
     const over = async (): Promise<void> => {
       for (let seen = -1; seen !== work.length; ) {
         seen = work.length;
-        await Promise.allSettled(work);
+        await Promise.all(work);
       }
     };
     return { session, over, kill };

@@ -395,13 +395,7 @@ export class Runs extends RunAttempts<AgentRunAttempt> {
         if (attempt !== null) attempt.memo = JSON.stringify(value);
       },
       emit: (event) => {
-        if (this.attemptOf(run_id)?.settled !== false) return;
-        try {
-          this.log.emit(event);
-        } catch (error) {
-          // If the store accepts no more, the run's next step will notice.
-          console.error(JSON.stringify({ event: "event_not_stored", run_id, error: String(error) }));
-        }
+        if (this.attemptOf(run_id)?.settled === false) this.log.emit(event, run_id);
       },
     });
   }

@@ -155,8 +155,20 @@ export class SessionLog {
     this.events.announce();
   }
 
-  /** Sends something that no record holds, e.g. a piece of a model's answer. */
-  emit(event: RunEvent): void {
+  /**
+   * Sends something that no record holds, e.g. a piece of a model's answer. Never fails: if the store accepts no more, the
+   * run's next step will notice.
+   */
+  emit(event: RunEvent, run_id: string): void {
+    try {
+      this.send(event);
+    } catch (error) {
+      console.error(JSON.stringify({ event: "event_not_stored", run_id, error: String(error) }));
+    }
+  }
+
+  /** The same where no event may be missing: fails if the store accepts no more. */
+  send(event: RunEvent): void {
     this.events.emit(this.redacted(event));
   }
 

@@ -66,6 +66,8 @@ async function handleOf(
   const { deployment, log, calls, context } = environment;
   const { store } = log;
   const script = "mode" in what && what.mode === "script";
+  // A script's output is told once and whole, and a response's output is made of its events.
+  const complete = script || ("operation" in what && what.operation === "responses");
   const replayed = new ReplayedOutput(call.begun && script ? outputSent(store) : []);
   let { begun } = call;
   if (begun && !script) sendRestart(log);
@@ -91,7 +93,9 @@ async function handleOf(
     },
     emit: async (event) => {
       const rest = replayed.rest(event);
-      if (rest !== null && !attempt.settled) log.emit(rest);
+      if (rest === null || attempt.settled) return;
+      if (complete) log.send(rest);
+      else log.emit(rest, run.id);
     },
   };
 }
