@@ -1,7 +1,7 @@
 /** Model calls and agent runs over HTTP: whole, as events, idempotent or asynchronous. */
 import * as z from "zod/mini";
 import { sealedToolConfigs } from "../run/agent/options.ts";
-import type { OperationHandle } from "../run/handle.ts";
+import type { OperationHandle, RunOutput } from "../run/handle.ts";
 import { type OperationRequest, operationInput, runOperation } from "../run/operation.ts";
 import { callBody, completionBody, structuredBody } from "../run/request-bodies.ts";
 import { sessionNamed } from "../run/session-call.ts";
@@ -15,6 +15,7 @@ import { executionOf } from "./execution-client.ts";
 import { accountOf } from "./llm/account.ts";
 import { runId } from "./run-id.ts";
 import { durableCall, requestHash } from "./skills/idempotency.ts";
+import { indexedCall } from "./skills/index-call.ts";
 import { answerDurable } from "./skills/run-durable.ts";
 import { wantsEvents } from "./sse.ts";
 import { waitIn } from "./wait.ts";
@@ -98,7 +99,7 @@ async function answer(
     return runEvents(context, id, {
       headers,
       about: { operation },
-      run: (handle) => runOperation({ ...handle, input: NO_INPUT }, request),
+      run: (begun) => indexed({ ...begun, input: NO_INPUT }, request),
       done: (output) => output?.done ?? { duration_ms: context.durationMs },
     });
   const handle: OperationHandle = {
@@ -112,9 +113,12 @@ async function answer(
     started: () => {},
     emit: async () => {},
   };
-  const output = await runOperation(handle, request);
+  const output = await indexed(handle, request);
   return new Response(output.body, { headers: { ...headers, ...output.headers } });
 }
+
+const indexed = (handle: OperationHandle, request: OperationRequest): Promise<RunOutput> =>
+  indexedCall(handle, request.operation, () => runOperation(handle, request));
 
 /** The request itself is passed along. */
 const NO_INPUT = { text: null, files: [] };

@@ -62,6 +62,26 @@ describe("a run is listed", () => {
     expect([row.kind, row.input_tokens > 0, row.output_tokens > 0]).toEqual(["call", true, true]);
   });
 
+  it.each([
+    ["runs", "/runs"],
+    ["runs", "/runs?stream=1"],
+    ["llm/call", "/llm/call"],
+    ["llm/call", "/llm/stream"],
+  ])("of a model that the Worker itself asks: %s, by %s", async (name, path) => {
+    const called = await client.post(path, { prompt: "Hi.", options: MOCK });
+    await called.text();
+    const row = await settled(called.headers.get("x-hull-execution-id") ?? "", "done");
+    expect(row).toMatchObject({ kind: "call", name, session: null, code: null });
+    expect([row.input_tokens > 0, row.output_tokens > 0]).toEqual([true, true]);
+    const mock = [{ error: { category: "egress_blocked" } }];
+    const failed = await client.post(path, { prompt: "Hi.", options: { ...MOCK, mock } });
+    await failed.text();
+    const newest = () => json<{ data: RunEntry[] }>("/runs?limit=1");
+    await expect
+      .poll(async () => (await newest()).data, { timeout: 10_000 })
+      .toMatchObject([{ name, state: "error", code: "mocked_failure" }]);
+  });
+
   it("while it goes on: at once if nobody waits for it, else when it has taken a moment", async () => {
     const tool = { name: "nap", description: "Rests.", handler: "nap", parameters: {} };
     const mock = [{ tool_calls: [{ name: "nap", arguments: {} }] }, { text: "Awake." }];

@@ -5,28 +5,35 @@
 import * as z from "zod/mini";
 import { toHullError } from "../../errors.ts";
 import type { RunContext } from "../../run/context.ts";
-import type { RunHandle, RunOutput } from "../../run/handle.ts";
-import { hasEffects } from "../../run/mode.ts";
+import type { OperationHandle, RunOutput } from "../../run/handle.ts";
 import { queueRows } from "../../session/index-rows.ts";
 import { beginningCall, type RunEntry } from "../../session/run-entry.ts";
 
 /** A longer call is noted while it is under way, in ms. */
 const LONG_MS = 1000;
 
+/** What the log says that a call took. The cost of a skill's call is beside its usage. */
 const usageShape = z.lazy(() =>
   z.object({
-    usage: z.object({ input_tokens: z.number(), output_tokens: z.number() }),
-    cost_usd: z.number(),
+    usage: z.object({
+      input_tokens: z.number(),
+      output_tokens: z.number(),
+      cost_usd: z.optional(z.number()),
+    }),
+    cost_usd: z.optional(z.number()),
   }),
 );
 
-/** Carries out a call, and notes its outcome. A call that neither runs a program nor asks a model is not noted. */
+/**
+ * Carries out a call, and notes its outcome.
+ * @param name slug of the skill, or name of the operation
+ */
 export async function indexedCall(
-  { id, record, context }: RunHandle,
+  { id, context }: Pick<OperationHandle, "id" | "context">,
+  name: string,
   carryOut: () => Promise<RunOutput>,
 ): Promise<RunOutput> {
-  if (!hasEffects(record.manifest.mode)) return carryOut();
-  const run = beginningCall(id, record.manifest.slug, Date.now());
+  const run = beginningCall(id, name, Date.now());
   const soon = setTimeout(() => indexRun(context, run), LONG_MS);
   try {
     const output = await carryOut();
@@ -55,7 +62,7 @@ function ended(run: RunEntry, state: string, code: string | null, said: unknown)
     duration_ms: now - Date.parse(run.created_at),
     input_tokens: data?.usage.input_tokens ?? 0,
     output_tokens: data?.usage.output_tokens ?? 0,
-    cost_usd: data?.cost_usd ?? 0,
+    cost_usd: data?.cost_usd ?? data?.usage.cost_usd ?? 0,
   };
 }
 

@@ -142,8 +142,10 @@ function chooseForm(request: Request, record: SkillRecord): boolean {
   return false;
 }
 
+/** The list of runs has every run that has effects. */
 function perform(handle: RunHandle): Promise<RunOutput> {
-  return handle.record.manifest.mode === "static-file" ? streamStatic(handle) : runMode(handle);
+  const { mode, slug } = handle.record.manifest;
+  return mode === "static-file" ? streamStatic(handle) : indexedCall(handle, slug, () => runMode(handle));
 }
 
 async function whole(run: OpenRun, headers: Record<string, string>, watch: Watch | null): Promise<Response> {
@@ -158,7 +160,7 @@ async function whole(run: OpenRun, headers: Record<string, string>, watch: Watch
     emit: watch ?? (async () => {}),
   };
   try {
-    const output = await indexedCall(handle, () => perform(handle));
+    const output = await perform(handle);
     return new Response(output.body, { headers: { ...headers, ...output.headers } });
   } catch (error) {
     throw state.fault ?? error;
@@ -174,8 +176,7 @@ function streamed(
     headers,
     about: { skill: slug, mode },
     run(begun) {
-      const handle = { ...begun, ...of };
-      return indexedCall(handle, () => perform(handle)).catch((error: unknown) => {
+      return perform({ ...begun, ...of }).catch((error: unknown) => {
         throw state.fault ?? error;
       });
     },

@@ -43,6 +43,9 @@ export async function runAnonymous(
       const woken = until === "terminal" ? await wakeTimer.next(state.run) : null;
       return woken ?? settled(state.run, "done");
     },
+  }).finally(() => {
+    const totals = log.state().run?.totals;
+    if (totals !== undefined) context.log.usage = { ...totals };
   });
   const all = [...log.records()];
   const own = all.slice(all.findIndex(({ type }) => type === "run_started"));
