@@ -20,7 +20,8 @@ export async function runMode(handle: RunHandle): Promise<RunOutput> {
   // No process may start while the provider file is unreadable: it names keys that no process may get.
   const modelRegistry = await handle.context.deployment.models.registry();
   if (mode === "llm") {
-    const release = await takeSlot(handle.context, manifest, handle.id);
+    const resumed = handle.durable !== null && handle.durable.log.state().run !== null;
+    const release = await takeSlot(handle.context, manifest, handle.id, resumed);
     try {
       return await runServed(handle, modelRegistry);
     } finally {

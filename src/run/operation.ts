@@ -17,7 +17,7 @@ import { runAnonymous } from "./agent/anonymous.ts";
 import { runLlmCall } from "./agent/call.ts";
 import { checkedRun } from "./agent/options.ts";
 import { MemoryLog } from "./agent/run-log.ts";
-import { countedSkill, servedSkill } from "./agent/skills.ts";
+import { countedSkill, runSlot } from "./agent/skills.ts";
 import type { RunEvent } from "./events.ts";
 import type { OperationHandle, RunOutput } from "./handle.ts";
 import { llmHost } from "./llm-host.ts";
@@ -25,7 +25,6 @@ import { errorDict, llmError } from "./llm-problem.ts";
 import type { callBody, completionBody, structuredBody } from "./request-bodies.ts";
 import { type ResponsesOperation, runResponse } from "./responses/perform.ts";
 import { callInSession, sessionNamed } from "./session-call.ts";
-import { takeSlot } from "./slot.ts";
 import { decodeUtf8 } from "./utf8.ts";
 
 /**
@@ -92,10 +91,7 @@ export async function runOperation(
     const isRun = request.operation === "runs";
     const begun = handle.durable?.log.state().run?.spec;
     const skill = isRun ? await countedSkill(context, begun, request.body.options?.skill) : null;
-    if (skill !== null && begun === undefined) {
-      const { manifest } = await servedSkill(context, skill);
-      release = await takeSlot(context, manifest, handle.id);
-    }
+    release = await runSlot(context, skill, begun, handle.id);
     const host = await llmHost(context, { signal, session, skill, account, single: !isRun }, mock);
     const result = await perform(handle, request, host);
     if ("usage" in result) context.log.usage = result.usage;

@@ -27,7 +27,7 @@ import type { JsonObject, Manifest } from "../skill/manifest.ts";
 import { agentSpec } from "./agent/options.ts";
 import { MemoryLog, type RunLog } from "./agent/run-log.ts";
 import { withServedTerms } from "./agent/served-terms.ts";
-import { countedSkill, servedSkill } from "./agent/skills.ts";
+import { countedSkill, runSlot, servedSkill } from "./agent/skills.ts";
 import { driveStateless } from "./agent/stateless.ts";
 import { toolRounds } from "./agent/tool-rounds.ts";
 import { type Container, codeTerms, makeContainer, openContainer, putUpload } from "./container.ts";
@@ -36,7 +36,6 @@ import type { Durable } from "./durable.ts";
 import type { RunEvent } from "./events.ts";
 import { llmHost } from "./llm-host.ts";
 import { llmError } from "./llm-problem.ts";
-import { takeSlot } from "./slot.ts";
 import type { LocalSkill, ReferencedSkills } from "./v1-skills.ts";
 import { injectedTexts, LITELLM_TOOL, skillTool } from "./whole-skills.ts";
 import { skillsFolder } from "./workspace-tools/where.ts";
@@ -167,7 +166,7 @@ export async function openAgentRun(
     anywhere: worksOnFiles(spec),
     async drive(listener) {
       const clients = new Set(ask.request.tools.map(({ name }) => name));
-      const release = own === null ? null : await takeSlot(context, own.manifest, execution);
+      const release = await runSlot(context, skill, begun, execution);
       const log = new ListenedLog(durable?.log ?? new MemoryLog(null), listener, clients);
       try {
         const { run } = await driveStateless(context, spec, {
@@ -194,7 +193,7 @@ export async function openAgentRun(
       } catch (error) {
         throw llmError(error, context);
       } finally {
-        release?.();
+        release();
       }
     },
   };

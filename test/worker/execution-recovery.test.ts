@@ -242,8 +242,8 @@ describe("a process that outlives the one who called it", () => {
     skill: string,
     told: string,
     then: (storage: DurableObjectStorage, id: string) => Promise<void>,
+    call = newCall(skill),
   ): Promise<void> {
-    const call = newCall(skill);
     runner.behave = (execution) => execution.stdout.push(told);
     await withStorage(call.id, async (storage) => {
       const mortals = mortal(storage, 1_000_000, false);
@@ -319,6 +319,39 @@ describe("a process that outlives the one who called it", () => {
       expect(runner.begun).toHaveLength(1);
     });
   });
+
+  it.each(["single", "runs"])(
+    "%s: goes on though others have its skill's only slot meanwhile, and then has one too",
+    async (called) => {
+      const call = newCall(called);
+      const asked = OPERATIONS[called]?.replace('"skill":"asks"', '"skill":"single"');
+      const text = asked === undefined ? call.text : new TextEncoder().encode(asked);
+      const { LEDGER } = client.env;
+      const slots = () => LEDGER.get(LEDGER.idFromName("skill:single"));
+      await orphaned(
+        called,
+        "one ",
+        async (storage, id) => {
+          // Its lease has ended.
+          await slots().releaseSlot(call.id);
+          expect(await slots().takeSlot("another", 1, 60_000)).toBe(0);
+          finish(id, "two");
+          const waits: number[] = [];
+          const third = async () => slots().takeSlot("third", 2, 1);
+          vi.stubGlobal("fetch", async (...of: Parameters<typeof fetch>) => {
+            waits.push(await third());
+            return runner.fetch(...of);
+          });
+          const after = life(client.env, storage);
+          expect(await textOf(after)).not.toMatch(/^error/);
+          await after.over();
+          expect([waits.length > 0, waits.includes(0), await third()]).toEqual([true, false, 0]);
+          await slots().releaseSlot("another");
+        },
+        { ...call, text },
+      );
+    },
+  );
 
   it("cancelling stops it and settles the run, once", async () => {
     await orphaned("script", "one ", async (storage, id) => {

@@ -27,6 +27,10 @@ beforeAll(async () => {
       "looks",
       "tools:\n  - name: look\n    description: Looks.\n    command: [look]\n    idempotent: true\n",
     ),
+    single: mockSkill(
+      "single",
+      "concurrency: 1\ntools:\n  - name: look\n    description: Looks.\n    command: [look]\n",
+    ),
     writes: mockSkill("writes", "workspace_tools: [Write]\n"),
     script: "---\nname: script\ndescription: A script\nrun: [work]\n---\nWorks.\n",
   });

@@ -8,6 +8,7 @@ import { sha256 } from "../../engine/sha256.ts";
 import type { Settings } from "../../env.ts";
 import { InvalidRequest } from "../../errors/llm.ts";
 import { SkillNotFound } from "../../errors/request.ts";
+import { HullError } from "../../errors.ts";
 import { refused } from "../../llm/prepare.ts";
 import { findSkillNamed } from "../../registry/stored-skills/rows.ts";
 import { isObject } from "../../skill/json.ts";
@@ -16,6 +17,7 @@ import { nearest } from "../../skill/match.ts";
 import { signatureFault } from "../../skill/trust.ts";
 import type { RunContext } from "../context.ts";
 import { listedFiles, ownFiles } from "../own-skill.ts";
+import { takeSlot } from "../slot.ts";
 import { checkTrust } from "../trust.ts";
 import { namedSkill } from "../v1-skills.ts";
 import { commandAnnotations } from "./command-annotations.ts";
@@ -119,6 +121,29 @@ export async function countedSkill(
   if (typeof named !== "string") return null;
   const { cards, bySlug } = await context.deployment.catalogs.of(context.tenant, context.background);
   return bySlug.get(slugOf(cards, named))?.slug ?? null;
+}
+
+/**
+ * Takes the slot of a run. A resumed run goes on also if its skill is served no more.
+ * @param skill that the run is, as `countedSkill` names it
+ * @param begun of a resumed run
+ * @throws ConcurrencyLimited SkillNotFound
+ */
+export async function runSlot(
+  context: RunContext,
+  skill: string | null,
+  begun: AgentSpec | undefined,
+  runId: string,
+): Promise<() => void> {
+  const record =
+    skill === null
+      ? null
+      : await servedSkill(context, skill).catch((error: unknown) => {
+          if (begun === undefined || !(error instanceof HullError)) throw error;
+          return null;
+        });
+  if (record === null) return () => {};
+  return takeSlot(context, record.manifest, runId, begun !== undefined);
 }
 
 /** The served skill that a run is. @throws SkillNotFound */
