@@ -13,6 +13,7 @@ import {
   withSettings,
   withStorage,
 } from "./execution-world.ts";
+import { Client, LOCAL } from "./served.ts";
 import { mortal, refusing } from "./session-storage.ts";
 
 /** What every run attempt has to answer alike: of an operation's document the part that no clock or chance has a say in. */
@@ -352,6 +353,33 @@ describe("a process that outlives the one who called it", () => {
       );
     },
   );
+
+  it("cancelling ends the sub-agents that its run began", async () => {
+    const delegates = [{ name: "sub_agent", arguments: { task: "Look." } }];
+    const mocked = { HULL_LLM: '{"llm":{"mock_routes":true}}' };
+    for (const tool_calls of [delegates, [{ name: "look", arguments: {} }]])
+      await new Client({ ...LOCAL, ...mocked }).post("/llm/mocks", { text: "", tool_calls });
+    const options = { provider: "mock", skill: "asks", sub_agents: true };
+    const asked = { ...JSON.parse(OPERATIONS.runs ?? "{}"), body: { prompt: "go", options } };
+    const text = new TextEncoder().encode(JSON.stringify(asked));
+    const call = { ...newCall("runs"), caller: "default", text };
+    runner.behave = () => {};
+    await withStorage(call.id, async (storage) => {
+      const mortals = mortal(storage, 1_000_000, false);
+      life(withSettings(mocked), mortals.storage).session.begin(call);
+      const child = `/tasks/${call.id.replace("ex_", "run_")}.tool-0-0`;
+      const statusOf = async (): Promise<unknown> =>
+        (await (await client.fetch(child)).json<{ status?: unknown }>()).status;
+      // The sub-agent's own process.
+      await vi.waitFor(() => expect(runner.begun).toHaveLength(1), 20_000);
+      expect(await statusOf()).toBe("running");
+      mortals.kill();
+      const after = life(client.env, storage);
+      expect(await after.session.cancel("default")).toBe("cancelled");
+      await after.over();
+      expect(await statusOf()).toBe("cancelled");
+    });
+  });
 
   it("cancelling stops it and settles the run, once", async () => {
     await orphaned("script", "one ", async (storage, id) => {

@@ -3,12 +3,16 @@
 import { plainResult } from "../../engine/agent/calls.ts";
 import { refusal } from "../../engine/agent/delegation.ts";
 import type { AgentToolResult } from "../../engine/agent/records.ts";
+import { LOAD_SKILL } from "../../engine/agent/skills.ts";
 import type { AgentSpec, Ceilings } from "../../engine/agent/spec.ts";
+import type { RunState } from "../../engine/agent/state.ts";
 import type { AgentEffectContext, PlannedCall } from "../../engine/agent/step.ts";
 import { isFaultCategory } from "../../engine/tool-fault.ts";
+import { CallNotFound } from "../../errors/llm.ts";
 import { HullError } from "../../errors.ts";
 import { objectOf } from "../../skill/json.ts";
 import type { JsonObject } from "../../skill/manifest.ts";
+import { SUB_AGENT } from "../../skill/tool-names.ts";
 import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
 import { ownInstructions } from "../own-skill.ts";
@@ -64,6 +68,7 @@ export async function runSubAgent(
  * @throws TooManyDelegated from the session above, and the signal's reason
  */
 export async function delegated(
+  { background }: RunContext,
   session: SessionClient,
   { spec, settings }: Delegated,
   signal: AbortSignal,
@@ -78,9 +83,31 @@ export async function delegated(
     request: null,
   });
   const followed = begun?.();
-  const { task, spent } = await ended(session, signal);
+  const { task, spent } = await ended(session, signal, background);
   await followed;
   return { task, spent };
+}
+
+/** The session of the child that a call begins. The same work has the same name in every run attempt. */
+const childOf = ({ run, effect }: Pick<AgentEffectContext, "run" | "effect">): string => `${run}.${effect}`;
+
+/** Ends what the calls of a run that was stopped may have begun. It never rejects. */
+export async function closeChildren(context: RunContext, { spec, calls }: RunState): Promise<void> {
+  const open = calls.filter(({ stage, call }) => stage === "started" && DELEGATING.includes(call.name));
+  await Promise.all(
+    open.map(({ effect }) => close(sessionClient(context, childOf({ run: spec.run_id, effect })))),
+  );
+}
+
+/** A skill that a sub-agent carries out is begun as it is loaded. */
+const DELEGATING: readonly string[] = [SUB_AGENT, LOAD_SKILL];
+
+/** Ends a child, if it was begun. It never rejects. */
+async function close(session: SessionClient): Promise<void> {
+  await session.ask("task_close", { request: null }).catch((error: unknown) => {
+    if (error instanceof HullError && error.code === CallNotFound.code) return;
+    console.error(JSON.stringify({ event: "delegate_not_closed", child: session.id, error: String(error) }));
+  });
 }
 
 /** Gives a task to a child of the run. The child's envelope is the call's result. */
@@ -93,8 +120,7 @@ async function envelopeFrom(
   const started = Date.now();
   const refused = refusal(above, started);
   if (refused !== null) return rejected(refused);
-  // The same work has the same name in every run attempt.
-  const id = `${at.run}.${at.effect}`;
+  const id = childOf(at);
   const run_id = `${at.run}_${at.effect}`;
   const session = sessionClient(context, id);
   try {
@@ -103,7 +129,7 @@ async function envelopeFrom(
     // The child sends its events to a session above. Without one, an earlier run attempt emitted what it saw.
     const unseen = above.session_id === null && !again;
     const follow = unseen ? () => relayChildEvents(session, settings, run_id, at, below.emit) : null;
-    const { task, spent } = await delegated(session, { spec, settings }, at.signal, follow);
+    const { task, spent } = await delegated(context, session, { spec, settings }, at.signal, follow);
     return { ...answerOf(task), spent, duration_ms: Date.now() - started };
   } catch (error) {
     if (at.signal.aborted || !(error instanceof HullError)) throw error;
@@ -113,11 +139,8 @@ async function envelopeFrom(
 }
 
 /** Waits for the end. If the run is stopped, so is what it delegated. */
-async function ended(session: SessionClient, signal: AbortSignal) {
-  const stop = (): void => {
-    // If this message is lost, the session above stops the child.
-    session.ask("task_close", { request: null }).catch(() => {});
-  };
+async function ended(session: SessionClient, signal: AbortSignal, background: RunContext["background"]) {
+  const stop = (): void => background(close(session));
   if (signal.aborted) stop();
   signal.addEventListener("abort", stop, { once: true });
   const stopped = Promise.withResolvers<never>();

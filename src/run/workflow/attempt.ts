@@ -219,7 +219,7 @@ async function runStage(
   const offered = stage.agent ? withToolsAbove(made, options, above.tools) : made;
   const placed = withCommandEnvironment(offered, spec);
   const agent = narrowed(withNamed(placed, stage.allowed), above, id);
-  const begin = { session, run, agent, signal, called };
+  const begin = { context, session, run, agent, signal, called };
   const view =
     node.kind === "subagent"
       ? await asTask(begin, settingsOf(state, node, { stage, inputs, session: place, agent, key }))
@@ -245,6 +245,7 @@ async function runStage(
 const visitAndAttempt = ({ visit, attempt }: AttemptKey) => ({ visit, attempt });
 
 interface Begin {
+  context: RunContext;
   session: SessionClient;
   run: string;
   agent: AgentSpec;
@@ -280,11 +281,11 @@ async function asStage(
 
 /** A task of the workflow run: its events appear among those of the run, and it ends with the run. */
 async function asTask(
-  { session, run, agent, signal, called }: Begin,
+  { context, session, run, agent, signal, called }: Begin,
   settings: TaskSettings,
 ): Promise<RunView> {
   signal.throwIfAborted();
-  await delegated(session, { spec: agent, settings }, signal, called);
+  await delegated(context, session, { spec: agent, settings }, signal, called);
   return session.ask("run", { run_id: run });
 }
 

@@ -14,6 +14,7 @@ import type { RunEvent } from "../../run/events.ts";
 import type { RunOutput } from "../../run/handle.ts";
 import type { Content } from "../../run/large-body.ts";
 import { anonymousRunId, operationOf } from "../../run/operation.ts";
+import { closeChildren } from "../../run/task/sub-agent.ts";
 import type { RunRow } from "../conversation/run-rows.ts";
 import type { SessionLog } from "../conversation/session-log.ts";
 import type { ConversationStore } from "../conversation/store.ts";
@@ -299,13 +300,15 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
   }
 
   /** Ends a run from outside at once, and then what it was doing. */
-  #stop(known: KnownRun, error: HullError, state: "error" | "cancelled"): Promise<void> {
+  async #stop(known: KnownRun, error: HullError, state: "error" | "cancelled"): Promise<void> {
     const executions = this.#store.submitted.ids();
     const context = this.#context(known);
     const attempt = this.attemptOf(known.run.id);
     this.#fail(known, context, error, state);
     attempt?.abort.abort();
-    return stopProcesses(context, known.run.id, executions);
+    const { run } = this.log.state();
+    const closed = run === null ? null : closeChildren(context, run);
+    await Promise.all([closed, stopProcesses(context, known.run.id, executions)]);
   }
 
   protected override async drive(attempt: CallAttempt, row: RunRow): Promise<void> {
