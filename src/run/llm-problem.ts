@@ -41,6 +41,16 @@ export function llmError(thrown: unknown, context: RunContext): HullError {
   );
 }
 
+/**
+ * Throws what failed a model call. A failure that Hull does not know ends the run too, since another attempt would pay for
+ * the call once more; where the run was stopped, its reason is thrown.
+ */
+export const finalFault =
+  (signal: AbortSignal) =>
+  (error: unknown): never => {
+    throw signal.aborted ? error : toHullError(error);
+  };
+
 function statusOf(code: string, { reason, category }: FailureClass): number {
   if (code === "provider_not_configured" || code === "provider_misconfigured") return 503;
   if (reason === "context_overflow" || reason === "content_policy" || reason === "invalid_request")

@@ -4,7 +4,7 @@
  */
 
 import type * as z from "zod/mini";
-import { Internal } from "../errors.ts";
+import { HullError, Internal } from "../errors.ts";
 import { completionCall } from "../llm/completion.ts";
 import type { LlmHost } from "../llm/host.ts";
 import type { CallInput } from "../llm/prepare.ts";
@@ -102,7 +102,7 @@ export async function runOperation(
       done: handle.streaming ? { ...redactor.json(result) } : {},
     };
   } catch (error) {
-    throw llmError(error, context);
+    throw error instanceof HullError ? llmError(error, context) : error;
   } finally {
     release();
   }

@@ -17,6 +17,7 @@ import {
   isContainerTool,
 } from "../engine/workspace-tools/code-tools.ts";
 import type { Settings } from "../env.ts";
+import { HullError } from "../errors.ts";
 import type { ContainerParams } from "../llm/container-params.ts";
 import type { Reached } from "../llm/host.ts";
 import { messageJson } from "../llm/messages.ts";
@@ -191,7 +192,7 @@ export async function openAgentRun(
           hosted: log.hosted,
         };
       } catch (error) {
-        throw llmError(error, context);
+        throw error instanceof HullError ? llmError(error, context) : error;
       } finally {
         release();
       }

@@ -1,5 +1,6 @@
 /** What a call survives: its process dies at any write, and the next one goes on. */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import type { Bindings } from "../../src/env.ts";
 import { indexedRun } from "../../src/session/run-index.ts";
 import type { ExecutionCall } from "../../src/session/unlisted/rpc.ts";
 import {
@@ -36,6 +37,21 @@ async function diesIn(call: ExecutionCall, { storage, died }: ReturnType<typeof 
   }
   await over();
   return died();
+}
+
+/** Bindings whose R2 fails once at one of these. */
+function withR2Away(...names: PropertyKey[]): Bindings {
+  let failed = false;
+  const FILES = new Proxy(client.env.FILES, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value !== "function") return value;
+      if (failed || !names.includes(name)) return value.bind(target);
+      failed = true;
+      return () => Promise.reject(new TypeError("R2 is away"));
+    },
+  });
+  return Object.assign({}, client.env, { FILES });
 }
 
 const OUT = [{ type: "message", id: "msg_1", role: "user", content: [{ type: "input_text", text: "out" }] }];
@@ -208,6 +224,44 @@ describe("a run whose process dies at any of its writes", () => {
       expect(state.refused).toBeGreaterThan(0);
       await first.over();
     });
+  });
+
+  it.each(["script", "asks", "runs"])(
+    "%s: what fails on the way to R2 breaks a run attempt off, and the next one goes on",
+    async (skill) => {
+      const call = newCall(skill);
+      const text = call.text instanceof Uint8Array ? call.text : new Uint8Array(0);
+      const key = `executions/${call.id}/text`;
+      await client.env.FILES.put(key, text);
+      const env = withR2Away("get");
+      runner.begun.length = 0;
+      await withStorage(call.id, async (storage) => {
+        const one = life(env, storage);
+        one.session.begin({ ...call, text: { key, size: text.length } });
+        await expect(textOf(one)).rejects.toThrow();
+        expect(await textOf(one)).toContain("out");
+        await one.over();
+      });
+      expect(runner.begun).toHaveLength(1);
+    },
+  );
+
+  it("a script's answer that R2 did not take is read again from its process, which ran once", async () => {
+    const call = newCall("script");
+    const env = withR2Away("put", "createMultipartUpload");
+    runner.begun.length = 0;
+    runner.behave = (execution) => {
+      for (let piece = 0; piece < 288; piece += 1) execution.stdout.push("out ".repeat(8192));
+      execution.ended = true;
+    };
+    await withStorage(call.id, async (storage) => {
+      const one = life(env, storage);
+      one.session.begin(call);
+      await expect(textOf(one)).rejects.toThrow();
+      expect((await textOf(one)).length).toBe(288 * 4 * 8192);
+      await one.over();
+    });
+    expect(runner.begun).toHaveLength(1);
   });
 
   it("a run that gets nothing done in three further run attempts is given up", async () => {

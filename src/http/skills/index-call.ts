@@ -3,7 +3,8 @@
  * call also earlier. A Worker that dies in between loses the note.
  */
 import * as z from "zod/mini";
-import { toHullError } from "../../errors.ts";
+import { ClientClosedRequest } from "../../errors/run.ts";
+import { HullError, toHullError } from "../../errors.ts";
 import type { RunContext } from "../../run/context.ts";
 import type { OperationHandle, RunOutput } from "../../run/handle.ts";
 import { queueRows } from "../../session/index-rows.ts";
@@ -29,7 +30,7 @@ const usageShape = z.lazy(() =>
  * @param name slug of the skill, or name of the operation
  */
 export async function indexedCall(
-  { id, context }: Pick<OperationHandle, "id" | "context">,
+  { id, context, signal }: Pick<OperationHandle, "id" | "context" | "signal">,
   name: string,
   carryOut: () => Promise<RunOutput>,
 ): Promise<RunOutput> {
@@ -40,11 +41,10 @@ export async function indexedCall(
     indexRun(context, ended(run, "done", null, context.log));
     return output;
   } catch (error) {
-    const { code } = toHullError(error);
-    indexRun(
-      context,
-      ended(run, code === "client_closed_request" ? "cancelled" : "error", code, context.log),
-    );
+    const left = signal.aborted && !(error instanceof HullError);
+    const code = left ? ClientClosedRequest.code : toHullError(error).code;
+    const state = code === ClientClosedRequest.code ? "cancelled" : "error";
+    indexRun(context, ended(run, state, code, context.log));
     throw error;
   } finally {
     clearTimeout(soon);

@@ -16,6 +16,7 @@ import type { Durable } from "../durable.ts";
 import type { RunEvent } from "../events.ts";
 import { runAttributes, tracedRun } from "../gen-ai.ts";
 import { RunArtifacts } from "../handler/artifacts.ts";
+import { finalFault } from "../llm-problem.ts";
 import type { OpenSpan } from "../spans.ts";
 import type { WorkspaceAccess } from "../workspace/access.ts";
 import { TemporaryWorkspace } from "../workspace/temporary.ts";
@@ -105,7 +106,7 @@ async function drive(
     async around(call) {
       await options.room?.();
       try {
-        return await call();
+        return await call().catch(finalFault(signal));
       } catch (error) {
         if (error instanceof HullError) Object.assign(operator, error.operator);
         throw error;

@@ -2,6 +2,7 @@
 
 import type { Block, ModelRequest, Usage } from "../../engine/messages.ts";
 import { type CodeTerms, shellCommands } from "../../engine/workspace-tools/code-tools.ts";
+import { HullError } from "../../errors.ts";
 import type { Reached } from "../../llm/host.ts";
 import { completionUsage } from "../../llm/openai-api/answer.ts";
 import { furtherMembers, responseRequest } from "../../llm/openai-api/response-request.ts";
@@ -16,7 +17,7 @@ import type { RunContext } from "../context.ts";
 import type { RunEvent } from "../events.ts";
 import type { OperationHandle, RunOutput } from "../handle.ts";
 import { llmHost } from "../llm-host.ts";
-import { llmError } from "../llm-problem.ts";
+import { finalFault, llmError } from "../llm-problem.ts";
 import type { LocalSkill } from "../v1-skills.ts";
 import { type AgentListener, openAgentRun } from "../vendor-run.ts";
 import { ResponseEvents } from "./events.ts";
@@ -127,7 +128,7 @@ export async function runResponse(
       done: { response },
     };
   } catch (error) {
-    throw llmError(error, context);
+    throw error instanceof HullError ? llmError(error, context) : error;
   }
 }
 
@@ -157,16 +158,18 @@ async function callModel(
   const terms = exchangeTerms({ stream: streaming, max_tokens: request.max_tokens }, host);
   const { onText, onReasoning } = streaming ? answer.watcher : {};
   const { turn } = await answer.during(1, () =>
-    host.exchange({
-      ...terms,
-      targets: [choice.target],
-      request: () => fitted(request, body, protocol),
-      own: {},
-      native_search: false,
-      timeout_ms: streaming ? terms.timeout_ms : Math.max(terms.timeout_ms, WHOLE_ANSWER_MS),
-      onText,
-      onReasoning,
-    }),
+    host
+      .exchange({
+        ...terms,
+        targets: [choice.target],
+        request: () => fitted(request, body, protocol),
+        own: {},
+        native_search: false,
+        timeout_ms: streaming ? terms.timeout_ms : Math.max(terms.timeout_ms, WHOLE_ANSWER_MS),
+        onText,
+        onReasoning,
+      })
+      .catch(finalFault(signal)),
   );
   context.log.usage = host.figures(turn);
   const ended = { stop: turn.stop_reason, usage: turn.usage, excludesCached, model: turn.model };

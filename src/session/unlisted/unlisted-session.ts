@@ -8,11 +8,10 @@ import type { Deployment } from "../../deployment.ts";
 import type { Bindings } from "../../env.ts";
 import { ExecutionCancelled } from "../../errors/request.ts";
 import { ExecutionLost } from "../../errors/run.ts";
-import { type HullError, Internal, toHullError } from "../../errors.ts";
+import { HullError, Internal, toHullError } from "../../errors.ts";
 import { detachedContext, type RunContext } from "../../run/context.ts";
 import type { RunEvent } from "../../run/events.ts";
 import type { RunOutput } from "../../run/handle.ts";
-import type { Content } from "../../run/large-body.ts";
 import { anonymousRunId, operationOf } from "../../run/operation.ts";
 import { closeChildren } from "../../run/task/sub-agent.ts";
 import type { RunRow } from "../conversation/run-rows.ts";
@@ -20,7 +19,7 @@ import type { SessionLog } from "../conversation/session-log.ts";
 import type { ConversationStore } from "../conversation/store.ts";
 import { type RunTrace, tracePage } from "../conversation/trace.ts";
 import { figuresOf } from "../conversation/views.ts";
-import { RunAttempts, RunSettled, WATCH_MS } from "../run-attempts.ts";
+import { RunAttempts, WATCH_MS } from "../run-attempts.ts";
 import type { RunEntry } from "../run-entry.ts";
 import { noteRuns } from "../run-index.ts";
 import { type CallRow, CallStore, type Outcome, type StoredInput } from "./call-store.ts";
@@ -324,7 +323,6 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
     const known = begun === null ? null : this.#withRun(begun);
     if (known === null || known.run.id !== row.id || known.run.settled_at !== null) return;
     const context = this.#context(known);
-    let ended: { output: RunOutput } | { fault: HullError };
     try {
       const place = {
         deployment: this.#deployment,
@@ -334,27 +332,20 @@ export class UnlistedSession extends RunAttempts<CallAttempt> {
       };
       const { id, call } = known;
       const files = () => runFiles(this.#storage, this.#env, { id, generation: call.generation });
-      ended = { output: await executeCall(known, attempt, { ...place, context, files }) };
+      const output = await executeCall(known, attempt, { ...place, context, files });
+      if (!attempt.settled) await this.#keep(known, attempt, context, output);
     } catch (error) {
-      if (error instanceof RunSettled) throw error;
-      ended = { fault: toHullError(error) };
+      if (attempt.settled) return;
+      if (!(error instanceof HullError) && goesOn(known.call)) throw error;
+      this.#fail(known, context, toHullError(error), "error");
     }
-    if (attempt.settled) return;
-    if ("fault" in ended) this.#fail(known, context, ended.fault, "error");
-    else await this.#keep(known, attempt, context, ended.output);
   }
 
-  /** An answer whose body breaks off is a fault of the run. */
+  /** @throws what breaks off the answer's body */
   async #keep(known: KnownRun, attempt: CallAttempt, context: RunContext, output: RunOutput): Promise<void> {
     const { body: key } = known.call.input;
     if (key === null) return;
-    let held: Content;
-    try {
-      held = await holdBody(this.#env, key, output.body);
-    } catch (error) {
-      if (!attempt.settled) this.#fail(known, context, toHullError(error), "error");
-      return;
-    }
+    const held = await holdBody(this.#env, key, output.body);
     // It was cancelled and removed meanwhile, so nobody will read the body.
     if (attempt.settled) return this.#removeObjects(held instanceof Uint8Array ? [] : [held.key]);
     if (held instanceof Uint8Array) this.#calls.writeContent("body", held);
@@ -498,5 +489,11 @@ const usedShape = z.lazy(() =>
 function runIdOf(id: string, generation: number): string {
   return generation === 0 ? id : `${id}-${generation}`;
 }
+
+/**
+ * Whether a later run attempt goes on where one broke off: from its records, or with the process that the runner has. That of a
+ * single model call would only pay for another one.
+ */
+const goesOn = (call: CallRow): boolean => operationOf(call)?.startsWith("llm/") !== true;
 
 const expired = ({ expires_at }: CallRow, now: number): boolean => expires_at !== null && expires_at <= now;
