@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import { sealedToolConfigs } from "../run/agent/options.ts";
 import type { OperationHandle, RunOutput } from "../run/handle.ts";
-import { type OperationRequest, operationInput, runOperation } from "../run/operation.ts";
+import { checkOptions, type OperationRequest, operationInput, runOperation } from "../run/operation.ts";
 import { callBody, completionBody, structuredBody } from "../run/request-bodies.ts";
 import { sessionNamed } from "../run/session-call.ts";
 import type { Begun } from "../session/unlisted/rpc.ts";
@@ -88,6 +88,7 @@ async function answer(
     // A run that was begun goes on as it began, also if its skills are gone by now.
     const known = durable.keyed && configured(asked) ? await execution.attach(request_hash) : null;
     const start = async (): Promise<Begun> => {
+      await checkOptions(context, asked);
       const text = operationInput({ ...(await withSealed(context, asked)), account });
       return execution.begin({ skill: operation, digest: "", request_hash, text, files: [] });
     };

@@ -188,6 +188,25 @@ describe("Prefer: respond-async", () => {
     expect(await result.text()).toContain("one two");
   });
 
+  it.each([
+    ["/runs", { max_iterations: "many" }],
+    ["/runs", { no_such_option: 1 }],
+    ["/llm/call", { max_tokens: "many" }],
+    ["/llm/completion", { no_such_option: {} }],
+  ])("%s: options %j are refused at once, as without it", async (path, options) => {
+    const json = { "content-type": "application/json" };
+    const asked = path === "/llm/completion" ? { prefix: "hi" } : { prompt: "hi" };
+    const body = JSON.stringify({ ...asked, options: { provider: "mock", ...options } });
+    const answers = [];
+    for (const headers of [json, { ...json, ...prefer }]) {
+      const response = await call(null, { path, body, headers });
+      const { code, errors } = await response.json<{ code: string; errors: unknown }>();
+      answers.push([response.status, code, errors]);
+    }
+    expect(answers[1]).toEqual(answers[0]);
+    expect(answers[1]).toEqual([422, "input_invalid", [expect.anything()]]);
+  });
+
   it("json results are json; errors are problems", async () => {
     const json = await call(null, { path: "/skills/json", headers: prefer });
     expect(await ended(idOf(json))).toMatchObject({ result: { json: { words: 2 } } });
