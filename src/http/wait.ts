@@ -1,10 +1,11 @@
 /** How long the answer to a run waits. */
 import { BadRequest } from "../errors/request.ts";
 import type { Wait } from "../session/conversation/rpc.ts";
+import { prefersAsync } from "./prefer.ts";
 
 /** `?wait=`, or `none` for `Prefer: respond-async`; `null`: the default for the run. @throws BadRequest */
 export function waitIn(request: Request): Wait | null {
-  if (/\brespond-async\b/i.test(request.headers.get("prefer") ?? "")) return "none";
+  if (prefersAsync(request)) return "none";
   if (!request.url.includes("wait")) return null;
   const wait = new URL(request.url).searchParams.get("wait");
   if (wait === null || wait === "none" || wait === "terminal" || wait === "idle") return wait;

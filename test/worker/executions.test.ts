@@ -189,6 +189,26 @@ describe("Prefer: respond-async", () => {
   });
 
   it.each([
+    ["respond-async; wait=10", 202],
+    ["handling=lenient, Respond-Async", 202],
+    ["no-respond-async", 200],
+    ['return="minimal, respond-async"', 200],
+  ])("%s: %i, whatever is called", async (preferred, status) => {
+    const headers = { "content-type": "application/json", prefer: preferred };
+    const body = JSON.stringify({ prompt: "hi", options: { provider: "mock" } });
+    const session = await client.post("/sessions", {});
+    const { id } = await session.json<{ id: string }>();
+    const graph = { nodes: { a: { prompt: "hi", model_policy: { provider: "mock" } } } };
+    const answers = await Promise.all([
+      call(null, { headers: { prefer: preferred } }),
+      ...["/runs", "/llm/call", `/sessions/${id}/runs`].map((path) => call(null, { path, body, headers })),
+      call(null, { path: "/workflows/execute", body: JSON.stringify({ task: "hi", graph }), headers }),
+    ]);
+    const told = answers.map((answer) => [answer.status, answer.headers.get("preference-applied")]);
+    expect(told).toEqual(answers.map(() => [status, status === 202 ? "respond-async" : null]));
+  });
+
+  it.each([
     ["/runs", { max_iterations: "many" }],
     ["/runs", { no_such_option: 1 }],
     ["/llm/call", { max_tokens: "many" }],

@@ -14,6 +14,7 @@ import type { RequestContext } from "../context.ts";
 import { lastSeen, traceJson, tracePage } from "../executions.ts";
 import { anonymousRun, MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { jsonNow, pageLimit } from "../page.ts";
+import { prefersAsync } from "../prefer.ts";
 import { idempotencyKey } from "../skills/idempotency.ts";
 import { wantsEvents } from "../sse.ts";
 import { waitIn } from "../wait.ts";
@@ -97,7 +98,6 @@ function newRun(
 
 function later(context: RequestContext, run: RunView, headers: Record<string, string>): Response {
   const { run_id, session_id, status } = run;
-  const preferred = /\brespond-async\b/i.test(context.request.headers.get("prefer") ?? "");
   return Response.json(
     { id: run_id, run_id, session_id, status },
     {
@@ -106,7 +106,7 @@ function later(context: RequestContext, run: RunView, headers: Record<string, st
         ...headers,
         "cache-control": "no-store",
         location: `/sessions/${session_id}/runs/${run_id}`,
-        ...(preferred ? { "preference-applied": "respond-async" } : {}),
+        ...(prefersAsync(context.request) ? { "preference-applied": "respond-async" } : {}),
       },
     },
   );

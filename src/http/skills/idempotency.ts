@@ -5,6 +5,7 @@ import type { RunInput } from "../../run/input.ts";
 import { type Content, HeldBodies } from "../../run/large-body.ts";
 import type { RequestContext } from "../context.ts";
 import { callerOf } from "../execution-client.ts";
+import { prefersAsync } from "../prefer.ts";
 import { mediaType } from "./media-type.ts";
 
 /** Whether and how a call outlives its connection. */
@@ -27,10 +28,8 @@ export async function durableCall(
   called: string,
   later = false,
 ): Promise<DurableCall | null> {
-  const { headers } = context.request;
   const key = idempotencyKey(context.request);
-  const prefer = (headers.get("prefer") ?? "").split(",").map((part) => part.trim().toLowerCase());
-  const respondAsync = later || prefer.includes("respond-async");
+  const respondAsync = later || prefersAsync(context.request);
   if (key === null) {
     const id = `ex_${crypto.randomUUID().replaceAll("-", "")}`;
     return respondAsync ? { id, keyed: false, respondAsync } : null;

@@ -45,6 +45,7 @@ import { lastSeen } from "../executions.ts";
 import { accountOf } from "../llm/account.ts";
 import { MAX_MODEL_BODY_BYTES } from "../operations.ts";
 import { jsonNow, pageLimit } from "../page.ts";
+import { prefersAsync } from "../prefer.ts";
 import { requestName, sessionOf, shown } from "../sessions/object.ts";
 import { type Route, reasonIn } from "../sessions/shapes.ts";
 import { callName, idempotencyKey } from "../skills/idempotency.ts";
@@ -262,8 +263,7 @@ async function answered(
   const { request } = context;
   const wait = waitIn(request);
   if (wait === "none") {
-    const preferred = /\brespond-async\b/i.test(request.headers.get("prefer") ?? "");
-    const applied: { [name: string]: string } = preferred ? { "preference-applied": "respond-async" } : {};
+    const applied = prefersAsync(request) ? { "preference-applied": "respond-async" } : {};
     return Response.json(shown(context, resultOf(begun)), {
       status: 202,
       headers: { ...headers, ...applied },
